@@ -1,0 +1,338 @@
+"""The plan: per host, what is there, what is wanted, and what therefore has to run. Pure functions over facts.
+
+Input is what the node reader answered for every host and the inventory's raw variables; output is one list of all
+problems, or a table and, per host, the stack and the components that need work. Nothing here talks to a host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hadoop_dl import requests
+from hadoop_dl.requests import Wanted
+
+Json = dict[str, Any]
+DISK_NEEDED_MB = 5000  # an environment of TensorFlow 2.15 takes 2.6 GB, and the old one stays beside it
+# Which roles make a component, which groups of hosts have it, and in which group its hosts come when it needs work.
+COMPONENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "mirror": (("mirror",), ("mirror_host",)),
+    "environment": (("pip", "tensorflow", "keras", "environment"), ("data_nodes", "edge_nodes", "cdsw_hosts")),
+    "hadoop_client": (("hadoop_client",), ("data_nodes", "edge_nodes", "cdsw_hosts")),
+    "tensorflowonspark": (("tensorflowonspark",), ("edge_nodes",)),
+}
+TFOS_GROUPS = ("data_nodes", "edge_nodes")  # one job's driver and executors: they need one environment
+UNSTABLE = ("volatile", "deeplearning", "proxy")  # parts of `node` that do not decide what a role does
+MAGIC = re.compile(
+    r"^(ansible_|group_names$|groups$|hostvars$|inventory_|omit$|play|role_|environment$|vars$|plan$|apply$|node$|stack$)"
+)
+
+
+@dataclass(frozen=True)
+class Host:
+    """One inventory host: its groups, its raw (untemplated) variables, and what the reader answered (None: unreachable)."""
+
+    name: str
+    groups: tuple[str, ...]
+    variables: Mapping[str, Any]
+    node: Json | None
+
+    def wants(self, component: str) -> bool:
+        return bool(set(self.groups) & set(COMPONENTS[component][1]))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the plan's table."""
+
+    host: str
+    component: str
+    now: str
+    wanted: str
+    reason: str
+
+
+@dataclass
+class Plan:
+    """The answer. `hosts` maps a name to its stack, its wanted digests and the components that need work."""
+
+    hosts: dict[str, Json] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    unreachable: list[str] = field(default_factory=list)
+
+    def as_json(self) -> Json:
+        changes = [
+            {"host": name, "groups": [f"needs_{need}" for need in host["needs"]]}
+            for name, host in self.hosts.items()
+            if host["needs"]
+        ]
+        return {
+            "hosts": self.hosts,
+            "changes": changes,
+            "rows": [vars(row) for row in self.rows],
+            "warnings": self.warnings,
+            "problems": self.problems,
+            "unreachable": self.unreachable,
+        }
+
+    def table(self) -> str:
+        """The plan for people: one line per host and component that needs work."""
+        asked = len(self.hosts)
+        if self.problems:
+            return f"PLAN: {asked} hosts were read; nothing can be planned until the problems below are gone."
+        if not self.rows:
+            return f"PLAN: {asked} hosts are as they should be; nothing to do."
+        changed = len({row.host for row in self.rows})
+        lines = [("host", "component", "now", "wanted", "why")]
+        lines += [(row.host, row.component, row.now, row.wanted, row.reason) for row in self.rows]
+        widths = [max(len(line[column]) for line in lines) for column in range(4)]
+        text = "\n".join(
+            "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)) + "  " + line[4]
+            for line in lines
+        )
+        return f"PLAN: {changed} of {asked} hosts change. No reboot. Running jobs keep the environment they started with.\n{text}"
+
+    def failure(self) -> str:
+        count = len(self.problems)
+        listed = "\n".join(f"  {number}. {problem}" for number, problem in enumerate(self.problems, 1))
+        return f"{count} problem{'s' if count > 1 else ''} found; no host was changed.\n{listed}"
+
+
+def make_plan(hosts: Sequence[Host], repository: Path) -> Plan:
+    """Resolve every host's request against what it answered, and compare with what it has."""
+    made = Plan()
+    stopped = False
+    for host in hosts:
+        if host.node is None:
+            made.unreachable.append(host.name)
+            stopped = stopped or host.variables.get("deeplearning_unreachable", "continue") == "stop"
+        elif "error" in host.node:
+            made.problems.append(f"{host.name}: {host.node['error']}")
+    if stopped:
+        made.problems.append(
+            f"{', '.join(made.unreachable)} cannot be reached, and deeplearning_unreachable is 'stop'. "
+            "Bring them back, take them out with --limit, or set deeplearning_unreachable: continue."
+        )
+    elif made.unreachable:
+        made.warnings.append(
+            f"{', '.join(made.unreachable)} cannot be reached and is left out; the other hosts are served."
+        )
+    read = [host for host in hosts if host.node is not None and "error" not in host.node]
+    wanted = {host.name: requests.resolve_host(host.variables, host.node or {}, host.groups) for host in read}
+    for host in read:
+        made.problems += [f"{host.name}: {problem}" for problem in wanted[host.name].problems]
+        made.problems += [f"{host.name}: {problem}" for problem in host_problems(host, wanted[host.name])]
+        made.warnings += [f"{host.name}: {warning}" for warning in wanted[host.name].warnings]
+    made.problems += cluster_problems(read, wanted)
+    environments = sorted({(item.stack["name"], item.python) for item in wanted.values() if item.stack and item.python})
+    for host in read:
+        add_host(made, host, wanted[host.name], environments, repository)
+    made.problems = group_alike(made.problems)
+    return made
+
+
+def group_alike(problems: Iterable[str]) -> list[str]:
+    """Say what several hosts share once, with all their names: a thousand equal hosts are one line."""
+    hosts: dict[str, list[str]] = {}
+    for problem in problems:
+        name, separator, sentence = problem.partition(": ")
+        if separator and " " not in name:
+            hosts.setdefault(sentence, []).append(name)
+        else:
+            hosts.setdefault(problem, [])
+    return [f"{shorten(names)}: {sentence}" if names else sentence for sentence, names in hosts.items()]
+
+
+def shorten(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 5 else f"{', '.join(names[:4])} and {len(names) - 4} more"
+
+
+def host_problems(host: Host, wanted: Wanted) -> list[str]:
+    """What this host lacks for what it should get; an empty list means nothing."""
+    node, found = host.node or {}, []
+    declared = host.variables.get("gpu_count")
+    if declared is not None:
+        if isinstance(declared, bool) or not str(declared).isdigit():
+            found.append(
+                f"gpu_count has to be a whole number, and is {declared!r}. Write it in the inventory as gpu_count: 2."
+            )
+        elif int(declared) != gpus_seen(node):
+            found.append(
+                f"gpu_count says {declared}, and the host shows {gpus_seen(node)} ({gpu_sources(node)}). "
+                "Correct the inventory, or look for a card that is off the bus: lspci -d 10de:"
+            )
+    if (
+        host.wants("hadoop_client")
+        and node.get("hadoop") is None
+        and not host.variables.get("hadoop_client_hadoop_home")
+    ):
+        found.append(
+            "a Hadoop client is needed, and none was found under the places of CDH, HDP, MapR and Apache. "
+            "Install the distribution's client there, or set hadoop_client_hadoop_home."
+        )
+    if wanted.environment and wanted.environment not in node["deeplearning"]["environments"]:
+        free = node.get("volatile", {}).get("disk_free_mb", {}).get("/opt")
+        if free is not None and free < DISK_NEEDED_MB:
+            found.append(
+                f"/opt needs {DISK_NEEDED_MB} MB for a new environment and has {free} MB free. Make room there, or mount a larger file system."
+            )
+    if host.wants("mirror") and host.variables.get("mirror_mode", "fetch") not in ("fetch", "push", "external"):
+        found.append(f"mirror_mode has to be fetch, push or external, and is {host.variables.get('mirror_mode')!r}.")
+    if host.wants("environment") and not host.variables.get("mirror_url"):
+        found.append(
+            "mirror_url is needed (the address at which hosts reach the mirror), and is not set. Write it in group_vars/all."
+        )
+    return found
+
+
+def gpus_seen(node: Json) -> int:
+    nvidia = node.get("nvidia", {})
+    return len(nvidia.get("gpus") or nvidia.get("listed") or [])
+
+
+def gpu_sources(node: Json) -> str:
+    nvidia = node.get("nvidia", {})
+    listed = nvidia.get("listed")
+    return f"{len(nvidia.get('gpus', []))} on the PCI bus, " + (
+        "nvidia-smi not asked" if listed is None else f"{len(listed)} listed by nvidia-smi"
+    )
+
+
+def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Wanted]) -> list[str]:
+    """What only shows when hosts are looked at together."""
+    environments: dict[str, list[str]] = {}
+    for host in hosts:
+        environment = wanted[host.name].environment
+        if environment and set(host.groups) & set(TFOS_GROUPS) and wanted[host.name].stack.get("tensorflowonspark"):
+            environments.setdefault(environment, []).append(host.name)
+    if len(environments) < 2:
+        return []
+    listed = "; ".join(f"{name} on {shorten(names)}" for name, names in sorted(environments.items()))
+    return [
+        f"A TensorFlowOnSpark job needs one environment on its driver and all executors, and the groups data_nodes and edge_nodes would have {len(environments)}: "
+        f"{listed}. Give all of them the same deeplearning_request, or move some hosts out of these groups."
+    ]
+
+
+def add_host(made: Plan, host: Host, wanted: Wanted, environments: Sequence[tuple[str, str]], repository: Path) -> None:
+    """Add one host's entry and its rows."""
+    everything = host.variables.get("apply") == "all"
+    digests: dict[str, str] = {}
+    needs: list[str] = []
+    for component in COMPONENTS:
+        if not host.wants(component) or (component != "mirror" and not wanted.stack):
+            continue
+        row = compare(component, host, wanted, environments, repository, digests)
+        if row is None and everything:
+            row = Row(host.name, component, "as wanted", "as wanted", "apply=all")
+        if row is not None:
+            made.rows.append(row)
+            needs.append(component)
+    if needs and set(needs) != {"mirror"}:
+        needs.append("verify")
+    made.hosts[host.name] = {
+        "stack": wanted.stack,
+        "python": wanted.python,
+        "interpreter": wanted.interpreter,
+        "environment": wanted.environment,
+        "mirror_environments": [list(pair) for pair in environments] if host.wants("mirror") else [],
+        "digests": digests,
+        "needs": needs,
+    }
+
+
+def compare(
+    component: str,
+    host: Host,
+    wanted: Wanted,
+    environments: Sequence[tuple[str, str]],
+    repository: Path,
+    digests: dict[str, str],
+) -> Row | None:
+    """The row for a component that needs work; None where the host already is as wanted."""
+    there = (host.node or {})["deeplearning"]
+    if component == "environment":
+        digests[component] = wanted.environment
+        now = there["current"]
+        known = there["environments"].get(wanted.environment)
+        if known is None:
+            reason = "not there yet"
+        elif known["problem"]:
+            reason = known["problem"]
+        elif now != wanted.environment:
+            reason = "built, not current"
+        else:
+            return None
+        return Row(host.name, component, now or "none", wanted.environment, reason)
+    digest = component_digest(component, host, wanted, environments, repository)
+    digests[component] = digest
+    receipt = there["receipts"].get(component)
+    if receipt is None:
+        return Row(host.name, component, "none", digest, "not there yet")
+    if receipt["problem"]:
+        return Row(host.name, component, receipt["digest"] or "unknown", digest, receipt["problem"])
+    if receipt["digest"] != digest:
+        return Row(host.name, component, receipt["digest"], digest, "inputs changed")
+    return None
+
+
+def component_digest(
+    component: str, host: Host, wanted: Wanted, environments: Sequence[tuple[str, str]], repository: Path
+) -> str:
+    """12 hex digits that change whenever anything that decides the component's result changes."""
+    roles = COMPONENTS[component][0]
+    stable_node = {key: value for key, value in (host.node or {}).items() if key not in UNSTABLE}
+    names = [name for role in roles for name in role_inputs(repository, role)]
+    inputs = {
+        "roles": [tree_digest(repository / "roles" / role) for role in roles],
+        "variables": closure(names, host.variables),
+        "stack": [list(pair) for pair in environments] if component == "mirror" else wanted.stack,
+        "environment": wanted.environment,
+        "node": stable_node if component != "mirror" else {},
+    }
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
+def closure(names: Iterable[str], variables: Mapping[str, Any]) -> Json:
+    """The raw values of these variables and of every variable whose name their templates mention."""
+    found: Json = {}
+    queue = list(names)
+    while queue:
+        name = queue.pop()
+        if name in found or name not in variables or MAGIC.match(name):
+            continue
+        found[name] = variables[name]
+        value = variables[name]
+        written = value if isinstance(value, str) else json.dumps(value, default=str)
+        if "{{" in written or "{%" in written:
+            queue += re.findall(r"[A-Za-z_]\w*", written)
+    return found
+
+
+@cache
+def role_inputs(repository: Path, role: str) -> tuple[str, ...]:
+    """The names of a role's inputs, from its argument specs."""
+    path = repository / "roles" / role / "meta" / "argument_specs.yml"
+    specs = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 (both are safe loaders)
+    return tuple(sorted({name for entry in specs["argument_specs"].values() for name in entry.get("options", {})}))
+
+
+@cache
+def tree_digest(directory: Path) -> str:
+    """A digest of a role's files, by path and content; its documentation and tests do not count."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in directory.rglob("*") if path.is_file()):
+        relative = path.relative_to(directory)
+        if path.suffix not in (".md", ".pyc") and "__pycache__" not in relative.parts:
+            digest.update(f"{relative}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()

@@ -1,0 +1,421 @@
+# -*- coding: utf-8 -*-
+"""Read, in one go, everything about a host that decisions need, and print it as one JSON line.
+
+A plain script: Python 2.7 and 3, standard library only, reads and never writes. The action plugin node_facts
+pipes it into the host's Python; tests call read(root) on recorded trees. A fact that cannot be read is null: the
+plan decides what its absence means.
+
+Sources of the layouts read here: os-release(5), proc(5), the kernel's Documentation/ABI/testing/sysfs-bus-pci,
+pci.ids (10de is NVIDIA, 1002 AMD; class 03 is a display controller, 0680 a bridge such as NVSwitch), UEFI 2.10 section 3.3 (SecureBoot).
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import glob
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+
+try:
+    import environment_tree
+except ImportError:  # a tree without environments to check (the tests of one function at a time)
+    environment_tree = None
+
+ROOT = "/opt/deeplearning"
+COMMAND_TIMEOUT = 20  # seconds; nvidia-smi on a sick GPU never returns
+CPU_FLAGS = ("sse4_1", "sse4_2", "avx", "avx2", "fma", "avx512f")
+MODULES = ("nvidia", "nvidia_uvm", "nouveau", "amdgpu")
+PACKAGES = ("kernel", "kernel-devel", "kernel-headers", "nvidia-driver", "nvidia-driver-cuda", "dkms", "cuda-drivers")
+PROXIES = ("http_proxy", "https_proxy", "no_proxy")
+HADOOP_HOMES = (
+    ("cdh", "/opt/cloudera/parcels/CDH/lib/hadoop"),
+    ("hdp", "/usr/hdp/current/hadoop-client"),
+    ("mapr", "/opt/mapr/hadoop/hadoop-*"),
+    ("apache", "/opt/hadoop"),
+    ("apache", "/usr/local/hadoop"),
+    ("apache", "/usr/lib/hadoop"),
+)
+JAVA_HOMES = ("/usr/java/default", "/usr/java/*", "/usr/lib/jvm/*", "/opt/java/*")
+
+
+def text(path):
+    """The file's content without surrounding space, or None where it cannot be read."""
+    try:
+        with open(path, "rb") as handle:
+            return handle.read().decode("utf-8", "replace").strip()
+    except (IOError, OSError):
+        return None
+
+
+def command(argv):
+    """The command's standard output, or None where it is missing, fails or takes longer than COMMAND_TIMEOUT."""
+    try:
+        process = subprocess.Popen(argv, stdin=open(os.devnull), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    except (IOError, OSError):
+        return None
+    timer = threading.Timer(COMMAND_TIMEOUT, process.kill)
+    timer.start()
+    try:
+        output = process.communicate()[0]
+    finally:
+        timer.cancel()
+    return output.decode("utf-8", "replace") if process.returncode == 0 else None
+
+
+def version_key(version):
+    """Sort key for kernel releases and versions: runs of digits compare as numbers."""
+    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|[a-z]+", version)]
+
+
+class Reader(object):
+    """Reads one host whose file system begins at root."""
+
+    def __init__(self, root="/"):
+        self.root = root.rstrip("/")
+
+    def at(self, path):
+        return self.root + path
+
+    def text(self, path):
+        return text(self.at(path))
+
+    def glob(self, pattern):
+        return sorted(path[len(self.root) :] for path in glob.glob(self.at(pattern)))
+
+    def exists(self, path):
+        return os.path.exists(self.at(path))
+
+    def run(self, *argv):
+        """Commands belong to the running host: on a recorded tree there are none."""
+        return None if self.root else command(list(argv))
+
+    def operating_system(self):
+        values = {}
+        for line in (self.text("/etc/os-release") or "").splitlines():
+            name, separator, value = line.partition("=")
+            if separator:
+                values[name] = value.strip().strip("\"'")
+        like = (values.get("ID", "") + " " + values.get("ID_LIKE", "")).split()
+        family = (
+            "RedHat"
+            if set(like) & {"rhel", "centos", "fedora"}
+            else "Debian"
+            if set(like) & {"debian", "ubuntu"}
+            else None
+        )
+        version = values.get("VERSION_ID")
+        major = version.split(".")[0] if version else None
+        short = None
+        if family == "RedHat" and major:
+            short = "el" + major
+        elif values.get("ID") and version:
+            short = values["ID"] + (major if values["ID"] == "debian" else version.replace(".", ""))
+        return {
+            "id": values.get("ID"),
+            "name": values.get("PRETTY_NAME"),
+            "version": version,
+            "major": major,
+            "family": family,
+            "short": short,
+        }
+
+    def cpu(self):
+        info = self.text("/proc/cpuinfo") or ""
+        match = re.search(r"^flags\s*:(.*)$", info, re.M)
+        present = set(match.group(1).split()) if match else set()
+        model = re.search(r"^model name\s*:\s*(.*)$", info, re.M)
+        return {
+            "model": model.group(1) if model else None,
+            "count": len(re.findall(r"^processor\s*:", info, re.M)) or None,
+            "features": [flag for flag in CPU_FLAGS if flag in present] if match else None,
+        }
+
+    def memory(self):
+        values = dict(re.findall(r"^(\w+):\s+(\d+)", self.text("/proc/meminfo") or "", re.M))
+        return {
+            name: int(values[key]) // 1024 if key in values else None
+            for name, key in (("total_mb", "MemTotal"), ("available_mb", "MemAvailable"))
+        }
+
+    def glibc(self):
+        for pattern in ("/lib64/libc-*.so", "/lib/x86_64-linux-gnu/libc-*.so", "/usr/lib64/libc-*.so"):
+            for path in self.glob(pattern):
+                match = re.search(r"libc-(\d+\.\d+)\.so$", path)
+                if match:
+                    return match.group(1)
+        if self.root:
+            return None
+        try:
+            return os.confstr("CS_GNU_LIBC_VERSION").split()[-1]
+        except (AttributeError, ValueError, OSError):
+            return None
+
+    def default_kernel(self, installed):
+        """The release that the next boot starts: what grub saved, else the newest installed one."""
+        for path in ("/boot/grub2/grubenv", "/boot/grub/grubenv"):
+            match = re.search(r"^saved_entry=(.*)$", self.text(path) or "", re.M)
+            for release in sorted(installed, key=len, reverse=True) if match else []:
+                if release in match.group(1):
+                    return release
+        return max(installed, key=version_key) if installed else None
+
+    def kernel(self):
+        running = self.text("/proc/sys/kernel/osrelease")
+        installed = [path[len("/boot/vmlinuz-") :] for path in self.glob("/boot/vmlinuz-*") if "rescue" not in path]
+        headers = [
+            release
+            for release in sorted(set(installed + [running or ""]))
+            if release
+            and (
+                self.exists("/usr/src/kernels/" + release)
+                or self.exists("/usr/src/linux-headers-" + release)
+                or self.exists("/lib/modules/" + release + "/build/Makefile")
+            )
+        ]
+        loaded = [line.split()[0] for line in (self.text("/proc/modules") or "").splitlines() if line]
+        return {
+            "running": running,
+            "installed": installed,
+            "default_boot": self.default_kernel(installed),
+            "headers": headers,
+            "modules": [name for name in MODULES if name in loaded],
+        }
+
+    def secure_boot(self):
+        """True or False on UEFI hosts; None on others. The variable is 4 attribute bytes and one value byte."""
+        for path in glob.glob(self.at("/sys/firmware/efi/efivars/SecureBoot-*")):
+            try:
+                with open(path, "rb") as handle:
+                    return handle.read()[4:5] == b"\x01"
+            except (IOError, OSError):
+                return None
+        return None
+
+    def pci(self):
+        """NVIDIA GPUs, GPUs of others, and NVSwitches, by sysfs."""
+        gpus, others, switches = [], [], 0
+        for path in self.glob("/sys/bus/pci/devices/*"):
+            kind = self.text(path + "/class") or ""
+            vendor = (self.text(path + "/vendor") or "").replace("0x", "")
+            entry = {
+                "address": os.path.basename(path),
+                "vendor": vendor,
+                "device": (self.text(path + "/device") or "").replace("0x", ""),
+            }
+            if vendor == "10de" and kind.startswith(("0x0300", "0x0302")):
+                gpus.append(entry)
+            elif vendor == "10de" and kind.startswith("0x0680"):
+                switches += 1
+            elif vendor == "1002" and kind.startswith(("0x0300", "0x0302", "0x0380")):
+                others.append(entry)
+        return gpus, others, switches
+
+    def nvidia(self):
+        gpus, others, switches = self.pci()
+        loaded = self.text("/proc/driver/nvidia/version") or ""
+        match = re.search(r"NVRM version: (.*?)\s(\d+\.\d+(?:\.\d+)?)\s", loaded)
+        listed = None
+        if not gpus and self.exists("/usr/bin/nvidia-smi"):  # no PCI bus to read here, as in a container
+            output = self.run("/usr/bin/nvidia-smi", "-L")
+            listed = re.findall(r"^GPU \d+: (.*?) \(UUID", output or "", re.M) if output is not None else None
+        return {
+            "gpus": gpus,
+            "other_gpus": others,
+            "nvswitches": switches,
+            "listed": listed,
+            "driver": match.group(2) if match else None,
+            "module": ("open" if "Open Kernel" in match.group(1) else "proprietary") if match else None,
+        }
+
+    def cuda(self):
+        toolkits = {}
+        for path in self.glob("/usr/local/cuda-[0-9]*"):
+            match = re.match(r"/usr/local/cuda-(\d+\.\d+)$", path)
+            if match and self.exists(path + "/bin/nvcc"):
+                toolkits[match.group(1)] = path
+        cudnn = sorted(
+            set(
+                re.findall(
+                    r"libcudnn\.so\.(\d+(?:\.\d+)*)",
+                    " ".join(
+                        self.glob("/usr/local/cuda*/lib64/libcudnn.so.*")
+                        + self.glob("/usr/lib64/libcudnn.so.*")
+                        + self.glob("/usr/lib/x86_64-linux-gnu/libcudnn.so.*")
+                    ),
+                )
+            )
+        )
+        return {"toolkits": toolkits, "cudnn": cudnn}
+
+    def pythons(self):
+        """Interpreters by version, such as {"2.7": "/usr/bin/python2.7"}."""
+        found = {}
+        for directory in ("/usr/local/bin", "/usr/bin"):
+            for path in self.glob(directory + "/python[23].*"):
+                match = re.match(r".*/python(\d\.\d+)$", path)
+                if match:
+                    found[match.group(1)] = path
+        return found
+
+    def java(self):
+        """Java homes by version, such as [{"home": "/usr/lib/jvm/java-11", "version": "11.0.21", "major": "11"}]."""
+        found, seen = [], set()
+        for home in [home for pattern in JAVA_HOMES for home in self.glob(pattern)]:
+            real = os.path.realpath(self.at(home))
+            if real in seen or not (os.path.exists(real + "/bin/java") or os.path.exists(real + "/jre/bin/java")):
+                continue
+            seen.add(real)
+            match = re.search(r'JAVA_VERSION="([^"]+)"', text(real + "/release") or "")
+            version = match.group(1) if match else None
+            major = re.sub(r"^1\.", "", version).split(".")[0].split("_")[0] if version else None
+            found.append({"home": home, "version": version, "major": major})
+        return found
+
+    def hadoop(self):
+        for distribution, pattern in HADOOP_HOMES:
+            for home in self.glob(pattern):
+                if not (self.exists(home + "/bin/hadoop") or self.exists(home + "/libexec")):
+                    continue
+                jars = [
+                    path
+                    for place in ("/share/hadoop/common", "", "/lib")
+                    for path in self.glob(home + place + "/hadoop-common-[0-9]*.jar")
+                ]
+                match = re.search(r"hadoop-common-(\d[\w.\-]*?)(?:-tests)?\.jar", jars[0]) if jars else None
+                conf = "/etc/hadoop/conf" if self.exists("/etc/hadoop/conf") else home + "/etc/hadoop"
+                return {
+                    "distribution": distribution,
+                    "home": home,
+                    "version": match.group(1) if match else None,
+                    "conf_dir": conf if self.exists(conf) else None,
+                }
+        return None
+
+    def packages(self):
+        """Versions of the packages that decide about kernels and drivers, from rpm or dpkg."""
+        if self.exists("/var/lib/dpkg/status") and self.operating_system()["family"] == "Debian":
+            pattern = re.compile(
+                r"^Package: (nvidia-driver\S*|nvidia-kernel\S*|linux-image-\S+|linux-headers-\S+|dkms)$.*?^Status: (\S+ \S+ \S+)$.*?^Version: (\S+)$",
+                re.M | re.S,
+            )
+            blocks = (self.text("/var/lib/dpkg/status") or "").split("\n\n")
+            found = {}
+            for block in blocks:
+                match = pattern.search(block)
+                if match and match.group(2).endswith(" installed"):
+                    found.setdefault(match.group(1), []).append(match.group(3))
+            return found
+        output = self.text("/.packages.rpm") if self.root else None  # a recorded tree keeps the answer in a file
+        if not self.root and self.exists("/usr/bin/rpm"):
+            try:
+                process = subprocess.Popen(
+                    ["/usr/bin/rpm", "-q", "--qf", "%{NAME} %{VERSION}-%{RELEASE}.%{ARCH}\n"] + list(PACKAGES),
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                )
+                output = process.communicate()[0].decode("utf-8", "replace")  # exits 1 where any is missing
+            except (IOError, OSError):
+                output = None
+        found = {}
+        for line in (output or "").splitlines():
+            if re.match(r"^\S+ \S+$", line):
+                found.setdefault(line.split()[0], []).append(line.split()[1])
+        return found
+
+    def disk_free_mb(self):
+        result = {}
+        for path in ("/opt", "/usr", "/tmp"):
+            existing = self.at(path)
+            while not os.path.exists(existing):
+                existing = os.path.dirname(existing)
+            stat = os.statvfs(existing)
+            result[path] = stat.f_bavail * stat.f_frsize // (1024 * 1024)
+        return result
+
+    def receipts(self):
+        """What the playbooks wrote down after each role, and whether the files still are what they wrote."""
+        found = {}
+        for path in self.glob(ROOT + "/state/*.json"):
+            try:
+                receipt = json.loads(self.text(path) or "")
+                problem = self.receipt_problem(receipt)
+                found[os.path.basename(path)[: -len(".json")]] = {"digest": receipt["digest"], "problem": problem}
+            except (ValueError, KeyError, TypeError, AttributeError):
+                found[os.path.basename(path)[: -len(".json")]] = {
+                    "digest": None,
+                    "problem": "%s is not readable" % path,
+                }
+        return found
+
+    def receipt_problem(self, receipt):
+        """The first difference between a receipt and the host, as a sentence; None where there is none."""
+        for path, target in sorted(receipt.get("links", {}).items()):
+            if not os.path.islink(self.at(path)) or os.readlink(self.at(path)) != target:
+                return "%s does not point to %s" % (path, target)
+        for path, size in sorted(receipt.get("sizes", {}).items()):
+            if not os.path.isfile(self.at(path)) or os.path.getsize(self.at(path)) != size:
+                return "%s is missing or not %d bytes long" % (path, size)
+        for path, digest in sorted(receipt.get("files", {}).items()):
+            try:
+                with open(self.at(path), "rb") as handle:
+                    if hashlib.sha256(handle.read()).hexdigest() != digest:
+                        return "%s was changed" % path
+            except (IOError, OSError):
+                return "%s is missing" % path
+        return None
+
+    def environments(self):
+        """Environments by name; problem is None for one that is sealed and whole."""
+        found = {}
+        for path in self.glob(ROOT + "/envs/*"):
+            if os.path.basename(path).startswith(".") or not os.path.isdir(self.at(path)):
+                continue
+            found[os.path.basename(path)] = {
+                "problem": environment_tree.problem(self.at(path)) if environment_tree else None
+            }
+        return found
+
+    def deeplearning(self):
+        link = self.at(ROOT + "/current")
+        return {
+            "current": os.path.basename(os.readlink(link)) if os.path.islink(link) else None,
+            "environments": self.environments(),
+            "receipts": self.receipts(),
+        }
+
+    def read(self):
+        memory = self.memory()
+        return {
+            "schema": 1,
+            "hostname": self.text("/proc/sys/kernel/hostname"),
+            "architecture": os.uname()[4],
+            "os": self.operating_system(),
+            "cpu": self.cpu(),
+            "memory_mb": memory["total_mb"],
+            "glibc": self.glibc(),
+            "kernel": self.kernel(),
+            "secure_boot": self.secure_boot(),
+            "nvidia": self.nvidia(),
+            "cuda": self.cuda(),
+            "pythons": self.pythons(),
+            "java": self.java(),
+            "hadoop": self.hadoop(),
+            "packages": self.packages(),
+            "cdsw": self.exists("/etc/cdsw/config/cdsw.conf"),
+            "proxy": {name: os.environ.get(name) or os.environ.get(name.upper()) for name in PROXIES},
+            "deeplearning": self.deeplearning(),
+            "volatile": {"memory_available_mb": memory["available_mb"], "disk_free_mb": self.disk_free_mb()},
+        }
+
+
+def read(root="/"):
+    """Everything about the host whose file system begins at root, as a mapping that JSON can carry."""
+    return Reader(root).read()
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(read(), sort_keys=True) + "\n")

@@ -1,0 +1,109 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Write down what a role left on a host, so that the next run knows whether it is still there, without running the role."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: receipt
+short_description: Record the files of a component and the inputs that made them
+description:
+  - Writes C(/opt/deeplearning/state/<component>.json). The node reader compares it with the host in its one round.
+options:
+  component: {description: Name of the component, type: str, required: true}
+  digest: {description: Digest of the inputs that the plan computed for this component, type: str, required: true}
+  paths:
+    description: Files and links that make the component. A directory stands for every file and link below it.
+    type: list
+    elements: str
+    required: true
+  state_directory: {description: Where receipts are kept, type: str, default: /opt/deeplearning/state}
+"""
+
+RETURN = r"""
+receipt: {description: What was recorded, type: dict, returned: always}
+"""
+
+import hashlib
+import json
+import os
+
+from ansible.module_utils.basic import AnsibleModule
+
+LARGEST_HASHED = 16 * 1024 * 1024  # bytes; of larger files the size is compared, because every run reads the receipt
+
+
+def members(path):
+    """The path itself, or every file and link below it when it is a directory."""
+    if os.path.islink(path) or not os.path.isdir(path):
+        return [path]
+    found = []
+    for directory, directories, files in os.walk(path):
+        found += [os.path.join(directory, name) for name in files]
+        found += [
+            os.path.join(directory, name) for name in directories if os.path.islink(os.path.join(directory, name))
+        ]
+    return sorted(found)
+
+
+def make_receipt(component, digest, paths):
+    """The receipt as a mapping, and the paths that are not there."""
+    receipt = {"component": component, "digest": digest, "files": {}, "links": {}, "sizes": {}}
+    missing = []
+    for path in sum((members(path) for path in paths), []):
+        if os.path.islink(path):
+            receipt["links"][path] = os.readlink(path)
+        elif not os.path.isfile(path):
+            missing.append(path)
+        elif os.path.getsize(path) > LARGEST_HASHED:
+            receipt["sizes"][path] = os.path.getsize(path)
+        else:
+            with open(path, "rb") as handle:
+                receipt["files"][path] = hashlib.sha256(handle.read()).hexdigest()
+    return receipt, missing
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "component": {"type": "str", "required": True},
+            "digest": {"type": "str", "required": True},
+            "paths": {"type": "list", "elements": "str", "required": True},
+            "state_directory": {"type": "str", "default": "/opt/deeplearning/state"},
+        },
+        supports_check_mode=True,
+    )
+    component, directory = module.params["component"], module.params["state_directory"]
+    receipt, missing = make_receipt(component, module.params["digest"], module.params["paths"])
+    if missing and not module.check_mode:  # in check mode the role has not made them
+        module.fail_json(
+            msg="%s should have left %s on this host, and it is not there. Run the role again."
+            % (component, ", ".join(missing))
+        )
+    target = os.path.join(directory, component + ".json")
+    content = json.dumps(receipt, indent=1, sort_keys=True) + "\n"
+    try:
+        with open(target) as handle:
+            before = handle.read()
+    except (IOError, OSError):
+        before = ""
+    if before != content and not module.check_mode:
+        if not os.path.isdir(directory):
+            os.makedirs(directory, 0o755)
+        with open(target + ".new", "w") as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.chmod(target + ".new", 0o644)
+        os.rename(target + ".new", target)
+    module.exit_json(
+        changed=before != content,
+        receipt=receipt,
+        diff={"before": before, "after": content, "before_header": target, "after_header": target},
+    )
+
+
+if __name__ == "__main__":
+    main()
