@@ -1,0 +1,175 @@
+"""The reader on recorded trees, and the receipts it checks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import node_reader
+import pytest
+
+SOURCE = Path(node_reader.__file__)
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, content in files.items():
+        path = root / name.lstrip("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+
+
+def pci(root: Path, address: str, vendor: str, device: str, kind: str) -> None:
+    base = f"/sys/bus/pci/devices/{address}"
+    write(root, {f"{base}/vendor": f"0x{vendor}\n", f"{base}/device": f"0x{device}\n", f"{base}/class": f"0x{kind}\n"})
+
+
+RHEL7 = {
+    "/etc/os-release": 'NAME="Red Hat Enterprise Linux Server"\nID="rhel"\nID_LIKE="fedora"\nVERSION_ID="7.9"\nPRETTY_NAME="RHEL 7.9"\n',
+    "/proc/sys/kernel/osrelease": "3.10.0-1160.el7.x86_64\n",
+    "/boot/vmlinuz-3.10.0-1160.el7.x86_64": "",
+    "/usr/src/kernels/3.10.0-1160.el7.x86_64/Makefile": "",
+    "/proc/cpuinfo": "processor\t: 0\nmodel name\t: Xeon\nflags\t\t: fpu sse4_1 avx avx2\n\nprocessor\t: 1\n",
+    "/proc/meminfo": "MemTotal:       263921384 kB\nMemAvailable:   100000000 kB\n",
+    "/proc/modules": "nvidia_uvm 1 0 - Live\nnvidia 2 1 nvidia_uvm, Live\n",
+    "/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  418.67  Sat Apr  6 03:07:24 CDT 2019\n",
+    "/lib64/libc-2.17.so": "",
+    "/usr/bin/python2.7": "",
+    "/usr/local/cuda-10.0/bin/nvcc": "",
+    "/usr/local/cuda-10.0/lib64/libcudnn.so.7.6.5": "",
+}
+
+
+def test_a_rhel_7_node_with_two_p100(tmp_path: Path) -> None:
+    write(tmp_path, RHEL7)
+    for address in ("0000:3b:00.0", "0000:d8:00.0"):
+        pci(tmp_path, address, "10de", "15f8", "030200")
+    pci(tmp_path, "0000:00:1f.0", "8086", "a1c1", "060100")
+    node = node_reader.read(str(tmp_path))
+    assert node["os"]["short"] == "el7"
+    assert node["os"]["family"] == "RedHat"
+    assert node["glibc"] == "2.17"
+    assert [gpu["device"] for gpu in node["nvidia"]["gpus"]] == ["15f8", "15f8"]
+    assert (node["nvidia"]["driver"], node["nvidia"]["module"]) == ("418.67", "proprietary")
+    assert node["kernel"]["headers"] == ["3.10.0-1160.el7.x86_64"]
+    assert node["cpu"] == {"model": "Xeon", "count": 2, "features": ["sse4_1", "avx", "avx2"]}
+    assert node["memory_mb"] == 257735
+    assert node["cuda"] == {"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7.6.5"]}
+    assert node["pythons"] == {"2.7": "/usr/bin/python2.7"}
+
+
+def test_the_open_module_is_told_from_the_proprietary_one(tmp_path: Path) -> None:
+    line = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  535.183.01  Release Build\n"
+    write(tmp_path, {"/proc/driver/nvidia/version": line})
+    nvidia = node_reader.read(str(tmp_path))["nvidia"]
+    assert (nvidia["driver"], nvidia["module"]) == ("535.183.01", "open")
+
+
+def test_nvswitches_and_the_gpus_of_others_are_no_nvidia_gpus(tmp_path: Path) -> None:
+    pci(tmp_path, "0000:01:00.0", "10de", "20b0", "030200")
+    pci(tmp_path, "0000:02:00.0", "10de", "1af1", "068000")
+    pci(tmp_path, "0000:03:00.0", "1002", "740f", "038000")
+    nvidia = node_reader.read(str(tmp_path))["nvidia"]
+    assert (len(nvidia["gpus"]), nvidia["nvswitches"], len(nvidia["other_gpus"])) == (1, 1, 1)
+
+
+def test_a_pending_kernel_without_headers(tmp_path: Path) -> None:
+    write(tmp_path, {**RHEL7, "/boot/vmlinuz-3.10.0-1160.119.1.el7.x86_64": ""})
+    kernel = node_reader.read(str(tmp_path))["kernel"]
+    assert kernel["default_boot"] == "3.10.0-1160.119.1.el7.x86_64"
+    assert kernel["default_boot"] not in kernel["headers"]
+
+
+def test_the_saved_grub_entry_wins_over_the_newest_kernel(tmp_path: Path) -> None:
+    saved = "# GRUB Environment Block\nsaved_entry=0123456789abcdef-3.10.0-1160.el7.x86_64\n"
+    write(tmp_path, {**RHEL7, "/boot/vmlinuz-3.10.0-1160.119.1.el7.x86_64": "", "/boot/grub2/grubenv": saved})
+    assert node_reader.read(str(tmp_path))["kernel"]["default_boot"] == "3.10.0-1160.el7.x86_64"
+
+
+@pytest.mark.parametrize(("value", "expected"), [(b"\x06\x00\x00\x00\x01", True), (b"\x06\x00\x00\x00\x00", False)])
+def test_secure_boot_is_the_fifth_byte(tmp_path: Path, value: bytes, expected: bool) -> None:
+    path = tmp_path / "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(value)
+    assert node_reader.read(str(tmp_path))["secure_boot"] is expected
+
+
+def test_an_empty_tree_gives_nulls_and_no_traceback(tmp_path: Path) -> None:
+    node = node_reader.read(str(tmp_path))
+    assert node["os"]["short"] is None
+    assert node["secure_boot"] is None
+    assert node["hadoop"] is None
+    assert node["nvidia"]["gpus"] == []
+
+
+@pytest.mark.parametrize(
+    ("home", "distribution"),
+    [
+        ("/opt/cloudera/parcels/CDH/lib/hadoop", "cdh"),
+        ("/usr/hdp/current/hadoop-client", "hdp"),
+        ("/opt/mapr/hadoop/hadoop-2.7.0", "mapr"),
+    ],
+)
+def test_hadoop_distributions_are_known_by_their_places(tmp_path: Path, home: str, distribution: str) -> None:
+    write(
+        tmp_path,
+        {
+            f"{home}/bin/hadoop": "",
+            f"{home}/hadoop-common-2.6.0-cdh5.16.2.jar": "",
+            "/etc/hadoop/conf/core-site.xml": "",
+        },
+    )
+    hadoop = node_reader.read(str(tmp_path))["hadoop"]
+    assert (hadoop["distribution"], hadoop["home"], hadoop["version"]) == (distribution, home, "2.6.0-cdh5.16.2")
+
+
+def test_rpm_packages_of_a_recorded_tree(tmp_path: Path) -> None:
+    answer = "kernel 3.10.0-1160.el7.x86_64\npackage dkms is not installed\nkernel 3.10.0-1127.el7.x86_64\n"
+    write(tmp_path, {**RHEL7, "/.packages.rpm": answer})
+    assert node_reader.read(str(tmp_path))["packages"] == {
+        "kernel": ["3.10.0-1160.el7.x86_64", "3.10.0-1127.el7.x86_64"]
+    }
+
+
+def receipt_of(root: Path, **parts: Any) -> dict[str, Any]:
+    write(root, {"/opt/deeplearning/state/thing.json": json.dumps({"component": "thing", "digest": "abc", **parts})})
+    found: dict[str, Any] = node_reader.read(str(root))["deeplearning"]["receipts"]["thing"]
+    return found
+
+
+def test_a_receipt_holds_while_its_files_do(tmp_path: Path) -> None:
+    write(tmp_path, {"/etc/thing": "hello"})
+    digest = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+    assert receipt_of(tmp_path, files={"/etc/thing": digest}, sizes={"/etc/thing": 5}) == {
+        "digest": "abc",
+        "problem": None,
+    }
+    write(tmp_path, {"/etc/thing": "other"})
+    assert "was changed" in receipt_of(tmp_path, files={"/etc/thing": digest})["problem"]
+    assert "not 7 bytes" in receipt_of(tmp_path, sizes={"/etc/thing": 7})["problem"]
+    assert "does not point" in receipt_of(tmp_path, links={"/etc/link": "thing"})["problem"]
+    assert "missing" in receipt_of(tmp_path, files={"/etc/gone": digest})["problem"]
+
+
+def test_a_torn_receipt_is_a_problem_and_not_a_traceback(tmp_path: Path) -> None:
+    write(tmp_path, {"/opt/deeplearning/state/thing.json": '{"component": "th'})
+    assert "not readable" in node_reader.read(str(tmp_path))["deeplearning"]["receipts"]["thing"]["problem"]
+
+
+def test_as_a_script_it_prints_one_json_line() -> None:
+    output = subprocess.run([sys.executable, "-"], input=SOURCE.read_bytes(), check=True, capture_output=True).stdout
+    assert json.loads(output)["schema"] == 1
+    assert output.count(b"\n") == 1
+
+
+def test_a_hanging_command_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_reader, "COMMAND_TIMEOUT", 0.2)
+    assert node_reader.command(["sleep", "60"]) is None
+
+
+def test_a_failing_command_answers_nothing() -> None:
+    assert node_reader.command(["false"]) is None
+    assert node_reader.command([os.devnull + "-missing"]) is None

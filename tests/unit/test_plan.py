@@ -1,0 +1,184 @@
+"""The plan: what needs work, and all problems in one list."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hadoop_dl import plan, requests
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+STACK = "tf1.15-py27-el7"
+SITE = {"deeplearning_request": STACK, "mirror_url": "http://mirror1:8900", "mirror_mode": "fetch"}
+NODE: dict[str, Any] = {
+    "os": {"short": "el7", "name": "Red Hat Enterprise Linux 7.9"},
+    "architecture": "x86_64",
+    "glibc": "2.17",
+    "cpu": {"features": ["sse4_1", "sse4_2", "avx", "avx2", "fma"]},
+    "pythons": {"2.7": "/usr/bin/python2.7"},
+    "java": [{"home": "/usr/lib/jvm/java-11", "version": "11.0.21", "major": "11"}],
+    "hadoop": {"distribution": "apache", "home": "/opt/hadoop", "version": "3.3.6", "conf_dir": "/etc/hadoop/conf"},
+    "nvidia": {"gpus": [], "listed": ["Tesla P100-PCIE-16GB", "Tesla P100-PCIE-16GB"]},
+    "deeplearning": {"current": None, "environments": {}, "receipts": {}},
+    "volatile": {"disk_free_mb": {"/opt": 90000}},
+}
+
+
+def make_host(
+    name: str = "data1", groups: tuple[str, ...] = ("data_nodes",), node: Any = NODE, **variables: Any
+) -> plan.Host:
+    return plan.Host(name=name, groups=groups, variables={**SITE, **variables}, node=copy.deepcopy(node))
+
+
+def changed_node(**parts: Any) -> dict[str, Any]:
+    return {**copy.deepcopy(NODE), **parts}
+
+
+def after(host: plan.Host, made: plan.Plan) -> plan.Host:
+    """The host as it would read once everything that the plan names was done."""
+    entry = made.hosts[host.name]
+    environments = {entry["environment"]: {"problem": None}} if entry["environment"] else {}
+    receipts = {name: {"digest": digest, "problem": None} for name, digest in entry["digests"].items()}
+    there = {"current": entry["environment"] or None, "environments": environments, "receipts": receipts}
+    return plan.Host(host.name, host.groups, host.variables, changed_node(deeplearning=there))
+
+
+def needs(made: plan.Plan, name: str = "data1") -> list[str]:
+    assert made.problems == []
+    return list(made.hosts[name]["needs"])
+
+
+def test_a_bare_data_node_needs_everything_a_data_node_has() -> None:
+    assert needs(plan.make_plan([make_host()], REPOSITORY)) == ["environment", "hadoop_client", "verify"]
+
+
+def test_an_edge_node_also_gets_the_spark_client() -> None:
+    made = plan.make_plan([make_host("edge1", ("edge_nodes",))], REPOSITORY)
+    assert "tensorflowonspark" in needs(made, "edge1")
+
+
+def test_a_host_of_no_group_needs_nothing() -> None:
+    assert needs(plan.make_plan([make_host("master1", ())], REPOSITORY), "master1") == []
+
+
+def test_after_the_work_nothing_is_needed() -> None:
+    hosts = [make_host(), make_host("edge1", ("edge_nodes",)), make_host("mirror1", ("mirror_host",))]
+    made = plan.make_plan(hosts, REPOSITORY)
+    again = plan.make_plan([after(host, made) for host in hosts], REPOSITORY)
+    assert again.rows == []
+    assert "nothing to do" in again.table()
+
+
+def test_apply_all_names_every_component_again() -> None:
+    made = plan.make_plan([make_host()], REPOSITORY)
+    done = after(make_host(apply="all"), made)
+    assert needs(plan.make_plan([done], REPOSITORY)) == ["environment", "hadoop_client", "verify"]
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "component"),
+    [
+        ("current", None, "environment"),
+        ("current", "tf1.15-py27-el7-000000000000", "environment"),
+        ("environments", {}, "environment"),
+        ("receipts", {}, "hadoop_client"),
+    ],
+)
+def test_what_is_missing_on_the_host_is_needed_again(part: str, value: Any, component: str) -> None:
+    host = make_host()
+    done = after(host, plan.make_plan([host], REPOSITORY))
+    assert done.node is not None
+    done.node["deeplearning"][part] = value
+    assert component in needs(plan.make_plan([done], REPOSITORY))
+
+
+def test_a_damaged_file_is_the_reason_in_the_table() -> None:
+    host = make_host()
+    done = after(host, plan.make_plan([host], REPOSITORY))
+    assert done.node is not None
+    done.node["deeplearning"]["receipts"]["hadoop_client"]["problem"] = (
+        "/opt/deeplearning/etc/hadoop-env.sh was changed"
+    )
+    assert "hadoop-env.sh was changed" in plan.make_plan([done], REPOSITORY).table()
+
+
+def test_a_changed_input_of_a_role_is_needed_again_and_others_are_not() -> None:
+    host = make_host(hadoop_client_java_home="{{ java_place }}", java_place="/a", colour="red")
+    done = after(host, plan.make_plan([host], REPOSITORY))
+    recoloured = plan.Host(done.name, done.groups, {**done.variables, "colour": "blue"}, done.node)
+    assert needs(plan.make_plan([recoloured], REPOSITORY)) == []
+    moved = plan.Host(done.name, done.groups, {**done.variables, "java_place": "/b"}, done.node)
+    assert needs(plan.make_plan([moved], REPOSITORY)) == ["hadoop_client", "verify"]
+
+
+@pytest.mark.parametrize(
+    ("change", "variables", "words"),
+    [
+        ({"os": {"short": "el9", "name": "RHEL 9.4"}}, {}, "made for el7, and the host runs RHEL 9.4"),
+        ({"pythons": {"3.9": "/usr/bin/python3.9"}}, {}, "needs Python 2.7 on the host, and there is 3.9"),
+        ({"java": [{"home": "/j", "version": "1.7.0_80", "major": "7"}]}, {}, "and the host has 7"),
+        ({"hadoop": None}, {}, "set hadoop_client_hadoop_home"),
+        ({"glibc": "2.12"}, {}, "and the host has 2.12"),
+        ({"cpu": {"features": ["sse4_1"]}}, {}, "CPU features"),
+        ({"volatile": {"disk_free_mb": {"/opt": 700}}}, {}, "has 700 MB free"),
+        ({}, {"gpu_count": 4}, "gpu_count says 4, and the host shows 2"),
+        ({}, {"gpu_count": "two"}, "whole number, and is 'two'"),
+        ({}, {"gpu_count": True}, "whole number"),
+        ({}, {"deeplearning_request": None}, "deeplearning_request"),
+        ({}, {"mirror_url": ""}, "mirror_url is needed"),
+        ({"error": "Python 2.7 or 3 is needed on the host"}, {}, "Python 2.7 or 3 is needed"),
+    ],
+)
+def test_what_does_not_fit_is_said_with_what_was_found(
+    change: dict[str, Any], variables: dict[str, Any], words: str
+) -> None:
+    made = plan.make_plan([make_host(node=changed_node(**change), **variables)], REPOSITORY)
+    assert any(words in problem and "data1" in problem for problem in made.problems), made.problems
+
+
+def test_an_unknown_stack_lists_the_known_ones() -> None:
+    made = plan.make_plan([make_host(deeplearning_request="tf1.15-py27-el8")], REPOSITORY)
+    assert all(name in made.failure() for name in (STACK, "tf2.15-py3-el9"))
+
+
+def test_all_problems_of_all_hosts_come_in_one_list_and_equal_ones_once() -> None:
+    hosts = [make_host(f"data{n}", gpu_count=4) for n in range(1, 8)] + [
+        make_host("edge1", ("edge_nodes",), changed_node(hadoop=None))
+    ]
+    failure = plan.make_plan(hosts, REPOSITORY).failure()
+    assert "no host was changed" in failure
+    assert "data1, data2, data3, data4 and 3 more: gpu_count says 4" in failure
+    assert "edge1: a Hadoop client is needed" in failure
+
+
+def test_two_environments_in_one_tfos_group_are_said_before_they_are_installed() -> None:
+    nine = changed_node(
+        os={"short": "el9", "name": "RHEL 9"}, glibc="2.34", pythons={"3.11": "/usr/bin/python3.11"}, java=[]
+    )
+    nine["java"] = [{"home": "/j", "version": "17.0.9", "major": "17"}]
+    hosts = [make_host(), make_host("data2", node=nine, deeplearning_request="tf2.15-py3-el9")]
+    assert "one environment on its driver and all executors" in plan.make_plan(hosts, REPOSITORY).failure()
+
+
+@pytest.mark.parametrize(("choice", "stops"), [("continue", False), ("stop", True)])
+def test_an_unreachable_host_is_named_and_the_operator_chooses(choice: str, stops: bool) -> None:
+    made = plan.make_plan([make_host(), make_host("data2", node=None, deeplearning_unreachable=choice)], REPOSITORY)
+    assert made.unreachable == ["data2"]
+    assert bool(made.problems) is stops
+    assert "data2" in " ".join(made.problems + made.warnings)
+
+
+def test_closure_follows_templates_and_stops_at_facts() -> None:
+    variables = {"a": "{{ b }}/{{ node.x }}", "b": "{{ c | default('d') }}", "c": 1, "d": 2, "node": 3, "z": "{{ a }}"}
+    assert set(plan.closure(["a"], variables)) == {"a", "b", "c", "d"}
+
+
+def test_the_first_python_that_the_host_has_is_taken() -> None:
+    nine = changed_node(os={"short": "el9", "name": "RHEL 9"}, glibc="2.34", pythons={"3.9": "/usr/bin/python3.9"})
+    assert (
+        requests.resolve_host({"deeplearning_request": "tf2.15-py3-el9"}, nine, ("data_nodes",)).interpreter
+        == "/usr/bin/python3.9"
+    )
