@@ -3,10 +3,35 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+STACK ?= tf1.15-py27-el7
+DATA_NODES ?= 2
+HOST ?= edge1
+# molecule, ansible-lint and ansible-playbook call each other by name.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help lock
-help:
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
+.PHONY: help demo demo-down demo-shell test lint unit molecule e2e lock
+help: ## this list
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+demo: $(VENV)/.complete ## boot a Hadoop cluster, install the platform, train a model (STACK=... DATA_NODES=...)
+	scripts/demo run --stack '$(STACK)' --data-nodes '$(DATA_NODES)'
+
+demo-down: $(VENV)/.complete ## remove everything that make demo made
+	scripts/demo down
+
+demo-shell: $(VENV)/.complete ## open a shell on a node of the demo (HOST=data1)
+	scripts/demo shell '$(HOST)'
+
+test: $(VENV)/.complete ## every check: lint, unit, molecule, e2e
+	scripts/check
+
+lint unit molecule e2e: $(VENV)/.complete
+	scripts/check $@ $(ARGS)
+
+lint: ## formats, types, Python 2.7 on hosts, ansible-lint
+unit: ## tests that need no host
+molecule: ## one scenario for each role (ARGS='--scenario pip' runs one)
+e2e: ## the demo cluster for both stacks, with faults (ARGS='--stack tf1.15-py27-el7' runs one)
 
 $(VENV)/.complete: requirements.lock
 	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if (3, 10) <= v[:2] <= (3, 12) else "Python 3.10 to 3.12 is needed, and %s is %d.%d. Say which one to use: make PYTHON=/path/to/python3.11" % (sys.executable, v[0], v[1]))'
@@ -16,5 +41,5 @@ $(VENV)/.complete: requirements.lock
 
 .venv: $(VENV)/.complete
 
-lock: ## write requirements.lock from requirements.in
+lock: $(VENV)/.complete ## write requirements.lock from requirements.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-annotate --output-file requirements.lock requirements.in

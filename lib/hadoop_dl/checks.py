@@ -1,0 +1,319 @@
+"""Every check of this project, in the order that fails soonest: lint, unit, molecule, e2e.
+
+`make test` runs all of them through scripts/check. The first failure ends the run (of the quick lint steps all are
+run); a table of what ran, what did not, and how long each step took comes last in every case. Logs and JUnit files
+stay in .cache/test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[2]
+LAYERS = ("lint", "unit", "molecule", "e2e")
+STACKS = ("tf1.15-py27-el7", "tf2.15-py3-el9")
+
+# What runs on hosts: Python 2.7 there, or a Python 3 as old as RHEL 8's 3.6.
+HOST_CODE = ("plugins/modules", "plugins/module_utils", "roles", "examples")
+
+
+@dataclass
+class Step:
+    """One command. Its log, and its JUnit file where it writes one, are named after it."""
+
+    layer: str
+    name: str
+    command: Sequence[str]
+    always: bool = False  # clean-up: runs also after a failure
+    environment: dict[str, str] = field(default_factory=dict)
+    outcome: str = "not run"
+    seconds: float = 0.0
+
+    @property
+    def slug(self) -> str:
+        return f"{self.layer}-{self.name}".replace(" ", "-").replace("/", "-")
+
+
+@dataclass
+class Count:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def add(self, other: Count) -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def count_junit(path: Path) -> Count:
+    """Read what pytest counted."""
+    count = Count()
+    for suite in ElementTree.parse(path).getroot().iter("testsuite"):  # noqa: S314 - written by our own pytest
+        total, skipped = int(suite.get("tests", 0)), int(suite.get("skipped", 0))
+        failed = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+        count.add(Count(total - failed - skipped, failed, skipped))
+    return count
+
+
+def shell_scripts(repo: Path) -> list[str]:
+    """Find the files of scripts/ and .ci/ that bash will read."""
+    candidates = [path for folder in ("scripts", ".ci", "demo") for path in sorted((repo / folder).rglob("*"))]
+    return [
+        str(path.relative_to(repo))
+        for path in candidates
+        if path.is_file() and path.read_bytes()[:64].split(b"\n")[0].endswith((b"bash", b"/sh", b"bash -e", b"sh -e"))
+    ]
+
+
+def lint_steps(repo: Path) -> list[Step]:
+    host_code = [path for path in HOST_CODE if any((repo / path).rglob("*.py"))]
+    host_code += sorted(str(path.relative_to(repo)) for path in (repo / "roles").glob("*/files/tfos-submit"))
+    vermin = ["vermin", "--quiet", "--no-tips", "--violations", "-t=2.7-", "-t=3.6-"]
+    return [
+        Step("lint", "ruff", ["ruff", "check", "."]),
+        Step("lint", "ruff format", ["ruff", "format", "--check", "."]),
+        Step("lint", "shell syntax", ["bash", "-n", *shell_scripts(repo)]),
+        Step("lint", "yamllint", ["yamllint", "--strict", "."]),
+        Step("lint", "mypy", ["mypy"]),
+        Step("lint", "python 2.7", [*vermin, *host_code]),
+        Step("lint", "ansible-lint", ["ansible-lint", "--strict", "--offline"]),
+    ]
+
+
+def unit_steps(repo: Path) -> list[Step]:
+    return [Step("unit", "pytest", ["pytest", "tests/unit", *junit("unit-pytest", repo)])]
+
+
+def scenarios(repo: Path) -> list[str]:
+    return sorted(path.parent.name for path in (repo / "molecule").glob("*/molecule.yml"))
+
+
+def molecule_steps(repo: Path) -> list[Step]:
+    """One step for each scenario; testinfra adds its own JUnit file."""
+    return [
+        Step(
+            "molecule",
+            name,
+            ["molecule", "test", "--scenario-name", name],
+            environment={"PYTEST_ADDOPTS": junit(f"molecule-{name}", repo)[0]},
+        )
+        for name in scenarios(repo)
+    ]
+
+
+def e2e_steps(repo: Path, stacks: Sequence[str]) -> list[Step]:
+    """A new cluster for each stack: site.yml, the training jobs, the testinfra suite, the faults."""
+    steps = []
+    for stack in stacks:
+        environment = {"E2E_STACK": stack}
+
+        def step(name: str, *command: str, always: bool = False, stack: str = stack) -> Step:
+            return Step("e2e", f"{stack} {name}", command, always, {"E2E_STACK": stack})
+
+        infra = Step(
+            "e2e",
+            f"{stack} testinfra",
+            [
+                "pytest",
+                "tests/infra",
+                "--hosts=ansible://all",
+                "--ansible-inventory=inventories/demo",
+                *junit(f"e2e-{stack}-testinfra", repo),
+            ],
+            environment=environment,
+        )
+        faults = Step(
+            "e2e",
+            f"{stack} faults",
+            ["pytest", "tests/faults", *junit(f"e2e-{stack}-faults", repo)],
+            environment=environment,
+        )
+        steps += [
+            step("cluster", "scripts/demo", "up", "--stack", stack),
+            step("site.yml", "ansible-playbook", "-i", "inventories/demo", "site.yml"),
+            infra,
+            faults,
+            step("demo-down", "scripts/demo", "down", always=True),
+        ]
+    return steps
+
+
+def junit(slug: str, repo: Path) -> list[str]:
+    return [f"--junitxml={repo / '.cache' / 'test' / (slug + '.xml')}"]
+
+
+class Runner:
+    """Runs steps, keeps their logs, and knows the result."""
+
+    def __init__(self, repo: Path) -> None:
+        self.repo = repo
+        self.logs = repo / ".cache" / "test"
+        self.steps: list[Step] = []
+        self.running: set[subprocess.Popen[bytes]] = set()
+        self.failed = False
+
+    def environment(self, step: Step) -> dict[str, str]:
+        # molecule and ansible-lint call ansible-config and friends by name.
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", **step.environment}
+
+    def run(self, step: Step, show: bool) -> None:
+        log = self.logs / f"{step.slug}.log"
+        (self.logs / f"{step.slug}.xml").unlink(missing_ok=True)
+        started = time.monotonic()
+        code: int | None = None
+        with log.open("wb") as out:
+            try:
+                process = subprocess.Popen(
+                    step.command,
+                    cwd=self.repo,
+                    env=self.environment(step),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE if show else out,
+                    stderr=subprocess.STDOUT,
+                )
+            except OSError as error:
+                out.write(f"{error}\n".encode())
+                say(f"    {error}")
+            else:
+                self.running.add(process)
+                for line in process.stdout or ():
+                    out.write(line)
+                    sys.stdout.buffer.write(line)
+                    sys.stdout.flush()
+                code = process.wait()
+                self.running.discard(process)
+        step.seconds = time.monotonic() - started
+        step.outcome = "passed" if code == 0 else "FAILED"
+        self.failed = self.failed or code != 0
+
+    def run_in_order(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            if self.failed and step.layer != "lint" and not (step.always and was_started(step, steps)):
+                continue
+            say(f"\n==> {step.layer}: {step.name}")
+            self.run(step, show=True)
+            say(f"<== {step.layer}: {step.name} {step.outcome} in {clock(step.seconds)}")
+
+    def run_side_by_side(self, steps: Sequence[Step], jobs: int) -> None:
+        """Run `jobs` steps at a time; show a step's log only when it failed."""
+        left = list(steps)
+        with ThreadPoolExecutor(jobs) as pool:
+            pending: dict[Future[None], Step] = {}
+            while pending or (left and not self.failed):
+                while left and len(pending) < jobs and not self.failed:
+                    step = left.pop(0)
+                    say(f"==> {step.layer}: {step.name} (log: .cache/test/{step.slug}.log)")
+                    pending[pool.submit(self.run, step, False)] = step
+                for done in wait(pending, return_when=FIRST_COMPLETED).done:
+                    step = pending.pop(done)
+                    done.result()
+                    say(f"<== {step.layer}: {step.name} {step.outcome} in {clock(step.seconds)}")
+                    if step.outcome != "passed":
+                        say((self.logs / f"{step.slug}.log").read_text(errors="replace")[-12000:])
+
+    def stop(self) -> None:
+        for process in list(self.running):
+            process.send_signal(signal.SIGINT)
+
+    def count(self) -> Count:
+        """Add up every test; a step without a JUnit file counts as one check."""
+        total = Count()
+        for step in self.steps:
+            report = self.logs / f"{step.slug}.xml"
+            if step.outcome == "not run":
+                continue
+            counted = count_junit(report) if report.exists() else Count()
+            if step.outcome == "FAILED" and not counted.failed:
+                counted.failed += 1
+            elif not report.exists():
+                counted.passed += 1
+            total.add(counted)
+        return total
+
+    def summary(self) -> str:
+        lines = ["", "layer     step                                      result     time"]
+        for layer in LAYERS:
+            mine = [step for step in self.steps if step.layer == layer]
+            lines += [f"{s.layer:9} {s.name:41} {s.outcome:10} {clock(s.seconds)}" for s in mine]
+            if mine:
+                lines.append(f"{layer:9} {'':41} {'':10} {clock(sum(s.seconds for s in mine))}")
+        return "\n".join([*lines, "", str(self.count())])
+
+
+def was_started(clean_up: Step, steps: Sequence[Step]) -> bool:
+    """Say whether any step of this clean-up's cluster ran, so that there is something to clean."""
+    return any(step.environment == clean_up.environment and step.outcome != "not run" for step in steps)
+
+
+def clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+@contextmanager
+def interrupted_politely(runner: Runner) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        runner.stop()
+        runner.failed = True
+        say("\nInterrupted.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="scripts/check", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("layers", nargs="*", metavar="LAYER", help=f"some of: {' '.join(LAYERS)}; none means all")
+    parser.add_argument("--scenario", action="append", help="molecule: only this scenario (repeatable)")
+    parser.add_argument("--stack", action="append", help="e2e: only this stack (repeatable)")
+    parser.add_argument("--jobs", type=int, default=2, help="molecule: scenarios at a time (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    unknown = sorted(set(options.layers) - set(LAYERS))
+    if unknown:
+        parser.error(f"a layer is one of {', '.join(LAYERS)}; found {', '.join(unknown)}. Choose one of those.")
+    known = scenarios(REPO)
+    for name in options.scenario or ():
+        if name not in known:
+            parser.error(f"a scenario is one of {', '.join(known)}; found {name}. Choose one of those.")
+
+    runner = Runner(REPO)
+    runner.logs.mkdir(parents=True, exist_ok=True)
+    chosen = [layer for layer in LAYERS if layer in (options.layers or LAYERS)]
+    plan = {
+        "lint": lint_steps(REPO),
+        "unit": unit_steps(REPO),
+        "molecule": [s for s in molecule_steps(REPO) if not options.scenario or s.name in options.scenario],
+        "e2e": e2e_steps(REPO, options.stack or STACKS),
+    }
+    runner.steps = [step for layer in chosen for step in plan[layer]]
+    with interrupted_politely(runner):
+        for layer in chosen:
+            if layer == "molecule":
+                if not runner.failed:
+                    runner.run_side_by_side(plan[layer], options.jobs)
+            else:
+                runner.run_in_order(plan[layer])
+    say(runner.summary())
+    return 1 if runner.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

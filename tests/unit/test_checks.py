@@ -1,0 +1,112 @@
+"""The runner behind `make test`: what it counts, what it stops, what it cleans up."""
+
+from pathlib import Path
+
+import pytest
+
+from hadoop_dl import checks
+from hadoop_dl.checks import Runner, Step
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    runner = Runner(tmp_path)
+    runner.logs.mkdir(parents=True)
+    return runner
+
+
+def bash(name: str, script: str, layer: str = "unit", **options) -> Step:
+    return Step(layer, name, ["bash", "-c", script], **options)
+
+
+def outcomes(runner: Runner) -> list[str]:
+    return [step.outcome for step in runner.steps]
+
+
+def test_the_first_failure_ends_the_run(runner):
+    runner.steps = [bash("one", "true"), bash("two", "exit 3"), bash("three", "true")]
+    runner.run_in_order(runner.steps)
+    assert outcomes(runner) == ["passed", "FAILED", "not run"]
+    assert runner.failed
+    assert str(runner.count()) == "1 passed, 1 failed, 0 skipped"
+
+
+def test_all_lint_steps_run_although_one_failed(runner):
+    runner.steps = [bash("one", "exit 1", "lint"), bash("two", "true", "lint")]
+    runner.run_in_order(runner.steps)
+    assert outcomes(runner) == ["FAILED", "passed"]
+    assert runner.failed
+
+
+def test_a_cluster_that_was_started_is_removed_after_a_failure(runner):
+    here, other = {"E2E_STACK": "here"}, {"E2E_STACK": "other"}
+    runner.steps = [
+        bash("here up", "exit 1", "e2e", environment=here),
+        bash("here down", "true", "e2e", environment=here, always=True),
+        bash("other up", "true", "e2e", environment=other),
+        bash("other down", "true", "e2e", environment=other, always=True),
+    ]
+    runner.run_in_order(runner.steps)
+    assert outcomes(runner) == ["FAILED", "passed", "not run", "not run"]
+
+
+def test_a_command_that_does_not_exist_is_a_failure(runner, capsys):
+    runner.steps = [Step("lint", "nothing", ["/no/such/command"])]
+    runner.run_in_order(runner.steps)
+    assert outcomes(runner) == ["FAILED"]
+    assert "/no/such/command" in capsys.readouterr().out
+
+
+def test_side_by_side_runs_everything_and_shows_the_log_of_what_failed(runner, capsys):
+    runner.steps = [bash("good", "echo all fine", "molecule"), bash("bad", "echo the cause; exit 1", "molecule")]
+    runner.run_side_by_side(runner.steps, jobs=2)
+    assert outcomes(runner) == ["passed", "FAILED"]
+    shown = capsys.readouterr().out
+    assert "the cause" in shown
+    assert "all fine" not in shown
+
+
+def test_side_by_side_starts_nothing_new_after_a_failure(runner):
+    runner.steps = [bash("bad", "exit 1", "molecule"), bash("next", "true", "molecule")]
+    runner.run_side_by_side(runner.steps, jobs=1)
+    assert outcomes(runner) == ["FAILED", "not run"]
+
+
+def test_tests_are_counted_from_junit(runner):
+    xml = '<testsuites><testsuite tests="7" failures="1" errors="1" skipped="2"/></testsuites>'
+    runner.steps = [bash("pytest", f"echo '{xml}' > .cache/test/unit-pytest.xml; exit 1", "unit")]
+    runner.run_in_order(runner.steps)
+    assert str(runner.count()) == "3 passed, 2 failed, 2 skipped"
+
+
+def test_an_old_report_is_not_counted(runner):
+    (runner.logs / "unit-pytest.xml").write_text('<testsuites><testsuite tests="7"/></testsuites>')
+    runner.steps = [bash("pytest", "exit 2", "unit")]
+    runner.run_in_order(runner.steps)
+    assert str(runner.count()) == "0 passed, 1 failed, 0 skipped"
+
+
+def test_the_summary_names_every_step_and_ends_with_the_count(runner):
+    runner.steps = [bash("one", "true"), bash("two", "exit 1"), bash("later", "true", "unit")]
+    runner.run_in_order(runner.steps)
+    lines = runner.summary().splitlines()
+    assert [name for name in ("one", "two", "later") if any(f" {name} " in line for line in lines)] == [
+        "one",
+        "two",
+        "later",
+    ]
+    assert any("later" in line and "not run" in line for line in lines)
+    assert lines[-1] == "1 passed, 1 failed, 0 skipped"
+
+
+def test_every_scenario_of_the_repository_is_found():
+    folders = {path.name for path in (checks.REPO / "molecule").iterdir() if (path / "converge.yml").exists()}
+    assert set(checks.scenarios(checks.REPO)) == folders - {"shared"}
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["molecule", "--scenario", "no-such-scenario"]])
+def test_misuse_is_refused_with_the_choices(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        checks.main(arguments)
+    assert stop.value.code == 2
+    assert "Choose one of those." in capsys.readouterr().err
