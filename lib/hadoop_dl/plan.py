@@ -71,19 +71,22 @@ class Plan:
     unreachable: list[str] = field(default_factory=list)
 
     def as_json(self) -> Json:
-        changes = [
-            {"host": name, "groups": [f"needs_{need}" for need in host["needs"]]}
-            for name, host in self.hosts.items()
-            if host["needs"]
-        ]
+        """The plan for machines: what preflight_plan_file holds."""
         return {
             "hosts": self.hosts,
-            "changes": changes,
             "rows": [vars(row) for row in self.rows],
             "warnings": self.warnings,
             "problems": self.problems,
             "unreachable": self.unreachable,
         }
+
+    def changes(self, every: bool = False) -> list[Json]:
+        """Hosts that need something (or all of them), with the groups to join and their own part of the plan."""
+        return [
+            {"host": name, "groups": [f"needs_{need}" for need in part["needs"]], "plan": part}
+            for name, part in self.hosts.items()
+            if part["needs"] or every
+        ]
 
     def table(self) -> str:
         """The plan for people: one line per host and component that needs work."""

@@ -1,4 +1,4 @@
-"""Read a host in one round: pipe module_utils/node_reader.py into its Python, publish the answer as the fact `node`.
+"""Read a host in one round: pipe module_utils/node_reader.py into its Python, answer with what it read.
 
 An ordinary module costs about twice a raw ssh loop, because every host unpacks and imports a zip; one script on
 standard input costs no more than the loop (docs/performance.md). It changes nothing and therefore runs in check mode.
@@ -40,7 +40,10 @@ def reader_script() -> str:
 
 
 class ActionModule(ActionBase):
-    """node_facts: no arguments; returns ansible_facts.node, or node.error with a sentence."""
+    """node_facts: no arguments; returns `facts` (the reader's answer), or `facts.error` with a sentence.
+
+    Registered, not published as ansible_facts: Ansible copies those deeply for every task of every host.
+    """
 
     TRANSFERS_FILES = False
     _supports_check_mode = True
@@ -49,8 +52,7 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         answer = self._low_level_execute_command(COMMAND, in_data=reader_script(), sudoable=True)
-        node = self._node(answer)
-        result.update(changed=False, ansible_facts={"node": node})
+        result.update(changed=False, facts=self._node(answer))
         return result
 
     @staticmethod

@@ -22,7 +22,7 @@ TEMPLATED = ("deeplearning_request", "gpu_count", "mirror_url", "mirror_mode", "
 
 
 class ActionModule(ActionBase):
-    """plan: arguments `file` (where to write the plan as JSON, optional). Returns ansible_facts.plan."""
+    """plan: arguments `file` (where to write it as JSON) and `publish_all` (give every host its part), both optional. Returns the plan, with `changes` for add_host."""
 
     TRANSFERS_FILES = False
     BYPASS_HOST_LOOP = True
@@ -41,12 +41,12 @@ class ActionModule(ActionBase):
             display.warning(warning)
         if made.problems:
             raise AnsibleActionFail(made.failure())
-        result.update(changed=False, ansible_facts={"plan": made.as_json()})
+        result.update(changed=False, changes=made.changes(every=bool(self._task.args.get("publish_all"))))
         return result
 
     def _host(self, name: str, task_vars: dict[str, Any]) -> plan.Host:
         variables = dict(task_vars["hostvars"].raw_get(name))
-        node = variables.pop("node", None)
+        node = variables.pop("preflight_node", {}).get("facts")
         self._templar.available_variables = variables
         for key in TEMPLATED:
             if "{{" in str(variables.get(key, "")):
