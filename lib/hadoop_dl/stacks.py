@@ -1,0 +1,147 @@
+"""Stacks: the named version sets under stacks/, read and checked. Data in, values out; the resolver decides."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hadoop_dl.locks import COMPONENTS, Lock, LockError, read_lock
+
+DIRECTORY = Path(__file__).resolve().parent.parent.parent / "stacks"
+VERSIONS = (
+    "tensorflow",
+    "keras",
+    "tensorflow_io",
+    "tensorflowonspark",
+    "pyspark",
+    "cuda",
+    "cudnn",
+    "nccl",
+    "driver_min",
+    "driver_branch",
+    "glibc_min",
+)
+CHOICES = {"tensorflow_source": ("prebuilt", "built"), "driver_module": ("proprietary", "open")}
+LISTS = ("os", "java", "cpu_features", "sources")
+REQUIRED = ("name", "description", "os", "python", "tensorflow", "tensorflow_package", "tensorflow_source", "sources")
+KNOWN = {*REQUIRED, *VERSIONS, *CHOICES, *LISTS, "hdfs", "kafka", "files", "requirements", "bazel", "gcc"}
+
+
+class UnknownStack(LookupError):
+    """A name that no file under stacks/ has; the message lists those that are there."""
+
+
+class StackError(ValueError):
+    """A stack file that cannot be used; the message lists everything that is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One stack. `data` is the file's mapping: what the plan publishes as the variable `stack`."""
+
+    name: str
+    data: dict[str, Any]
+    directory: Path
+
+    @property
+    def pythons(self) -> tuple[str, ...]:
+        """The Python versions it can be installed for, the preferred one first."""
+        python = self.data["python"]
+        return (python,) if isinstance(python, str) else tuple(python)
+
+    def lock_path(self, python: str) -> Path:
+        name = self.name if len(self.pythons) == 1 else f"{self.name}-py{python}"
+        return self.directory / "locks" / f"{name}.txt"
+
+    def lock(self, python: str | None = None) -> Lock:
+        """The lock for one of its Pythons (the preferred one by default)."""
+        python = python or self.pythons[0]
+        if python not in self.pythons:
+            raise LockError(
+                f"{self.name} is made for Python {' or '.join(self.pythons)}, and a lock for {python} was asked for. "
+                "Choose one of these."
+            )
+        return read_lock(self.lock_path(python), self.name, python)
+
+    def artifacts(self, python: str | None = None) -> list[dict[str, Any]]:
+        """Everything that the mirror has to hold for it: the lock's wheels and the stack's other files."""
+        return self.lock(python).artifacts + [
+            {
+                "folder": "files",
+                "name": file["name"],
+                "project": file["source"].partition(":")[2],
+                "sha256": file["sha256"],
+                "size": file["size"],
+            }
+            for file in self.data.get("files", [])
+        ]
+
+
+def stack_names(directory: Path = DIRECTORY) -> list[str]:
+    return sorted(path.stem for path in directory.glob("*.yml"))
+
+
+def load_stack(name: str, directory: Path = DIRECTORY) -> Stack:
+    """The stack of that name; UnknownStack lists the known ones, the nearest first to be tried."""
+    names = stack_names(directory)
+    if name not in names:
+        nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+        hint = f" Did you mean {nearest[0]}?" if nearest else ""
+        raise UnknownStack(
+            f"A stack's name is needed, and there is none called {name!r}.{hint} Known stacks: {', '.join(names)}."
+        )
+    return _load(directory / f"{name}.yml")
+
+
+@cache
+def _load(path: Path) -> Stack:
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    problems = stack_problems(data, path.stem)
+    if problems:
+        raise StackError(f"{path} cannot be used: " + " ".join(problems))
+    return Stack(name=path.stem, data=data, directory=path.parent)
+
+
+def stack_problems(data: object, stem: str) -> list[str]:
+    """Say in sentences what is wrong with a stack file's content; an empty list means nothing."""
+    if not isinstance(data, dict):
+        return ["It has to be a mapping."]
+    problems = [f"The key {key} is missing." for key in REQUIRED if key not in data]
+    for key in sorted(set(data) - KNOWN):
+        nearest = difflib.get_close_matches(key, KNOWN, n=1)
+        problems.append(f"The key {key} is not known{f'; {nearest[0]} is' if nearest else ''}.")
+    if data.get("name", stem) != stem:
+        problems.append(f"Its name is {data['name']!r}, and the file is called {stem}.yml; make them equal.")
+    for key in VERSIONS:
+        if key in data and not _is_version(data[key]):
+            problems.append(f"{key} has to be a quoted version, and is {data[key]!r}.")
+    for key, choices in CHOICES.items():
+        if key in data and data[key] not in choices:
+            problems.append(f"{key} has to be {' or '.join(choices)}, and is {data[key]!r}.")
+    for key in LISTS:
+        if key in data and not (isinstance(data[key], list) and all(isinstance(item, str) for item in data[key])):
+            problems.append(f"{key} has to be a list of quoted values, and is {data[key]!r}.")
+    pythons = data.get("python")
+    if "python" in data and not (
+        _is_version(pythons) or (isinstance(pythons, list) and pythons and all(map(_is_version, pythons)))
+    ):
+        problems.append(f"python has to be a quoted version or a list of them, and is {pythons!r}.")
+    requirements = data.get("requirements", {})
+    if not isinstance(requirements, dict) or set(requirements) - set(COMPONENTS):
+        problems.append(f"requirements may have the components {', '.join(COMPONENTS)}, and is {requirements!r}.")
+    for file in data.get("files", []):
+        if not (isinstance(file, dict) and set(file) == {"name", "source", "sha256", "size"}):
+            problems.append(f"Every entry of files needs name, source, sha256 and size, and one is {file!r}.")
+        elif not re.fullmatch(r"[0-9a-f]{64}", str(file["sha256"])) or not str(file["source"]).startswith("pypi:"):
+            problems.append(f"The file {file['name']} needs a sha256 of 64 hex digits and a source like pypi:PROJECT.")
+    return problems
+
+
+def _is_version(value: object) -> bool:
+    return isinstance(value, str) and bool(re.match(r"\d+(\.\w+)*$", value))

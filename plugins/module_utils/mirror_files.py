@@ -1,0 +1,542 @@
+# -*- coding: utf-8 -*-
+"""Fill a mirror directory with artifacts that are known by sha256. Python 3.6 and later, standard library only.
+
+Runs on the mirror host (module mirror_artifacts) and on the controller (hadoop_dl.mirror). A file appears under its
+final name only when its sha256 is the expected one; until then it is a part under .staging, from which the next run
+continues. An artifact is a mapping: folder (wheels, files), name, project, sha256, size (None: not known).
+"""
+
+import base64
+import errno
+import fcntl
+import hashlib
+import html.parser
+import http.client
+import json
+import os
+import re
+import socket
+import ssl
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+DEFAULT_INDEX = "https://pypi.org/simple"
+ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.5"
+CHUNK = 1 << 20
+TIMEOUT = 60  # seconds without a byte
+ATTEMPTS = 5  # in a row, without a byte gained
+REPORT_EVERY = 5  # seconds
+LOCK_WAIT = 900  # seconds for another run that fills the same directory
+RETRIED = (408, 425, 429, 500, 502, 503, 504)
+
+
+class MirrorError(Exception):
+    """What is needed, what was found and what to do next."""
+
+
+# --- the index -----------------------------------------------------------------------------------------------------
+
+
+class _Links(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.links = []
+
+    def handle_starttag(self, tag, attrs):
+        href = dict(attrs).get("href")
+        if tag == "a" and href:
+            self.links.append(href)
+
+
+def parse_index(body, content_type, base):
+    """The files of a project page, PEP 691 JSON or PEP 503 HTML: name, url, sha256 (None: not told), size (or None)."""
+    if "json" in content_type:
+        return [
+            {
+                "name": file["filename"],
+                "url": urllib.parse.urljoin(base, file["url"]),
+                "sha256": file.get("hashes", {}).get("sha256"),
+                "size": file.get("size"),
+            }
+            for file in json.loads(body)["files"]
+        ]
+    parser = _Links()
+    parser.feed(body)
+    found = []
+    for link in parser.links:
+        url, _, fragment = urllib.parse.urljoin(base, link).partition("#")
+        match = re.match(r"sha256=([0-9a-f]{64})$", fragment)
+        name = urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])
+        if name.endswith((".whl", ".tar.gz", ".zip", ".tgz", ".tar.bz2", ".egg")):
+            found.append({"name": name, "url": url, "sha256": match.group(1) if match else None, "size": None})
+    return found
+
+
+def index_address(index_url=None):
+    return (index_url or os.environ.get("PIP_INDEX_URL") or DEFAULT_INDEX).rstrip("/")
+
+
+def without_secrets(url):
+    """The address as it may be shown: no user, no password, no query."""
+    parts = urllib.parse.urlsplit(url)
+    return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def open_url(url, headers=None):
+    """Open with the CA and the proxies that pip would use; user and password in the address become a header."""
+    headers = dict(headers or {})
+    parts = urllib.parse.urlsplit(url)
+    if "@" in parts.netloc:
+        login, _, host = parts.netloc.rpartition("@")
+        headers["Authorization"] = "Basic " + base64.b64encode(urllib.parse.unquote(login).encode()).decode()
+        url = urllib.parse.urlunsplit((parts.scheme, host, parts.path, parts.query, ""))
+    if parts.scheme not in ("http", "https"):
+        raise MirrorError("An address with http or https is needed, and %s is none." % without_secrets(url))
+    bundle = os.environ.get("PIP_CERT") or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("SSL_CERT_FILE")
+    context = ssl.create_default_context(cafile=bundle or None)
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310  (the scheme is checked above)
+    return urllib.request.urlopen(request, timeout=TIMEOUT, context=context)  # noqa: S310
+
+
+def patiently(what, url, action, pause=time.sleep):
+    """Run action() until it succeeds; give up after ATTEMPTS failures in a row that gained nothing.
+
+    action returns normally, or raises; it may carry `gained` on the exception when bytes arrived before it.
+    """
+    failures = 0
+    while True:
+        try:
+            return action()
+        except urllib.error.HTTPError as error:
+            if error.code not in RETRIED:
+                hint = {
+                    401: "Give the index's user and password in PIP_INDEX_URL.",
+                    403: "Ask who runs the index or proxy why it refuses.",
+                    404: "Check the index's address, or take the artifact into it.",
+                    407: "Give the proxy's user and password in mirror_environment.",
+                }.get(error.code, "Ask who runs the index.")
+                raise MirrorError(
+                    "%s is needed, and %s answers %s %s. %s"
+                    % (what, without_secrets(url), error.code, error.reason, hint)
+                ) from error
+            last = "%s %s" % (error.code, error.reason)
+            gained = False
+        except (
+            urllib.error.URLError,
+            http.client.HTTPException,
+            socket.timeout,
+            ssl.SSLError,
+            ConnectionError,
+            EOFError,
+        ) as error:
+            if "CERTIFICATE_VERIFY_FAILED" in str(getattr(error, "reason", error)):
+                raise MirrorError(
+                    "%s is needed, and the certificate of %s is not trusted (%s). Name the CA bundle with SSL_CERT_FILE in "
+                    "mirror_environment." % (what, without_secrets(url), getattr(error, "reason", error))
+                ) from error
+            last = str(getattr(error, "reason", error)) or type(error).__name__
+            gained = getattr(error, "gained", False)
+        failures = 1 if gained else failures + 1
+        if failures >= ATTEMPTS:
+            raise MirrorError(
+                "%s is needed, and %s did not deliver it in %d attempts (last: %s). Check network, proxy and DNS of this "
+                "host (mirror_environment), then run the same command again: it continues."
+                % (what, without_secrets(url), ATTEMPTS, last)
+            )
+        pause(min(30, 2 ** (failures - 1)))
+
+
+_pages = {}  # type: dict
+_pages_guard = threading.Lock()
+
+
+def offers(project, index_url=None, pause=time.sleep):
+    """What the index lists for a project."""
+    url = "%s/%s/" % (index_address(index_url), re.sub(r"[-_.]+", "-", project).lower())
+    with _pages_guard:
+        if url in _pages:
+            return _pages[url]
+
+    def read():
+        with open_url(url, {"Accept": ACCEPT}) as answer:
+            return answer.read().decode("utf-8"), answer.headers.get("Content-Type", ""), answer.geturl()
+
+    body, content_type, address = patiently("The index page of " + project, url, read, pause)
+    try:
+        found = parse_index(body, content_type, address)
+    except (ValueError, KeyError, TypeError):
+        found = []
+    if not found:
+        raise MirrorError(
+            "The index page of %s is needed, and %s answers something that lists no files (it begins %r). A login page or "
+            "a captive portal answers like this: log in, or set the proxy in mirror_environment."
+            % (project, without_secrets(url), body.strip()[:60])
+        )
+    with _pages_guard:
+        _pages[url] = found
+    return found
+
+
+def find_offer(artifact, index_url=None, pause=time.sleep):
+    """The index's file with the artifact's sha256; a file of that name with other bytes is refused."""
+    listed = offers(artifact["project"], index_url, pause)
+    for offer in listed:
+        if offer["sha256"] == artifact["sha256"]:
+            return offer
+    for offer in listed:
+        if offer["name"] == artifact["name"]:
+            if offer["sha256"] is None:  # an index without hashes: the download itself is checked
+                return offer
+            raise MirrorError(
+                "%s with sha256 %s is needed, and the index offers other bytes under that name (sha256 %s). Nothing was "
+                "fetched. Do not use that index before this is explained."
+                % (artifact["name"], artifact["sha256"], offer["sha256"])
+            )
+    raise MirrorError(
+        "%s is needed, and %s lists %d files of %s without it. Use an index that has it: PIP_INDEX_URL in mirror_environment."
+        % (artifact["name"], without_secrets(index_address(index_url)), len(listed), artifact["project"])
+    )
+
+
+# --- one file ------------------------------------------------------------------------------------------------------
+
+
+def sha256_of(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as handle:
+        for chunk in iter(lambda: handle.read(CHUNK), b""):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def download(url, part, size, report=None):
+    """Append to `part` what it lacks. Raises what the network raises, with `gained` set when bytes arrived."""
+    have = os.path.getsize(part) if os.path.exists(part) else 0
+    if size is not None and have >= size:
+        if have == size:
+            return
+        os.unlink(part)
+        have = 0
+    headers = {"Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = "bytes=%d-" % have
+    start = have
+    try:
+        with open_url(url, headers) as answer:
+            resumed = answer.getcode() == 206 and answer.headers.get("Content-Range", "").startswith("bytes %d-" % have)
+            expected = answer.headers.get("Content-Length")
+            with open(part, "ab" if resumed else "wb") as handle:
+                start = have = have if resumed else 0
+                end = have + int(expected) if expected else None
+                while True:
+                    chunk = answer.read(CHUNK if size is None else min(CHUNK, size + 1 - have))
+                    if not chunk:
+                        break
+                    handle.write(chunk)
+                    have += len(chunk)
+                    if report:
+                        report(have)
+                    if size is not None and have > size:
+                        return  # not the file: the hash says so
+                handle.flush()
+                os.fsync(handle.fileno())
+        if end is not None and have < end:
+            raise EOFError("the connection ended after %d of %d bytes" % (have, end))
+    except urllib.error.HTTPError as error:
+        if error.code == 416 and have:  # the part is longer than the file: begin again
+            os.unlink(part)
+            retry = EOFError("the server does not continue the part")
+            retry.gained = False  # type: ignore[attr-defined]
+            raise retry from error
+        raise
+    except (http.client.HTTPException, socket.timeout, ssl.SSLError, ConnectionError, EOFError) as error:
+        error.gained = have > start  # type: ignore[union-attr]
+        raise
+
+
+def refused(artifact, part, url):
+    """The message for bytes that are not the artifact."""
+    with open(part, "rb") as handle:
+        head = handle.read(512).lstrip().lower()
+    size = os.path.getsize(part)
+    if head.startswith((b"<!doctype html", b"<html", b"<?xml")):
+        return (
+            "%s is needed, and %s answers with a web page instead (a login page or a captive portal). Log in, or set the "
+            "proxy in mirror_environment, then run the same command again." % (artifact["name"], without_secrets(url))
+        )
+    return (
+        "%s with sha256 %s is needed, and %s delivered %d bytes with sha256 %s. They were thrown away. Run the same command "
+        "again; if it stays so, something between here and the index changes files."
+        % (artifact["name"], artifact["sha256"], without_secrets(url), size, sha256_of(part))
+    )
+
+
+def fetch_one(artifact, root, index_url=None, report=None, pause=time.sleep):
+    """Bring one artifact under its final name, or raise MirrorError and leave no final name."""
+    target = place_of(artifact, root)
+    part = os.path.join(root, ".staging", artifact["sha256"])
+    url = artifact.get("url") or find_offer(artifact, index_url, pause)["url"]
+    for fresh in (False, True):
+        resumed = os.path.exists(part)
+        patiently(artifact["name"], url, lambda: download(url, part, artifact.get("size"), report), pause)
+        if sha256_of(part) == artifact["sha256"]:
+            os.chmod(part, 0o644)
+            os.rename(part, target)
+            return
+        message = refused(artifact, part, url)
+        os.unlink(part)
+        if fresh or not resumed:  # an old part may be to blame: once more from the start
+            raise MirrorError(message)
+
+
+# --- the directory -------------------------------------------------------------------------------------------------
+
+
+def check_artifact(artifact):
+    """Names come from locks; a name that would leave the directory is refused all the same."""
+    for key in ("folder", "name"):
+        if not re.match(r"^[A-Za-z0-9][\w.+-]*(/[A-Za-z0-9][\w.+-]*)*$", artifact[key]) or (
+            key == "name" and "/" in artifact[key]
+        ):
+            raise MirrorError("A plain file name is needed, and %r is none. Correct the lock." % artifact[key])
+    if not re.match(r"^[0-9a-f]{64}$", artifact["sha256"]):
+        raise MirrorError("%s needs a sha256 of 64 hex digits. Correct the lock." % artifact["name"])
+
+
+def place_of(artifact, root):
+    return os.path.join(root, artifact["folder"], artifact["name"])
+
+
+def problem_of(artifact, root):
+    """None where the mirror holds the artifact; else missing, or what is wrong with the file."""
+    path = place_of(artifact, root)
+    if not os.path.isfile(path):
+        return "missing"
+    size = os.path.getsize(path)
+    if artifact.get("size") is not None and size != artifact["size"]:
+        return "%d bytes instead of %d" % (size, artifact["size"])
+    return None if sha256_of(path) == artifact["sha256"] else "other bytes than the lock's"
+
+
+def problems_of(artifacts, root):
+    """name -> problem, for those that the mirror does not hold."""
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda artifact: problem_of(artifact, root), artifacts))
+    return {artifact["name"]: answer for artifact, answer in zip(artifacts, answers) if answer}  # noqa: B905  (Python 3.6 has no strict)
+
+
+def unique(artifacts):
+    """The artifacts of several stacks without those that they share."""
+    found = {}
+    for artifact in artifacts:
+        check_artifact(artifact)
+        key = (artifact["folder"], artifact["name"])
+        if key in found and found[key]["sha256"] != artifact["sha256"]:
+            raise MirrorError(
+                "Two locks want %s with different bytes. Make them anew: scripts/stack lock" % artifact["name"]
+            )
+        found[key] = artifact
+    return [found[key] for key in sorted(found)]
+
+
+def megabytes(size):
+    return "%.1f MB" % (size / 1e6)
+
+
+def check_space(artifacts, root):
+    needed = sum(artifact.get("size") or 0 for artifact in artifacts)
+    for artifact in artifacts:
+        part = os.path.join(root, ".staging", artifact["sha256"])
+        needed -= os.path.getsize(part) if os.path.exists(part) else 0
+    status = os.statvfs(root)
+    free = status.f_bavail * status.f_frsize
+    if needed > free:
+        raise MirrorError(
+            "%s are needed under %s, and %s are free. Make room there, or set mirror_root to a larger file system; what "
+            "is already fetched stays." % (megabytes(needed), root, megabytes(free))
+        )
+
+
+def manifest_of(root):
+    try:
+        with open(os.path.join(root, "manifest.json"), encoding="utf-8") as handle:
+            return dict(json.load(handle)["artifacts"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def write_manifest(artifacts, root):
+    """Add verified artifacts to manifest.json, drop those that are gone; True when it changed."""
+    held = {path: entry for path, entry in manifest_of(root).items() if os.path.isfile(os.path.join(root, path))}
+    for artifact in artifacts:
+        path = artifact["folder"] + "/" + artifact["name"]
+        held[path] = {"sha256": artifact["sha256"], "size": os.path.getsize(place_of(artifact, root))}
+    text = json.dumps({"schema": 1, "artifacts": held}, indent=1, sort_keys=True) + "\n"
+    path = os.path.join(root, "manifest.json")
+    if os.path.isfile(path):
+        with open(path, encoding="utf-8") as handle:
+            if handle.read() == text:
+                return False
+    draft = os.path.join(root, ".staging", "manifest.json")
+    with open(draft, "w", encoding="utf-8") as handle:
+        handle.write(text)
+        handle.flush()
+        os.fsync(handle.fileno())
+    os.chmod(draft, 0o644)
+    os.rename(draft, path)
+    return True
+
+
+class only_one(object):  # noqa: N801  (reads as a sentence: with only_one(root))
+    """Two runs that fill one directory take turns."""
+
+    def __init__(self, root, progress=None):
+        self.path = os.path.join(root, ".staging", "lock")
+        self.progress = progress
+
+    def __enter__(self):
+        self.handle = open(self.path, "a+")
+        started = time.time()
+        told = False
+        while True:
+            try:
+                fcntl.lockf(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return self
+            except OSError:
+                if time.time() - started > LOCK_WAIT:
+                    raise MirrorError(
+                        "The mirror has to be filled by one run at a time, and another one has held %s for %d s. Wait for it, "
+                        "or find it with: fuser %s" % (self.path, LOCK_WAIT, self.path)
+                    ) from None
+                if self.progress and not told:
+                    self.progress("waiting for another run that fills this mirror")
+                    told = True
+                time.sleep(1)
+
+    def __exit__(self, *_):
+        self.handle.close()
+
+
+def prepare(root, artifacts=()):
+    """The folders that a mirror has. Only the staging folder is closed to others."""
+    for folder, mode in [(".", 0o755), (".staging", 0o700)] + [(a["folder"], 0o755) for a in artifacts]:
+        path = os.path.normpath(os.path.join(root, folder))
+        if not os.path.isdir(path):
+            os.makedirs(path)
+            os.chmod(path, mode)
+
+
+def fetch_artifacts(artifacts, root, index_url=None, progress=None, workers=2, deadline=None, pause=time.sleep):
+    """Make the mirror hold these artifacts; returns the names that were fetched. All problems come in one MirrorError."""
+    say = progress or (lambda line: None)
+    root = str(root)
+    artifacts = unique(artifacts)
+    try:
+        prepare(root, artifacts)
+        with only_one(root, say):
+            wrong = problems_of(artifacts, root)
+            missing = [artifact for artifact in artifacts if artifact["name"] in wrong]
+            missing.sort(key=lambda artifact: -(artifact.get("size") or 0))  # the large ones first: they decide the end
+            check_space(missing, root)
+            problems = _fetch_all(missing, root, index_url, say, workers, deadline, pause)
+            held = [artifact for artifact in artifacts if artifact["name"] not in problems]
+            write_manifest(held, root)
+    except OSError as error:
+        raise MirrorError(disk_problem(error, root)) from error
+    if problems:
+        raise MirrorError(
+            " ".join([problems[name] for name in sorted(problems)])
+            + (
+                " %d other artifacts were fetched and stay." % (len(missing) - len(problems))
+                if len(missing) > len(problems)
+                else ""
+            )
+        )
+    return [artifact["name"] for artifact in missing]
+
+
+def disk_problem(error, root):
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "The file system of %s is full. Make room there, then run the same command again: it continues." % root
+    return "The mirror's directory %s has to be writable, and the system says: %s. Correct that, then run again." % (
+        root,
+        error,
+    )
+
+
+def _fetch_all(missing, root, index_url, say, workers, deadline, pause):
+    problems = {}
+    done = [0]
+    guard = threading.Lock()
+    end = time.time() + deadline if deadline else None
+
+    def one(artifact):
+        started = last = time.time()
+
+        def report(have):
+            nonlocal last
+            now = time.time()
+            if end and now > end:
+                raise MirrorError(
+                    "%s was not complete when the time was over. Run the same command again: it continues."
+                    % artifact["name"]
+                )
+            if now - last >= REPORT_EVERY:
+                last = now
+                total = artifact.get("size")
+                say("%s: %s%s" % (artifact["name"], megabytes(have), " of " + megabytes(total) if total else ""))
+
+        fetch_one(artifact, root, index_url, report, pause)
+        with guard:
+            done[0] += 1
+            size = os.path.getsize(place_of(artifact, root))
+            say(
+                "[%d/%d] %s, %s in %.1f s"
+                % (done[0], len(missing), artifact["name"], megabytes(size), time.time() - started)
+            )
+
+    with ThreadPoolExecutor(workers) as pool:
+        running = {pool.submit(one, artifact): artifact for artifact in missing}
+        for future in as_completed(running):
+            name = running[future]["name"]
+            try:
+                future.result()
+            except MirrorError as error:
+                problems[name] = str(error)
+            except OSError as error:
+                problems[name] = disk_problem(error, root)
+            if name in problems:
+                say("failed: %s" % problems[name])
+    return problems
+
+
+def served_problems(artifacts, url):
+    """What a mirror that somebody else serves lacks: every artifact is asked for by name, and its size compared."""
+
+    def ask(artifact):
+        address = "%s/%s/%s" % (url.rstrip("/"), artifact["folder"], urllib.parse.quote(artifact["name"]))
+        try:
+
+            def read():
+                with open_url(address, {"Range": "bytes=0-0", "Accept-Encoding": "identity"}) as answer:
+                    match = re.search(r"/(\d+)$", answer.headers.get("Content-Range", ""))
+                    return int(match.group(1) if match else answer.headers.get("Content-Length", -1))
+
+            size = patiently(artifact["name"], address, read, lambda seconds: time.sleep(min(seconds, 1)))
+        except MirrorError as error:
+            return str(error)
+        if artifact.get("size") is not None and size != artifact["size"]:
+            return "%s needs %d bytes, and %s has %d. Put the lock's file there." % (
+                artifact["name"],
+                artifact["size"],
+                without_secrets(address),
+                size,
+            )
+        return None
+
+    with ThreadPoolExecutor(4) as pool:
+        return [answer for answer in pool.map(ask, unique(artifacts)) if answer]

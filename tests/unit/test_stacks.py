@@ -1,0 +1,77 @@
+"""Stacks and locks as data: each is whole, and what is wrong with one is said in sentences."""
+
+import shutil
+
+import pytest
+import yaml
+
+from hadoop_dl import stacks
+from hadoop_dl.locks import LockError
+from hadoop_dl.stacks import StackError, UnknownStack, load_stack, stack_names, stack_problems
+
+PAIRS = [(name, python) for name in stack_names() for python in load_stack(name).pythons]
+
+
+def test_both_supported_stacks_are_there():
+    assert {"tf1.15-py27-el7", "tf2.15-py3-el9"} <= set(stack_names())
+
+
+@pytest.mark.parametrize(("name", "python"), PAIRS)
+def test_the_lock_holds_the_versions_that_the_stack_names(name, python):
+    stack = load_stack(name)
+    locked = {entry.project: entry.version for entry in stack.lock(python).entries}
+    for key in ("tensorflow", "keras", "tensorflow_io", "tensorflowonspark"):
+        if key in stack.data:
+            assert locked[key.replace("_", "-")] == stack.data[key]
+
+
+@pytest.mark.parametrize(("name", "python"), PAIRS)
+def test_every_artifact_has_a_place_a_hash_and_a_size(name, python):
+    artifacts = load_stack(name).artifacts(python)
+    assert all(len(a["sha256"]) == 64 and a["size"] > 0 and a["folder"] in ("wheels", "files") for a in artifacts)
+    assert len({(a["folder"], a["name"]) for a in artifacts}) == len(artifacts)
+
+
+def test_environments_of_different_pythons_have_different_names():
+    stack = load_stack("tf2.15-py3-el9")
+    assert stack.lock("3.11").digest != stack.lock("3.9").digest
+
+
+def test_an_unknown_name_lists_the_known_ones_and_the_nearest():
+    with pytest.raises(UnknownStack, match=r"'tf1.15-py27'.*Did you mean tf1.15-py27-el7\?.*tf2.15-py3-el9"):
+        load_stack("tf1.15-py27")
+
+
+def test_a_python_that_the_stack_is_not_made_for_is_refused():
+    with pytest.raises(LockError, match=r"made for Python 3.11 or 3.9, and a lock for 3.12"):
+        load_stack("tf2.15-py3-el9").lock("3.12")
+
+
+def test_a_missing_lock_says_how_to_write_it(tmp_path):
+    shutil.copy(stacks.DIRECTORY / "tf1.15-py27-el7.yml", tmp_path)
+    with pytest.raises(LockError, match="scripts/stack lock tf1.15-py27-el7"):
+        load_stack("tf1.15-py27-el7", tmp_path).lock()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"cuda": 10.0}, "cuda has to be a quoted version, and is 10.0."),
+        ({"cudaa": "10.0"}, "The key cudaa is not known; cuda is."),
+        ({"tensorflow_source": "compiled"}, "tensorflow_source has to be prebuilt or built, and is 'compiled'."),
+        ({"java": "8"}, "java has to be a list of quoted values, and is '8'."),
+        ({"python": [3.9]}, "python has to be a quoted version or a list of them, and is [3.9]."),
+        ({"name": "other"}, "Its name is 'other', and the file is called tf1.15-py27-el7.yml; make them equal."),
+        ({"files": [{"name": "a"}]}, "Every entry of files needs name, source, sha256 and size"),
+        ({"requirements": {"spark": []}}, "requirements may have the components pip, tensorflow"),
+    ],
+)
+def test_a_wrong_stack_file_is_told_in_a_sentence(change, sentence):
+    data = load_stack("tf1.15-py27-el7").data | change
+    assert sentence in " ".join(stack_problems(data, "tf1.15-py27-el7"))
+
+
+def test_a_stack_file_with_problems_is_not_loaded(tmp_path):
+    (tmp_path / "broken.yml").write_text(yaml.safe_dump({"name": "broken"}))
+    with pytest.raises(StackError, match=r"The key os is missing.*The key tensorflow is missing"):
+        load_stack("broken", tmp_path)
