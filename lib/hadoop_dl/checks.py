@@ -38,6 +38,7 @@ class Step:
     command: Sequence[str]
     always: bool = False  # clean-up: runs also after a failure
     environment: dict[str, str] = field(default_factory=dict)
+    needs_tests: bool = False  # a run that executed no test has proved nothing: molecule only warns about that
     outcome: str = "not run"
     seconds: float = 0.0
 
@@ -115,6 +116,7 @@ def molecule_steps(repo: Path) -> list[Step]:
             name,
             ["molecule", "test", "--scenario-name", name],
             environment={"PYTEST_ADDOPTS": junit(f"molecule-{name}", repo)[0]},
+            needs_tests=True,
         )
         for name in scenarios(repo)
     ]
@@ -202,9 +204,17 @@ class Runner:
                     sys.stdout.flush()
                 code = process.wait()
                 self.running.discard(process)
+        if code == 0 and step.needs_tests and not self.tests(step).passed:
+            with log.open("a") as out:
+                out.write(f"{step.layer} {step.name} has to run at least one test, and ran none. Add tests to it.\n")
+            code = 1
         step.seconds = time.monotonic() - started
         step.outcome = "passed" if code == 0 else "FAILED"
         self.failed = self.failed or code != 0
+
+    def tests(self, step: Step) -> Count:
+        report = self.logs / f"{step.slug}.xml"
+        return count_junit(report) if report.exists() else Count()
 
     def run_in_order(self, steps: Sequence[Step]) -> None:
         for step in steps:
@@ -239,13 +249,12 @@ class Runner:
         """Add up every test; a step without a JUnit file counts as one check."""
         total = Count()
         for step in self.steps:
-            report = self.logs / f"{step.slug}.xml"
             if step.outcome == "not run":
                 continue
-            counted = count_junit(report) if report.exists() else Count()
+            counted = self.tests(step)
             if step.outcome == "FAILED" and not counted.failed:
                 counted.failed += 1
-            elif not report.exists():
+            elif counted == Count():
                 counted.passed += 1
             total.add(counted)
         return total

@@ -51,7 +51,7 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
-        answer = self._low_level_execute_command(COMMAND, in_data=reader_script(), sudoable=True)
+        answer = self._low_level_execute_command(COMMAND, in_data=reader_script().encode(), sudoable=True)
         result.update(changed=False, facts=self._node(answer))
         return result
 

@@ -72,6 +72,13 @@ def test_side_by_side_starts_nothing_new_after_a_failure(runner):
     assert outcomes(runner) == ["FAILED", "not run"]
 
 
+def test_a_scenario_that_ran_no_test_is_a_failure(runner, capsys):
+    runner.steps = [bash("empty", "true", "molecule", needs_tests=True)]
+    runner.run_side_by_side(runner.steps, jobs=1)
+    assert outcomes(runner) == ["FAILED"]
+    assert "ran none" in capsys.readouterr().out
+
+
 def test_tests_are_counted_from_junit(runner):
     xml = '<testsuites><testsuite tests="7" failures="1" errors="1" skipped="2"/></testsuites>'
     runner.steps = [bash("pytest", f"echo '{xml}' > .cache/test/unit-pytest.xml; exit 1", "unit")]
