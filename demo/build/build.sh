@@ -1,0 +1,46 @@
+#!/bin/sh
+# Runs once, without a network, inside a node image while it is made: users, directories, libhdfs.so, settings.
+set -eu
+
+if [ -f /build/os-release ]; then
+    rm -f /etc/os-release # a link to Debian's
+    cp /build/os-release /etc/os-release
+fi
+
+groupadd --system hadoop
+groupadd --system kafka
+useradd --system --gid hadoop --home-dir /var/lib/hadoop --shell /usr/sbin/nologin hdfs
+useradd --system --gid hadoop --home-dir /var/lib/hadoop --shell /usr/sbin/nologin yarn
+useradd --system --gid kafka --home-dir /var/lib/kafka --shell /usr/sbin/nologin kafka
+useradd --create-home --shell /bin/bash deploy  # Ansible's account
+useradd --create-home --shell /bin/bash analyst # submits jobs
+echo 'deploy ALL=(ALL) NOPASSWD:ALL' > /etc/sudoers.d/deploy
+chmod 0440 /etc/sudoers.d/deploy
+
+for directory in hdfs:/var/lib/hadoop/hdfs yarn:/var/lib/hadoop/yarn/local yarn:/var/log/hadoop/containers kafka:/var/lib/kafka hdfs:/var/lib/hadoop/tmp; do
+    mkdir -p "${directory#*:}"
+    chown "${directory%%:*}:" "${directory#*:}"
+done
+chmod 0775 /var/lib/hadoop/tmp
+chown hdfs:hadoop /var/lib/hadoop/tmp
+
+# libhdfs for this system's Java: TensorFlow reads hdfs:// through it.
+java=$(readlink -f /usr/bin/java)
+home=${java%/bin/java}
+mkdir -p /opt/hadoop/lib/native
+cd /build/libhdfs
+gcc -shared -fPIC -O2 -w -D_GNU_SOURCE -I. -Iinclude -Ios/posix -I"$home/include" -I"$home/include/linux" \
+    $(find . -name '*.c') -o /opt/hadoop/lib/native/libhdfs.so -L"$home/lib/server" -ljvm -lpthread
+# shellcheck disable=SC2046
+apt-get -qq purge --auto-remove $(cat /build/purge) > /dev/null
+
+chmod 0755 /usr/bin/hadoop /usr/sbin/node-init
+ln -s hadoop /usr/bin/hdfs
+ln -s hadoop /usr/bin/yarn
+mkdir -p /opt/hadoop/bin
+for name in hadoop hdfs yarn; do ln -s "/usr/bin/$name" "/opt/hadoop/bin/$name"; done
+
+rm -f /etc/ssh/ssh_host_*                        # every node makes its own
+rm -f /etc/machine-id /var/lib/dbus/machine-id
+systemctl mask systemd-udevd.service systemd-resolved.service dev-hugepages.mount sys-fs-fuse-connections.mount systemd-networkd.service > /dev/null 2>&1
+systemctl set-default multi-user.target > /dev/null 2>&1

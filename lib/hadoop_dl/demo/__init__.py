@@ -1,0 +1,1 @@
+"""The demo cluster: containers that stand for a small Hadoop cluster, made from this repository and public packages."""

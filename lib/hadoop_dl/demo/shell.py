@@ -1,0 +1,72 @@
+"""Running commands and telling how long things take: what every part of the demo needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+
+class DemoError(Exception):
+    """Something the person at the terminal can act on; printed without a traceback."""
+
+
+def run(
+    *argv: str,
+    check: bool = True,
+    stdin: str | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command and return what it printed; a failure becomes a DemoError with the command's own last words."""
+    try:
+        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, env=env, timeout=timeout, check=False)
+    except FileNotFoundError as error:
+        raise DemoError(f"the command {argv[0]} is needed and is not there. Install it and repeat.") from error
+    except subprocess.TimeoutExpired as error:
+        raise DemoError(f"{' '.join(argv[:4])} … did not end within {timeout:.0f} seconds.") from error
+    if check and done.returncode != 0:
+        said = "\n    ".join((done.stdout.strip() + "\n" + done.stderr.strip()).strip().splitlines()[-16:])
+        raise DemoError(f"{' '.join(argv)[:200]} ended with status {done.returncode}:\n    {said}")
+    return done
+
+
+def output(*argv: str) -> str:
+    return run(*argv).stdout.strip()
+
+
+def follow(argv: Sequence[str], env: Mapping[str, str] | None = None) -> int:
+    """Run a command on this terminal, its output as it comes; returns its exit status."""
+    sys.stdout.flush()
+    return subprocess.run(argv, env=env, check=False).returncode
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+@contextmanager
+def phase(name: str, times: list[tuple[str, float]] | None = None) -> Iterator[None]:
+    """Say what begins and how long it took."""
+    say(f"==> {name}")
+    started = time.monotonic()
+    yield
+    took = time.monotonic() - started
+    if times is not None:
+        times.append((name, took))
+    say(f"    done in {took:.0f} s")
+
+
+def wait_for(what: str, probe: Sequence[str], wanted: str, seconds: float, every: float = 1.0) -> None:
+    """Repeat a command until its output holds `wanted`; a DemoError after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        done = run(*probe, check=False)
+        if wanted in done.stdout:
+            return
+        if time.monotonic() > deadline:
+            said = (done.stdout + done.stderr).strip()[-600:]
+            raise DemoError(f"{what} was not ready within {seconds:.0f} seconds. `{' '.join(probe)}` says:\n{said}")
+        time.sleep(every)
