@@ -1,0 +1,172 @@
+"""Faults on the demo cluster, after site.yml has run there. Each test puts back what it broke.
+
+scripts/demo up && ansible-playbook -i inventories/demo site.yml && pytest tests/faults
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import testinfra
+
+REPO = Path(__file__).resolve().parents[2]
+INVENTORY = REPO / "inventories" / "demo"
+RUN_SECONDS = 900  # no run of site.yml on the demo takes that long; one that does hangs
+RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
+
+# Everything about /opt/deeplearning but times, and but compiled Python, which records the times of its sources.
+STATE = r"""
+cd /opt/deeplearning 2>/dev/null || exit 0
+find . -name __pycache__ -prune -o ! -name '*.pyc' -printf '%y %m %u:%g %p %l\n' | sort
+find . -name __pycache__ -prune -o ! -name '*.pyc' -type f -print0 | sort -z | xargs -0r sha256sum
+"""
+
+
+@dataclass
+class Run:
+    """How a run of site.yml ended."""
+
+    code: int
+    output: str
+    changed: dict[str, int] = field(default_factory=dict)
+    unreachable: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for host, changed, unreachable, failed in RECAP.findall(self.output):
+            self.changed[host] = int(changed)
+            self.unreachable |= {host} if int(unreachable) else set()
+            self.failed |= {host} if int(failed) else set()
+
+
+class Cluster:
+    """The demo, as an operator and as the machine it runs on see it."""
+
+    def __init__(self, control_paths: Path) -> None:
+        self.control_paths = control_paths
+        listed = subprocess.run(
+            ["ansible-inventory", "-i", str(INVENTORY), "--list"], capture_output=True, text=True, check=True, cwd=REPO
+        )
+        self.inventory = json.loads(listed.stdout)
+        self.platform_hosts = sorted(
+            {host for group in ("data_nodes", "edge_nodes") for host in self.inventory.get(group, {}).get("hosts", [])}
+        )
+
+    def host(self, name: str) -> testinfra.host.Host:
+        return testinfra.get_host(f"ansible://{name}?ansible_inventory={INVENTORY}&sudo=true")
+
+    def run(self, name: str, command: str) -> str:
+        done = self.host(name).run(command)
+        assert done.rc == 0, f"{command!r} on {name} ended with {done.rc}: {done.stderr}"
+        return done.stdout
+
+    def state(self, name: str) -> list[str]:
+        return self.run(name, STATE).splitlines()
+
+    def start_site(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start site.yml in a session of its own, with SSH masters of its own, so that all of it can be killed."""
+        return subprocess.Popen(
+            ["ansible-playbook", "-i", str(INVENTORY), "site.yml", *arguments],
+            cwd=REPO,
+            env={**os.environ, "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.control_paths), "ANSIBLE_NOCOLOR": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def site(self, *arguments: str) -> Run:
+        process = self.start_site(*arguments)
+        try:
+            output, _ = process.communicate(timeout=RUN_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill(process)
+            raise
+        print(output)
+        return Run(process.returncode, output)
+
+    def kill(self, process: subprocess.Popen[str]) -> None:
+        """As a power cut on the controller: the whole session, and the SSH masters that would outlive it."""
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if str(self.control_paths).encode() in command and b"ssh" in command:
+                os.kill(int(entry.name), signal.SIGKILL)
+
+    def wait(self, name: str, command: str, seconds: float) -> None:
+        """Until the command succeeds on the host."""
+        end = time.monotonic() + seconds
+        host = self.host(name)
+        while host.run(command).rc != 0:
+            assert time.monotonic() < end, f"{command!r} did not become true on {name} within {seconds:.0f} s"
+            time.sleep(0.5)
+
+    def container(self, name: str) -> str:
+        names = subprocess.run(
+            ["docker", "ps", "--all", "--filter", "label=hadoop-deeplearning", "--format", "{{.Names}}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        found = [container for container in names if re.fullmatch(rf"(.*[-_])?{re.escape(name)}", container)]
+        assert len(found) == 1, f"one container of the demo is {name}; found {found} among {names}"
+        return found[0]
+
+    def docker(self, name: str, *command: str) -> None:
+        subprocess.run(["docker", "exec", self.container(name), *command], check=True)
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory) -> Cluster:
+    assert INVENTORY.exists(), (
+        "The fault tests need the demo cluster with site.yml applied, and it is not up. Run: make e2e"
+    )
+    # The path of an SSH control socket must stay below 108 characters.
+    return Cluster(tmp_path_factory.mktemp("cp"))
+
+
+@pytest.fixture
+def bare(cluster) -> Iterator[Callable[[str], None]]:
+    """Make a host look as before the first run; put everything back afterwards."""
+    hosts = []
+
+    def bare(name: str) -> None:
+        cluster.run(name, "mv /opt/deeplearning /opt/deeplearning.aside")
+        hosts.append(name)
+
+    yield bare
+    for name in hosts:
+        cluster.run(name, "rm -rf /opt/deeplearning && mv /opt/deeplearning.aside /opt/deeplearning")
+
+
+@pytest.fixture
+def needs_hadoop_client(cluster) -> Iterator[Callable[[str], Callable[[], bool]]]:
+    """Give a host something small to do; the answer says whether it was done."""
+    receipt = "/opt/deeplearning/state/hadoop_client.json"
+    aside = "/root/hadoop_client.json.aside"
+    hosts = []
+
+    def needs(name: str) -> Callable[[], bool]:
+        cluster.run(name, f"mv {receipt} {aside}")
+        hosts.append(name)
+        return lambda: cluster.host(name).file(receipt).exists
+
+    yield needs
+    for name in hosts:
+        cluster.run(name, f"mv {aside} {receipt}")

@@ -1,0 +1,39 @@
+"""The controller dies in the middle of an install; the same command ends as if nothing had happened."""
+
+import subprocess
+import time
+
+import pytest
+
+MARKER = "/opt/deeplearning/envs/*/.deeplearning"
+
+
+def begun(component: str) -> str:
+    return f"ls {MARKER}/{component}.started && ! ls {MARKER}/{component}.json"
+
+
+@pytest.mark.parametrize("moments", [("pip", "tensorflow", "keras")])
+def test_a_killed_run_continues(cluster, bare, moments):
+    untouched = cluster.state("data2")
+    bare("data2")
+    for component in moments:
+        process = cluster.start_site("--limit", "data2")
+        try:
+            cluster.wait("data2", begun(component), 300)
+            time.sleep(2)  # now pip writes
+        finally:
+            cluster.kill(process)
+        host = cluster.host("data2")
+        assert not host.file("/opt/deeplearning/current").exists, "nothing half-made is ever active"
+        assert cluster.run("data2", "find /opt/deeplearning/envs -name sealed.json") == ""
+    run = cluster.site("--limit", "data2")
+    assert run.code == 0
+    assert cluster.state("data2") == untouched
+    again = cluster.site("--limit", "data2")
+    assert (again.code, again.changed["data2"]) == (0, 0)
+
+
+def test_nothing_of_a_killed_run_keeps_running(cluster):
+    left = subprocess.run(["pgrep", "-f", str(cluster.control_paths)], capture_output=True, text=True, check=False)
+    assert left.returncode in (0, 1)
+    assert cluster.host("data2").run("pgrep -f 'pip install'").rc == 1, "no pip is left on the host"

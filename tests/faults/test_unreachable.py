@@ -1,0 +1,44 @@
+"""A host that does not answer: named, and the others continue or stop, as the operator chose."""
+
+import subprocess
+
+import pytest
+
+
+@pytest.fixture(params=["sshd is stopped", "the host is frozen"])
+def data2_unreachable(request, cluster):
+    container = cluster.container("data2")
+    if request.param == "sshd is stopped":
+        stop = "systemctl stop ssh.socket 2>/dev/null; systemctl stop ssh; pkill -KILL -f '^sshd: ' || true"
+        cluster.docker("data2", "sh", "-c", stop)
+        yield
+        cluster.docker("data2", "systemctl", "start", "ssh")
+    else:
+        subprocess.run(["docker", "pause", container], check=True)
+        yield
+        subprocess.run(["docker", "unpause", container], check=True)
+    cluster.wait("data2", "true", 60)
+
+
+def test_the_others_are_served(cluster, needs_hadoop_client, data2_unreachable):
+    done_on_data1 = needs_hadoop_client("data1")
+    run = cluster.site()
+    assert run.code != 0, "the exit status has to tell that a host was left out"
+    assert run.unreachable == {"data2"}
+    assert run.failed == set()
+    assert "data2" in run.output
+    assert done_on_data1()
+
+
+def test_all_stop_when_the_operator_says_so(cluster, needs_hadoop_client, data2_unreachable):
+    done_on_data1 = needs_hadoop_client("data1")
+    run = cluster.site("-e", "deeplearning_unreachable=stop")
+    assert run.code != 0
+    assert "data2 cannot be reached" in run.output
+    assert not done_on_data1()
+
+
+def test_it_is_served_when_it_is_back(cluster):
+    run = cluster.site()
+    assert run.code == 0
+    assert run.unreachable == set()
