@@ -85,7 +85,7 @@ def file_url(artifact: Artifact) -> str:
         raise DemoError(
             f"{artifact.url} lists no file with the sha256 {artifact.sha256} ({artifact.name}). Is PIP_INDEX_URL a full index?"
         )
-    return urllib.parse.urljoin(artifact.url, match.group(1))
+    return str(urllib.parse.urljoin(artifact.url, match.group(1)))
 
 
 def download(url: str) -> bytes:

@@ -7,8 +7,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from hadoop_dl.demo import images, nodes
-from hadoop_dl.demo.shell import DemoError, say
+from hadoop_dl import stacks
+from hadoop_dl.demo import cluster, images, nodes, prerequisites, tour
+from hadoop_dl.demo.shell import DemoError, phase, say
 
 
 def parser() -> argparse.ArgumentParser:
@@ -27,6 +28,21 @@ def parser() -> argparse.ArgumentParser:
     start.add_argument("--mount", action="append", default=[], metavar="SOURCE:TARGET[:ro]")
     stop = actions.add_parser("stop")
     stop.add_argument("name", nargs="+")
+    for name, text in (
+        ("run", "everything: the cluster, site.yml, a training job, a summary"),
+        ("up", "the cluster alone"),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument(
+            "--stack", default=cluster.Cluster.stack, help="one of: " + ", ".join(stacks.stack_names())
+        )
+        command.add_argument("--data-nodes", type=int, default=2)
+        command.add_argument("--name", default=cluster.Cluster.name, help="prefix of the containers")
+    down = commands.add_parser("down", help="remove the cluster")
+    down.add_argument("--name", default=cluster.Cluster.name)
+    shell = commands.add_parser("shell", help="open a shell on a node")
+    shell.add_argument("host")
+    shell.add_argument("--name", default=cluster.Cluster.name)
     return made
 
 
@@ -35,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         return dispatch(arguments)
-    except DemoError as error:
+    except (DemoError, stacks.UnknownStack) as error:
         print(f"scripts/demo: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -43,8 +59,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
+def up(wanted: cluster.Cluster, times: list[tuple[str, float]] | None = None) -> None:
+    """Everything below site.yml."""
+    with phase("What this machine needs", times):
+        prerequisites.ensure()
+    with phase(f"Nodes for {wanted.stack}", times):
+        cluster.start(wanted)
+    with phase("SSH", times):
+        cluster.make_reachable(wanted)
+    with phase("HDFS, YARN, Kafka", times):
+        cluster.start_services(wanted)
+
+
 def dispatch(arguments: argparse.Namespace) -> int:
-    if arguments.command == "image":
+    if arguments.command == "run":
+        return tour.run_all(cluster.Cluster(arguments.stack, arguments.data_nodes, arguments.name), up)
+    if arguments.command == "up":
+        up(cluster.Cluster(arguments.stack, arguments.data_nodes, arguments.name))
+    elif arguments.command == "down":
+        removed = cluster.down(arguments.name)
+        say(
+            f"Removed {len(removed)} nodes, their network, keys and inventory."
+            if removed
+            else "There is no demo cluster."
+        )
+    elif arguments.command == "shell":
+        return cluster.shell(arguments.name, arguments.host)
+    elif arguments.command == "image":
         say(images.ensure(arguments.image))
     elif arguments.command == "node" and arguments.action == "start":
         nodes.start(arguments.name, arguments.image, network=arguments.network, mounts=arguments.mount)

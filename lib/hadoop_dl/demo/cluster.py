@@ -1,0 +1,297 @@
+"""The demo cluster: an internal network, its nodes, the access to them, and the Hadoop services on them.
+
+Every step looks first and does only what is missing, so that an interrupted run continues.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from hadoop_dl import stacks
+from hadoop_dl.demo import fixtures, images, nodes
+from hadoop_dl.demo.shell import DemoError, follow, output, run, say, wait_for
+
+IMAGE_OF = {"el7": "el7", "el9": "el9"}
+MAX_DATA_NODES = 8
+MIRROR_PORT = 8900
+CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
+INVENTORY = images.REPOSITORY / "inventories" / "demo"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One demo cluster; `name` prefixes its containers and its network, so that two can stand side by side."""
+
+    stack: str = "tf1.15-py27-el7"
+    data_nodes: int = 2
+    name: str = "demo"
+    subnet: str = "172.31.77.0/24"
+    inventory: Path = INVENTORY
+
+    def __post_init__(self) -> None:
+        stacks.load_stack(self.stack)
+        if not 1 <= self.data_nodes <= MAX_DATA_NODES:
+            raise DemoError(f"DATA_NODES has to be 1 to {MAX_DATA_NODES}, and is {self.data_nodes}.")
+
+    @property
+    def image(self) -> str:
+        for system in stacks.load_stack(self.stack).data["os"]:
+            if system in IMAGE_OF:
+                return IMAGE_OF[system]
+        raise DemoError(f"The demo has no node image for {self.stack}. Choose a stack for {' or '.join(IMAGE_OF)}.")
+
+    @property
+    def data_hosts(self) -> list[str]:
+        return [f"data{number}" for number in range(1, self.data_nodes + 1)]
+
+    @property
+    def hosts(self) -> list[str]:
+        return ["master1", *self.data_hosts, "edge1", "mirror1"]
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        first = ipaddress.ip_network(self.subnet).network_address + 10
+        return {host: str(first + number) for number, host in enumerate(self.hosts)}
+
+    @property
+    def state(self) -> Path:
+        """Keys and the like of this cluster; removed with it."""
+        return images.CACHE / "clusters" / self.name
+
+    @property
+    def mirror_url(self) -> str:
+        return f"http://mirror1:{MIRROR_PORT}"
+
+    def container(self, host: str) -> str:
+        return f"{self.name}-{host}"
+
+
+def start(cluster: Cluster) -> None:
+    """Network and nodes. Nodes of another stack under the same name are a clear error, not a surprise."""
+    check_stack(cluster)
+    repository = fixtures.ensure()
+    if run("docker", "network", "inspect", cluster.name, check=False).returncode:
+        # internal: no way to the internet for any node but the mirror host
+        run("docker", "network", "create", "--internal", "--subnet", cluster.subnet, cluster.name)
+    reference = images.ensure(cluster.image)
+    say(f"    {len(cluster.hosts)} nodes from {reference}: {', '.join(cluster.hosts)}")
+    mirror_root = images.REPOSITORY / ".cache" / "mirror"
+    mirror_root.mkdir(parents=True, exist_ok=True)
+    cluster.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (cluster.state / "stack").write_text(cluster.stack + "\n", encoding="utf-8")
+
+    def start_one(host: str) -> None:
+        mounts = [f"{repository}:/srv/site-repo:ro"]
+        if host == "mirror1":
+            mounts.append(f"{mirror_root}:/srv/deeplearning-mirror")
+            if CA_BUNDLE.exists():
+                mounts.append(f"{CA_BUNDLE}:{CA_BUNDLE}:ro")
+        nodes.start(
+            cluster.container(host),
+            cluster.image,
+            network=cluster.name,
+            address=cluster.addresses[host],
+            hosts=cluster.addresses,
+            mounts=mounts,
+            labels={"hadoop-deeplearning": cluster.name},
+        )
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(start_one, cluster.hosts))
+    connected = output(
+        "docker",
+        "inspect",
+        "--format",
+        "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}",
+        cluster.container("mirror1"),
+    )
+    if "bridge" not in connected.split():
+        run("docker", "network", "connect", "bridge", cluster.container("mirror1"))
+
+
+def check_stack(cluster: Cluster) -> None:
+    recorded = cluster.state / "stack"
+    if recorded.exists() and recorded.read_text(encoding="utf-8").strip() != cluster.stack:
+        there = recorded.read_text(encoding="utf-8").strip()
+        other = stacks.load_stack(there).data["os"]
+        if other != stacks.load_stack(cluster.stack).data["os"]:
+            raise DemoError(
+                f"the demo's nodes were made for {there}, and {cluster.stack} needs other ones. Remove them first: make demo-down"
+            )
+
+
+def make_reachable(cluster: Cluster) -> None:
+    """A key, the nodes' host keys, an inventory, and the key on every node through scripts/bootstrap_ssh, as on a site."""
+    key = cluster.state / "id_ed25519"
+    if not key.exists():
+        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"{cluster.name} cluster", "-f", str(key))
+    # Through the engine, which already has the nodes in its hand: the network is not asked who they are.
+    lines = []
+    for host in cluster.hosts:
+        public = nodes.execute(cluster.container(host), "cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()
+        lines.append(f"{cluster.addresses[host]} {public[0]} {public[1]}\n")
+    (cluster.state / "known_hosts").write_text("".join(lines), encoding="utf-8")
+    write_inventory(cluster)
+    if all(reachable(cluster, host) for host in cluster.hosts):
+        return
+    password = secrets.token_urlsafe(24)
+    for host in cluster.hosts:
+        run("docker", "exec", "--interactive", cluster.container(host), "chpasswd", stdin=f"deploy:{password}\n")
+    secret, vault = cluster.state / "vault-secret", cluster.state / "password.yml"
+    for path, content in ((secret, secrets.token_urlsafe(24)), (vault, f"ansible_password: {password}\n")):
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as handle:
+            handle.write(content)
+    tools = images.REPOSITORY / ".venv" / "bin"
+    run(str(tools / "ansible-vault"), "encrypt", "--vault-password-file", str(secret), str(vault))
+    status = follow(
+        [
+            str(images.REPOSITORY / "scripts" / "bootstrap_ssh"),
+            *("--inventory", str(cluster.inventory), "--public-key", f"{key}.pub", "--no-agent"),
+            *("--known-hosts", str(cluster.state / "known_hosts")),
+            *("--password-vault", str(vault), "--vault-password-file", str(secret)),
+        ]
+    )
+    vault.unlink()
+    secret.unlink()
+    for host in cluster.hosts:  # the password has done its work
+        run("docker", "exec", cluster.container(host), "passwd", "--lock", "deploy")
+    if status:
+        raise DemoError("scripts/bootstrap_ssh could not make every node reachable; its table says which and why.")
+
+
+def ssh(cluster: Cluster, host: str) -> list[str]:
+    """The ssh command line to a node, as Ansible uses it."""
+    options = [
+        "-o",
+        f"UserKnownHostsFile={cluster.state / 'known_hosts'}",
+        "-o",
+        "StrictHostKeyChecking=yes",
+        "-o",
+        "BatchMode=yes",
+    ]
+    return ["ssh", *options, "-i", str(cluster.state / "id_ed25519"), f"deploy@{cluster.addresses[host]}"]
+
+
+def reachable(cluster: Cluster, host: str) -> bool:
+    return run(*ssh(cluster, host), "true", check=False).returncode == 0
+
+
+def write_inventory(cluster: Cluster) -> None:
+    """inventories/demo: what an operator would write for these hosts."""
+
+    def hosts(names: list[str]) -> dict[str, dict[str, str]]:
+        return {name: {"ansible_host": cluster.addresses[name]} for name in names}
+
+    groups = {
+        "masters": {"hosts": hosts(["master1"])},
+        "data_nodes": {"hosts": hosts(cluster.data_hosts), "vars": {"gpu_count": 2}},
+        "edge_nodes": {"hosts": hosts(["edge1"]), "vars": {"gpu_count": 0}},
+        "mirror_host": {"hosts": hosts(["mirror1"])},
+    }
+    variables = {
+        "deeplearning_request": cluster.stack,
+        "mirror_mode": "fetch",
+        "mirror_url": cluster.mirror_url,
+        "mirror_environment": mirror_environment(),
+        "ansible_user": "deploy",
+        "ansible_ssh_private_key_file": str(cluster.state / "id_ed25519"),
+        "ansible_ssh_common_args": f"-o UserKnownHostsFile={cluster.state / 'known_hosts'}",
+    }
+    shutil.rmtree(cluster.inventory, ignore_errors=True)
+    (cluster.inventory / "group_vars").mkdir(parents=True)
+    head = "---\n# Written by scripts/demo; make demo writes it anew.\n"
+    for path, content in (("hosts.yml", {"all": {"children": groups}}), ("group_vars/all.yml", variables)):
+        (cluster.inventory / path).write_text(head + yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+
+
+def mirror_environment() -> dict[str, str]:
+    """What this machine needs to reach the package index, handed to the one node that fetches."""
+    names = ("http_proxy", "https_proxy", "no_proxy", "PIP_INDEX_URL")
+    found = {name: os.environ[name] for name in names if os.environ.get(name)}
+    return {**found, **({"SSL_CERT_FILE": str(CA_BUNDLE)} if CA_BUNDLE.exists() else {})}
+
+
+SERVICES = {
+    "master1": ("hdfs-namenode", "yarn-resourcemanager"),
+    "data": ("hdfs-datanode", "yarn-nodemanager"),
+    "edge1": ("kafka",),
+}
+
+
+def start_services(cluster: Cluster) -> None:
+    """nvidia-smi's stand-in on the data nodes, then HDFS, YARN and Kafka, and wait until they answer."""
+    install = (
+        "[ -x /usr/bin/nvidia-smi ] || { rm -f /etc/yum.repos.d/*; cat > /etc/yum.repos.d/site.repo && "
+        "dnf -q -y install nvidia-smi-standin; }"
+    )
+    for host in cluster.data_hosts:
+        run(
+            "docker",
+            "exec",
+            "--interactive",
+            cluster.container(host),
+            "sh",
+            "-c",
+            install,
+            stdin=fixtures.REPOSITORY_FILE,
+        )
+    for host in ["master1", "edge1", *cluster.data_hosts]:
+        units = SERVICES["data" if host in cluster.data_hosts else host]
+        nodes.execute(cluster.container(host), "systemctl", "enable", "--quiet", "--now", *units)
+    master = cluster.container("master1")
+    as_hdfs = ["docker", "exec", "--user", "hdfs", master]
+    say("    waiting for HDFS …")
+    wait_for(
+        "HDFS", [*as_hdfs, "hdfs", "dfsadmin", "-report", "-live"], f"Live datanodes ({cluster.data_nodes})", 120, 2
+    )
+    wait_for("HDFS", [*as_hdfs, "hdfs", "dfsadmin", "-safemode", "get"], "OFF", 60, 2)
+    script = (
+        "hdfs dfs -mkdir -p /tmp /app-logs /user/analyst && hdfs dfs -chmod 1777 /tmp /app-logs "
+        "&& hdfs dfs -chgrp hadoop /app-logs && hdfs dfs -chown analyst:analyst /user/analyst"
+    )
+    if run(*as_hdfs, "hdfs", "dfs", "-test", "-d", "/user/analyst", check=False).returncode:
+        run(*as_hdfs, "sh", "-c", script)
+    say("    waiting for YARN and Kafka …")
+    probe = "import json, urllib.request as r; print(json.load(r.urlopen('http://master1:8088/ws/v1/cluster/metrics'))['clusterMetrics']['activeNodes'])"
+    wait_for("YARN", ["docker", "exec", master, "python3", "-c", probe], str(cluster.data_nodes), 120, 2)
+    port = "import socket; socket.create_connection(('edge1', 9092), 5); print('open')"
+    wait_for("Kafka", ["docker", "exec", cluster.container("edge1"), "python3", "-c", port], "open", 90, 2)
+
+
+def existing(name: str) -> list[str]:
+    """The containers of a cluster, stopped ones too."""
+    return output(
+        "docker", "ps", "--all", "--filter", f"label=hadoop-deeplearning={name}", "--format", "{{.Names}}"
+    ).split()
+
+
+def down(name: str, inventory: Path = INVENTORY) -> list[str]:
+    """Remove a cluster's containers, network, keys and inventory; images and downloads stay for the next one."""
+    found = existing(name)
+    nodes.remove(*found)
+    if run("docker", "network", "inspect", name, check=False).returncode == 0:
+        run("docker", "network", "rm", name)
+    shutil.rmtree(images.CACHE / "clusters" / name, ignore_errors=True)
+    shutil.rmtree(inventory, ignore_errors=True)
+    return found
+
+
+def shell(name: str, host: str) -> int:
+    container = f"{name}-{host}"
+    if container not in existing(name):
+        known = ", ".join(sorted(found.removeprefix(f"{name}-") for found in existing(name)))
+        raise DemoError(
+            f"there is no node {host}. " + (f"Nodes: {known}." if known else "The demo is not up: make demo")
+        )
+    return subprocess.run(
+        ["docker", "exec", "--interactive", "--tty", container, "bash", "--login"], check=False
+    ).returncode
