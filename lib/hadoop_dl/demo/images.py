@@ -157,7 +157,8 @@ def build(image: str, reference: str) -> None:
         add_jars(root / "opt/kafka/libs", "kafka")
         add_webapps(root / "opt/hadoop")
         add_libhdfs(root / "build/libhdfs")
-        shutil.copy(DATA / "build" / "build.sh", root / "build" / "build.sh")
+        for path in (DATA / "build").iterdir():
+            shutil.copy(path, root / "build" / path.name)
         (root / "build" / "purge").write_text(" ".join(definitions()["common"]["build_only"]) + "\n", encoding="utf-8")
         (Path(directory) / "Dockerfile").write_text(DOCKERFILE.format(base=base_tag(image)), encoding="utf-8")
         # The classic builder: BuildKit is a plugin that distributions package apart.
