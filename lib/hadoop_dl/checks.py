@@ -126,34 +126,26 @@ def e2e_steps(repo: Path, stacks: Sequence[str]) -> list[Step]:
     """A new cluster for each stack: site.yml, the training jobs, the testinfra suite, the faults."""
     steps = []
     for stack in stacks:
-        environment = {"E2E_STACK": stack}
 
         def step(name: str, *command: str, always: bool = False, stack: str = stack) -> Step:
             return Step("e2e", f"{stack} {name}", command, always, {"E2E_STACK": stack})
 
-        infra = Step(
-            "e2e",
-            f"{stack} testinfra",
-            [
-                "pytest",
-                "tests/infra",
-                "--hosts=ansible://all",
-                "--ansible-inventory=inventories/demo",
-                *junit(f"e2e-{stack}-testinfra", repo),
-            ],
-            environment=environment,
-        )
-        faults = Step(
-            "e2e",
-            f"{stack} faults",
-            ["pytest", "tests/faults", *junit(f"e2e-{stack}-faults", repo)],
-            environment=environment,
-        )
+        def tests(name: str, *arguments: str, stack: str = stack) -> Step:
+            report = junit(f"e2e-{stack}-{name}", repo)
+            return Step(
+                "e2e",
+                f"{stack} {name}",
+                ["pytest", *arguments, *report],
+                environment={"E2E_STACK": stack},
+                needs_tests=True,
+            )
+
         steps += [
             step("cluster", "scripts/demo", "up", "--stack", stack),
             step("site.yml", "ansible-playbook", "-i", "inventories/demo", "site.yml"),
-            infra,
-            faults,
+            tests("testinfra", "tests/infra", "--hosts=ansible://all", "--ansible-inventory=inventories/demo"),
+            tests("jobs", "tests/e2e"),
+            tests("faults", "tests/faults"),
             step("demo-down", "scripts/demo", "down", always=True),
         ]
     return steps

@@ -119,7 +119,7 @@ class Cluster:
 
     def container(self, name: str) -> str:
         names = subprocess.run(
-            ["docker", "ps", "--all", "--filter", "label=hadoop-deeplearning", "--format", "{{.Names}}"],
+            ["docker", "ps", "--all", "--filter", "label=hadoop-deeplearning=demo", "--format", "{{.Names}}"],
             capture_output=True,
             text=True,
             check=True,

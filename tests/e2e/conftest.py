@@ -1,0 +1,35 @@
+"""The demo cluster after site.yml, as its users see it. E2E_STACK says which stack is on it."""
+
+import os
+import subprocess
+
+import pytest
+
+from hadoop_dl.demo.cluster import Cluster, existing
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Cluster:
+    cluster = Cluster(os.environ.get("E2E_STACK", Cluster.stack))
+    there = existing(cluster.name)
+    missing = [host for host in cluster.hosts if cluster.container(host) not in there]
+    assert not missing, (
+        f"These tests need the demo cluster with site.yml applied, and {', '.join(missing)} is not there. Run: make e2e"
+    )
+    return cluster
+
+
+@pytest.fixture
+def shell(cluster):
+    """Run a command on a node, as root, without SSH: its exit status and output."""
+
+    def shell(host: str, command: str) -> tuple[int, str]:
+        done = subprocess.run(
+            ["docker", "exec", cluster.container(host), "sh", "-c", command],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    return shell
