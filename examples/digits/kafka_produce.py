@@ -1,0 +1,39 @@
+# -*- coding: utf-8 -*-
+"""Send the digits to a Kafka topic, one row a message, training rows first.
+
+tfos-submit --local kafka_produce.py --brokers edge1:9092 --topic digits
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import argparse
+
+import digits
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--brokers", required=True, help="host:port of a broker")
+    parser.add_argument("--topic", required=True, help="made with one partition where the broker lets topics be made")
+    arguments = parser.parse_args()
+
+    from kafka import KafkaProducer
+    from kafka.errors import KafkaError
+
+    try:
+        producer = KafkaProducer(bootstrap_servers=arguments.brokers, max_block_ms=60000)
+        training, held_out = digits.split(digits.lines())
+        sent = [producer.send(arguments.topic, row.encode("ascii"), partition=0) for row in training + held_out]
+        for future in sent:
+            future.get(timeout=60)
+        producer.close(timeout=60)
+    except KafkaError as error:
+        raise SystemExit(  # noqa: B904 (Python 2.7 has no "from")
+            "The broker %s should take the digits, and answered: %s. Check that it runs and that its advertised "
+            "listener can be reached from here." % (arguments.brokers, error)
+        )
+    print("%d rows are in the topic %s of %s." % (len(sent), arguments.topic, arguments.brokers))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+# -*- coding: utf-8 -*-
+"""Train on the digits with TensorFlowOnSpark and TensorFlow 1: one parameter server, the other executors are workers.
+
+    tfos-submit --executors 2 --py-files digits.py,storage.py train_tf1.py \\
+        --data hdfs://namenode:8020/user/me/digits --output hdfs://namenode:8020/user/me/model --input-mode spark
+
+spark: Spark reads the CSV rows and feeds them to the workers; tensorflow: each worker reads its TFRecords itself.
+The driver then loads the model from HDFS, asks it about the held-out digits, and writes result.json beside it.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import argparse
+import time
+
+import digits
+import storage
+
+
+def network(tf, pixels):
+    """Two convolutions and two dense layers; returns the logits."""
+
+    images = tf.reshape(pixels, [-1, 8, 8, 1])
+    hidden = tf.layers.conv2d(images, 32, 3, padding="same", activation=tf.nn.relu)
+    hidden = tf.layers.max_pooling2d(hidden, 2, 2)
+    hidden = tf.layers.conv2d(hidden, 64, 3, padding="same", activation=tf.nn.relu)
+    hidden = tf.layers.dense(tf.layers.flatten(hidden), 64, activation=tf.nn.relu)
+    return tf.layers.dense(hidden, digits.CLASSES)
+
+
+def start_server(tf, arguments, context):
+    """This node's server in the cluster. TensorFlowOnSpark asks nvidia-smi for free GPUs where any are wanted."""
+    import os
+
+    from tensorflowonspark import TFNode
+
+    if arguments.num_gpus > 0:
+        return TFNode.start_cluster_server(context, arguments.num_gpus)
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    cluster = tf.train.ClusterSpec(context.cluster_spec)
+    return cluster, tf.train.Server(cluster, context.job_name, context.task_index)
+
+
+def record_batches(tf, arguments, context):
+    """Batches that this worker reads from HDFS itself."""
+
+    workers = len(context.cluster_spec["worker"])
+    files = sorted(tf.gfile.Glob(arguments.data + "/tfrecords/train/part-*"))[context.task_index :: workers]
+    features = {
+        "pixels": tf.FixedLenFeature([digits.PIXELS], tf.float32),
+        "digit": tf.FixedLenFeature([], tf.int64),
+    }
+
+    def parse(record):
+        row = tf.parse_single_example(record, features)
+        return row["pixels"], row["digit"]
+
+    data = tf.data.TFRecordDataset(files).map(parse).cache().repeat().shuffle(2000, seed=7)
+    return data.batch(arguments.batch_size, drop_remainder=True).make_one_shot_iterator().get_next()
+
+
+def train(arguments, context):
+    """Runs in every executor."""
+
+    tf = storage.tensorflow()
+    cluster, server = start_server(tf, arguments, context)
+    if context.job_name == "ps":
+        server.join()
+        return
+
+    chief = context.task_index == 0
+    fed = arguments.input_mode == "spark"
+    # All workers count their steps together; Spark's feed is not dealt out evenly to the last row.
+    steps = digits.steps(arguments.rows, arguments.epochs, arguments.batch_size, 0.9 if fed else 1.0)
+    placed = tf.train.replica_device_setter(worker_device="/job:worker/task:%d" % context.task_index, cluster=cluster)
+    with tf.Graph().as_default(), tf.device(placed):
+        tf.set_random_seed(7)
+        if fed:
+            pixels = tf.placeholder(tf.float32, [None, digits.PIXELS])
+            answers = tf.placeholder(tf.int64, [None])
+        else:
+            pixels, answers = record_batches(tf, arguments, context)
+        logits = network(tf, pixels)
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=answers, logits=logits))
+        accuracy = tf.reduce_mean(tf.cast(tf.equal(tf.argmax(logits, 1), answers), tf.float32))
+        tf.summary.scalar("loss", loss)
+        tf.summary.scalar("accuracy", accuracy)
+        step = tf.train.get_or_create_global_step()
+        learn = tf.train.AdamOptimizer(2e-3).minimize(loss, global_step=step)
+
+        feed = context.get_data_feed() if fed else None
+        with tf.train.MonitoredTrainingSession(
+            master=server.target,
+            is_chief=chief,
+            checkpoint_dir=arguments.output + "/events",
+            save_checkpoint_secs=60,
+            save_summaries_steps=20,
+            hooks=[tf.train.StopAtStepHook(last_step=steps)],
+        ) as session:
+            while not session.should_stop() and not (fed and feed.should_stop()):
+                if not fed:
+                    session.run(learn)
+                    continue
+                rows = feed.next_batch(arguments.batch_size)
+                if rows:
+                    session.run(learn, {pixels: [row[0] for row in rows], answers: [row[1] for row in rows]})
+        if fed:
+            feed.terminate()
+    if chief:
+        export(tf, arguments)
+        storage.write(tf, arguments.output + "/finished", "the model and the events are complete")
+
+
+def export(tf, arguments):
+    """Turn the last checkpoint into a SavedModel."""
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        pixels = tf.placeholder(tf.float32, [None, digits.PIXELS], name="pixels")
+        guesses = tf.argmax(network(tf, pixels), 1, name="guesses")
+        tf.train.Saver().restore(session, tf.train.latest_checkpoint(arguments.output + "/events"))
+        tf.saved_model.simple_save(session, arguments.output + "/model", {"pixels": pixels}, {"guesses": guesses})
+
+
+def evaluate(arguments):
+    """The share of held-out digits that the model in HDFS names right, and how many there are."""
+
+    tf = storage.tensorflow()
+    pixels, answers = storage.held_out(tf, arguments.data)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.saved_model.loader.load(session, [tf.saved_model.tag_constants.SERVING], arguments.output + "/model")
+        guesses = session.run("guesses:0", {"pixels:0": pixels})
+    return float((guesses == answers).mean()), len(answers)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=storage.address, required=True, help="where prepare.py wrote the digits")
+    parser.add_argument(
+        "--output",
+        type=storage.address,
+        required=True,
+        help="directory for the model, the events and result.json; emptied first",
+    )
+    parser.add_argument(
+        "--input-mode", choices=["spark", "tensorflow"], default="spark", help="who reads the training data"
+    )
+    parser.add_argument("--epochs", type=int, default=20, help="how often each training row is used")
+    parser.add_argument("--batch-size", type=int, default=64, help="rows per step")
+    parser.add_argument("--num-gpus", type=int, default=1, help="GPUs for each executor; 0 trains on CPUs")
+    parser.add_argument("--minimum-accuracy", type=float, default=0.0, help="fail below this")
+    arguments = parser.parse_args()
+
+    from pyspark import SparkConf, SparkContext
+    from tensorflowonspark import TFCluster
+
+    started = time.time()
+    context = SparkContext(conf=SparkConf().setAppName("digits, input mode " + arguments.input_mode))
+    executors = int(context.getConf().get("spark.executor.instances", "2"))
+    storage.fresh(storage.tensorflow(), arguments.output)
+    rows = context.textFile(arguments.data + "/csv/train").map(digits.parse)
+    arguments.rows = rows.count()
+
+    mode = TFCluster.InputMode.SPARK if arguments.input_mode == "spark" else TFCluster.InputMode.TENSORFLOW
+    cluster = TFCluster.run(context, train, arguments, executors, num_ps=1, input_mode=mode, reservation_timeout=300)
+    if arguments.input_mode == "spark":
+        cluster.train(rows.repartition(executors - 1), arguments.epochs)
+        # The last rows are in the workers' queues now, not yet in the model.
+        storage.wait(storage.tensorflow(), arguments.output + "/finished", seconds=180)
+    hosts = {node["host"] for node in cluster.cluster_info}
+    cluster.shutdown(grace_secs=5)
+    context.stop()
+
+    accuracy, held_out = evaluate(arguments)
+    report = digits.result(
+        accuracy,
+        held_out,
+        time.time() - started,
+        executors,
+        hosts,
+        input_mode=arguments.input_mode,
+        model=arguments.output + "/model",
+    )
+    storage.write(storage.tensorflow(), arguments.output + "/result.json", report)
+    print("RESULT " + report)
+    storage.demand(accuracy, arguments.minimum_accuracy)
+
+
+if __name__ == "__main__":
+    main()

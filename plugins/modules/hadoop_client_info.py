@@ -1,0 +1,235 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Find the Hadoop client of a host and everything that libhdfs needs of it; say in sentences what is missing."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: hadoop_client_info
+short_description: Find the Hadoop client, Java and libhdfs of a host
+description:
+  - Reads only. What is given is taken; the rest is looked for in C(places) and C(java_places), in their order.
+options:
+  hadoop_home: {description: Home of the Hadoop client. Empty to look for it, type: str, default: ""}
+  conf_dir: {description: Directory with core-site.xml. Empty to look for it, type: str, default: ""}
+  java_home: {description: Home of the Java to use. Empty to look for it, type: str, default: ""}
+  java_versions: {description: Major versions of Java that fit. Empty for any, type: list, elements: str, default: []}
+  libhdfs: {description: Path of libhdfs.so. Empty to look for it, type: str, default: ""}
+  libjvm: {description: Path of libjvm.so. Empty to look for it, type: str, default: ""}
+  places: {description: "Where distributions keep Hadoop: distribution, home, hdfs_home, native (a list)", type: list, elements: dict, required: true}
+  conf_places: {description: Where distributions keep its configuration, type: list, elements: str, default: []}
+  java_places: {description: Where Java is kept (with wildcards), type: list, elements: str, default: []}
+  linked_home: {description: Directory for links where HADOOP_HDFS_HOME has no lib/native/libhdfs.so, type: str, required: true}
+"""
+
+RETURN = r"""
+hadoop: {description: What was found, type: dict, returned: always}
+problems: {description: What is missing, in sentences, type: list, elements: str, returned: always}
+"""
+
+import glob
+import os
+import re
+import subprocess
+import threading
+
+from ansible.module_utils.basic import AnsibleModule
+
+LIBJVM = ("lib/server/libjvm.so", "jre/lib/amd64/server/libjvm.so", "lib/amd64/server/libjvm.so")
+TIMEOUT = 60  # seconds for `hadoop classpath`, which starts a JVM
+
+
+def first(paths):
+    """The first path that exists, wildcards expanded, or None."""
+    for pattern in paths:
+        for path in sorted(glob.glob(pattern)):
+            return path
+    return None
+
+
+def java_major(home):
+    """11 for 11.0.21, 8 for 1.8.0_392; None where the home does not say."""
+    try:
+        with open(os.path.join(home, "release")) as handle:
+            match = re.search(r'JAVA_VERSION="(?:1\.)?(\d+)', handle.read())
+    except (IOError, OSError):
+        return None
+    return match.group(1) if match else None
+
+
+def find_place(wanted, places):
+    """The first distribution whose home is there, or the wanted home with its distribution's other values."""
+    for place in places:
+        homes = [wanted] if wanted else sorted(glob.glob(place["home"]))
+        for home in homes:
+            matches = not wanted or os.path.realpath(wanted) in [
+                os.path.realpath(path) for path in glob.glob(place["home"])
+            ]
+            if matches and os.path.isdir(home):
+                return dict(place, home=home, hdfs_home=first([place.get("hdfs_home") or home]) or home)
+    if wanted and os.path.isdir(wanted):
+        return {"distribution": "other", "home": wanted, "hdfs_home": wanted, "native": []}
+    return None
+
+
+def hadoop_script_java(conf_dir):
+    """The JAVA_HOME that the cluster's own hadoop-env.sh sets, when it is a plain path."""
+    try:
+        with open(os.path.join(conf_dir, "hadoop-env.sh")) as handle:
+            match = re.search(r"^\s*(?:export\s+)?JAVA_HOME=[\"']?(/[^\"'\s$]+)", handle.read(), re.M)
+    except (IOError, OSError):
+        return None
+    return match.group(1) if match else None
+
+
+def find_java(wanted, conf_dir, places, versions):
+    """(home, what was there): the wanted one, else the cluster's own, else the first of a version that fits."""
+    if wanted:
+        return wanted, [wanted]
+    candidates = [hadoop_script_java(conf_dir)] if conf_dir else []
+    candidates += [path for pattern in places for path in sorted(glob.glob(pattern))]
+    there = [home for home in candidates if home and os.path.exists(os.path.join(home, "bin", "java"))]
+    for home in there:
+        if not versions or java_major(home) in versions:
+            return home, there
+    return None, there
+
+
+def class_path(home, conf_dir, java_home):
+    """(class path with every jar spelled out, what went wrong): libhdfs expands no wildcards."""
+    launcher = first([os.path.join(home, "bin", "hadoop"), "/usr/bin/hadoop"])
+    if launcher is None:
+        return "", "%s/bin/hadoop is not there" % home
+    environment = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "JAVA_HOME": java_home, "HADOOP_CONF_DIR": conf_dir}
+    process = subprocess.Popen(
+        [launcher, "classpath", "--glob"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    timer = threading.Timer(TIMEOUT, process.kill)
+    timer.start()
+    try:
+        output, error = [text.decode("utf-8", "replace").strip() for text in process.communicate()]
+    finally:
+        timer.cancel()
+    if process.returncode or ".jar" not in output:
+        return "", "%s classpath --glob answered: %s" % (launcher, (error or output or "nothing").splitlines()[-1])
+    lines = [line for line in output.splitlines() if ".jar" in line]
+    return ":".join(part for part in lines[-1].split(":") if part), None
+
+
+def links(hdfs_home, libhdfs, directory):
+    """Links that make a Hadoop home with lib/native/libhdfs.so out of one that keeps it elsewhere.
+
+    TensorFlow looks for $HADOOP_HDFS_HOME/lib/native/libhdfs.so first. The distribution's own tree is not ours to
+    change, and Hadoop's launchers read HADOOP_HDFS_HOME too, so the new home has everything that the old one has.
+    """
+    made = {}
+    for level, leave in (("", "lib"), ("lib", "native"), ("lib/native", "libhdfs.so")):
+        source = os.path.join(hdfs_home, level) if level else hdfs_home
+        for name in sorted(os.listdir(source)) if os.path.isdir(source) else []:
+            if name != leave:
+                made[os.path.join(directory, level, name)] = os.path.join(source, name)
+    made[os.path.join(directory, "lib", "native", "libhdfs.so")] = libhdfs
+    return made
+
+
+def survey(wanted):
+    """What was found, and what is missing."""
+    problems = []
+    place = find_place(wanted["hadoop_home"], wanted["places"])
+    if place is None:
+        looked = [wanted["hadoop_home"]] if wanted["hadoop_home"] else [place["home"] for place in wanted["places"]]
+        return {}, [
+            "A Hadoop client is needed, and none is in %s. Install the distribution's client on this host, or set hadoop_client_hadoop_home."
+            % ", ".join(looked)
+        ]
+    home, hdfs_home = place["home"], place["hdfs_home"]
+
+    conf_places = [wanted["conf_dir"]] if wanted["conf_dir"] else wanted["conf_places"] + [home + "/etc/hadoop"]
+    core_site = first([path + "/core-site.xml" for path in conf_places])
+    conf_dir = os.path.dirname(core_site) if core_site else ""
+    if not core_site:
+        problems.append(
+            "The cluster's configuration (core-site.xml) is needed, and it is not in %s. Deploy the client "
+            "configuration to this host, or set hadoop_client_conf_dir." % " or ".join(conf_places)
+        )
+
+    java_home, there = find_java(wanted["java_home"], conf_dir, wanted["java_places"], wanted["java_versions"])
+    if java_home is None:
+        problems.append(
+            "Java %sis needed, and %s. Install one that the stack names, or set hadoop_client_java_home."
+            % (
+                " or ".join(wanted["java_versions"]) + " " if wanted["java_versions"] else "",
+                "found were " + ", ".join("%s (%s)" % (home, java_major(home) or "unknown version") for home in there)
+                if there
+                else "none is in " + ", ".join(wanted["java_places"]),
+            )
+        )
+    elif not os.path.exists(os.path.join(java_home, "bin", "java")):
+        problems.append("Java is needed in %s, and there is no bin/java. Correct hadoop_client_java_home." % java_home)
+        java_home = None
+
+    native = [hdfs_home + "/lib/native", home + "/lib/native"] + list(place.get("native") or [])
+    libhdfs = first([wanted["libhdfs"]] if wanted["libhdfs"] else [path + "/libhdfs.so" for path in native])
+    if libhdfs is None:
+        problems.append(
+            "libhdfs.so is needed (TensorFlow reads HDFS through it), and it is not in %s. Install the distribution's "
+            "libhdfs package, or set hadoop_client_libhdfs." % (wanted["libhdfs"] or ", ".join(native))
+        )
+    libjvm = ""
+    if java_home:
+        looked = [wanted["libjvm"]] if wanted["libjvm"] else [os.path.join(java_home, path) for path in LIBJVM]
+        libjvm = first(looked)
+        if libjvm is None:
+            problems.append(
+                "libjvm.so is needed (libhdfs starts a JVM), and it is not in %s. Install a JRE with a server JVM, or set hadoop_client_libjvm."
+                % ", ".join(looked)
+            )
+
+    classes = ""
+    if java_home and conf_dir:
+        classes, problem = class_path(home, conf_dir, java_home)
+        if problem:
+            problems.append(
+                "Hadoop's class path is needed, and %s. Make that command work on this host." % problem.rstrip(".")
+            )
+    made = {}
+    if libhdfs and not os.path.exists(hdfs_home + "/lib/native/libhdfs.so"):
+        made = links(hdfs_home, libhdfs, wanted["linked_home"])
+    return {
+        "distribution": place["distribution"],
+        "home": home,
+        "hdfs_home": wanted["linked_home"] if made else hdfs_home,
+        "conf_dir": conf_dir,
+        "java_home": java_home or "",
+        "java_version": java_major(java_home) if java_home else None,
+        "libhdfs": libhdfs or "",
+        "libjvm": libjvm or "",
+        "classpath": classes,
+        "links": made,
+    }, problems
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "hadoop_home": {"type": "str", "default": ""},
+            "conf_dir": {"type": "str", "default": ""},
+            "java_home": {"type": "str", "default": ""},
+            "java_versions": {"type": "list", "elements": "str", "default": []},
+            "libhdfs": {"type": "str", "default": ""},
+            "libjvm": {"type": "str", "default": ""},
+            "places": {"type": "list", "elements": "dict", "required": True},
+            "conf_places": {"type": "list", "elements": "str", "default": []},
+            "java_places": {"type": "list", "elements": "str", "default": []},
+            "linked_home": {"type": "str", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    hadoop, problems = survey(module.params)
+    module.exit_json(changed=False, hadoop=hadoop, problems=problems)
+
+
+if __name__ == "__main__":
+    main()

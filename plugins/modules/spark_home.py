@@ -1,0 +1,189 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Make a SPARK_HOME out of the pyspark source distribution, which carries all of Spark in another layout."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: spark_home
+short_description: Make a SPARK_HOME from the pyspark source distribution
+description:
+  - Downloads the file, checks its sha256, unpacks it beside the target, checks the result and renames it.
+    A target that is whole is left alone; one that is not is replaced in the same way.
+options:
+  path: {description: The SPARK_HOME to make, type: path, required: true}
+  url: {description: Address of the pyspark source distribution (a .tar.gz), type: str, required: true}
+  sha256: {description: Its sha256, type: str, required: true}
+  downloads: {description: Directory of root for the download, type: path, default: /opt/deeplearning/downloads}
+  timeout: {description: Seconds without a byte after which the download is given up, type: int, default: 60}
+  mirror_ca: {description: CA bundle for a mirror with https, type: path}
+"""
+
+RETURN = r"""
+marker: {description: Path of the file that tells from what the home was made, type: str, returned: always}
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tarfile
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.urls import open_url
+
+MARKER = ".deeplearning.json"
+# The source distribution's directories, and where Spark wants them.
+LAYOUT = (
+    ("deps/bin/", "bin/"),
+    ("deps/sbin/", "sbin/"),
+    ("deps/jars/", "jars/"),
+    ("deps/licenses/", "licenses/"),
+    ("pyspark/", "python/pyspark/"),
+    ("lib/", "python/lib/"),
+)
+NEEDED = ("bin/spark-submit", "jars", "python/lib/pyspark.zip")
+
+
+class Failure(Exception):
+    """Why there is no home now; the text has three parts."""
+
+
+def place(member):
+    """Where a member of the archive goes, relative to the home; None where it is not needed."""
+    inner = member.partition("/")[2]  # the archive's own top directory
+    for source, target in LAYOUT:
+        if inner.startswith(source) and len(inner) > len(source):
+            result = os.path.normpath(target + inner[len(source) :])
+            return None if result.startswith((".", "/")) or ".." in result.split("/") else result
+    return None
+
+
+def summary(home):
+    """How many files there are and how many bytes; the marker itself does not count."""
+    files = size = 0
+    for directory, _, names in os.walk(home):
+        for name in names:
+            if name != MARKER and not name.endswith(".pyc"):
+                files += 1
+                size += os.lstat(os.path.join(directory, name)).st_size
+    return {"files": files, "bytes": size}
+
+
+def is_whole(home, sha256):
+    """Say whether the home was made from this file and nothing has gone or grown since."""
+    try:
+        with open(os.path.join(home, MARKER)) as handle:
+            marker = json.load(handle)
+    except (IOError, OSError, ValueError):
+        return False
+    return marker == dict(summary(home), sha256=sha256)
+
+
+def download(url, sha256, target, timeout, ca):
+    """Fetch the file and prove it; nothing but the right bytes is left under the target's name."""
+    digest = hashlib.sha256()
+    try:
+        answer = open_url(url, timeout=timeout, use_proxy=False, ca_path=ca)
+        with open(target, "wb") as handle:
+            for block in iter(lambda: answer.read(1024 * 1024), b""):
+                digest.update(block)
+                handle.write(block)
+    except Exception as error:  # every kind of network trouble, by whatever the libraries below raise
+        raise Failure(  # noqa: B904 (Python 2.7 has no "from")
+            "%s is needed, and it could not be fetched: %s. Check that the mirror serves it (curl -I %s)."
+            % (url, error, url)
+        )
+    if digest.hexdigest() != sha256:
+        os.unlink(target)
+        raise Failure(
+            "%s has to have the sha256 %s, and has %s: these are other bytes than the stack's. "
+            "Nothing was installed. Verify the mirror (scripts/mirror verify) and fill it again."
+            % (url, sha256, digest.hexdigest())
+        )
+
+
+def unpack(archive, home):
+    """Unpack what Spark needs, in Spark's layout, owned by whoever runs this."""
+    with tarfile.open(archive, "r:gz") as bundle:
+        for member in bundle:
+            target = place(member.name)
+            if target is None or not member.isfile():
+                continue
+            path = os.path.join(home, target)
+            if not os.path.isdir(os.path.dirname(path)):
+                os.makedirs(os.path.dirname(path), 0o755)
+            source = bundle.extractfile(member)
+            with open(path, "wb") as handle:
+                shutil.copyfileobj(source, handle, 1024 * 1024)
+            os.chmod(path, 0o755 if member.mode & 0o100 or target.startswith(("bin/", "sbin/")) else 0o644)
+    missing = [name for name in NEEDED if not os.path.exists(os.path.join(home, name))]
+    if missing:
+        raise Failure(
+            "The file should be pyspark's source distribution, and has no %s in it. Correct the stack's file."
+            % ", ".join(missing)
+        )
+
+
+def build(archive, home, sha256):
+    """Build beside the home, then put it in place; what was there goes away last."""
+    building, old = home + ".building", home + ".old"
+    for path in (building, old):
+        shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(building, 0o755)
+    unpack(archive, building)
+    with open(os.path.join(building, MARKER), "w") as handle:
+        json.dump(dict(summary(building), sha256=sha256), handle, sort_keys=True)
+        handle.flush()
+        os.fsync(handle.fileno())
+    if os.path.isdir(home):
+        os.rename(home, old)
+    os.rename(building, home)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "path": {"type": "path", "required": True},
+            "url": {"type": "str", "required": True},
+            "sha256": {"type": "str", "required": True},
+            "downloads": {"type": "path", "default": "/opt/deeplearning/downloads"},
+            "timeout": {"type": "int", "default": 60},
+            "mirror_ca": {"type": "path"},
+        },
+        supports_check_mode=True,
+    )
+    wanted = module.params
+    home, marker = wanted["path"], os.path.join(wanted["path"], MARKER)
+    if is_whole(home, wanted["sha256"]):
+        module.exit_json(changed=False, marker=marker)
+    if module.check_mode:
+        module.exit_json(changed=True, marker=marker)
+    os.umask(0o022)
+    try:
+        if not os.path.isdir(wanted["downloads"]):
+            os.makedirs(wanted["downloads"], 0o700)
+        if not os.path.isdir(os.path.dirname(home)):
+            os.makedirs(os.path.dirname(home), 0o755)
+        archive = os.path.join(wanted["downloads"], os.path.basename(wanted["url"]) + ".part")
+        try:
+            download(wanted["url"], wanted["sha256"], archive, wanted["timeout"], wanted["mirror_ca"])
+            build(archive, home, wanted["sha256"])
+        finally:
+            if os.path.exists(archive):
+                os.unlink(archive)
+    except Failure as failure:
+        module.fail_json(msg=str(failure))
+    except (IOError, OSError, tarfile.TarError) as error:
+        module.fail_json(
+            msg="Spark has to be unpacked into %s, and that failed: %s. The old one, if any, is untouched. "
+            "Make room or repair the file system, then run this again." % (home, error)
+        )
+    module.exit_json(changed=True, marker=marker)
+
+
+if __name__ == "__main__":
+    main()

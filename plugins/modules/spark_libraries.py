@@ -1,0 +1,135 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Keep Spark's jars in HDFS as one archive, so that no job uploads them again."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: spark_libraries
+short_description: Keep Spark's jars in HDFS as one archive for spark.yarn.archive
+description:
+  - Makes an uncompressed zip of the jars and puts it into HDFS under another name first, then renames it.
+    An archive that is there is left alone; its name should therefore tell its content.
+options:
+  jars: {description: Directory with Spark's jars, type: path, required: true}
+  archive: {description: "HDFS path of the archive, such as /apps/deeplearning/spark/pyspark-3.5.8-0123.zip", type: str, required: true}
+  environment_file: {description: Shell file that sets JAVA_HOME, HADOOP_HOME and HADOOP_CONF_DIR, type: path, required: true}
+  user: {description: Who writes to HDFS. On a cluster with Kerberos the ticket decides instead, type: str, default: hdfs}
+  downloads: {description: Directory of root for the zip while it is made, type: path, default: /opt/deeplearning/downloads}
+"""
+
+RETURN = r"""
+archive: {description: HDFS path of the archive, type: str, returned: always}
+"""
+
+import os
+import subprocess
+import threading
+import zipfile
+
+from ansible.module_utils.basic import AnsibleModule
+
+ASK, PUT = 120, 900  # seconds; a client whose NameNode does not answer tries for a quarter of an hour
+
+
+class Failure(Exception):
+    """Why there is no archive; the text has three parts."""
+
+
+class Hdfs(object):
+    """The hdfs command, in the environment that the role hadoop_client wrote."""
+
+    def __init__(self, environment_file, user):
+        self.environment_file, self.user = environment_file, user
+
+    def run(self, arguments, timeout):
+        """(exit status, what it said)."""
+        script = '. "$1"; shift; unset CLASSPATH; PATH="$HADOOP_HOME/bin:$PATH"; exec hdfs dfs "$@"'
+        command = ["/bin/sh", "-c", script, "sh", self.environment_file] + arguments
+        environment = dict(os.environ, HADOOP_USER_NAME=self.user)
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        timer = threading.Timer(timeout, process.kill)
+        timer.start()
+        try:
+            output = process.communicate()[0].decode("utf-8", "replace").strip()
+        finally:
+            timer.cancel()
+        if process.returncode < 0:
+            output += " (ended after %d s)" % timeout
+        return process.returncode, output
+
+    def must(self, arguments, timeout=ASK):
+        status, output = self.run(arguments, timeout)
+        if status:
+            lines = [line for line in output.splitlines() if "WARN" not in line] or ["no word"]
+            raise Failure(
+                "`hdfs dfs %s` has to work as the user %s, and answered: %s. Check that HDFS is up and out of safe mode (hdfs dfsadmin -report), "
+                "or name a user and a directory that may be written (tensorflowonspark_hdfs_user, tensorflowonspark_hdfs_directory)."
+                % (" ".join(arguments), self.user, lines[-1])
+            )
+
+    def has(self, path):
+        return self.run(["-test", "-f", path], ASK)[0] == 0
+
+
+def make_zip(jars, path):
+    """The jars in an uncompressed zip: they are compressed already, and YARN unpacks it on every node."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, True) as archive:
+        for name in sorted(os.listdir(jars)):
+            if name.endswith(".jar"):
+                archive.write(os.path.join(jars, name), name)
+
+
+def upload(hdfs, jars, archive, downloads):
+    """Put the archive into HDFS; under its own name only when it is complete."""
+    local = os.path.join(downloads, os.path.basename(archive))
+    uploading = archive + ".uploading"
+    try:
+        make_zip(jars, local)
+        hdfs.must(["-mkdir", "-p", os.path.dirname(archive)])
+        hdfs.must(["-put", "-f", local, uploading], PUT)
+        hdfs.must(["-chmod", "644", uploading])
+        hdfs.must(["-mv", uploading, archive])
+    finally:
+        if os.path.exists(local):
+            os.unlink(local)
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "jars": {"type": "path", "required": True},
+            "archive": {"type": "str", "required": True},
+            "environment_file": {"type": "path", "required": True},
+            "user": {"type": "str", "default": "hdfs"},
+            "downloads": {"type": "path", "default": "/opt/deeplearning/downloads"},
+        },
+        supports_check_mode=True,
+    )
+    wanted = module.params
+    hdfs = Hdfs(wanted["environment_file"], wanted["user"])
+    ready = os.path.exists(wanted["environment_file"])
+    if not ready and not module.check_mode:
+        module.fail_json(
+            msg="%s is needed (it tells where Hadoop is), and it is not there. Run the role hadoop_client first."
+            % wanted["environment_file"]
+        )
+    if ready and hdfs.has(wanted["archive"]):
+        module.exit_json(changed=False, archive=wanted["archive"])
+    if not module.check_mode:
+        try:
+            upload(hdfs, wanted["jars"], wanted["archive"], wanted["downloads"])
+        except Failure as failure:
+            module.fail_json(msg=str(failure))
+        except (IOError, OSError) as error:
+            module.fail_json(
+                msg="Spark's jars have to be packed in %s, and that failed: %s. Make room there, then run this again."
+                % (wanted["downloads"], error)
+            )
+    module.exit_json(changed=True, archive=wanted["archive"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""spark_home and spark_libraries: what they build, what they refuse, and that nothing half-made is ever in place."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import io
+import json
+import tarfile
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, REPOSITORY / "plugins/modules" / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+spark_home = load("spark_home")
+spark_libraries = load("spark_libraries")
+FILES = {
+    "pyspark-9/deps/bin/spark-submit": "#!/bin/sh\n",
+    "pyspark-9/deps/jars/spark-core.jar": "core",
+    "pyspark-9/deps/examples/big.txt": "not needed",
+    "pyspark-9/pyspark/context.py": "context",
+    "pyspark-9/lib/pyspark.zip": "zip",
+    "pyspark-9/setup.py": "not needed",
+}
+
+
+def archive(path: Path, files: dict[str, str] = FILES) -> str:
+    with tarfile.open(path, "w:gz") as bundle:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mode = len(text), 0o644
+            bundle.addfile(member, io.BytesIO(text.encode()))
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def built(tmp_path: Path) -> tuple[Path, str]:
+    sha256 = archive(tmp_path / "pyspark-9.tar.gz")
+    home = tmp_path / "spark/pyspark-9"
+    home.parent.mkdir()
+    spark_home.build(str(tmp_path / "pyspark-9.tar.gz"), str(home), sha256)
+    return home, sha256
+
+
+def test_the_home_has_sparks_layout(tmp_path: Path) -> None:
+    home, _ = built(tmp_path)
+    there = sorted(str(path.relative_to(home)) for path in home.rglob("*") if path.is_file())
+    assert there == [
+        ".deeplearning.json",
+        "bin/spark-submit",
+        "jars/spark-core.jar",
+        "python/lib/pyspark.zip",
+        "python/pyspark/context.py",
+    ]
+    assert (home / "bin/spark-submit").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_whole_home_is_left_alone(tmp_path: Path) -> None:
+    home, sha256 = built(tmp_path)
+    assert spark_home.is_whole(str(home), sha256)
+    assert not spark_home.is_whole(str(home), "another")
+
+
+@pytest.mark.parametrize("damage", ["bin/spark-submit", "jars/spark-core.jar", ".deeplearning.json"])
+def test_a_damaged_home_is_seen_and_rebuilt(tmp_path: Path, damage: str) -> None:
+    home, sha256 = built(tmp_path)
+    (home / damage).unlink()
+    assert not spark_home.is_whole(str(home), sha256)
+    spark_home.build(str(tmp_path / "pyspark-9.tar.gz"), str(home), sha256)
+    assert spark_home.is_whole(str(home), sha256)
+    assert sorted(path.name for path in home.parent.iterdir()) == ["pyspark-9"]
+
+
+def test_a_file_that_is_no_pyspark_leaves_the_old_home_in_place(tmp_path: Path) -> None:
+    home, sha256 = built(tmp_path)
+    other = archive(tmp_path / "other.tar.gz", {"other/README": "x"})
+    with pytest.raises(spark_home.Failure, match="no bin/spark-submit"):
+        spark_home.build(str(tmp_path / "other.tar.gz"), str(home), other)
+    assert spark_home.is_whole(str(home), sha256)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["pyspark-9/deps/jars/../../../etc/passwd", "pyspark-9/lib/../../../x", "/etc/passwd", "pyspark-9/deps/jars/"],
+)
+def test_a_member_cannot_leave_the_home(name: str) -> None:
+    assert spark_home.place(name) is None
+
+
+def test_changed_bytes_are_refused(tmp_path: Path) -> None:
+    archive(tmp_path / "pyspark-9.tar.gz")
+    target = tmp_path / "download"
+    with pytest.raises(spark_home.Failure, match="other bytes than the stack's"):
+        spark_home.download(f"file://{tmp_path}/pyspark-9.tar.gz", "0" * 64, str(target), 5, None)
+    assert not target.exists()
+
+
+def test_a_mirror_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    with pytest.raises(spark_home.Failure, match=r"could not be fetched.*curl -I http://127.0.0.1:9/x"):
+        spark_home.download("http://127.0.0.1:9/x", "0" * 64, str(tmp_path / "download"), 5, None)
+
+
+class Hdfs:
+    """A file system in a directory, behind a command that looks like `hdfs dfs`."""
+
+    def __init__(self, tmp_path: Path, broken: str = "nothing") -> None:
+        self.root = tmp_path / "hdfs"
+        self.root.mkdir()
+        command = tmp_path / "hadoop/bin/hdfs"
+        command.parent.mkdir(parents=True)
+        command.write_text(
+            f"""#!/bin/sh
+shift; action=$1; shift; echo "$HADOOP_USER_NAME $action" >> {tmp_path}/hdfs.log
+[ "$action" = {broken} ] && {{ echo "WARN noise"; echo "{broken}: Permission denied"; exit 1; }}
+root={self.root}
+case $action in
+    -test) test -f "$root$2" ;;
+    -mkdir) mkdir -p "$root$2" ;;
+    -put) cp "$2" "$root$3" ;;
+    -chmod) chmod "$1" "$root$2" ;;
+    -mv) mv "$root$1" "$root$2" ;;
+esac
+"""
+        )
+        command.chmod(0o755)
+        (tmp_path / "hadoop-env.sh").write_text(f"export HADOOP_HOME={tmp_path}/hadoop\n")
+        self.client = spark_libraries.Hdfs(str(tmp_path / "hadoop-env.sh"), "hdfs")
+
+
+@pytest.fixture
+def jars(tmp_path: Path) -> Path:
+    directory = tmp_path / "jars"
+    directory.mkdir()
+    for name in ("b.jar", "a.jar", "README"):
+        (directory / name).write_text(name)
+    return directory
+
+
+def test_the_jars_are_in_hdfs_as_one_uncompressed_archive(tmp_path: Path, jars: Path) -> None:
+    hdfs = Hdfs(tmp_path)
+    assert not hdfs.client.has("/apps/libs.zip")
+    spark_libraries.upload(hdfs.client, str(jars), "/apps/libs.zip", str(tmp_path))
+    assert hdfs.client.has("/apps/libs.zip")
+    with zipfile.ZipFile(hdfs.root / "apps/libs.zip") as bundle:
+        assert [(item.filename, item.compress_type) for item in bundle.infolist()] == [("a.jar", 0), ("b.jar", 0)]
+    assert not (tmp_path / "libs.zip").exists()
+    assert "hdfs -put" in (tmp_path / "hdfs.log").read_text()
+
+
+@pytest.mark.parametrize("broken", ["-mkdir", "-put", "-mv"])
+def test_an_upload_that_fails_leaves_no_archive_and_says_why(tmp_path: Path, jars: Path, broken: str) -> None:
+    hdfs = Hdfs(tmp_path, broken)
+    with pytest.raises(spark_libraries.Failure, match=f"{broken}: Permission denied.*tensorflowonspark_hdfs_user"):
+        spark_libraries.upload(hdfs.client, str(jars), "/apps/libs.zip", str(tmp_path))
+    assert not (hdfs.root / "apps/libs.zip").exists()
+    assert not (tmp_path / "libs.zip").exists()
+
+
+def test_the_marker_tells_the_source(tmp_path: Path) -> None:
+    home, sha256 = built(tmp_path)
+    assert json.loads((home / ".deeplearning.json").read_text())["sha256"] == sha256

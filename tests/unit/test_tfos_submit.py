@@ -1,0 +1,474 @@
+"""tfos-submit without a host: what Spark is told, what YARN's answers mean, and whole runs against a cluster of stand-ins."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+PATH = Path(__file__).parents[2] / "roles/tensorflowonspark/files/tfos-submit"
+
+
+def load() -> ModuleType:
+    loader = importlib.machinery.SourceFileLoader("tfos_submit", str(PATH))
+    spec = importlib.util.spec_from_loader("tfos_submit", loader)
+    assert spec
+    module = importlib.util.module_from_spec(spec)
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = writes
+    return module
+
+
+tfos = load()
+HADOOP = {
+    "JAVA_HOME": "/usr/lib/jvm/java",
+    "HADOOP_HDFS_HOME": "/opt/hadoop",
+    "HADOOP_CONF_DIR": "/etc/hadoop/conf",
+    "LD_LIBRARY_PATH": "/opt/hadoop/lib/native:/usr/lib/jvm/java/lib/server",
+    "CLASSPATH": "/opt/hadoop/a.jar:/opt/hadoop/b.jar",
+}
+
+
+def parsed(*arguments: str) -> Any:
+    return tfos.arguments_parser().parse_args([*arguments, "train.py"])
+
+
+def told(*arguments: str) -> dict[str, str]:
+    return dict(tfos.properties(parsed(*arguments), "/opt/deeplearning/envs/e", HADOOP, "tag"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("3g", 3072), ("2048m", 2048), ("512", 512), ("1G", 1024), ("2gb", 2048)]
+)
+def test_memory_is_read(text: str, expected: int) -> None:
+    assert tfos.megabytes(text) == expected
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--memory", "lots"], ["--memory", "0g"], ["--executors", "0"], ["--executors", "two"], ["--conf", "x"]],
+)
+def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        parsed(*arguments)
+    assert stopped.value.code == 2
+
+
+def test_the_scripts_own_options_are_left_to_it() -> None:
+    options = tfos.arguments_parser().parse_args(["--executors", "3", "train.py", "--epochs", "5", "--conf", "mine"])
+    assert (options.executors, options.arguments) == (3, ["--epochs", "5", "--conf", "mine"])
+
+
+@pytest.mark.parametrize("prefix", ["spark.yarn.appMasterEnv.", "spark.executorEnv."])
+@pytest.mark.parametrize("name", ["JAVA_HOME", "HADOOP_HDFS_HOME", "LD_LIBRARY_PATH", "CLASSPATH"])
+def test_the_hadoop_environment_reaches_every_container(prefix: str, name: str) -> None:
+    assert told()[prefix + name] == HADOOP[name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spark.pyspark.python",
+        "spark.pyspark.driver.python",
+        "spark.executorEnv.PYSPARK_PYTHON",
+        "spark.yarn.appMasterEnv.PYSPARK_PYTHON",
+    ],
+)
+def test_driver_and_executors_use_the_immutable_environment(name: str) -> None:
+    assert told()[name] == "/opt/deeplearning/envs/e/bin/python"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.dynamicAllocation.enabled", "false"),
+        ("spark.yarn.maxAppAttempts", "1"),
+        ("spark.executor.instances", "4"),
+        ("spark.executor.cores", "2"),
+        ("spark.task.cpus", "2"),
+        ("spark.speculation", "false"),
+        ("spark.yarn.queue", "gpu"),
+    ],
+)
+def test_what_people_get_wrong_is_set(name: str, value: str) -> None:
+    assert told("--executors", "4", "--cores", "2", "--queue", "gpu")[name] == value
+
+
+@pytest.mark.parametrize(
+    ("asked", "heap", "rest"), [("3g", "1024m", "2048m"), ("1g", "512m", "512m"), ("8g", "1024m", "7168m")]
+)
+def test_most_memory_of_an_executor_is_tensorflows(asked: str, heap: str, rest: str) -> None:
+    made = told("--memory", asked)
+    assert (made["spark.executor.memory"], made["spark.executor.memoryOverhead"]) == (heap, rest)
+
+
+def test_the_users_setting_comes_last_and_counts() -> None:
+    made = tfos.properties(parsed("--conf", "spark.task.maxFailures=4"), "/e", HADOOP, "tag")
+    text = tfos.properties_text(["spark.task.maxFailures 9\n", ""], made)
+    assert [line for line in text.splitlines() if "maxFailures" in line][-1] == "spark.task.maxFailures 4"
+    assert text.startswith("spark.task.maxFailures 9\n")
+
+
+def test_the_driver_gets_what_the_executors_get() -> None:
+    made = tfos.driver_environment(
+        {"LD_LIBRARY_PATH": "/cuda", "PYTHONPATH": "/mine", "PATH": "/bin"}, "/spark", "/env", HADOOP
+    )
+    assert made["LD_LIBRARY_PATH"] == HADOOP["LD_LIBRARY_PATH"] + ":/cuda"
+    assert made["CLASSPATH"] == HADOOP["CLASSPATH"]
+    assert made["PATH"] == "/env/bin:/bin"
+    assert "PYTHONPATH" not in made
+
+
+@pytest.mark.parametrize(
+    ("configuration", "addresses"),
+    [
+        ({"yarn.resourcemanager.hostname": "rm"}, ["http://rm:8088"]),
+        ({"yarn.resourcemanager.webapp.address": "rm:9000"}, ["http://rm:9000"]),
+        (
+            {
+                "yarn.resourcemanager.hostname": "rm",
+                "yarn.resourcemanager.webapp.address": "${yarn.resourcemanager.hostname}:9000",
+            },
+            ["http://rm:9000"],
+        ),
+        (
+            {
+                "yarn.resourcemanager.ha.rm-ids": "a,b",
+                "yarn.resourcemanager.hostname.a": "x",
+                "yarn.resourcemanager.hostname.b": "y",
+            },
+            ["http://x:8088", "http://y:8088"],
+        ),
+        ({"yarn.http.policy": "HTTPS_ONLY", "yarn.resourcemanager.hostname": "rm"}, ["https://rm:8090"]),
+        ({}, []),
+    ],
+)
+def test_the_resource_manager_is_found(configuration: dict[str, str], addresses: list[str]) -> None:
+    assert tfos.resource_manager_addresses(configuration) == addresses
+
+
+def app(state: str = "RUNNING", containers: int = 0, **more: Any) -> dict[str, Any]:
+    return {"id": "application_1_0001", "state": state, "runningContainers": containers, "queue": "default", **more}
+
+
+def judged(
+    *steps: tuple[float, dict[str, Any] | None], executors: int = 2, wait: int = 40, timeout: int = 600
+) -> list[int | None]:
+    watch = tfos.Watch(executors, wait, timeout, 0)
+    return [watch.judge(now, application) for now, application in steps]
+
+
+def test_an_executor_that_never_comes_is_told_after_the_wait() -> None:
+    assert judged(
+        (5, app("ACCEPTED", 1)), (15, app(containers=2)), (54, app(containers=2)), (55, app(containers=2))
+    ) == [None, None, None, tfos.NO_EXECUTORS]
+
+
+def test_an_application_master_that_never_starts_is_told() -> None:
+    assert judged((5, app("ACCEPTED")), (45, app("ACCEPTED")))[-1] == tfos.NO_EXECUTORS
+
+
+def test_an_executor_that_came_and_went_is_sparks_affair() -> None:
+    assert judged((5, app(containers=3)), (100, app(containers=2))) == [None, None]
+
+
+def test_a_submission_that_takes_long_is_no_missing_executor() -> None:
+    assert judged((100, None), (200, None)) == [None, None]
+
+
+def test_an_ended_application_is_left_to_spark_submit() -> None:
+    assert judged((5, app(containers=1)), (99, app("FAILED", -1)))[-1] is None
+
+
+def test_the_timeout_counts_from_the_start() -> None:
+    assert judged((5, app(containers=3)), (600, app(containers=3))) == [None, tfos.TOO_LONG]
+
+
+def node(name: str, free: int = 4096, total: int = 4096, state: str = "RUNNING", vcores: int = 2) -> dict[str, Any]:
+    return tfos.node_summary(
+        {
+            "nodeHostName": name,
+            "state": state,
+            "availMemoryMB": free,
+            "usedMemoryMB": total - free,
+            "availableVirtualCores": vcores,
+            "usedVirtualCores": 0,
+            "availableResource": {
+                "resourceInformations": {
+                    "resourceInformation": [{"name": "memory-mb", "value": free}, {"name": "yarn.io/gpu", "value": 1}]
+                }
+            },
+            "usedResource": {"resourceInformations": {"resourceInformation": [{"name": "yarn.io/gpu", "value": 1}]}},
+        }
+    )
+
+
+def shortage(*nodes: dict[str, Any], arguments: tuple[str, ...] = (), running: int = 0, **application: Any) -> str:
+    return str(tfos.shortage(parsed(*arguments), app(containers=2, **application), list(nodes), running))
+
+
+def test_what_was_asked_and_what_yarn_had_is_said() -> None:
+    text = shortage(node("data1", 1024), node("data2", 0, state="LOST"))
+    assert (
+        "2 executors were asked for, each with 3072 MB and 1 vcore, in queue default; after 40 s YARN has given 1"
+        in text
+    )
+    assert "data1" in text
+    assert "1024/4096" in text
+    assert "1/2" in text
+    assert "LOST" in text
+
+
+@pytest.mark.parametrize(
+    ("nodes", "arguments", "advice"),
+    [
+        ([node("data1"), node("data2", state="LOST")], (), "bring back data2"),
+        ([node("data1", 2048, 2048)], (), "--memory 2048m"),
+        ([node("data1", 0)], (), "--executors 1"),
+        ([node("data1", vcores=1)], ("--cores", "4"), "--cores 1"),
+        ([node("data1"), node("data2")], (), "queue's or the user's limit"),
+        ([], (), "start the NodeManagers"),
+    ],
+)
+def test_the_next_step_fits_the_cluster(nodes: list[dict[str, Any]], arguments: tuple[str, ...], advice: str) -> None:
+    assert advice in shortage(*nodes, arguments=arguments)
+
+
+def test_other_applications_are_a_reason_to_wait() -> None:
+    assert "1 other application is running" in shortage(node("data1", 0), running=1)
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        (
+            'java.io.IOException: Cannot run program "/opt/deeplearning/envs/tf-1/bin/python": error=2',
+            "no environment /opt/deeplearning/envs/tf-1",
+        ),
+        ("Required executor memory (9000 MB) is above the max threshold (8192 MB) of this cluster!", "8192 MB at most"),
+        ('Permission denied: user=anna, access=WRITE, inode="/models":hdfs', "anna have WRITE access to /models"),
+        ("Container killed by YARN for exceeding physical memory limits.", "--memory"),
+        ("all is well", None),
+    ],
+)
+def test_known_failures_get_a_hint(said: str, hint: str | None) -> None:
+    found = tfos.hints(said)
+    assert (hint in found[0]) if hint else found == []
+
+
+def test_of_long_logs_the_ends_are_kept() -> None:
+    text = "Container: container_1 on data1:45454\nLogType:stderr\nLogContents:\n" + "".join(
+        f"line {n}\n" for n in range(100)
+    )
+    text += "End of LogType:stderr\nLogType:prelaunch.out\nLogContents:\nnoise\nContainer: container_2 on data2\nLogType:stdout\nshort\n"
+    short = tfos.shorten_logs(text, lines=3)
+    assert "container_1 on data1:45454, stderr, the last 3 lines of 100" in short
+    assert "line 99" in short
+    assert "line 96\n" not in short
+    assert "noise" not in short
+    assert short.endswith("short")
+
+
+# Whole runs, with a spark-submit, a yarn and a ResourceManager that are stand-ins.
+
+
+class Yarn:
+    """A ResourceManager that answers with what the test says."""
+
+    def __init__(self) -> None:
+        self.application: dict[str, Any] | None = None
+        self.nodes: list[dict[str, Any]] = []
+        yarn = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if "/apps?" in self.path:
+                    answer: dict[str, Any] = {"apps": {"app": [yarn.application]} if yarn.application else None}
+                elif "/nodes" in self.path:
+                    answer = {"nodes": {"node": yarn.nodes}}
+                else:
+                    answer = {}
+                body = json.dumps(answer).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.server.server_port}"
+
+
+def executable(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[SimpleNamespace]:
+    yarn = Yarn()
+    root = tmp_path / "deeplearning"
+    environment = root / "envs/tf-0123456789ab"
+    executable(environment / "bin/python", '#!/bin/sh\necho "python $*"\n')
+    (environment / ".deeplearning").mkdir()
+    (environment / ".deeplearning/sealed.json").write_text("{}")
+    (root / "current").symlink_to("envs/tf-0123456789ab")
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "yarn-site.xml").write_text(
+        f"<configuration><property><name>yarn.resourcemanager.webapp.address</name><value>{yarn.address}</value></property></configuration>"
+    )
+    executable(tmp_path / "java/bin/java", "#!/bin/sh\n")
+    executable(tmp_path / "hadoop/bin/yarn", f'#!/bin/sh\necho "$*" >> {tmp_path}/yarn.log\n')
+    (root / "etc").mkdir()
+    lines = {
+        **HADOOP,
+        "JAVA_HOME": f"{tmp_path}/java",
+        "HADOOP_HOME": f"{tmp_path}/hadoop",
+        "HADOOP_CONF_DIR": str(conf),
+    }
+    (root / "etc/hadoop-env.sh").write_text("".join(f"export {name}='{value}'\n" for name, value in lines.items()))
+    (root / "etc/tfos-submit.json").write_text(json.dumps({"spark_home": str(tmp_path / "spark")}))
+    script = tmp_path / "train.py"
+    script.write_text("")
+
+    def spark_submit(text: str) -> None:
+        executable(tmp_path / "spark/bin/spark-submit", "#!/bin/sh\n" + text)
+
+    spark_submit(f'cat "$2" > {tmp_path}/settings\n')
+    found = SimpleNamespace(
+        tmp=tmp_path, root=root, yarn=yarn, script=script, spark_submit=spark_submit, python=sys.executable
+    )
+    yield found
+    yarn.server.shutdown()
+    yarn.server.server_close()
+
+
+def start(host: SimpleNamespace, *arguments: str) -> subprocess.Popen[str]:
+    command = [host.python, str(PATH), "--root", str(host.root), "--poll", "0.1", *arguments, str(host.script)]
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "SPARK_CONF_DIR": "/nowhere"},
+    )
+
+
+def submit(host: SimpleNamespace, *arguments: str) -> SimpleNamespace:
+    process = start(host, *arguments)
+    output, error = process.communicate(timeout=60)
+    return SimpleNamespace(code=process.returncode, output=output, error=error)
+
+
+def test_a_job_that_succeeds_exits_with_0_and_leaves_no_settings_file(host: SimpleNamespace) -> None:
+    assert submit(host).code == 0
+    settings = (host.tmp / "settings").read_text()
+    assert "spark.executor.instances 2\n" in settings
+    assert f"spark.pyspark.python {host.root}/envs/tf-0123456789ab/bin/python\n" in settings
+
+
+def test_a_job_that_fails_exits_with_1_and_explains(host: SimpleNamespace) -> None:
+    host.yarn.application = app("FAILED", -1)
+    host.spark_submit("echo 'Container killed by YARN for exceeding memory limits' >&2; sleep 1; exit 7")
+    done = submit(host)
+    assert done.code == tfos.FAILED
+    assert "hint: An executor used more memory than it asked for" in done.error
+    assert "logs -applicationId application_1_0001" in (host.tmp / "yarn.log").read_text()
+
+
+def test_missing_executors_end_the_application(host: SimpleNamespace) -> None:
+    host.yarn.application = app(containers=2)
+    host.yarn.nodes = [
+        {
+            "nodeHostName": "data1",
+            "state": "RUNNING",
+            "availMemoryMB": 512,
+            "usedMemoryMB": 0,
+            "availableVirtualCores": 1,
+            "usedVirtualCores": 1,
+        }
+    ]
+    host.spark_submit("exec sleep 60")
+    done = submit(host, "--wait", "1")
+    assert done.code == tfos.NO_EXECUTORS
+    assert "2 executors were asked for" in done.error
+    assert "512/512" in done.error
+    assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
+
+
+def test_the_timeout_ends_the_application(host: SimpleNamespace) -> None:
+    host.yarn.application = app(containers=3)
+    host.spark_submit("exec sleep 60")
+    done = submit(host, "--timeout", "1")
+    assert done.code == tfos.TOO_LONG
+    assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
+
+
+def test_an_interrupted_job_takes_its_application_along(host: SimpleNamespace) -> None:
+    host.yarn.application = app(containers=3)
+    host.spark_submit(f"echo $$ > {host.tmp}/pid; exec sleep 60")
+    process = start(host)
+    while not (host.tmp / "pid").exists():
+        time.sleep(0.1)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == tfos.INTERRUPTED
+    assert "application -kill" in (host.tmp / "yarn.log").read_text()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((host.tmp / "pid").read_text()), 0)
+
+
+@pytest.mark.parametrize(
+    ("gone", "words"),
+    [
+        ("current", "ansible-playbook site.yml"),
+        ("envs/tf-0123456789ab/.deeplearning/sealed.json", "was never finished"),
+        ("etc/hadoop-env.sh", "hadoop-env.sh is needed"),
+        ("etc/tfos-submit.json", "tells where Spark is"),
+        ("../spark/bin/spark-submit", "no bin/spark-submit"),
+        ("../java/bin/java", "Java is needed"),
+        ("../train.py", "Name an existing file"),
+    ],
+)
+def test_what_is_missing_is_said_before_anything_is_submitted(host: SimpleNamespace, gone: str, words: str) -> None:
+    (host.root / gone).unlink()
+    done = submit(host)
+    assert done.code == tfos.NOT_READY
+    assert words in done.error
+    assert not (host.tmp / "settings").exists()
+
+
+def test_a_local_script_runs_in_the_environment(host: SimpleNamespace) -> None:
+    done = submit(host, "--local")
+    assert (done.code, done.output) == (0, f"python {host.script}\n")
+
+
+def test_the_shell_finds_a_python_for_it() -> None:
+    done = subprocess.run([str(PATH), "--help"], capture_output=True, text=True, check=True)
+    assert "exit status:" in done.stdout
