@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 """Write the digits into HDFS, as CSV (for InputMode.SPARK) and as TFRecords (for InputMode.TENSORFLOW).
 
-    tfos-submit --local prepare.py hdfs://namenode:8020/user/me/digits
+    tfos-submit --local prepare.py hdfs:///user/me/digits
 
 TensorFlow itself writes them, so this is also the first proof that it reaches HDFS. Runs with TensorFlow 1.15 and 2.
 """
@@ -39,7 +39,7 @@ def main():
     parser.add_argument(
         "target",
         type=storage.address,
-        help="directory for the data, such as hdfs://namenode:8020/user/me/digits; what is there is replaced",
+        help="directory for the data, such as hdfs:///user/me/digits; what is there is replaced",
     )
     parser.add_argument("--shards", type=int, default=4, help="training files of each kind (at least one per worker)")
     arguments = parser.parse_args()

@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")"
 mode=${1:-spark}
 PATH="/opt/deeplearning/bin:$PATH"
-home="$(hdfs getconf -confKey fs.defaultFS)/user/$(id -un)"
+home="hdfs:///user/$(id -un)"
 major=$(/opt/deeplearning/current/bin/python -c 'import pkg_resources; print(pkg_resources.get_distribution("tensorflow").version.split(".")[0])')
 
 case $mode in

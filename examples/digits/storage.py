@@ -4,7 +4,9 @@
 from __future__ import absolute_import, division, print_function
 
 import argparse
+import os
 import time
+import xml.etree.ElementTree as ElementTree
 
 import digits
 
@@ -61,10 +63,25 @@ def demand(accuracy, minimum):
 
 
 def address(text):
-    """A directory's address as an argument. TensorFlow takes hdfs:/// for the local file system, without a word."""
-    if text.startswith("hdfs:///"):
-        raise argparse.ArgumentTypeError(
-            "the NameNode has to be in the address, as in hdfs://namenode:8020/user/me; "
-            "hdfs getconf -confKey fs.defaultFS tells it"
+    """A directory's address as an argument, hdfs:/// with the cluster's own NameNode written out.
+
+    TensorFlow takes an address without a NameNode for the local file system, and says nothing.
+    """
+    if not text.startswith("hdfs:///"):
+        return text.rstrip("/")
+    path = os.path.join(os.environ.get("HADOOP_CONF_DIR", "/etc/hadoop/conf"), "core-site.xml")
+    try:
+        entries = ElementTree.parse(path).getroot().iter("property")  # noqa: S314 (the cluster's own configuration)
+    except (IOError, OSError, ElementTree.ParseError) as error:
+        raise argparse.ArgumentTypeError(  # noqa: B904 (Python 2.7 has no "from")
+            "the NameNode is needed, and is neither in %s nor in %s (%s); write it: hdfs://namenode:8020/user/me"
+            % (text, path, error)
         )
-    return text.rstrip("/")
+    found = dict(((entry.findtext("name") or "").strip(), (entry.findtext("value") or "").strip()) for entry in entries)
+    default = found.get("fs.defaultFS") or found.get("fs.default.name") or ""
+    if not default.startswith("hdfs://"):
+        raise argparse.ArgumentTypeError(
+            "the NameNode is needed, and %s has %r as fs.defaultFS; write it: hdfs://namenode:8020/user/me"
+            % (path, default)
+        )
+    return default.rstrip("/") + text[len("hdfs://") :].rstrip("/")

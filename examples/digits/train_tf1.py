@@ -2,7 +2,7 @@
 """Train on the digits with TensorFlowOnSpark and TensorFlow 1: one parameter server, the other executors are workers.
 
     tfos-submit --executors 2 --py-files digits.py,storage.py train_tf1.py \\
-        --data hdfs://namenode:8020/user/me/digits --output hdfs://namenode:8020/user/me/model --input-mode spark
+        --data hdfs:///user/me/digits --output hdfs:///user/me/model --input-mode spark
 
 spark: Spark reads the CSV rows and feeds them to the workers; tensorflow: each worker reads its TFRecords itself.
 The driver then loads the model from HDFS, asks it about the held-out digits, and writes result.json beside it.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
+import importlib
 import importlib.util
 import json
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -73,3 +76,31 @@ def test_the_result_is_json() -> None:
         "input_mode": "spark",
         "seconds": 12.3,
     }
+
+
+@pytest.fixture
+def storage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    monkeypatch.syspath_prepend(str(DIRECTORY))
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    (tmp_path / "core-site.xml").write_text(
+        "<configuration><property><name>fs.defaultFS</name><value>hdfs://master1:8020</value></property></configuration>"
+    )
+    return importlib.import_module("storage")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("hdfs:///user/me/", "hdfs://master1:8020/user/me"),
+        ("hdfs://other:8020/user/me", "hdfs://other:8020/user/me"),
+        ("/tmp/here/", "/tmp/here"),
+    ],
+)
+def test_an_address_without_a_namenode_gets_the_clusters(storage: ModuleType, written: str, meant: str) -> None:
+    assert storage.address(written) == meant
+
+
+def test_without_a_configuration_the_namenode_is_asked_for(storage: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "core-site.xml").unlink()
+    with pytest.raises(argparse.ArgumentTypeError, match="the NameNode is needed"):
+        storage.address("hdfs:///user/me")

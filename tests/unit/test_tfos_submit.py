@@ -82,6 +82,16 @@ def test_the_hadoop_environment_reaches_every_container(prefix: str, name: str) 
     assert told()[prefix + name] == HADOOP[name]
 
 
+@pytest.mark.parametrize("prefix", ["spark.yarn.appMasterEnv.", "spark.executorEnv."])
+def test_executors_write_to_hdfs_as_the_user(prefix: str) -> None:
+    made = dict(tfos.properties(parsed(), "/e", HADOOP, "tag", tfos.hdfs_user({"HADOOP_USER_NAME": "anna"}, {})))
+    assert made[prefix + "HADOOP_USER_NAME"] == "anna"
+
+
+def test_with_kerberos_no_name_is_given() -> None:
+    assert tfos.hdfs_user({"HADOOP_USER_NAME": "anna"}, {"hadoop.security.authentication": "kerberos"}) is None
+
+
 @pytest.mark.parametrize(
     "name",
     [
