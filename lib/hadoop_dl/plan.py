@@ -137,7 +137,9 @@ def make_plan(hosts: Sequence[Host], repository: Path) -> Plan:
         made.problems += [f"{host.name}: {problem}" for problem in host_problems(host, wanted[host.name])]
         made.warnings += [f"{host.name}: {warning}" for warning in wanted[host.name].warnings]
     made.problems += cluster_problems(read, wanted)
-    environments = sorted({(item.stack["name"], item.python) for item in wanted.values() if item.stack and item.python})
+    environments = sorted(
+        {(item.stack["name"], item.python, item.environment) for item in wanted.values() if item.environment}
+    )
     for host in read:
         add_host(made, host, wanted[host.name], environments, repository)
     made.problems = group_alike(made.problems)
@@ -227,13 +229,15 @@ def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Wanted]) -> lis
     ]
 
 
-def add_host(made: Plan, host: Host, wanted: Wanted, environments: Sequence[tuple[str, str]], repository: Path) -> None:
+def add_host(
+    made: Plan, host: Host, wanted: Wanted, environments: Sequence[tuple[str, str, str]], repository: Path
+) -> None:
     """Add one host's entry and its rows."""
     everything = host.variables.get("apply") == "all"
     digests: dict[str, str] = {}
     needs: list[str] = []
     for component in COMPONENTS:
-        if not host.wants(component) or (component != "mirror" and not wanted.stack):
+        if not host.wants(component) or not (environments if component == "mirror" else wanted.stack):
             continue
         row = compare(component, host, wanted, environments, repository, digests)
         if row is None and everything:
@@ -248,7 +252,7 @@ def add_host(made: Plan, host: Host, wanted: Wanted, environments: Sequence[tupl
         "python": wanted.python,
         "interpreter": wanted.interpreter,
         "environment": wanted.environment,
-        "mirror_environments": [list(pair) for pair in environments] if host.wants("mirror") else [],
+        "mirror_environments": [[stack, python] for stack, python, _ in environments] if host.wants("mirror") else [],
         "digests": digests,
         "needs": needs,
     }
@@ -258,7 +262,7 @@ def compare(
     component: str,
     host: Host,
     wanted: Wanted,
-    environments: Sequence[tuple[str, str]],
+    environments: Sequence[tuple[str, str, str]],
     repository: Path,
     digests: dict[str, str],
 ) -> Row | None:
@@ -290,7 +294,7 @@ def compare(
 
 
 def component_digest(
-    component: str, host: Host, wanted: Wanted, environments: Sequence[tuple[str, str]], repository: Path
+    component: str, host: Host, wanted: Wanted, environments: Sequence[tuple[str, str, str]], repository: Path
 ) -> str:
     """12 hex digits that change whenever anything that decides the component's result changes."""
     roles = COMPONENTS[component][0]
@@ -299,7 +303,7 @@ def component_digest(
     inputs = {
         "roles": [tree_digest(repository / "roles" / role) for role in roles],
         "variables": closure(names, host.variables),
-        "stack": [list(pair) for pair in environments] if component == "mirror" else wanted.stack,
+        "stack": [list(entry) for entry in environments] if component == "mirror" else wanted.stack,
         "environment": wanted.environment,
         "node": stable_node if component != "mirror" else {},
     }
