@@ -1,0 +1,43 @@
+"""Filters that hand roles plain values out of stacks/ and its locks. The work is in lib/hadoop_dl/stacks.py."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
+
+from hadoop_dl import stacks  # noqa: E402  (the path above comes first)
+
+
+def stack_lock(name: str, python: str, component: str = "") -> str:
+    """The lock of a stack for one Python, or one component's section of it."""
+    lock = stacks.load_stack(name).lock(python)
+    return lock.component(component) if component else lock.text
+
+
+def stack_artifacts(environments: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Everything that a mirror holds for these pairs of stack and Python; what they share comes once."""
+    found = {
+        (item["folder"], item["name"]): item
+        for name, python in environments
+        for item in stacks.load_stack(name).artifacts(python)
+    }
+    return [found[key] for key in sorted(found)]
+
+
+def stack_file(name: str, project: str) -> dict[str, Any]:
+    """The stack's file that comes from this project of the package index: name, source, sha256, size."""
+    for file in stacks.load_stack(name).data.get("files", []):
+        if file["source"] == f"pypi:{project}":
+            return dict(file)
+    return {}
+
+
+class FilterModule:
+    """Names for templates."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {"stack_lock": stack_lock, "stack_artifacts": stack_artifacts, "stack_file": stack_file}
