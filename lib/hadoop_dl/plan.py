@@ -30,7 +30,7 @@ COMPONENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "tensorflowonspark": (("tensorflowonspark",), ("edge_nodes",)),
 }
 TFOS_GROUPS = ("data_nodes", "edge_nodes")  # one job's driver and executors: they need one environment
-UNSTABLE = ("volatile", "deeplearning", "proxy")  # parts of `node` that do not decide what a role does
+DECIDING = ("os", "java", "hadoop", "pythons")  # parts of `node` that decide what a role does
 MAGIC = re.compile(
     r"^(ansible_|group_names$|groups$|hostvars$|inventory_|omit$|play|role_|environment$|vars$|plan$|apply$|node$|stack$)"
 )
@@ -298,14 +298,13 @@ def component_digest(
 ) -> str:
     """12 hex digits that change whenever anything that decides the component's result changes."""
     roles = COMPONENTS[component][0]
-    stable_node = {key: value for key, value in (host.node or {}).items() if key not in UNSTABLE}
     names = [name for role in roles for name in role_inputs(repository, role)]
     inputs = {
         "roles": [tree_digest(repository / "roles" / role) for role in roles],
         "variables": closure(names, host.variables),
         "stack": [list(entry) for entry in environments] if component == "mirror" else wanted.stack,
         "environment": wanted.environment,
-        "node": stable_node if component != "mirror" else {},
+        "node": {key: (host.node or {}).get(key) for key in DECIDING} if component != "mirror" else {},
     }
     return hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
