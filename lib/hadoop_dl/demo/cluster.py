@@ -103,6 +103,7 @@ def start(cluster: Cluster) -> None:
             hosts=cluster.addresses,
             mounts=mounts,
             labels={"hadoop-deeplearning": cluster.name},
+            hostname=host,
         )
 
     with ThreadPoolExecutor(4) as pool:

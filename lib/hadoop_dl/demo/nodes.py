@@ -32,14 +32,15 @@ def start(
     hosts: Mapping[str, str] | None = None,
     mounts: Sequence[str] = (),
     labels: Mapping[str, str] | None = None,
+    hostname: str | None = None,
 ) -> None:
     """Start a node, or the stopped one of that name, and wait until systemd has booted it.
 
-    hosts: names and addresses for /etc/hosts; mounts: `source:target[:ro]` as docker takes them.
+    hostname: the container's name by default; hosts: names and addresses for /etc/hosts; mounts: `source:target[:ro]` as docker takes them.
     """
     current = state(name)
     if current == "absent":
-        options = ["--name", name, "--hostname", name.rsplit("_", 1)[-1]]
+        options = ["--name", name, "--hostname", hostname or name]
         options += ["--network", network] if network else []
         options += ["--ip", address] if address else []
         for host, host_address in (hosts or {}).items():

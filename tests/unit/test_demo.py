@@ -1,0 +1,214 @@
+"""The demo cluster's parts that need no engine: images' tags, locks, prerequisites, the inventory."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import os
+import shutil
+import subprocess
+import threading
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hadoop_dl.demo import artifacts, cluster, images, prerequisites
+from hadoop_dl.demo.shell import DemoError, wait_for
+
+STANDIN = images.DATA / "fixtures" / "nvidia-smi"
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of demo/ that a test may change."""
+    copy = tmp_path / "demo"
+    shutil.copytree(images.DATA, copy)
+    monkeypatch.setattr(images, "DATA", copy)
+    return copy
+
+
+def test_an_image_keeps_its_tag_until_something_in_it_changes(data: Path) -> None:
+    before = images.tag("el7")
+    (data / "README.md").write_text("words", encoding="utf-8")
+    assert images.tag("el7") == before
+    unit = data / "rootfs/etc/systemd/system/kafka.service"
+    unit.write_text(unit.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
+    assert images.tag("el7") != before
+
+
+def test_files_do_not_change_the_base(data: Path) -> None:
+    before = images.base_tag("el9")
+    (data / "rootfs/etc/new").write_text("new", encoding="utf-8")
+    assert images.base_tag("el9") == before
+
+
+def test_an_operators_own_image_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NODE_IMAGE_EL7", "registry.example.com/rhel7-node:1")
+    assert images.tag("el7") == "registry.example.com/rhel7-node:1"
+
+
+def test_an_unknown_image_lists_the_known_ones() -> None:
+    with pytest.raises(DemoError, match="el7, el9, debian12"):
+        images.tag("el8")
+
+
+def test_a_suite_that_moved_is_found_in_the_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(url: str, timeout: float) -> object:
+        if "archive" not in url:
+            raise OSError("404")
+        return open(os.devnull, "rb")  # noqa: SIM115 (find_mirror closes it)
+
+    monkeypatch.setattr(images.urllib.request, "urlopen", answer)
+    monkeypatch.delenv("DEBIAN_MIRROR", raising=False)
+    assert images.find_mirror("bullseye", ["http://deb.example.org", "http://archive.example.org"]) == (
+        "http://archive.example.org",
+        True,
+    )
+
+
+def test_a_suite_that_nobody_has_names_every_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(url: str, timeout: float) -> object:
+        raise OSError("404")
+
+    monkeypatch.setattr(images.urllib.request, "urlopen", refuse)
+    with pytest.raises(DemoError, match=r"http://one\.example: 404.*DEBIAN_MIRROR"):
+        images.find_mirror("bullseye", ["http://one.example"])
+
+
+@pytest.mark.parametrize("name", ["hadoop", "kafka"])
+def test_every_jar_of_a_lock_has_a_digest_and_a_name_of_its_own(name: str) -> None:
+    jars = artifacts.read_lock(images.DATA / name / "jars.sha256")
+    assert len({jar.name for jar in jars}) == len(jars) > 90
+    assert all(jar.url.startswith("https://") for jar in jars)
+
+
+def test_a_torn_lock_names_its_line(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("a" * 64 + "  a.jar\nnonsense\n", encoding="utf-8")
+    with pytest.raises(DemoError, match="lock:2"):
+        artifacts.read_lock(tmp_path / "lock")
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A directory and the address that serves it."""
+    root = tmp_path / "served"
+    root.mkdir()
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments, directory=str(root))  # type: ignore[arg-type]
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            """Says nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield root, f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+def test_what_is_fetched_is_what_the_lock_says(served: tuple[Path, str], tmp_path: Path) -> None:
+    root, url = served
+    (root / "a.jar").write_bytes(b"jar")
+    wanted = artifacts.Artifact("a.jar", hashlib.sha256(b"jar").hexdigest(), f"{url}/a.jar")
+    assert artifacts.fetch_all([wanted], tmp_path / "out")[0].read_bytes() == b"jar"
+
+
+def test_other_bytes_are_refused_and_leave_nothing(served: tuple[Path, str], tmp_path: Path) -> None:
+    root, url = served
+    (root / "a.jar").write_bytes(b"<html>please log in</html>")
+    wanted = artifacts.Artifact("a.jar", hashlib.sha256(b"jar").hexdigest(), f"{url}/a.jar")
+    with pytest.raises(DemoError, match="has to have the sha256"):
+        artifacts.fetch_all([wanted], tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_file_of_a_project_is_found_by_its_digest(served: tuple[Path, str], tmp_path: Path) -> None:
+    root, url = served
+    digest = hashlib.sha256(b"source").hexdigest()
+    (root / "x-1.tar.gz").write_bytes(b"source")
+    (root / "simple").mkdir()
+    (root / "simple/index.html").write_text(f'<a href="../x-1.tar.gz#sha256={digest}">x</a>', encoding="utf-8")
+    wanted = artifacts.Artifact("x-1.tar.gz", digest, f"{url}/simple/")
+    assert artifacts.fetch_all([wanted], tmp_path / "out")[0].read_bytes() == b"source"
+
+
+def test_all_that_a_machine_lacks_is_said_at_once() -> None:
+    found = prerequisites.problems(
+        root=False, packages=["rpm"], memory_mb=900, disk_mb=20, apt=False, machine="aarch64"
+    )
+    assert len(found) == 5
+    assert "there are 900" in " ".join(found)
+
+
+def test_a_machine_that_has_it_all_has_no_problem() -> None:
+    assert prerequisites.problems(True, ["rpm"], 20_000, 90_000, True, "x86_64") == []
+
+
+def test_the_inventory_is_what_an_operator_would_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images, "CACHE", tmp_path)
+    demo = cluster.Cluster(data_nodes=3, inventory=tmp_path / "inventory")
+    cluster.write_inventory(demo)
+    hosts = yaml.safe_load((tmp_path / "inventory/hosts.yml").read_text(encoding="utf-8"))["all"]["children"]
+    assert list(hosts["data_nodes"]["hosts"]) == ["data1", "data2", "data3"]
+    values = yaml.safe_load((tmp_path / "inventory/group_vars/all.yml").read_text(encoding="utf-8"))
+    assert values["deeplearning_request"] == demo.stack
+    assert "StrictHostKeyChecking" not in str(values)
+
+
+def test_the_image_follows_the_stack() -> None:
+    assert (cluster.Cluster("tf1.15-py27-el7").image, cluster.Cluster("tf2.15-py3-el9").image) == ("el7", "el9")
+
+
+@pytest.mark.parametrize("count", [0, 9])
+def test_a_silly_number_of_nodes_is_refused(count: int) -> None:
+    with pytest.raises(DemoError, match="1 to 8"):
+        cluster.Cluster(data_nodes=count)
+
+
+def test_what_never_comes_is_said_with_the_last_answer() -> None:
+    with pytest.raises(DemoError, match="HDFS was not ready within 0 seconds"):
+        wait_for("HDFS", ["echo", "safe mode"], "ready", 0)
+
+
+def smi(*arguments: str, count: int = 2, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    settings = (
+        (STANDIN / "nvidia-smi-standin.conf").read_text(encoding="utf-8").replace("GPU_COUNT=2", f"GPU_COUNT={count}")
+    )
+    (tmp_path / "conf").write_text(settings, encoding="utf-8")
+    environment = {**os.environ, "NVIDIA_SMI_STANDIN_CONF": str(tmp_path / "conf")}
+    return subprocess.run(
+        ["sh", str(STANDIN / "nvidia-smi"), *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_stand_in_lists_its_gpus(tmp_path: Path) -> None:
+    lines = smi("--list-gpus", tmp_path=tmp_path).stdout.splitlines()
+    assert [line.partition(" (UUID")[0] for line in lines] == [
+        "GPU 0: Tesla P100-PCIE-16GB",
+        "GPU 1: Tesla P100-PCIE-16GB",
+    ]
+
+
+def test_the_stand_in_answers_yarn_in_xml(tmp_path: Path) -> None:
+    log = ElementTree.fromstring(smi("-x", "-q", tmp_path=tmp_path).stdout)  # noqa: S314 (this project's own output)
+    assert [gpu.findtext("minor_number") for gpu in log.findall("gpu")] == ["0", "1"]
+    assert log.findtext("attached_gpus") == "2"
+
+
+def test_the_stand_in_answers_queries(tmp_path: Path) -> None:
+    done = smi("--query-gpu=index,memory.total", "--format=csv,noheader,nounits", count=1, tmp_path=tmp_path)
+    assert done.stdout == "0, 16280\n"
+    assert smi("--query-compute-apps=gpu_uuid", "--format=csv,noheader", tmp_path=tmp_path).stdout == ""
+
+
+def test_the_stand_in_without_gpus_fails_as_the_real_one(tmp_path: Path) -> None:
+    done = smi("-L", count=0, tmp_path=tmp_path)
+    assert (done.returncode, done.stdout) == (6, "No devices were found\n")
+
+
+def test_the_stand_in_refuses_what_it_does_not_know(tmp_path: Path) -> None:
+    assert smi("--reset", tmp_path=tmp_path).returncode == 2
