@@ -1,0 +1,120 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Make a mirror directory hold artifacts, each proved by sha256. Needs Python 3.6 or later on the mirror host."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: mirror_artifacts
+short_description: Fetch, or only verify, the artifacts of a mirror
+options:
+  root: {description: The mirror's directory, type: path, default: /srv/deeplearning-mirror}
+  artifacts: {description: What it has to hold - folder and name and project and sha256 and size, type: list, elements: dict, required: true}
+  state:
+    description:
+      - C(fetched) downloads what is missing or damaged. C(verified) fails when something is. C(served) asks the address C(url) for every artifact.
+    type: str
+    choices: [fetched, verified, served]
+    default: fetched
+  index_url: {description: A package index; PIP_INDEX_URL of the environment, then PyPI, when it is not given, type: str}
+  url: {description: Address of a mirror that somebody else serves, type: str}
+  log: {description: File that tells how far the downloads are, type: path}
+  timeout: {description: Seconds after which the downloads are given up; what is there stays, type: int, default: 10800}
+"""
+
+EXAMPLES = r"""
+- name: Fetch the artifacts
+  mirror_artifacts:
+    artifacts: "{{ mirror_artifacts }}"
+"""
+
+RETURN = r"""
+fetched: {description: Names of what was fetched, type: list, returned: always}
+missing: {description: What is wrong with which artifact, type: dict, returned: always}
+"""
+
+import io
+import os
+import time
+
+from ansible.module_utils import mirror_files
+from ansible.module_utils.basic import AnsibleModule
+
+
+class Log(object):
+    """Lines with the time, for `tail -f`."""
+
+    def __init__(self, path):
+        self.handle = io.open(path, "a", encoding="utf-8") if path else None
+
+    def __call__(self, line):
+        if self.handle:
+            self.handle.write("%s %s\n" % (time.strftime("%H:%M:%S"), line))
+            self.handle.flush()
+
+
+def work(module):
+    parameters = module.params
+    artifacts = mirror_files.unique(parameters["artifacts"])
+    result = {"changed": False, "fetched": [], "missing": {}}
+    if parameters["state"] == "served":
+        problems = mirror_files.served_problems(artifacts, parameters["url"])
+        if problems:
+            raise mirror_files.MirrorError(" ".join(problems))
+        return result
+    result["missing"] = mirror_files.problems_of(artifacts, parameters["root"])
+    if parameters["state"] == "fetched" and not module.check_mode:
+        log = Log(parameters["log"])
+        result["fetched"] = mirror_files.fetch_artifacts(
+            artifacts, parameters["root"], parameters["index_url"], log, deadline=parameters["timeout"]
+        )
+        result["missing"] = {}
+    elif parameters["state"] == "fetched":
+        result["fetched"] = sorted(result["missing"])
+    elif result["missing"] and not module.check_mode:
+        raise mirror_files.MirrorError(
+            "%d artifacts are needed under %s, and these are not there as the locks say: %s. Run the role mirror with "
+            "mirror_mode fetch or push."
+            % (
+                len(artifacts),
+                parameters["root"],
+                ", ".join("%s (%s)" % item for item in sorted(result["missing"].items())),
+            )
+        )
+    elif not module.check_mode:
+        mirror_files.prepare(parameters["root"], artifacts)
+        result["changed"] = mirror_files.write_manifest(artifacts, parameters["root"])
+    result["changed"] = result["changed"] or bool(result["fetched"])
+    if result["fetched"]:
+        held = "".join("%(folder)s/%(name)s\n" % item for item in artifacts if item["name"] not in result["fetched"])
+        wanted = "".join("%(folder)s/%(name)s\n" % item for item in artifacts)
+        result["diff"] = {"before": held, "after": wanted}
+    return result
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "root": {"type": "path", "default": "/srv/deeplearning-mirror"},
+            "artifacts": {"type": "list", "elements": "dict", "required": True},
+            "state": {"type": "str", "choices": ["fetched", "verified", "served"], "default": "fetched"},
+            "index_url": {"type": "str"},
+            "url": {"type": "str"},
+            "log": {"type": "path"},
+            "timeout": {"type": "int", "default": 10800},
+        },
+        required_if=[("state", "served", ["url"])],
+        supports_check_mode=True,
+    )
+    os.umask(0o022)
+    try:
+        result = work(module)
+    except mirror_files.MirrorError as problem:
+        module.fail_json(msg=str(problem))
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
