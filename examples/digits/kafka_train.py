@@ -9,6 +9,7 @@ TensorFlow 1.15 reads with tf.contrib.kafka, TensorFlow 2 with tensorflow-io.
 from __future__ import absolute_import, division, print_function
 
 import argparse
+import ctypes
 import os
 import socket
 import time
@@ -19,14 +20,26 @@ import storage
 HIDDEN, STEPS, BATCH = 64, 400, 128
 
 
+def load_contrib(tf):
+    """Load the Kafka reader of TensorFlow 1.15 so that it uses its own functions; without this it crashes on RHEL 8 and later.
+
+    The librdkafka inside brings C11 threads of its own (thrd_create, ...), whose success is 1. glibc has functions of the
+    same names since 2.28, whose success is 0, and the dynamic linker would take those. RTLD_DEEPBIND prefers the library's.
+    """
+    now, deepbind = 2, 8  # <bits/dlfcn.h>; Python 2.7 has no names for them
+    path = os.path.join(tf.sysconfig.get_lib(), "contrib", "kafka", "_dataset_ops.so")
+    ctypes.CDLL(path, mode=now | deepbind)
+
+
 def read_contrib(tf, arguments):
     """Every message of the topic's first partition (TensorFlow 1.15)."""
+    load_contrib(tf)
     from tensorflow.contrib.kafka import KafkaDataset
 
     data = KafkaDataset(
         ["%s:0:0:-1" % arguments.topic], servers=arguments.brokers, group="digits-%d" % os.getpid(), eof=True
     )
-    message = data.make_one_shot_iterator().get_next()
+    message = tf.compat.v1.data.make_one_shot_iterator(data).get_next()
     found = []
     with tf.Session() as session:
         while True:
