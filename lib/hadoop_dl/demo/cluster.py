@@ -9,7 +9,9 @@ import ipaddress
 import os
 import secrets
 import shutil
+import socket
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,6 +132,23 @@ def check_stack(cluster: Cluster) -> None:
             )
 
 
+def wait_for_sshd(address: str, seconds: float = 30) -> None:
+    """A node that has booted may still be starting its sshd; it is there once it greets."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            with socket.create_connection((address, 22), timeout=5) as connection:
+                if connection.recv(4) == b"SSH-":
+                    return
+        except OSError:
+            pass
+        if time.monotonic() > deadline:
+            raise DemoError(
+                f"sshd of {address} did not greet within {seconds:.0f} seconds. Is the demo's network up? docker network ls"
+            )
+        time.sleep(0.2)
+
+
 def make_reachable(cluster: Cluster) -> None:
     """A key, the nodes' host keys, an inventory, and the key on every node through scripts/bootstrap_ssh, as on a site."""
     key = cluster.state / "id_ed25519"
@@ -142,6 +161,8 @@ def make_reachable(cluster: Cluster) -> None:
         lines.append(f"{cluster.addresses[host]} {public[0]} {public[1]}\n")
     (cluster.state / "known_hosts").write_text("".join(lines), encoding="utf-8")
     write_inventory(cluster)
+    for address in cluster.addresses.values():
+        wait_for_sshd(address)
     if all(reachable(cluster, host) for host in cluster.hosts):
         return
     password = secrets.token_urlsafe(24)
