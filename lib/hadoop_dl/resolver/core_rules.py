@@ -1,0 +1,206 @@
+"""Rules between one TensorFlow and what surrounds it: the operating system, each GPU, the host. One fact each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hadoop_dl.compat import Row
+from hadoop_dl.resolver.findings import Finding, sources
+from hadoop_dl.resolver.gpus import Gpu, architecture
+from hadoop_dl.resolver.hosts import HostFacts, System
+from hadoop_dl.resolver.request import Item
+from hadoop_dl.resolver.universe import Core, Universe
+from hadoop_dl.resolver.versions import cc, listed, version
+
+# Major compute capabilities, one entry for each generation of machine code. 10 and 12 are both Blackwell.
+GENERATIONS = {2: 0, 3: 1, 5: 2, 6: 3, 7: 4, 8: 5, 9: 6, 10: 7, 11: 7, 12: 7}
+
+
+def core_findings(universe: Universe, item: Item, core: Core) -> Iterator[Finding]:
+    """Everything that an environment item (os, gpu, host) has to say about a core."""
+    thing = item.thing
+    if isinstance(thing, System):
+        yield from wheel_on_system(universe, core, thing)
+        yield from cuda_on_system(universe, core, thing)
+        if not item.only:
+            yield from python_on_system(universe, core, thing)
+    elif isinstance(thing, Gpu):
+        yield from code_for_gpu(universe, core, thing)
+    elif item.key == "gpu" and item.absent:
+        yield from no_gpu_needed(core)
+    elif isinstance(thing, HostFacts):
+        yield from host_findings(universe, core, thing, item.only)
+
+
+def platform(universe: Universe, system: System) -> Row:
+    return next(row for row in universe.compat.rows("platforms", "systems") if row["os"] == system.key)
+
+
+def release_row(universe: Universe, system: System) -> Row:
+    return next(row for row in universe.compat.rows("platforms", "releases") if row["os"] == system.key)
+
+
+def wheel_on_system(universe: Universe, core: Core, system: System) -> Iterator[Finding]:
+    row = platform(universe, system)
+    needed = core.glibc_min or core.line["wheel_min_glibc"]
+    if version(needed) > version(row["glibc"]):
+        what = f"The wheels of TensorFlow {core.version} need glibc {needed}"
+        if core.built:
+            what = f"A build of TensorFlow {core.name} against glibc older than {needed} was not seen"
+        yield Finding(
+            f"{what}, and {system.label} has {row['glibc']}",
+            sources(core.release, core.line, row),
+            bool(row["verified"]),
+        )
+
+
+def cuda_on_system(universe: Universe, core: Core, system: System) -> Iterator[Finding]:
+    for row in universe.compat.rows("cuda", "os_support"):
+        if row["os"] != system.key or core.cuda is None:
+            continue
+        if version(row["first"]) <= version(core.cuda) <= version(row["last"]):
+            continue
+        said = f"NVIDIA packages CUDA {row['first']} to {row['last']} for {system.label}"
+        if core.pip_cuda:
+            yield Finding(
+                f"{said}, and TensorFlow {core.name} needs CUDA {core.cuda}: take it from pip, as tensorflow[and-cuda]",
+                sources(row, core.line),
+                refuses=False,
+            )
+        else:
+            yield Finding(
+                f"TensorFlow {core.name} needs CUDA {core.cuda}, and {said}",
+                sources(core.line, row),
+                bool(row["verified"]),
+            )
+
+
+def python_on_system(universe: Universe, core: Core, system: System) -> Iterator[Finding]:
+    row = release_row(universe, system)
+    there = sorted((entry["python"] for entry in row["pythons"]), key=version)
+    if core.python in there:
+        return
+    has = f"{system.label} brings Python {listed(there)}"
+    if version(core.python) < version(there[0]):
+        rows = universe.compat.rows("python", "pythons")
+        python = next((known for known in rows if known["python"] == core.python), None)
+        yield Finding(
+            f"{has}, and TensorFlow {core.version} would run on Python {core.python}, which is older than all of them",
+            sources(row, python),
+            bool(row["verified"]),
+        )
+    else:
+        yield Finding(f"{has}: Python {core.python} has to come from elsewhere", sources(row), refuses=False)
+
+
+def no_gpu_needed(core: Core) -> Iterator[Finding]:
+    if core.gpu:
+        yield Finding(
+            f"{core.package} {core.version} is built for CUDA {core.cuda}, and the request says that there is no GPU",
+            sources(core.release),
+        )
+
+
+def code_for_gpu(universe: Universe, core: Core, gpu: Gpu) -> Iterator[Finding]:
+    """README of the data, "Deciding whether a GPU fits", 3 and 4."""
+    if core.cuda is None:
+        yield Finding(
+            f"{core.package} {core.version} {'built without CUDA' if core.built else 'is a CPU build'}, and does not use {gpu.name}",
+            sources(core.release),
+        )
+        return
+    found = gpu_code(universe, core, core.cuda, gpu)
+    if found:
+        yield found
+
+
+def native(line: Row, gpu: Gpu) -> bool:
+    """Whether the wheel holds machine code that this GPU runs: the same major capability, and no newer minor."""
+    major, minor = gpu.capability
+    return any(cc(entry)[0] == major and cc(entry)[1] <= minor for entry in line["wheel_sm"])
+
+
+def from_ptx(line: Row, gpu: Gpu) -> str | None:
+    """The newest PTX in the wheel that the driver can compile for this GPU; None where it needs none or has none."""
+    if native(line, gpu):
+        return None
+    usable = [entry for entry in line["wheel_ptx"] if cc(entry) <= gpu.capability]
+    return max(usable, key=cc) if usable else None
+
+
+def gpu_code(universe: Universe, core: Core, cuda: str, gpu: Gpu) -> Finding | None:
+    toolkit, arch = universe.toolkits[cuda], architecture(universe.compat, gpu)
+    named = f"{gpu.name} (compute capability {gpu.cc})"
+    where = sources(core.line, toolkit, arch)
+    if core.built:
+        if cc(toolkit["nvcc_min_cc"]) <= gpu.capability <= cc(toolkit["nvcc_max_cc"]):
+            return None
+        return Finding(
+            f"TensorFlow {core.name} is built with CUDA {cuda}; CUDA {cuda} makes code for capabilities "
+            f"{toolkit['nvcc_min_cc']} to {toolkit['nvcc_max_cc']}, none for {named}",
+            where,
+        )
+    if native(core.line, gpu):
+        if gpu.capability > cc(toolkit["nvcc_max_cc"]):
+            return Finding(
+                f"CUDA {cuda} of TensorFlow {core.name} is older than {named}: its code runs, untuned",
+                where,
+                refuses=False,
+            )
+        return None
+    ptx = from_ptx(core.line, gpu)
+    top = listed([max(core.line["wheel_sm"], key=cc)])
+    needs = f"TensorFlow {core.name} needs CUDA {cuda}"
+    if ptx is None:
+        low = min(core.line["wheel_sm"], key=cc)
+        return Finding(f"{needs}, and its wheel has code for capabilities {low} to {top}, none for {named}", where)
+    if gpu.capability > universe.toolkit_max_cc(core):
+        return Finding(f"{needs}; CUDA {cuda} has no code for {named}", where)
+    if GENERATIONS[gpu.capability[0]] - GENERATIONS[cc(ptx)[0]] > 1:
+        return Finding(f"{needs}, and its wheel has code up to capability {top}, which is too old for {named}", where)
+    return Finding(
+        f"The wheel of TensorFlow {core.version} has no machine code for {named}: the driver compiles it from PTX {ptx} at the first start, "
+        f"which takes long and needs driver {toolkit['bundled_driver']} or newer",
+        where,
+        refuses=False,
+    )
+
+
+def cpu_features(universe: Universe, core: Core) -> tuple[tuple[str, ...], Row | None]:
+    """What the CPU has to have for this wheel; a source build is made for the CPU that it runs on."""
+    if core.built:
+        return (), None
+    for row in universe.compat.rows("tensorflow", "cpu_features"):
+        last = row["last"]
+        if version(row["first"]) <= version(core.name) and (last is None or version(core.name) <= version(last)):
+            return tuple(row["features"]), row
+    return (), None
+
+
+def host_findings(universe: Universe, core: Core, host: HostFacts, only: str) -> Iterator[Finding]:
+    """What a host that was read cannot run."""
+    if only == "python" and core.python not in (host.pythons or ()):
+        there = listed(host.pythons or ()) or "none"
+        yield Finding(
+            f"TensorFlow {core.version} would run on Python {core.python}, and the host has Python {there}",
+            sources(core.release),
+        )
+    if only == "glibc" and core.glibc_min and version(core.glibc_min) > version(host.glibc or "0"):
+        yield Finding(
+            f"The wheels of TensorFlow {core.version} need glibc {core.glibc_min}, and the host has {host.glibc}",
+            sources(core.release, core.line),
+        )
+    if only == "cpu":
+        needed, row = cpu_features(universe, core)
+        missing = [feature for feature in needed if feature not in (host.cpu_features or ())]
+        if missing:
+            yield Finding(
+                f"The wheels of TensorFlow {core.version} need a CPU with {listed(missing)}, and this host's does not show it: "
+                "build from source for it",
+                sources(row),
+            )
+    if only == "architecture" and not core.built:
+        yield Finding(
+            f"The wheels of TensorFlow {core.version} in the data are for x86_64, and the host is {host.architecture}",
+            sources(core.release),
+        )

@@ -1,0 +1,317 @@
+"""Why items clash, in sentences: the two facts that exclude each other, and where each is written."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hadoop_dl.resolver.core_rules import core_findings
+from hadoop_dl.resolver.findings import Finding, merged, sources
+from hadoop_dl.resolver.gpus import Gpu, UnknownGpu, architecture
+from hadoop_dl.resolver.hosts import Hadoop, System, Unknown
+from hadoop_dl.resolver.problem import Items, Problem, core_value
+from hadoop_dl.resolver.request import CHOICES, COMPONENTS, Item
+from hadoop_dl.resolver.universe import Core
+from hadoop_dl.resolver.versions import Spec, known, listed, spans, version
+
+SHARED = ("tensorflow", "python", "cuda", "tensorflow_source", "tensorflow_package")
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """One clash. `components` are the parts of the request that have to change for it to go away."""
+
+    components: tuple[str, ...]
+    message: str
+    sources: tuple[str, ...]
+
+    def as_json(self) -> dict[str, object]:
+        return {"components": list(self.components), "message": self.message, "sources": list(self.sources)}
+
+
+def conflicts(problem: Problem) -> list[Conflict]:
+    """Every clash of the request, the smallest first."""
+    found = [explain(problem, clash) for clash in problem.clashes()]
+    return list({conflict.message: conflict for conflict in found}.values())
+
+
+def explain(problem: Problem, clash: Items) -> Conflict:
+    items = [problem.items[number] for number in sorted(clash)]
+    findings = unknown_value(problem, items[0]) if len(items) == 1 else []
+    findings = findings or by_part(problem, clash) or by_environment(problem, clash) or by_projection(problem, clash)
+    text = sentence([finding.text for finding in findings])
+    found = merged(finding.sources for finding in findings) or merged(item_sources(problem, item) for item in items)
+    keys = tuple(dict.fromkeys("host" if item.key == "host" else item.key for item in items))
+    return Conflict(keys, text, found)
+
+
+def sentence(parts: Sequence[str]) -> str:
+    text = "; ".join(dict.fromkeys(part.rstrip(".") for part in parts))
+    name = text.split(" ")[0]
+    return (text if re.search(r"[\d_=]", name) or name.startswith("tensorflow") else text[:1].upper() + text[1:]) + "."
+
+
+# --- one item that nothing meets ---------------------------------------------------------------------------------------
+
+
+def unknown_value(problem: Problem, item: Item) -> list[Finding]:
+    """An operating system, GPU, Hadoop or version that does not exist or is not known, with the nearest known ones."""
+    if isinstance(item.thing, (Unknown, UnknownGpu)):
+        near = f" Nearest known: {listed(item.thing.near, 'or')}." if item.thing.near else ""
+        return [Finding(f"{item.thing.why}{near}", item_sources(problem, item))]
+    if item.key in CHOICES and not any(item.accepts(choice) for choice in CHOICES[item.key]):
+        close = difflib.get_close_matches(item.specs[0].text, CHOICES[item.key], n=1, cutoff=0.0)
+        text = f"{item.key} is {listed(CHOICES[item.key], 'or')}, and {item.specs[0].text} was asked for. Nearest: {close[0]}"
+        return [Finding(text, item_sources(problem, item))]
+    if not item.specs:
+        return []
+    known_values = values(problem, item.key)
+    if any(item.accepts(value) for value in known_values):
+        return []
+    around = nearest_values(item.specs[0], known_values)
+    words, text = COMPONENTS[item.key], item.text
+    exists = f"There is no {words} {text}" if item.specs[0].kind == "prefix" else f"No {words} is {text}"
+    if item.specs[0].kind == "invalid":
+        exists = f"{words} {text} is no version"
+    if item.key == "python" and any(
+        item.accepts(row["python"]) for row in problem.universe.compat.rows("python", "pythons")
+    ):
+        exists = f"No TensorFlow has wheels for {words} {text}"
+    return [
+        Finding(f"{exists} in what is known here. Nearest known: {listed(around, 'or')}", item_sources(problem, item))
+    ]
+
+
+def values(problem: Problem, key: str) -> list[str]:
+    """All known values of a component, oldest first."""
+    compat, cores = problem.universe.compat, problem.universe.cores
+    found: set[str]
+    if key == "cudnn":
+        found = {row["version"] for row in compat.rows("cuda", "cudnn")} | {
+            row["cudnn"] for row in problem.universe.lines
+        }
+    elif key == "driver":
+        found = {row["latest_known"] for row in compat.rows("drivers", "branches")}
+    elif key == "driver_branch":
+        found = {row["branch"] for row in compat.rows("drivers", "branches")}
+    elif key == "driver_module":
+        found = set(CHOICES[key])
+    elif key == "bazel":
+        found = {row["bazel"][name] for row in problem.universe.lines for name in ("tested", "min")}
+    elif key == "gcc":
+        found = {row["compiler"]["version"] for row in problem.universe.lines if row["compiler"]["name"] == "gcc"}
+    elif key == "keras":
+        found = {row["version"] for row in compat.rows("keras", "releases")}
+    elif key == "tensorflow_io":
+        found = {row["version"] for row in compat.rows("tensorflow_io", "releases") if row["on_pypi_linux"]}
+    elif key == "tensorflowonspark":
+        found = {row["version"] for row in compat.rows("tensorflowonspark", "releases")}
+    elif key == "pyspark":
+        found = {
+            f"{row['line']}.{patch}"
+            for row in compat.rows("spark", "lines")
+            for patch in range(int(row["latest"].rpartition(".")[2]) + 1)
+        }
+    elif key == "java":
+        found = {java for row in compat.rows("spark", "lines") for java in row["java"] or []}
+    else:
+        found = {value for core in cores if (value := core_value(core, key, problem.universe))}
+    return sorted(found, key=lambda text: (version(text) if known(text) else version("0"), text))
+
+
+def nearest_values(spec: Spec, there: Sequence[str]) -> list[str]:
+    """The known values around the one that was asked for."""
+    text = spec.text.lstrip("<>=!~").partition(",")[0].removesuffix(".*")
+    if not known(text):
+        return difflib.get_close_matches(spec.text, there, n=2, cutoff=0.3) or list(there[-1:])
+    asked = version(text)
+    below = [value for value in there if version(value) < asked]
+    above = [value for value in there if version(value) > asked]
+    return [*below[-1:], *above[:1]]
+
+
+# --- clashes inside one part ---------------------------------------------------------------------------------------------
+
+
+def by_part(problem: Problem, clash: Items) -> list[Finding]:
+    """A part whose own items leave no choice for any of the cores that the other items leave."""
+    left = problem.engine.everything
+    for number in clash:
+        left &= problem.core_mask(number)
+    if not left:
+        return []
+    for place, part in enumerate(problem.engine.parts):
+        own = problem.of_part(part, clash)
+        if not own or problem.part_mask(place, own, left):
+            continue
+        core = representative(problem, place, own, left)
+        found = list(part.facts(core, [problem.items[number] for number in sorted(own)]))
+        said = " ".join(finding.text for finding in found)
+        for number in sorted(clash - own):
+            found += tie(problem, number, core, said)
+        if found:
+            return found
+    return []
+
+
+def representative(problem: Problem, place: int, own: Items, left: int) -> Core:
+    """The core to speak about: one that agrees with as many of the part's items as any."""
+    best, agreed = next(problem.cores(left)), (-1, False)
+    built = problem.engine.parts[place].level == "build"
+    for key, (_, members) in problem.engine.classes[place].items():
+        if members & left:
+            core = next(problem.cores(members & left))
+            met = sum(problem.choice(place, key, core, frozenset({number})) is not None for number in own)
+            if (met, built and core.built) > agreed:
+                best, agreed = core, (met, built and core.built)
+    return best
+
+
+def tie(problem: Problem, number: int, core: Core, said: str) -> list[Finding]:
+    """How an item outside a part comes to matter to it, unless a fact already names it."""
+    item = problem.items[number]
+    own = {"tensorflow": f"TensorFlow {core.name}", "python": f"Python {core.python}", "cuda": f"CUDA {core.cuda}"}
+    if item.label in said or own.get(item.key, "\0") in said:
+        return []
+    if item.key in own or not problem.items[number].specs and item.key not in ("os", "gpu", "host"):
+        return [Finding(f"{item.label} was asked for", item_sources(problem, item))]
+    return [
+        item_leaves(problem, number, "tensorflow", project(problem, problem.mask(frozenset({number})), "tensorflow"))
+    ]
+
+
+# --- clashes between TensorFlow and its environment ----------------------------------------------------------------------
+
+
+def by_environment(problem: Problem, clash: Items) -> list[Finding]:
+    """An OS, GPU or host fact that refuses every core which the other items leave: the reasons that it gives."""
+    environment = [number for number in sorted(clash) if problem.items[number].key in ("os", "gpu", "host")]
+    best: list[Finding] = []
+    for number in environment:
+        left = problem.mask(clash - {number})
+        if not left or left & problem.core_mask(number):
+            continue
+        found = cover(problem, problem.items[number], list(problem.cores(left)))
+        if not best or len(found) < len(best):
+            best = found
+    said = " ".join(finding.text for finding in best)
+    for number in sorted(clash) if best else ():
+        item = problem.items[number]
+        if item.label not in said and item.key not in (
+            "host",
+            "tensorflow",
+            *(("python",) if "Python" in said else ()),
+        ):
+            left_alone = project(problem, problem.mask(frozenset({number})), "tensorflow")
+            best = [item_leaves(problem, number, "tensorflow", left_alone), *best]
+    return best
+
+
+def cover(problem: Problem, item: Item, cores: list[Core], most: int = 3) -> list[Finding]:
+    """The reason against the newest wheel first, then reasons of another kind against other cores."""
+    kept: dict[str, Finding] = {}
+    for core in sorted(cores, key=lambda core: (core.built, not core.tested)):
+        finding = next((found for found in core_findings(problem.universe, item, core) if found.refuses), None)
+        if finding:
+            kind = "glibc" if "glibc" in finding.text else finding.text[:24]
+            kept.setdefault(f"{core.cuda}" if isinstance(item.thing, Gpu) else kind, finding)
+    found = list(kept.values())
+    against_gpu = [finding for kind, finding in kept.items() if kind != "None"]
+    return (against_gpu or found)[:most]
+
+
+# --- clashes that only show in what each item leaves ---------------------------------------------------------------------
+
+
+def by_projection(problem: Problem, clash: Items) -> list[Finding]:
+    """What each item leaves of a component that all of them decide about."""
+    numbers = sorted(clash)
+    masks = {number: problem.mask(frozenset({number})) for number in numbers}
+    for key in SHARED:
+        left = {number: project(problem, masks[number], key) for number in numbers}
+        if not set.intersection(*left.values()):
+            return [item_leaves(problem, number, key, left[number]) for number in numbers]
+    first, *others = numbers
+    rest = problem.mask(frozenset(others))
+    found = [item_leaves(problem, first, "tensorflow", project(problem, masks[first], "tensorflow"))]
+    named = listed([problem.items[number].label for number in others])
+    parts = [
+        f"{COMPONENTS[key]} {shown(problem, key, project(problem, rest, key))}"
+        for key in ("tensorflow", "python", "cuda")
+    ]
+    found.append(
+        Finding(
+            f"{named} leave{'s' if len(others) == 1 else ''} {', '.join(parts)}",
+            merged(item_sources(problem, problem.items[number]) for number in others),
+        )
+    )
+    found.append(Finding("no release meets all of it", ()))
+    return found
+
+
+def project(problem: Problem, mask: int, key: str) -> set[str]:
+    """The values of a component over a set of cores; TensorFlow by its lines."""
+    if key == "tensorflow":
+        return {core.name for core in problem.cores(mask)}
+    return {core_value(core, key, problem.universe) or "none" for core in problem.cores(mask)}
+
+
+def shown(problem: Problem, key: str, left: set[str]) -> str:
+    universe = problem.universe
+    order = {"tensorflow": universe.line_names, "python": universe.pythons, "cuda": ["none", *universe.cudas]}.get(
+        key, sorted(left)
+    )
+    if key == "cuda":
+        left = left - {"none"} or left
+    return spans(left, order) or "nothing"
+
+
+def item_leaves(problem: Problem, number: int, key: str, left: set[str]) -> Finding:
+    item = problem.items[number]
+    found = item_sources(problem, item)
+    if item.key == key:
+        return Finding(f"{item.label} was asked for", found)
+    return Finding(f"{item.label} goes with {COMPONENTS[key]} {shown(problem, key, left)}", found)
+
+
+def item_sources(problem: Problem, item: Item) -> tuple[str, ...]:
+    """Where the data speaks about the thing that an item names."""
+    return merged((sources(row) for row in item_rows(problem, item)), 3)
+
+
+def item_rows(problem: Problem, item: Item) -> Iterator[dict[str, object]]:
+    compat, key = problem.universe.compat, item.key
+    if isinstance(item.thing, System):
+        yield from (row for row in compat.rows("platforms", "systems") if row["os"] == item.thing.key)  # type: ignore[misc]
+    elif isinstance(item.thing, Gpu):
+        yield architecture(compat, item.thing)  # type: ignore[misc]
+    elif isinstance(item.thing, Hadoop):
+        yield {"source": item.thing.sources}
+    else:
+        lists = {
+            "os": ("platforms", "releases", "os"),
+            "gpu": ("gpus", "devices", "name"),
+            "hadoop": ("hadoop", "distributions", "distribution"),
+            "python": ("python", "pythons", "python"),
+            "cuda": ("cuda", "toolkits", "version"),
+            "cudnn": ("cuda", "cudnn", "version"),
+            "driver": ("drivers", "branches", "latest_known"),
+            "driver_min": ("cuda", "toolkits", "min_driver"),
+            "driver_branch": ("drivers", "branches", "branch"),
+            "driver_module": ("drivers", "modules", "module"),
+            "keras": ("keras", "releases", "version"),
+            "tensorflow_io": ("tensorflow_io", "releases", "version"),
+            "tensorflowonspark": ("tensorflowonspark", "releases", "version"),
+            "pyspark": ("spark", "lines", "latest"),
+            "java": ("spark", "lines", "latest"),
+            "cdsw": ("cdsw", "facts", "fact"),
+            "yarn_gpu": ("hadoop", "facts", "fact"),
+            "hdfs": ("tensorflow", "lines", "tested_version"),
+            "kafka": ("tensorflow", "lines", "tested_version"),
+        }
+        subject, name, column = lists.get(key, ("tensorflow", "releases", "version"))
+        rows = compat.rows(subject, name)
+        fits = [row for row in rows if item.specs and item.accepts(str(row[column]))]
+        yield from (fits or list(rows))[-1:]  # type: ignore[misc]

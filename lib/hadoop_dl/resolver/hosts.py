@@ -1,0 +1,197 @@
+"""What is known about a host: from the command line (an OS, GPUs, a Hadoop) or from the node reader's answer."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hadoop_dl.compat import Compat, Row
+from hadoop_dl.resolver.versions import version
+
+ALIASES = {
+    "redhat": "rhel",
+    "oracle": "ol",
+    "oraclelinux": "ol",
+    "alma": "almalinux",
+    "rockylinux": "rocky",
+    "centosstream": "centos",
+    "sl": "scientific",
+}
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """Facts that decide. None means not known; an empty tuple means known to be none."""
+
+    os: str | None = None
+    gpus: tuple[str, ...] | None = None
+    hadoop: str | None = None
+    glibc: str | None = None
+    cpu_features: tuple[str, ...] | None = None
+    pythons: tuple[str, ...] | None = None
+    javas: tuple[str, ...] | None = None
+    driver: str | None = None
+    driver_module: str | None = None
+    architecture: str | None = None
+    cdsw: bool = False
+
+    @staticmethod
+    def from_node(node: Mapping[str, Any]) -> HostFacts:
+        """The facts in what the node reader answered."""
+        system, nvidia = node.get("os") or {}, node.get("nvidia") or {}
+        cpu, hadoop = node.get("cpu") or {}, node.get("hadoop") or {}
+        name = f"{system.get('id')}-{system.get('version')}" if system.get("id") and system.get("version") else None
+        if name is None and system.get("short"):
+            name = str(system["short"])
+        gpus = nvidia.get("gpus")
+        features = cpu.get("features")
+        javas = node.get("java")
+        return HostFacts(
+            os=name,
+            gpus=None if gpus is None else tuple(f"{gpu['vendor']}:{gpu['device']}" for gpu in gpus),
+            hadoop=hadoop_name(hadoop.get("distribution"), hadoop.get("version")),
+            glibc=node.get("glibc"),
+            cpu_features=None if features is None else tuple(features),
+            pythons=None if node.get("pythons") is None else tuple(sorted(node["pythons"], key=version)),
+            javas=None
+            if javas is None
+            else tuple(sorted({str(java["major"]) for java in javas if java.get("major")}, key=version)),
+            driver=nvidia.get("driver"),
+            driver_module=nvidia.get("module"),
+            architecture=node.get("architecture"),
+            cdsw=bool(node.get("cdsw")),
+        )
+
+
+def hadoop_name(distribution: str | None, release: str | None) -> str | None:
+    """`cdh-5.16.2` from `2.6.0-cdh5.16.2`, `apache-3.3.6` from `3.3.6`."""
+    if not distribution:
+        return None
+    if distribution == "apache":
+        return f"apache-{release}" if release else None
+    match = re.search(rf"{distribution}-?(\d+(?:\.\d+)+)", release or "")
+    return f"{distribution}-{match[1]}" if match else None
+
+
+@dataclass(frozen=True)
+class System:
+    """An operating system that the data knows. `key` is its name there (rhel7), `label` what to call it."""
+
+    key: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A name that is not known; `why` is a sentence, `near` the names to try."""
+
+    why: str
+    near: tuple[str, ...]
+
+
+def known_systems(compat: Compat) -> list[str]:
+    """Names for --os, such as rhel-7.9, one for each row of the data."""
+    return [system_name(row) for row in compat.rows("platforms", "releases")]
+
+
+def system_name(row: Row) -> str:
+    family, digits = re.fullmatch(r"([a-z]+)(\d+)", row["os"]).groups()  # type: ignore[union-attr]
+    if family == "ubuntu":
+        return f"ubuntu-{digits[:2]}.{digits[2:]}"
+    return f"{family}-{row['last_minor'] or digits}"
+
+
+def find_system(compat: Compat, given: str) -> System | Unknown:
+    """The operating system that a text such as rhel-7.9, centos7, el8, rocky-9.3, debian-12 or ubuntu2204 names."""
+    text = given.strip().lower().replace(" ", "-")
+    match = re.fullmatch(r"([a-z][a-z_-]*?)[-_]?v?(\d+(?:\.\d+)*)", text)
+    rows = compat.rows("platforms", "releases")
+    systems = known_systems(compat)
+    if not match:
+        return unknown_system(given, text, systems, rows)
+    family = re.sub(r"[-_]", "", match[1])
+    family = ALIASES.get(family, family)
+    number = match[2]
+    if family == "ubuntu" and re.fullmatch(r"\d{4}", number):
+        number = f"{number[:2]}.{number[2:]}"
+    for row in rows:
+        digits = row["os"].lstrip("abcdefghijklmnopqrstuvwxyz")
+        if family not in row["ids"]:
+            continue
+        if family == "ubuntu":
+            if number.replace(".", "").startswith(digits) and number.split(".")[:2] == [digits[:2], digits[2:]]:
+                return System(row["os"], f"Ubuntu {number}")
+        elif number.split(".")[0] == digits:
+            last = row["last_minor"]
+            if last and len(number.split(".")) > 1 and int(number.split(".")[1]) > int(last.split(".")[1]):
+                return Unknown(
+                    f"There is no {given}: the last release of that line is {last} ({row['source'][-1]}).",
+                    (f"{match[1]}-{last}",),
+                )
+            return System(row["os"], f"{label(family)} {number}")
+    return unknown_system(given, text, systems, rows)
+
+
+def label(family: str) -> str:
+    names = {"rhel": "RHEL", "el": "EL", "centos": "CentOS", "ol": "Oracle Linux", "almalinux": "AlmaLinux"}
+    return names.get(family, family.capitalize())
+
+
+def unknown_system(given: str, text: str, systems: list[str], rows: list[Row]) -> Unknown:
+    family = re.split(r"[-_\d]", text)[0]
+    family = ALIASES.get(family, family)
+    same = [name for name, row in zip(systems, rows, strict=True) if family in row["ids"]]
+    number = re.search(r"\d+", text)
+    if same and number:
+        same.sort(key=lambda name: abs(int(re.search(r"\d+", name)[0]) - int(number[0])))  # type: ignore[index]
+    near = same[:2] or difflib.get_close_matches(text, systems, n=2, cutoff=0.4) or systems[:2]
+    return Unknown(f"No operating system called {given} is known here.", tuple(near))
+
+
+@dataclass(frozen=True)
+class Hadoop:
+    """A Hadoop distribution's release: the Apache version inside, and the Java that it runs on."""
+
+    label: str
+    hadoop: str | None
+    java: tuple[str, ...]
+    verified: bool
+    sources: tuple[str, ...]
+
+
+def find_hadoop(compat: Compat, given: str) -> Hadoop | Unknown:
+    """The distribution's release that a text such as cdh-5.16, hdp3.1 or apache-3.3.6 names."""
+    rows = compat.rows("hadoop", "distributions")
+    names = [f"{row['distribution']}-{row['last']}" for row in rows]
+    match = re.fullmatch(r"([a-z]+)[-_ ]?v?(\d+(?:\.\d+)*)", given.strip().lower())
+    if match:
+        family = {"hadoop": "apache"}.get(match[1], match[1])
+        parts = version(match[2]).release[:2]
+        for row in rows:
+            first, last = version(row["first"]).release, version(row["last"]).release
+            inside = first <= parts <= last if len(parts) > 1 else first[0] == parts[0]
+            if row["distribution"] != family or not inside:
+                continue
+            apache = family == "apache"
+            name = "Apache Hadoop" if apache else "MapR" if family == "mapr" else family.upper()
+            exact = match[2] if apache and len(match[2].split(".")) > 2 else row["hadoop"]
+            # Apache's release is the Hadoop version itself: that needs no source of its own.
+            return Hadoop(
+                f"{name} {match[2]}", exact, tuple(row["java"]), row["verified"] or apache, tuple(row["source"])
+            )
+        same = [name for name in names if name.startswith(family + "-")]
+        if same:
+            asked = version(match[2]).release
+            same.sort(key=lambda name: _distance(version(name.partition("-")[2]).release, asked))
+            return Unknown(f"No Hadoop release called {given} is known here.", tuple(same[:2]))
+    near = difflib.get_close_matches(given.lower(), names, n=2, cutoff=0.4) or names[:1]
+    return Unknown(f"No Hadoop distribution called {given} is known here.", tuple(near))
+
+
+def _distance(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+    width = max(len(left), len(right))
+    pairs = zip(left + (0,) * (width - len(left)), right + (0,) * (width - len(right)), strict=True)
+    return tuple(abs(a - b) for a, b in pairs)

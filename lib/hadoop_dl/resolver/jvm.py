@@ -1,0 +1,238 @@
+"""TensorFlowOnSpark, Spark and Java: who runs on whom."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from functools import lru_cache
+
+from hadoop_dl.compat import Row
+from hadoop_dl.resolver.findings import Finding, sources
+from hadoop_dl.resolver.hosts import Hadoop, HostFacts
+from hadoop_dl.resolver.parts import Choice
+from hadoop_dl.resolver.python_parts import python_fits
+from hadoop_dl.resolver.request import Item
+from hadoop_dl.resolver.universe import Core, Universe
+from hadoop_dl.resolver.versions import listed, version
+
+
+@lru_cache(maxsize=512)
+def python_listed(text: str, python: str) -> bool:
+    """Whether a list such as `2.7, 3.4 - 3.9` has this Python."""
+    for part in text.split(","):
+        first, _, last = (piece.strip() for piece in part.partition("-"))
+        if version(first) <= version(python) <= version(last or first):
+            return True
+    return False
+
+
+def line_of(release: str) -> str:
+    return ".".join(release.split(".")[:2])
+
+
+class Jvm:
+    """The newest TensorFlowOnSpark that fits, on a Spark with which it was seen to run if there is one."""
+
+    level = "jvm"
+
+    def __init__(self, universe: Universe) -> None:
+        compat = universe.compat
+        self.compat = compat
+        self.releases = sorted(
+            compat.rows("tensorflowonspark", "releases"), key=lambda row: version(row["version"]), reverse=True
+        )
+        self.lines = sorted(compat.rows("spark", "lines"), key=lambda row: version(row["line"]), reverse=True)
+        self.refusals: dict[tuple[str, str, str, str], Finding | None] = {}
+        self.observed = [row for row in compat.rows("observed_stacks", "stacks") if row["tensorflowonspark"]]
+
+    def classify(self, core: Core) -> Hashable:
+        return core.name, core.package, core.python
+
+    def tfos_refusal(self, core: Core, row: Row) -> Finding | None:
+        key = (core.name, core.package, core.python, row["version"])
+        if key not in self.refusals:
+            self.refusals[key] = self._tfos_refusal(core, row)
+        return self.refusals[key]
+
+    def _tfos_refusal(self, core: Core, row: Row) -> Finding | None:
+        least, below = row["tensorflow"]["min"], row["tensorflow"]["below"]
+        label = f"TensorFlowOnSpark {row['version']}"
+        if (least and version(core.name) < version(least)) or (below and version(core.name) >= version(below)):
+            span = f"{least} or newer" if least else f"older than {below}"
+            return Finding(f"{label} is for TensorFlow {span}", sources(row), bool(row["verified"]))
+        if not python_fits(row["requires_python"], core.python):
+            return Finding(f"{label} needs Python {row['requires_python']}", sources(row))
+        names = [name.strip() for name in row["tensorflow_distribution"].split(",")]
+        if "any" not in names and core.package not in names:
+            return Finding(
+                f"{label} finds TensorFlow under the package name {listed(names, 'or')} only, and this is {core.package}",
+                sources(row),
+            )
+        return None
+
+    def seen(self, tfos: str, spark: str, result: str) -> Row | None:
+        """A run of this TensorFlowOnSpark on this Spark line that ended like this."""
+        for row in self.observed:
+            if row["tensorflowonspark"] == tfos and line_of(row["pyspark"]) == spark and row["result"] == result:
+                return row
+        return None
+
+    def sparks(self, core: Core, items: Sequence[Item]) -> list[Row]:
+        """The Spark lines for this Python: verified ones first, and those that share a Java with Hadoop before them."""
+        rows = [row for row in self.lines if python_listed(row["python"], core.python)]
+        rows.sort(key=lambda row: not row["verified"])
+        for item in items:
+            if isinstance(item.thing, Hadoop):
+                there = set(item.thing.java)
+                rows.sort(key=lambda row: not there & set(row["java"] or []))
+        return rows
+
+    def release(self, row: Row, pins: Sequence[Item]) -> str | None:
+        """The newest release of a line that the constraint admits: releases of a line are numbered without gaps."""
+        for patch in range(int(row["latest"].rpartition(".")[2]), -1, -1):
+            text = f"{row['line']}.{patch}"
+            if all(item.accepts(text) for item in pins):
+                return text
+        return None
+
+    def javas(self, row: Row, items: Sequence[Item]) -> list[str] | None:
+        """The Java versions that remain; None where the items leave none."""
+        pins = [item for item in items if item.key == "java"]
+        hosts = [item.thing for item in items if isinstance(item.thing, HostFacts)]
+        if row["java"] is None:
+            return None if pins or hosts else []
+        left = [java for java in row["java"] if all(item.accepts(java) for item in pins)]
+        there = [java for java in left if all(java in (host.javas or ()) for host in hosts)]
+        return there or None
+
+    def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
+        tfos_pins = [item for item in items if item.key == "tensorflowonspark"]
+        spark_pins = [item for item in items if item.key == "pyspark"]
+        java_pins = [item for item in items if item.key == "java"]
+        gpu = any(item.key == "yarn_gpu" and item.flag for item in items)
+        hadoops = [item.thing for item in items if isinstance(item.thing, Hadoop)]
+        fits = [row for row in self.releases if all(item.accepts(row["version"]) for item in tfos_pins)]
+        candidates: list[Row | None] = [
+            row for row in fits if not ((found := self.tfos_refusal(core, row)) and found.refuses)
+        ]
+        if all(item.absent for item in tfos_pins):
+            candidates.append(None)
+        if not candidates:
+            return None
+        runs: list[tuple[Row, str, list[str]]] = []
+        for row in self.sparks(core, items):
+            release, javas = self.release(row, spark_pins), self.javas(row, items)
+            if release and javas is not None and (row["gpu_scheduling"] or not gpu):
+                runs.append((row, release, javas))
+        no_spark = any(item.absent for item in spark_pins)
+        for tfos in candidates:
+            if tfos is None and all(item.absent for item in [*spark_pins, *java_pins]):
+                return Choice()
+            for row, release, javas in [] if no_spark else self.ordered(tfos, runs):
+                return self.choice(core, tfos, row, release, javas, hadoops)
+        return None
+
+    def ordered(self, tfos: Row | None, runs: list[tuple[Row, str, list[str]]]) -> list[tuple[Row, str, list[str]]]:
+        """Without the Sparks on which this TensorFlowOnSpark hangs, and those on which it was seen to run first."""
+        if tfos is None:
+            return runs
+        left = [run for run in runs if not self.seen(tfos["version"], run[0]["line"], "hangs")]
+        return sorted(left, key=lambda run: not self.seen(tfos["version"], run[0]["line"], "ok"))
+
+    def choice(
+        self, core: Core, tfos: Row | None, row: Row, release: str, javas: list[str], hadoops: list[Hadoop]
+    ) -> Choice:
+        choice = Choice()
+        if tfos:
+            label = f"TensorFlowOnSpark {tfos['version']}"
+            choice.values["tensorflowonspark"] = tfos["version"]
+            choice.reasons.append(
+                Finding(
+                    f"tensorflowonspark {tfos['version']}: the newest for TensorFlow {core.name} on Python {core.python}",
+                    sources(tfos),
+                )
+            )
+            ran = any(
+                entry["result"] == "ok"
+                and entry["tensorflowonspark"] == tfos["version"]
+                and entry["python"] == core.python
+                for entry in self.observed
+            )
+            if not ran and not python_listed(tfos["python_classifiers"], core.python):
+                choice.warnings.append(
+                    Finding(
+                        f"{label} does not name Python {core.python} among its own, and was not seen on it",
+                        sources(tfos),
+                        False,
+                    )
+                )
+            if not tfos["verified"]:
+                choice.warnings.append(Finding(f"The data on {label} is not verified", sources(tfos), False))
+            if (
+                not self.seen(tfos["version"], row["line"], "ok")
+                and tfos["ci_spark"]
+                and line_of(tfos["ci_spark"]) != row["line"]
+            ):
+                choice.warnings.append(
+                    Finding(
+                        f"{label} was not seen to run on Spark {row['line']} (its own tests use {tfos['ci_spark']})",
+                        sources(tfos),
+                        False,
+                    )
+                )
+            if tfos["needs_pkg_resources"]:
+                choice.reasons.append(
+                    Finding(f"{label} imports pkg_resources: setuptools below 81 goes with it", sources(tfos))
+                )
+            refusal = self.tfos_refusal(core, tfos)
+            if refusal:
+                choice.warnings.append(refusal)
+        choice.values["pyspark"] = release
+        choice.reasons.append(Finding(f"pyspark {release}: runs on Python {core.python}", sources(row)))
+        if not row["verified"]:
+            choice.warnings.append(Finding(f"The data on Spark {row['line']} is not verified", sources(row), False))
+        if javas:
+            choice.values["java"] = javas
+            choice.reasons.append(
+                Finding(f"java {listed(javas, 'or')}: what Spark {row['line']} runs on", sources(row))
+            )
+        for hadoop in hadoops:
+            if javas and not set(javas) & set(hadoop.java):
+                said = f"{hadoop.label} runs on Java {listed(hadoop.java, 'or')}, and Spark {row['line']} needs Java {listed(javas, 'or')} beside it"
+                choice.warnings.append(Finding(said, hadoop.sources, False))
+        return choice
+
+    def facts(self, core: Core, items: Sequence[Item]) -> Iterator[Finding]:
+        keys = {item.key for item in items}
+        if "tensorflowonspark" in keys:
+            wanted = [
+                row
+                for row in self.releases
+                if any(item.key == "tensorflowonspark" and item.accepts(row["version"]) for item in items)
+            ]
+            refused = [finding for finding in (self.tfos_refusal(core, row) for row in wanted) if finding]
+            yield from refused[:1]
+            if wanted and not refused:
+                hung = [
+                    row
+                    for row in self.observed
+                    if row["tensorflowonspark"] == wanted[0]["version"] and row["result"] == "hangs"
+                ]
+                for row in hung[:1]:
+                    yield Finding(
+                        f"TensorFlowOnSpark {wanted[0]['version']} hangs on Spark {line_of(row['pyspark'])}",
+                        sources(row),
+                    )
+        if keys & {"pyspark", "tensorflowonspark", "yarn_gpu"}:
+            pins = [item for item in items if item.key == "pyspark"]
+            for row in [row for row in self.lines if self.release(row, pins)][:1] if pins else []:
+                java = f" and Java {listed(row['java'], 'or')}" if row["java"] else ""
+                gpus = "" if row["gpu_scheduling"] or "yarn_gpu" not in keys else ", and does not schedule GPUs"
+                yield Finding(f"Spark {row['line']} runs on Python {row['python']}{java}{gpus}", sources(row))
+        if keys & {"java", "host"} and "pyspark" not in keys:
+            there = [row for row in self.sparks(core, items) if row["java"]]
+            goes = "; ".join(f"{row['line']} on Java {listed(row['java'], 'or')}" for row in there[:4])
+            yield Finding(f"Spark for Python {core.python}: {goes}", sources(*there[:1]))
+        for item in items:
+            if item.key == "hadoop":
+                continue
+            yield Finding(f"{item.label} was asked for" if item.key != "host" else f"{item.label} is what there is", ())

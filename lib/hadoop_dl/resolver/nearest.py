@@ -1,0 +1,198 @@
+"""Requests that do fit, next to one that does not: as few parts changed as possible, and each changed part by little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations
+from typing import Any
+
+from hadoop_dl.compat import Compat
+from hadoop_dl.resolver.answer import answer
+from hadoop_dl.resolver.explain import values
+from hadoop_dl.resolver.gpus import UnknownGpu
+from hadoop_dl.resolver.hosts import Unknown, known_systems
+from hadoop_dl.resolver.problem import Items, Problem
+from hadoop_dl.resolver.request import CHOICES, Item
+from hadoop_dl.resolver.versions import known, version
+
+Request = dict[str, Any]
+MOST = 3
+# What it costs to give up a part: an operator changes a version before a purpose, and a host last of all.
+COST = {
+    "tensorflow": 5,
+    "python": 4,
+    "hdfs": 6,
+    "kafka": 6,
+    "yarn_gpu": 6,
+    "hadoop": 30,
+    "gpu": 20,
+    "os": 12,
+    "host": 1000,
+}
+CHEAP = 3
+
+
+def cost(item: Item) -> int:
+    """What nothing meets has to go in any case; it costs nothing more."""
+    if isinstance(item.thing, (Unknown, UnknownGpu)):
+        return 0
+    return COST.get(item.key, CHEAP)
+
+
+def give_ups(problem: Problem) -> Iterator[Items]:
+    """Smallest sets of items to give up so that the rest can be met, the cheapest first."""
+    hopeless = frozenset(number for number in problem.all if not problem.mask(frozenset({number})))
+    free = [number for number in sorted(problem.all - hopeless) if problem.items[number].key != "host"]
+    groups = [frozenset(group) for size in range(min(4, len(free)) + 1) for group in combinations(free, size)]
+    groups.sort(key=lambda group: (sum(cost(problem.items[number]) for number in group), len(group), sorted(group)))
+    found: list[Items] = []
+    for group in groups:
+        if any(other <= group for other in found):
+            continue
+        if problem.mask(problem.all - hopeless - group):
+            found.append(group)
+            yield group | hopeless
+    if not found:
+        yield problem.all - keepers(problem, hopeless)
+
+
+def keepers(problem: Problem, hopeless: Items) -> Items:
+    """As much of a request as can be kept: the dearest parts first."""
+    kept: Items = frozenset()
+    for number in sorted(problem.all - hopeless, key=lambda number: (-cost(problem.items[number]), number)):
+        if problem.mask(kept | {number}):
+            kept = kept | {number}
+    return kept
+
+
+def nearest(
+    compat: Compat, problem: Problem, request: Mapping[str, Any], fits: Callable[[Request], bool]
+) -> list[Request]:
+    """Up to three requests in the grammar of a request that resolve; each was tried."""
+    found: list[Request] = []
+    for gone in give_ups(problem):
+        # A host keeps its GPUs and its Hadoop, if anything else can be changed.
+        if found and any(
+            problem.items[number].key in ("gpu", "hadoop") and known_thing(problem.items[number]) for number in gone
+        ):
+            continue
+        for changed in replaced(compat, problem, request, gone):
+            if changed not in found and fits(changed):
+                found.append(changed)
+                break
+        if len(found) == MOST:
+            break
+    return found
+
+
+def replaced(compat: Compat, problem: Problem, request: Mapping[str, Any], gone: Items) -> Iterator[Request]:
+    """The request with other values for what is given up, the nearest first; at last without it."""
+    items = [problem.items[number] for number in sorted(gone)]
+    kept = base(problem, gone)
+    systems = [item for item in items if item.key == "os"]
+    if systems:
+        for name in near_systems(compat, systems[0]):
+            yield from completed(problem, {"os": name, **kept}, [item for item in items if item.key != "os"])
+    gpus = [item for item in items if isinstance(item.thing, UnknownGpu)]
+    if gpus:
+        for name in gpus[0].thing.near if isinstance(gpus[0].thing, UnknownGpu) else ():
+            there = [part for part in str(kept.get("gpu", "")).split(",") if part]
+            yield from completed(
+                problem, {**kept, "gpu": ",".join([*there, name])}, [item for item in items if item.key != "gpu"]
+            )
+    hadoops = [item for item in items if item.key == "hadoop" and isinstance(item.thing, Unknown)]
+    if hadoops:
+        for name in hadoops[0].thing.near if isinstance(hadoops[0].thing, Unknown) else ():
+            yield from completed(problem, {**kept, "hadoop": name}, [item for item in items if item.key != "hadoop"])
+    if not (systems or gpus or hadoops):
+        yield from completed(problem, kept, items)
+    yield kept
+
+
+def base(problem: Problem, gone: Items) -> Request:
+    """What stays, as a request."""
+    kept: dict[str, list[str]] = {}
+    for number in sorted(problem.all - gone):
+        item = problem.items[number]
+        if item.key != "host":
+            kept.setdefault(item.key, []).append(item.text)
+    return {name: ",".join(texts) for name, texts in kept.items()}
+
+
+def near_systems(compat: Compat, item: Item) -> list[str]:
+    """Other operating systems: those the name may have meant, then the same family, then the rest."""
+    meant = list(item.thing.near) if isinstance(item.thing, Unknown) else []
+    family = item.text.split("-")[0].rstrip("0123456789.")
+    names = [name for name in known_systems(compat) if name.startswith(family)] + known_systems(compat)
+    return list(dict.fromkeys([*meant, *names]))
+
+
+def completed(problem: Problem, kept: Request, items: list[Item]) -> Iterator[Request]:
+    """A value for each changed component: the nearest to what was asked for that the rest admits."""
+    from hadoop_dl.resolver.request import read_request
+
+    changed = dict(kept)
+    for item in items:
+        if item.key in ("os", "gpu", "hadoop"):
+            continue
+        for value in near_values(problem, item):
+            tried = {**changed, item.key: value}
+            trial = Problem(
+                problem.engine,
+                read_request(problem.universe.compat, tried) + [part for part in problem.items if part.key == "host"],
+            )
+            mask = trial.mask(trial.all)
+            if mask and (wants_built(problem) or not answer(trial, mask)[3].built):
+                changed = tried
+                break
+    yield spelled(problem, changed, [item.key for item in items])
+
+
+def near_values(problem: Problem, item: Item) -> list[str]:
+    """Other values of a component, the nearest first; a TensorFlow or Python by its line, and newer before older."""
+    if not item.specs or item.key in CHOICES:
+        return [choice for choice in CHOICES.get(item.key, ()) if not item.accepts(choice)]
+    there = values(problem, item.key)
+    if item.key == "tensorflow":
+        there = problem.universe.line_names
+    text = item.specs[0].text.lstrip("<>=!~").partition(",")[0].removesuffix(".*")
+    if not known(text):
+        return there[::-1]
+    asked = version(text)
+    newer = [value for value in there if version(value) >= asked]
+    older = [value for value in reversed(there) if version(value) < asked]
+    if item.key == "tensorflow" and not any(value == ".".join(text.split(".")[:2]) for value in there):
+        # A release that never was: its neighbours, in the order of their distance.
+        return [value for pair in zip_longest(older, newer) for value in pair if value]
+    return newer + older
+
+
+def known_thing(item: Item) -> bool:
+    return not isinstance(item.thing, (Unknown, UnknownGpu))
+
+
+def wants_built(problem: Problem) -> bool:
+    """Whether a source build is what the operator has in mind: else it is no way out."""
+    return any(item.key in ("tensorflow_source", "bazel", "gcc", "kafka") for item in problem.items)
+
+
+def zip_longest(left: list[str], right: list[str]) -> Iterator[tuple[str, str]]:
+    for place in range(max(len(left), len(right))):
+        yield (left[place] if place < len(left) else "", right[place] if place < len(right) else "")
+
+
+def spelled(problem: Problem, changed: Request, keys: list[str]) -> Request:
+    """With the CUDA that comes along, where TensorFlow was changed: it is what the GPUs are about."""
+    if "tensorflow" not in keys or "cuda" in changed:
+        return changed
+    from hadoop_dl.resolver.request import read_request
+
+    trial = Problem(
+        problem.engine,
+        read_request(problem.universe.compat, changed) + [part for part in problem.items if part.key == "host"],
+    )
+    mask = trial.mask(trial.all)
+    if not mask:
+        return changed
+    stack, _, _, _ = answer(trial, mask)
+    return {**changed, "cuda": stack["cuda"]} if "gpu" in changed and "cuda" in stack else changed

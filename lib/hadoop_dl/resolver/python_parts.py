@@ -1,0 +1,218 @@
+"""Python packages beside TensorFlow: Keras, and tensorflow-io with what it brings (HDFS, Kafka)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+
+from hadoop_dl.compat import Row
+from hadoop_dl.resolver.findings import Finding, sources
+from hadoop_dl.resolver.parts import Choice
+from hadoop_dl.resolver.request import Item
+from hadoop_dl.resolver.universe import Core, Universe, python_of
+from hadoop_dl.resolver.versions import listed, ranges, spans, version
+
+
+def python_fits(wanted: str | None, python: str) -> bool:
+    return not wanted or ranges(wanted).contains(python)
+
+
+class Keras:
+    """Multi-backend Keras up to TensorFlow 2.4, none for 2.5, the package that TensorFlow requires from 2.6 on."""
+
+    level = "keras"
+
+    def __init__(self, universe: Universe) -> None:
+        self.universe = universe
+        rows = universe.compat.rows("keras", "releases")
+        self.releases = sorted(rows, key=lambda row: version(row["version"]), reverse=True)
+        self.known: dict[Hashable, list[Row]] = {}
+
+    def classify(self, core: Core) -> Hashable:
+        return core.name, core.python
+
+    def fitting(self, core: Core) -> list[Row]:
+        """The releases for a line and a Python, the best first."""
+        key = self.classify(core)
+        if key not in self.known:
+            self.known[key] = self.package(core) if core.line["keras"].get("package") else self.standalone(core)
+        return self.known[key]
+
+    def package(self, core: Core) -> list[Row]:
+        keras = core.line["keras"]
+        wanted = f"{keras['range']},{core.line['extra_pins'].get('keras', '')}".rstrip(",")
+        return [
+            row
+            for row in self.releases
+            if ranges(wanted).contains(row["version"]) and python_fits(row["requires_python"], core.python)
+        ]
+
+    def standalone(self, core: Core) -> list[Row]:
+        """The matching release first, then others between those that match the neighbouring lines."""
+        around = [row["keras"].get("standalone") for row in self.universe.neighbours(core.name)]
+        near = [version(text) for text in around if text]
+        if not near:
+            return []
+        rows = [row for row in self.releases if min(near) <= version(row["version"]) <= max(near)]
+        own = core.line["keras"].get("standalone")
+        return sorted(rows, key=lambda row: row["version"] != own)
+
+    def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
+        keras = core.line["keras"]
+        if keras.get("package"):
+            for row in self.fitting(core):
+                if all(item.accepts(row["version"]) for item in items):
+                    reason = Finding(
+                        f"keras {row['version']}: TensorFlow {core.name} requires {keras['range']}",
+                        sources(core.line, row),
+                    )
+                    return Choice({"keras": row["version"]}, [reason])
+            return None
+        own = keras.get("standalone")
+        if all(item.absent for item in items) and (items or not own):
+            return Choice()
+        for row in self.fitting(core):
+            if not all(item.accepts(row["version"]) for item in items):
+                continue
+            choice = Choice({"keras": row["version"]})
+            said = f"the multi-backend Keras of TensorFlow {core.name}'s time"
+            choice.reasons.append(Finding(f"keras {row['version']}: {said}", sources(row, core.line)))
+            if row["version"] != own or not keras["standalone_verified"]:
+                choice.warnings.append(
+                    Finding(
+                        f"Keras {row['version']} with TensorFlow {core.name} was not seen to run"
+                        + (f"; {own} is the matching one" if own and own != row["version"] else ""),
+                        sources(core.line),
+                        False,
+                    )
+                )
+            return choice
+        return None
+
+    def facts(self, core: Core, items: Sequence[Item]) -> Iterator[Finding]:
+        there = self.fitting(core)
+        order = [row["version"] for row in reversed(self.releases)]
+        goes = spans((row["version"] for row in there), order) or "no Keras of its own package"
+        yield Finding(f"TensorFlow {core.name} on Python {core.python} goes with Keras {goes}", sources(core.line))
+        for item in items:
+            yield Finding(f"{item.label} was asked for", ())
+
+
+class Features:
+    """Whether HDFS and Kafka can be read, by what TensorFlow has inside or by tensorflow-io."""
+
+    level = "features"
+
+    def __init__(self, universe: Universe) -> None:
+        self.universe = universe
+        self.releases = universe.compat.rows("tensorflow_io", "releases")
+        self.beyond = {  # loaded on a line that its requirement does not name
+            row["tensorflow"].rpartition(".")[0]: row
+            for row in universe.compat.rows("tensorflow_io", "observed")
+            if row["result"] == "ok"
+        }
+        self.known: dict[Hashable, list[Row]] = {}
+        self.built = {row["feature"]: row for row in universe.compat.rows("tensorflow_build", "from_source")}
+
+    def classify(self, core: Core) -> Hashable:
+        return core.name, core.source, core.python
+
+    def inside(self, core: Core, feature: str) -> bool:
+        if not core.built:
+            return bool(core.line[feature]["prebuilt"])
+        row = self.built[feature]
+        return version(row["first"]) <= version(core.name) <= version(row["last"])
+
+    def io(self, core: Core) -> list[Row]:
+        """The releases of tensorflow-io for a line and a Python, newest first."""
+        key = (core.name, core.python)
+        if key not in self.known:
+            self.known[key] = self._io(core)
+        return self.known[key]
+
+    def _io(self, core: Core) -> list[Row]:
+        found = []
+        for row in self.releases:
+            beyond = self.beyond.get(core.name)
+            made = row["tensorflow"] == core.name or (beyond is not None and beyond["tensorflow_io"] == row["version"])
+            there = row["on_pypi_linux"] and core.python in map(python_of, row["abis"])
+            if made and there and python_fits(row["requires_python"], core.python):
+                found.append(row)
+        return sorted(found, key=lambda row: version(row["version"]), reverse=True)
+
+    def candidates(self, core: Core, items: Sequence[Item]) -> list[Row | None]:
+        asked_not = {item.key for item in items if item.text == "false"}
+        useful = [name for name in ("hdfs", "kafka") if not self.inside(core, name) and name not in asked_not]
+        there: list[Row | None] = list(self.io(core))
+        return [*there, None] if useful else [None, *there]
+
+    def provides(self, core: Core, row: Row | None, feature: str) -> bool:
+        if self.inside(core, feature):
+            return True
+        return row is not None and (row["hdfs_filesystem"] == "plugin" if feature == "hdfs" else bool(row["kafka"]))
+
+    def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
+        flags = {item.key: item for item in items if item.key in ("hdfs", "kafka") and item.flag}
+        off = {item.key for item in items if item.key in ("hdfs", "kafka") and not item.flag}
+        if off & set(flags):
+            return None
+        pins = [item for item in items if item.key == "tensorflow_io"]
+        for row in self.candidates(core, items):
+            if not all(item.accepts(row["version"] if row else None) for item in pins):
+                continue
+            if all(self.provides(core, row, feature) for feature in flags):
+                return self.choice(core, row, off)
+        return None
+
+    def choice(self, core: Core, row: Row | None, off: set[str]) -> Choice:
+        choice = Choice()
+        if row:
+            choice.values["tensorflow_io"] = row["version"]
+            choice.reasons.append(
+                Finding(f"tensorflow_io {row['version']}: made for TensorFlow {row['tensorflow']}", sources(row))
+            )
+            if row["tensorflow"] != core.name:
+                seen = self.beyond[core.name]
+                choice.warnings.append(
+                    Finding(
+                        f"tensorflow-io {row['version']} is declared for TensorFlow {row['tensorflow']}; it was seen to load on {seen['tensorflow']}",
+                        sources(seen),
+                        False,
+                    )
+                )
+            if core.built:
+                choice.warnings.append(
+                    Finding(
+                        f"tensorflow-io {row['version']} is built against the official wheel: test it with yours",
+                        sources(row),
+                        False,
+                    )
+                )
+        for feature, name in (("hdfs", "HDFS"), ("kafka", "Kafka")):
+            there = feature not in off and self.provides(core, row, feature)
+            choice.values[feature] = there
+            by = (
+                "inside TensorFlow"
+                if self.inside(core, feature)
+                else f"by tensorflow-io {row['version']}"
+                if row
+                else ""
+            )
+            said = (
+                f"{name} is read {by}" if there else "not asked for" if feature in off else f"nothing here reads {name}"
+            )
+            choice.reasons.append(Finding(f"{feature} {str(there).lower()}: {said}", sources(core.line)))
+        return choice
+
+    def facts(self, core: Core, items: Sequence[Item]) -> Iterator[Finding]:
+        kind = "built from source" if core.built else "as a wheel"
+        for feature, name in (("hdfs", "HDFS"), ("kafka", "Kafka")):
+            if any(item.key == feature for item in items):
+                has = "has" if self.inside(core, feature) else "has no"
+                yield Finding(f"TensorFlow {core.name} {kind} {has} {name} inside", sources(core.line))
+        there = [row["version"] for row in self.io(core)]
+        yield Finding(
+            f"tensorflow-io for TensorFlow {core.name} on Python {core.python} is {listed(there, 'or') or 'not published'}",
+            sources(self.universe.compat.fact("tensorflow_io", "last release"), *self.io(core)[:1]),
+        )
+        for item in items:
+            yield Finding(f"{item.label} was asked for", ())

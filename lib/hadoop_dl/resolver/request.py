@@ -1,0 +1,246 @@
+"""A request as a list of items: each component's constraint, and each fact about the host, is one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hadoop_dl.compat import Compat
+from hadoop_dl.resolver.gpus import Gpu, UnknownGpu, find_gpu
+from hadoop_dl.resolver.hosts import Hadoop, HostFacts, System, Unknown, find_hadoop, find_system
+from hadoop_dl.resolver.versions import NONE, Spec, listed, newest, parse_spec
+
+# What a request may name, with the words to call it by. The order is the order of every answer.
+COMPONENTS = {
+    "tensorflow": "TensorFlow",
+    "tensorflow_package": "the package",
+    "tensorflow_source": "tensorflow_source",
+    "python": "Python",
+    "cuda": "CUDA",
+    "cudnn": "cuDNN",
+    "nccl": "NCCL",
+    "driver": "driver",
+    "driver_min": "a minimum driver of",
+    "driver_branch": "driver branch",
+    "driver_module": "driver_module",
+    "bazel": "bazel",
+    "gcc": "gcc",
+    "keras": "Keras",
+    "tensorflow_io": "tensorflow-io",
+    "tensorflowonspark": "TensorFlowOnSpark",
+    "pyspark": "PySpark",
+    "java": "Java",
+    "glibc_min": "a minimum glibc of",
+    "cpu_features": "CPU features",
+    "hdfs": "HDFS",
+    "kafka": "Kafka",
+    "yarn_gpu": "GPU scheduling in YARN",
+    "cdsw": "CDSW",
+}
+OPTIONS = ("os", "gpu", "hadoop")
+CHOICES = {
+    "tensorflow_source": ("prebuilt", "built"),
+    "driver_module": ("proprietary", "open"),
+    "tensorflow_package": ("tensorflow", "tensorflow-gpu", "tensorflow-cpu"),
+}
+BOOLEANS = ("hdfs", "kafka", "yarn_gpu")
+OPTIONAL = (
+    "cuda",
+    "cudnn",
+    "nccl",
+    "driver",
+    "driver_branch",
+    "keras",
+    "tensorflow_io",
+    "tensorflowonspark",
+    "pyspark",
+    "java",
+)
+TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+ORDER = [*OPTIONS, *COMPONENTS]
+
+# Levels at which an item says something; see problem.py.
+LEVELS = {
+    "tensorflow": ("core",),
+    "tensorflow_package": ("core",),
+    "tensorflow_source": ("core",),
+    "python": ("core",),
+    "cuda": ("core",),
+    "nccl": ("core",),
+    "driver_min": ("core",),
+    "glibc_min": ("core",),
+    "cpu_features": ("core",),
+    "cudnn": ("cudnn",),
+    "driver": ("driver",),
+    "driver_branch": ("driver",),
+    "driver_module": ("driver",),
+    "bazel": ("build",),
+    "gcc": ("build",),
+    "keras": ("keras",),
+    "tensorflow_io": ("features",),
+    "hdfs": ("features",),
+    "kafka": ("features",),
+    "tensorflowonspark": ("jvm",),
+    "pyspark": ("jvm",),
+    "java": ("jvm",),
+    "yarn_gpu": ("jvm", "site"),
+    "hadoop": ("jvm", "site"),
+    "cdsw": ("site",),
+    "os": ("core", "driver", "site"),
+    "gpu": ("core", "driver", "site"),
+    "host": ("core", "jvm"),
+}
+
+
+class Misuse(ValueError):
+    """A request that is not one: an unknown component, a value that cannot be read. The message has the nearest name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """One part of a request. `label` is how a sentence calls it; `thing` is what an OS, GPU or Hadoop name stands for."""
+
+    key: str
+    text: str
+    label: str
+    specs: tuple[Spec, ...] = ()
+    thing: System | Gpu | Hadoop | HostFacts | Unknown | UnknownGpu | None = None
+    only: str = ""  # the fact of a host that this item carries: python, glibc, cpu, java; for an OS: its host was read
+    levels: tuple[str, ...] = field(default=())
+
+    def accepts(self, value: str | None) -> bool:
+        return any(spec.accepts(value) for spec in self.specs)
+
+    @property
+    def flag(self) -> bool:
+        return self.text == "true"
+
+    @property
+    def absent(self) -> bool:
+        return self.text == "none"
+
+
+def nearest_name(name: str, names: Iterable[str]) -> str:
+    """` Did you mean X?` for the nearest known name, which there always is."""
+    known = sorted(names)
+    close = difflib.get_close_matches(name.lower().replace("-", "_"), known, n=1, cutoff=0.0)
+    return f" Did you mean {close[0]}?" if close else ""
+
+
+def check_names(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in COMPONENTS and name not in OPTIONS:
+            raise Misuse(
+                f"{name} is no component of a request.{nearest_name(name, ORDER)} Known: {', '.join(COMPONENTS)}; "
+                f"and {', '.join(OPTIONS)}."
+            )
+
+
+def texts(name: str, value: Any) -> list[str]:
+    """A value of a request as texts: each of them has to be met. A list of versions means any of them."""
+    if isinstance(value, bool):
+        return ["true" if value else "false"]
+    if isinstance(value, float):
+        raise Misuse(
+            f"{name} needs a quoted version, and is the number {value}. Write it as text: YAML reads 1.10 as 1.1."
+        )
+    if isinstance(value, (list, tuple)):
+        found = [text for part in value for text in texts(name, part)]
+        return found if name in ("gpu", "cpu_features") else ["|".join(found)]
+    text = "" if value is None else str(value).strip()
+    if not text:
+        raise Misuse(f"{name} needs a value, and has none. Write for example tensorflow=1.15, or leave {name} out.")
+    return [part.strip() for part in text.split(",") if part.strip()] if name == "gpu" else [text]
+
+
+def read_request(compat: Compat, request: Mapping[str, Any], host: HostFacts | None = None) -> list[Item]:
+    """The items of a request, in one order whatever the order of the request was, each once."""
+    check_names(request)
+    found: dict[tuple[str, str], Item] = {}
+    given = {name: texts(name, value) for name, value in request.items()}
+    if host is not None:
+        for name, value in (("os", host.os), ("hadoop", host.hadoop)):
+            if value and name not in given:
+                given[name] = [value]
+        if host.gpus and "gpu" not in given:
+            given["gpu"] = list(host.gpus)
+    for name in ORDER:
+        if name == "cpu_features" and name in given:
+            given[name] = [",".join(sorted({part.strip() for text in given[name] for part in text.split(",")}))]
+        for text in given.get(name, []):
+            item = make_item(compat, name, text, read=host is not None and host.pythons is not None)
+            same = (name, item.label if name == "gpu" else item.text)
+            found.setdefault(same, item)
+    items = sorted(found.values(), key=lambda item: (ORDER.index(item.key), item.text))
+    return items + host_items(host)
+
+
+def make_item(compat: Compat, name: str, text: str, read: bool = False) -> Item:
+    levels = LEVELS[name]
+    words = COMPONENTS.get(name, name)
+    if name == "os":
+        system = find_system(compat, text)
+        label = system.label if isinstance(system, System) else text
+        return Item(name, text, label, thing=system, only="read" if read else "", levels=levels)
+    if name == "gpu":
+        if text.lower() in NONE:
+            return Item(name, "none", "a host without GPUs", levels=levels)
+        model = find_gpu(compat, text)
+        label = model.name if isinstance(model, Gpu) else text
+        return Item(name, text, label, thing=model, levels=levels)
+    if name == "hadoop":
+        hadoop = find_hadoop(compat, text)
+        return Item(name, text, hadoop.label if isinstance(hadoop, Hadoop) else text, thing=hadoop, levels=levels)
+    if name in BOOLEANS or (name == "cdsw" and text.lower() in TRUE + FALSE):
+        low = text.lower()
+        if low not in TRUE + FALSE:
+            raise Misuse(f"{name} needs true or false, and is {text}. Write {name}=true or {name}=false.")
+        flag = "true" if low in TRUE else "false"
+        return Item(name, flag, words if flag == "true" else f"no {words}", levels=levels)
+    if name in CHOICES:
+        plain = text.partition("[")[0]
+        return Item(name, plain, f"{name}={plain}", (Spec(plain, "prefix"),), levels=levels)
+    if name == "cpu_features":
+        return Item(name, text.lower(), f"a CPU with {text.lower().replace(',', ', ')}", levels=levels)
+    specs = tuple(parse_spec(part) for part in text.split("|"))
+    shown = listed([spec.text for spec in specs], "or")
+    if specs[0].kind == "none":
+        return Item(name, "none", f"no {words}", specs, levels=levels)
+    return Item(name, "|".join(spec.text for spec in specs), f"{words} {shown}", specs, levels=levels)
+
+
+def host_items(host: HostFacts | None) -> list[Item]:
+    """What a read host adds: facts that no request can change."""
+    if host is None:
+        return []
+    found = []
+    if host.gpus == ():
+        found.append(Item("host", "gpus", "the host, which has no GPU", thing=host, only="gpus"))
+    if host.pythons is not None:
+        there = listed(newest(host.pythons)[::-1]) or "no Python"
+        found.append(
+            Item("host", "python", f"the host's Python ({there})", thing=host, only="python", levels=("core",))
+        )
+    if host.glibc is not None:
+        found.append(
+            Item("host", "glibc", f"the host's glibc {host.glibc}", thing=host, only="glibc", levels=("core",))
+        )
+    if host.cpu_features is not None:
+        found.append(Item("host", "cpu", "the host's CPU", thing=host, only="cpu", levels=("core",)))
+    if host.javas:
+        there = listed(host.javas)
+        found.append(Item("host", "java", f"the host's Java {there}", thing=host, only="java", levels=("jvm",)))
+    if host.architecture not in (None, "x86_64"):
+        found.append(
+            Item(
+                "host",
+                "architecture",
+                f"the host's {host.architecture}",
+                thing=host,
+                only="architecture",
+                levels=("core",),
+            )
+        )
+    return found

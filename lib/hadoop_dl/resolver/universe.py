@@ -1,0 +1,133 @@
+"""Every TensorFlow that can be had: release x package x prebuilt or built x Python x CUDA, newest first, from the data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from hadoop_dl.compat import Compat, Row
+from hadoop_dl.resolver.versions import cc, newest, ranges, version
+
+WINDOW = 2  # lines before and after that count as neighbours
+
+
+def python_of(abi: str) -> str:
+    """`3.10` from cp310, `2.7` from cp27mu."""
+    digits = re.sub(r"\D", "", abi)
+    return f"{digits[0]}.{digits[1:]}"
+
+
+@dataclass(frozen=True, eq=False)
+class Core:
+    """One TensorFlow. Everything else in a stack hangs on it."""
+
+    index: int
+    version: str
+    line: Row
+    release: Row
+    package: str
+    source: str
+    python: str
+    cuda: str | None
+    tested: bool  # with this CUDA, or without CUDA
+
+    @property
+    def name(self) -> str:
+        return self.line["line"]  # type: ignore[no-any-return]
+
+    @property
+    def gpu(self) -> bool:
+        return self.cuda is not None
+
+    @property
+    def built(self) -> bool:
+        return self.source == "built"
+
+    @property
+    def glibc_min(self) -> str | None:
+        """The C library that the wheel asks for; a build has that of its build host."""
+        if self.built:
+            return None
+        wheels = [wheel for wheel in self.release["wheels"] if wheel["package"] == self.package]
+        match = re.search(r"manylinux_2_(\d+)", wheels[0]["platform_tag"])
+        tagged = f"2.{match[1]}" if match else "2.0"
+        return max(self.line["wheel_min_glibc"], tagged, key=version)  # type: ignore[no-any-return]
+
+    @property
+    def nccl(self) -> str | None:
+        """The version that the and-cuda extra pins, or the lowest that it admits."""
+        text = self.line["nccl"] if self.gpu else None
+        return re.sub(r"^[<>=~]+([\d.]+).*$", r"\1", text) if text else None
+
+    @property
+    def pip_cuda(self) -> str | None:
+        """The requirement on pip's CUDA runtime, where the wheel can bring CUDA along."""
+        return None if self.built else (self.release.get("and_cuda") or {}).get("nvidia-cuda-runtime-cu12")
+
+
+class Universe:
+    """The cores in their order of preference, and the rows that sentences about them need."""
+
+    def __init__(self, compat: Compat) -> None:
+        self.compat = compat
+        self.lines = sorted(compat.rows("tensorflow", "lines"), key=lambda row: version(row["line"]))
+        self.line_names = [row["line"] for row in self.lines]
+        self.toolkits = {row["version"]: row for row in compat.rows("cuda", "toolkits")}
+        self.cores = list(self._cores())
+
+    def _cores(self) -> Iterator[Core]:
+        lines = {row["line"]: row for row in self.lines}
+        releases = sorted(
+            self.compat.rows("tensorflow", "releases"), key=lambda row: version(row["version"]), reverse=True
+        )
+        index = 0
+        for release in releases:
+            line = lines[release["line"]]
+            for package, source, python, cuda, tested in self._ways(line, release):
+                yield Core(index, release["version"], line, release, package, source, python, cuda, tested)
+                index += 1
+
+    def _ways(self, line: Row, release: Row) -> Iterator[tuple[str, str, str, str | None, bool]]:
+        order = {"tensorflow": 0, "tensorflow-gpu": 1, "tensorflow-cpu": 2}
+        for wheel in sorted(release["wheels"], key=lambda row: (row["variant"] != "gpu", order[row["package"]])):
+            for python in newest(python_of(abi) for abi in wheel["abis"]):
+                yield wheel["package"], "prebuilt", python, line["cuda"] if wheel["variant"] == "gpu" else None, True
+        pythons = newest({python_of(abi) for wheel in release["wheels"] for abi in wheel["abis"]})
+        others = [
+            row["cuda"] for row in self.compat.rows("tensorflow_build", "other_cuda") if row["line"] == line["line"]
+        ]
+        for cuda in [line["cuda"], *others]:
+            for python in pythons:
+                yield "tensorflow", "built", python, cuda, cuda == line["cuda"]
+        for python in pythons:
+            yield "tensorflow", "built", python, None, True
+
+    def neighbours(self, name: str) -> list[Row]:
+        place = self.line_names.index(name)
+        return self.lines[max(0, place - WINDOW) : place + WINDOW + 1]
+
+    def other_cuda(self, core: Core) -> Row | None:
+        """Who built this line with a CUDA that is not the tested one; None for a tested one."""
+        rows = self.compat.rows("tensorflow_build", "other_cuda")
+        return (
+            None if core.tested else next(row for row in rows if (row["line"], row["cuda"]) == (core.name, core.cuda))
+        )
+
+    @cached_property
+    def pythons(self) -> list[str]:
+        return sorted({core.python for core in self.cores}, key=version)
+
+    @cached_property
+    def cudas(self) -> list[str]:
+        return sorted({core.cuda for core in self.cores if core.cuda}, key=version)
+
+    def toolkit_max_cc(self, core: Core) -> tuple[int, int]:
+        """The newest capability that the CUDA libraries beside this wheel have kernels for."""
+        own = cc(self.toolkits[core.cuda or ""]["nvcc_max_cc"])
+        wanted = core.pip_cuda
+        if not wanted or wanted.startswith("=="):
+            return own
+        admitted = [row for text, row in self.toolkits.items() if ranges(wanted).contains(text) or text == core.cuda]
+        return max(cc(row["nvcc_max_cc"]) for row in admitted)

@@ -1,0 +1,228 @@
+"""Requests and their answers: what fits, what does not, and in which words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hadoop_dl import compat
+from hadoop_dl.resolver import HostFacts, Misuse, Resolution, resolve
+
+LINES = compat.load().rows("tensorflow", "lines")
+
+
+def refuse(**request: Any) -> Resolution:
+    resolution = resolve(request)
+    assert resolution.status == "conflict", resolution.stack
+    return resolution
+
+
+def accept(**request: Any) -> dict[str, Any]:
+    resolution = resolve(request)
+    assert resolution.ok, resolution.problems
+    return resolution.stack
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: line["line"])
+def test_every_tested_configuration_resolves_to_itself(line: Any) -> None:
+    system = "rhel-8.10" if line["wheel_min_glibc"] == "2.27" else "rhel-7.9"
+    stack = accept(tensorflow=line["tested_version"], os=system)
+    assert (stack["tensorflow"], stack["cuda"], stack["cudnn"]) == (line["tested_version"], line["cuda"], line["cudnn"])
+    assert stack["tensorflow_source"] == "prebuilt"
+    assert stack["python"] in line["python_wheels"]
+    assert "bazel" not in stack
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: line["line"])
+def test_a_source_build_takes_the_tested_toolchain(line: Any) -> None:
+    system = "rhel-8.10" if line["wheel_min_glibc"] == "2.27" else "rhel-7.9"
+    if line["cuda"] == "12.5":  # NVIDIA packages nothing newer than 12.4 for RHEL 7, and a build needs the toolkit
+        system = "rhel-8.10"
+    stack = accept(tensorflow=line["tested_version"], os=system, tensorflow_source="built")
+    assert stack["cuda"] == line["cuda"]
+    assert stack["cudnn"] == line["cudnn"]
+    assert stack["bazel"] == line["bazel"]["tested"] or stack["bazel"] == line["bazel"]["min"]
+    assert stack.get("gcc") == (line["compiler"]["version"] if line["compiler"]["name"] == "gcc" else None)
+
+
+@pytest.mark.parametrize(
+    ("request_", "keys", "words"),
+    [
+        ({"os": "rhel-7.9", "tensorflow": "1.15", "gpu": "A100"}, {"tensorflow", "gpu"}, "TensorFlow 1.15 needs CUDA 10.0; CUDA 10.0 has no code for A100 (compute capability 8.0)"),
+        ({"tensorflow": "1.15", "python": "3.11"}, {"tensorflow", "python"}, "Python 3.11 goes with TensorFlow 2.12 to 2.21"),
+        ({"tensorflow": "2.21", "os": "rhel-7.9"}, {"tensorflow", "os"}, "need glibc 2.27, and RHEL 7.9 has 2.17"),
+        ({"gpu": "P100", "driver_module": "open"}, {"gpu", "driver_module"}, "by the proprietary kernel modules only"),
+        ({"gpu": "B200", "driver_module": "proprietary"}, {"gpu", "driver_module"}, "by the open kernel modules only"),
+        ({"driver_branch": "470", "driver_module": "open"}, {"driver_branch", "driver_module"}, "driver branch 515 or newer"),
+        ({"tensorflow": "1.15", "driver": "384.81"}, {"tensorflow", "driver"}, "needs CUDA 10.0, which needs driver 410.48 or newer"),
+        ({"cuda": "11.2", "driver": "440.33.01"}, {"cuda", "driver"}, "needs driver 450.80.02 or newer"),
+        ({"gpu": "V100", "cuda": "8.0"}, {"gpu", "cuda"}, "CUDA 8.0 has no code for V100"),
+        ({"gpu": "K80", "driver_branch": "510"}, {"gpu", "driver_branch"}, "driven by branches 384 to 470"),
+        ({"gpu": "K80,H100"}, {"gpu"}, "H100 (Hopper) is driven by branches 520 to 610; K80 (Kepler) is driven by branches 384 to 470"),
+        ({"os": "rhel-7.9", "gpu": "B200"}, {"os", "gpu"}, "RHEL 7.9 has driver packages of branches 384 to 550"),
+        ({"os": "rhel-8.4", "gpu": "P100", "tensorflow": "1.15"}, {"os", "tensorflow", "gpu"}, "NVIDIA packages CUDA 10.2 to 13.3"),
+        ({"os": "rhel-9.2", "python": "2.7"}, {"os", "python"}, "RHEL 9.2 brings Python 3.9, 3.11 and 3.12"),
+        ({"tensorflow": "2.16", "cudnn": "7.6"}, {"tensorflow", "cudnn"}, "runs with cuDNN 8.9"),
+        ({"tensorflow": "2.18", "hdfs": "true"}, {"tensorflow", "hdfs"}, "has no HDFS inside"),
+        ({"tensorflow": "1.4", "kafka": "true"}, {"tensorflow", "kafka"}, "has no Kafka inside"),
+        ({"tensorflow": "1.6", "kafka": "true", "tensorflow_source": "prebuilt"}, {"tensorflow", "kafka", "tensorflow_source"}, "Kafka"),
+        ({"tensorflow": "1.15", "keras": "3"}, {"tensorflow", "keras"}, "goes with Keras"),
+        ({"tensorflow": "2.0", "tensorflowonspark": "1.4.4"}, {"tensorflow", "tensorflowonspark"}, "is for TensorFlow older than 2.0"),
+        ({"tensorflow_package": "tensorflow-gpu", "tensorflowonspark": "2.2.5"}, {"tensorflow_package", "tensorflowonspark"}, "under the package name tensorflow or tensorflow-cpu only"),
+        ({"pyspark": "4.0", "java": "8"}, {"pyspark", "java"}, "Java 17 or 21"),
+        ({"python": "2.7", "pyspark": "3.5"}, {"python", "pyspark"}, "Spark 3.5 runs on Python 3.8 - 3.11"),
+        ({"tensorflowonspark": "1.1.0", "pyspark": "3.0"}, {"tensorflowonspark", "pyspark"}, "hangs on Spark 3.0"),
+        ({"tensorflow": "1.15", "bazel": "2.0.0"}, {"tensorflow", "bazel"}, "builds with bazel 0.24.1 to 0.26.1"),
+        ({"tensorflow_source": "prebuilt", "bazel": "0.26.1"}, {"tensorflow_source", "bazel"}, "is not built here"),
+        ({"tensorflow": "1.15", "cuda": "10.0", "gcc": "9"}, {"cuda", "gcc"}, "CUDA 10.0 accepts gcc up to 7"),
+        ({"hadoop": "cdh-5.16", "yarn_gpu": "true"}, {"hadoop", "yarn_gpu"}, "CDH 5.16 is Hadoop 2.6.0"),
+        ({"cdsw": "true", "gpu": "P100,V100"}, {"cdsw", "gpu"}, "the same make and model of GPU"),
+        ({"cdsw": "1.10", "os": "rhel-8.4"}, {"cdsw", "os"}, "CDSW's packages are for RHEL 7"),
+        ({"gpu": "none", "cuda": "10.0"}, {"gpu", "cuda"}, "the request says that there is no GPU"),
+        ({"gpu": "P100", "tensorflow_package": "tensorflow-cpu"}, {"gpu", "tensorflow_package"}, "does not use P100"),
+        ({"keras": "3.12", "tensorflowonspark": "1.4.4"}, {"keras", "tensorflowonspark"}, "Keras 3.12 goes with TensorFlow 2.16 to 2.21"),
+    ],
+)  # fmt: skip
+def test_each_kind_of_clash_has_its_words_its_components_and_its_sources(
+    request_: Any, keys: set[str], words: str
+) -> None:
+    resolution = refuse(**request_)
+    found = [conflict for conflict in resolution.conflicts if words in conflict.message]
+    assert found, resolution.problems
+    assert set(found[0].components) <= keys
+    assert found[0].sources
+    assert all(source.startswith("https://") for source in found[0].sources)
+
+
+def test_every_clash_is_said_and_not_only_the_first() -> None:
+    resolution = refuse(
+        os="rhel-7.9", gpu="P100", tensorflow="1.15", python="3.11", driver="384.81", driver_module="open", keras="3"
+    )
+    pairs = {frozenset(conflict.components) for conflict in resolution.conflicts}
+    assert {
+        frozenset({"tensorflow", "python"}),
+        frozenset({"tensorflow", "driver"}),
+        frozenset({"tensorflow", "keras"}),
+        frozenset({"gpu", "driver_module"}),
+        frozenset({"driver", "driver_module"}),
+    } <= pairs
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        ({"tensorflow": "1.16"}, "There is no TensorFlow 1.16 in what is known here. Nearest known: 1.15.5 or 2.0.0."),
+        ({"tensorflow": "one"}, "TensorFlow one is no version"),
+        ({"tensorflow": ">=3"}, "Nearest known: 2.21.0"),
+        ({"python": "3.14"}, "No TensorFlow has wheels for Python 3.14"),
+        ({"cuda": "10.7"}, "Nearest known: 10.1 or 11.0"),
+        ({"os": "rhel-10"}, "No operating system called rhel-10 is known here. Nearest known: rhel-9"),
+        ({"os": "rhel-7.12"}, "the last release of that line is 7.9"),
+        ({"os": "redhad-7.9"}, "Nearest known: "),
+        ({"gpu": "P101"}, "No GPU called P101 is known here. Nearest known: P100"),
+        ({"gpu": "1002:740f"}, "is not NVIDIA's"),
+        ({"gpu": "tesla"}, "No GPU called tesla"),
+        ({"hadoop": "cdh-9.9"}, "Nearest known: cdh-6.3"),
+        ({"hadoop": "cdx-5.16"}, "Nearest known: cdh-5.16"),
+        ({"driver": "999.1"}, "There is no driver 999.1"),
+        ({"driver_module": "opne"}, "driver_module is proprietary or open, and opne was asked for. Nearest: open"),
+        ({"keras": "9"}, "There is no Keras 9"),
+    ],
+)
+def test_what_does_not_exist_is_a_conflict_with_the_nearest_known(request_: Any, words: str) -> None:
+    resolution = refuse(**request_)
+    assert words in " ".join(resolution.problems)
+    assert resolution.conflicts[0].sources
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        ({"tensorfow": "1.15"}, "tensorfow is no component of a request. Did you mean tensorflow?"),
+        ({"spark": "3.0"}, "Did you mean pyspark?"),
+        ({"kafka": "maybe"}, "kafka needs true or false"),
+        ({"tensorflow": ""}, "tensorflow needs a value"),
+        ({"tensorflow": 1.1}, "YAML reads 1.10 as 1.1"),
+    ],
+)
+def test_misuse_is_no_conflict(request_: Any, words: str) -> None:
+    with pytest.raises(Misuse, match=words.replace("?", r"\?")):
+        resolve(request_)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["P100", "p100", "Tesla P100-PCIE-16GB", "NVIDIA Tesla P100", "10de:15f8", "15f8", "0x15f8", "P100-SXM2"],
+)
+def test_a_gpu_is_known_by_every_name_that_people_use(name: str) -> None:
+    assert refuse(gpu=name, driver_module="open").conflicts[0].message.startswith("P100 (Pascal)")
+
+
+@pytest.mark.parametrize("name", ["NVIDIA A100-SXM4-40GB", "NVIDIA A100 80GB PCIe", "a100", "A100-SXM-80GB"])
+def test_an_a100_is_not_an_a10(name: str) -> None:
+    assert "A100 (compute capability 8.0)" in refuse(gpu=name, tensorflow="1.15").problems[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["rhel-7.9", "rhel7", "RHEL 7.9", "el7", "centos-7", "redhat-7.6", "ol7.9", "oracle-linux-7.9"]
+)
+def test_an_operating_system_is_known_by_its_names(name: str) -> None:
+    assert "has 2.17" in refuse(os=name, tensorflow="2.21").problems[0]
+
+
+def test_a_prefix_a_range_and_a_wildcard_mean_what_they_say() -> None:
+    assert accept(tensorflow="1.15")["tensorflow"] == "1.15.5"
+    assert accept(tensorflow=">=1.13,<1.15")["tensorflow"] == "1.14.0"
+    assert accept(tensorflow="2.15.0")["tensorflow"] == "2.15.0"
+    assert accept(tensorflow="2.4.*")["tensorflow"] == "2.4.4"
+    assert accept(tensorflow="1.1")["tensorflow"] == "1.1.0"
+
+
+def test_a_wheel_is_taken_before_a_newer_release_that_would_have_to_be_built() -> None:
+    stack = accept(os="rhel-7.9", gpu="P100", tensorflow="1.15", python="2.7", kafka="true")
+    assert (stack["tensorflow"], stack["tensorflow_source"]) == ("1.15.0", "prebuilt")
+
+
+def test_kafka_on_1_6_means_a_source_build_as_in_the_white_paper() -> None:
+    stack = accept(os="rhel-7.9", gpu="P100", tensorflow="1.6", python="2.7", kafka=True, hdfs=True, cuda="8.0")
+    assert (stack["tensorflow_source"], stack["cuda"], stack["cudnn"], stack["gcc"]) == ("built", "8.0", "6", "4.8")
+
+
+def test_a_host_without_gpus_gets_the_cpu_form() -> None:
+    stack = accept(os="rhel-9.4", gpu="none")
+    assert stack["tensorflow_package"] == "tensorflow-cpu"
+    assert not {"cuda", "cudnn", "nccl", "driver_min", "driver_branch", "driver_module"} & set(stack)
+    read = resolve({}, HostFacts(os="rhel-9.4", gpus=()))
+    assert read.stack["tensorflow_package"] == "tensorflow-cpu"
+
+
+def test_components_can_be_left_out() -> None:
+    stack = accept(tensorflowonspark="none", keras="none", tensorflow="2.3")
+    assert not {"tensorflowonspark", "pyspark", "java", "keras"} & set(stack)
+
+
+def test_what_only_ptx_can_run_is_a_warning_and_asks_for_a_newer_driver() -> None:
+    resolution = resolve({"tensorflow": "2.15", "gpu": "H100", "os": "rhel-9.4"})
+    assert any("compiles it from PTX 8.0" in finding.text for finding in resolution.warnings)
+    old = refuse(tensorflow="2.15", gpu="H100", driver="525.85.12", tensorflow_source="prebuilt")
+    assert "needs driver 535.104.05 or newer" in old.problems[0]
+
+
+def test_unverified_rows_warn_and_do_not_refuse() -> None:
+    resolution = resolve({"os": "rhel-9.4", "tensorflow": "2.5"})
+    assert resolution.ok
+    assert any("NVIDIA packages CUDA 11.7" in finding.text for finding in resolution.warnings)
+
+
+def test_a_host_that_was_read_decides_by_what_it_has() -> None:
+    host = HostFacts(
+        os="rhel-7.9", pythons=("2.7",), glibc="2.17", cpu_features=("sse4_1",), javas=("8",), gpus=("10de:15f8",)
+    )
+    resolution = resolve({"tensorflow": "1.15", "tensorflow_source": "prebuilt"}, host)
+    assert any("need a CPU with avx" in problem for problem in resolution.problems)
+    assert all("host" not in request for request in resolution.nearest)
+    fine = resolve(
+        {"tensorflow": "1.15"}, HostFacts(os="rhel-7.9", pythons=("2.7",), javas=("8",), gpus=("10de:15f8",))
+    )
+    assert (fine.stack["python"], fine.stack["java"]) == ("2.7", ["8"])
