@@ -256,17 +256,17 @@ def clean_variables(**more):
 def run(argv, timeout, variables, directory="/", inherit=None):
     """(exit status, output); the whole process group is ended after `timeout` seconds (status None)."""
     with tempfile.TemporaryFile() as output:
-        extra = {"pass_fds": [inherit]} if inherit is not None and sys.version_info[0] > 2 else {}
-        process = subprocess.Popen(
-            argv,
-            stdin=open(os.devnull),
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=variables,
-            cwd=directory,
-            preexec_fn=os.setsid,
-            **extra,
-        )
+        settings = {
+            "stdin": open(os.devnull),
+            "stdout": output,
+            "stderr": subprocess.STDOUT,
+            "env": variables,
+            "cwd": directory,
+            "preexec_fn": os.setsid,
+        }
+        if inherit is not None and sys.version_info[0] > 2:
+            settings["pass_fds"] = [inherit]
+        process = subprocess.Popen(argv, **settings)
         late = []
 
         def end():

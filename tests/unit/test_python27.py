@@ -1,0 +1,40 @@
+"""What runs on RHEL 7's Python 2.7 has to be written in its grammar; a trailing comma after **extra is enough to break it."""
+
+from pathlib import Path
+
+import parso
+import pytest
+
+REPO = Path(__file__).resolve().parents[2]
+GRAMMAR = parso.load_grammar(version="2.7")
+# The mirror host runs these, with Python 3.6 or newer.
+PYTHON3 = {"mirror_files.py", "mirror_artifacts.py"}
+FILES = [
+    path
+    for pattern in (
+        "plugins/modules/*.py",
+        "plugins/module_utils/*.py",
+        "roles/*/files/tfos-submit",
+        "examples/**/*.py",
+    )
+    for path in sorted(REPO.glob(pattern))
+    if path.name not in PYTHON3
+]
+
+
+def problems(source: str) -> list[str]:
+    return [f"line {error.start_pos[0]}: {error.message}" for error in GRAMMAR.iter_errors(GRAMMAR.parse(source))]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPO)))
+def test_the_file_is_python_2_7(path):
+    assert problems(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("source", ["f(\n  **extra,\n)\n", "f'{x}'\n", "def f(x: int): pass\n", "print('a', file=x)\n"])
+def test_newer_grammar_is_noticed(source):
+    assert problems(source) != []
+
+
+def test_there_is_something_to_check():
+    assert {"tfos-submit", "node_reader.py", "locked_packages.py"} <= {path.name for path in FILES}
