@@ -1,0 +1,174 @@
+"""Run the testinfra suite against an inventory, and say the result as text, JSON and JUnit. The role verify calls this.
+
+A failure can be expected: where there is no GPU, the question whether TensorFlow computes on it has to fail. It is
+reported as such; and an expected failure that does not happen fails the run, because then the expectation is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PASSED, FAILED, EXPECTED, SURPRISE = "passed", "failed", "expected failure", "unexpected success"
+
+
+@dataclass(frozen=True)
+class Result:
+    """One question, asked of one host."""
+
+    host: str
+    test: str
+    question: str
+    outcome: str
+    message: str
+    seconds: float
+
+
+def results(junit: Path, expected: Sequence[str]) -> list[Result]:
+    """What pytest wrote, with the expected failures told apart."""
+    found = []
+    for case in ElementTree.parse(junit).getroot().iter("testcase"):  # noqa: S314 (written by our own pytest)
+        properties = {p.get("name"): p.get("value") for p in case.iter("property")}
+        name = case.get("name", "")
+        test = name.partition("[")[0]
+        problems = [node for kind in ("failure", "error") for node in case.iter(kind)]
+        outcome = FAILED if problems else PASSED
+        if test in expected:
+            outcome = (
+                EXPECTED if [node.tag for node in problems] == ["failure"] else SURPRISE if not problems else FAILED
+            )
+        found.append(
+            Result(
+                host=properties.get("host") or "?",
+                test=test,
+                question=properties.get("question") or test.removeprefix("test_").replace("_", " "),
+                outcome=outcome,
+                message=sentence(problems[0].get("message") or "") if problems else "",
+                seconds=float(case.get("time", 0)),
+            )
+        )
+    return found
+
+
+def sentence(message: str) -> str:
+    """pytest's message without the repeated expression below it."""
+    first = message.split("\nassert ")[0].strip()
+    return first.removeprefix("AssertionError: ")
+
+
+def text(found: Sequence[Result]) -> str:
+    """The result for people: a line for each host, then everything that did not pass, then one line that says it all."""
+    lines = []
+    for host in sorted({result.host for result in found}):
+        counts = [
+            (outcome, sum(r.outcome == outcome for r in found if r.host == host))
+            for outcome in (PASSED, FAILED, EXPECTED, SURPRISE)
+        ]
+        lines.append(f"{host:<24} " + ", ".join(f"{count} {outcome}" for outcome, count in counts if count))
+    for outcome in (EXPECTED, SURPRISE, FAILED):
+        for result in found:
+            if result.outcome == outcome:
+                said = result.message or "it passed: take it out of verify_expected_failures"
+                lines.append(f"{outcome.upper()} on {result.host}: {result.question}: {said}")
+    lines.append(totals(found))
+    return "\n".join(lines) + "\n"
+
+
+def totals(found: Sequence[Result]) -> str:
+    failed = sum(result.outcome in (FAILED, SURPRISE) for result in found)
+    expected = sum(result.outcome == EXPECTED for result in found)
+    passed = len(found) - failed - expected
+    hosts = len({result.host for result in found})
+    return f"verify: {hosts} hosts, {passed} passed, {failed} failed, {expected} failed as expected"
+
+
+def rewrite_junit(junit: Path, expected: Sequence[str]) -> None:
+    """Expected failures become passed cases that say so, and surprises become failures, so that a JUnit reader counts right."""
+    tree = ElementTree.parse(junit)  # noqa: S314 (written by our own pytest)
+    for suite in tree.getroot().iter("testsuite"):
+        for case in suite.iter("testcase"):
+            if case.get("name", "").partition("[")[0] not in expected or case.find("error") is not None:
+                continue
+            failure = case.find("failure")
+            if failure is not None:
+                case.remove(failure)
+                ElementTree.SubElement(case, "system-out").text = "failed as expected: " + sentence(
+                    failure.get("message") or ""
+                )
+            else:
+                ElementTree.SubElement(case, "failure", message="it was expected to fail, and passed")
+        suite.set("failures", str(len(list(suite.iter("failure")))))
+    tree.write(junit, encoding="utf-8", xml_declaration=True)
+
+
+def pytest_command(options: argparse.Namespace, junit: Path) -> list[str]:
+    command = [sys.executable, "-m", "pytest", str(options.suite), "-q", "-p", "no:cacheprovider", "--tb=short"]
+    command += [f"--hosts={','.join('ansible://' + host for host in options.hosts.split(','))}"]
+    command += [f"--ansible-inventory={options.inventory}", f"--junitxml={junit}", "-o", "junit_family=xunit2"]
+    return command + (["--sudo"] if options.become else [])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status 0: everything is as expected; 1: something is not; 2: the suite could not be run."""
+    parser = argparse.ArgumentParser(
+        prog="python -m hadoop_dl.verify", description=__doc__.splitlines()[0] if __doc__ else None
+    )
+    parser.add_argument("--inventory", required=True, help="inventory, as for ansible-playbook -i")
+    parser.add_argument("--hosts", default="all", help="hosts or groups, separated by commas (default: %(default)s)")
+    parser.add_argument(
+        "--report", type=Path, required=True, help="directory for report.txt, report.json and junit.xml"
+    )
+    parser.add_argument("--expectations", type=Path, help="what should be true, by host, as the role verify writes it")
+    parser.add_argument(
+        "--expect-failure", action="append", default=[], metavar="TEST", help="a test that has to fail here"
+    )
+    parser.add_argument("--become", action="store_true", help="become root on the hosts")
+    parser.add_argument("--suite", type=Path, default=REPOSITORY / "tests" / "infra", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    options.report.mkdir(parents=True, exist_ok=True)
+    junit = options.report / "junit.xml"
+    junit.unlink(missing_ok=True)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(REPOSITORY / "lib"),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    environment.setdefault("ANSIBLE_CONFIG", str(REPOSITORY / "ansible.cfg"))
+    if options.expectations:
+        environment["VERIFY_EXPECTATIONS"] = str(options.expectations.resolve())
+    done = subprocess.run(
+        pytest_command(options, junit),
+        cwd=REPOSITORY,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (options.report / "pytest.log").write_text(done.stdout + done.stderr, encoding="utf-8")
+    found = results(junit, options.expect_failure) if junit.exists() else []
+    if not found:
+        print(
+            f"The suite should have asked the hosts, and asked nothing (pytest ended with {done.returncode}):\n{(done.stdout + done.stderr)[-3000:]}"
+        )
+        return 2
+    rewrite_junit(junit, options.expect_failure)
+    report = text(found)
+    (options.report / "report.txt").write_text(report, encoding="utf-8")
+    (options.report / "report.json").write_text(
+        json.dumps([asdict(result) for result in found], indent=1) + "\n", encoding="utf-8"
+    )
+    print(report, end="")
+    return 1 if any(result.outcome in (FAILED, SURPRISE) for result in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

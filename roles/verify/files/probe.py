@@ -1,0 +1,161 @@
+# -*- coding: utf-8 -*-
+"""Answer every question of the suite (tests/infra) about one host at once, as one JSON line.
+
+Runs on the host: Python 2.7 and 3, standard library only. Called with the root of what this project installs and an
+environment's directory. Each answer stands alone: one that fails says why and hides no other.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import json
+import os
+import subprocess
+import sys
+import threading
+
+TIMEOUT = 240  # seconds; for a NameNode that does not answer, a GPU that hangs
+NAMES = ("JAVA_HOME", "HADOOP_HOME", "HADOOP_HDFS_HOME", "HADOOP_CONF_DIR", "LD_LIBRARY_PATH", "CLASSPATH")
+
+# Asked inside the environment. One process, because importing TensorFlow takes long; a line for each answer, because a
+# library that crashes takes the process along, and what was answered before still counts.
+INSIDE = r"""
+import importlib, json, os, sys, traceback
+import xml.etree.ElementTree as tree
+
+def python():
+    return "%d.%d" % sys.version_info[:2]
+
+def versions():
+    import pkg_resources
+    return dict((item.project_name.lower(), item.version) for item in pkg_resources.working_set)
+
+def gpus():
+    from tensorflow.python.client import device_lib
+    return [device.name for device in device_lib.list_local_devices() if device.device_type == "GPU"]
+
+def hdfs():
+    import tensorflow as tf
+    entries = tree.parse(os.path.join(os.environ["HADOOP_CONF_DIR"], "core-site.xml")).getroot().iter("property")
+    values = dict((entry.findtext("name").strip(), entry.findtext("value").strip()) for entry in entries)
+    return sorted(tf.io.gfile.listdir(values["fs.defaultFS"].rstrip("/") + "/"))
+
+def ask(name, question):
+    try:
+        answer = {"name": name, "value": question(), "error": None}
+    except BaseException:
+        answer = {"name": name, "value": None, "error": traceback.format_exc().strip().splitlines()[-1]}
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+ask("python", python)
+ask("versions", versions)
+for module in ("tensorflow", "keras", "tensorflowonspark", "tensorflow_io", "kafka"):
+    ask("import " + module, lambda: importlib.import_module(module) and None)
+ask("gpus", gpus)
+ask("hdfs", hdfs)
+"""
+
+
+def run(command, environment=None):
+    """The exit status, the output, and the last line that says what went wrong (None where nothing did)."""
+    try:
+        process = subprocess.Popen(
+            command, env=environment, stdin=open(os.devnull), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+    except OSError as error:
+        return {"status": 127, "output": "", "error": "%s: %s" % (command[0], error.strerror)}
+    timer = threading.Timer(TIMEOUT, process.kill)
+    timer.start()
+    try:
+        output, error = [text.decode("utf-8", "replace").strip() for text in process.communicate()]
+    finally:
+        timer.cancel()
+    said = error.splitlines()[-1:] or output.splitlines()[-1:] or ["no word"]
+    problem = None if process.returncode == 0 else "status %d: %s" % (process.returncode, said[0])
+    return {"status": process.returncode, "output": output, "error": problem}
+
+
+def hadoop_environment(path):
+    answer = run(["/bin/sh", "-c", '. "$1" && exec /usr/bin/env', "sh", path], {"PATH": "/usr/bin:/bin"})
+    values = dict(line.split("=", 1) for line in answer["output"].splitlines() if "=" in line)
+    return dict((name, values[name]) for name in NAMES if name in values)
+
+
+def seal(environment, tree):
+    """What the seal says, and what changed since it was set. tree is the module environment_tree."""
+    try:
+        with open(os.path.join(environment, ".deeplearning", "sealed.json")) as handle:
+            found = json.load(handle)
+    except (IOError, OSError, ValueError) as error:
+        return None, str(error)
+    return found, tree.problem(environment)
+
+
+def inside(environment, variables):
+    """The answers of INSIDE by name; a function of the name gives those that never came."""
+    python = os.path.join(environment, "bin", "python")
+    done = run([python, "-c", INSIDE], variables)
+    answers = {}
+    for line in done["output"].splitlines():
+        if line.startswith("{"):
+            answer = json.loads(line)
+            answers[answer["name"]] = answer
+    unanswered = {"value": None, "error": done["error"] or "no answer"}
+    return answers, unanswered
+
+
+def spark(root, variables):
+    """Where Spark is, whether it starts, and whether its jars are in HDFS; None where no client is installed."""
+    try:
+        with open(os.path.join(root, "etc", "tfos-submit.json")) as handle:
+            home = json.load(handle)["spark_home"]
+        with open(os.path.join(root, "etc", "spark-defaults.conf")) as handle:
+            lines = [line.split(None, 1) for line in handle.read().splitlines()]
+    except (IOError, OSError, ValueError, KeyError):
+        return None
+    defaults = dict(line for line in lines if len(line) == 2 and line[0][0] != "#")
+    launcher = dict((name, value) for name, value in variables.items() if name != "CLASSPATH")
+    archive = defaults.get("spark.yarn.archive")
+    hdfs = os.path.join(variables.get("HADOOP_HOME", "/usr"), "bin", "hdfs")
+    hdfs = hdfs if os.path.exists(hdfs) else "hdfs"
+    return {
+        "home": home,
+        "version": run([os.path.join(home, "bin", "spark-submit"), "--version"], launcher),
+        "archive": archive,
+        "archived": run([hdfs, "dfs", "-test", "-f", archive], launcher) if archive else None,
+    }
+
+
+def read(root, environment, tree):
+    """Everything about this host."""
+    current = os.path.join(root, "current")
+    sealed, changed = seal(environment, tree)
+    hadoop = hadoop_environment(os.path.join(root, "etc", "hadoop-env.sh"))
+    variables = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2")
+    variables.update((str(name), str(value)) for name, value in hadoop.items())
+    load = 'import ctypes, os; ctypes.CDLL(os.environ["HADOOP_HDFS_HOME"] + "/lib/native/libhdfs.so")'
+    answers, unanswered = inside(environment, variables)
+    return {
+        "environment": environment,
+        "exists": os.path.isdir(environment),
+        "current": os.path.realpath(current) if os.path.islink(current) else None,
+        "seal": sealed,
+        "changed": changed,
+        "inside": answers,
+        "unanswered": unanswered,
+        "hadoop": hadoop,
+        "java": run([os.path.join(hadoop.get("JAVA_HOME", "/nowhere"), "bin", "java"), "-version"]),
+        "libhdfs": run([sys.executable, "-c", load], variables),
+        "missing_jars": [
+            path
+            for path in hadoop.get("CLASSPATH", "").split(":")
+            if path.endswith(".jar") and not os.path.exists(path)
+        ],
+        "nvidia_smi": run(["nvidia-smi", "-L"]),
+        "submit": run([os.path.join(root, "bin", "tfos-submit"), "--help"]),
+        "spark": spark(root, variables),
+    }
+
+
+def main(root, environment, tree):
+    print(json.dumps(read(root, environment, tree), sort_keys=True))

@@ -1,0 +1,150 @@
+"""The suite asks hosts what is true. Each host is read once (roles/verify/files/probe.py); every test asks one question of the answer.
+
+What should be true comes from the role verify (a JSON file named in VERIFY_EXPECTATIONS: host, then environment, stack,
+gpu_count, parts), or, in molecule, from the inventory's variables of the same names with the prefix verify_.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hadoop_dl import stacks
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parent.parent
+TREE = REPOSITORY / "plugins/module_utils/environment_tree.py"
+PROBE = REPOSITORY / "roles/verify/files/probe.py"
+ROOT = "/opt/deeplearning"
+INTERPRETERS = "/usr/bin/python3 /usr/libexec/platform-python /usr/bin/python2.7 /usr/bin/python"
+DEFAULTS: dict[str, Any] = {"environment": f"{ROOT}/current", "stack": {}, "python": None, "gpu_count": 0}
+# What hosts have by their group in the inventory. A host in none of these groups (as in molecule) is asked everything.
+RUNS_TASKS = ("environment", "hadoop_client", "hdfs")
+PARTS_OF_GROUPS = {
+    "data_nodes": RUNS_TASKS,
+    "cdsw_hosts": RUNS_TASKS,
+    "edge_nodes": (*RUNS_TASKS, "tensorflowonspark"),
+    "build_hosts": (),
+    "mirror_host": (),
+    "masters": (),
+}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "part(name): what has to be installed for the question to make sense")
+    config.addinivalue_line("markers", "gpu_hardware: only a real GPU can make it pass")
+
+
+@cache
+def written_expectations() -> dict[str, dict[str, Any]]:
+    path = os.environ.get("VERIFY_EXPECTATIONS")
+    if not path:
+        return {}
+    found: dict[str, dict[str, Any]] = json.loads(Path(path).read_text(encoding="utf-8"))
+    return found
+
+
+@cache
+def expectation(host: Any) -> dict[str, Any]:
+    """What should be true on this host."""
+    variables = host.ansible.get_variables() if hasattr(host.backend, "ansible_runner") else {}
+    name = host_name(host)
+    if name in written_expectations():
+        found = written_expectations()[name]
+    else:
+        found = {key: variables[f"verify_{key}"] for key in DEFAULTS if f"verify_{key}" in variables}
+        found.setdefault("gpu_count", variables.get("gpu_count", 0))
+    wanted = {**DEFAULTS, **{key: value for key, value in found.items() if value not in ("", None)}}
+    groups = [group for group in variables.get("group_names", []) if group in PARTS_OF_GROUPS]
+    if groups and "parts" not in wanted:
+        wanted["parts"] = sorted({part for group in groups for part in PARTS_OF_GROUPS[group]})
+    return wanted
+
+
+def host_name(host: Any) -> str:
+    name: str = getattr(host.backend, "host", "") or host.backend.get_pytest_id().rpartition("://")[2]
+    return name
+
+
+def asked(item: pytest.Item) -> bool:
+    """Say whether this host has the part that the question is about. Only what applies is asked; nothing is skipped."""
+    host = getattr(item, "callspec", None) and item.callspec.params.get("_testinfra_host")
+    marker = item.get_closest_marker("part")
+    if host is None or marker is None:
+        return True
+    wanted = expectation(host)
+    if marker.args[0] == "gpu":
+        return int(wanted["gpu_count"]) > 0
+    return marker.args[0] in wanted["parts"] if "parts" in wanted else True
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = [item for item in items if not asked(item)]
+    for item in items:
+        if getattr(item, "callspec", None) and "_testinfra_host" in item.callspec.params:
+            host = item.callspec.params["_testinfra_host"]
+            others = [str(value) for name, value in item.callspec.params.items() if name != "_testinfra_host"]
+            words = item.name.partition("[")[0].removeprefix("test_").replace("_", " ").split()
+            item.user_properties += [("host", host_name(host)), ("question", " ".join(words + others))]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def read(host: Any, environment: str) -> dict[str, Any]:
+    """Everything about one host, in one command."""
+    program = (
+        "import types\n"
+        f"tree, probe = {TREE.read_bytes()!r}, {PROBE.read_bytes()!r}\n"
+        "module = types.ModuleType('environment_tree')\n"
+        "exec(compile(tree, 'environment_tree.py', 'exec'), module.__dict__)\n"
+        "names = {'__name__': 'probe'}\n"
+        "exec(compile(probe, 'probe.py', 'exec'), names)\n"
+        f"names['main']({ROOT!r}, {environment!r}, module)\n"
+    )
+    answer = host.run(f'for p in {INTERPRETERS}; do [ -x "$p" ] && exec "$p" -c {shlex.quote(program)}; done; exit 127')
+    assert answer.rc == 0, (
+        f"The host should answer the suite's questions, and {host.backend.get_pytest_id()} ended with status {answer.rc}: "
+        f"{answer.stderr.strip()[-500:]}. Check that Ansible reaches it: ansible HOST -m ping -b"
+    )
+    found: dict[str, Any] = json.loads(answer.stdout.strip().splitlines()[-1])
+    return found
+
+
+_answers: dict[str, dict[str, Any]] = {}
+
+
+@pytest.fixture(scope="module")
+def answers(host: Any) -> dict[str, Any]:
+    name = host.backend.get_pytest_id()
+    if name not in _answers:
+        _answers[name] = read(host, expectation(host)["environment"])
+    return _answers[name]
+
+
+@pytest.fixture(scope="module")
+def expected(host: Any, answers: dict[str, Any]) -> dict[str, Any]:
+    """What should be true; where nobody says which stack, the one that the environment was sealed as."""
+    wanted = dict(expectation(host))
+    sealed = (answers["seal"] or {}).get("stack")
+    if not wanted["stack"] and sealed in stacks.stack_names():
+        wanted["stack"] = stacks.load_stack(sealed).data
+    return wanted
+
+
+@pytest.fixture
+def inside(answers: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
+    """An answer of the environment's own Python: {"value", "error"}."""
+
+    def inside(name: str) -> dict[str, Any]:
+        found: dict[str, Any] = answers["inside"].get(name, answers["unanswered"])
+        return found
+
+    return inside

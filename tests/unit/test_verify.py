@@ -1,0 +1,123 @@
+"""The report of the testinfra suite: what counts as a failure, and that the report says it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hadoop_dl import verify
+
+GPU = "test_tensorflow_sees_every_gpu"
+
+
+def case(name: str, host: str, problem: str = "", kind: str = "failure") -> str:
+    body = f'<{kind} message="{problem}">trace</{kind}>' if problem else ""
+    return (
+        f'<testcase classname="tests.infra" name="{name}[ansible://{host}]" time="0.5"><properties><property name="host" value="{host}"/>'
+        f'<property name="question" value="{name.removeprefix("test_").replace("_", " ")}"/></properties>{body}</testcase>'
+    )
+
+
+def junit(path: Path, *cases: str) -> Path:
+    path.write_text(
+        f'<testsuites><testsuite tests="{len(cases)}" failures="9" errors="0">{"".join(cases)}</testsuite></testsuites>'
+    )
+    return path
+
+
+def outcomes(tmp_path: Path, *cases: str, expected: tuple[str, ...] = (GPU,)) -> list[str]:
+    return [result.outcome for result in verify.results(junit(tmp_path / "junit.xml", *cases), expected)]
+
+
+def test_a_failure_that_has_to_be_is_told_apart(tmp_path: Path) -> None:
+    found = outcomes(tmp_path, case("test_java_starts", "data1"), case(GPU, "data1", "AssertionError: sees 0"))
+    assert found == [verify.PASSED, verify.EXPECTED]
+
+
+def test_the_same_failure_counts_where_nobody_expects_it(tmp_path: Path) -> None:
+    assert outcomes(tmp_path, case(GPU, "data1", "AssertionError: sees 0"), expected=()) == [verify.FAILED]
+
+
+def test_an_expected_failure_that_passes_is_no_success(tmp_path: Path) -> None:
+    assert outcomes(tmp_path, case(GPU, "data1")) == [verify.SURPRISE]
+
+
+def test_a_host_that_does_not_answer_is_not_expected(tmp_path: Path) -> None:
+    assert outcomes(tmp_path, case(GPU, "data1", "unreachable", kind="error")) == [verify.FAILED]
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("AssertionError: it is not there\nassert None", "it is not there"),
+        ("assert 1 == 2", "assert 1 == 2"),
+    ],
+)
+def test_the_message_is_the_tests_own_sentence(message: str, said: str) -> None:
+    assert verify.sentence(message) == said
+
+
+def test_the_text_names_host_question_and_sentence(tmp_path: Path) -> None:
+    cases = (
+        case("test_java_starts", "data1", "AssertionError: status 127"),
+        case(GPU, "data2", "AssertionError: sees 0"),
+        case("test_x", "edge1"),
+    )
+    text = verify.text(verify.results(junit(tmp_path / "junit.xml", *cases), [GPU]))
+    assert "FAILED on data1: java starts: status 127" in text
+    assert "EXPECTED FAILURE on data2: tensorflow sees every gpu: sees 0" in text
+    assert text.endswith("verify: 3 hosts, 1 passed, 1 failed, 1 failed as expected\n")
+
+
+def test_a_junit_reader_counts_what_the_text_says(tmp_path: Path) -> None:
+    path = junit(
+        tmp_path / "junit.xml", case(GPU, "data1", "sees 0"), case("test_x", "data1", "broken"), case("test_y", "data1")
+    )
+    verify.rewrite_junit(path, [GPU])
+    content = path.read_text()
+    assert 'failures="1"' in content
+    assert "failed as expected: sees 0" in content
+
+
+def test_a_surprise_is_a_failure_in_junit_too(tmp_path: Path) -> None:
+    path = junit(tmp_path / "junit.xml", case(GPU, "data1"))
+    verify.rewrite_junit(path, [GPU])
+    assert "it was expected to fail, and passed" in path.read_text()
+
+
+SUITE = """
+import pytest
+
+@pytest.fixture
+def host():
+    return "data1"
+
+def test_good(host, record_property):
+    record_property("host", host)
+
+def test_bad(host, record_property):
+    record_property("host", host)
+    assert False, "this is wrong"
+"""
+
+
+@pytest.mark.parametrize(("expected", "code"), [([], 1), (["test_bad"], 0)])
+def test_the_exit_status_tells(tmp_path: Path, expected: list[str], code: int) -> None:
+    suite = tmp_path / "suite"
+    suite.mkdir()
+    (suite / "test_it.py").write_text(SUITE)
+    (tmp_path / "hosts").write_text("data1 ansible_connection=local\n")
+    arguments = ["--inventory", str(tmp_path / "hosts"), "--report", str(tmp_path / "report"), "--suite", str(suite)]
+    assert verify.main(arguments + [f"--expect-failure={name}" for name in expected]) == code
+    report = json.loads((tmp_path / "report/report.json").read_text())
+    assert {result["test"]: result["host"] for result in report} == {"test_good": "data1", "test_bad": "data1"}
+    assert (tmp_path / "report/report.txt").read_text().count("\n") >= 2
+
+
+def test_a_suite_that_asks_nothing_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "suite").mkdir()
+    arguments = ["--inventory", "nowhere", "--report", str(tmp_path / "report"), "--suite", str(tmp_path / "suite")]
+    assert verify.main(arguments) == 2
+    assert "asked nothing" in capsys.readouterr().out
