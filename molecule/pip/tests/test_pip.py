@@ -1,6 +1,6 @@
 import json
 
-ENVIRONMENT = "/opt/deeplearning/envs/scenario"
+ENVIRONMENT = "/opt/deeplearning/envs/scenario-0123456789ab"
 PYTHON = f"{ENVIRONMENT}/bin/python"
 
 
