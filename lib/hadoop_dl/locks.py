@@ -320,7 +320,7 @@ def make_lock(stack: Stack, python: str, cache: Path, say: Callable[[str], None]
     flat = [strip_extras(text) for texts in requirements.values() for text in texts]
     if keep:
         versions = {canonicalize_name(entry.project): entry.version for entry in keep.entries}
-    elif python.startswith("2."):
+    elif python.startswith("2.") or all(EXACT.fullmatch(text) for text in flat):  # nothing is left to resolve
         versions = {canonicalize_name(Requirement(text).name): exact(text) for text in flat}
     else:
         versions = resolve(flat, python, stack.data["glibc_min"])
@@ -368,8 +368,11 @@ def strip_extras(text: str) -> str:
     return text.partition("#")[0].strip()
 
 
+EXACT = re.compile(r"[\w.-]+==([\w.]+)")
+
+
 def exact(text: str) -> str:
-    match = re.fullmatch(r"[\w.-]+==([\w.]+)", text)
+    match = EXACT.fullmatch(text)
     if not match:
         raise LockError(
             f"Python 2.7 needs exact versions under requirements, and one is {text!r}. Write NAME==VERSION."

@@ -9,7 +9,7 @@ from hadoop_dl.resolver.findings import Finding, sources
 from hadoop_dl.resolver.gpus import Gpu, architecture
 from hadoop_dl.resolver.hosts import HostFacts, System
 from hadoop_dl.resolver.request import Item
-from hadoop_dl.resolver.universe import Core, Universe
+from hadoop_dl.resolver.universe import Core, Universe, python_of
 from hadoop_dl.resolver.versions import cc, listed, version
 
 # Major compute capabilities, one entry for each generation of machine code. 10 and 12 are both Blackwell.
@@ -181,9 +181,11 @@ def host_findings(universe: Universe, core: Core, host: HostFacts, only: str) ->
     """What a host that was read cannot run."""
     if only == "python" and core.python not in (host.pythons or ()):
         there = listed(host.pythons or ()) or "none"
+        runs = listed(
+            sorted({python_of(abi) for wheel in core.release["wheels"] for abi in wheel["abis"]}, key=version)
+        )
         yield Finding(
-            f"TensorFlow {core.version} would run on Python {core.python}, and the host has Python {there}",
-            sources(core.release),
+            f"TensorFlow {core.version} runs on Python {runs}, and the host has Python {there}", sources(core.release)
         )
     if only == "glibc" and core.glibc_min and version(core.glibc_min) > version(host.glibc or "0"):
         yield Finding(

@@ -215,7 +215,7 @@ def cover(problem: Problem, item: Item, cores: list[Core], most: int = 3) -> lis
     for core in sorted(cores, key=lambda core: (core.built, not core.tested)):
         finding = next((found for found in core_findings(problem.universe, item, core) if found.refuses), None)
         if finding:
-            kind = "glibc" if "glibc" in finding.text else finding.text[:24]
+            kind = "glibc" if "glibc" in finding.text else re.sub(r"[\d.]+", "", finding.text)[:24]
             kept.setdefault(f"{core.cuda}" if isinstance(item.thing, Gpu) else kind, finding)
     found = list(kept.values())
     against_gpu = [finding for kind, finding in kept.items() if kind != "None"]

@@ -114,7 +114,7 @@ class Features:
         self.built = {row["feature"]: row for row in universe.compat.rows("tensorflow_build", "from_source")}
 
     def classify(self, core: Core) -> Hashable:
-        return core.name, core.source, core.python
+        return core.name, core.source, core.python, core.package
 
     def inside(self, core: Core, feature: str) -> bool:
         if not core.built:
@@ -123,8 +123,8 @@ class Features:
         return version(row["first"]) <= version(core.name) <= version(row["last"])
 
     def io(self, core: Core) -> list[Row]:
-        """The releases of tensorflow-io for a line and a Python, newest first."""
-        key = (core.name, core.python)
+        """The releases of tensorflow-io for a line, a Python and a package, newest first."""
+        key = (core.name, core.python, core.package)
         if key not in self.known:
             self.known[key] = self._io(core)
         return self.known[key]
@@ -135,7 +135,9 @@ class Features:
             beyond = self.beyond.get(core.name)
             made = row["tensorflow"] == core.name or (beyond is not None and beyond["tensorflow_io"] == row["version"])
             there = row["on_pypi_linux"] and core.python in map(python_of, row["abis"])
-            if made and there and python_fits(row["requires_python"], core.python):
+            # Up to 0.22 it requires the distribution that is called tensorflow, so pip would install both.
+            named = row["declared_as"] == "extra" or core.package == "tensorflow" if there else False
+            if made and named and python_fits(row["requires_python"], core.python):
                 found.append(row)
         return sorted(found, key=lambda row: version(row["version"]), reverse=True)
 
@@ -211,7 +213,7 @@ class Features:
                 yield Finding(f"TensorFlow {core.name} {kind} {has} {name} inside", sources(core.line))
         there = [row["version"] for row in self.io(core)]
         yield Finding(
-            f"tensorflow-io for TensorFlow {core.name} on Python {core.python} is {listed(there, 'or') or 'not published'}",
+            f"tensorflow-io for {core.package} {core.name} on Python {core.python} is {listed(there, 'or') or 'not published'}",
             sources(self.universe.compat.fact("tensorflow_io", "last release"), *self.io(core)[:1]),
         )
         for item in items:
