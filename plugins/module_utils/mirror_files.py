@@ -9,6 +9,7 @@ continues. An artifact is a mapping: folder (wheels, files), name, project, sha2
 import base64
 import errno
 import fcntl
+import functools
 import hashlib
 import html.parser
 import http.client
@@ -86,6 +87,11 @@ def without_secrets(url):
     return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
+@functools.lru_cache(maxsize=None)
+def trust(bundle):
+    return ssl.create_default_context(cafile=bundle or None)
+
+
 def open_url(url, headers=None):
     """Open with the CA and the proxies that pip would use; user and password in the address become a header."""
     headers = dict(headers or {})
@@ -97,7 +103,7 @@ def open_url(url, headers=None):
     if parts.scheme not in ("http", "https"):
         raise MirrorError("An address with http or https is needed, and %s is none." % without_secrets(url))
     bundle = os.environ.get("PIP_CERT") or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("SSL_CERT_FILE")
-    context = ssl.create_default_context(cafile=bundle or None)
+    context = trust(bundle) if parts.scheme == "https" else None
     request = urllib.request.Request(url, headers=headers)  # noqa: S310  (the scheme is checked above)
     return urllib.request.urlopen(request, timeout=TIMEOUT, context=context)  # noqa: S310
 

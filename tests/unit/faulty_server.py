@@ -1,0 +1,119 @@
+"""A package index on loopback that serves files well, or goes wrong as told: per file a list of faults, used up one per request."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LOGIN = b"<!DOCTYPE html><html><body>Please log in to the guest network</body></html>"
+
+
+class Index:
+    """`files` maps a name to its bytes; `faults` a name to what happens to the next requests for it."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.faults: dict[str, list[str]] = {}
+        self.requests: list[tuple[str, str | None]] = []
+        self.form = "html"
+        self.url = ""
+        self.announced: dict[str, str] = {}  # sha256 that the index states, where it lies
+
+    def artifact(self, name: str, content: bytes, folder: str = "wheels") -> dict[str, object]:
+        self.files[name] = content
+        project = name.split("-")[0]
+        digest = hashlib.sha256(content).hexdigest()
+        return {"folder": folder, "name": name, "project": project, "sha256": digest, "size": len(content)}
+
+    def page(self, project: str) -> tuple[str, bytes]:
+        names = [name for name in self.files if name.startswith(project + "-")]
+        digests = {name: self.announced.get(name, hashlib.sha256(self.files[name]).hexdigest()) for name in names}
+        if self.form == "json":
+            listed = [{"filename": n, "url": f"../../files/{n}", "hashes": {"sha256": digests[n]}} for n in names]
+            return "application/vnd.pypi.simple.v1+json", json.dumps({"files": listed}).encode()
+        if self.form == "login":
+            return "text/html", LOGIN
+        links = "".join(f'<a href="../../files/{n}#sha256={digests[n]}">{n}</a><br/>' for n in names)
+        return "text/html", f"<html><body>{links}</body></html>".encode()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    index: Index
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        parts = self.path.strip("/").split("/")
+        self.index.requests.append((self.path, self.headers.get("Range")))
+        if parts[0] == "simple":
+            kind, body = self.index.page(parts[1])
+            self.answer(200, body, kind)
+        elif parts[-1] not in self.index.files:
+            self.answer(404, b"no such file")
+        else:
+            self.file(parts[-1])
+
+    def file(self, name: str) -> None:
+        faults = self.index.faults.get(name, [])
+        fault = faults.pop(0) if faults else ""
+        content = self.index.files[name]
+        if fault == "503":
+            return self.answer(503, b"busy")
+        if fault == "404":
+            return self.answer(404, b"gone")
+        if fault == "login":
+            return self.answer(200, LOGIN, "text/html")
+        if fault == "flip":
+            content = content[:-1] + bytes([content[-1] ^ 255])
+        if fault == "hang":
+            time.sleep(3)
+            self.close_connection = True
+            return None
+        wanted = self.headers.get("Range")
+        begin = int(wanted.partition("=")[2].partition("-")[0]) if wanted and fault != "norange" else 0
+        headers = {"Content-Range": f"bytes {begin}-{len(content) - 1}/{len(content)}"} if begin or wanted else {}
+        if wanted == "bytes=0-0" and fault != "norange":
+            return self.answer(206, content[:1], headers={"Content-Range": f"bytes 0-0/{len(content)}"})
+        keep = len(content) // 2 if fault == "truncate" else len(content)
+        self.answer(206 if begin else 200, content[begin:keep], headers=headers, length=len(content) - begin)
+        if fault == "truncate":
+            self.close_connection = True
+        return None
+
+    def answer(
+        self,
+        code: int,
+        body: bytes,
+        kind: str = "application/octet-stream",
+        headers: dict[str, str] | None = None,
+        length: int | None = None,
+    ) -> None:
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        for key, value in (headers or {}).items():
+            self.send_header(key, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """The tests' output stays readable."""
+
+
+@contextmanager
+def serving(index: Index) -> Iterator[Index]:
+    handler = type("BoundHandler", (Handler,), {"index": index})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    index.url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        yield index
+    finally:
+        server.shutdown()
+        server.server_close()

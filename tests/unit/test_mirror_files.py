@@ -1,0 +1,245 @@
+"""The mirror against a server that goes wrong: what has a final name is always right, and every problem is a sentence."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import stat
+import time
+from pathlib import Path
+from typing import Any
+
+import mirror_files
+import pytest
+from faulty_server import Index, serving
+from mirror_files import MirrorError
+
+BIG = bytes(range(256)) * 20000  # 5 MB: several chunks
+WHEEL = "numpy-1.16.6-py3-none-any.whl"
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> Any:
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "PIP_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(mirror_files, "TIMEOUT", 1)
+    mirror_files._pages.clear()
+    with serving(Index()) as served:
+        yield served
+
+
+def fetch(index: Index, root: Path, *artifacts: dict[str, object], **more: Any) -> list[str]:
+    address = index.url + "/simple"
+    found: list[str] = mirror_files.fetch_artifacts(
+        list(artifacts), str(root), address, pause=lambda seconds: None, **more
+    )
+    return found
+
+
+def final_names(root: Path) -> list[str]:
+    return sorted(p.name for folder in ("wheels", "files") for p in (root / folder).glob("*"))
+
+
+@pytest.mark.parametrize("form", ["html", "json"])
+def test_artifacts_arrive_whole_and_the_second_run_fetches_nothing(index, tmp_path, form):
+    index.form = form
+    wheel = index.artifact(WHEEL, BIG)
+    file = index.artifact("pyspark-3.0.3.tar.gz", b"spark", folder="files")
+    assert fetch(index, tmp_path, wheel, file) == [WHEEL, "pyspark-3.0.3.tar.gz"]
+    assert (tmp_path / "wheels" / WHEEL).read_bytes() == BIG
+    assert set(json.loads((tmp_path / "manifest.json").read_text())["artifacts"]) == {
+        f"wheels/{WHEEL}",
+        "files/pyspark-3.0.3.tar.gz",
+    }
+    before = len(index.requests)
+    assert fetch(index, tmp_path, wheel, file) == []
+    assert len(index.requests) == before
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [["503", "503"], ["truncate"], ["truncate", "norange"], ["hang"], ["truncate", "503", "truncate", "hang"]],
+    ids="-".join,
+)
+def test_a_passing_fault_is_survived(index, tmp_path, faults):
+    wheel = index.artifact(WHEEL, BIG)
+    index.faults[WHEEL] = list(faults)
+    assert fetch(index, tmp_path, wheel) == [WHEEL]
+    assert (tmp_path / "wheels" / WHEEL).read_bytes() == BIG
+
+
+def test_a_broken_download_continues_where_it_stopped(index, tmp_path):
+    wheel = index.artifact(WHEEL, BIG)
+    index.faults[WHEEL] = ["truncate"]
+    fetch(index, tmp_path, wheel)
+    assert [wanted for path, wanted in index.requests if path.endswith(WHEEL)] == [None, f"bytes={len(BIG) // 2}-"]
+
+
+@pytest.mark.parametrize(
+    ("faults", "words"),
+    [
+        (["flip"] * 9, f"{WHEEL} with sha256 .* is needed, .* delivered 5120000 bytes with sha256"),
+        (["login"] * 9, f"{WHEEL} is needed, .* answers with a web page instead .*captive portal"),
+        (["404"] * 9, f"{WHEEL} is needed, and .* answers 404 .*Check the index's address"),
+        (["503"] * 9, f"{WHEEL} is needed, and .* did not deliver it in 5 attempts .*503"),
+        (["truncate", "503", "503", "503", "503", "503"], "the same command again: it continues"),
+    ],
+    ids=["flip", "login", "404", "503", "truncate"],
+)
+def test_a_lasting_fault_is_told_and_leaves_no_final_name(index, tmp_path, faults, words):
+    wheel = index.artifact(WHEEL, BIG)
+    index.faults[WHEEL] = faults
+    with pytest.raises(MirrorError, match=words):
+        fetch(index, tmp_path, wheel)
+    assert final_names(tmp_path) == []
+    index.faults.clear()
+    assert fetch(index, tmp_path, wheel) == [WHEEL]
+
+
+def test_one_bad_artifact_does_not_stop_the_others(index, tmp_path):
+    wheels = [index.artifact(f"p{n}-1.0-py3-none-any.whl", b"%d" % n) for n in range(6)]
+    index.faults["p3-1.0-py3-none-any.whl"] = ["404"]
+    with pytest.raises(MirrorError, match="5 other artifacts were fetched and stay"):
+        fetch(index, tmp_path, *wheels)
+    assert len(final_names(tmp_path)) == 5
+
+
+def test_an_old_part_with_other_bytes_is_thrown_away_and_fetched_anew(index, tmp_path):
+    wheel = index.artifact(WHEEL, BIG)
+    mirror_files.prepare(str(tmp_path))
+    (tmp_path / ".staging" / str(wheel["sha256"])).write_bytes(b"x" * 1000)
+    assert fetch(index, tmp_path, wheel) == [WHEEL]
+    assert (tmp_path / "wheels" / WHEEL).read_bytes() == BIG
+
+
+def test_a_damaged_file_is_fetched_again(index, tmp_path):
+    wheel = index.artifact(WHEEL, BIG)
+    fetch(index, tmp_path, wheel)
+    path = tmp_path / "wheels" / WHEEL
+    path.write_bytes(BIG[:-1] + b"x")
+    assert mirror_files.problems_of([wheel], str(tmp_path)) == {WHEEL: "other bytes than the lock's"}
+    assert fetch(index, tmp_path, wheel) == [WHEEL]
+    assert path.read_bytes() == BIG
+
+
+def test_an_index_that_offers_other_bytes_is_not_asked_for_them(index, tmp_path):
+    wheel = index.artifact(WHEEL, BIG)
+    index.announced[WHEEL] = "0" * 64
+    with pytest.raises(MirrorError, match="the index offers other bytes under that name"):
+        fetch(index, tmp_path, wheel)
+    assert not any(path.endswith(WHEEL) for path, _ in index.requests)
+
+
+def test_a_login_page_instead_of_the_index_is_told(index, tmp_path):
+    wheel = index.artifact(WHEEL, BIG)
+    index.form = "login"
+    with pytest.raises(MirrorError, match="lists no files.*login page"):
+        fetch(index, tmp_path, wheel)
+
+
+def test_an_index_without_the_file_is_told(index, tmp_path):
+    wheel = index.artifact(WHEEL, BIG)
+    index.files = {"numpy-1.0-py3-none-any.whl": b"old"}
+    with pytest.raises(MirrorError, match="lists 1 files of numpy without it.*PIP_INDEX_URL"):
+        fetch(index, tmp_path, wheel)
+
+
+def test_an_index_that_is_not_there_is_told(index, tmp_path):
+    wheel = index.artifact(WHEEL, BIG)
+    with pytest.raises(MirrorError, match="Connection refused.*Check network, proxy and DNS"):
+        mirror_files.fetch_artifacts([wheel], str(tmp_path), "http://127.0.0.1:9/simple", pause=lambda seconds: None)
+
+
+def test_a_password_in_the_address_is_not_shown(index, tmp_path):
+    wheel = index.artifact(WHEEL, BIG)
+    with pytest.raises(MirrorError) as error:
+        mirror_files.fetch_artifacts(
+            [wheel], str(tmp_path), "http://user:geheim@127.0.0.1:9/simple", pause=lambda seconds: None
+        )
+    assert "geheim" not in str(error.value)
+
+
+def test_too_little_room_is_told_before_anything_is_fetched(index, tmp_path, monkeypatch):
+    wheel = index.artifact(WHEEL, BIG)
+    status = os.statvfs(tmp_path)
+    monkeypatch.setattr(mirror_files.os, "statvfs", lambda path: _Full(status.f_frsize))
+    with pytest.raises(MirrorError, match=r"5\.1 MB are needed under .*, and 0\.0 MB are free"):
+        fetch(index, tmp_path, wheel)
+    assert index.requests == []
+
+
+class _Full:
+    f_bavail = 1
+
+    def __init__(self, block: int) -> None:
+        self.f_frsize = block
+
+
+def test_time_that_is_over_is_told_and_the_part_stays(index, tmp_path):
+    wheel = index.artifact(WHEEL, BIG)
+    with pytest.raises(MirrorError, match="not complete when the time was over.*it continues"):
+        fetch(index, tmp_path, wheel, deadline=1e-9)
+    assert (tmp_path / ".staging" / str(wheel["sha256"])).stat().st_size > 0
+
+
+@pytest.mark.parametrize("name", ["../evil.whl", ".hidden", "a/b.whl", "", "a\nb"])
+def test_a_name_that_leaves_the_directory_is_refused(index, tmp_path, name):
+    wheel = index.artifact(WHEEL, BIG)
+    with pytest.raises(MirrorError, match="A plain file name is needed"):
+        fetch(index, tmp_path, {**wheel, "name": name})
+
+
+def test_two_locks_that_disagree_are_refused(index, tmp_path):
+    wheel = index.artifact(WHEEL, BIG)
+    with pytest.raises(MirrorError, match=f"Two locks want {WHEEL}"):
+        fetch(index, tmp_path, wheel, {**wheel, "sha256": "0" * 64})
+
+
+def test_others_can_read_the_mirror_and_not_the_staging(index, tmp_path):
+    root = tmp_path / "mirror"
+    fetch(index, root, index.artifact(WHEEL, BIG))
+    modes = {
+        path: stat.S_IMODE((root / path).stat().st_mode) for path in (".", "wheels", ".staging", f"wheels/{WHEEL}")
+    }
+    assert modes == {".": 0o755, "wheels": 0o755, ".staging": 0o700, f"wheels/{WHEEL}": 0o644}
+
+
+def test_the_manifest_keeps_what_other_stacks_brought_and_drops_what_is_gone(index, tmp_path):
+    first, second = index.artifact(WHEEL, BIG), index.artifact("six-1.17.0-py3-none-any.whl", b"six")
+    fetch(index, tmp_path, first)
+    fetch(index, tmp_path, second)
+    assert set(mirror_files.manifest_of(str(tmp_path))) == {f"wheels/{WHEEL}", "wheels/six-1.17.0-py3-none-any.whl"}
+    (tmp_path / "wheels" / WHEEL).unlink()
+    fetch(index, tmp_path, second)
+    assert set(mirror_files.manifest_of(str(tmp_path))) == {"wheels/six-1.17.0-py3-none-any.whl"}
+
+
+def _hold(root: str, seconds: float) -> None:
+    with mirror_files.only_one(root):
+        time.sleep(seconds)
+
+
+def test_two_runs_take_turns_and_a_wait_is_bounded(index, tmp_path, monkeypatch):
+    mirror_files.prepare(str(tmp_path))
+    other = multiprocessing.get_context("fork").Process(target=_hold, args=(str(tmp_path), 30))
+    other.start()
+    try:
+        time.sleep(0.3)
+        monkeypatch.setattr(mirror_files, "LOCK_WAIT", 1)
+        with pytest.raises(MirrorError, match="one run at a time"):
+            fetch(index, tmp_path, index.artifact(WHEEL, BIG))
+    finally:
+        other.terminate()
+        other.join()
+    assert fetch(index, tmp_path, index.artifact(WHEEL, BIG)) == [WHEEL]
+
+
+def test_a_served_mirror_is_asked_for_every_file(index):
+    wheel, gone = index.artifact(WHEEL, BIG), index.artifact("six-1.0-py3-none-any.whl", b"six")
+    assert mirror_files.served_problems([wheel, gone], index.url) == []
+    del index.files["six-1.0-py3-none-any.whl"]
+    index.files[WHEEL] = BIG[:-1]
+    problems = mirror_files.served_problems([wheel, gone], index.url)
+    assert f"{WHEEL} needs 5120000 bytes" in problems[0]
+    assert "answers 404" in problems[1]
