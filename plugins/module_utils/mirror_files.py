@@ -92,7 +92,7 @@ def trust(bundle):
     return ssl.create_default_context(cafile=bundle or None)
 
 
-def open_url(url, headers=None):
+def open_url(url, headers=None, proxied=True):
     """Open with the CA and the proxies that pip would use; user and password in the address become a header."""
     headers = dict(headers or {})
     parts = urllib.parse.urlsplit(url)
@@ -105,7 +105,9 @@ def open_url(url, headers=None):
     bundle = os.environ.get("PIP_CERT") or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("SSL_CERT_FILE")
     context = trust(bundle) if parts.scheme == "https" else None
     request = urllib.request.Request(url, headers=headers)  # noqa: S310  (the scheme is checked above)
-    return urllib.request.urlopen(request, timeout=TIMEOUT, context=context)  # noqa: S310
+    handlers = [urllib.request.HTTPSHandler(context=context)] if context else []
+    handlers += [] if proxied else [urllib.request.ProxyHandler({})]
+    return urllib.request.build_opener(*handlers).open(request, timeout=TIMEOUT)
 
 
 def patiently(what, url, action, pause=time.sleep):
@@ -521,28 +523,49 @@ def _fetch_all(missing, root, index_url, say, workers, deadline, pause):
 
 
 def served_problems(artifacts, url):
-    """What a mirror that somebody else serves lacks: every artifact is asked for by name, and its size compared."""
+    """What a mirror lacks for hosts, asked as hosts ask, without a proxy: every file by name and size, and the folder's page."""
+    artifacts = unique(artifacts)
+    address = url.rstrip("/") + "/"
+
+    def shortly(seconds):
+        time.sleep(min(seconds, 1))
+
+    def size_at(place):
+        with open_url(place, {"Range": "bytes=0-0", "Accept-Encoding": "identity"}, proxied=False) as answer:
+            match = re.search(r"/(\d+)$", answer.headers.get("Content-Range", ""))
+            return int(match.group(1) if match else answer.headers.get("Content-Length", -1))
 
     def ask(artifact):
-        address = "%s/%s/%s" % (url.rstrip("/"), artifact["folder"], urllib.parse.quote(artifact["name"]))
+        place = address + artifact["folder"] + "/" + urllib.parse.quote(artifact["name"])
         try:
-
-            def read():
-                with open_url(address, {"Range": "bytes=0-0", "Accept-Encoding": "identity"}) as answer:
-                    match = re.search(r"/(\d+)$", answer.headers.get("Content-Range", ""))
-                    return int(match.group(1) if match else answer.headers.get("Content-Length", -1))
-
-            size = patiently(artifact["name"], address, read, lambda seconds: time.sleep(min(seconds, 1)))
+            size = patiently(artifact["name"], place, lambda: size_at(place), shortly)
         except MirrorError as error:
             return str(error)
         if artifact.get("size") is not None and size != artifact["size"]:
             return "%s needs %d bytes, and %s has %d. Put the lock's file there." % (
                 artifact["name"],
                 artifact["size"],
-                without_secrets(address),
+                without_secrets(place),
                 size,
             )
         return None
 
+    def names_on(place):
+        with open_url(place, proxied=False) as answer:
+            return set(offer["name"] for offer in parse_index(answer.read().decode("utf-8", "replace"), "", place))
+
     with ThreadPoolExecutor(4) as pool:
-        return [answer for answer in pool.map(ask, unique(artifacts)) if answer]
+        found = [answer for answer in pool.map(ask, artifacts) if answer]
+    wheels = set(artifact["name"] for artifact in artifacts if artifact["folder"] == "wheels")
+    if wheels and not found:
+        place = address + "wheels/"
+        try:
+            hidden = wheels - patiently("The list of the wheels", place, lambda: names_on(place), shortly)
+        except MirrorError as error:
+            return [str(error)]
+        if hidden:
+            found.append(
+                "The page %s has to link to every wheel, and it does not link to %s. Let the web server list that folder."
+                % (without_secrets(place), ", ".join(sorted(hidden)))
+            )
+    return found

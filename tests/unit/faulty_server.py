@@ -24,6 +24,11 @@ class Index:
         self.url = ""
         self.announced: dict[str, str] = {}  # sha256 that the index states, where it lies
 
+    hidden: tuple[str, ...] = ()
+
+    def listed(self) -> list[str]:
+        return [name for name in self.files if name not in self.hidden]
+
     def artifact(self, name: str, content: bytes, folder: str = "wheels") -> dict[str, object]:
         self.files[name] = content
         project = name.split("-")[0]
@@ -49,7 +54,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         parts = self.path.strip("/").split("/")
         self.index.requests.append((self.path, self.headers.get("Range")))
-        if parts[0] == "simple":
+        if self.path == "/wheels/":
+            links = "".join(f'<a href="{name}">{name}</a>' for name in self.index.listed())
+            self.answer(200, f"<html><body>{links}</body></html>".encode(), "text/html")
+        elif parts[0] == "simple":
             kind, body = self.index.page(parts[1])
             self.answer(200, body, kind)
         elif parts[-1] not in self.index.files:

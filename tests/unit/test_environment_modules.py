@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 import zipfile
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ import locked_packages
 import pytest
 from ansible.module_utils import environment_packages, environment_tree
 from ansible.module_utils.environment_packages import Refused
-from faulty_server import Handler, Index, serving
+from faulty_server import Index, serving
 
 STACK, DIGEST = "demo-stack", "0123456789ab"
 
@@ -56,15 +55,6 @@ class Mirror(Index):
         self.files[path.name] = content
         project, version = path.name.split("-")[:2]
         return f"{project}=={version} --hash=sha256:{hashlib.sha256(content).hexdigest()}  # {path.name} {len(content)}"
-
-
-class MirrorHandler(Handler):
-    def do_GET(self) -> None:
-        if self.path == "/wheels/":
-            links = "".join(f'<a href="{name}">{name}</a>' for name in self.index.files)
-            self.answer(200, f"<html><body>{links}</body></html>".encode(), "text/html")
-        else:
-            super().do_GET()
 
 
 class Site:
@@ -147,7 +137,7 @@ def fixtures(tmp_path_factory):
 def stages(fixtures, tmp_path_factory):
     """The directory after pip, after all components, and sealed: made once, because a real pip takes its time."""
     roots = {name: tmp_path_factory.mktemp("stage") / "deeplearning" for name in ("pip", "installed", "sealed")}
-    with pytest.MonkeyPatch.context() as patch, serving_wheels(patch) as mirror:
+    with serving(Mirror()) as mirror:
         site = Site(roots["pip"], mirror, fixtures)
         site.install("pip")
         site = copy(site, roots["installed"])
@@ -158,22 +148,15 @@ def stages(fixtures, tmp_path_factory):
     return roots
 
 
-@contextmanager
-def serving_wheels(patch):
-    patch.setattr("faulty_server.Handler", MirrorHandler)
-    with serving(Mirror()) as mirror:
-        yield mirror
-
-
 def copy(site: Site, root: Path) -> Site:
     shutil.copytree(site.root, root, symlinks=True)
     return Site(root, site.mirror, site.fixtures)
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch, fixtures):
+def site(tmp_path, fixtures):
     """A bare host."""
-    with serving_wheels(monkeypatch) as mirror:
+    with serving(Mirror()) as mirror:
         yield Site(tmp_path / "deeplearning", mirror, fixtures)
 
 

@@ -235,7 +235,8 @@ def test_two_runs_take_turns_and_a_wait_is_bounded(index, tmp_path, monkeypatch)
     assert fetch(index, tmp_path, index.artifact(WHEEL, BIG)) == [WHEEL]
 
 
-def test_a_served_mirror_is_asked_for_every_file(index):
+def test_a_served_mirror_is_asked_for_every_file(index, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # hosts ask without it
     wheel, gone = index.artifact(WHEEL, BIG), index.artifact("six-1.0-py3-none-any.whl", b"six")
     assert mirror_files.served_problems([wheel, gone], index.url) == []
     del index.files["six-1.0-py3-none-any.whl"]
@@ -243,3 +244,9 @@ def test_a_served_mirror_is_asked_for_every_file(index):
     problems = mirror_files.served_problems([wheel, gone], index.url)
     assert f"{WHEEL} needs 5120000 bytes" in problems[0]
     assert "answers 404" in problems[1]
+
+
+def test_a_served_mirror_has_to_list_its_wheels(index):
+    wheel = index.artifact(WHEEL, BIG)
+    index.hidden = (WHEEL,)
+    assert f"does not link to {WHEEL}" in mirror_files.served_problems([wheel], index.url)[0]
