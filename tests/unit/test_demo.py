@@ -150,11 +150,11 @@ def test_a_machine_that_has_it_all_has_no_problem() -> None:
 
 def test_the_inventory_is_what_an_operator_would_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "CACHE", tmp_path)
-    demo = cluster.Cluster(data_nodes=3, inventory=tmp_path / "inventory")
+    demo = cluster.Cluster(data_nodes=3, name="other")
     cluster.write_inventory(demo)
-    hosts = yaml.safe_load((tmp_path / "inventory/hosts.yml").read_text(encoding="utf-8"))["all"]["children"]
+    hosts = yaml.safe_load((demo.inventory / "hosts.yml").read_text(encoding="utf-8"))["all"]["children"]
     assert list(hosts["data_nodes"]["hosts"]) == ["data1", "data2", "data3"]
-    values = yaml.safe_load((tmp_path / "inventory/group_vars/all.yml").read_text(encoding="utf-8"))
+    values = yaml.safe_load((demo.inventory / "group_vars/all.yml").read_text(encoding="utf-8"))
     assert values["deeplearning_request"] == demo.stack
     assert "StrictHostKeyChecking" not in str(values)
 

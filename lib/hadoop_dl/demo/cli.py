@@ -37,12 +37,12 @@ def parser() -> argparse.ArgumentParser:
             "--stack", default=cluster.Cluster.stack, help="one of: " + ", ".join(stacks.stack_names())
         )
         command.add_argument("--data-nodes", type=int, default=2)
-        command.add_argument("--name", default=cluster.Cluster.name, help="prefix of the containers")
+        command.add_argument("--name", default=cluster.DEFAULT_NAME, help="prefix of the containers")
     down = commands.add_parser("down", help="remove the cluster")
-    down.add_argument("--name", default=cluster.Cluster.name)
+    down.add_argument("--name", default=cluster.DEFAULT_NAME)
     shell = commands.add_parser("shell", help="open a shell on a node")
     shell.add_argument("host")
-    shell.add_argument("--name", default=cluster.Cluster.name)
+    shell.add_argument("--name", default=cluster.DEFAULT_NAME)
     return made
 
 

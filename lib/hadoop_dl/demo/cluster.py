@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import time
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,16 @@ IMAGE_OF = {"el7": "el7", "el9": "el9"}
 MAX_DATA_NODES = 8
 MIRROR_PORT = 8900
 CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
-INVENTORY = images.REPOSITORY / "inventories" / "demo"
+DEFAULT_NAME = "demo"
+
+
+def inventory_of(name: str) -> Path:
+    """inventories/demo is the demo's; a second cluster keeps its own with its keys."""
+    return (
+        images.REPOSITORY / "inventories" / "demo"
+        if name == DEFAULT_NAME
+        else images.CACHE / "clusters" / name / "inventory"
+    )
 
 
 @dataclass(frozen=True)
@@ -35,14 +45,21 @@ class Cluster:
 
     stack: str = "tf1.15-py27-el7"
     data_nodes: int = 2
-    name: str = "demo"
-    subnet: str = "172.31.77.0/24"
-    inventory: Path = INVENTORY
+    name: str = DEFAULT_NAME
 
     def __post_init__(self) -> None:
         stacks.load_stack(self.stack)
         if not 1 <= self.data_nodes <= MAX_DATA_NODES:
             raise DemoError(f"DATA_NODES has to be 1 to {MAX_DATA_NODES}, and is {self.data_nodes}.")
+
+    @property
+    def subnet(self) -> str:
+        """172.31.77.0/24 for the demo; another third byte for a cluster of another name."""
+        return f"172.31.{77 if self.name == DEFAULT_NAME else zlib.crc32(self.name.encode()) % 256}.0/24"
+
+    @property
+    def inventory(self) -> Path:
+        return inventory_of(self.name)
 
     @property
     def image(self) -> str:
@@ -298,14 +315,14 @@ def existing(name: str) -> list[str]:
     ).split()
 
 
-def down(name: str, inventory: Path = INVENTORY) -> list[str]:
+def down(name: str) -> list[str]:
     """Remove a cluster's containers, network, keys and inventory; images and downloads stay for the next one."""
     found = existing(name)
     nodes.remove(*found)
     if run("docker", "network", "inspect", name, check=False).returncode == 0:
         run("docker", "network", "rm", name)
     shutil.rmtree(images.CACHE / "clusters" / name, ignore_errors=True)
-    shutil.rmtree(inventory, ignore_errors=True)
+    shutil.rmtree(inventory_of(name), ignore_errors=True)
     return found
 
 
