@@ -21,12 +21,13 @@ options:
 """
 
 RETURN = r"""
-archive: {description: HDFS path of the archive, type: str, returned: always}
+uri: {description: Address of the archive with the cluster's file system, as spark.yarn.archive wants it, type: str, returned: always}
 """
 
 import os
 import subprocess
 import threading
+import xml.etree.ElementTree as ElementTree
 import zipfile
 
 from ansible.module_utils.basic import AnsibleModule
@@ -59,6 +60,21 @@ class Hdfs(object):
         if process.returncode < 0:
             output += " (ended after %d s)" % timeout
         return process.returncode, output
+
+    def default_file_system(self):
+        """fs.defaultFS of the cluster, such as hdfs://nameservice1 or maprfs://; hdfs:// where nobody says."""
+        script = '. "$1" && printf %s "$HADOOP_CONF_DIR"'
+        process = subprocess.Popen(["/bin/sh", "-c", script, "sh", self.environment_file], stdout=subprocess.PIPE)
+        directory = process.communicate()[0].decode("utf-8", "replace")
+        try:
+            root = ElementTree.parse(os.path.join(directory, "core-site.xml")).getroot()  # noqa: S314 (the cluster's own)
+        except (IOError, OSError, ElementTree.ParseError):
+            return "hdfs://"
+        values = dict(
+            (entry.findtext("name", "").strip(), entry.findtext("value", "").strip()) for entry in root.iter("property")
+        )
+        found = values.get("fs.defaultFS") or values.get("fs.default.name") or "hdfs://"
+        return found[:-1] if found.endswith(":///") else found.rstrip("/") if not found.endswith("://") else found
 
     def must(self, arguments, timeout=ASK):
         status, output = self.run(arguments, timeout)
@@ -111,13 +127,14 @@ def main():
     wanted = module.params
     hdfs = Hdfs(wanted["environment_file"], wanted["user"])
     ready = os.path.exists(wanted["environment_file"])
+    uri = (hdfs.default_file_system() if ready else "hdfs://") + wanted["archive"]
     if not ready and not module.check_mode:
         module.fail_json(
             msg="%s is needed (it tells where Hadoop is), and it is not there. Run the role hadoop_client first."
             % wanted["environment_file"]
         )
     if ready and hdfs.has(wanted["archive"]):
-        module.exit_json(changed=False, archive=wanted["archive"])
+        module.exit_json(changed=False, uri=uri)
     if not module.check_mode:
         try:
             upload(hdfs, wanted["jars"], wanted["archive"], wanted["downloads"])
@@ -128,7 +145,7 @@ def main():
                 msg="Spark's jars have to be packed in %s, and that failed: %s. Make room there, then run this again."
                 % (wanted["downloads"], error)
             )
-    module.exit_json(changed=True, archive=wanted["archive"])
+    module.exit_json(changed=True, uri=uri)
 
 
 if __name__ == "__main__":

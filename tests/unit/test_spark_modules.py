@@ -171,3 +171,23 @@ def test_an_upload_that_fails_leaves_no_archive_and_says_why(tmp_path: Path, jar
 def test_the_marker_tells_the_source(tmp_path: Path) -> None:
     home, sha256 = built(tmp_path)
     assert json.loads((home / ".deeplearning.json").read_text())["sha256"] == sha256
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("hdfs://master1:8020", "hdfs://master1:8020"),
+        ("hdfs://nameservice1/", "hdfs://nameservice1"),
+        ("maprfs:///", "maprfs://"),
+        ("file:///", "file://"),
+        (None, "hdfs://"),
+    ],
+)
+def test_the_archives_address_has_the_clusters_file_system(tmp_path: Path, written: str | None, expected: str) -> None:
+    hdfs = Hdfs(tmp_path)
+    (tmp_path / "hadoop-env.sh").write_text(f"export HADOOP_CONF_DIR={tmp_path}\n")
+    if written:
+        (tmp_path / "core-site.xml").write_text(
+            f"<configuration><property><name>fs.defaultFS</name><value>{written}</value></property></configuration>"
+        )
+    assert hdfs.client.default_file_system() == expected

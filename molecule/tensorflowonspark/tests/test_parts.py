@@ -1,0 +1,41 @@
+"""What each of the two nodes has: the environment's part on both, Spark of the mirror on one."""
+
+import json
+
+import pytest
+
+ENVIRONMENT = "/opt/deeplearning/envs/scenario-0123456789ab"
+
+
+def settings(host):
+    return json.loads(host.file("/opt/deeplearning/etc/tfos-submit.json").content_string)
+
+
+def is_made(host):
+    return settings(host)["spark_home"].startswith("/opt/deeplearning/")
+
+
+def test_the_locked_tensorflowonspark_is_in_the_environment(host):
+    listed = host.check_output(f"{ENVIRONMENT}/bin/python -m pip list --format=freeze").lower().splitlines()
+    assert "tensorflowonspark==1.4.4" in listed or "tensorflowonspark==2.2.5" in listed
+
+
+@pytest.mark.parametrize("path", ["bin/spark-submit", "jars", "python/lib/pyspark.zip", "python/pyspark/context.py"])
+def test_a_spark_of_ours_has_sparks_layout(host, path):
+    assert host.file(f"/opt/deeplearning/spark/pyspark-3.0.3/{path}").exists == is_made(host)
+
+
+def test_nothing_half_made_is_left(host):
+    assert host.run("ls -A /opt/deeplearning/spark /opt/deeplearning/downloads").stdout.count(".building") == 0
+    assert not host.run("find /opt/deeplearning/downloads -type f 2>/dev/null").stdout
+
+
+def test_the_sites_settings_reach_every_job(host):
+    defaults = host.file("/opt/deeplearning/etc/spark-defaults.conf").content_string
+    assert ("spark.yarn.queue gpu" in defaults) == (not is_made(host))
+
+
+def test_a_job_without_an_active_environment_is_refused_with_the_next_step(host):
+    done = host.run("/opt/deeplearning/bin/tfos-submit /etc/hostname")
+    assert done.rc == 3
+    assert "ansible-playbook site.yml" in done.stderr
