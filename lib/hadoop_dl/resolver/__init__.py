@@ -18,17 +18,28 @@ from hadoop_dl.resolver.answer import answer
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.hosts import HostFacts
+from hadoop_dl.resolver.install import fitting, try_stack
 from hadoop_dl.resolver.nearest import nearest
 from hadoop_dl.resolver.problem import Problem, engine
 from hadoop_dl.resolver.request import Misuse, read_request
 
-__all__ = ["Conflict", "Finding", "HostFacts", "Misuse", "Resolution", "mixed_cluster", "resolve", "resolve_many"]
+__all__ = [
+    "Conflict",
+    "Finding",
+    "HostFacts",
+    "Misuse",
+    "Resolution",
+    "choose",
+    "mixed_cluster",
+    "resolve",
+    "resolve_many",
+]
 Request = str | Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """The answer. `named` are the stacks under stacks/ that meet the request, the best first: only those can be installed."""
+    """The answer. `name` is the stack under stacks/ that it is, where it is one."""
 
     status: str
     stack: dict[str, Any] = field(default_factory=dict)
@@ -36,6 +47,7 @@ class Resolution:
     warnings: tuple[Finding, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     nearest: tuple[dict[str, Any], ...] = ()
+    name: str = ""
 
     @property
     def ok(self) -> bool:
@@ -67,11 +79,13 @@ def resolve(
 ) -> Resolution:
     """The newest stack that meets the request on that host, or every reason why there is none.
 
+    For a stack's name the answer is that stack, with the one Python that the host gets.
     `suggest=False` leaves out the nearest requests that do fit, which take longer than the rest.
     """
     data = compat or load()
-    wanted = constraints(stack_files.load_stack(request).data) if isinstance(request, str) else dict(request)
-    problem = Problem(engine(data), read_request(data, wanted, host))
+    if isinstance(request, str):
+        return resolve_name(request, host, data)
+    problem = Problem(engine(data), read_request(data, request, host))
     mask = problem.mask(problem.all)
     if mask:
         stack, reasons, warnings, _ = answer(problem, mask)
@@ -81,28 +95,44 @@ def resolve(
         trial = Problem(engine(data), read_request(data, other, host))
         return bool(trial.mask(trial.all))
 
-    near = nearest(data, problem, wanted, fits) if suggest else []
+    near = nearest(data, problem, request, fits) if suggest else []
     return Resolution("conflict", conflicts=tuple(conflicts(problem)), nearest=tuple(near))
 
 
-def constraints(stack: Mapping[str, Any]) -> dict[str, Any]:
-    """A stack file as a request: all its versions, exactly."""
-    exact = (
-        "tensorflow",
-        "cuda",
-        "cudnn",
-        "nccl",
-        "keras",
-        "tensorflow_io",
-        "tensorflowonspark",
-        "pyspark",
-        "bazel",
-        "gcc",
+def resolve_name(name: str, host: HostFacts | None, compat: Compat) -> Resolution:
+    """A named stack on a host; on one that it does not fit, the names of those that do are the nearest."""
+    stack_files.load_stack(name)
+    candidate = try_stack(compat, name, {}, host, explain=True)
+    if not candidate.conflicts:
+        return Resolution("ok", candidate.stack, (), candidate.warnings, name=name)
+    near = [{"stack": other.name} for other in fitting(compat, {}, host)[:3]]
+    return Resolution("conflict", conflicts=candidate.conflicts, nearest=tuple(near))
+
+
+def choose(request: Request, host: HostFacts | None = None, compat: Compat | None = None) -> Resolution:
+    """What to install: the named stack for a request on a host. `name` is its name, `stack` its file's content.
+
+    Every other version set could be installed too, but has no lock; that is a conflict which says what to do.
+    """
+    data = compat or load()
+    if isinstance(request, str):
+        return resolve_name(request, host, data)
+    found = fitting(data, request, host)
+    if found:
+        best = found[0]
+        return Resolution("ok", best.stack, (), best.warnings, name=best.name)
+    resolution = resolve(request, host, data)
+    if not resolution.ok:
+        return resolution
+    stack = resolution.stack
+    message = (
+        f"TensorFlow {stack['tensorflow']} on Python {stack['python']} would meet the request, and no stack under stacks/ that has a lock does. "
+        f"Ask for less, or add stacks/NAME.yml with these versions and run scripts/stack lock NAME. There are: {', '.join(stack_files.stack_names())}."
     )
-    plain = ("tensorflow_package", "tensorflow_source", "driver_branch", "driver_module", "python", "java")
-    wanted = {name: stack[name] for name in (*exact, *plain) if name in stack}
-    wanted |= {name: True for name in ("hdfs", "kafka") if stack.get(name)}
-    return wanted
+    near = tuple({"stack": other.name} for other in fitting(data, {}, host)[:3])
+    return Resolution(
+        "conflict", conflicts=(Conflict(tuple(sorted(request)), message, resolution.reasons[0].sources),), nearest=near
+    )
 
 
 def resolve_many(
@@ -114,7 +144,7 @@ def resolve_many(
     for request, host in requests:
         key = (request if isinstance(request, str) else repr(sorted(request.items())), host)
         if key not in known:
-            known[key] = resolve(request, host, compat)
+            known[key] = choose(request, host, compat)
         found.append(known[key])
     return found
 

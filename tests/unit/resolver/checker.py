@@ -1,0 +1,285 @@
+"""A second opinion on answers, written from compat/README.md and sharing no code with the resolver.
+
+`problems(request, stack)` lists in sentences what is wrong with a stack as an answer to a request.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+COMPAT = Path(__file__).resolve().parents[3] / "compat"
+Json = dict[str, Any]
+
+
+@cache
+def data(subject: str) -> Json:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    text = (COMPAT / f"{subject}.yml").read_text(encoding="utf-8")
+    found: Json = yaml.load(text, Loader=loader)  # noqa: S506 (both are safe loaders)
+    return found
+
+
+def numbers(text: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", text)]
+
+
+def compare(left: str, right: str) -> int:
+    one, two = numbers(left), numbers(right)
+    width = max(len(one), len(two))
+    one, two = one + [0] * (width - len(one)), two + [0] * (width - len(two))
+    return (one > two) - (one < two)
+
+
+def in_range(value: str, wanted: str) -> bool:
+    """A range as pip writes it, without its corner cases."""
+    for part in wanted.replace(" ", "").split(","):
+        match = re.fullmatch(r"(<=|>=|==|!=|~=|<|>)([\w.*]+)", part)
+        assert match, part
+        operator, limit = match[1], match[2]
+        order = compare(value, limit.replace("rc0", ""))
+        fits = {"<": order < 0, "<=": order <= 0, ">": order > 0, ">=": order >= 0, "==": order == 0, "!=": order != 0}
+        if operator == "~=":
+            if order < 0 or numbers(value)[: len(numbers(limit)) - 1] != numbers(limit)[:-1]:
+                return False
+        elif limit.endswith(".*"):
+            if numbers(value)[: len(numbers(limit))] != numbers(limit):
+                return False
+        elif not fits[operator]:
+            return False
+    return True
+
+
+def meets(value: str | None, constraint: str) -> bool:
+    if constraint == "none":
+        return value is None
+    if value is None:
+        return False
+    if constraint[0] in "<>=!~":
+        return in_range(value, constraint)
+    return value == constraint or value.startswith(constraint + ".") or compare(value, constraint) == 0
+
+
+def row(subject: str, name: str, key: str, value: str) -> Json:
+    return next(entry for entry in data(subject)[name] if entry[key] == value)
+
+
+def line_of(tensorflow: str) -> Json:
+    return row("tensorflow", "lines", "line", row("tensorflow", "releases", "version", tensorflow)["line"])
+
+
+def cc(text: str) -> tuple[int, int]:
+    major, minor = text.split(".")
+    return int(major), int(minor)
+
+
+def problems(request: Json, stack: Json) -> list[str]:
+    return [
+        *request_problems(request, stack),
+        *wheel_problems(request, stack),
+        *cuda_problems(stack),
+        *gpu_problems(request, stack),
+        *driver_problems(request, stack),
+        *package_problems(stack),
+        *jvm_problems(stack),
+        *feature_problems(stack),
+    ]
+
+
+def request_problems(request: Json, stack: Json) -> list[str]:
+    """The answer has to have what was asked for."""
+    found = []
+    for name, wanted in request.items():
+        if name in ("os", "gpu", "hadoop", "yarn_gpu", "cdsw"):
+            continue
+        if name in ("hdfs", "kafka"):
+            if stack[name] is not (wanted == "true"):
+                found.append(f"{name} is {stack[name]}, and {wanted} was asked for")
+        elif name == "driver":
+            if "." not in wanted and not meets(stack.get("driver_branch"), wanted):
+                found.append(f"driver branch {stack.get('driver_branch')} is not {wanted}")
+            if "." in wanted and stack.get("driver_branch") != wanted.partition(".")[0]:
+                found.append(f"driver branch {stack.get('driver_branch')} is not that of {wanted}")
+        elif name == "java":
+            if not any(meets(java, wanted) for java in stack.get("java", [])):
+                found.append(f"java {stack.get('java')} is not {wanted}")
+        elif not meets(stack.get(name), wanted):
+            found.append(f"{name} {stack.get(name)} is not {wanted}")
+    return found
+
+
+def system_of(request: Json) -> str | None:
+    name = request.get("os")
+    if name and name.startswith("ubuntu"):
+        return name.replace("-", "").replace(".", "")  # type: ignore[no-any-return]
+    return re.sub(r"-(\d+).*", r"\1", name) if name else None
+
+
+def wheel_problems(request: Json, stack: Json) -> list[str]:
+    release = row("tensorflow", "releases", "version", stack["tensorflow"])
+    line, found = line_of(stack["tensorflow"]), []
+    digits = stack["python"].replace(".", "")
+    wheels = release["wheels"]
+    if stack["tensorflow_source"] == "prebuilt":
+        variant = "gpu" if "cuda" in stack else "cpu"
+        wheels = [w for w in wheels if w["package"] == stack["tensorflow_package"] and w["variant"] == variant]
+    if not any(re.fullmatch(rf"cp{digits}\D*", abi) for wheel in wheels for abi in wheel["abis"]):
+        found.append(f"there is no {stack['tensorflow_package']} {stack['tensorflow']} for Python {stack['python']}")
+    system = system_of(request)
+    if system:
+        glibc = row("platforms", "systems", "os", system)["glibc"]
+        if compare(line["wheel_min_glibc"], glibc) > 0:
+            found.append(f"glibc {glibc} of {system} is too old")
+    return found
+
+
+def cuda_problems(stack: Json) -> list[str]:
+    line, found = line_of(stack["tensorflow"]), []
+    if "cuda" not in stack:
+        extra = {"cudnn", "nccl", "driver_min", "driver_branch", "driver_module"} & set(stack)
+        return [f"a CPU stack has {sorted(extra)}"] if extra else []
+    other = [(r["line"], r["cuda"], r["cudnn"]) for r in data("tensorflow_build")["other_cuda"]]
+    if stack["cuda"] != line["cuda"]:
+        if stack["tensorflow_source"] != "built" or (line["line"], stack["cuda"]) not in [entry[:2] for entry in other]:
+            found.append(f"CUDA {stack['cuda']} is not that of TensorFlow {line['line']}")
+    elif numbers(stack["cudnn"])[0] != line["cudnn_soname"] or compare(stack["cudnn"], line["cudnn"]) < 0:
+        found.append(f"cuDNN {stack['cudnn']} is not {line['cudnn']} or a newer one of its soname")
+    if stack["tensorflow_source"] == "built" and "gcc" in stack:
+        toolkit = row("cuda", "toolkits", "version", stack["cuda"])
+        if numbers(stack["gcc"])[0] > int(toolkit["gcc_max"]) or numbers(stack["gcc"])[0] < int(
+            toolkit["gcc_min"] or 0
+        ):
+            found.append(f"CUDA {stack['cuda']} does not accept gcc {stack['gcc']}")
+    return found
+
+
+def devices(request: Json) -> list[Json]:
+    names = [name for name in request.get("gpu", "").split(",") if name and name != "none"]
+    return [
+        next(entry for entry in data("gpus")["devices"] if name in re.split(r"[ /]+", entry["name"])) for name in names
+    ]
+
+
+def gpu_problems(request: Json, stack: Json) -> list[str]:
+    """Deciding whether a GPU fits, 3 and 4."""
+    found, line = [], line_of(stack["tensorflow"])
+    for device in devices(request):
+        capability = cc(device["cc"])
+        if "cuda" not in stack:
+            found.append(f"a CPU build does not use {device['name']}")
+            continue
+        toolkit = row("cuda", "toolkits", "version", stack["cuda"])
+        if stack["tensorflow_source"] == "built":
+            if not cc(toolkit["nvcc_min_cc"]) <= capability <= cc(toolkit["nvcc_max_cc"]):
+                found.append(f"CUDA {stack['cuda']} makes no code for {device['name']}")
+            continue
+        native = any(cc(sm)[0] == capability[0] and cc(sm)[1] <= capability[1] for sm in line["wheel_sm"])
+        if not native and not any(cc(ptx) <= capability for ptx in line["wheel_ptx"]):
+            found.append(f"the wheel has neither code nor PTX for {device['name']}")
+        if not native and capability[0] > 9 and stack["tensorflow"] < "2.20":
+            found.append(f"CUDA {stack['cuda']} has no kernels for {device['name']}")
+        if not native and capability[0] <= 9 and capability > cc(toolkit["nvcc_max_cc"]):
+            found.append(f"CUDA {stack['cuda']} has no kernels for {device['name']}")
+    return found
+
+
+def driver_problems(request: Json, stack: Json) -> list[str]:
+    """Deciding whether a GPU fits, 2 and 5; and the kind of kernel module."""
+    if "cuda" not in stack:
+        return []
+    found = []
+    branch = row("drivers", "branches", "branch", stack["driver_branch"])
+    toolkit = row("cuda", "toolkits", "version", stack["cuda"])
+    driver = request.get("driver", "")
+    version = driver if "." in driver and driver[0].isdigit() else branch["latest_known"]
+    floors = [floor for floor in (toolkit["min_driver"], toolkit["min_driver_minor_compat"]) if floor]
+    if all(compare(version, floor) < 0 for floor in floors):
+        found.append(f"driver {version} is older than CUDA {stack['cuda']} needs")
+    if stack["driver_min"] not in floors:
+        found.append(f"driver_min {stack['driver_min']} is not of CUDA {stack['cuda']}")
+    system = system_of(request)
+    if system and system.startswith("rhel") and branch["verified"] and system not in branch["rpm_for"]:
+        found.append(f"branch {branch['branch']} is not packaged for {system}")
+    number = int(branch["branch"])
+    if stack["driver_module"] == "open" and number < 515:
+        found.append(f"branch {number} has no open modules")
+    for device in devices(request):
+        arch = row("gpus", "architectures", "cc", device["cc"])
+        if branch["verified"] and cc(branch["min_cc"]) > cc(device["cc"]):
+            found.append(f"branch {number} does not drive {device['name']}")
+        if arch["last_driver_branch"] and number > int(arch["last_driver_branch"]):
+            found.append(f"branch {number} no longer drives {device['name']}")
+        if arch["first_driver_branch"] and number < int(arch["first_driver_branch"]):
+            found.append(f"branch {number} does not yet drive {device['name']}")
+        if stack["driver_module"] == "open" and not arch["open_kernel_module"]:
+            found.append(f"the open modules do not drive {device['name']}")
+        if stack["driver_module"] == "proprietary" and device["architecture"] == "Blackwell":
+            found.append(f"the proprietary modules do not drive {device['name']}")
+    return found
+
+
+def package_problems(stack: Json) -> list[str]:
+    line, found = line_of(stack["tensorflow"]), []
+    keras = line["keras"]
+    if keras.get("package") and not in_range(stack["keras"], keras["range"]):
+        found.append(f"Keras {stack['keras']} is not {keras['range']}")
+    if stack.get("bazel") and stack["tensorflow_source"] != "built":
+        found.append("a wheel needs no bazel")
+    if stack["tensorflow_source"] == "built":
+        bazel = line["bazel"]
+        if compare(stack["bazel"], bazel["min"]) < 0 or (bazel["max"] and compare(stack["bazel"], bazel["max"]) > 0):
+            found.append(f"bazel {stack['bazel']} is not within {bazel['min']} and {bazel['max']}")
+    if "tensorflow_io" in stack:
+        io = row("tensorflow_io", "releases", "version", stack["tensorflow_io"])
+        beyond = [
+            (o["tensorflow"].rpartition(".")[0], o["tensorflow_io"])
+            for o in data("tensorflow_io")["observed"]
+            if o["result"] == "ok"
+        ]
+        if io["tensorflow"] != line["line"] and (line["line"], io["version"]) not in beyond:
+            found.append(f"tensorflow-io {io['version']} is for TensorFlow {io['tensorflow']}")
+        if not any(re.fullmatch(rf"cp{stack['python'].replace('.', '')}\D*", abi) for abi in io["abis"]):
+            found.append(f"tensorflow-io {io['version']} has no wheel for Python {stack['python']}")
+    return found
+
+
+def jvm_problems(stack: Json) -> list[str]:
+    found, line = [], line_of(stack["tensorflow"])["line"]
+    if "tensorflowonspark" in stack:
+        tfos = row("tensorflowonspark", "releases", "version", stack["tensorflowonspark"])
+        least, below = tfos["tensorflow"]["min"], tfos["tensorflow"]["below"]
+        if tfos["verified"] and ((least and compare(line, least) < 0) or (below and compare(line, below) >= 0)):
+            found.append(f"TensorFlowOnSpark {tfos['version']} is not for TensorFlow {line}")
+        if tfos["requires_python"] and not in_range(stack["python"], tfos["requires_python"]):
+            found.append(f"TensorFlowOnSpark {tfos['version']} is not for Python {stack['python']}")
+        names = tfos["tensorflow_distribution"].split(", ")
+        if names != ["any"] and stack["tensorflow_package"] not in names:
+            found.append(f"TensorFlowOnSpark {tfos['version']} does not find {stack['tensorflow_package']}")
+        if "pyspark" not in stack:
+            found.append("TensorFlowOnSpark needs Spark")
+    if "pyspark" in stack:
+        spark = row("spark", "lines", "line", ".".join(stack["pyspark"].split(".")[:2]))
+        spans = [part.split("-") for part in spark["python"].replace(" ", "").split(",")]
+        if not any(compare(span[0], stack["python"]) <= 0 <= compare(span[-1], stack["python"]) for span in spans):
+            found.append(f"Spark {spark['line']} is not for Python {stack['python']}")
+        if not set(stack.get("java", [])) <= set(spark["java"] or []):
+            found.append(f"Spark {spark['line']} does not run on Java {stack['java']}")
+    return found
+
+
+def feature_problems(stack: Json) -> list[str]:
+    found, line = [], line_of(stack["tensorflow"])
+    for name in ("hdfs", "kafka"):
+        inside = line[name]["prebuilt"]
+        if stack["tensorflow_source"] == "built":
+            span = row("tensorflow_build", "from_source", "feature", name)
+            inside = compare(span["first"], line["line"]) <= 0 <= compare(span["last"], line["line"])
+        io = row("tensorflow_io", "releases", "version", stack["tensorflow_io"]) if "tensorflow_io" in stack else {}
+        by_io = io.get("hdfs_filesystem") == "plugin" if name == "hdfs" else bool(io.get("kafka"))
+        if stack[name] and not inside and not by_io:
+            found.append(f"nothing in the stack reads {name}")
+    return found

@@ -1,0 +1,100 @@
+"""The stacks under stacks/ are answers that the resolver gives too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from checker import problems
+
+from hadoop_dl.resolver import HostFacts, choose, mixed_cluster, resolve, resolve_many
+from hadoop_dl.stacks import load_stack, stack_names
+
+PLACES = [(name, system) for name in stack_names() for system in load_stack(name).data["os"]]
+NAMES = {"el7": "rhel-7.9", "el8": "rhel-8.10", "el9": "rhel-9.4"}
+
+
+@pytest.mark.parametrize(("name", "system"), PLACES)
+def test_every_named_stack_fits_the_systems_it_is_made_for(name: str, system: str) -> None:
+    resolution = resolve(name, HostFacts(os=NAMES[system]), suggest=False)
+    assert resolution.ok, resolution.problems
+    assert not [finding for finding in resolution.warnings if "has to come from elsewhere" in finding.text]
+
+
+@pytest.mark.parametrize(("name", "system"), PLACES)
+def test_every_named_stack_survives_a_second_opinion(name: str, system: str) -> None:
+    stack = load_stack(name)
+    for python in stack.pythons:
+        assert problems({"os": NAMES[system]}, {**stack.data, "python": python}) == []
+
+
+def test_gpu_and_cpu_forms_are_there_where_both_exist() -> None:
+    names = set(stack_names())
+    for name in names:
+        data = load_stack(name).data
+        if "cuda" in data and data["tensorflow_source"] == "prebuilt":
+            cpu = name.replace("-py", "-cpu-py")
+            assert cpu in names, f"{name} has no CPU form"
+            assert "cuda" not in load_stack(cpu).data
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "words"),
+    [
+        ("tf1.15-py27-el7", HostFacts(os="rhel-7.9", gpus=("10de:20b0",)), "CUDA 10.0 has no code for A100"),
+        ("tf1.15-py27-el7", HostFacts(os="rhel-9.4"), "is made for el7, and the host runs RHEL 9.4"),
+        ("tf1.15-py27-el7", HostFacts(os="rhel-9.4"), "which is older than all of them"),
+        ("tf1.15-py27-el7", HostFacts(os="rhel-7.9", pythons=("3.6",)), "the host has Python 3.6"),
+        ("tf2.21-py311", HostFacts(os="rhel-7.9"), "need glibc 2.27"),
+        ("tf2.21-tfos-py311", HostFacts(os="rhel-8.10", javas=("8",), pythons=("3.7", "3.11")), ""),
+    ],
+)
+def test_a_named_stack_is_checked_against_the_host(name: str, host: HostFacts, words: str) -> None:
+    resolution = resolve(name, host)
+    assert words in " ".join(resolution.problems)
+    assert resolution.ok is (not words)
+
+
+P100 = HostFacts(os="rhel-7.9", gpus=("10de:15f8",), pythons=("2.7",), javas=("8",))
+
+
+@pytest.mark.parametrize(
+    ("request_", "host", "name"),
+    [
+        ({"tensorflow": "1.15"}, P100, "tf1.15-py27-el7"),
+        ({"tensorflow": "1.15"}, HostFacts(os="rhel-7.9", gpus=(), pythons=("2.7", "3.6")), "tf1.15-cpu-py36-el7"),
+        ({"tensorflow": "1.6", "kafka": True}, P100, "tf1.6-py27-el7"),
+        ({"tensorflow": "1.15"}, HostFacts(os="rhel-8.10"), "tf1.15-py36-el8"),
+        ({"hdfs": True}, HostFacts(os="rhel-9.4", gpus=("10de:20b0",)), "tf2.17-py311"),
+        ({"tensorflowonspark": "none"}, HostFacts(os="rhel-9.4", gpus=("10de:20b0",)), "tf2.21-py311"),
+        ("tf2.15-py3-el9", HostFacts(os="rhel-9.4", pythons=("3.9",)), "tf2.15-py3-el9"),
+    ],
+)
+def test_a_request_becomes_the_named_stack_that_can_be_installed(request_: Any, host: HostFacts, name: str) -> None:
+    resolution = choose(request_, host)
+    assert resolution.name == name, resolution.problems
+    assert resolution.stack["name"] == name
+    assert resolution.stack["python"] in load_stack(name).pythons
+    assert host.pythons is None or resolution.stack["python"] in host.pythons
+
+
+def test_a_set_without_a_lock_says_what_to_do() -> None:
+    resolution = choose({"tensorflow": "1.12"}, P100)
+    assert not resolution.ok
+    assert "scripts/stack lock NAME" in resolution.problems[0]
+
+
+def test_an_impossible_request_says_its_conflicts_and_not_that_a_lock_is_missing() -> None:
+    assert "CUDA 10.0 has no code for A100" in choose({"tensorflow": "1.15", "gpu": "A100"}).problems[0]
+
+
+def test_many_hosts_share_what_they_have_in_common() -> None:
+    answers = resolve_many([("tf1.15-py27-el7", P100)] * 1000)
+    assert len(answers) == 1000
+    assert all(answer is answers[0] for answer in answers)
+
+
+def test_two_environments_in_one_cluster_are_said() -> None:
+    assert mixed_cluster({"data1": "a-1", "data2": "a-1"}) == []
+    (said,) = mixed_cluster({f"data{n}": "a-1" for n in range(6)} | {"edge1": "b-2"})
+    assert "would have 2: a-1 on data0, data1, data2, data3 and 2 more; b-2 on edge1" in said

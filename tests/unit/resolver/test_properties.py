@@ -1,0 +1,130 @@
+"""What holds for every request: answers survive a second opinion, and more constraints never help."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pytest
+from checker import problems
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hadoop_dl import compat
+from hadoop_dl.resolver import resolve
+from hadoop_dl.stack_cli import command_line, read_constraints, resolve_parser
+
+DATA = compat.load()
+
+
+def versions(subject: str, name: str, column: str = "version") -> list[str]:
+    return [str(row[column]) for row in DATA.rows(subject, name)]
+
+
+VALUES: dict[str, list[str]] = {
+    "os": ["rhel-7.9", "rhel-8.10", "rhel-9.4", "debian-12", "ubuntu-20.04", "ubuntu-22.04"],
+    "gpu": ["K80", "P100", "V100", "T4", "A100", "A10", "H100", "B200", "P100,V100", "T4,A100"],
+    "hadoop": ["cdh-5.16", "cdh-6.3", "cdp-7.1", "hdp-3.1", "apache-3.3.6"],
+    "tensorflow": [
+        *versions("tensorflow", "lines", "line"),
+        *versions("tensorflow", "releases"),
+        ">=2.4,<2.12",
+        "<1.9",
+    ],
+    "tensorflow_package": ["tensorflow", "tensorflow-gpu", "tensorflow-cpu"],
+    "tensorflow_source": ["prebuilt", "built"],
+    "python": [*versions("python", "pythons", "python"), ">=3.8", "<3"],
+    "cuda": [*versions("cuda", "toolkits"), "11", "none"],
+    "cudnn": ["6", "7", "7.6", "8", "8.9", "9", ">=8.5"],
+    "driver": [*versions("drivers", "branches", "latest_known"), "418.67", "470", "535"],
+    "driver_branch": versions("drivers", "branches", "branch"),
+    "driver_module": ["open", "proprietary"],
+    "bazel": ["0.9.0", "0.26.1", "3.7.2", "5.3.0"],
+    "gcc": ["4.8", "7.3.1", "9"],
+    "keras": ["2.1.2", "2.3.1", "2.15", "3", "none"],
+    "tensorflow_io": ["0.17", "0.36.0", "0.37", "none"],
+    "tensorflowonspark": [*versions("tensorflowonspark", "releases"), "none"],
+    "pyspark": ["2.4", "3.0", "3.5", "4", "3.0.3"],
+    "java": ["8", "11", "17"],
+    "hdfs": ["true", "false"],
+    "kafka": ["true", "false"],
+    "yarn_gpu": ["true", "false"],
+    "cdsw": ["true", "false"],
+}
+PAIRS = st.sampled_from(sorted(VALUES)).flatmap(lambda name: st.tuples(st.just(name), st.sampled_from(VALUES[name])))
+REQUESTS = st.lists(PAIRS, max_size=5).map(dict)
+SOME = settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(SOME, max_examples=25)
+
+
+@SOME
+@given(REQUESTS)
+def test_an_answer_survives_a_second_opinion(request: dict[str, Any]) -> None:
+    resolution = resolve(request, suggest=False)
+    if resolution.ok:
+        assert problems(request, resolution.stack) == []
+        assert resolution.reasons
+    else:
+        assert resolution.conflicts
+        assert all(conflict.sources and conflict.components for conflict in resolution.conflicts)
+
+
+@SOME
+@given(REQUESTS, PAIRS)
+def test_one_more_constraint_never_makes_an_impossible_request_possible(
+    request: dict[str, Any], more: tuple[str, str]
+) -> None:
+    if more[0] not in request and resolve({**request, more[0]: more[1]}, suggest=False).ok:
+        assert resolve(request, suggest=False).ok
+
+
+@SOME
+@given(REQUESTS.flatmap(lambda request: st.tuples(st.just(request), st.permutations(list(request.items())))))
+def test_the_order_of_a_request_does_not_matter(both: tuple[dict[str, Any], list[tuple[str, str]]]) -> None:
+    request, shuffled = both
+    assert resolve(dict(shuffled), suggest=False) == resolve(request, suggest=False)
+
+
+@SOME
+@given(REQUESTS)
+def test_every_clash_is_real_and_none_is_left_when_one_part_of_each_is_gone(request: dict[str, Any]) -> None:
+    resolution = resolve(request, suggest=False)
+    for conflict in resolution.conflicts:
+        named = {name: value for name, value in request.items() if name in conflict.components}
+        assert not resolve(named, suggest=False).ok
+    if resolution.conflicts:
+        touched = {name for conflict in resolution.conflicts for name in conflict.components}
+        assert resolve({name: value for name, value in request.items() if name not in touched}, suggest=False).ok
+
+
+@FEW
+@given(REQUESTS)
+def test_the_nearest_requests_resolve_when_they_are_asked(request: dict[str, Any]) -> None:
+    resolution = resolve(request)
+    if resolution.ok:
+        return
+    assert resolution.nearest
+    for near in resolution.nearest:
+        assert resolve(near, suggest=False).ok
+        typed = shlex.split(command_line(near))[2:]
+        assert resolve(read_constraints(resolve_parser().parse_intermixed_args(typed)), suggest=False).ok
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"cuda": "11.2"}, "CUDA 11.2 is not that of"),
+        ({"python": "3.11"}, "there is no tensorflow 1.15.0 for Python 3.11"),
+        ({"driver_branch": "384"}, "older than CUDA 10.0 needs"),
+        ({"driver_module": "open"}, "the open modules do not drive"),
+        ({"pyspark": "3.5.1"}, "Spark 3.5 is not for Python 2.7"),
+        ({"java": ["21"]}, "does not run on Java"),
+        ({"tensorflowonspark": "2.2.5"}, "is not for TensorFlow 1.15"),
+        ({"cudnn": "6"}, "cuDNN 6 is not 7.4"),
+    ],
+)
+def test_the_second_opinion_sees_what_is_wrong(change: dict[str, Any], words: str) -> None:
+    request = {"os": "rhel-7.9", "gpu": "P100", "tensorflow": "1.15", "python": "2.7"}
+    stack = resolve(request).stack
+    assert problems(request, stack) == []
+    assert words in " ".join(problems(request, stack | change))
