@@ -131,7 +131,7 @@ def make_plan(hosts: Sequence[Host], repository: Path) -> Plan:
             f"{', '.join(made.unreachable)} cannot be reached and is left out; the other hosts are served."
         )
     read = [host for host in hosts if host.node is not None and "error" not in host.node]
-    wanted = {host.name: requests.resolve_host(host.variables, host.node or {}, host.groups) for host in read}
+    wanted = {host.name: requests.resolve_host(settled(host, read), host.node or {}, host.groups) for host in read}
     for host in read:
         made.problems += [f"{host.name}: {problem}" for problem in wanted[host.name].problems]
         made.problems += [f"{host.name}: {problem}" for problem in host_problems(host, wanted[host.name])]
@@ -142,8 +142,22 @@ def make_plan(hosts: Sequence[Host], repository: Path) -> Plan:
     )
     for host in read:
         add_host(made, host, wanted[host.name], environments, repository)
-    made.problems = group_alike(made.problems)
+    made.problems, made.warnings = group_alike(made.problems), group_alike(made.warnings)
     return made
+
+
+def settled(host: Host, hosts: Sequence[Host]) -> Mapping[str, Any]:
+    """The host's variables; constraints become one named stack that fits every host which asks the same, if there is one."""
+    request = host.variables.get("deeplearning_request")
+    if not isinstance(request, Mapping) or not host.wants("environment"):
+        return host.variables
+    alike = [
+        other.node or {}
+        for other in hosts
+        if other.wants("environment") and other.variables.get("deeplearning_request") == request
+    ]
+    found, _ = requests.stacks_for(request, alike)
+    return {**host.variables, "deeplearning_request": found[0]} if found else host.variables
 
 
 def group_alike(problems: Iterable[str]) -> list[str]:
@@ -171,9 +185,9 @@ def host_problems(host: Host, wanted: Wanted) -> list[str]:
             found.append(
                 f"gpu_count has to be a whole number, and is {declared!r}. Write it in the inventory as gpu_count: 2."
             )
-        elif int(declared) != gpus_seen(node):
+        elif int(declared) != len(requests.gpus(node)):
             found.append(
-                f"gpu_count says {declared}, and the host shows {gpus_seen(node)} ({gpu_sources(node)}). "
+                f"gpu_count says {declared}, and the host shows {len(requests.gpus(node))} ({gpu_sources(node)}). "
                 "Correct the inventory, or look for a card that is off the bus: lspci -d 10de:"
             )
     if (
@@ -198,11 +212,6 @@ def host_problems(host: Host, wanted: Wanted) -> list[str]:
             "mirror_url is needed (the address at which hosts reach the mirror), and is not set. Write it in group_vars/all."
         )
     return found
-
-
-def gpus_seen(node: Json) -> int:
-    nvidia = node.get("nvidia", {})
-    return len(nvidia.get("gpus") or nvidia.get("listed") or [])
 
 
 def gpu_sources(node: Json) -> str:

@@ -1,16 +1,26 @@
-"""One host's request against one host's facts: which stack, which Python, which environment, or what is wrong."""
+"""One host's request against one host's facts: which stack, which Python, which environment, or what is wrong.
+
+The resolver decides whether a set fits a host. Its verdicts are kept in .cache by a digest of everything they depend
+on, because a run with nothing to do must not pay for them again (docs/performance.md).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
-
-from packaging.version import Version
 
 from hadoop_dl import stacks
 
 Json = dict[str, Any]
+REPOSITORY = Path(__file__).resolve().parents[2]
+VERDICTS = REPOSITORY / ".cache" / "verdicts.json"
 ENVIRONMENT_GROUPS = {"data_nodes", "edge_nodes", "cdsw_hosts"}
 
 
@@ -32,18 +42,34 @@ def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str]
     if not ENVIRONMENT_GROUPS & set(groups):
         return wanted
     request = variables.get("deeplearning_request")
-    if not isinstance(request, str) or not request:
+    if not request or not isinstance(request, (str, Mapping)):
         wanted.problems.append(
-            f"deeplearning_request has to name a stack, and is {request!r}. Known stacks: {', '.join(stacks.stack_names())}. Set it in group_vars/all."
+            "deeplearning_request has to name a stack or give constraints such as {tensorflow: '1.15', python: '2.7'}, and is "
+            f"{request!r}. Known stacks: {', '.join(stacks.stack_names())}. Set it in group_vars/all."
         )
         return wanted
+    if isinstance(request, Mapping):
+        found, problems = stacks_for(request, [node])
+        wanted.problems += problems
+        if not found:
+            return wanted
+        request = found[0]
     try:
         stack = stacks.load_stack(request)
     except stacks.UnknownStack as error:
         wanted.problems.append(str(error))
         return wanted
-    wanted.problems += platform_problems(stack.data, node)
     wanted.stack = stack.data
+    system = node.get("os", {})
+    if system.get("short") not in stack.data["os"]:
+        wanted.problems.append(
+            f"{stack.name} is made for {', '.join(stack.data['os'])}, and the host runs {system.get('name')}. "
+            "Choose a stack for it: grep '^os:' stacks/*.yml"
+        )
+    else:
+        judged = verdict(stack.name, node)
+        wanted.problems += [f"{stack.name}: {sentence}" for sentence in judged["problems"]]
+        wanted.warnings += judged["warnings"]
     pythons = node.get("pythons", {})
     usable = [python for python in stack.pythons if python in pythons]
     if not usable:
@@ -57,32 +83,127 @@ def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str]
     return wanted
 
 
-def platform_problems(stack: Mapping[str, Any], node: Json) -> list[str]:
-    """Where the operating system, the C library, the processor or Java does not fit the stack."""
-    found, system = [], node.get("os", {})
-    name = stack["name"]
-    if system.get("short") not in stack["os"]:
-        found.append(
-            f"{name} is made for {', '.join(stack['os'])}, and the host runs {system.get('name')}. Choose a stack for it: scripts/stack list"
-        )
-    if node.get("architecture") not in (None, "x86_64"):
-        found.append(
-            f"{name} needs x86_64, and the host is {node['architecture']}. There are no TensorFlow GPU wheels of this stack for it."
-        )
-    needed, there = stack.get("glibc_min"), node.get("glibc")
-    if needed and there and Version(there) < Version(needed):
-        found.append(f"{name} needs glibc {needed} or newer, and the host has {there}. Choose an older stack.")
-    features = node.get("cpu", {}).get("features")
-    missing = [
-        feature for feature in stack.get("cpu_features") or [] if features is not None and feature not in features
-    ]
-    if missing:
-        found.append(
-            f"the wheels of {name} need the CPU features {', '.join(missing)}, which this CPU does not show. Build TensorFlow from source for it."
-        )
-    java = [entry["major"] for entry in node.get("java", []) if entry.get("major")]
-    if node.get("hadoop") and stack.get("java") and not set(java) & {str(version) for version in stack["java"]}:
-        found.append(
-            f"{name} needs Java {' or '.join(map(str, stack['java']))}, and the host has {', '.join(java) or 'none'}. Install it from the mirror."
-        )
-    return found
+def stacks_for(request: Mapping[str, Any], nodes: Iterable[Json]) -> tuple[list[str], list[str]]:
+    """The named stacks that meet these constraints on all of these hosts, the best first; or why there is none.
+
+    A host with GPUs speaks first: what fits it comes in its order, if it fits the others too.
+    """
+    judged = [verdict(dict(request), node) for node in sorted(nodes, key=lambda node: not gpus(node))]
+    problems = sorted({sentence for one in judged for sentence in one["problems"]})
+    if problems or not judged:
+        return [], problems
+    return [name for name in judged[0]["names"] if all(name in one["names"] for one in judged)], []
+
+
+def gpus(node: Json) -> list[Any]:
+    """The host's NVIDIA GPUs: from the PCI bus, or, where a container shows none, from nvidia-smi."""
+    nvidia = node.get("nvidia", {})
+    return list(nvidia.get("gpus") or nvidia.get("listed") or [])
+
+
+def verdict(request: str | Json, node: Json) -> Json:
+    """What the resolver says of a request on a host: {"problems": [...], "warnings": [...]}; kept between runs."""
+    key = hashlib.sha256(json.dumps([request, facts(node), data_digest()], sort_keys=True).encode()).hexdigest()
+    known = verdicts()
+    if key not in known:
+        known[key] = judge(request, node)
+        keep(known)
+    return known[key]
+
+
+def facts(node: Json) -> Json:
+    """What a verdict depends on; the rest of what the reader answered does not decide."""
+    kept: Json = {key: node.get(key) for key in ("os", "glibc", "architecture", "cdsw", "java", "hadoop")}
+    nvidia = node.get("nvidia", {})
+    found = nvidia.get("gpus") or nvidia.get("listed") or []
+    kept["gpus"] = sorted({gpu if isinstance(gpu, str) else f"{gpu['vendor']}:{gpu['device']}" for gpu in found})
+    return {
+        **kept,
+        "cpu": {"features": node.get("cpu", {}).get("features")},
+        "pythons": sorted(node.get("pythons", {})),
+        "driver": [nvidia.get("driver"), nvidia.get("module")],
+    }
+
+
+def judge(request: str | Json, node: Json) -> Json:
+    from dataclasses import replace  # noqa: PLC0415 (with the resolver, which a no-op run does not load)
+
+    from hadoop_dl import resolver  # noqa: PLC0415
+    from hadoop_dl.compat import load  # noqa: PLC0415
+    from hadoop_dl.resolver import install  # noqa: PLC0415
+
+    # A Python that the host lacks is said once, by resolve_host, with the package to install.
+    host = replace(resolver.HostFacts.from_node(node), gpus=tuple(facts(node)["gpus"]), pythons=None)
+    compat = load()
+    if isinstance(request, str):
+        problems = by_part(request, host)
+        answer = resolver.Resolution("ok") if problems else resolver.resolve(request, host)
+        return {"names": [], "problems": problems or answer.problems, "warnings": texts(answer.warnings)}
+    try:
+        # The Python of constraints counts here; the hosts' form (GPU or CPU) does not, because one job needs one environment.
+        names = [
+            candidate.name for candidate in install.fitting(compat, request, replace(host, gpus=host.gpus or None))
+        ]
+        if names:
+            return {"names": names, "problems": [], "warnings": []}
+        answer = resolver.choose(request, host, compat)
+    except resolver.Misuse as error:
+        return {"names": [], "problems": [str(error)], "warnings": []}
+    near = [", ".join(f"{key}={value}" for key, value in other.items()) for other in answer.nearest]
+    suffix = f" Nearest that fits: {'; or '.join(near[:2])}." if near else ""
+    return {"names": [], "problems": [sentence + suffix for sentence in answer.problems], "warnings": []}
+
+
+def texts(findings: Iterable[Any]) -> list[str]:
+    return [finding.text for finding in findings]
+
+
+def by_part(name: str, host: Any) -> list[str]:
+    """What a host lacks for a named stack, asked part by part: a stack fits itself, so the host clashes with some part.
+
+    Asking for all versions at once would also list how each of them follows from the others.
+    """
+    from hadoop_dl import resolver  # noqa: PLC0415
+    from hadoop_dl.resolver import install  # noqa: PLC0415
+
+    exact = install.constraints(stacks.load_stack(name).data)
+    found: list[str] = []
+    for part in (
+        ("tensorflow", "tensorflow_package", "tensorflow_source"),
+        ("driver_branch", "driver_module"),
+        ("pyspark", "java"),
+    ):
+        asked: Json = {key: exact[key] for key in part if key in exact}
+        found += resolver.resolve(asked, host, suggest=False).problems if asked else []
+    return list(dict.fromkeys(found))
+
+
+@cache
+def data_digest() -> str:
+    """Changes with anything that a verdict is made from."""
+    digest = hashlib.sha256()
+    for pattern in ("compat/*.yml", "stacks/*.yml", "lib/hadoop_dl/resolver/*.py", "lib/hadoop_dl/requests.py"):
+        for path in sorted(REPOSITORY.glob(pattern)):
+            digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+@cache
+def verdicts() -> dict[str, Json]:
+    """What was judged before; a file that cannot be read is as good as none."""
+    try:
+        found = json.loads(VERDICTS.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def keep(known: dict[str, Json]) -> None:
+    """Write the verdicts whole, by a rename: two runs at once must not tear the file. A read-only checkout keeps none."""
+    try:
+        VERDICTS.parent.mkdir(exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=VERDICTS.parent, delete=False, encoding="utf-8") as handle:
+            json.dump(known, handle)
+        os.replace(handle.name, VERDICTS)
+    except OSError:
+        return

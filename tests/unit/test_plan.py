@@ -119,10 +119,13 @@ def test_a_changed_input_of_a_role_is_needed_again_and_others_are_not() -> None:
     [
         ({"os": {"short": "el9", "name": "RHEL 9.4"}}, {}, "made for el7, and the host runs RHEL 9.4"),
         ({"pythons": {"3.9": "/usr/bin/python3.9"}}, {}, "needs Python 2.7 on the host, and there is 3.9"),
-        ({"java": [{"home": "/j", "version": "1.7.0_80", "major": "7"}]}, {}, "and the host has 7"),
+        ({"java": [{"home": "/j", "version": "1.7.0_80", "major": "7"}]}, {}, "Java 8 or 11"),
         ({"hadoop": None}, {}, "set hadoop_client_hadoop_home"),
-        ({"glibc": "2.12"}, {}, "and the host has 2.12"),
-        ({"cpu": {"features": ["sse4_1"]}}, {}, "CPU features"),
+        ({"glibc": "2.5"}, {}, "glibc"),
+        ({"cpu": {"features": ["sse4_1"]}}, {}, "avx"),
+        ({"nvidia": {"gpus": [{"vendor": "10de", "device": "20b0"}]}}, {}, "CUDA 10.0 has no code for A100"),
+        ({}, {"deeplearning_request": {"tensorflow": "1.15", "python": "3.12"}}, "Python 3.12"),
+        ({}, {"deeplearning_request": {"tensorflwo": "1.15"}}, "tensorflow"),
         ({"volatile": {"disk_free_mb": {"/opt": 700}}}, {}, "has 700 MB free"),
         ({}, {"gpu_count": 4}, "gpu_count says 4, and the host shows 2"),
         ({}, {"gpu_count": "two"}, "whole number, and is 'two'"),
@@ -169,6 +172,34 @@ def test_an_unreachable_host_is_named_and_the_operator_chooses(choice: str, stop
     assert made.unreachable == ["data2"]
     assert bool(made.problems) is stops
     assert "data2" in " ".join(made.problems + made.warnings)
+
+
+def test_constraints_become_one_named_stack_for_all_hosts_that_ask_the_same() -> None:
+    request = {"tensorflow": "1.15", "python": "2.7"}
+    hosts = [
+        make_host(deeplearning_request=request),
+        make_host(
+            "edge1", ("edge_nodes",), changed_node(nvidia={"gpus": [], "listed": None}), deeplearning_request=request
+        ),
+    ]
+    made = plan.make_plan(hosts, REPOSITORY)
+    assert made.problems == []
+    assert {host["stack"]["name"] for host in made.hosts.values()} == {STACK}
+
+
+def test_a_verdict_is_kept_and_forgotten_when_the_data_change(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(requests, "VERDICTS", tmp_path / "verdicts.json")
+    requests.verdicts.cache_clear()
+    asked: list[object] = []
+    monkeypatch.setattr(requests, "judge", lambda *given: asked.append(given) or {"problems": [], "warnings": []})
+    for _ in range(2):
+        requests.verdict(STACK, NODE)
+        requests.verdicts.cache_clear()  # as a new run
+    assert len(asked) == 1
+    monkeypatch.setattr(requests, "data_digest", lambda: "other data")
+    requests.verdict(STACK, NODE)
+    assert len(asked) == 2
+    requests.verdicts.cache_clear()
 
 
 def test_closure_follows_templates_and_stops_at_facts() -> None:
