@@ -61,7 +61,7 @@ def expectation(host: Any) -> dict[str, Any]:
     else:
         found = {key: variables[f"verify_{key}"] for key in DEFAULTS if f"verify_{key}" in variables}
         found.setdefault("gpu_count", variables.get("gpu_count", 0))
-    wanted = {**DEFAULTS, **{key: value for key, value in found.items() if value not in ("", None)}}
+    wanted = {**DEFAULTS, **{key: value for key, value in found.items() if value not in ("", None, [])}}
     groups = [group for group in variables.get("group_names", []) if group in PARTS_OF_GROUPS]
     if groups and "parts" not in wanted:
         wanted["parts"] = sorted({part for group in groups for part in PARTS_OF_GROUPS[group]})

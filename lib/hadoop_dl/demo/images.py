@@ -149,6 +149,7 @@ def find_mirror(suite: str, mirrors: list[str]) -> tuple[str, bool]:
 def build(image: str, reference: str) -> None:
     """Put this repository's files, Hadoop and Kafka on the root file system."""
     say(f"    {image}: Hadoop, Kafka, libhdfs …")
+    CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as directory:
         root = Path(directory) / "rootfs"
         shutil.copytree(DATA / "rootfs", root)
