@@ -20,14 +20,21 @@ import testinfra
 
 REPO = Path(__file__).resolve().parents[2]
 INVENTORY = REPO / "inventories" / "demo"
-RUN_SECONDS = 900  # no run of site.yml on the demo takes that long; one that does hangs
+NAME = os.environ.get("E2E_CLUSTER", "demo")
+RUN_SECONDS = 1800  # no run of site.yml on the demo takes that long; one that does hangs
 RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 
-# Everything about /opt/deeplearning but times, and but compiled Python, which records the times of its sources.
-STATE = r"""
+# Compiled Python is left out: it records the times of its sources, and any import by root may add some.
+# What a second installation has to reproduce: names, kinds, modes, owners, links, contents.
+CONTENT = r"""
 cd /opt/deeplearning 2>/dev/null || exit 0
 find . -name __pycache__ -prune -o ! -name '*.pyc' -printf '%y %m %u:%g %p %l\n' | sort
 find . -name __pycache__ -prune -o ! -name '*.pyc' -type f -print0 | sort -z | xargs -0r sha256sum
+"""
+# What nobody may even touch: the time of the last change of every file and link, and every directory.
+STAMPS = r"""
+cd /opt/deeplearning 2>/dev/null || exit 0
+find . -name __pycache__ -prune -o ! -name '*.pyc' ! -type d -printf '%C@ %s %p %l\n' -o -type d -print | sort
 """
 
 
@@ -69,8 +76,12 @@ class Cluster:
         assert done.rc == 0, f"{command!r} on {name} ended with {done.rc}: {done.stderr}"
         return done.stdout
 
-    def state(self, name: str) -> list[str]:
-        return self.run(name, STATE).splitlines()
+    def content(self, name: str) -> list[str]:
+        return self.run(name, CONTENT).splitlines()
+
+    def stamps(self) -> dict[str, list[str]]:
+        """Of every host that has something of the platform."""
+        return {name: self.run(name, STAMPS).splitlines() for name in self.platform_hosts}
 
     def start_site(self, *arguments: str) -> subprocess.Popen[str]:
         """Start site.yml in a session of its own, with SSH masters of its own, so that all of it can be killed."""
@@ -119,7 +130,7 @@ class Cluster:
 
     def container(self, name: str) -> str:
         names = subprocess.run(
-            ["docker", "ps", "--all", "--filter", "label=hadoop-deeplearning=demo", "--format", "{{.Names}}"],
+            ["docker", "ps", "--all", "--filter", f"label=hadoop-deeplearning={NAME}", "--format", "{{.Names}}"],
             capture_output=True,
             text=True,
             check=True,

@@ -14,7 +14,7 @@ def begun(component: str) -> str:
 
 @pytest.mark.parametrize("moments", [("pip", "tensorflow", "keras")])
 def test_a_killed_run_continues(cluster, bare, moments):
-    untouched = cluster.state("data2")
+    untouched = cluster.content("data2")
     bare("data2")
     for component in moments:
         process = cluster.start_site("--limit", "data2")
@@ -28,7 +28,7 @@ def test_a_killed_run_continues(cluster, bare, moments):
         assert cluster.run("data2", "find /opt/deeplearning/envs -name sealed.json") == ""
     run = cluster.site("--limit", "data2")
     assert run.code == 0
-    assert cluster.state("data2") == untouched
+    assert cluster.content("data2") == untouched
     again = cluster.site("--limit", "data2")
     assert (again.code, again.changed["data2"]) == (0, 0)
 

@@ -10,13 +10,13 @@ PORT = 8099
 
 
 def test_an_unknown_stack_is_refused_with_the_known_ones(cluster):
-    before = {host: cluster.state(host) for host in cluster.platform_hosts}
+    before = cluster.stamps()
     run = cluster.site("-e", "deeplearning_request=tf1.51-py27-el7")
     assert run.code != 0
     assert "tf1.51-py27-el7" in run.output
     assert [name for name in stack_names() if name not in run.output] == []
     assert sum(run.changed.values()) == 0
-    assert {host: cluster.state(host) for host in cluster.platform_hosts} == before
+    assert cluster.stamps() == before
 
 
 TAMPER = r"""
