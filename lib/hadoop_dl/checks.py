@@ -143,7 +143,7 @@ def e2e_steps(repo: Path, stacks: Sequence[str]) -> list[Step]:
         steps += [
             step("cluster", "scripts/demo", "up", "--stack", stack),
             step("site.yml", "ansible-playbook", "-i", "inventories/demo", "site.yml"),
-            tests("testinfra", "tests/infra", "--hosts=ansible://all", "--ansible-inventory=inventories/demo"),
+            step("testinfra", "ansible-playbook", "-i", "inventories/demo", "playbooks/verify.yml"),
             tests("jobs", "tests/e2e"),
             tests("faults", "tests/faults"),
             step("demo-down", "scripts/demo", "down", always=True),
