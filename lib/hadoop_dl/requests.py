@@ -70,6 +70,11 @@ def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str]
         judged = verdict(stack.name, node)
         wanted.problems += [f"{stack.name}: {sentence}" for sentence in judged["problems"]]
         wanted.warnings += judged["warnings"]
+    if stack.data["tensorflow_source"] == "built":
+        wanted.problems.append(
+            f"{stack.name} needs a TensorFlow wheel built from source, and the playbooks do not build one yet. "
+            "Choose a stack with tensorflow_source: prebuilt."
+        )
     pythons = node.get("pythons", {})
     usable = [python for python in stack.pythons if python in pythons]
     if not usable:

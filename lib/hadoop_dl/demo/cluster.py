@@ -26,6 +26,7 @@ from hadoop_dl.demo.shell import DemoError, follow, output, run, say, wait_for
 IMAGE_OF = {"el7": "el7", "el9": "el9"}
 MAX_DATA_NODES = 8
 MIRROR_PORT = 8900
+START_SECONDS = 300  # a service takes 10 seconds on an idle machine, minutes on one that is busy elsewhere
 CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 DEFAULT_NAME = "demo"
 
@@ -292,7 +293,11 @@ def start_services(cluster: Cluster) -> None:
     as_hdfs = ["docker", "exec", "--user", "hdfs", master]
     say("    waiting for HDFS …")
     wait_for(
-        "HDFS", [*as_hdfs, "hdfs", "dfsadmin", "-report", "-live"], f"Live datanodes ({cluster.data_nodes})", 120, 2
+        "HDFS",
+        [*as_hdfs, "hdfs", "dfsadmin", "-report", "-live"],
+        f"Live datanodes ({cluster.data_nodes})",
+        START_SECONDS,
+        2,
     )
     wait_for("HDFS", [*as_hdfs, "hdfs", "dfsadmin", "-safemode", "get"], "OFF", 60, 2)
     script = (
@@ -303,9 +308,9 @@ def start_services(cluster: Cluster) -> None:
         run(*as_hdfs, "sh", "-c", script)
     say("    waiting for YARN and Kafka …")
     probe = "import json, urllib.request as r; print(json.load(r.urlopen('http://master1:8088/ws/v1/cluster/metrics'))['clusterMetrics']['activeNodes'])"
-    wait_for("YARN", ["docker", "exec", master, "python3", "-c", probe], str(cluster.data_nodes), 120, 2)
+    wait_for("YARN", ["docker", "exec", master, "python3", "-c", probe], str(cluster.data_nodes), START_SECONDS, 2)
     port = "import socket; socket.create_connection(('edge1', 9092), 5); print('open')"
-    wait_for("Kafka", ["docker", "exec", cluster.container("edge1"), "python3", "-c", port], "open", 90, 2)
+    wait_for("Kafka", ["docker", "exec", cluster.container("edge1"), "python3", "-c", port], "open", START_SECONDS, 2)
 
 
 def existing(name: str) -> list[str]:
