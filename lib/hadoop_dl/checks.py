@@ -23,6 +23,8 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 LAYERS = ("lint", "unit", "molecule", "e2e")
 STACKS = ("tf1.15-py27-el7", "tf2.15-py3-el9")
+# The slow faults do not depend on the stack and run for the first one only.
+QUICK_FAULTS = ("tests/faults/test_repeated_run.py", "tests/faults/test_refused.py")
 
 # What runs on hosts: Python 2.7 there, or a Python 3 as old as RHEL 8's 3.6.
 HOST_CODE = ("plugins/modules", "plugins/module_utils", "roles", "examples")
@@ -145,7 +147,7 @@ def e2e_steps(repo: Path, stacks: Sequence[str]) -> list[Step]:
             step("site.yml", "ansible-playbook", "-i", "inventories/demo", "site.yml"),
             step("testinfra", "ansible-playbook", "-i", "inventories/demo", "playbooks/verify.yml"),
             tests("jobs", "tests/e2e"),
-            tests("faults", "tests/faults"),
+            tests("faults", *(["tests/faults"] if stack == stacks[0] else QUICK_FAULTS)),
             step("demo-down", "scripts/demo", "down", always=True),
         ]
     return steps
