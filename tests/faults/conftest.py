@@ -25,11 +25,14 @@ RUN_SECONDS = 1800  # no run of site.yml on the demo takes that long; one that d
 RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 
 # Compiled Python is left out: it records the times of its sources, and any import by root may add some.
-# What a second installation has to reproduce: names, kinds, modes, owners, links, contents.
+# What a second installation has to reproduce: names, kinds, modes, owners, links, contents. The seal's list of the tree
+# (tree.txt, and its digest in sealed.json) holds times and is of one installation; the rest of the seal is compared.
 CONTENT = r"""
 cd /opt/deeplearning 2>/dev/null || exit 0
 find . -name __pycache__ -prune -o ! -name '*.pyc' -printf '%y %m %u:%g %p %l\n' | sort
-find . -name __pycache__ -prune -o ! -name '*.pyc' -type f -print0 | sort -z | xargs -0r sha256sum
+find . -name __pycache__ -prune -o ! -name '*.pyc' ! -path '*/.deeplearning/tree.txt' ! -path '*/.deeplearning/sealed.json' -type f -print0 |
+    sort -z | xargs -0r sha256sum
+for seal in envs/*/.deeplearning/sealed.json; do echo "$seal"; grep -v tree_sha256 "$seal"; done
 """
 # What nobody may even touch: the time of the last change of every file and link, and every directory.
 STAMPS = r"""
