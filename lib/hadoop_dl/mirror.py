@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hadoop_dl.locks import Lock, LockError
-from hadoop_dl.stacks import StackError, UnknownStack, load_stack, stack_names
+from hadoop_dl.stacks import StackError, UnknownStack, load_stack
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 sys.path.append(str(REPOSITORY / "plugins" / "module_utils"))
@@ -64,15 +64,13 @@ def main(arguments: list[str] | None = None) -> int:
     """fetch and verify a mirror directory; list what it has to hold."""
     parser = argparse.ArgumentParser(prog="mirror", description="The directory from which hosts install.")
     parser.add_argument("command", choices=("fetch", "verify", "list"))
-    parser.add_argument(
-        "stacks", metavar="STACK", nargs="*", help="a stack, or STACK:PYTHON; all stacks when none is named"
-    )
+    parser.add_argument("stacks", metavar="STACK", nargs="+", help="a stack, for all its Pythons; or STACK:PYTHON")
     parser.add_argument("--root", type=Path, default=REPOSITORY / ".cache" / "mirror", help="the mirror's directory")
     parser.add_argument("--index-url", help="a PEP 503 or 691 index (default: PIP_INDEX_URL, then PyPI)")
     options = parser.parse_args(arguments)
     try:
         pairs: list[tuple[str, str]] = []
-        for text in options.stacks or stack_names():
+        for text in options.stacks:
             name, _, python = text.partition(":")
             pairs += [(name, python)] if python else [(name, version) for version in load_stack(name).pythons]
         artifacts = stack_artifacts(pairs)
