@@ -144,6 +144,8 @@ def e2e_steps(repo: Path, stacks: Sequence[str]) -> list[Step]:
 
         steps += [
             step("cluster", "scripts/demo", "up", "--stack", stack),
+            step("site.yml --check", "ansible-playbook", "-i", "inventories/demo", "site.yml", "--check", "--diff"),
+            step("nothing was made", "docker", "exec", "demo-data1", "test", "!", "-e", "/opt/deeplearning"),
             step("site.yml", "ansible-playbook", "-i", "inventories/demo", "site.yml"),
             step("testinfra", "ansible-playbook", "-i", "inventories/demo", "playbooks/verify.yml"),
             tests("jobs", "tests/e2e"),
