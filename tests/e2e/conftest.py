@@ -10,7 +10,7 @@ from hadoop_dl.demo.cluster import Cluster, existing
 
 @pytest.fixture(scope="session")
 def cluster() -> Cluster:
-    cluster = Cluster(os.environ.get("E2E_STACK", Cluster.stack))
+    cluster = Cluster(os.environ.get("E2E_STACK", Cluster.stack), name=os.environ.get("E2E_CLUSTER", Cluster.name))
     there = existing(cluster.name)
     missing = [host for host in cluster.hosts if cluster.container(host) not in there]
     assert not missing, (
