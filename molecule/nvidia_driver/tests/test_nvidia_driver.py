@@ -1,0 +1,56 @@
+import json
+
+import pytest
+
+WANTED = "470.82.01"
+
+
+def kernels(host):
+    return host.check_output("cd /boot && ls -d vmlinuz-* | sed s/vmlinuz-//").split()
+
+
+def test_every_kernel_that_may_run_has_the_module(host):
+    for kernel in kernels(host):
+        found = host.check_output(
+            f"modinfo -k {kernel} -F version nvidia; modinfo -k {kernel} -F vermagic nvidia"
+        ).split()
+        assert found[:2] == [WANTED, kernel]
+
+
+def test_no_initramfs_holds_nouveau(host):
+    for kernel in kernels(host):
+        assert "nouveau.ko" not in host.check_output(f"lsinitrd /boot/initramfs-{kernel}.img")
+
+
+@pytest.mark.parametrize("argument", ["modprobe.blacklist=nouveau", "rd.driver.blacklist=nouveau"])
+def test_every_boot_entry_has_the_argument(host, argument):
+    info = host.check_output("grubby --info=ALL")
+    assert info.count(argument) == len(kernels(host))
+
+
+def test_an_update_does_not_bring_another_driver(host):
+    host.run("dnf -y --repofrompath=gpu,file:///srv/gpu-packages --nogpgcheck update")
+    assert WANTED in host.check_output("rpm -q --qf '%{VERSION}' kmod-nvidia-latest-dkms")
+
+
+def test_the_lock_is_what_holds_it(host):
+    offered = host.check_output(
+        "dnf --disableplugin=versionlock --repofrompath=gpu,file:///srv/gpu-packages --repo=gpu -q list --upgrades"
+    )
+    assert "kmod-nvidia-latest-dkms" in offered
+
+
+def test_gpu_check_passes_where_no_gpu_is_promised(host):
+    result = host.run("/opt/deeplearning/bin/gpu-check --json")
+    outcomes = {one["name"]: one["outcome"] for one in json.loads(result.stdout)}
+    assert result.rc == 0
+    assert (
+        outcomes["versions_agree"]
+        == outcomes["module_for_boot_kernel"]
+        == outcomes["linker_finds_the_driver"]
+        == "PASS"
+    )
+
+
+def test_persistence_starts_at_boot(host):
+    assert host.service("nvidia-persistenced").is_enabled

@@ -1,0 +1,332 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Read what decides about a GPU driver on a host: kernels, boot entries, modules, packages, processes. Changes nothing."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: gpu_host
+short_description: Read kernels, driver, modules, boot entries and users of the GPUs on a host
+description:
+  - Answers with one mapping, C(gpu_host). Reads only, and therefore runs in check mode.
+options:
+  initramfs:
+    description: Also list the initramfs of every installed kernel (about two seconds for each).
+    type: bool
+    default: false
+"""
+
+RETURN = r"""
+gpu_host: {description: What was read, type: dict, returned: always}
+"""
+
+import glob
+import os
+import re
+import subprocess
+
+from ansible.module_utils.basic import AnsibleModule
+
+# Packages that are the kernel, or follow it: their versions are compared before and after.
+KERNEL_PACKAGES = re.compile(r"^(kernel(-core|-modules|-modules-core|-modules-extra|-uek)?|linux-image-\S+)$")
+DRIVER_PACKAGES = re.compile(
+    r"^(nvidia-driver\S*|kmod-nvidia\S*|nvidia-kernel\S*|nvidia-open-kernel\S*|nvidia-headless\S*|nvidia-utils\S*|nvidia-smi"
+    r"|nvidia-kmod-common|nvidia-persistenced\S*|nvidia-fabric-?manager\S*|nvidia-modprobe\S*|cuda-drivers\S*|libcuda1|xorg-x11-drv-nvidia\S*)$"
+)
+# Daemons of the driver itself: they hold the device and are no work.
+DAEMONS = ("nvidia-persiste", "nv-fabricmanage", "nv-hostengine")
+MODULE_PATTERNS = ("extra/*", "extra/*/*", "updates/*", "updates/*/*", "kernel/drivers/video/*", "weak-updates/*/*")
+
+
+class Host(object):
+    """The host below root; tests hand in a recorded tree and an answering function for commands."""
+
+    def __init__(self, root="", run=None):
+        self.root = root
+        self.run = run or run_command
+
+    def text(self, path):
+        try:
+            with open(self.root + path, "rb") as handle:
+                return handle.read().decode("utf-8", "replace")
+        except (IOError, OSError):
+            return None
+
+    def exists(self, path):
+        return os.path.exists(self.root + path)
+
+    def glob(self, pattern):
+        return sorted(path[len(self.root) :] for path in glob.glob(self.root + pattern))
+
+    def family(self):
+        return "RedHat" if self.exists("/etc/redhat-release") else "Debian"
+
+    def version(self):
+        """The release's major number, such as 7, 9 or 12; for Ubuntu 22."""
+        match = re.search(r'^VERSION_ID="?(\d+)', self.text("/etc/os-release") or "", re.M)
+        return match.group(1) if match else None
+
+    def distribution(self):
+        match = re.search(r'^ID="?(\w+)', self.text("/etc/os-release") or "", re.M)
+        return match.group(1) if match else None
+
+    def kernels(self):
+        running = (self.run(["uname", "-r"]) or "").strip()
+        installed = [path[len("/boot/vmlinuz-") :] for path in self.glob("/boot/vmlinuz-*") if "rescue" not in path]
+        default = self.default_kernel(installed)
+        needed = sorted(set(name for name in (running, default) if name))
+        return {
+            "running": running,
+            "installed": sorted(installed, key=version_key),
+            "default_boot": default,
+            "needed": needed,
+            "headers": dict((name, self.headers(name)) for name in sorted(set(installed + needed))),
+        }
+
+    def headers(self, release):
+        """The directory with the headers of exactly this kernel, or None."""
+        for path in (
+            "/usr/src/kernels/" + release,
+            "/usr/src/linux-headers-" + release,
+            "/lib/modules/%s/build" % release,
+        ):
+            if self.exists(path + "/Makefile"):
+                return path
+        return None
+
+    def default_kernel(self, installed):
+        """What the next boot starts: grubby's answer, what grub saved, or the newest kernel."""
+        answer = (self.run(["grubby", "--default-kernel"]) or "").strip()
+        if os.path.basename(answer).startswith("vmlinuz-"):
+            return os.path.basename(answer)[len("vmlinuz-") :]
+        for path in ("/boot/grub2/grubenv", "/boot/grub/grubenv"):
+            match = re.search(r"^saved_entry=(.*)$", self.text(path) or "", re.M)
+            for release in sorted(installed, key=len, reverse=True) if match else []:
+                if release in match.group(1):
+                    return release
+        return max(installed, key=version_key) if installed else None
+
+    def boot_arguments(self):
+        """Kernel arguments by installed kernel, as grubby tells them."""
+        found, kernel = {}, None
+        for line in (self.run(["grubby", "--info=ALL"]) or "").splitlines():
+            name, _, value = line.partition("=")
+            if name == "kernel":
+                kernel = os.path.basename(value.strip('"'))[len("vmlinuz-") :]
+            elif name == "args" and kernel and "rescue" not in kernel:
+                found[kernel] = value.strip('"').split()
+        return found
+
+    def packages(self):
+        """Installed versions by name, of kernel and driver packages."""
+        if self.family() == "RedHat":
+            answer = self.run(["rpm", "-qa", "--qf", "%{NAME} %|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\\n"])
+        else:
+            answer = self.run(["dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Status}\\n"])
+        kernel, driver = {}, {}
+        for line in (answer or "").splitlines():
+            words = line.split()
+            if len(words) < 2 or words[2:] not in ([], ["installed"]):
+                continue
+            for pattern, found in ((KERNEL_PACKAGES, kernel), (DRIVER_PACKAGES, driver)):
+                if pattern.match(words[0]):
+                    found[words[0]] = sorted(found.get(words[0], []) + [words[1]])
+        return kernel, driver
+
+    def locks(self, versions):
+        """The package manager's lock list, whether its plugin honours it, and the lines that pin these versions."""
+        if self.family() != "RedHat":
+            held = (self.run(["apt-mark", "showhold"]) or "").split()
+            return {
+                "manager": "apt",
+                "file": None,
+                "plugin": True,
+                "lines": sorted(versions),
+                "held": sorted(held),
+                "file_exists": True,
+            }
+        manager = "dnf" if self.exists("/usr/bin/dnf") else "yum"
+        directory = "/etc/dnf/plugins" if manager == "dnf" else "/etc/yum/pluginconf.d"
+        settings = self.text(directory + "/versionlock.conf") or ""
+        lines = []
+        for name in sorted(versions):
+            for version in versions[name]:
+                epoch, _, rest = version.rpartition(":")
+                # dnf reads NAME-EPOCH:VERSION-RELEASE.ARCH, yum EPOCH:NAME-VERSION-RELEASE.ARCH.
+                form = "%(name)s-%(epoch)s:%(rest)s.*" if manager == "dnf" else "%(epoch)s:%(name)s-%(rest)s.*"
+                lines.append(form % {"name": name, "epoch": epoch or "0", "rest": rest})
+        return {
+            "manager": manager,
+            "file": directory + "/versionlock.list",
+            "file_exists": self.exists(directory + "/versionlock.list"),
+            "plugin": re.search(r"^enabled\s*=\s*(1|true)", settings, re.M | re.I) is not None,
+            "lines": lines,
+            "held": [],
+        }
+
+    def modules(self, releases):
+        """The nvidia module that each kernel would load: version, vermagic, signer, whether it is the open one."""
+        found = {}
+        for release in releases:
+            candidates = []
+            for pattern in MODULE_PATTERNS:
+                candidates += self.glob("/lib/modules/%s/%s" % (release, pattern))
+            candidates = [
+                path for path in candidates if re.match(r"nvidia(-current)?\.ko(\.\w+)?$", os.path.basename(path))
+            ]
+            found[release] = self.module(candidates[0]) if candidates else None
+        return found
+
+    def module(self, path):
+        fields = {}
+        for line in (self.run(["modinfo", self.root + path]) or "").splitlines():
+            name, _, value = line.partition(":")
+            fields.setdefault(name.strip(), value.strip())
+        return {
+            "path": path,
+            "version": fields.get("version"),
+            "built_for": (fields.get("vermagic") or "").split(" ")[0] or None,
+            "signer": fields.get("signer"),
+            "open": "GPL" in fields.get("license", ""),
+        }
+
+    def loaded(self):
+        """The driver that runs in the kernel now."""
+        text = self.text("/proc/driver/nvidia/version") or ""
+        match = re.search(r"NVRM version: .*?\s(\d+\.\d+(?:\.\d+)?)\s", text)
+        return {
+            "version": match.group(1) if match else None,
+            "nouveau": re.search(r"^nouveau\s", self.text("/proc/modules") or "", re.M) is not None,
+        }
+
+    def source(self, driver_packages):
+        """Where the installed driver comes from: package, runfile, or None; and its version."""
+        if self.exists("/usr/bin/nvidia-uninstall") and self.exists("/var/lib/nvidia/log"):
+            return "runfile", self.library_version()
+        if driver_packages:
+            return "package", self.library_version()
+        return None, None
+
+    def library_version(self):
+        for directory in ("/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu"):
+            for path in self.glob(directory + "/libcuda.so.*.*"):
+                return os.path.basename(path)[len("libcuda.so.") :]
+        return None
+
+    def users(self):
+        """Processes that hold a GPU: who would lose it when the driver changes."""
+        found = []
+        for path in self.glob("/proc/[0-9]*/fd"):
+            pid = path.split("/")[2]
+            name = (self.text("/proc/%s/comm" % pid) or "").strip()
+            if name.startswith(DAEMONS):
+                continue
+            try:
+                targets = [os.readlink(self.root + path + "/" + item) for item in os.listdir(self.root + path)]
+            except (IOError, OSError):
+                continue  # it has ended, or it is a kernel thread
+            if any(re.match(r"/dev/nvidia(\d+|-uvm|-caps/.*)$", target) for target in targets):
+                found.append({"pid": int(pid), "name": name})
+        return sorted(found, key=lambda item: item["pid"])
+
+    def gpus(self):
+        """PCI ids of NVIDIA's GPUs, and the number of NVSwitches."""
+        gpus, switches = [], 0
+        for path in self.glob("/sys/bus/pci/devices/*"):
+            if (self.text(path + "/vendor") or "").strip() != "0x10de":
+                continue
+            kind = (self.text(path + "/class") or "").strip()
+            if kind.startswith(("0x0300", "0x0302")):
+                gpus.append("10de:" + (self.text(path + "/device") or "").strip().replace("0x", ""))
+            elif kind.startswith("0x0680"):
+                switches += 1
+        return gpus, switches
+
+    def secure_boot(self):
+        """True or False on UEFI machines, None elsewhere: 4 attribute bytes, then the value (UEFI 2.10, 3.3)."""
+        for path in self.glob("/sys/firmware/efi/efivars/SecureBoot-*"):
+            try:
+                with open(self.root + path, "rb") as handle:
+                    return handle.read()[4:5] == b"\x01"
+            except (IOError, OSError):
+                return None
+        return None
+
+    def initramfs(self, release):
+        """Paths inside a kernel's initramfs that matter here; None where there is no image."""
+        if self.exists("/boot/initramfs-%s.img" % release):
+            listed = self.run(["lsinitrd", self.root + "/boot/initramfs-%s.img" % release])
+        elif self.exists("/boot/initrd.img-%s" % release):
+            listed = self.run(["lsinitramfs", self.root + "/boot/initrd.img-%s" % release])
+        else:
+            return None
+        names = re.findall(r"(\S*(?:/nouveau\.ko\S*|modprobe\.d/\S+\.conf))$", listed or "", re.M)
+        return {
+            "readable": bool(listed),
+            "nouveau": any("/nouveau.ko" in name for name in names),
+            "settings": sorted(os.path.basename(name) for name in names if "modprobe.d" in name),
+        }
+
+    def free(self, path):
+        try:
+            stat = os.statvfs(self.root + path)
+        except OSError:
+            return None
+        return stat.f_bavail * stat.f_frsize // (1024 * 1024)
+
+    def read(self, initramfs=False):
+        kernels = self.kernels()
+        kernel_packages, driver_packages = self.packages()
+        source, version = self.source(driver_packages)
+        gpus, switches = self.gpus()
+        return {
+            "family": self.family(),
+            "distribution": self.distribution(),
+            "major": self.version(),
+            "kernels": kernels,
+            "kernel_packages": kernel_packages,
+            "locks": self.locks(dict(kernel_packages, **driver_packages)),
+            "disk_free_mb": dict((path, self.free(path)) for path in ("/usr", "/boot", "/var")),
+            "boot_arguments": self.boot_arguments(),
+            "driver": {"source": source, "version": version, "packages": driver_packages},
+            "modules": self.modules(sorted(set(kernels["installed"] + kernels["needed"]))),
+            "loaded": self.loaded(),
+            "users": self.users(),
+            "gpus": gpus,
+            "nvswitches": switches,
+            "secure_boot": self.secure_boot(),
+            "container": (self.run(["systemd-detect-virt", "--container"]) or "none").strip() != "none",
+            "machine_id": (self.text("/etc/machine-id") or "").strip(),
+            "boot_id": (self.text("/proc/sys/kernel/random/boot_id") or "").strip(),
+            "initramfs": dict((release, self.initramfs(release)) for release in kernels["installed"])
+            if initramfs
+            else {},
+        }
+
+
+def version_key(version):
+    """Sort key for kernel releases: runs of digits compare as numbers."""
+    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|[a-z]+", version)]
+
+
+def run_command(argv):
+    """The command's output, or None where it is missing or fails."""
+    environment = dict(os.environ, LC_ALL="C")
+    environment["PATH"] = environment.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin"
+    try:
+        process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    except (IOError, OSError):
+        return None
+    output = process.communicate()[0]
+    return output.decode("utf-8", "replace") if process.returncode == 0 else None
+
+
+def main():
+    module = AnsibleModule(argument_spec={"initramfs": {"type": "bool", "default": False}}, supports_check_mode=True)
+    module.exit_json(changed=False, gpu_host=Host().read(module.params["initramfs"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Keep a module out of the initramfs of every installed kernel: build beside the old image, prove, then rename."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: initramfs
+short_description: Rebuild the initramfs of the installed kernels where they hold a module that must not be there
+description:
+  - An image counts as right when it holds neither the module nor misses the modprobe.d file (RHEL leaves that file out, and then has to leave out the module).
+  - With dracut the new image is made beside the old one, listed, and only then renamed over it. A full /boot leaves the old one.
+options:
+  forbidden_module: {description: Name of the module that must not be in the image, type: str, default: nouveau}
+  settings: {description: Name of the modprobe.d file that has to be in images of initramfs-tools, type: str, required: true}
+  rebuild: {description: Rebuild every image whatever it holds (after the settings were removed), type: bool, default: false}
+"""
+
+RETURN = r"""
+rebuilt: {description: Kernels whose image was rebuilt, type: list, returned: always}
+"""
+
+import glob
+import os
+import re
+
+from ansible.module_utils.basic import AnsibleModule
+
+DRACUT = "/boot/initramfs-%s.img"
+TOOLS = "/boot/initrd.img-%s"
+
+
+def image_problem(listing, forbidden, settings, dracut):
+    """Why this image does not keep the module out, or None."""
+    if re.search(r"/%s\.ko" % re.escape(forbidden), listing) and (dracut or settings not in listing):
+        return "holds the module %s" % forbidden
+    if not dracut and settings not in listing:
+        return "lacks %s" % settings
+    return None
+
+
+class Images(object):
+    def __init__(self, module):
+        self.module = module
+        self.forbidden = module.params["forbidden_module"]
+        self.settings = module.params["settings"]
+
+    def installed(self):
+        """Kernel releases with an image, and whether dracut made it."""
+        found = []
+        for path in sorted(glob.glob("/boot/vmlinuz-*")):
+            release = path[len("/boot/vmlinuz-") :]
+            if "rescue" not in release and os.path.exists(DRACUT % release):
+                found.append((release, True))
+            elif os.path.exists(TOOLS % release):
+                found.append((release, False))
+        return found
+
+    def listing(self, path, dracut):
+        status, output, error = self.module.run_command(["lsinitrd" if dracut else "lsinitramfs", path])
+        if status != 0:
+            self.module.fail_json(
+                msg="%s has to be readable to know what it holds, and cannot be listed: %s. Rebuild it by hand and look."
+                % (path, (error or output).strip()[-300:])
+            )
+        return output
+
+    def problem(self, path, dracut):
+        return image_problem(self.listing(path, dracut), self.forbidden, self.settings, dracut)
+
+    def rebuild(self, release, dracut):
+        if not dracut:
+            self.command(["update-initramfs", "-u", "-k", release], release)
+            problem = None if self.module.params["rebuild"] else self.problem(TOOLS % release, dracut)
+        else:
+            fresh = "/boot/.initramfs-%s.img.new" % release
+            try:
+                self.command(["dracut", "--force", fresh, release], release)
+                problem = None if self.module.params["rebuild"] else self.problem(fresh, dracut)
+                if problem is None:
+                    os.rename(fresh, DRACUT % release)
+            finally:
+                if os.path.exists(fresh):
+                    os.remove(fresh)
+        if problem:
+            self.module.fail_json(
+                msg="The initramfs of %s has to keep %s out, and after a rebuild it still %s; the old image is in place. "
+                "Look for add_drivers or force_drivers in /etc/dracut.conf.d and /etc/initramfs-tools/modules."
+                % (release, self.forbidden, problem)
+            )
+
+    def command(self, argv, release):
+        status, output, error = self.module.run_command(argv)
+        if status != 0:
+            self.module.fail_json(
+                msg="%s for kernel %s ended with status %d, and the old image is in place: %s. Look at the free space: df /boot /var/tmp"
+                % (argv[0], release, status, (error or output).strip()[-600:])
+            )
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "forbidden_module": {"type": "str", "default": "nouveau"},
+            "settings": {"type": "str", "required": True},
+            "rebuild": {"type": "bool", "default": False},
+        },
+        supports_check_mode=True,
+    )
+    images = Images(module)
+    wrong = [
+        (release, dracut)
+        for release, dracut in images.installed()
+        if module.params["rebuild"] or images.problem((DRACUT if dracut else TOOLS) % release, dracut)
+    ]
+    if not module.check_mode:
+        for release, dracut in wrong:
+            images.rebuild(release, dracut)
+    module.exit_json(changed=bool(wrong), rebuilt=[release for release, _ in wrong])
+
+
+if __name__ == "__main__":
+    main()

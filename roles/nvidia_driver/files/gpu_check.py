@@ -1,0 +1,692 @@
+#!/bin/sh
+# Finds a Python for the script that follows: RHEL 7 has 2.7, RHEL 8 keeps one in libexec.
+# fmt: off
+''''exec "$(for p in /usr/bin/python3 /usr/libexec/platform-python /usr/bin/python2.7 /usr/bin/python; do [ -x $p ] && echo $p && break; done)" "$0" "$@" # '''
+# fmt: on
+
+"""Check this host's GPUs, driver and CUDA: one line for each question, PASS, FAIL or SKIP.
+
+    gpu-check [--json] [--junit FILE] [--list] [NAME ...]
+
+Reads, never writes. Exit status: 0 nothing failed, 1 something failed, 2 misuse. For the operator and for cron.
+What is expected stands in /opt/deeplearning/etc/gpu-check.json (and gpu-check-cuda.json, gpu-check-cudnn.json,
+gpu-check-nccl.json): written by the roles. Every FAIL says what was expected, what was found, and what to do next.
+"""
+
+import ctypes
+import glob
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import threading
+
+ETC = "/opt/deeplearning/etc"
+TIMEOUT = 30  # seconds; nvidia-smi on a sick GPU never returns
+CHECKS = []
+
+
+class Fail(Exception):
+    """Its text has three parts: what is needed, what was found, what to do next."""
+
+
+class Skip(Exception):
+    """The question has no meaning on this host, and why."""
+
+
+def check(function):
+    CHECKS.append((function.__name__, function))
+    return function
+
+
+def version(text):
+    return [int(part) for part in re.findall(r"\d+", text or "")]
+
+
+class Host(object):
+    """What the checks look at. Tests give it a root and answers for commands."""
+
+    def __init__(self, root="", run=None, load=None):
+        self.root = root
+        self.execute = run or execute
+        self.load = load or ctypes.CDLL
+        self.answers = {}
+        self.expected = {}
+        for name in ("gpu-check", "gpu-check-cuda", "gpu-check-cudnn", "gpu-check-nccl"):
+            try:
+                self.expected.update(json.loads(self.text("%s/%s.json" % (ETC, name)) or "{}"))
+            except ValueError:
+                raise Fail("%s/%s.json has to be JSON, and is not. Run the role again." % (ETC, name))
+
+    def text(self, path):
+        try:
+            with open(self.root + path, "rb") as handle:
+                return handle.read().decode("utf-8", "replace").strip()
+        except (IOError, OSError):
+            return None
+
+    def glob(self, pattern):
+        return sorted(path[len(self.root) :] for path in glob.glob(self.root + pattern))
+
+    def exists(self, path):
+        return os.path.exists(self.root + path)
+
+    def run(self, *argv):
+        """Status and output of a command, asked once; status None where the command is missing."""
+        if argv not in self.answers:
+            self.answers[argv] = self.execute(argv)
+        return self.answers[argv]
+
+    def pci(self):
+        """Addresses of NVIDIA's GPUs on the PCI bus."""
+        return [
+            os.path.basename(path)
+            for path in self.glob("/sys/bus/pci/devices/*")
+            if self.text(path + "/vendor") == "0x10de"
+            and (self.text(path + "/class") or "").startswith(("0x0300", "0x0302"))
+        ]
+
+    def declared(self):
+        """What the inventory says, as a number, or None."""
+        value = str(self.expected.get("gpu_count", ""))
+        return int(value) if value.isdigit() else None
+
+    def without_gpu(self):
+        return self.declared() == 0 or (self.declared() is None and not self.pci() and not self.listed_quietly())
+
+    def listed_quietly(self):
+        status, output = self.run("nvidia-smi", "-L")
+        return re.findall(r"^GPU \d+:", output, re.M) if status == 0 else []
+
+    def wants_gpu(self):
+        if self.without_gpu():
+            raise Skip(
+                "this host is to have no GPU"
+                if self.declared() == 0
+                else "no GPU is on the PCI bus, and gpu_count promises none"
+            )
+
+    def query(self, *fields):
+        """Rows of nvidia-smi --query-gpu; turns its failures into sentences."""
+        status, output = self.run("nvidia-smi", "--query-gpu=" + ",".join(fields), "--format=csv,noheader")
+        if status != 0:
+            raise Fail(smi_problem(self, status, output))
+        return [[cell.strip() for cell in line.split(",")] for line in output.splitlines() if line.strip()]
+
+    def loaded(self):
+        match = re.search(r"NVRM version: .*?\s(\d+\.\d+(?:\.\d+)?)\s", self.text("/proc/driver/nvidia/version") or "")
+        return match.group(1) if match else None
+
+    def library(self):
+        for pattern in ("/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu"):
+            for path in self.glob(pattern + "/libcuda.so.*.*"):
+                return os.path.basename(path)[len("libcuda.so.") :]
+        return None
+
+    def package(self):
+        """Version of the packages that bring nvidia-smi, or None where they come from a .run file."""
+        if self.exists("/etc/redhat-release"):
+            status, output = self.run("rpm", "-qf", "--qf", "%{VERSION}", "/usr/bin/nvidia-smi")
+            return output.strip() if status == 0 and re.match(r"^[\d.]+$", output.strip()) else None
+        status, output = self.run(
+            "dpkg-query", "-W", "-f", "${Version} ${db:Status-Status}\n", "nvidia-smi", "nvidia-utils-*"
+        )
+        match = re.search(r"^([\d.]+)-\S+ installed$", output or "", re.M)
+        return match.group(1) if match else None
+
+    def default_kernel(self):
+        status, output = self.run("grubby", "--default-kernel")
+        if status == 0 and "vmlinuz-" in output:
+            return output.strip().split("vmlinuz-")[1]
+        installed = [path[len("/boot/vmlinuz-") :] for path in self.glob("/boot/vmlinuz-*") if "rescue" not in path]
+        return max(installed, key=version) if installed else None
+
+
+def execute(argv):
+    environment = dict(os.environ, LC_ALL="C")
+    environment["PATH"] = environment.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin"
+    try:
+        process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
+    except (IOError, OSError):
+        return None, ""
+    timer = threading.Timer(TIMEOUT, process.kill)
+    timer.start()
+    try:
+        output = process.communicate()[0].decode("utf-8", "replace")
+    finally:
+        timer.cancel()
+    return process.returncode, output
+
+
+def smi_problem(host, status, output):
+    """What a failing nvidia-smi means, and what to do."""
+    first = (output.strip().splitlines() or ["nothing"])[0]
+    if status is None:
+        return "nvidia-smi has to be there for the GPUs to be asked, and no such command was found. Run playbooks/gpu.yml for this host."
+    if status < 0:
+        return (
+            "nvidia-smi has to answer within %d seconds, and hung: a GPU is sick. Look at dmesg for Xid, and reboot the host."
+            % TIMEOUT
+        )
+    if "couldn't communicate" in output:
+        return (
+            "The NVIDIA driver has to run in the kernel, and does not (nvidia-smi: %s). Kernel %s %s. "
+            "Load it with modprobe nvidia, read dmesg, or reboot into the kernel that has the module."
+            % (first, running_kernel(host), module_words(host, running_kernel(host)))
+        )
+    if "version mismatch" in output:
+        return (
+            "The library and the loaded module have to be one version; the library is %s, the module %s (nvidia-smi: %s). "
+            "The driver was changed and the old module still runs: reboot the host, or unload it with modprobe -r."
+            % (host.library(), host.loaded(), first)
+        )
+    if "Insufficient Permissions" in output:
+        return (
+            "nvidia-smi needs to open /dev/nvidia*, and may not: %s. Look at their rights, and at the container's device rules."
+            % first
+        )
+    if "No devices" in output:
+        return (
+            "nvidia-smi has to list GPUs, and says: %s. Look for cards that are off the bus: lspci -d 10de:; dmesg | grep -i nvrm"
+            % first
+        )
+    return "nvidia-smi has to answer, and ended with status %s: %s. Look at dmesg | grep -i -e nvrm -e xid" % (
+        status,
+        first,
+    )
+
+
+def running_kernel(host):
+    return (host.run("uname", "-r")[1] or "").strip()
+
+
+def module_of(host, kernel):
+    """Version and the kernel it was built for, of the module that this kernel would load; None where there is none."""
+    for pattern in ("extra", "extra/*", "updates", "updates/dkms", "kernel/drivers/video", "weak-updates/*"):
+        for path in host.glob("/lib/modules/%s/%s/nvidia*.ko*" % (kernel, pattern)):
+            if not re.match(r"nvidia(-current)?\.ko(\.\w+)?$", os.path.basename(path)):
+                continue
+            output = host.run("modinfo", host.root + path)[1]
+            found = re.search(r"^version:\s*(\S+)", output, re.M)
+            magic = re.search(r"^vermagic:\s*(\S+)", output, re.M)
+            return found.group(1) if found else None, magic.group(1) if magic else None
+    return None
+
+
+def module_words(host, kernel):
+    found = module_of(host, kernel)
+    return "has the module %s" % found[0] if found else "has no module of NVIDIA's"
+
+
+@check
+def gpus_on_pci_as_declared(host):
+    """GPUs on the PCI bus = declared"""
+    found = len(host.pci())
+    if host.declared() is None:
+        raise Skip("gpu_count is not set in the inventory")
+    if found == 0 and host.listed_quietly():
+        raise Skip("a container without a PCI bus of its own")
+    if found != host.declared():
+        raise Fail(
+            "The inventory promises %d GPUs, and the PCI bus shows %d. Look with lspci -d 10de:, or correct gpu_count."
+            % (host.declared(), found)
+        )
+    return "%d GPUs" % found
+
+
+@check
+def gpus_by_driver_as_declared(host):
+    """GPUs by nvidia-smi = by PCI = declared"""
+    host.wants_gpu()
+    status, output = host.run("nvidia-smi", "-L")
+    if status != 0:
+        raise Fail(smi_problem(host, status, output))
+    listed = len(re.findall(r"^GPU \d+:", output, re.M))
+    for wanted, whose in ((host.declared(), "the inventory promises"), (len(host.pci()) or None, "the PCI bus shows")):
+        if wanted is not None and listed != wanted:
+            raise Fail(
+                "nvidia-smi has to list the %d GPUs that %s, and lists %d. Look at dmesg | grep -i -e nvrm -e xid for the missing one."
+                % (wanted, whose, listed)
+            )
+    return "%d GPUs" % listed
+
+
+@check
+def driver_runs(host):
+    """The driver answers"""
+    host.wants_gpu()
+    host.query("driver_version")
+    return "it answers"
+
+
+@check
+def versions_agree(host):
+    """Module version = library version = package version"""
+    if not host.exists("/usr/bin/nvidia-smi"):
+        raise Skip("no driver is installed")
+    found = {"library": host.library(), "installed module": (module_of(host, host.default_kernel()) or (None,))[0]}
+    if host.package():
+        found["package"] = host.package()
+    if host.loaded():
+        found["loaded module"] = host.loaded()
+    if host.expected.get("driver"):
+        found["wanted"] = host.expected["driver"]
+    if len(set(found.values())) != 1:
+        listed = ", ".join("%s %s" % (name, value or "none") for name, value in sorted(found.items()))
+        raise Fail(
+            "Module, library and package of the driver have to be one version, and are: %s. After a change of driver: reboot; else run playbooks/gpu.yml."
+            % listed
+        )
+    return "%s" % found["library"]
+
+
+@check
+def module_for_boot_kernel(host):
+    """The kernel of the next boot has a module that was built for it"""
+    if not host.exists("/usr/bin/nvidia-smi"):
+        raise Skip("no driver is installed")
+    kernel = host.default_kernel()
+    if kernel is None:
+        raise Skip("no kernel is installed here, as in a container")
+    found = module_of(host, kernel)
+    if found is None:
+        raise Fail(
+            "Kernel %s starts at the next boot and needs a module of NVIDIA's; it has none. Run playbooks/gpu.yml before a reboot (dkms autoinstall -k %s)."
+            % (kernel, kernel)
+        )
+    if found[1] != kernel:
+        raise Fail(
+            "Kernel %s needs a module that was built for it; the one in its tree was built for %s. Rebuild: dkms install --force -k %s."
+            % (kernel, found[1], kernel)
+        )
+    return "%s for %s" % (found[0], kernel)
+
+
+@check
+def nouveau_absent(host):
+    """nouveau is not loaded"""
+    if re.search(r"^nouveau\s", host.text("/proc/modules") or "", re.M):
+        raise Fail(
+            "NVIDIA's driver needs nouveau away, and it is loaded. Run playbooks/gpu.yml (it comes back from the initramfs), and reboot."
+        )
+    return "not loaded"
+
+
+@check
+def device_nodes(host):
+    """Device nodes are there, and users may open them"""
+    host.wants_gpu()
+    if not host.loaded():
+        raise Fail("/dev/nvidia* need the driver loaded, and it is not. modprobe nvidia && nvidia-modprobe -c 0 -u")
+    nodes = host.glob("/dev/nvidia[0-9]*")
+    wanted = ["/dev/nvidiactl", "/dev/nvidia-uvm"]
+    missing = [path for path in wanted if not host.exists(path)]
+    if missing or len(nodes) < len(host.pci()):
+        raise Fail(
+            "%d GPUs need as many /dev/nvidiaN, /dev/nvidiactl and /dev/nvidia-uvm; found %s. Make them: nvidia-modprobe -c 0 -u"
+            % (len(host.pci()), ", ".join(nodes) or "none")
+        )
+    closed = [path for path in nodes + wanted if os.stat(host.root + path).st_mode & stat.S_IRWXO & 0o6 != 0o6]
+    if closed:
+        raise Fail(
+            "Jobs run as their users and need to read and write %s; others may not. Look at NVreg_DeviceFileMode in /etc/modprobe.d."
+            % ", ".join(closed)
+        )
+    return "%d GPUs" % len(nodes)
+
+
+@check
+def persistence(host):
+    """Persistence is on"""
+    host.wants_gpu()
+    if host.expected.get("persistence") is False:
+        raise Skip("nvidia_driver_persistence_enabled is false")
+    off = [row[0] for row in host.query("index", "persistence_mode") if row[1] != "Enabled"]
+    if off:
+        raise Fail(
+            "Without persistence every job waits for the driver to start; it is off for GPU %s. systemctl enable --now nvidia-persistenced"
+            % ", ".join(off)
+        )
+    return "on"
+
+
+@check
+def driver_new_enough(host):
+    """Driver >= what the stack needs"""
+    minimum = host.expected.get("driver_min")
+    if not minimum:
+        raise Skip("the stack of this host names no oldest driver")
+    if not host.library():
+        raise Fail(
+            "The stack of this host needs driver %s or newer, and none is installed. Run playbooks/gpu.yml." % minimum
+        )
+    if version(host.library()) < version(minimum):
+        raise Fail(
+            "The stack of this host needs driver %s or newer, and %s is installed. Upgrade with playbooks/upgrade_driver.yml, or choose an older stack."
+            % (minimum, host.library())
+        )
+    return "%s >= %s" % (host.library(), minimum)
+
+
+@check
+def nvcc_version(host):
+    """nvcc is the version of its directory"""
+    homes = [path for path in host.glob("/usr/local/cuda-*") if re.match(r"/usr/local/cuda-\d+\.\d+$", path)]
+    wanted = ["/usr/local/cuda-" + one for one in host.expected.get("cuda", [])]
+    missing = [home for home in wanted if home not in homes]
+    if missing:
+        raise Fail("%s has to be there, and is not. Run playbooks/gpu.yml." % ", ".join(missing))
+    if not homes:
+        raise Skip("no CUDA is installed; TensorFlow's own packages may carry it")
+    for home in homes:
+        output = host.run(host.root + home + "/bin/nvcc", "--version")[1]
+        match = re.search(r"release (\d+\.\d+)", output)
+        if not match or "/usr/local/cuda-" + match.group(1) != home:
+            raise Fail(
+                "%s/bin/nvcc has to say release %s, and says %s. Install the toolkit again: playbooks/gpu.yml"
+                % (home, home.split("-")[1], match.group(1) if match else "nothing")
+            )
+    return ", ".join(home.split("-")[1] for home in homes)
+
+
+@check
+def cuda_link(host):
+    """/usr/local/cuda leads to an installed toolkit"""
+    link = host.root + "/usr/local/cuda"
+    if not os.path.islink(link):
+        raise Skip("there is no /usr/local/cuda")
+    wanted = host.expected.get("cuda_default")
+    target = os.path.basename(os.path.realpath(link))
+    if not os.path.isdir(link) or (wanted and target != "cuda-" + wanted):
+        raise Fail(
+            "/usr/local/cuda has to lead to cuda-%s, and leads to %s. Run playbooks/gpu.yml."
+            % (wanted or "X.Y", os.readlink(link))
+        )
+    return target
+
+
+def cached(host, soname):
+    """The path that the linker cache gives for a library."""
+    match = re.search(r"^\s*%s \(.*\) => (\S+)" % re.escape(soname), host.run("ldconfig", "-p")[1], re.M)
+    return match.group(1) if match else None
+
+
+@check
+def linker_finds_the_driver(host):
+    """The linker cache has libcuda and libnvidia-ml, and they exist"""
+    if not host.exists("/usr/bin/nvidia-smi"):
+        raise Skip("no driver is installed")
+    for soname in ("libcuda.so.1", "libnvidia-ml.so.1"):
+        path = cached(host, soname)
+        if path is None or not host.exists(path):
+            raise Fail(
+                "The linker has to find %s, and %s. Run ldconfig; if that does not help, playbooks/gpu.yml."
+                % (soname, "its cache leads to %s, which is gone" % path if path else "its cache has none")
+            )
+    return "libcuda, libnvidia-ml"
+
+
+@check
+def linker_finds_cuda(host):
+    """The linker cache has every wanted toolkit's runtime"""
+    wanted = host.expected.get("cuda", [])
+    if not wanted:
+        raise Skip("no CUDA toolkit is wanted here")
+    for one in wanted:
+        # From CUDA 11 on the runtime's soname has the major number, and .0.
+        soname = "libcudart.so." + (
+            one if version(one) < [11] else one.split(".")[0] + ".0" if version(one) < [12] else one.split(".")[0]
+        )
+        path = cached(host, soname) or cached(host, "libcudart.so." + one)
+        if path is None or not host.exists(path):
+            raise Fail(
+                "The linker has to find %s of CUDA %s, and its cache has none. Look at /etc/ld.so.conf.d/deeplearning-cuda-%s.conf and run ldconfig."
+                % (soname, one, one)
+            )
+    return ", ".join(wanted)
+
+
+@check
+def cudnn_version(host):
+    """cuDNN: header version = library version = wanted"""
+    wanted = host.expected.get("cudnn", {})
+    if not wanted:
+        raise Skip("no cuDNN is wanted here")
+    for number, home in sorted(wanted.items()):
+        header = None
+        for name in ("cudnn_version.h", "cudnn.h"):
+            for directory in (
+                home + "/include",
+                home + "/targets/x86_64-linux/include",
+                "/usr/include",
+                "/usr/include/x86_64-linux-gnu",
+            ):
+                fields = dict(
+                    re.findall(
+                        r"^#define CUDNN_(MAJOR|MINOR|PATCHLEVEL)\s+(\d+)",
+                        host.text(directory + "/" + name) or "",
+                        re.M,
+                    )
+                )
+                if header is None and len(fields) == 3:
+                    header = "%(MAJOR)s.%(MINOR)s.%(PATCHLEVEL)s" % fields
+        soname = "libcudnn.so." + number.split(".")[0]
+        path = cached(host, soname)
+        if path is None:
+            raise Fail(
+                "TensorFlow loads %s, and the linker cache has none. Run playbooks/gpu.yml, or ldconfig." % soname
+            )
+        try:
+            code = host.load(host.root + path).cudnnGetVersion()
+        except (OSError, AttributeError) as error:
+            raise Fail("%s has to load, and does not: %s. Install cuDNN again." % (path, error))
+        short = ".".join(number.split(".")[:3])
+        major, minor, patch = version(short)
+        codes = (major * 1000 + minor * 100 + patch, major * 10000 + minor * 100 + patch)  # the second form from 9.0 on
+        if code not in codes or (header is not None and header != short):
+            raise Fail(
+                "cuDNN %s is wanted; %s answers %s, the header says %s. Remove the other version, and run playbooks/gpu.yml."
+                % (short, path, code, header or "nothing")
+            )
+    return ", ".join(sorted(wanted))
+
+
+@check
+def nccl_loads(host):
+    """NCCL loads"""
+    wanted = host.expected.get("nccl")
+    if not wanted:
+        raise Skip("no NCCL is wanted here")
+    path = cached(host, "libnccl.so.2")
+    real = os.path.realpath(host.root + path) if path else ""
+    if not real.endswith("libnccl.so." + wanted):
+        raise Fail(
+            "NCCL %s is wanted, and the linker finds %s. Run playbooks/gpu.yml, or ldconfig." % (wanted, real or "none")
+        )
+    return wanted
+
+
+@check
+def nvml_reachable(host):
+    """NVML answers from Python"""
+    host.wants_gpu()
+    try:
+        status = host.load("libnvidia-ml.so.1").nvmlInit_v2()
+    except (OSError, AttributeError) as error:
+        raise Fail("libnvidia-ml.so.1 has to load, and does not: %s. Run ldconfig, or playbooks/gpu.yml." % error)
+    known = {
+        9: "the driver is not loaded: modprobe nvidia",
+        4: "no permission for /dev/nvidia*",
+        18: "module and library differ: reboot",
+    }
+    if status != 0:
+        raise Fail("nvmlInit has to return 0, and returned %d (%s)." % (status, known.get(status, "see nvmlReturn_t")))
+    return "it answers"
+
+
+def unhealthy(host, field, bad, words):
+    rows = host.query("index", field)
+    sick = ["GPU %s: %s" % (row[0], row[1]) for row in rows if bad(row[1])]
+    if sick:
+        raise Fail("%s; found %s." % (words, "; ".join(sick)))
+    return "; ".join("GPU %s: %s" % tuple(row) for row in rows)
+
+
+@check
+def ecc_errors(host):
+    """No uncorrected ECC errors since boot"""
+    host.wants_gpu()
+    return unhealthy(
+        host,
+        "ecc.errors.uncorrected.volatile.total",
+        lambda value: value.isdigit() and int(value) > 0,
+        "A GPU with uncorrected memory errors computes nonsense: drain the host, reset or replace the card",
+    )
+
+
+@check
+def retired_pages(host):
+    """No page waits to be retired, no row to be remapped"""
+    host.wants_gpu()
+    unhealthy(
+        host,
+        "remapped_rows.failure",
+        lambda value: value in ("Yes", "1"),
+        "A row could not be remapped: replace the card",
+    )
+    return unhealthy(
+        host, "retired_pages.pending", lambda value: value == "Yes", "Pages wait to be retired: reboot the host"
+    )
+
+
+@check
+def xid(host):
+    """No Xid in the kernel's log"""
+    host.wants_gpu()
+    status, output = host.run("dmesg")
+    if status != 0:
+        raise Skip("the kernel's log is not readable here")
+    found = re.findall(r"NVRM: Xid \((.*?)\): (\d+)", output)
+    if found:
+        raise Fail(
+            "The kernel log has to be free of Xid, and has %s. Look them up in NVIDIA's Xid catalog; 48, 63, 64, 74, 79 mean the card or its slot."
+            % ", ".join("%s at %s" % (number, bus) for bus, number in found[:5])
+        )
+    return "none"
+
+
+@check
+def pcie_width(host):
+    """PCIe links are as wide as they can be"""
+    host.wants_gpu()
+    narrow = [
+        row
+        for row in host.query("index", "pcie.link.width.current", "pcie.link.width.max")
+        if row[1].isdigit() and row[2].isdigit() and int(row[1]) < int(row[2])
+    ]
+    if narrow:
+        raise Fail(
+            "A link that is narrower than it can be starves the GPU: %s. Reseat the card, or look at the slot."
+            % "; ".join("GPU %s has x%s of x%s" % tuple(row) for row in narrow)
+        )
+    return "full"
+
+
+@check
+def fabric_manager(host):
+    """NVSwitch systems: the fabric manager runs, of the driver's version"""
+    switches = [
+        path
+        for path in host.glob("/sys/bus/pci/devices/*")
+        if host.text(path + "/vendor") == "0x10de" and (host.text(path + "/class") or "").startswith("0x0680")
+    ]
+    if not switches and not host.expected.get("fabric_manager"):
+        raise Skip("no NVSwitch here")
+    status, output = host.run("systemctl", "is-active", "nvidia-fabricmanager")
+    if status != 0:
+        raise Fail(
+            "%d NVSwitches need the fabric manager, and it is %s: CUDA fails with status 802. systemctl status nvidia-fabricmanager; its version has to be %s."
+            % (len(switches), output.strip() or "absent", host.library())
+        )
+    return "active"
+
+
+@check
+def no_reboot_waits(host):
+    """The installed driver is the one that runs"""
+    if not host.loaded():
+        raise Skip("no driver is loaded")
+    if host.library() and host.loaded() != host.library():
+        raise Fail(
+            "Driver %s is installed and %s runs: a reboot is due. Take the host out of YARN and reboot it."
+            % (host.library(), host.loaded())
+        )
+    return host.loaded()
+
+
+def results(host, names):
+    for name, function in CHECKS:
+        if names and name not in names:
+            continue
+        try:
+            outcome, message = "PASS", function(host)
+        except Skip as reason:
+            outcome, message = "SKIP", str(reason)
+        except Fail as problem:
+            outcome, message = "FAIL", str(problem)
+        yield {"name": name, "question": function.__doc__, "outcome": outcome, "message": message}
+
+
+def junit(found):
+    from xml.sax.saxutils import escape, quoteattr
+
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', '<testsuite name="gpu-check" tests="%d">' % len(found)]
+    for one in found:
+        inner = {
+            "FAIL": "<failure>%s</failure>",
+            "SKIP": "<skipped>%s</skipped>",
+            "PASS": "<system-out>%s</system-out>",
+        }[one["outcome"]]
+        lines.append(
+            '<testcase classname="gpu-check" name=%s>%s</testcase>'
+            % (quoteattr(one["name"]), inner % escape(one["message"]))
+        )
+    return "\n".join(lines + ["</testsuite>", ""])
+
+
+def main(arguments):
+    report = None
+    if "--junit" in arguments:
+        at = arguments.index("--junit")
+        report = arguments[at + 1] if len(arguments) > at + 1 else None
+        arguments = arguments[:at] + arguments[at + 2 :]
+    names = [item for item in arguments if not item.startswith("-")]
+    known = [name for name, _ in CHECKS]
+    wrong = [item for item in arguments if item.startswith("-") and item not in ("--json", "--list")]
+    wrong += [name for name in names if name not in known]
+    if wrong:
+        sys.stderr.write(
+            "gpu-check does not know %s. Checks: %s. Options: --json, --junit FILE, --list.\n"
+            % (", ".join(wrong), ", ".join(known))
+        )
+        return 2
+    if "--list" in arguments:
+        sys.stdout.write("".join("%-28s %s\n" % (name, function.__doc__) for name, function in CHECKS))
+        return 0
+    found = []
+    for one in results(Host(), names):
+        found.append(one)
+        if "--json" not in arguments:
+            sys.stdout.write("%(outcome)s  %(name)s: %(message)s\n" % one)
+    if "--json" in arguments:
+        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    if report:
+        with open(report, "w") as handle:
+            handle.write(junit(found))
+    return 1 if any(one["outcome"] == "FAIL" for one in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

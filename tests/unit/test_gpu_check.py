@@ -1,0 +1,230 @@
+"""The self-test that stays on hosts: each answer of a host becomes PASS, SKIP, or a sentence that says what to do."""
+
+import importlib.util
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "roles" / "nvidia_driver" / "files" / "gpu_check.py"
+spec = importlib.util.spec_from_file_location("gpu_check", SCRIPT)
+gpu_check = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(gpu_check)
+
+KERNEL = "5.14.0-427.18.1.el9_4.x86_64"
+NO_DRIVER = (9, "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure …\n")
+MISMATCH = (18, "Failed to initialize NVML: Driver/library version mismatch\n")
+RUNNING = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\n"
+
+
+class Library:
+    def __init__(self, value):
+        self.nvmlInit_v2 = self.cudnnGetVersion = lambda: value
+
+
+def host(root, gpus=1, answers=None, files=None, load=lambda path: Library(0), **expected):
+    files = {
+        **(files or {}),
+        "/etc/redhat-release": "",
+        "/usr/bin/nvidia-smi": "",
+        "/usr/lib64/libcuda.so.535.104.05": "",
+        f"/boot/vmlinuz-{KERNEL}": "",
+        f"/lib/modules/{KERNEL}/extra/nvidia.ko": "",
+        "/opt/deeplearning/etc/gpu-check.json": json.dumps(
+            {"gpu_count": str(gpus), "driver": "535.104.05", **expected}
+        ),
+    }
+    for number in range(gpus):
+        files[f"/sys/bus/pci/devices/{number}/vendor"] = "0x10de\n"
+        files[f"/sys/bus/pci/devices/{number}/class"] = "0x030200\n"
+    for path, content in files.items():
+        target = root / path.lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if content is not None:
+            target.write_text(content)
+    known = {
+        "uname": (0, KERNEL),
+        "rpm": (0, "535.104.05"),
+        "modinfo": (0, f"version: 535.104.05\nvermagic: {KERNEL} SMP\n"),
+        "nvidia-smi -L": (0, "".join(f"GPU {n}: Tesla T4 (UUID: GPU-{n})\n" for n in range(gpus))),
+        "dmesg": (0, "nothing"),
+        **(answers or {}),
+    }
+
+    def run(argv):
+        return known.get(" ".join(argv[:2]), known.get(argv[0], (None, "")))
+
+    return gpu_check.Host(str(root), run, load)
+
+
+def ask(name, machine):
+    (one,) = gpu_check.results(machine, [name])
+    return one["outcome"], one["message"]
+
+
+def test_a_host_that_promises_no_gpu_skips(tmp_path):
+    assert ask("driver_runs", host(tmp_path, gpus=0)) == ("SKIP", "this host is to have no GPU")
+
+
+def test_a_promised_gpu_that_is_not_there_fails(tmp_path):
+    outcome, message = ask("gpus_on_pci_as_declared", host(tmp_path, gpus=1, gpu_count="2"))
+    assert outcome == "FAIL"
+    assert "promises 2" in message
+    assert "shows 1" in message
+    assert "lspci" in message
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (NO_DRIVER, ["has to run in the kernel", "modprobe nvidia", "has the module 535.104.05"]),
+        (MISMATCH, ["one version", "reboot the host"]),
+        ((4, "Failed to initialize NVML: Insufficient Permissions"), ["/dev/nvidia*", "container"]),
+        ((6, "No devices were found"), ["lspci -d 10de:"]),
+        ((-9, ""), ["within 30 seconds", "Xid"]),
+        ((None, ""), ["no such command", "playbooks/gpu.yml"]),
+        ((255, "Unable to determine the device handle"), ["status 255", "Unable to determine"]),
+    ],
+)
+def test_every_failure_of_nvidia_smi_becomes_its_own_sentence(tmp_path, answer, words):
+    outcome, message = ask("driver_runs", host(tmp_path, answers={"nvidia-smi": answer}))
+    assert outcome == "FAIL"
+    for word in words:
+        assert word in message
+
+
+def test_a_module_for_another_kernel_is_told(tmp_path):
+    machine = host(tmp_path, answers={"modinfo": (0, "version: 535.104.05\nvermagic: 5.14.0-1.el9.x86_64 SMP\n")})
+    outcome, message = ask("module_for_boot_kernel", machine)
+    assert outcome == "FAIL"
+    assert "built for 5.14.0-1.el9.x86_64" in message
+    assert "dkms install --force" in message
+
+
+def test_a_boot_kernel_without_module_is_told_before_the_reboot(tmp_path):
+    machine = host(tmp_path)
+    (tmp_path / f"lib/modules/{KERNEL}/extra/nvidia.ko").unlink()
+    outcome, message = ask("module_for_boot_kernel", machine)
+    assert outcome == "FAIL"
+    assert f"Kernel {KERNEL} starts at the next boot" in message
+
+
+def test_versions_that_differ_are_listed(tmp_path):
+    machine = host(tmp_path, files={"/proc/driver/nvidia/version": RUNNING.replace("535.104.05", "470.82.01")})
+    outcome, message = ask("versions_agree", machine)
+    assert outcome == "FAIL"
+    assert "loaded module 470.82.01" in message
+    assert "library 535.104.05" in message
+    assert ask("no_reboot_waits", machine)[0] == "FAIL"
+
+
+def test_versions_that_agree_pass(tmp_path):
+    assert ask("versions_agree", host(tmp_path, files={"/proc/driver/nvidia/version": RUNNING})) == (
+        "PASS",
+        "535.104.05",
+    )
+
+
+def test_nouveau_fails(tmp_path):
+    assert ask("nouveau_absent", host(tmp_path, files={"/proc/modules": "nouveau 123 0 - Live 0x0\n"}))[0] == "FAIL"
+
+
+def test_an_old_driver_fails_for_its_stack(tmp_path):
+    outcome, message = ask("driver_new_enough", host(tmp_path, driver_min="550.54"))
+    assert outcome == "FAIL"
+    assert "550.54 or newer, and 535.104.05" in message
+
+
+def rows(*lines):
+    return {"nvidia-smi": (0, "\n".join(lines) + "\n"), "nvidia-smi -L": (0, "GPU 0: T4 (UUID: x)\n")}
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "outcome", "word"),
+    [
+        ("persistence", "0, Enabled", "PASS", "on"),
+        ("persistence", "0, Disabled", "FAIL", "systemctl enable"),
+        ("ecc_errors", "0, 0", "PASS", "GPU 0: 0"),
+        ("ecc_errors", "0, 3", "FAIL", "replace the card"),
+        ("ecc_errors", "0, [N/A]", "PASS", "N/A"),
+        ("retired_pages", "0, Yes", "FAIL", "replace the card"),
+        ("pcie_width", "0, 8, 16", "FAIL", "x8 of x16"),
+        ("pcie_width", "0, 16, 16", "PASS", "full"),
+    ],
+)
+def test_health(tmp_path, name, line, outcome, word):
+    found = ask(name, host(tmp_path, answers=rows(line)))
+    assert found[0] == outcome
+    assert word in found[1]
+
+
+def test_an_xid_in_the_log_fails_with_its_number(tmp_path):
+    outcome, message = ask(
+        "xid", host(tmp_path, answers={"dmesg": (0, "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.")})
+    )
+    assert outcome == "FAIL"
+    assert "79 at PCI:0000:3b:00" in message
+
+
+@pytest.mark.parametrize(("status", "outcome"), [(0, "PASS"), (9, "FAIL"), (18, "FAIL")])
+def test_nvml(tmp_path, status, outcome):
+    assert ask("nvml_reachable", host(tmp_path, load=lambda path: Library(status)))[0] == outcome
+
+
+@pytest.mark.parametrize(
+    ("answer", "header", "outcome"), [(6021, "6.0.21", "PASS"), (6020, "6.0.21", "FAIL"), (6021, "6.0.20", "FAIL")]
+)
+def test_cudnn_header_library_and_wish_have_to_agree(tmp_path, answer, header, outcome):
+    text = "".join(
+        f"#define CUDNN_{name} {value}\n"
+        for name, value in zip(("MAJOR", "MINOR", "PATCHLEVEL"), header.split("."), strict=True)
+    )
+    machine = host(
+        tmp_path,
+        answers={"ldconfig": (0, "\tlibcudnn.so.6 (libc6,x86-64) => /usr/lib64/libcudnn.so.6\n")},
+        files={"/usr/include/cudnn.h": text},
+        load=lambda path: Library(answer),
+        cudnn={"6.0.21": "/usr/local/cuda-8.0"},
+    )
+    assert ask("cudnn_version", machine)[0] == outcome
+
+
+def test_a_wanted_toolkit_that_is_not_there_fails(tmp_path):
+    outcome, message = ask("nvcc_version", host(tmp_path, cuda=["12.2"]))
+    assert outcome == "FAIL"
+    assert "/usr/local/cuda-12.2" in message
+
+
+def test_nvcc_of_another_version_fails(tmp_path):
+    machine = host(
+        tmp_path, answers={str(tmp_path / "usr/local/cuda-8.0/bin/nvcc") + " --version": (0, "release 9.0, V9.0.176")}
+    )
+    (tmp_path / "usr/local/cuda-8.0/bin").mkdir(parents=True)
+    assert ask("nvcc_version", machine)[0] == "FAIL"
+
+
+def test_device_nodes_that_users_may_not_open_fail(tmp_path):
+    machine = host(
+        tmp_path,
+        files={"/proc/driver/nvidia/version": RUNNING, "/dev/nvidia0": "", "/dev/nvidiactl": "", "/dev/nvidia-uvm": ""},
+    )
+    for name in ("nvidia0", "nvidiactl", "nvidia-uvm"):
+        os.chmod(tmp_path / "dev" / name, 0o660)
+    assert ask("device_nodes", machine)[0] == "FAIL"
+    for name in ("nvidia0", "nvidiactl", "nvidia-uvm"):
+        os.chmod(tmp_path / "dev" / name, 0o666)  # noqa: S103 (what the driver itself sets)
+    assert ask("device_nodes", machine)[0] == "PASS"
+
+
+@pytest.mark.parametrize("python", ["sh"])
+def test_it_finds_its_python_and_tells_misuse(python):
+    done = subprocess.run([python, str(SCRIPT), "--nonsense"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "--nonsense" in done.stderr
+
+
+def test_junit_is_xml_that_escapes(tmp_path):
+    text = gpu_check.junit([{"name": "a", "question": "q", "outcome": "FAIL", "message": "1 < 2 & 3"}])
+    assert "1 &lt; 2 &amp; 3" in text

@@ -1,0 +1,158 @@
+"""The reader that decides about drivers, on trees as hosts have them, and the rule about initramfs images."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+MODULES = Path(__file__).resolve().parents[2] / "plugins" / "modules"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, MODULES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+gpu_host = load("gpu_host")
+initramfs = load("initramfs")
+OLD, NEW = "5.14.0-427.13.1.el9_4.x86_64", "5.14.0-427.18.1.el9_4.x86_64"
+PACKAGES = f"kernel {OLD[:-7]}\nkernel {NEW[:-7]}\nnvidia-kmod-common 3:535.104.05-1.el9\nbash 5.1-1\n"
+
+
+def tree(root, files):
+    for path, content in files.items():
+        target = root / path.lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(content)
+    return gpu_host.Host(str(root), answers())
+
+
+def answers(**more):
+    known = {
+        "uname": OLD + "\n",
+        "rpm": PACKAGES,
+        "grubby --default-kernel": f"/boot/vmlinuz-{NEW}\n",
+        "grubby --info=ALL": f'kernel="/boot/vmlinuz-{OLD}"\nargs="ro quiet"\nkernel="/boot/vmlinuz-{NEW}"\nargs="ro modprobe.blacklist=nouveau"\n',
+        "modinfo": f"version:  535.104.05\nlicense: NVIDIA\nvermagic: {OLD} SMP mod_unload\n",
+        **more,
+    }
+    return lambda argv: known.get(" ".join(argv[:2]), known.get(argv[0]))
+
+
+@pytest.fixture
+def rhel(tmp_path):
+    return tree(
+        tmp_path,
+        {
+            "/etc/redhat-release": "Red Hat Enterprise Linux release 9.4 (Plow)",
+            "/etc/os-release": 'ID="rhel"\nVERSION_ID="9.4"\n',
+            "/usr/bin/dnf": "",
+            "/etc/dnf/plugins/versionlock.conf": "[main]\nenabled = 1\n",
+            f"/boot/vmlinuz-{OLD}": "",
+            f"/boot/vmlinuz-{NEW}": "",
+            f"/usr/src/kernels/{OLD}/Makefile": "",
+            f"/lib/modules/{OLD}/extra/nvidia.ko": "",
+        },
+    )
+
+
+def test_both_the_running_kernel_and_the_one_of_the_next_boot_are_needed(rhel):
+    kernels = rhel.read()["kernels"]
+    assert kernels["needed"] == [OLD, NEW]
+    assert kernels["headers"][OLD].endswith(OLD)
+    assert kernels["headers"][NEW] is None
+
+
+def test_a_kernel_without_a_module_has_none(rhel):
+    modules = rhel.read()["modules"]
+    assert modules[OLD]["version"] == "535.104.05"
+    assert modules[NEW] is None
+
+
+def test_arguments_are_told_for_every_boot_entry(rhel):
+    assert rhel.boot_arguments() == {OLD: ["ro", "quiet"], NEW: ["ro", "modprobe.blacklist=nouveau"]}
+
+
+def test_lock_lines_for_dnf_carry_epochs(rhel):
+    locks = rhel.read()["locks"]
+    assert locks["plugin"] is True
+    assert "nvidia-kmod-common-3:535.104.05-1.el9.*" in locks["lines"]
+    assert f"kernel-0:{OLD[:-7]}.*" in locks["lines"]
+
+
+def test_lock_lines_for_yum_have_their_own_order(tmp_path):
+    host = tree(
+        tmp_path, {"/etc/redhat-release": "", "/etc/yum/pluginconf.d/versionlock.conf": "[main]\nenabled = 1\n"}
+    )
+    assert (
+        "3:nvidia-kmod-common-535.104.05-1.el9.*" in host.locks({"nvidia-kmod-common": ["3:535.104.05-1.el9"]})["lines"]
+    )
+
+
+def test_a_disabled_lock_plugin_locks_nothing(tmp_path):
+    host = tree(
+        tmp_path,
+        {"/etc/redhat-release": "", "/usr/bin/dnf": "", "/etc/dnf/plugins/versionlock.conf": "[main]\nenabled=0\n"},
+    )
+    assert host.locks({})["plugin"] is False
+
+
+def test_a_runfile_counts_before_packages(tmp_path):
+    host = tree(
+        tmp_path, {"/usr/bin/nvidia-uninstall": "", "/var/lib/nvidia/log": "", "/usr/lib64/libcuda.so.470.82.01": ""}
+    )
+    assert host.source({}) == ("runfile", "470.82.01")
+
+
+def test_processes_that_hold_a_gpu_are_named_and_the_daemon_is_not(tmp_path):
+    host = tree(tmp_path, {"/proc/7/comm": "python\n", "/proc/8/comm": "nvidia-persiste\n", "/proc/9/comm": "bash\n"})
+    for pid, target in ((7, "/dev/nvidia0"), (8, "/dev/nvidia0"), (9, "/dev/null")):
+        (tmp_path / f"proc/{pid}/fd").mkdir()
+        os.symlink(target, tmp_path / f"proc/{pid}/fd/3")
+    assert host.users() == [{"pid": 7, "name": "python"}]
+
+
+@pytest.mark.parametrize(("value", "wanted"), [(b"\x06\0\0\0\x01", True), (b"\x06\0\0\0\0", False)])
+def test_secure_boot_is_the_fifth_byte(tmp_path, value, wanted):
+    place = tmp_path / "sys/firmware/efi/efivars/SecureBoot-8be4df61"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(value)
+    assert gpu_host.Host(str(tmp_path), answers()).secure_boot() is wanted
+
+
+def test_without_efi_secure_boot_is_not_known(tmp_path):
+    assert gpu_host.Host(str(tmp_path), answers()).secure_boot() is None
+
+
+def test_gpus_and_switches_are_told_apart_by_class(tmp_path):
+    devices = {
+        "0": ("0x10de", "0x030200", "0x20b0"),
+        "1": ("0x10de", "0x068000", "0x1af1"),
+        "2": ("0x8086", "0x030000", "0x1"),
+    }
+    host = tree(
+        tmp_path,
+        {
+            f"/sys/bus/pci/devices/{n}/{k}": v
+            for n, values in devices.items()
+            for k, v in zip(("vendor", "class", "device"), values, strict=True)
+        },
+    )
+    assert host.gpus() == (["10de:20b0"], 1)
+
+
+@pytest.mark.parametrize(
+    ("listing", "dracut", "wanted"),
+    [
+        ("usr/lib/modules/5/kernel/drivers/gpu/drm/nouveau/nouveau.ko.xz", True, "holds the module nouveau"),
+        ("usr/lib/modprobe.d/systemd.conf", True, None),
+        ("etc/modprobe.d/off.conf\nusr/lib/modules/5/nouveau.ko", False, None),
+        ("usr/lib/modules/5/nouveau.ko", False, "holds the module nouveau"),
+        ("etc/hostname", False, "lacks off.conf"),
+    ],
+)
+def test_an_image_keeps_nouveau_out_or_the_reason_is_told(listing, dracut, wanted):
+    assert initramfs.image_problem(listing, "nouveau", "off.conf", dracut) == wanted
