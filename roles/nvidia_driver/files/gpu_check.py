@@ -470,7 +470,7 @@ def cudnn_version(host):
                         re.M,
                     )
                 )
-                if header is None and len(fields) == 3:
+                if header is None and len(fields) == 3 and fields["MAJOR"] == number.split(".")[0]:
                     header = "%(MAJOR)s.%(MINOR)s.%(PATCHLEVEL)s" % fields
         soname = "libcudnn.so." + number.split(".")[0]
         path = cached(host, soname)
@@ -496,16 +496,17 @@ def cudnn_version(host):
 @check
 def nccl_loads(host):
     """NCCL loads"""
-    wanted = host.expected.get("nccl")
+    wanted = host.expected.get("nccl", {})
     if not wanted:
         raise Skip("no NCCL is wanted here")
     path = cached(host, "libnccl.so.2")
-    real = os.path.realpath(host.root + path) if path else ""
-    if not real.endswith("libnccl.so." + wanted):
+    found = os.path.realpath(host.root + path).split("libnccl.so.")[-1] if path else "none"
+    if found not in wanted:
         raise Fail(
-            "NCCL %s is wanted, and the linker finds %s. Run playbooks/gpu.yml, or ldconfig." % (wanted, real or "none")
+            "NCCL %s is wanted, and the linker finds %s. Run playbooks/gpu.yml, or ldconfig."
+            % (" or ".join(sorted(wanted)), found)
         )
-    return wanted
+    return found
 
 
 @check
