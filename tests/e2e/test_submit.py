@@ -1,0 +1,76 @@
+"""tfos-submit on a real cluster: what it says and how it ends when something is wrong."""
+
+import json
+import time
+
+import pytest
+
+LIMIT = 60  # seconds in which a missing executor has to be told, from the moment YARN has the application
+
+RUNS = "from pyspark import SparkContext\nSparkContext().parallelize(range(4), 2).map(lambda number: number).count()\n"
+FAILS = "from pyspark import SparkContext\nSparkContext().parallelize(range(4), 2).map(lambda number: number // 0).count()\n"
+HANGS = "import time\nfrom pyspark import SparkContext\ncontext = SparkContext()\ntime.sleep(600)\n"
+
+
+@pytest.fixture
+def submit(shell):
+    """Submit a script as the user analyst from the edge node: exit status and what was said."""
+
+    def submit(script: str, *arguments: str) -> tuple[int, str]:
+        code, said = shell("edge1", f"cat > /tmp/job.py <<'END'\n{script}END\nchmod 644 /tmp/job.py")
+        assert code == 0, said
+        return shell(
+            "edge1", f"su analyst -c 'cd /tmp && /opt/deeplearning/bin/tfos-submit {' '.join(arguments)} /tmp/job.py'"
+        )
+
+    return submit
+
+
+def applications(shell) -> list[dict]:
+    """Every application that YARN knows."""
+    ask = "import urllib.request as r; print(r.urlopen('http://master1:8088/ws/v1/cluster/apps').read().decode())"
+    code, said = shell("master1", f'python3 -c "{ask}"')
+    assert code == 0, said
+    return (json.loads(said)["apps"] or {}).get("app", [])
+
+
+def last_application(shell) -> dict:
+    return max(applications(shell), key=lambda application: application["startedTime"])
+
+
+def test_a_job_runs(submit):
+    code, said = submit(RUNS, "--memory", "1g", "--timeout", "180")
+    assert code == 0, said
+
+
+def test_an_executor_that_never_comes_is_told_with_what_yarn_had_and_what_was_asked(submit, shell):
+    code, said = submit(RUNS, "--executors", "30", "--memory", "2g")
+    assert code == 4, said
+    assert "30 executors were asked for, each with 2048 MB and 1 vcore, in queue default" in said
+    assert "data1" in said
+    assert "6144" in said
+    assert "--executors" in said.partition("What to do:")[2]
+    application = last_application(shell)
+    assert application["state"] in ("KILLED", "FAILED", "FINISHED")
+    assert application["elapsedTime"] / 1000 < LIMIT + 15, "told within a minute, then ended"
+
+
+def test_a_script_that_fails_ends_with_the_executors_words(submit):
+    code, said = submit(FAILS, "--memory", "1g", "--timeout", "180")
+    assert code == 1, said
+    assert "ZeroDivisionError" in said
+    assert "the ends of the containers' logs" in said
+
+
+def test_a_job_that_takes_too_long_is_ended(submit, shell):
+    started = time.monotonic()
+    code, said = submit(HANGS, "--memory", "1g", "--timeout", "45")
+    assert code == 5, said
+    assert time.monotonic() - started < 120
+    assert last_application(shell)["state"] in ("KILLED", "FAILED", "FINISHED")
+
+
+def test_nothing_is_left_running(shell):
+    assert [
+        application["id"] for application in applications(shell) if application["state"] in ("ACCEPTED", "RUNNING")
+    ] == []
