@@ -18,9 +18,11 @@ from pathlib import Path
 import pytest
 import testinfra
 
+from hadoop_dl.demo.cluster import DEFAULT_NAME, inventory_of
+
 REPO = Path(__file__).resolve().parents[2]
-INVENTORY = REPO / "inventories" / "demo"
-NAME = os.environ.get("E2E_CLUSTER", "demo")
+NAME = os.environ.get("E2E_CLUSTER", DEFAULT_NAME)
+INVENTORY = inventory_of(NAME)
 RUN_SECONDS = 1800  # no run of site.yml on the demo takes that long; one that does hangs
 RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 
