@@ -50,5 +50,6 @@ for name in hadoop hdfs yarn; do ln -s "/usr/bin/$name" "/opt/hadoop/bin/$name";
 
 rm -f /etc/ssh/ssh_host_*                        # every node makes its own
 rm -f /etc/machine-id /var/lib/dbus/machine-id
-systemctl mask systemd-firstboot.service systemd-udevd.service systemd-resolved.service dev-hugepages.mount sys-fs-fuse-connections.mount systemd-networkd.service > /dev/null 2>&1
+# Password prompts and their like: each watcher takes an inotify instance, and 25 nodes use up the kernel's 128.
+systemctl mask systemd-ask-password-console.path systemd-ask-password-wall.path systemd-firstboot.service systemd-udevd.service systemd-resolved.service dev-hugepages.mount sys-fs-fuse-connections.mount systemd-networkd.service > /dev/null 2>&1
 systemctl set-default multi-user.target > /dev/null 2>&1
