@@ -1,6 +1,8 @@
 """Data nodes have no internet: what they run came from the mirror."""
 
+import socket
 import subprocess
+import time
 
 import pytest
 
@@ -17,7 +19,12 @@ def outside(cluster):
     """A server on the network through which this machine's containers reach the world: its address and port."""
     image = docker("inspect", "--format", "{{.Config.Image}}", cluster.container("mirror1"))
     server = docker("run", "--detach", "--rm", "--entrypoint", "python3", image, "-m", "http.server", "8000")
-    yield docker("inspect", "--format", "{{.NetworkSettings.Networks.bridge.IPAddress}}", server), 8000
+    address = docker("inspect", "--format", "{{.NetworkSettings.Networks.bridge.IPAddress}}", server), 8000
+    end = time.monotonic() + 30
+    while socket.socket().connect_ex(address):
+        assert time.monotonic() < end, f"the server at {address} did not answer within 30 s"
+        time.sleep(0.2)
+    yield address
     docker("rm", "--force", server)
 
 
