@@ -211,6 +211,20 @@ def test_the_timeout_counts_from_the_start() -> None:
     assert judged((5, app(containers=3)), (600, app(containers=3))) == [None, tfos.TOO_LONG]
 
 
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ({"apps": {"app": [{"id": 1}, {"id": 2}]}}, [{"id": 1}, {"id": 2}]),
+        ({"apps": {"app": {"id": 1}}}, [{"id": 1}]),
+        ({"apps": None}, []),
+        ({"apps": {}}, []),
+        (None, []),
+    ],
+)
+def test_hadoops_lists_of_none_and_of_one_are_lists(answer: Any, expected: list[Any]) -> None:
+    assert tfos.entries(answer, "apps", "app") == expected
+
+
 def node(name: str, free: int = 4096, total: int = 4096, state: str = "RUNNING", vcores: int = 2) -> dict[str, Any]:
     return tfos.node_summary(
         {
@@ -305,12 +319,15 @@ class Yarn:
     def __init__(self) -> None:
         self.application: dict[str, Any] | None = None
         self.nodes: list[dict[str, Any]] = []
+        self.confused = False
         yarn = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                if "/apps?" in self.path:
-                    answer: dict[str, Any] = {"apps": {"app": [yarn.application]} if yarn.application else None}
+                if yarn.confused and "applicationTags" not in self.path:
+                    answer: Any = {"apps": {"app": ["nonsense"]}, "appAttempts": {"appAttempt": ["nonsense"]}}
+                elif "/apps?" in self.path:
+                    answer = {"apps": {"app": [yarn.application]} if yarn.application else None}
                 elif "/nodes" in self.path:
                     answer = {"nodes": {"node": yarn.nodes}}
                 else:
@@ -437,6 +454,19 @@ def test_the_timeout_ends_the_application(host: SimpleNamespace) -> None:
     done = submit(host, "--timeout", "1")
     assert done.code == tfos.TOO_LONG
     assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
+
+
+@pytest.mark.parametrize("arguments", [("--timeout", "1"), ("--wait", "1", "--executors", "9")])
+def test_an_answer_that_nobody_understands_leaves_no_job_behind(
+    host: SimpleNamespace, arguments: tuple[str, ...]
+) -> None:
+    host.yarn.application = app(containers=3)
+    host.yarn.confused = True
+    host.spark_submit(f"echo $$ > {host.tmp}/pid; exec sleep 60")
+    submit(host, *arguments)
+    assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((host.tmp / "pid").read_text()), 0)
 
 
 def test_an_interrupted_job_takes_its_application_along(host: SimpleNamespace) -> None:
