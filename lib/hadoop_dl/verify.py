@@ -124,9 +124,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--inventory", required=True, help="inventory, as for ansible-playbook -i")
     parser.add_argument("--hosts", default="all", help="hosts or groups, separated by commas (default: %(default)s)")
     parser.add_argument(
-        "--report", type=Path, required=True, help="directory for report.txt, report.json and junit.xml"
+        "--report",
+        type=Path,
+        required=True,
+        help="directory for report.txt, report.json, junit.xml (made if it is not there)",
     )
-    parser.add_argument("--expectations", type=Path, help="what should be true, by host, as the role verify writes it")
+    parser.add_argument(
+        "--expectations",
+        type=argparse.FileType(encoding="utf-8"),
+        metavar="FILE",
+        help="what should be true, by host, as JSON; - is standard input. It is kept with the report",
+    )
     parser.add_argument(
         "--expect-failure", action="append", default=[], metavar="TEST", help="a test that has to fail here"
     )
@@ -143,7 +151,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     environment.setdefault("ANSIBLE_CONFIG", str(REPOSITORY / "ansible.cfg"))
     if options.expectations:
-        environment["VERIFY_EXPECTATIONS"] = str(options.expectations.resolve())
+        kept = options.report / "expectations.json"
+        kept.write_text(json.dumps(json.load(options.expectations), indent=1) + "\n", encoding="utf-8")
+        environment["VERIFY_EXPECTATIONS"] = str(kept.resolve())
     done = subprocess.run(
         pytest_command(options, junit),
         cwd=REPOSITORY,
