@@ -28,6 +28,7 @@ COMPONENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "environment": (("pip", "tensorflow", "keras", "environment"), ("data_nodes", "edge_nodes", "cdsw_hosts")),
     "hadoop_client": (("hadoop_client",), ("data_nodes", "edge_nodes", "cdsw_hosts")),
     "tensorflowonspark": (("tensorflowonspark",), ("edge_nodes",)),
+    "verify": (("verify",), ("data_nodes", "edge_nodes", "cdsw_hosts")),  # last: it is about all of the above
 }
 TFOS_GROUPS = ("data_nodes", "edge_nodes")  # one job's driver and executors: they need one environment
 DECIDING = ("os", "java", "hadoop", "pythons")  # parts of `node` that decide what a role does
@@ -251,11 +252,11 @@ def add_host(
         row = compare(component, host, wanted, environments, repository, digests)
         if row is None and everything:
             row = Row(host.name, component, "as wanted", "as wanted", "apply=all")
-        if row is not None:
+        if component == "verify" and set(needs) - {"mirror"}:
+            needs.append(component)  # what changes is asked about, and a row would say nothing new
+        elif row is not None:
             made.rows.append(row)
             needs.append(component)
-    if needs and set(needs) != {"mirror"}:
-        needs.append("verify")
     made.hosts[host.name] = {
         "stack": wanted.stack,
         "python": wanted.python,
@@ -290,7 +291,7 @@ def compare(
         else:
             return None
         return Row(host.name, component, now or "none", wanted.environment, reason)
-    digest = component_digest(component, host, wanted, environments, repository)
+    digest = component_digest(component, host, wanted, environments, repository, digests)
     digests[component] = digest
     receipt = there["receipts"].get(component)
     if receipt is None:
@@ -303,7 +304,12 @@ def compare(
 
 
 def component_digest(
-    component: str, host: Host, wanted: Wanted, environments: Sequence[tuple[str, str, str]], repository: Path
+    component: str,
+    host: Host,
+    wanted: Wanted,
+    environments: Sequence[tuple[str, str, str]],
+    repository: Path,
+    digests: Mapping[str, str],
 ) -> str:
     """12 hex digits that change whenever anything that decides the component's result changes."""
     roles = COMPONENTS[component][0]
@@ -313,6 +319,7 @@ def component_digest(
         "variables": closure(names, host.variables),
         "stack": [list(entry) for entry in environments] if component == "mirror" else wanted.stack,
         "environment": wanted.environment,
+        "verified": {name: there for name, there in digests.items() if component == "verify" and name != "mirror"},
         "node": {key: (host.node or {}).get(key) for key in DECIDING} if component != "mirror" else {},
     }
     return hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:12]

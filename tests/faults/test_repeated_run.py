@@ -17,3 +17,14 @@ def test_every_role_on_every_host_ends_in_the_same_host(cluster):
     assert {host: changed for host, changed in run.changed.items() if changed} == {}
     assert "Install TensorFlow" in run.output or "tensorflow :" in run.output, "apply=all has to run the roles"
     assert cluster.stamps() == before
+
+
+def test_a_host_that_was_not_asked_after_its_last_change_is_asked(cluster):
+    """As after a run that was killed while it verified."""
+    receipt = "/opt/deeplearning/state/verify.json"
+    before = cluster.content("data1")
+    cluster.run("data1", f"rm {receipt}")
+    run = cluster.site()
+    assert (run.code, run.changed["data1"]) == (0, 1)
+    assert "1 hosts" in run.output, "the report is about the one host that was asked"
+    assert cluster.content("data1") == before

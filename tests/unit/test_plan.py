@@ -95,6 +95,25 @@ def test_what_is_missing_on_the_host_is_needed_again(part: str, value: Any, comp
     assert component in needs(plan.make_plan([done], REPOSITORY))
 
 
+def test_a_host_that_nobody_asked_after_its_last_change_is_asked() -> None:
+    host = make_host()
+    done = after(host, plan.make_plan([host], REPOSITORY))
+    assert done.node is not None
+    del done.node["deeplearning"]["receipts"]["verify"]
+    made = plan.make_plan([done], REPOSITORY)
+    assert needs(made) == ["verify"]
+    assert [(row.component, row.reason) for row in made.rows] == [("verify", "not there yet")]
+
+
+def test_a_host_is_asked_again_when_something_else_should_be_true() -> None:
+    host = make_host(gpu_count=2, verify_gpu_count="{{ gpu_count | default(0) }}")
+    done = after(host, plan.make_plan([host], REPOSITORY))
+    fewer = {**done.node, "nvidia": {"gpus": [], "listed": ["Tesla P100-PCIE-16GB"]}} if done.node else None
+    assert needs(
+        plan.make_plan([plan.Host(done.name, done.groups, {**done.variables, "gpu_count": 1}, fewer)], REPOSITORY)
+    ) == ["verify"]
+
+
 def test_a_damaged_file_is_the_reason_in_the_table() -> None:
     host = make_host()
     done = after(host, plan.make_plan([host], REPOSITORY))
