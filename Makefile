@@ -13,7 +13,9 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-demo: $(VENV)/.complete ## boot a Hadoop cluster, install the platform, train a model (STACK=... DATA_NODES=...)
+demo: ## boot a Hadoop cluster, install the platform, train a model (STACK=... DATA_NODES=...)
+	@PYTHONPATH=lib $(PYTHON) -m hadoop_dl.demo.prerequisites
+	@$(MAKE) --no-print-directory $(VENV)/.complete
 	scripts/demo run --stack '$(STACK)' --data-nodes '$(DATA_NODES)'
 
 demo-down: $(VENV)/.complete ## remove everything that make demo made

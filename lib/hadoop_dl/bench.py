@@ -89,7 +89,9 @@ def start_hosts(count: int, base: demo.Cluster) -> dict[str, str]:
         list(
             pool.map(
                 lambda name: nodes.start(
-                    name, base.image, network=base.name, hosts=base.addresses, labels={"hadoop-deeplearning": LABEL}
+                    name,
+                    base.image,
+                    nodes.options_of(name, base.name, hosts=base.addresses, labels={nodes.LABEL: LABEL}),
                 ),
                 names,
             )
@@ -149,7 +151,7 @@ def close_connections(control: Path) -> None:
 
 
 def bench_noop(counts: Sequence[int], rounds: int) -> dict[int, dict[str, list[Cost]]]:
-    base = demo.Cluster(stack=recorded_stack())
+    base = demo.Cluster(stack=demo.recorded_stack(demo.DEFAULT_NAME))
     source = base.container("data1")
     if nodes.state(source) != "running":
         raise DemoError(
@@ -187,11 +189,6 @@ def bench_noop(counts: Sequence[int], rounds: int) -> dict[int, dict[str, list[C
         nodes.remove(*demo.existing(LABEL))
         run("docker", "image", "rm", IMAGE, check=False)
     return results
-
-
-def recorded_stack() -> str:
-    path = demo.Cluster().state / "stack"
-    return path.read_text(encoding="utf-8").strip() if path.exists() else demo.Cluster.stack
 
 
 def main(argv: Sequence[str] | None = None) -> int:

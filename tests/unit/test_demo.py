@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hadoop_dl.demo import artifacts, cluster, images, prerequisites
+from hadoop_dl.demo import artifacts, cluster, fixtures, images, prerequisites
 from hadoop_dl.demo.shell import DemoError, wait_for
 
 STANDIN = images.DATA / "fixtures" / "nvidia-smi"
@@ -136,16 +136,82 @@ def test_a_file_of_a_project_is_found_by_its_digest(served: tuple[Path, str], tm
     assert artifacts.fetch_all([wanted], tmp_path / "out")[0].read_bytes() == b"source"
 
 
-def test_all_that_a_machine_lacks_is_said_at_once() -> None:
-    found = prerequisites.problems(
-        root=False, packages=["rpm"], memory_mb=900, disk_mb=20, apt=False, machine="aarch64"
+@pytest.mark.parametrize("body", ['<a href="../x-1.tar.gz?a=1&amp;b=2">', "no link", '<a href="other-x-1.tar.gz.asc">'])
+def test_a_page_without_the_file_is_told(served: tuple[Path, str], body: str) -> None:
+    root, url = served
+    (root / "index.html").write_text(body, encoding="utf-8")
+    with pytest.raises(DemoError, match=r"has to list x-1\.tar\.gz"):
+        artifacts.file_url(artifacts.Artifact("x-1.tar.gz", "0" * 64, f"{url}/"))
+
+
+def test_an_index_that_has_only_json_will_do(served: tuple[Path, str]) -> None:
+    root, url = served
+    (root / "index.html").write_text(
+        '{"files": [{"filename": "x-1.tar.gz", "url": "../p/x-1.tar.gz"}]}', encoding="utf-8"
     )
-    assert len(found) == 5
+    assert artifacts.file_url(artifacts.Artifact("x-1.tar.gz", "0" * 64, f"{url}/")) == f"{url}/p/x-1.tar.gz"
+
+
+def test_a_download_that_lost_its_bytes_is_fetched_again(served: tuple[Path, str], tmp_path: Path) -> None:
+    root, url = served
+    (root / "a.jar").write_bytes(b"jar")
+    wanted = artifacts.Artifact("a.jar", hashlib.sha256(b"jar").hexdigest(), f"{url}/a.jar")
+    (tmp_path / "a.jar").write_bytes(b"ja")
+    assert artifacts.fetch_all([wanted], tmp_path)[0].read_bytes() == b"jar"
+
+
+def test_all_that_a_machine_lacks_is_said_at_once() -> None:
+    poor = prerequisites.Machine(
+        root=False,
+        user="ann",
+        engine=False,
+        packages=["rpm"],
+        apt=False,
+        machine="aarch64",
+        python=(3, 9),
+        memory_mb=900,
+    )
+    poor.disks_mb = {"/var/lib/docker": (12_000, 20)}
+    found = prerequisites.problems(poor)
+    assert len(found) == 6
     assert "there are 900" in " ".join(found)
 
 
 def test_a_machine_that_has_it_all_has_no_problem() -> None:
-    assert prerequisites.problems(True, ["rpm"], 20_000, 90_000, True, "x86_64") == []
+    assert prerequisites.problems(prerequisites.Machine(packages=["rpm"])) == []
+
+
+def test_root_is_needed_only_for_what_root_has_to_do() -> None:
+    machine = prerequisites.Machine(root=False, user="ann")
+    assert prerequisites.problems(machine) == []
+    machine.packages = ["rpm", "uidmap"]
+    assert "sudo apt-get install rpm uidmap" in prerequisites.problems(machine)[0]
+    machine.packages, machine.engine = [], False
+    assert "usermod -aG docker ann" in prerequisites.problems(machine)[0]
+
+
+def test_a_cluster_that_is_up_has_its_memory_already() -> None:
+    machine = prerequisites.Machine(memory_mb=5_000)
+    assert prerequisites.problems(machine) != []
+    machine.up = True
+    assert prerequisites.problems(machine) == []
+
+
+def test_one_file_system_has_to_hold_downloads_and_images(tmp_path: Path) -> None:
+    found = prerequisites.disks(False, engine=tmp_path / "not/there/yet", downloads=tmp_path)
+    assert [needed for needed, _ in found.values()] == [15_000]
+
+
+def test_the_prerequisites_need_nothing_but_python() -> None:
+    code = "import hadoop_dl.demo.prerequisites, sys; print('yaml' in sys.modules)"
+    done = subprocess.run(
+        ["python3", "-S", "-c", code],
+        env={**os.environ, "PYTHONPATH": "lib"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "False\n"
 
 
 def test_the_inventory_is_what_an_operator_would_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,6 +227,83 @@ def test_the_inventory_is_what_an_operator_would_write(tmp_path: Path, monkeypat
 
 def test_the_image_follows_the_stack() -> None:
     assert (cluster.Cluster("tf1.15-py27-el7").image, cluster.Cluster("tf2.15-py3-el9").image) == ("el7", "el9")
+
+
+def test_a_node_that_is_added_changes_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    two, three = cluster.Cluster(data_nodes=2), cluster.Cluster(data_nodes=3)
+    assert {**three.addresses, **two.addresses} == three.addresses
+    assert two.etc_hosts == three.etc_hosts
+    assert len(set(three.etc_hosts.values())) == len(three.etc_hosts) == 11
+    assert cluster.node_options(two, "data1") == cluster.node_options(three, "data1")
+    monkeypatch.setenv("DEMO_SUBNET", "10.9.8.0/24")
+    assert two.addresses["master1"] == "10.9.8.201"
+
+
+def test_only_the_mirror_host_holds_the_mirror() -> None:
+    demo = cluster.Cluster()
+    holders = [
+        host
+        for host in demo.hosts
+        if any("deeplearning-mirror" in option for option in cluster.node_options(demo, host))
+    ]
+    assert holders == ["mirror1"]
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A docker that knows two containers of the demo, data1 and data3, made from something else."""
+    script = """#!/bin/sh
+case "$1" in
+    ps) echo "demo-data1 demo-data3" ;;
+    container) echo 000000000000 ;;
+    network) echo "Pool overlaps with other one on this address space" >&2; exit 1 ;;
+    *) exit 64 ;;
+esac
+"""
+    (tmp_path / "docker").write_text(script, encoding="utf-8")
+    (tmp_path / "docker").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("data_nodes", "words"),
+    [(2, r"demo-data3 .*make demo-down"), (3, r"were made from others: demo-data1, demo-data3")],
+)
+def test_nodes_of_another_kind_are_told_before_anything_is_built(engine: Path, data_nodes: int, words: str) -> None:
+    with pytest.raises(DemoError, match=words):
+        cluster.check_nodes(cluster.Cluster(data_nodes=data_nodes))
+
+
+def test_a_network_that_is_taken_is_told_with_the_way_out(engine: Path) -> None:
+    with pytest.raises(DemoError, match=r"172\.30\.77\.0/24.*overlaps.*DEMO_SUBNET"):
+        cluster.make_network(cluster.Cluster())
+
+
+def test_downloads_stay_while_another_cluster_uses_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images, "CACHE", tmp_path)
+    (tmp_path / "clusters/other").mkdir(parents=True)
+    with pytest.raises(DemoError, match="--name other"):
+        cluster.remove_downloads()
+
+
+def test_a_mounted_repository_stays_the_same_directory(tmp_path: Path) -> None:
+    target, made = tmp_path / "target", tmp_path / "made"
+    for directory, name in ((target, "old.rpm"), (made, "new.rpm")):
+        (directory / "repodata").mkdir(parents=True)
+        (directory / name).touch()
+    before = target.stat().st_ino
+    fixtures.replace_content(target, made)
+    assert sorted(path.name for path in target.iterdir()) == ["new.rpm", "repodata"]
+    assert target.stat().st_ino == before
+
+
+def test_what_the_mirror_host_needs_to_fetch_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+    monkeypatch.delenv("https_proxy", raising=False)
+    monkeypatch.setenv("PIP_INDEX_URL", "https://pypi.example/simple/")
+    found = cluster.mirror_environment()
+    assert (found["https_proxy"], found["PIP_INDEX_URL"]) == ("http://proxy:3128", "https://pypi.example/simple")
 
 
 @pytest.mark.parametrize("count", [0, 9])
@@ -203,6 +346,11 @@ def test_the_stand_in_answers_queries(tmp_path: Path) -> None:
     done = smi("--query-gpu=index,memory.total", "--format=csv,noheader,nounits", count=1, tmp_path=tmp_path)
     assert done.stdout == "0, 16280\n"
     assert smi("--query-compute-apps=gpu_uuid", "--format=csv,noheader", tmp_path=tmp_path).stdout == ""
+
+
+def test_the_stand_in_titles_columns_with_their_units(tmp_path: Path) -> None:
+    done = smi("--query-gpu=name,memory.total", "--format=csv", count=1, tmp_path=tmp_path)
+    assert done.stdout.splitlines() == ["name, memory.total [MiB]", "Tesla P100-PCIE-16GB, 16280 MiB"]
 
 
 def test_the_stand_in_without_gpus_fails_as_the_real_one(tmp_path: Path) -> None:

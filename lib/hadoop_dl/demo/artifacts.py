@@ -6,8 +6,10 @@ The locks are written by Maven and sha256sum on a maintainer's machine (demo/REA
 from __future__ import annotations
 
 import hashlib
+import html
 import os
 import re
+import sys
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -16,16 +18,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from hadoop_dl.demo.shell import DemoError, say
+from hadoop_dl.demo.shell import DemoError, run, say
 
 MAVEN = os.environ.get("MAVEN_CENTRAL_URL", "https://repo1.maven.org/maven2").rstrip("/")
-PYPI = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/")
 TIMEOUT = 60  # seconds without a byte
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """A file by the digest of its bytes. `url` may be a PyPI project page; the link with the digest is taken then."""
+    """A file by the digest of its bytes. `url` may be a project's page of a package index; the link to the file is taken then."""
 
     name: str
     sha256: str
@@ -43,24 +44,35 @@ def read_lock(path: Path) -> list[Artifact]:
     return found
 
 
-LIBHDFS = Artifact(
-    # libhdfs's sources inside pydoop's source archive: https://pypi.org/project/pydoop/2.0.0/#files
-    "pydoop-2.0.0.tar.gz",
-    "c7eb2ad8c36d2a75dc1c6cee701928334614f2e862a70798b0cb278e3102f77d",
-    f"{PYPI}/pydoop/",
-)
+def index_url() -> str | None:
+    """The package index that this machine's pip uses, where it is not the public one."""
+    configured = run(sys.executable, "-m", "pip", "config", "get", "global.index-url", check=False).stdout.strip()
+    return (os.environ.get("PIP_INDEX_URL") or configured).rstrip("/") or None
+
+
+def libhdfs() -> Artifact:
+    """libhdfs's sources are inside pydoop's source archive: https://pypi.org/project/pydoop/2.0.0/#files"""
+    return Artifact(
+        "pydoop-2.0.0.tar.gz",
+        "c7eb2ad8c36d2a75dc1c6cee701928334614f2e862a70798b0cb278e3102f77d",
+        f"{index_url() or 'https://pypi.org/simple'}/pydoop/",
+    )
 
 
 def fetch_all(artifacts: Iterable[Artifact], directory: Path) -> list[Path]:
-    """Fetch what is not there yet, eight at a time; every file is verified before it gets its name."""
+    """Fetch what is not there yet or not whole, eight at a time; every file is verified before it gets its name."""
     directory.mkdir(parents=True, exist_ok=True)
     wanted = list(artifacts)
-    missing = [artifact for artifact in wanted if not (directory / artifact.name).exists()]
+    missing = [artifact for artifact in wanted if not is_whole(artifact, directory / artifact.name)]
     if missing:
         say(f"    fetching {len(missing)} files …")
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda artifact: fetch(artifact, directory), missing))
     return [directory / artifact.name for artifact in wanted]
+
+
+def is_whole(artifact: Artifact, path: Path) -> bool:
+    return path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() == artifact.sha256
 
 
 def fetch(artifact: Artifact, directory: Path) -> None:
@@ -78,14 +90,13 @@ def fetch(artifact: Artifact, directory: Path) -> None:
 
 
 def file_url(artifact: Artifact) -> str:
-    """The link on the project's page (PEP 503) that carries the artifact's digest."""
+    """The link to the file on the project's page: HTML (PEP 503), or JSON (PEP 691) from an index that has only that."""
     page = download(artifact.url).decode("utf-8", "replace")
-    match = re.search(rf'href="([^"#]+)#sha256={artifact.sha256}"', page)
+    link = rf"""["']((?:[^"'#]*/)?{re.escape(artifact.name)})(?:#[^"']*)?["']"""
+    match = re.search(rf"href\s*=\s*{link}", page) or re.search(rf'"url"\s*:\s*{link}', page)
     if match is None:
-        raise DemoError(
-            f"{artifact.url} lists no file with the sha256 {artifact.sha256} ({artifact.name}). Is PIP_INDEX_URL a full index?"
-        )
-    return str(urllib.parse.urljoin(artifact.url, match.group(1)))
+        raise DemoError(f"{artifact.url} has to list {artifact.name}, and does not. Is PIP_INDEX_URL a full index?")
+    return str(urllib.parse.urljoin(artifact.url, html.unescape(match.group(1))))
 
 
 def download(url: str) -> bytes:

@@ -39,6 +39,9 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("--name", default=cluster.DEFAULT_NAME, help="prefix of the containers")
     down = commands.add_parser("down", help="remove the cluster")
     down.add_argument("--name", default=cluster.DEFAULT_NAME)
+    down.add_argument("--everything", action="store_true", help="images and downloads, too")
+    status = commands.add_parser("status", help="what runs on which node")
+    status.add_argument("--name", default=cluster.DEFAULT_NAME)
     shell = commands.add_parser("shell", help="open a shell on a node")
     shell.add_argument("host")
     shell.add_argument("--name", default=cluster.DEFAULT_NAME)
@@ -61,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def up(wanted: cluster.Cluster, times: list[tuple[str, float]] | None = None) -> None:
     """Everything below site.yml."""
     with phase("What this machine needs", times):
-        prerequisites.ensure()
+        prerequisites.ensure(wanted.name)
     with phase(f"Nodes for {wanted.stack}", times):
         cluster.start(wanted)
     with phase("SSH", times):
@@ -70,24 +73,45 @@ def up(wanted: cluster.Cluster, times: list[tuple[str, float]] | None = None) ->
         cluster.start_services(wanted)
 
 
+def down(name: str, everything: bool) -> int:
+    removed = cluster.down(name)
+    say(f"Removed {len(removed)} nodes, their network, keys and inventory." if removed else "There is no demo cluster.")
+    if not everything:
+        say("Images and downloads (.cache/) stay for the next time: scripts/demo down --everything removes them, too.")
+        return 0
+    stay = cluster.remove_downloads()
+    say("Removed images and downloads." + (f" In use by other containers, and kept: {', '.join(stay)}" if stay else ""))
+    return 0
+
+
+def status(name: str) -> int:
+    there = cluster.existing(name)
+    if not there:
+        say("There is no demo cluster: make demo")
+        return 1
+    data_nodes = sum(container.startswith(f"{name}-data") for container in there)
+    problems = cluster.status(cluster.Cluster(cluster.recorded_stack(name), max(data_nodes, 1), name))
+    if problems:
+        say(f"Not as it should be: {'; '.join(problems)}. make demo starts what does not run.")
+    return 1 if problems else 0
+
+
 def dispatch(arguments: argparse.Namespace) -> int:
     if arguments.command == "run":
         return tour.run_all(cluster.Cluster(arguments.stack, arguments.data_nodes, arguments.name), up)
     if arguments.command == "up":
         up(cluster.Cluster(arguments.stack, arguments.data_nodes, arguments.name))
     elif arguments.command == "down":
-        removed = cluster.down(arguments.name)
-        say(
-            f"Removed {len(removed)} nodes, their network, keys and inventory."
-            if removed
-            else "There is no demo cluster."
-        )
+        return down(arguments.name, arguments.everything)
+    elif arguments.command == "status":
+        return status(arguments.name)
     elif arguments.command == "shell":
         return cluster.shell(arguments.name, arguments.host)
     elif arguments.command == "image":
         say(images.ensure(arguments.image))
     elif arguments.command == "node" and arguments.action == "start":
-        nodes.start(arguments.name, arguments.image, network=arguments.network, mounts=arguments.mount)
+        options = nodes.options_of(arguments.name, network=arguments.network, mounts=arguments.mount)
+        nodes.start(arguments.name, arguments.image, options)
     elif arguments.command == "node":
         nodes.remove(*arguments.name)
     return 0

@@ -20,13 +20,16 @@ from pathlib import Path
 import yaml
 
 from hadoop_dl import stacks
-from hadoop_dl.demo import fixtures, images, nodes
+from hadoop_dl.demo import artifacts, fixtures, images, nodes
 from hadoop_dl.demo.shell import DemoError, follow, output, run, say, wait_for
 
 IMAGE_OF = {"el7": "el7", "el9": "el9"}
 MAX_DATA_NODES = 8
 MIRROR_PORT = 8900
+# Fixed, so that nodes that are added later change no other's. The engine gives its own addresses from the low end.
+FIRST_ADDRESS = {"master": 200, "edge": 210, "mirror": 220, "data": 230}
 START_SECONDS = 300  # a service takes 10 seconds on an idle machine, minutes on one that is busy elsewhere
+MIRROR_ROOT = images.REPOSITORY / ".cache" / "mirror"
 CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 DEFAULT_NAME = "demo"
 
@@ -55,8 +58,9 @@ class Cluster:
 
     @property
     def subnet(self) -> str:
-        """172.31.77.0/24 for the demo; another third byte for a cluster of another name."""
-        return f"172.31.{77 if self.name == DEFAULT_NAME else zlib.crc32(self.name.encode()) % 256}.0/24"
+        """172.30.77.0/24 for the demo; another third byte for a cluster of another name. DEMO_SUBNET names another."""
+        third = 77 if self.name == DEFAULT_NAME else zlib.crc32(self.name.encode()) % 256
+        return os.environ.get("DEMO_SUBNET", f"172.30.{third}.0/24")
 
     @property
     def inventory(self) -> Path:
@@ -79,8 +83,18 @@ class Cluster:
 
     @property
     def addresses(self) -> dict[str, str]:
-        first = ipaddress.ip_network(self.subnet).network_address + 10
-        return {host: str(first + number) for number, host in enumerate(self.hosts)}
+        return {host: self.address(host) for host in self.hosts}
+
+    @property
+    def etc_hosts(self) -> dict[str, str]:
+        """/etc/hosts of every node: data nodes that may be added later have their place in it."""
+        names = [*self.hosts, *(f"data{number}" for number in range(self.data_nodes + 1, MAX_DATA_NODES + 1))]
+        return {host: self.address(host) for host in sorted(names)}
+
+    def address(self, host: str) -> str:
+        kind = host.rstrip("0123456789")
+        number = FIRST_ADDRESS[kind] + int(host.removeprefix(kind))
+        return str(ipaddress.ip_network(self.subnet).network_address + number)
 
     @property
     def state(self) -> Path:
@@ -96,38 +110,23 @@ class Cluster:
 
 
 def start(cluster: Cluster) -> None:
-    """Network and nodes. Nodes of another stack under the same name are a clear error, not a surprise."""
-    check_stack(cluster)
-    repository = fixtures.ensure()
-    if run("docker", "network", "inspect", cluster.name, check=False).returncode:
-        # internal: no way to the internet for any node but the mirror host
-        run("docker", "network", "create", "--internal", "--subnet", cluster.subnet, cluster.name)
+    """Network and nodes. Nodes of another kind under the same name are a clear error, not a surprise."""
+    check_nodes(cluster)
+    fixtures.ensure()
+    make_network(cluster)
     reference = images.ensure(cluster.image)
     say(f"    {len(cluster.hosts)} nodes from {reference}: {', '.join(cluster.hosts)}")
-    mirror_root = images.REPOSITORY / ".cache" / "mirror"
-    mirror_root.mkdir(parents=True, exist_ok=True)
+    MIRROR_ROOT.mkdir(parents=True, exist_ok=True)
     cluster.state.mkdir(parents=True, exist_ok=True, mode=0o700)
     (cluster.state / "stack").write_text(cluster.stack + "\n", encoding="utf-8")
 
-    def start_one(host: str) -> None:
-        mounts = [f"{repository}:/srv/site-repo:ro"]
-        if host == "mirror1":
-            mounts.append(f"{mirror_root}:/srv/deeplearning-mirror")
-            if CA_BUNDLE.exists():
-                mounts.append(f"{CA_BUNDLE}:{CA_BUNDLE}:ro")
-        nodes.start(
-            cluster.container(host),
-            cluster.image,
-            network=cluster.name,
-            address=cluster.addresses[host],
-            hosts=cluster.addresses,
-            mounts=mounts,
-            labels={"hadoop-deeplearning": cluster.name},
-            hostname=host,
-        )
-
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(start_one, cluster.hosts))
+        starts = [
+            pool.submit(nodes.start, cluster.container(host), cluster.image, node_options(cluster, host))
+            for host in cluster.hosts
+        ]
+        for one in starts:
+            one.result()
     connected = output(
         "docker",
         "inspect",
@@ -139,15 +138,53 @@ def start(cluster: Cluster) -> None:
         run("docker", "network", "connect", "bridge", cluster.container("mirror1"))
 
 
-def check_stack(cluster: Cluster) -> None:
-    recorded = cluster.state / "stack"
-    if recorded.exists() and recorded.read_text(encoding="utf-8").strip() != cluster.stack:
-        there = recorded.read_text(encoding="utf-8").strip()
-        other = stacks.load_stack(there).data["os"]
-        if other != stacks.load_stack(cluster.stack).data["os"]:
-            raise DemoError(
-                f"the demo's nodes were made for {there}, and {cluster.stack} needs other ones. Remove them first: make demo-down"
-            )
+def make_network(cluster: Cluster) -> None:
+    """internal: no way to the internet for any node but the mirror host."""
+    if run("docker", "network", "inspect", cluster.name, check=False).returncode == 0:
+        return
+    done = run("docker", "network", "create", "--internal", "--subnet", cluster.subnet, cluster.name, check=False)
+    if done.returncode:
+        raise DemoError(
+            f"a network {cluster.subnet} is needed for the nodes, and the engine says: {done.stderr.strip()} "
+            "Name a free one: DEMO_SUBNET=10.99.0.0/24 make demo"
+        )
+
+
+def node_options(cluster: Cluster, host: str) -> list[str]:
+    mounts = [f"{images.CACHE / 'site-repo'}:/srv/site-repo:ro"]
+    if host == "mirror1":
+        mounts.append(f"{MIRROR_ROOT}:/srv/deeplearning-mirror")
+        if CA_BUNDLE.exists():
+            mounts.append(f"{CA_BUNDLE}:{CA_BUNDLE}:ro")
+    return nodes.options_of(
+        cluster.container(host),
+        network=cluster.name,
+        address=cluster.address(host),
+        hosts=cluster.etc_hosts,
+        mounts=mounts,
+        labels={nodes.LABEL: cluster.name},
+        hostname=host,
+    )
+
+
+def check_nodes(cluster: Cluster) -> None:
+    """What is there already must be what is asked for, before minutes go into images."""
+    there = existing(cluster.name)
+    remove = "Remove the demo first: " + (
+        "make demo-down" if cluster.name == DEFAULT_NAME else f"scripts/demo down --name {cluster.name}"
+    )
+    wanted = {cluster.container(host): host for host in cluster.hosts}
+    too_many = sorted(set(there) - set(wanted))
+    if too_many:
+        raise DemoError(
+            f"{cluster.data_nodes} data nodes are asked for, and there are more: {', '.join(too_many)} (with their blocks of HDFS). {remove}"
+        )
+    other = [name for name in there if nodes.is_other(name, cluster.image, node_options(cluster, wanted[name]))]
+    if other:
+        raise DemoError(
+            f"{cluster.stack} needs nodes made from {images.tag(cluster.image)} and today's settings, "
+            f"and these were made from others: {', '.join(sorted(other))}. {remove}"
+        )
 
 
 def wait_for_sshd(address: str, seconds: float = 30) -> None:
@@ -229,7 +266,9 @@ def write_inventory(cluster: Cluster) -> None:
     """inventories/demo: what an operator would write for these hosts."""
 
     def hosts(names: list[str]) -> dict[str, dict[str, str]]:
-        return {name: {"ansible_host": cluster.addresses[name]} for name in names}
+        # RHEL 7 has only Python 2.7 unless somebody installed more; what the mirror host runs needs a Python 3.
+        old = {"ansible_python_interpreter": "/usr/bin/python2.7"} if cluster.image == "el7" else {}
+        return {name: {"ansible_host": cluster.addresses[name], **({} if name == "mirror1" else old)} for name in names}
 
     groups = {
         "masters": {"hosts": hosts(["master1"])},
@@ -253,13 +292,19 @@ def write_inventory(cluster: Cluster) -> None:
     head = "---\n# Written by scripts/demo; make demo writes it anew.\n"
     for path, content in (("hosts.yml", {"all": {"children": groups}}), ("group_vars/all.yml", variables)):
         (cluster.inventory / path).write_text(head + yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+        (cluster.inventory / path).chmod(0o600)  # a proxy's or an index's address may hold a password
 
 
 def mirror_environment() -> dict[str, str]:
     """What this machine needs to reach the package index, handed to the one node that fetches."""
-    names = ("http_proxy", "https_proxy", "no_proxy", "PIP_INDEX_URL")
-    found = {name: os.environ[name] for name in names if os.environ.get(name)}
-    return {**found, **({"SSL_CERT_FILE": str(CA_BUNDLE)} if CA_BUNDLE.exists() else {})}
+    found = {}
+    for name in ("http_proxy", "https_proxy", "no_proxy"):
+        value = os.environ.get(name) or os.environ.get(name.upper())
+        found.update({name: value} if value else {})
+    index = artifacts.index_url()
+    found.update({"PIP_INDEX_URL": index} if index else {})
+    found.update({"SSL_CERT_FILE": str(CA_BUNDLE)} if CA_BUNDLE.exists() else {})
+    return found
 
 
 SERVICES = {
@@ -329,6 +374,43 @@ def down(name: str) -> list[str]:
     shutil.rmtree(images.CACHE / "clusters" / name, ignore_errors=True)
     shutil.rmtree(inventory_of(name), ignore_errors=True)
     return found
+
+
+def remove_downloads() -> list[str]:
+    """Remove images, of earlier versions too, and downloads. Returns the images that containers of others use."""
+    others = sorted(path.name for path in (images.CACHE / "clusters").glob("*"))
+    if others:
+        raise DemoError(
+            f"the downloads are used by the clusters {', '.join(others)}. Remove those first: scripts/demo down --name {others[0]}"
+        )
+    for reference in sorted(images.ours(), key=lambda reference: "-base:" in reference):
+        run("docker", "image", "rm", reference, check=False)
+    shutil.rmtree(images.CACHE, ignore_errors=True)
+    shutil.rmtree(MIRROR_ROOT, ignore_errors=True)
+    return images.ours()
+
+
+def status(cluster: Cluster) -> list[str]:
+    """Print a line for every node; returns what is not as it should be."""
+    problems = []
+    for host in cluster.hosts:
+        container = cluster.container(host)
+        state, current, failed = nodes.state(container), "", ""
+        if state == "running":
+            current = nodes.execute(container, "readlink", "/opt/deeplearning/current", check=False).strip()
+            units = SERVICES.get("data" if host in cluster.data_hosts else host, ())
+            asked = nodes.execute(container, "systemctl", "is-active", *units, check=False).split() if units else []
+            pairs = zip(units, asked, strict=True)
+            failed = ", ".join(f"{unit} is {answer}" for unit, answer in pairs if answer != "active")
+        say(f"  {host:<8} {cluster.address(host):<14} {state:<8} {current.rpartition('/')[2] or '-':<34} {failed}")
+        problems += [f"{host} is {state}"] if state != "running" else [f"{failed} on {host}"] if failed else []
+    return problems
+
+
+def recorded_stack(name: str) -> str:
+    """The stack that the cluster of that name was made for."""
+    path = images.CACHE / "clusters" / name / "stack"
+    return path.read_text(encoding="utf-8").strip() if path.exists() else Cluster.stack
 
 
 def shell(name: str, host: str) -> int:

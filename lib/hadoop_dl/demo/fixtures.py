@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from hadoop_dl.demo.images import CACHE, DATA, digest
-from hadoop_dl.demo.shell import run
+from hadoop_dl.demo.shell import only_one, run
 
 KEY_NAME = "hadoop-deeplearning demo packages"
 REPOSITORY_FILE = """\
@@ -23,14 +23,18 @@ gpgkey=file:///srv/site-repo/RPM-GPG-KEY-site
 
 
 def ensure(source: Path = DATA / "fixtures", cache: Path = CACHE) -> Path:
-    """The repository's directory, made anew when a fixture changed. Every folder with a .spec file is a package."""
+    """The repository's directory, its content made anew when a fixture changed. Every folder with a .spec file is a package."""
+    with only_one(cache / "site-repo.lock"):
+        return make(source, cache)
+
+
+def make(source: Path, cache: Path) -> Path:
     target = cache / "site-repo"
     files = sorted(path for path in source.rglob("*") if path.is_file())
     wanted = digest(*(str(path.relative_to(source)).encode() + path.read_bytes() for path in files))
     stamp = target / ".digest"
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return target
-    cache.mkdir(parents=True, exist_ok=True)
     home = signing_key(cache / "gpg")
     with tempfile.TemporaryDirectory(dir=cache) as directory:
         top, made = Path(directory), Path(directory) / "repo"
@@ -45,11 +49,20 @@ def ensure(source: Path = DATA / "fixtures", cache: Path = CACHE) -> Path:
         exported = run("gpg", "--homedir", str(home), "--armor", "--export", KEY_NAME).stdout
         (made / "RPM-GPG-KEY-site").write_text(exported, encoding="utf-8")
         run("createrepo_c", "--quiet", str(made))
-        (made / ".digest").write_text(wanted, encoding="utf-8")
-        made.chmod(0o755)
-        shutil.rmtree(target, ignore_errors=True)
-        made.rename(target)
+        replace_content(target, made)
+    stamp.write_text(wanted, encoding="utf-8")
     return target
+
+
+def replace_content(target: Path, made: Path) -> None:
+    """Running nodes have the directory mounted: it stays the same one."""
+    target.mkdir(exist_ok=True)
+    target.chmod(0o755)
+    (target / ".digest").unlink(missing_ok=True)  # first: a half-made repository is not taken for a whole one
+    for old in target.iterdir():
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
+    for new in made.iterdir():
+        shutil.move(new, target / new.name)
 
 
 def build_rpm(spec: Path, top: Path, made: Path) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 import yaml
 
 from hadoop_dl.demo import artifacts
-from hadoop_dl.demo.shell import DemoError, run, say
+from hadoop_dl.demo.shell import DemoError, only_one, run, say
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 DATA = REPOSITORY / "demo"
@@ -95,10 +95,20 @@ def ensure(image: str) -> str:
             raise DemoError(
                 f"NODE_IMAGE_{image.upper()} names {reference}, and the engine has no such image. docker load or pull it first."
             )
-        if not exists(base_tag(image)):
-            make_base(image)
-        build(image, reference)
+        with only_one(CACHE / "images.lock"):
+            for left in CACHE.glob("making-*"):  # by a run that was killed
+                shutil.rmtree(left)
+            if not exists(base_tag(image)):
+                make_base(image)
+            if not exists(reference):
+                build(image, reference)
     return reference
+
+
+def ours() -> list[str]:
+    """Every image that this project made here, of earlier versions too."""
+    listed = run("docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "--filter", f"reference={NAME}/*")
+    return listed.stdout.split()
 
 
 def make_base(image: str) -> None:
@@ -109,7 +119,7 @@ def make_base(image: str) -> None:
     packages = defined["common"]["packages"] + defined["images"][image]["packages"]
     say(f"    {image}: {len(packages)} packages and what they need, suite {suite} from {mirror} …")
     CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as directory:
+    with tempfile.TemporaryDirectory(dir=CACHE, prefix="making-") as directory:
         archive = Path(directory) / "base.tar"
         options = ["--variant=minbase", "--components=main", f"--include={','.join(packages)}"]
         if moved:  # the archive's Release files are old by design; their signatures are checked all the same
@@ -150,7 +160,7 @@ def build(image: str, reference: str) -> None:
     """Put this repository's files, Hadoop and Kafka on the root file system."""
     say(f"    {image}: Hadoop, Kafka, libhdfs …")
     CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as directory:
+    with tempfile.TemporaryDirectory(dir=CACHE, prefix="making-") as directory:
         root = Path(directory) / "rootfs"
         shutil.copytree(DATA / "rootfs", root)
         write_release(root, definitions()["images"][image])
@@ -204,7 +214,7 @@ def add_webapps(home: Path) -> None:
 def add_libhdfs(target: Path) -> None:
     """The C sources of libhdfs, out of the archive that carries them; compiled in the image against its Java."""
     target.mkdir(parents=True)
-    archive = artifacts.fetch_all([artifacts.LIBHDFS], CACHE / "sources")[0]
+    archive = artifacts.fetch_all([artifacts.libhdfs()], CACHE / "sources")[0]
     with tarfile.open(fileobj=io.BytesIO(archive.read_bytes())) as sources:
         for member in sources.getmembers():
             _, separator, relative = member.name.partition("/src/libhdfs/")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Mapping, Sequence
 
@@ -15,6 +17,7 @@ FLAGS = (
     *("--cgroupns", "private", "--tmpfs", "/run", "--tmpfs", "/run/lock", "--env", "container=docker"),
     *("--stop-signal", "SIGRTMIN+3"),
 )
+LABEL = "hadoop-deeplearning"
 BOOT_SECONDS = 90
 
 
@@ -24,32 +27,54 @@ def state(name: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else "absent"
 
 
-def start(
+def options_of(
     name: str,
-    image: str,
     network: str | None = None,
     address: str | None = None,
     hosts: Mapping[str, str] | None = None,
     mounts: Sequence[str] = (),
     labels: Mapping[str, str] | None = None,
     hostname: str | None = None,
-) -> None:
-    """Start a node, or the stopped one of that name, and wait until systemd has booted it.
+) -> list[str]:
+    """What docker run is told about a node.
 
     hostname: the container's name by default; hosts: names and addresses for /etc/hosts; mounts: `source:target[:ro]` as docker takes them.
     """
+    options = [*FLAGS, "--name", name, "--hostname", hostname or name]
+    options += ["--network", network] if network else []
+    options += ["--ip", address] if address else []
+    for host, host_address in (hosts or {}).items():
+        options += ["--add-host", f"{host}:{host_address}"]
+    for mount in mounts:
+        options += ["--volume", mount]
+    for key, value in {LABEL: "node", **(labels or {})}.items():
+        options += ["--label", f"{key}={value}"]
+    return options
+
+
+def made_from(image: str, options: Sequence[str]) -> str:
+    """A digest of everything that a node is made from; it is kept as a label."""
+    return hashlib.sha256(json.dumps([images.tag(image), *options]).encode()).hexdigest()[:12]
+
+
+def is_other(name: str, image: str, options: Sequence[str]) -> bool:
+    """Whether a node of that name is there and was made from something else: an older image, other addresses."""
+    shown = f'{{{{index .Config.Labels "{LABEL}.made-from"}}}}'
+    done = run("docker", "container", "inspect", "--format", shown, name, check=False)
+    return done.returncode == 0 and done.stdout.strip() != made_from(image, options)
+
+
+def start(name: str, image: str, options: Sequence[str]) -> None:
+    """Start a node, or the stopped one of that name, and wait until systemd has booted it."""
+    if is_other(name, image, options):
+        raise DemoError(
+            f"{name} has to be made from {images.tag(image)} and today's settings, and was made from others. "
+            f"Remove it, then repeat: scripts/demo node stop {name}"
+        )
     current = state(name)
     if current == "absent":
-        options = ["--name", name, "--hostname", hostname or name]
-        options += ["--network", network] if network else []
-        options += ["--ip", address] if address else []
-        for host, host_address in (hosts or {}).items():
-            options += ["--add-host", f"{host}:{host_address}"]
-        for mount in mounts:
-            options += ["--volume", mount]
-        for key, value in {"hadoop-deeplearning": "node", **(labels or {})}.items():
-            options += ["--label", f"{key}={value}"]
-        run("docker", "run", "--detach", *FLAGS, *options, images.ensure(image), "/usr/sbin/node-init")
+        label = f"{LABEL}.made-from={made_from(image, options)}"
+        run("docker", "run", "--detach", *options, "--label", label, images.ensure(image), "/usr/sbin/node-init")
     elif current != "running":
         run("docker", "start", name)
     wait_booted(name)

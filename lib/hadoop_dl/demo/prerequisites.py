@@ -1,19 +1,29 @@
-"""What the demo needs of this machine: everything is looked at first, and what is missing is said at once."""
+"""What the demo needs of this machine: everything is looked at first, and what is missing is said at once.
+
+Standard library only, for any Python 3: make demo runs this before there is a .venv.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 import shutil
 import subprocess
+import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from hadoop_dl.demo.images import REPOSITORY
 from hadoop_dl.demo.shell import DemoError, run, say
 
-MEMORY_MB = 10_000  # HDFS, YARN and Kafka take 4 GB, a training job 4 GB
-DISK_MB = 15_000  # images 3 GB, environments on three nodes 8 GB, mirror 1 GB
+REPOSITORY = Path(__file__).resolve().parents[3]
+PYTHONS = ((3, 10), (3, 12))
+# A first run, and one that finds the cluster up and only trains: HDFS, YARN and Kafka take 4 GB, a training job 4 GB.
+MEMORY_MB = {False: 10_000, True: 4_000}
+# The engine keeps images (2 GB) and what site.yml installs (3 GB a node); this directory keeps downloads.
+ENGINE_DISK_MB = {False: 12_000, True: 2_000}
+DOWNLOADS_MB = {False: 3_000, True: 500}
 # The command that shows the package is there, and its name in Debian and Ubuntu.
 COMMANDS = {
     "docker": "docker.io",
@@ -25,6 +35,100 @@ COMMANDS = {
     "ssh": "openssh-client",
 }
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+ENGINE_ROOT = Path("/var/lib/docker")
+
+
+@dataclass
+class Machine:
+    """What there is. Values of a machine that has it all, but for those that are given."""
+
+    root: bool = True
+    user: str = "root"
+    engine: bool = True  # a Docker engine answers this user
+    up: bool = False  # the cluster runs already and holds its memory and disk
+    packages: list[str] = field(default_factory=list)  # missing ones
+    apt: bool = True
+    machine: str = "x86_64"
+    python: tuple[int, int] = (3, 11)
+    memory_mb: int = 64_000
+    disks_mb: dict[str, tuple[int, int]] = field(default_factory=dict)  # directory: needed, free
+
+
+def problems(found: Machine) -> list[str]:
+    """Why the demo cannot run here; an empty list means that it can."""
+    said = []
+    if found.machine != "x86_64":
+        said.append(f"An x86_64 machine is needed, and this is {found.machine}: TensorFlow's wheels are for x86_64.")
+    if not PYTHONS[0] <= found.python <= PYTHONS[1]:
+        said.append(
+            f"Python 3.10 to 3.12 is needed, and this is {found.python[0]}.{found.python[1]}. Name another one: make demo PYTHON=python3.11"
+        )
+    needed = MEMORY_MB[found.up]
+    if found.memory_mb < needed:
+        said.append(
+            f"{needed} MB of free memory are needed, and there are {found.memory_mb}. End something, or use a larger machine."
+        )
+    for directory, (wanted, free) in found.disks_mb.items():
+        if free < wanted:
+            said.append(f"{wanted} MB of free disk are needed in {directory}, and there are {free}. Make room.")
+    if found.packages and not found.apt:
+        said.append(
+            f"The packages {' '.join(found.packages)} are needed, and there is no apt-get to install them. Install them by hand."
+        )
+    elif found.packages and not found.root:
+        said.append(
+            f"The packages {' '.join(found.packages)} are needed, and {found.user} may not install them. "
+            f"Run: sudo apt-get install {' '.join(found.packages)}"
+        )
+    if not found.root and not found.engine:
+        said.append(
+            f"A Docker engine that answers {found.user} is needed, and none does. Run make demo as root, "
+            f"or: sudo systemctl start docker; sudo usermod -aG docker {found.user}; then log in anew."
+        )
+    return said
+
+
+def look(cluster: str) -> Machine:
+    """This machine, for a cluster of that name."""
+    root = os.geteuid() == 0
+    engine = shutil.which("docker") is not None and engine_answers()
+    up = engine and bool(running(cluster))
+    return Machine(
+        root=root,
+        user="root" if root else os.environ.get("USER", str(os.geteuid())),
+        engine=engine,
+        up=up,
+        packages=missing_packages(root),
+        apt=shutil.which("apt-get") is not None,
+        machine=platform.machine(),
+        python=sys.version_info[:2],
+        memory_mb=available_memory_mb(),
+        disks_mb=disks(up, engine_root() if engine else ENGINE_ROOT),
+    )
+
+
+def running(cluster: str) -> list[str]:
+    label = f"label=hadoop-deeplearning={cluster}"
+    return run("docker", "ps", "--quiet", "--filter", label, check=False).stdout.split()
+
+
+def engine_root() -> Path:
+    return Path(run("docker", "info", "--format", "{{.DockerRootDir}}").stdout.strip())
+
+
+def disks(up: bool, engine: Path, downloads: Path = REPOSITORY) -> dict[str, tuple[int, int]]:
+    """Directory: what is needed there and what is free; one entry where both are on the same file system."""
+
+    def nearest(path: Path) -> Path:
+        return next(there for there in (path, *path.parents) if there.exists())
+
+    needs: dict[int, tuple[Path, int]] = {}
+    for path, wanted in ((downloads, DOWNLOADS_MB[up]), (engine, ENGINE_DISK_MB[up])):
+        there = nearest(path)
+        device = there.stat().st_dev
+        first, sum_so_far = needs.get(device, (there, 0))
+        needs[device] = (first, sum_so_far + wanted)
+    return {str(path): (wanted, shutil.disk_usage(path).free // 2**20) for path, wanted in needs.values()}
 
 
 def available_memory_mb() -> int:
@@ -34,55 +138,32 @@ def available_memory_mb() -> int:
     return 0
 
 
-def missing_packages() -> list[str]:
+def missing_packages(root: bool) -> list[str]:
+    # Who is not root makes root file systems in a user namespace.
+    commands = COMMANDS if root else {**COMMANDS, "newuidmap": "uidmap"}
     found = [
         package
-        for command, package in COMMANDS.items()
+        for command, package in commands.items()
         if shutil.which(command) is None and not Path("/usr/sbin", command).exists()
     ]
-    return found + ([] if KEYRING.exists() else ["debian-archive-keyring"])
-
-
-def problems(root: bool, packages: list[str], memory_mb: int, disk_mb: int, apt: bool, machine: str) -> list[str]:
-    """Why the demo cannot run here; an empty list means that it can."""
-    found = []
-    if machine != "x86_64":
-        found.append(f"An x86_64 machine is needed, and this is {machine}: TensorFlow's wheels are for x86_64.")
-    if memory_mb < MEMORY_MB:
-        found.append(
-            f"{MEMORY_MB} MB of free memory are needed, and there are {memory_mb}. End something, or use a larger machine."
-        )
-    if disk_mb < DISK_MB:
-        found.append(f"{DISK_MB} MB of free disk are needed in {REPOSITORY}, and there are {disk_mb}. Make room.")
-    if not root:
-        found.append(
-            "root is needed (to make images with mmdebstrap and, where they are missing, to install packages). Run it with sudo."
-        )
-    if packages and not apt:
-        found.append(
-            f"The packages {' '.join(packages)} are needed, and there is no apt-get to install them. Install them by hand."
-        )
+    if not KEYRING.exists():
+        found.append("debian-archive-keyring")
+    if importlib.util.find_spec("ensurepip") is None:
+        found.append("python3-venv")
     return found
 
 
-def ensure() -> None:
+def ensure(cluster: str = "demo") -> None:
     """Check, install the packages that are missing, and see that a Docker engine answers."""
-    packages = missing_packages()
-    found = problems(
-        root=os.geteuid() == 0,
-        packages=packages,
-        memory_mb=available_memory_mb(),
-        disk_mb=shutil.disk_usage(REPOSITORY).free // 2**20,
-        apt=shutil.which("apt-get") is not None,
-        machine=platform.machine(),
-    )
+    machine = look(cluster)
+    found = problems(machine)
     if found:
         raise DemoError("this machine does not do yet:\n" + "\n".join(f"  - {problem}" for problem in found))
-    if packages:
-        say(f"    installing {' '.join(packages)} …")
+    if machine.packages:
+        say(f"    installing {' '.join(machine.packages)} …")
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         run("apt-get", "-qq", "update", env=environment)
-        run("apt-get", "-qq", "-y", "--no-install-recommends", "install", *packages, env=environment)
+        run("apt-get", "-qq", "-y", "--no-install-recommends", "install", *machine.packages, env=environment)
     start_engine()
 
 
@@ -112,3 +193,10 @@ def start_engine() -> None:
     raise DemoError(
         "a Docker engine is needed, and none answers within 60 seconds. Look into .cache/dockerd.log or journalctl -u docker."
     )
+
+
+if __name__ == "__main__":
+    try:
+        ensure(*sys.argv[1:2])
+    except DemoError as error:
+        sys.exit(f"make demo: {error}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 
 class DemoError(Exception):
@@ -57,6 +59,15 @@ def phase(name: str, times: list[tuple[str, float]] | None = None) -> Iterator[N
     if times is not None:
         times.append((name, took))
     say(f"    done in {took:.0f} s")
+
+
+@contextmanager
+def only_one(lock: Path) -> Iterator[None]:
+    """Two commands may want to make the same thing at once; the second waits, and finds it made."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w", encoding="utf-8") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
 
 
 def wait_for(what: str, probe: Sequence[str], wanted: str, seconds: float, every: float = 1.0) -> None:

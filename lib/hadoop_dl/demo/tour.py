@@ -71,7 +71,8 @@ def summary(cluster: Cluster, times: list[tuple[str, float]], result: dict[str, 
         say(f"  {seconds:5.0f} s  {name}")
     say(
         "\nTry next\n"
-        "  make demo                                  again: nothing to do\n"
+        "  make demo                                  again: nothing changes, the model trains once more\n"
+        "  scripts/demo status                        what runs on which node\n"
         "  make demo-shell HOST=edge1                 then: su - analyst; tfos-submit --help\n"
         "  .venv/bin/ansible-playbook -i inventories/demo playbooks/verify.yml\n"
         f"  YARN: http://{cluster.addresses['master1']}:8088   HDFS: http://{cluster.addresses['master1']}:9870\n"
