@@ -1,4 +1,4 @@
-"""scripts/stack: resolve a request into a stack, list the named stacks, write or prove their locks.
+"""scripts/stack: resolve a request into a stack, list the named stacks, write or prove their locks, write docs/compatibility.md.
 
 Exit codes of resolve: 0 there is a stack, 1 misuse (an unknown component or option), 2 the request cannot be met.
 """
@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from hadoop_dl.resolver import Misuse, Resolution, resolve
 from hadoop_dl.resolver.request import COMPONENTS, OPTIONS, nearest_name
 
-COMMANDS = ("resolve", "list", "lock")
+COMMANDS = ("resolve", "list", "lock", "docs")
 EPILOG = f"""\
 components: {", ".join(COMPONENTS)}
 a constraint is a version's beginning (1.15 is any 1.15.x), a range as pip writes it (tensorflow=">=2.4,<2.12"), or none
@@ -175,6 +175,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from hadoop_dl import locks
 
             return locks.main(given[1:])
+        if given[0] == "docs":
+            from hadoop_dl import compat_docs
+
+            return compat_docs.main(given[1:])
         return {"resolve": resolve_command, "list": list_command}[given[0]](given[1:])
     except Misuse as error:
         print(f"stack: {error}", file=sys.stderr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hadoop_dl.resolver.core_rules import cpu_features, release_row
+from hadoop_dl.resolver.core_rules import cpu_features, loading_findings, release_row
 from hadoop_dl.resolver.findings import Finding, sources
 from hadoop_dl.resolver.hosts import HostFacts, System
 from hadoop_dl.resolver.parts import Choice
@@ -152,6 +152,8 @@ def answer(problem: Problem, mask: int) -> tuple[dict[str, Any], list[Finding], 
     reasons = [finding for choice in choices for finding in choice.reasons]
     reasons.sort(key=lambda finding: order(finding.text))
     warnings = list(dict.fromkeys(finding for choice in choices for finding in choice.warnings))
+    read_by = [name for name in ("hdfs", "kafka") if stack.get(name) and core.line[name]["prebuilt"]]
+    warnings += loading_findings(problem.universe, core, read_by, problem.items)
     if (
         not core.gpu
         and not any(item.key == "gpu" and item.absent for item in problem.items)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hadoop_dl.compat import Row
 from hadoop_dl.resolver.findings import Finding, sources
@@ -175,6 +175,24 @@ def cpu_features(universe: Universe, core: Core) -> tuple[tuple[str, ...], Row |
         if version(row["first"]) <= version(core.name) and (last is None or version(core.name) <= version(last)):
             return tuple(row["features"]), row
     return (), None
+
+
+def loading_findings(
+    universe: Universe, core: Core, features: Iterable[str], items: Iterable[Item]
+) -> Iterator[Finding]:
+    """What a program has to do before it can use these features of the wheel on these hosts; a read host knows its own glibc."""
+    things = [item.thing for item in items]
+    found = {f"glibc {thing.glibc}": thing.glibc for thing in things if isinstance(thing, HostFacts) and thing.glibc}
+    if not found:
+        rows = [(thing.label, platform(universe, thing)) for thing in things if isinstance(thing, System)]
+        found = {f"{label} with its glibc {row['glibc']}": row["glibc"] for label, row in rows}
+    for row in universe.compat.rows("tensorflow", "loading"):
+        inside = version(row["first"]) <= version(core.name) <= version(row["last"])
+        if core.built or row["feature"] not in features or not inside:
+            continue
+        for place, glibc in found.items():
+            if version(glibc) >= version(row["glibc"]):
+                yield Finding(f"On {place}, {row['what']}. What to do: {row['do']}", sources(row), refuses=False)
 
 
 def host_findings(universe: Universe, core: Core, host: HostFacts, only: str) -> Iterator[Finding]:

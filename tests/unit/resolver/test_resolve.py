@@ -226,3 +226,25 @@ def test_a_host_that_was_read_decides_by_what_it_has() -> None:
         {"tensorflow": "1.15"}, HostFacts(os="rhel-7.9", pythons=("2.7",), javas=("8",), gpus=("10de:15f8",))
     )
     assert (fine.stack["python"], fine.stack["java"]) == ("2.7", ["8"])
+
+
+@pytest.mark.parametrize(
+    ("request_", "host", "told"),
+    [
+        ({"os": "rhel-8.10", "tensorflow": "1.15"}, None, True),
+        ({"os": "rhel-7.9", "tensorflow": "1.15"}, None, False),  # glibc 2.17
+        ({"os": "rhel-8.10", "tensorflow": "1.15", "kafka": "false"}, None, False),
+        ({"os": "rhel-8.10", "tensorflow": "1.15", "tensorflow_source": "built"}, None, False),
+        ({"os": "rhel-8.10", "tensorflow": "2.11", "kafka": "true"}, None, False),
+        ({"tensorflow": "1.15"}, None, False),
+        ({"tensorflow": "1.15"}, HostFacts(os="rhel-7.9", glibc="2.31"), True),  # what was read counts
+    ],
+)
+def test_the_kafka_reader_of_1_15_is_told_to_need_deepbind_where_glibc_has_threads_of_its_own(
+    request_: Any, host: HostFacts | None, told: bool
+) -> None:
+    resolution = resolve(request_, host)
+    assert resolution.ok, resolution.problems
+    found = [finding for finding in resolution.warnings if "RTLD_DEEPBIND" in finding.text]
+    assert bool(found) is told
+    assert all("observed" in finding.sources and "kafka_train.py" in finding.text for finding in found)

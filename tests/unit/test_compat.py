@@ -1,0 +1,158 @@
+"""The data under compat/: its form, what its rows say about each other, and the page that is made from it."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from hadoop_dl import compat, compat_docs
+from hadoop_dl.resolver.versions import version
+
+FILES = sorted(compat.DIRECTORY.glob("*.yml"))
+SCHEMA = json.loads((compat.DIRECTORY / "schema.json").read_text(encoding="utf-8"))
+CHECK = jsonschema.Draft202012Validator(SCHEMA)
+DATA = compat.load()
+
+
+def content(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.load((compat.DIRECTORY / f"{name}.yml").read_bytes(), Loader=compat.LOADER)  # noqa: S506 (both are safe loaders)
+    return found
+
+
+def problems(data: dict[str, Any]) -> list[str]:
+    return [f"{error.json_path}: {error.message}" for error in CHECK.iter_errors(data)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_has_the_form_that_the_schema_gives_it(path: Path) -> None:
+    data = content(path.stem)
+    assert data["subject"] == path.stem
+    assert problems(data) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"min_driver": 410.48}, "410.48 is not of type 'string'"),  # a version without quotes
+        ({"min_driver": "410,48"}, "does not match"),
+        ({"source": []}, "[]"),
+        ({"source": ["http://example.org/"]}, "does not match"),
+        ({"verified": "yes"}, "is not of type 'boolean'"),
+        ({"nvcc_max_cc": None}, "is not of type 'string'"),
+        ({"mindriver": "410.48"}, "'mindriver' was unexpected"),
+    ],
+)
+def test_the_schema_refuses_what_is_not_a_fact(change: dict[str, Any], words: str) -> None:
+    data = copy.deepcopy(content("cuda"))
+    data["toolkits"][0] |= change
+    assert words in " ".join(problems(data))
+
+
+@pytest.mark.parametrize("gone", ["source", "verified", "min_driver"])
+def test_the_schema_misses_what_a_row_lacks(gone: str) -> None:
+    data = copy.deepcopy(content("cuda"))
+    del data["toolkits"][0][gone]
+    assert f"'{gone}' is a required property" in " ".join(problems(data))
+
+
+@pytest.mark.parametrize(
+    ("subject", "rows", "key"),
+    [
+        ("tensorflow", "lines", "line"),
+        ("tensorflow", "releases", "version"),
+        ("cuda", "toolkits", "version"),
+        ("cuda", "cudnn", "version"),
+        ("cuda", "os_support", "os"),
+        ("drivers", "branches", "branch"),
+        ("gpus", "architectures", "cc"),
+        ("gpus", "devices", "pci_id"),
+        ("keras", "releases", "version"),
+        ("platforms", "systems", "os"),
+        ("platforms", "releases", "os"),
+        ("python", "pythons", "python"),
+        ("spark", "lines", "line"),
+        ("tensorflow_build", "profiles", "profile"),
+        ("tensorflow_io", "releases", "version"),
+        ("tensorflowonspark", "releases", "version"),
+    ],
+)
+def test_a_thing_has_one_row(subject: str, rows: str, key: str) -> None:
+    found = [row[key] for row in DATA.rows(subject, rows)]
+    assert len(found) == len(set(found))
+
+
+def test_rows_speak_of_things_that_have_rows() -> None:
+    toolkits = {row["version"] for row in DATA.rows("cuda", "toolkits")}
+    lines = {row["line"] for row in DATA.rows("tensorflow", "lines")}
+    releases = {row["version"] for row in DATA.rows("tensorflow", "releases")}
+    ios = {row["version"] for row in DATA.rows("tensorflow_io", "releases")}
+    generations = {(row["architecture"], row["cc"]) for row in DATA.rows("gpus", "architectures")}
+    profiles = {row["profile"] for row in DATA.rows("tensorflow_build", "profiles")}
+    systems = {row["os"] for row in DATA.rows("platforms", "systems")}
+    for row in DATA.rows("tensorflow", "lines"):
+        assert row["cuda"] in toolkits, row["line"]
+        assert row["tested_version"] in releases, row["line"]
+        assert row["configure_profile"] in profiles, row["line"]
+        assert set(row["tensorflow_io"]) <= ios, row["line"]
+    assert {row["line"] for row in DATA.rows("tensorflow", "releases")} == lines
+    assert {(row["architecture"], row["cc"]) for row in DATA.rows("gpus", "devices")} <= generations
+    assert {row["os"] for row in DATA.rows("platforms", "releases")} == systems
+    assert {row["os"] for row in DATA.rows("cuda", "os_support")} <= systems
+    assert {name for row in DATA.rows("drivers", "branches") for name in row["rpm_for"]} <= systems
+
+
+def test_spans_begin_before_they_end() -> None:
+    for row in DATA.rows("cuda", "toolkits"):
+        assert version(row["nvcc_min_cc"]) < version(row["nvcc_max_cc"]), row["version"]
+        assert version(row["gcc_min"] or "0") <= version(row["gcc_max"]), row["version"]
+    for row in DATA.rows("tensorflow", "lines"):
+        assert version(row["bazel"]["min"]) <= version(row["bazel"]["tested"]), row["line"]
+        assert version(row["bazel"]["tested"]) <= version(row["bazel"]["max"] or "99"), row["line"]
+    spans = [
+        *[(row["os"], row["first"], row["last"]) for row in DATA.rows("cuda", "os_support")],
+        *[(row["distribution"], row["first"], row["last"]) for row in DATA.rows("hadoop", "distributions")],
+        *[(row["cc"], row["first_cuda"], row["last_cuda"]) for row in DATA.rows("gpus", "architectures")],
+        *[(row["cc"], row["first_driver_branch"], row["last_driver_branch"]) for row in DATA.rows("gpus", "architectures")],
+    ]  # fmt: skip
+    assert [span for span in spans if span[1] and span[2] and version(span[1]) > version(span[2])] == []
+
+
+def test_the_page_is_what_the_data_says_now() -> None:
+    assert compat_docs.PAGE.read_text(encoding="utf-8") == compat_docs.page(), "run scripts/stack docs"
+
+
+def test_another_fact_is_another_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    toolkits = [dict(row) for row in DATA.rows("cuda", "toolkits")]
+    toolkits[0]["min_driver"] = "375.99"
+    cuda = {**DATA.subjects["cuda"], "toolkits": toolkits}
+    other = compat.Compat({**DATA.subjects, "cuda": cuda}, "other")
+    assert "375.99" not in compat_docs.page()
+    assert "| 8.0 | 375.99 | 375.99 |" in compat_docs.page(other)
+
+
+def test_a_page_that_is_not_current_is_told_and_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(compat_docs, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(compat_docs, "PAGE", tmp_path / "compatibility.md")
+    assert compat_docs.main(["--check"]) == 1
+    assert "Run scripts/stack docs" in capsys.readouterr().out
+    assert not (tmp_path / "compatibility.md").exists()
+    assert compat_docs.main([]) == 0
+    assert compat_docs.main(["--check"]) == 0
+    assert (tmp_path / "compatibility.md").read_text(encoding="utf-8") == compat_docs.page()
+
+
+def test_every_row_of_the_page_has_all_its_cells_and_every_heading_is_linked() -> None:
+    text = compat_docs.page()
+    for part in text.split("\n## ")[1:]:
+        rows = [line for line in part.splitlines() if line.startswith("|")]
+        assert len(rows) > 2
+        assert len({line.count("|") - line.count("\\|") for line in rows}) == 1, part.splitlines()[0]
+        assert f"](#{compat_docs.anchor(part.splitlines()[0])})" in text
