@@ -6,7 +6,6 @@ scripts/stack docs --check    say whether it is current
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hadoop_dl.compat import Compat, Row, load
+from hadoop_dl.parser import Parser
 from hadoop_dl.resolver.drivers import least_driver
-from hadoop_dl.resolver.gpus import common_name
+from hadoop_dl.resolver.gpus import common_names
 from hadoop_dl.resolver.versions import version
 from hadoop_dl.stacks import Stack, load_stack, stack_names
 
@@ -218,7 +218,10 @@ def gpus(compat: Compat) -> Table:
     rows = []
     for row in reversed(compat.rows("gpus", "architectures")):
         models = dict.fromkeys(
-            common_name(device) for device in compat.rows("gpus", "devices") if device["cc"] == row["cc"]
+            name
+            for device in compat.rows("gpus", "devices")
+            if device["cc"] == row["cc"]
+            for name in common_names(device)
         )
         kinds = (
             "open"
@@ -475,7 +478,7 @@ def anchor(title: str) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Exit status 0: written, or current; 1: not current."""
-    parser = argparse.ArgumentParser(prog="stack docs", description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser = Parser(prog="stack docs", description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("--check", action="store_true", help="write nothing; say whether the page is current")
     options = parser.parse_args(list(arguments))
     text = page()

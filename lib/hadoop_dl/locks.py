@@ -8,7 +8,6 @@ is a line that pip reads as it stands. The comment (file name, size) lets the mi
 
 from __future__ import annotations
 
-import argparse
 import email
 import hashlib
 import re
@@ -383,9 +382,10 @@ def exact(text: str) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """lock NAME [--check]: write a stack's locks, or prove that those in the repository still hold."""
     from hadoop_dl.mirror import MirrorError
+    from hadoop_dl.parser import Parser  # noqa: PLC0415 (with the resolver, which reading a lock does not need)
     from hadoop_dl.stacks import UnknownStack, load_stack, stack_names
 
-    parser = argparse.ArgumentParser(prog="stack lock", description="Write or prove the locks of stacks, from PyPI.")
+    parser = Parser(prog="stack lock", description="Write or prove the locks of stacks, from PyPI.", allow_abbrev=False)
     parser.add_argument("names", metavar="NAME", nargs="*", help="a stack; all of them when none is named")
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 when a lock no longer holds")
     parser.add_argument("--cache", type=Path, default=Path(".cache/mirror"), help="where downloads are kept")

@@ -10,8 +10,9 @@ import json
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
+from hadoop_dl.parser import Parser
 from hadoop_dl.resolver import Misuse, Resolution, resolve
 from hadoop_dl.resolver.request import COMPONENTS, OPTIONS, nearest_name
 
@@ -24,17 +25,6 @@ examples:
   scripts/stack resolve --os rhel-7.9 --gpu P100 tensorflow=1.15 python=2.7 kafka=true
   scripts/stack resolve --os rhel-9.4 --gpu A100 --gpu H100 --hadoop cdp-7.1 --explain
 """
-
-
-class Parser(argparse.ArgumentParser):
-    """Misuse is exit code 1, with the nearest option that there is."""
-
-    def error(self, message: str) -> NoReturn:
-        known = [option for action in self._actions for option in action.option_strings if option.startswith("--")]
-        unknown = re.search(r"unrecognized arguments: (--[\w-]+)", message)
-        hint = nearest_name(unknown[1].lstrip("-"), [name.lstrip("-") for name in known]) if unknown else ""
-        hint = hint.replace("mean ", "mean --")
-        raise Misuse(f"{message}.{hint} See: scripts/{self.prog} --help")
 
 
 def resolve_parser() -> Parser:
@@ -92,10 +82,9 @@ def both(name: str, first: str, second: str) -> str:
     """Two constraints on one component, as one that means both."""
     if first == second:
         return first
-    parts = [text if re.match(r"[<>=!~]", text) else f"=={text}.*" for text in (first, second)]
-    if not all(re.match(r"[<>=!~]+[\d.]", part) for part in parts):
+    if not all(re.match(r"[<>=!~]*\s*\d", text) for text in (first, second)):
         raise Misuse(f"{name} was given twice, as {first} and as {second}. Give it once.")
-    return ",".join(parts)
+    return f"{first},{second}"
 
 
 def show(value: Any) -> str:

@@ -62,8 +62,10 @@ class Resolution:
         return {
             "status": self.status,
             "stack": self.stack,
-            "reasons": [said(finding) for finding in self.reasons],
-            "warnings": [said(finding) for finding in self.warnings],
+            "reasons": [
+                *[said(finding) for finding in self.reasons],
+                *[f"warning: {said(finding)}" for finding in self.warnings],
+            ],
             "conflicts": [conflict.as_json() for conflict in self.conflicts],
             "nearest": list(self.nearest),
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hadoop_dl.resolver.core_rules import cpu_features, loading_findings, release_row
+from hadoop_dl.resolver.core_rules import cpu_features, loading_findings, system_pythons
 from hadoop_dl.resolver.findings import Finding, sources
 from hadoop_dl.resolver.hosts import HostFacts, System
 from hadoop_dl.resolver.parts import Choice
@@ -40,10 +40,10 @@ KEYS = (
 def native_pythons(problem: Problem) -> set[str]:
     """The Pythons that the operating system itself brings."""
     return {
-        entry["python"]
+        python
         for item in problem.items
         if isinstance(item.thing, System)
-        for entry in release_row(problem.universe, item.thing)["pythons"]
+        for python in system_pythons(problem.universe, item.thing)
     }
 
 

@@ -40,8 +40,27 @@ def release_row(universe: Universe, system: System) -> Row:
     return next(row for row in universe.compat.rows("platforms", "releases") if row["os"] == system.key)
 
 
+def system_pythons(universe: Universe, system: System) -> list[str]:
+    """The Pythons that the vendor brings for this minor release, oldest first; of all of them where it is not named."""
+    asked = version(system.release)
+    return sorted(
+        (
+            entry["python"]
+            for entry in release_row(universe, system)["pythons"]
+            if not entry["since"] or len(asked.release) < 2 or version(entry["since"]) <= asked
+        ),
+        key=version,
+    )
+
+
 def wheel_on_system(universe: Universe, core: Core, system: System) -> Iterator[Finding]:
-    row = platform(universe, system)
+    row, release = platform(universe, system), release_row(universe, system)
+    if not (row["verified"] and release["verified"]):
+        yield Finding(
+            f"The data on {system.label} (glibc {row['glibc']}, its Pythons) is not verified",
+            sources(row, release),
+            refuses=False,
+        )
     needed = core.glibc_min or core.line["wheel_min_glibc"]
     if version(needed) > version(row["glibc"]):
         what = f"The wheels of TensorFlow {core.version} need glibc {needed}"
@@ -59,6 +78,12 @@ def cuda_on_system(universe: Universe, core: Core, system: System) -> Iterator[F
         if row["os"] != system.key or core.cuda is None:
             continue
         if version(row["first"]) <= version(core.cuda) <= version(row["last"]):
+            if not row["verified"] and not core.pip_cuda:
+                yield Finding(
+                    f"That NVIDIA packages CUDA {core.cuda} for {system.label} is not verified",
+                    sources(row),
+                    refuses=False,
+                )
             continue
         said = f"NVIDIA packages CUDA {row['first']} to {row['last']} for {system.label}"
         if core.pip_cuda:
@@ -76,8 +101,7 @@ def cuda_on_system(universe: Universe, core: Core, system: System) -> Iterator[F
 
 
 def python_on_system(universe: Universe, core: Core, system: System) -> Iterator[Finding]:
-    row = release_row(universe, system)
-    there = sorted((entry["python"] for entry in row["pythons"]), key=version)
+    row, there = release_row(universe, system), system_pythons(universe, system)
     if core.python in there:
         return
     has = f"{system.label} brings Python {listed(there)}"

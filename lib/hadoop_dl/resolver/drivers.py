@@ -129,6 +129,8 @@ class Driver:
         if core.cuda is None:
             return Choice() if all(item.absent for item in asked) else None
         needed = self.needed(core, items)
+        if not all(item.accepts(needed) for item in items if item.key == "driver_min"):
+            return None
         for candidate in self.candidates(items):
             if version(candidate.version) < version(needed) or not self.module_exists(candidate):
                 continue
@@ -140,11 +142,14 @@ class Driver:
     def choice(self, core: Core, candidate: Candidate, needed: str, found: list[Finding]) -> Choice:
         row, toolkit = candidate.row, self.universe.toolkits[core.cuda or ""]
         least, module = least_driver(toolkit), candidate.module["module"]
+        ptx = "" if needed == least else " to compile PTX for these GPUs; without that it would be " + least
         kind = {"LTSB": "a long-term branch", "PB": "a production branch"}.get(row["kind"], "the newest that fits")
         choice = Choice(
-            {"driver_min": least, "driver_branch": row["branch"], "driver_module": module},
+            {"driver_min": needed, "driver_branch": row["branch"], "driver_module": module},
             [
-                Finding(f"driver_min {least}: CUDA {core.cuda} needs it", sources(toolkit)),
+                Finding(
+                    f"driver_min {needed}: CUDA {core.cuda} needs it{ptx}", sources(toolkit, core.line if ptx else None)
+                ),
                 Finding(
                     f"driver_branch {row['branch']}: {kind} that fits CUDA, the GPUs and the operating system",
                     sources(row),
@@ -156,10 +161,6 @@ class Driver:
             ],
             list(found),
         )
-        if needed != least:
-            choice.warnings.append(
-                Finding(f"Compiling PTX of CUDA {core.cuda} needs driver {needed} or newer", sources(toolkit), False)
-            )
         if row["is_eol"]:
             choice.warnings.append(
                 Finding(f"Driver branch {row['branch']} is past its end of life", sources(row), False)
@@ -228,12 +229,11 @@ class Driver:
             return Finding(text, sources(arch, only if modules else None))
         if item.key == "driver_module":
             module = next((row for row in self.modules if item.accepts(row["module"])), None)
-            where = ""
             if module and module["module"] == "open":
-                where = f" (driver branch {module['first_branch']} or newer, Turing or newer)"
-            elif module:
-                where = f" (up to driver branch {module['last_branch']})"
-            return Finding(f"{item.label} was asked for{where}", sources(module))
+                needs = f"needs driver branch {module['first_branch']} or newer and GPUs of Turing or newer"
+            else:
+                needs = f"needs driver branch {module['last_branch']} or older" if module else "was asked for"
+            return Finding(f"{item.label} {needs}", sources(module))
         return Finding(f"{item.label} was asked for", self.branch_sources(item))
 
     def branch_sources(self, item: Item) -> tuple[str, ...]:

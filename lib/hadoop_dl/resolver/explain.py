@@ -7,14 +7,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from hadoop_dl.compat import Compat, Row
 from hadoop_dl.resolver.core_rules import core_findings
 from hadoop_dl.resolver.findings import Finding, merged, sources
-from hadoop_dl.resolver.gpus import Gpu, UnknownGpu, architecture
-from hadoop_dl.resolver.hosts import Hadoop, System, Unknown
+from hadoop_dl.resolver.gpus import Gpu, UnknownGpu, architecture, common_names
+from hadoop_dl.resolver.hosts import Hadoop, System, Unknown, find_hadoop, find_system
 from hadoop_dl.resolver.problem import Items, Problem, core_value
 from hadoop_dl.resolver.request import CHOICES, COMPONENTS, Item
 from hadoop_dl.resolver.universe import Core
-from hadoop_dl.resolver.versions import Spec, known, listed, spans, version
+from hadoop_dl.resolver.versions import Spec, cc, known, listed, parse_spec, spans, version
 
 SHARED = ("tensorflow", "python", "cuda", "tensorflow_source", "tensorflow_package")
 
@@ -39,12 +40,28 @@ def conflicts(problem: Problem) -> list[Conflict]:
 
 def explain(problem: Problem, clash: Items) -> Conflict:
     items = [problem.items[number] for number in sorted(clash)]
-    findings = unknown_value(problem, items[0]) if len(items) == 1 else []
+    findings = unknown_value(problem, items[0]) if len(items) == 1 else at_once(problem, items)
     findings = findings or by_part(problem, clash) or by_environment(problem, clash) or by_projection(problem, clash)
+    findings = [*findings, *other_builds(problem, items)]
     text = sentence([finding.text for finding in findings])
     found = merged(finding.sources for finding in findings) or merged(item_sources(problem, item) for item in items)
     keys = tuple(dict.fromkeys("host" if item.key == "host" else item.key for item in items))
     return Conflict(keys, text, found)
+
+
+def other_builds(problem: Problem, items: Sequence[Item]) -> Iterator[Finding]:
+    """Builds by others for GPUs that the official wheels of a line have no code for: nothing here installs them."""
+    lines = {
+        core.name
+        for item in items
+        if item.key == "tensorflow"
+        for core in problem.cores(problem.engine.everything)
+        if item.accepts(core.version)
+    }
+    gpus = [item.thing for item in items if isinstance(item.thing, Gpu)]
+    for row in problem.universe.compat.rows("tensorflow", "other_builds"):
+        if lines == {row["line"]} and any(cc(row["first_cc"]) <= gpu.capability <= cc(row["last_cc"]) for gpu in gpus):
+            yield Finding(f"{row['what']}, which nothing here installs", sources(row))
 
 
 def sentence(parts: Sequence[str]) -> str:
@@ -70,6 +87,11 @@ def unknown_value(problem: Problem, item: Item) -> list[Finding]:
     known_values = values(problem, item.key)
     if any(item.accepts(value) for value in known_values):
         return []
+    parts = item.specs[0].text.split(",")
+    if item.specs[0].kind == "range" and len(parts) > 1:
+        found = exclusive(item.key, parts, [parse_spec(part) for part in parts], known_values)
+        if found:
+            return [Finding(found, item_sources(problem, item))]
     around = nearest_values(item.specs[0], known_values)
     words, text = COMPONENTS[item.key], item.text
     exists = f"There is no {words} {text}" if item.specs[0].kind == "prefix" else f"No {words} is {text}"
@@ -82,6 +104,27 @@ def unknown_value(problem: Problem, item: Item) -> list[Finding]:
     return [
         Finding(f"{exists} in what is known here. Nearest known: {listed(around, 'or')}", item_sources(problem, item))
     ]
+
+
+def at_once(problem: Problem, items: Sequence[Item]) -> list[Finding]:
+    """Several constraints on one component that exclude each other."""
+    keys = {item.key for item in items}
+    if len(keys) > 1 or not all(item.specs for item in items):
+        return []
+    known_values = values(problem, items[0].key)
+    if any(all(item.accepts(value) for item in items) for value in known_values):
+        return []
+    found = exclusive(items[0].key, [item.text for item in items], [item.specs[0] for item in items], known_values)
+    return [Finding(found, item_sources(problem, items[0]))] if found else []
+
+
+def exclusive(key: str, texts: Sequence[str], specs: Sequence[Spec], there: Sequence[str]) -> str:
+    """That nothing meets all of these, though each of them is met by something."""
+    newest = [[value for value in there if spec.accepts(value)][-1:] for spec in specs]
+    if not all(newest):
+        return ""
+    those = listed(dict.fromkeys(value for found in newest for value in found), "or")
+    return f"No {COMPONENTS[key]} is {listed(texts)} at once. Nearest known: {those}"
 
 
 def values(problem: Problem, key: str) -> list[str]:
@@ -281,37 +324,81 @@ def item_sources(problem: Problem, item: Item) -> tuple[str, ...]:
     return merged((sources(row) for row in item_rows(problem, item)), 3)
 
 
-def item_rows(problem: Problem, item: Item) -> Iterator[dict[str, object]]:
+def item_rows(problem: Problem, item: Item) -> Iterator[Row]:
     compat, key = problem.universe.compat, item.key
     if isinstance(item.thing, System):
-        yield from (row for row in compat.rows("platforms", "systems") if row["os"] == item.thing.key)  # type: ignore[misc]
+        yield from (row for row in compat.rows("platforms", "systems") if row["os"] == item.thing.key)
     elif isinstance(item.thing, Gpu):
-        yield architecture(compat, item.thing)  # type: ignore[misc]
+        yield architecture(compat, item.thing)
     elif isinstance(item.thing, Hadoop):
         yield {"source": item.thing.sources}
+    elif isinstance(item.thing, (Unknown, UnknownGpu)) and item.thing.near:
+        yield from near_rows(compat, item.thing, key)
     else:
-        lists = {
-            "os": ("platforms", "releases", "os"),
-            "gpu": ("gpus", "devices", "name"),
-            "hadoop": ("hadoop", "distributions", "distribution"),
-            "python": ("python", "pythons", "python"),
-            "cuda": ("cuda", "toolkits", "version"),
-            "cudnn": ("cuda", "cudnn", "version"),
-            "driver": ("drivers", "branches", "latest_known"),
-            "driver_min": ("cuda", "toolkits", "min_driver"),
-            "driver_branch": ("drivers", "branches", "branch"),
-            "driver_module": ("drivers", "modules", "module"),
-            "keras": ("keras", "releases", "version"),
-            "tensorflow_io": ("tensorflow_io", "releases", "version"),
-            "tensorflowonspark": ("tensorflowonspark", "releases", "version"),
-            "pyspark": ("spark", "lines", "latest"),
-            "java": ("spark", "lines", "latest"),
-            "cdsw": ("cdsw", "facts", "fact"),
-            "yarn_gpu": ("hadoop", "facts", "fact"),
-            "hdfs": ("tensorflow", "lines", "tested_version"),
-            "kafka": ("tensorflow", "lines", "tested_version"),
-        }
-        subject, name, column = lists.get(key, ("tensorflow", "releases", "version"))
-        rows = compat.rows(subject, name)
-        fits = [row for row in rows if item.specs and item.accepts(str(row[column]))]
-        yield from (fits or list(rows))[-1:]  # type: ignore[misc]
+        rows = value_rows(compat, key)
+        wanted = {value for value, _ in rows if item.specs and item.accepts(value)}
+        if not wanted and item.specs and item.key not in CHOICES:
+            known_values = sorted({value for value, _ in rows if known(value)}, key=version)
+            wanted = set(nearest_values(item.specs[0], known_values))
+        found = [row for value, row in rows if value in wanted]
+        yield from (found or [row for _, row in rows])[-1:]
+
+
+def near_rows(compat: Compat, thing: Unknown | UnknownGpu, key: str) -> Iterator[Row]:
+    """The rows of the names that are offered in place of one that is not known."""
+    for name in thing.near:
+        if key == "os":
+            system = find_system(compat, name)
+            rows = compat.rows("platforms", "releases")
+            yield from (row for row in rows if isinstance(system, System) and row["os"] == system.key)
+        elif key == "gpu":
+            yield from [row for row in compat.rows("gpus", "devices") if name in (row["pci_id"], *common_names(row))][
+                :1
+            ]
+        else:
+            hadoop = find_hadoop(compat, name)
+            yield {"source": hadoop.sources if isinstance(hadoop, Hadoop) else ()}
+
+
+def value_rows(compat: Compat, key: str) -> list[tuple[str, Row]]:
+    """The values of a component with the row that each stands in."""
+    lines, sparks = compat.rows("tensorflow", "lines"), compat.rows("spark", "lines")
+    if key == "bazel":
+        return [(row["bazel"][name], row) for row in lines for name in ("min", "tested")]
+    if key == "gcc":
+        return [(row["compiler"]["version"], row) for row in lines if row["compiler"]["name"] == "gcc"]
+    if key == "nccl":
+        return [(re.sub(r"^[<>=~]+|,.*", "", row["nccl"]), row) for row in lines if row["nccl"]]
+    if key == "glibc_min":
+        return [(row["wheel_min_glibc"], row) for row in lines]
+    if key == "cpu_features":
+        return [(",".join(row["features"]), row) for row in compat.rows("tensorflow", "cpu_features")]
+    if key in ("hdfs", "kafka"):
+        return [(row["line"], row) for row in lines]
+    if key == "pyspark":
+        return [
+            (f"{row['line']}.{patch}", row)
+            for row in sparks
+            for patch in range(int(row["latest"].rpartition(".")[2]) + 1)
+        ]
+    if key == "java":
+        return [(java, row) for row in sparks for java in row["java"] or []]
+    lists = {
+        "os": ("platforms", "releases", "os"),
+        "gpu": ("gpus", "devices", "name"),
+        "hadoop": ("hadoop", "distributions", "distribution"),
+        "python": ("python", "pythons", "python"),
+        "cuda": ("cuda", "toolkits", "version"),
+        "cudnn": ("cuda", "cudnn", "version"),
+        "driver": ("drivers", "branches", "latest_known"),
+        "driver_min": ("cuda", "toolkits", "min_driver"),
+        "driver_branch": ("drivers", "branches", "branch"),
+        "driver_module": ("drivers", "modules", "module"),
+        "keras": ("keras", "releases", "version"),
+        "tensorflow_io": ("tensorflow_io", "releases", "version"),
+        "tensorflowonspark": ("tensorflowonspark", "releases", "version"),
+        "cdsw": ("cdsw", "facts", "fact"),
+        "yarn_gpu": ("hadoop", "facts", "fact"),
+    }
+    subject, name, column = lists.get(key, ("tensorflow", "releases", "version"))
+    return [(str(row[column]), row) for row in compat.rows(subject, name)]

@@ -22,6 +22,10 @@ ALIASES = {
 }
 
 
+# What os-release and people write around the name and the number.
+WORDS = re.compile(r"\(.*\)|\b(gnu/linux|linux|enterprise|server|stream|lts|x86_64)\b|-x86_64$|\s+")
+
+
 @dataclass(frozen=True)
 class HostFacts:
     """Facts that decide. None means not known; an empty tuple means known to be none."""
@@ -78,10 +82,11 @@ def hadoop_name(distribution: str | None, release: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class System:
-    """An operating system that the data knows. `key` is its name there (rhel7), `label` what to call it."""
+    """An operating system that the data knows. `key` is its name there (rhel7), `label` what to call it, `release` 7.9 or 7."""
 
     key: str
     label: str
+    release: str
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,7 @@ def system_name(row: Row) -> str:
 
 def find_system(compat: Compat, given: str) -> System | Unknown:
     """The operating system that a text such as rhel-7.9, centos7, el8, rocky-9.3, debian-12 or ubuntu2204 names."""
-    text = given.strip().lower().replace(" ", "-")
+    text = WORDS.sub(" ", given.lower()).strip().replace(" ", "-")
     match = re.fullmatch(r"([a-z][a-z_-]*?)[-_]?v?(\d+(?:\.\d+)*)", text)
     rows = compat.rows("platforms", "releases")
     systems = known_systems(compat)
@@ -123,7 +128,7 @@ def find_system(compat: Compat, given: str) -> System | Unknown:
             continue
         if family == "ubuntu":
             if number.replace(".", "").startswith(digits) and number.split(".")[:2] == [digits[:2], digits[2:]]:
-                return System(row["os"], f"Ubuntu {number}")
+                return System(row["os"], f"Ubuntu {number}", number)
         elif number.split(".")[0] == digits:
             last = row["last_minor"]
             if last and len(number.split(".")) > 1 and int(number.split(".")[1]) > int(last.split(".")[1]):
@@ -131,7 +136,7 @@ def find_system(compat: Compat, given: str) -> System | Unknown:
                     f"There is no {given}: the last release of that line is {last} ({row['source'][-1]}).",
                     (f"{match[1]}-{last}",),
                 )
-            return System(row["os"], f"{label(family)} {number}")
+            return System(row["os"], f"{label(family)} {number}", number)
     return unknown_system(given, text, systems, rows)
 
 
@@ -188,7 +193,8 @@ def find_hadoop(compat: Compat, given: str) -> Hadoop | Unknown:
             same.sort(key=lambda name: _distance(version(name.partition("-")[2]).release, asked))
             return Unknown(f"No Hadoop release called {given} is known here.", tuple(same[:2]))
     near = difflib.get_close_matches(given.lower(), names, n=2, cutoff=0.4) or names[:1]
-    return Unknown(f"No Hadoop distribution called {given} is known here.", tuple(near))
+    hint = " CDSW is asked for with cdsw=true." if "cdsw" in given.lower() else ""
+    return Unknown(f"No Hadoop distribution called {given} is known here.{hint}", tuple(near))
 
 
 def _distance(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,7 +70,7 @@ LEVELS = {
     "python": ("core",),
     "cuda": ("core",),
     "nccl": ("core",),
-    "driver_min": ("core",),
+    "driver_min": ("driver",),
     "glibc_min": ("core",),
     "cpu_features": ("core",),
     "cudnn": ("cudnn",),
@@ -152,7 +153,17 @@ def texts(name: str, value: Any) -> list[str]:
     text = "" if value is None else str(value).strip()
     if not text:
         raise Misuse(f"{name} needs a value, and has none. Write for example tensorflow=1.15, or leave {name} out.")
-    return [part.strip() for part in text.split(",") if part.strip()] if name == "gpu" else [text]
+    if name == "gpu":
+        return [part.strip() for part in text.split(",") if part.strip()]
+    return both(text) if name not in ("cpu_features", *BOOLEANS, *CHOICES) else [text]
+
+
+def both(text: str) -> list[str]:
+    """`>=2.4,<2.12` is one range; `2.15,2.15.0` is two constraints, which both have to be met."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    ranges = [part for part in parts if re.match(r"[<>=!~]", part)]
+    plain = [part for part in parts if part not in ranges]
+    return [*plain, *([",".join(ranges)] if ranges else [])] or [text]
 
 
 def read_request(compat: Compat, request: Mapping[str, Any], host: HostFacts | None = None) -> list[Item]:

@@ -87,6 +87,8 @@ def problems(request: Json, stack: Json) -> list[str]:
         *package_problems(stack),
         *jvm_problems(stack),
         *feature_problems(stack),
+        *system_problems(request, stack),
+        *site_problems(request, stack),
     ]
 
 
@@ -95,6 +97,10 @@ def request_problems(request: Json, stack: Json) -> list[str]:
     found = []
     for name, wanted in request.items():
         if name in ("os", "gpu", "hadoop", "yarn_gpu", "cdsw"):
+            continue  # system_problems, gpu_problems, site_problems
+        if name == "cpu_features":
+            if not set(stack.get(name, [])) <= set(wanted.split(",")):
+                found.append(f"the wheel needs {stack[name]}, and the CPU has {wanted}")
             continue
         if name in ("hdfs", "kafka"):
             if stack[name] is not (wanted == "true"):
@@ -158,7 +164,8 @@ def cuda_problems(stack: Json) -> list[str]:
 
 
 def devices(request: Json) -> list[Json]:
-    names = [name for name in request.get("gpu", "").split(",") if name and name != "none"]
+    given = request.get("gpu", "")
+    names = [name for name in (given.split(",") if isinstance(given, str) else given) if name and name != "none"]
     return [
         next(entry for entry in data("gpus")["devices"] if name in re.split(r"[ /]+", entry["name"])) for name in names
     ]
@@ -187,6 +194,15 @@ def gpu_problems(request: Json, stack: Json) -> list[str]:
     return found
 
 
+def needs_ptx(request: Json, stack: Json) -> bool:
+    """Whether some GPU has no machine code in the wheel."""
+    sms = [cc(sm) for sm in line_of(stack["tensorflow"])["wheel_sm"]]
+    return stack["tensorflow_source"] == "prebuilt" and any(
+        not any(sm[0] == cc(device["cc"])[0] and sm[1] <= cc(device["cc"])[1] for sm in sms)
+        for device in devices(request)
+    )
+
+
 def driver_problems(request: Json, stack: Json) -> list[str]:
     """Deciding whether a GPU fits, 2 and 5; and the kind of kernel module."""
     if "cuda" not in stack:
@@ -199,6 +215,10 @@ def driver_problems(request: Json, stack: Json) -> list[str]:
     floors = [floor for floor in (toolkit["min_driver"], toolkit["min_driver_minor_compat"]) if floor]
     if all(compare(version, floor) < 0 for floor in floors):
         found.append(f"driver {version} is older than CUDA {stack['cuda']} needs")
+    if needs_ptx(request, stack):
+        floors = [toolkit["bundled_driver"]]
+        if compare(version, toolkit["bundled_driver"]) < 0:
+            found.append(f"driver {version} cannot compile PTX of CUDA {stack['cuda']}")
     if stack["driver_min"] not in floors:
         found.append(f"driver_min {stack['driver_min']} is not of CUDA {stack['cuda']}")
     system = system_of(request)
@@ -282,4 +302,44 @@ def feature_problems(stack: Json) -> list[str]:
         by_io = io.get("hdfs_filesystem") == "plugin" if name == "hdfs" else bool(io.get("kafka"))
         if stack[name] and not inside and not by_io:
             found.append(f"nothing in the stack reads {name}")
+    return found
+
+
+def system_problems(request: Json, stack: Json) -> list[str]:
+    """Deciding about Python; and CUDA's packages for the operating system."""
+    system, found = system_of(request), []
+    if not system:
+        return []
+    minor = request["os"].partition("-")[2]
+    release = row("platforms", "releases", "os", system)
+    there = [
+        entry["python"]
+        for entry in release["pythons"]
+        if entry["since"] is None or "." not in minor or compare(entry["since"], minor) <= 0
+    ]
+    if release["verified"] and all(compare(stack["python"], python) < 0 for python in there):
+        found.append(f"Python {stack['python']} is older than all of {request['os']}")
+    packaged = [entry for entry in data("cuda")["os_support"] if entry["os"] == system and entry["verified"]]
+    by_pip = stack["tensorflow_source"] == "prebuilt" and compare(stack["tensorflow"], "2.14") >= 0
+    if "cuda" in stack and packaged and not by_pip:
+        first, last = packaged[0]["first"], packaged[0]["last"]
+        if compare(stack["cuda"], first) < 0 or compare(stack["cuda"], last) > 0:
+            found.append(f"NVIDIA does not package CUDA {stack['cuda']} for {request['os']}")
+    return found
+
+
+def site_problems(request: Json, stack: Json) -> list[str]:
+    """YARN's GPU scheduling and CDSW."""
+    found = []
+    if request.get("yarn_gpu") == "true":
+        spark = row("spark", "lines", "line", ".".join(stack["pyspark"].split(".")[:2])) if "pyspark" in stack else {}
+        if spark and not spark["gpu_scheduling"]:
+            found.append(f"Spark {stack['pyspark']} does not schedule GPUs")
+        if request.get("hadoop") in ("cdh-5.16", "cdh-6.3"):
+            found.append(f"{request['hadoop']} does not schedule GPUs")
+    if request.get("cdsw") == "true":
+        if len({device["architecture"] for device in devices(request)}) > 1:
+            found.append("CDSW wants one model of GPU")
+        if system_of(request) not in (None, "rhel7"):
+            found.append(f"CDSW has no packages for {request['os']}")
     return found

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -22,7 +26,7 @@ def versions(subject: str, name: str, column: str = "version") -> list[str]:
 
 
 VALUES: dict[str, list[str]] = {
-    "os": ["rhel-7.9", "rhel-8.10", "rhel-9.4", "debian-12", "ubuntu-20.04", "ubuntu-22.04"],
+    "os": ["rhel-7.9", "rhel-7.6", "rhel-8.10", "rhel-8.4", "rhel-9.4", "debian-12", "ubuntu-20.04", "ubuntu-22.04"],
     "gpu": ["K80", "P100", "V100", "T4", "A100", "A10", "H100", "B200", "P100,V100", "T4,A100"],
     "hadoop": ["cdh-5.16", "cdh-6.3", "cdp-7.1", "hdp-3.1", "apache-3.3.6"],
     "tensorflow": [
@@ -50,6 +54,10 @@ VALUES: dict[str, list[str]] = {
     "kafka": ["true", "false"],
     "yarn_gpu": ["true", "false"],
     "cdsw": ["true", "false"],
+    "nccl": ["2.16.5", "2.27", "none"],
+    "driver_min": ["410.48", "525.60.13", "535.104.05"],
+    "glibc_min": ["2.12", "2.17"],
+    "cpu_features": ["avx", "avx,avx2", "none"],
 }
 PAIRS = st.sampled_from(sorted(VALUES)).flatmap(lambda name: st.tuples(st.just(name), st.sampled_from(VALUES[name])))
 REQUESTS = st.lists(PAIRS, max_size=5).map(dict)
@@ -121,6 +129,8 @@ def test_the_nearest_requests_resolve_when_they_are_asked(request: dict[str, Any
         ({"java": ["21"]}, "does not run on Java"),
         ({"tensorflowonspark": "2.2.5"}, "is not for TensorFlow 1.15"),
         ({"cudnn": "6"}, "cuDNN 6 is not 7.4"),
+        ({"python": "2.6"}, "is older than all of rhel-7.9"),
+        ({"driver_min": "375.26"}, "driver_min 375.26 is not of CUDA 10.0"),
     ],
 )
 def test_the_second_opinion_sees_what_is_wrong(change: dict[str, Any], words: str) -> None:
@@ -128,3 +138,42 @@ def test_the_second_opinion_sees_what_is_wrong(change: dict[str, Any], words: st
     stack = resolve(request).stack
     assert problems(request, stack) == []
     assert words in " ".join(problems(request, stack | change))
+
+
+@FEW
+@given(REQUESTS)
+def test_asking_for_what_the_answer_has_gives_the_same_answer(request: dict[str, Any]) -> None:
+    """Nothing that fits is missed: an answer's own values, asked for as well, leave it as it is."""
+    stack = resolve(request, suggest=False).stack
+    own = {key: value for key, value in stack.items() if isinstance(value, str) and key not in request}
+    again = resolve({**request, **own}, suggest=False)
+    assert again.stack == stack, again.problems
+
+
+SCRIPT = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from hadoop_dl.resolver import resolve
+print(json.dumps([resolve(request).as_json() for request in json.loads(sys.argv[2])]))
+"""
+
+
+def test_the_answer_does_not_depend_on_the_order_of_dicts_and_sets() -> None:
+    requests: list[dict[str, Any]] = [
+        {},
+        {"os": "rhel-7.9", "gpu": ["P100", "V100"], "tensorflow": "1.15"},
+        {"os": "rhel-7.9", "gpu": ["T4", "A100"], "tensorflow": "1.15", "python": "3.11", "keras": "3"},
+        {"gpu": "P101", "os": "redhad-7", "hadoop": "cdx-5.16", "driver": "999"},
+        {"hdfs": "true", "kafka": "true", "tensorflow_source": "built", "python": "3.6"},
+    ]
+    backwards = [dict(reversed(request.items())) for request in requests]
+    for request in backwards:
+        if isinstance(request.get("gpu"), list):
+            request["gpu"] = request["gpu"][::-1]
+    answers = set()
+    for seed, asked in (("0", requests), ("1", backwards), ("4711", requests)):
+        command = [sys.executable, "-c", SCRIPT, str(compat.REPOSITORY / "lib"), json.dumps(asked)]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        answers.add(done.stdout)
+    assert len(answers) == 1

@@ -8,8 +8,10 @@ import pytest
 
 from hadoop_dl import compat
 from hadoop_dl.resolver import HostFacts, Misuse, Resolution, resolve
+from hadoop_dl.resolver.hosts import system_name
 
-LINES = compat.load().rows("tensorflow", "lines")
+DATA = compat.load()
+LINES = DATA.rows("tensorflow", "lines")
 
 
 def refuse(**request: Any) -> Resolution:
@@ -62,7 +64,11 @@ def test_a_source_build_takes_the_tested_toolchain(line: Any) -> None:
         ({"gpu": "K80,H100"}, {"gpu"}, "H100 (Hopper) is driven by branches 520 to 610; K80 (Kepler) is driven by branches 384 to 470"),
         ({"os": "rhel-7.9", "gpu": "B200"}, {"os", "gpu"}, "RHEL 7.9 has driver packages of branches 384 to 550"),
         ({"os": "rhel-8.4", "gpu": "P100", "tensorflow": "1.15"}, {"os", "tensorflow", "gpu"}, "NVIDIA packages CUDA 10.2 to 13.3"),
-        ({"os": "rhel-9.2", "python": "2.7"}, {"os", "python"}, "RHEL 9.2 brings Python 3.9, 3.11 and 3.12"),
+        ({"os": "rhel-9.4", "python": "2.7"}, {"os", "python"}, "RHEL 9.4 brings Python 3.9, 3.11 and 3.12"),
+        ({"os": "rhel-9.2", "python": "2.7"}, {"os", "python"}, "RHEL 9.2 brings Python 3.9 and 3.11"),
+        ({"os": "rhel-9", "python": "2.7"}, {"os", "python"}, "RHEL 9 brings Python 3.9, 3.11 and 3.12"),
+        ({"driver": "418.67", "driver_module": "open"}, {"driver", "driver_module"}, "driver_module=open needs driver branch 515 or newer"),
+        ({"driver_branch": ">=620", "driver_module": "proprietary"}, {"driver_branch"}, "Nearest known: 610"),
         ({"tensorflow": "2.16", "cudnn": "7.6"}, {"tensorflow", "cudnn"}, "runs with cuDNN 8.9"),
         ({"tensorflow": "2.18", "hdfs": "true"}, {"tensorflow", "hdfs"}, "has no HDFS inside"),
         ({"tensorflow": "1.4", "kafka": "true"}, {"tensorflow", "kafka"}, "has no Kafka inside"),
@@ -128,12 +134,22 @@ def test_every_clash_is_said_and_not_only_the_first() -> None:
         ({"driver": "999.1"}, "There is no driver 999.1"),
         ({"driver_module": "opne"}, "driver_module is proprietary or open, and opne was asked for. Nearest: open"),
         ({"keras": "9"}, "There is no Keras 9"),
+        ({"tensorflow": "==1.15.*,==1.14.*"}, "No TensorFlow is ==1.15.* and ==1.14.* at once"),
+        ({"tensorflow": "1.15,1.14"}, "No TensorFlow is 1.14 and 1.15 at once. Nearest known: 1.14.0 or 1.15.5"),
+        ({"java": "8,11"}, "No Java is 11 and 8 at once"),
+        ({"gpu": "GeForce RTX 3090"}, "No GPU called GeForce RTX 3090"),
+        ({"gpu": "P 100"}, "Nearest known: P100"),
+        ({"gpu": "TITAN V"}, "Nearest known: "),
+        ({"gpu": "10de:15f0"}, "Nearest known: 10de:15f7, 10de:15f8 or 10de:15f9"),
+        ({"gpu": "AMD Instinct MI250"}, "AMD Instinct MI250 is not NVIDIA's"),
+        ({"hadoop": "cdsw"}, "CDSW is asked for with cdsw=true"),
     ],
 )
 def test_what_does_not_exist_is_a_conflict_with_the_nearest_known(request_: Any, words: str) -> None:
     resolution = refuse(**request_)
     assert words in " ".join(resolution.problems)
     assert resolution.conflicts[0].sources
+    assert resolution.nearest
 
 
 @pytest.mark.parametrize(
@@ -153,7 +169,17 @@ def test_misuse_is_no_conflict(request_: Any, words: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["P100", "p100", "Tesla P100-PCIE-16GB", "NVIDIA Tesla P100", "10de:15f8", "15f8", "0x15f8", "P100-SXM2"],
+    [
+        "P100",
+        "p100",
+        "Tesla P100-PCIE-16GB",
+        "NVIDIA Tesla P100",
+        "10de:15f8",
+        "15f8",
+        "0x15f8",
+        "P100-SXM2",
+        "NVIDIA Corporation GP100GL [Tesla P100 PCIe 16GB] (rev a1)",  # as lspci prints it
+    ],
 )
 def test_a_gpu_is_known_by_every_name_that_people_use(name: str) -> None:
     assert refuse(gpu=name, driver_module="open").conflicts[0].message.startswith("P100 (Pascal)")
@@ -164,8 +190,31 @@ def test_an_a100_is_not_an_a10(name: str) -> None:
     assert "A100 (compute capability 8.0)" in refuse(gpu=name, tensorflow="1.15").problems[0]
 
 
+@pytest.mark.parametrize("name", ["Quadro RTX 6000", "RTX 6000", "NVIDIA RTX 6000 Ada Generation", "GeForce GTX 1080"])
+def test_a_card_that_is_not_known_is_not_taken_for_another(name: str) -> None:
+    assert refuse(gpu=name).problems[0].startswith(f"No GPU called {name} is known here.")
+
+
+@pytest.mark.parametrize(("name", "called"), [("NVIDIA A16", "A16"), ("A2", "A2"), ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX PRO 6000")])  # fmt: skip
+def test_a_gpu_is_called_as_it_was_named(name: str, called: str) -> None:
+    assert called in refuse(gpu=name, tensorflow="1.4").problems[0]
+
+
 @pytest.mark.parametrize(
-    "name", ["rhel-7.9", "rhel7", "RHEL 7.9", "el7", "centos-7", "redhat-7.6", "ol7.9", "oracle-linux-7.9"]
+    "name",
+    [
+        "rhel-7.9",
+        "rhel7",
+        "RHEL 7.9",
+        "el7",
+        "centos-7",
+        "redhat-7.6",
+        "ol7.9",
+        "oracle-linux-7.9",
+        "Red Hat Enterprise Linux Server 7.9 (Maipo)",
+        "CentOS Linux 7 (Core)",
+        "rhel-7.9-x86_64",
+    ],
 )
 def test_an_operating_system_is_known_by_its_names(name: str) -> None:
     assert "has 2.17" in refuse(os=name, tensorflow="2.21").problems[0]
@@ -213,6 +262,52 @@ def test_unverified_rows_warn_and_do_not_refuse() -> None:
     resolution = resolve({"os": "rhel-9.4", "tensorflow": "2.5"})
     assert resolution.ok
     assert any("NVIDIA packages CUDA 11.7" in finding.text for finding in resolution.warnings)
+
+
+UNSURE = [row["os"] for name in ("systems", "releases") for row in DATA.rows("platforms", name) if not row["verified"]]
+
+
+@pytest.mark.parametrize("system", sorted(set(UNSURE)))
+def test_an_operating_system_whose_row_is_not_verified_is_never_a_silent_yes(system: str) -> None:
+    name = system_name(next(row for row in DATA.rows("platforms", "releases") if row["os"] == system))
+    assert any("is not verified" in finding.text for finding in resolve({"os": name}).warnings)
+
+
+def test_cuda_packages_that_are_not_verified_are_told() -> None:
+    resolution = resolve({"os": "rhel-9.4", "tensorflow": "2.12"})
+    assert any("CUDA 11.8 for RHEL 9.4 is not verified" in finding.text for finding in resolution.warnings)
+    by_pip = resolve({"os": "rhel-9.4", "tensorflow": "2.15"})
+    assert not any("is not verified" in finding.text for finding in by_pip.warnings)
+
+
+@pytest.mark.parametrize(
+    ("release", "pythons"),
+    [("rhel-7.6", "2.7"), ("rhel-7.9", "3.6"), ("rhel-8.0", "3.6"), ("rhel-8.4", "3.9"), ("rhel-8.10", "3.12"), ("rhel-8", "3.12")],
+)  # fmt: skip
+def test_a_minor_release_has_its_own_pythons(release: str, pythons: str) -> None:
+    resolution = resolve({"os": release, "gpu": "none"})
+    where = f"{release.replace('rhel-', 'RHEL ')} brings"
+    elsewhere = [finding.text for finding in resolution.warnings if where in finding.text]
+    assert resolution.stack["python"] == pythons or elsewhere
+    refused = resolve({"os": release, "python": pythons, "gpu": "none"})
+    assert not [finding.text for finding in refused.warnings if where in finding.text]
+
+
+def test_where_a_name_is_not_known_the_sources_are_those_of_the_nearest_ones() -> None:
+    assert any("red_hat_python" in source for source in refuse(os="rhel-6.10").conflicts[0].sources)
+    assert any("spack" in source or "install/source" in source for source in refuse(bazel="0.1").conflicts[0].sources)
+    assert refuse(tensorflow="9.9").conflicts[0].sources == ("https://pypi.org/project/tensorflow/2.21.0/#files",)
+
+
+def test_code_that_is_there_as_ptx_only_needs_the_newer_driver() -> None:
+    assert accept(tensorflow="2.15", gpu="H100", os="rhel-9.4")["driver_min"] == "535.104.05"
+    assert accept(tensorflow="2.15", gpu="A100", os="rhel-9.4")["driver_min"] == "525.60.13"
+
+
+def test_nvidias_own_build_of_1_15_is_named_where_the_official_one_has_no_code_for_a_gpu() -> None:
+    assert "nvidia-tensorflow 1.15.5" in " ".join(refuse(gpu="A100", tensorflow="1.15").problems)
+    for gpu, tensorflow in (("A100", "1.4"), ("B200", "1.15"), ("A100", "<2")):
+        assert "nvidia-tensorflow" not in " ".join(refuse(gpu=gpu, tensorflow=tensorflow).problems)
 
 
 def test_a_host_that_was_read_decides_by_what_it_has() -> None:

@@ -1,0 +1,195 @@
+"""scripts/stack as somebody types it: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hadoop_dl.stack_cli import main
+
+STACK = Path(__file__).resolve().parents[3] / "scripts" / "stack"
+KEYS = [
+    "tensorflow",
+    "tensorflow_package",
+    "tensorflow_source",
+    "python",
+    "cuda",
+    "cudnn",
+    "nccl",
+    "driver_min",
+    "driver_branch",
+    "driver_module",
+    "bazel",
+    "gcc",
+    "keras",
+    "tensorflow_io",
+    "tensorflowonspark",
+    "pyspark",
+    "java",
+    "glibc_min",
+    "cpu_features",
+    "hdfs",
+    "kafka",
+]
+A100 = "resolve --os rhel-7.9 --gpu A100 tensorflow=1.15"
+
+
+def run(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    status = main(shlex.split(line))
+    shown = capsys.readouterr()
+    return status, shown.out, shown.err
+
+
+def answer(line: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run(f"{line} --format json", capsys)[1])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [("resolve --os rhel-7.9 --gpu P100 tensorflow=1.15", 0), (A100, 2), ("resolve tensorfow=1.15", 1)],
+)
+def test_the_command_ends_with_what_it_found(line: str, status: int, tmp_path: Path) -> None:
+    done = subprocess.run([STACK, *shlex.split(line)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    assert bool(done.stdout) is (status != 1)
+    assert bool(done.stderr) is (status == 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("resolve tensorfow=1.15", "tensorfow is no component of a request. Did you mean tensorflow?"),
+        ("resolve --gpus P100", "Did you mean --gpu?"),
+        ("resolve --hadop cdh-5.16", "Did you mean --hadoop?"),
+        ("resolve --format xml", "choose from"),
+        ("resolve --os", "expected one argument"),
+        ("resolve tensorflow", "An argument has to be COMPONENT=CONSTRAINT, and one is 'tensorflow'."),
+        ("resolve kerass", "Did you mean keras?"),
+        ("resolve ''", "COMPONENT=CONSTRAINT"),
+        ("resolve tensorflow=", "tensorflow needs a value"),
+        ("resolve --gpu ''", "gpu needs a value"),
+        ("resolve kafka=maybe", "kafka needs true or false"),
+        ("resolve --os rhel-7.9 os=rhel-8.10", "Give it once"),
+        ("resolve hdfs=true hdfs=false", "hdfs was given twice"),
+        ("resolve =1.15", "COMPONENT=CONSTRAINT"),
+        ("resolv", "resolv is no command. Did you mean resolve?"),
+        ("list --all", "unrecognized arguments: --all"),
+        ("lock --chekc", "--check"),
+        ("docs --chek", "--check"),
+        ("lock tf1.15-py27-el", "Did you mean tf1.15-py27-el7?"),
+    ],
+)
+def test_misuse_is_told_with_the_nearest_name_and_ends_with_1(
+    line: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, shown, told = run(line, capsys)
+    assert (status, shown) == (1, "")
+    assert words in told
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "resolve --os rhel-6.10",
+        "resolve --os solaris",
+        "resolve --gpu P101",
+        "resolve --gpu 1002:740f",
+        "resolve --hadoop cdsw",
+        "resolve tensorflow=9.9",
+        "resolve tensorflow=latest",
+        "resolve 'tensorflow=>=2.4,<2.4'",
+        "resolve 'tensorflow=<>1'",
+        "resolve tensorflow=1.15 tensorflow=1.14",
+        "resolve bazel=0.1",
+        "resolve driver=1",
+        "resolve driver_module=nouveau",
+        "resolve java=1.8",
+    ],
+)
+def test_what_is_not_known_ends_with_2_and_says_what_is(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, shown, told = run(line, capsys)
+    assert (status, told) == (2, "")
+    assert "Nearest" in shown
+    assert "https://" in shown
+
+
+def test_a_conflict_has_its_facts_its_sources_and_a_way_out_that_works(capsys: pytest.CaptureFixture[str]) -> None:
+    status, shown, _ = run(A100, capsys)
+    assert status == 2
+    assert "1. TensorFlow 1.15 needs CUDA 10.0; CUDA 10.0 has no code for A100 (compute capability 8.0)" in shown
+    offered = [line.strip().removeprefix("scripts/stack ") for line in shown.splitlines() if "scripts/stack" in line]
+    assert offered[0] == "resolve --os rhel-7.9 --gpu A100 tensorflow=2.4 cuda=11.0"
+    assert all(run(line, capsys)[0] == 0 for line in offered)
+
+
+def test_the_json_of_an_answer_has_these_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer("resolve --os rhel-7.9 --gpu P100 tensorflow=1.6 python=2.7 kafka=true hdfs=true cuda=8.0", capsys)
+    assert list(found) == ["status", "stack", "reasons", "conflicts", "nearest"]
+    assert (found["status"], found["conflicts"], found["nearest"]) == ("ok", [], [])
+    assert list(found["stack"]) == [key for key in KEYS if key in found["stack"]]
+    assert set(KEYS) - set(found["stack"]) == {"nccl", "tensorflow_io", "glibc_min", "cpu_features"}
+    for key in found["stack"]:
+        assert any(reason.startswith(f"{key} ") for reason in found["reasons"]), key
+    assert any(reason.startswith("warning: TensorFlow 1.6 was tested with CUDA 9.0") for reason in found["reasons"])
+
+
+def test_the_json_of_a_conflict_has_these_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(A100, capsys)
+    assert list(found) == ["status", "stack", "reasons", "conflicts", "nearest"]
+    assert (found["status"], found["stack"], found["reasons"]) == ("conflict", {}, [])
+    (conflict,) = found["conflicts"]
+    assert list(conflict) == ["components", "message", "sources"]
+    assert conflict["components"] == ["gpu", "tensorflow"]
+    assert found["nearest"] == [{"os": "rhel-7.9", "gpu": "A100", "tensorflow": "2.4", "cuda": "11.0"}]
+
+
+def test_explain_gives_each_choice_its_reason_and_its_source(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "resolve --os rhel-8.10 --gpu T4 tensorflow=2.11"
+    plain, explained = run(line, capsys)[1], run(f"{line} --explain", capsys)[1]
+    assert "Why:" not in plain
+    for key in ("tensorflow", "python", "cuda", "cudnn", "driver_branch", "keras", "tensorflow_io", "pyspark", "java"):
+        place = explained.index(f"\n  {key} ")
+        assert "https://" in explained[place:].splitlines()[2], key
+
+
+@pytest.mark.parametrize(
+    "gpus",
+    ["--gpu P100 --gpu V100", "--gpu V100 --gpu P100", "gpu=P100,V100", "--gpu v100 gpu=15f8", "--gpu 'Tesla V100-SXM2-16GB' --gpu 10de:15f8"],
+)  # fmt: skip
+def test_several_gpus_in_any_order_and_by_any_name_are_the_same_request(
+    gpus: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = answer("resolve --os rhel-7.9 --gpu P100 --gpu V100", capsys)
+    assert answer(f"resolve --os rhel-7.9 {gpus}", capsys) == expected
+    assert expected["stack"]["driver_module"] == "proprietary"
+
+
+@pytest.mark.parametrize(
+    ("constraint", "version"),
+    [
+        ("tensorflow=1.15", "1.15.5"),
+        ("tensorflow==1.15.0", "1.15.0"),
+        ("tensorflow=1.15.*", "1.15.5"),
+        ("'tensorflow>=1.13,<1.15'", "1.14.0"),
+        ("'tensorflow>=1.13' 'tensorflow<1.15'", "1.14.0"),
+        ("'tensorflow=<1.15, !=1.14.0'", "1.13.2"),
+        ("'tensorflow~=2.4.0'", "2.4.4"),
+        ("tensorflow=2.15 tensorflow=2.15.0", "2.15.0"),
+    ],
+)
+def test_a_constraint_is_a_prefix_or_a_range(constraint: str, version: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(f"resolve {constraint}", capsys)["stack"]["tensorflow"] == version
+
+
+def test_the_list_names_every_stack_with_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    status, shown, _ = run("list", capsys)
+    assert status == 0
+    assert "tf1.15-py27-el7      " in shown
+    assert all(len(line.split()) > 4 for line in shown.splitlines())
