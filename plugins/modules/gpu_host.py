@@ -33,7 +33,8 @@ from ansible.module_utils.basic import AnsibleModule
 KERNEL_PACKAGES = re.compile(r"^(kernel(-core|-modules|-modules-core|-modules-extra|-uek)?|linux-image-\S+)$")
 DRIVER_PACKAGES = re.compile(
     r"^(nvidia-driver\S*|kmod-nvidia\S*|nvidia-kernel\S*|nvidia-open-kernel\S*|nvidia-headless\S*|nvidia-utils\S*|nvidia-smi"
-    r"|nvidia-kmod-common|nvidia-persistenced\S*|nvidia-fabric-?manager\S*|nvidia-modprobe\S*|cuda-drivers\S*|libcuda1|xorg-x11-drv-nvidia\S*)$"
+    r"|nvidia-kmod-common|nvidia-persistenced\S*|nvidia-fabric-?manager\S*|nvidia-modprobe\S*|cuda-drivers\S*"
+    r"|libcuda1|libnvidia-ml1|libnvidia-compute-\S+|nvidia-alternative|firmware-nvidia-gsp|xorg-x11-drv-nvidia\S*)$"
 )
 # Daemons of the driver itself: they hold the device and are no work.
 DAEMONS = ("nvidia-persiste", "nv-fabricmanage", "nv-hostengine")
@@ -209,11 +210,16 @@ class Host(object):
             return "package", self.library_version()
         return None, None
 
-    def library_version(self):
+    def library(self):
+        """The driver's library, by the name that carries its version."""
         for directory in ("/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu"):
             for path in self.glob(directory + "/libcuda.so.*.*"):
-                return os.path.basename(path)[len("libcuda.so.") :]
+                return path
         return None
+
+    def library_version(self):
+        path = self.library()
+        return os.path.basename(path)[len("libcuda.so.") :] if path else None
 
     def users(self):
         """Processes that hold a GPU: who would lose it when the driver changes."""
@@ -290,7 +296,12 @@ class Host(object):
             "locks": self.locks(dict(kernel_packages, **driver_packages)),
             "disk_free_mb": dict((path, self.free(path)) for path in ("/usr", "/boot", "/var")),
             "boot_arguments": self.boot_arguments(),
-            "driver": {"source": source, "version": version, "packages": driver_packages},
+            "driver": {
+                "source": source,
+                "version": version,
+                "packages": driver_packages,
+                "library": self.library(),
+            },
             "modules": self.modules(sorted(set(kernels["installed"] + kernels["needed"]))),
             "loaded": self.loaded(),
             "users": self.users(),

@@ -1,0 +1,71 @@
+import json
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def version(host):
+    return host.check_output("cat /etc/stand-in-driver-version").strip()
+
+
+@pytest.fixture(scope="module")
+def kernel(host):
+    return host.check_output("ls /boot/vmlinuz-*").strip().rpartition("vmlinuz-")[2]
+
+
+@pytest.fixture(scope="module")
+def answers(host):
+    return {one["name"]: one for one in json.loads(host.run("/opt/deeplearning/bin/gpu-check --json").stdout)}
+
+
+def test_dkms_has_built_the_real_module(host, version, kernel):
+    assert f"nvidia-current/{version}, {kernel}, x86_64: installed" in host.check_output("dkms status")
+
+
+def test_the_module_is_for_the_kernel_of_the_next_boot(host, version, kernel):
+    found = host.check_output(
+        f"modinfo -k {kernel} -F version nvidia-current; modinfo -k {kernel} -F vermagic nvidia-current"
+    ).split()
+    assert found[:2] == [version, kernel]
+
+
+def test_the_initramfs_of_the_kernel_carries_the_blacklist(host, kernel):
+    assert "etc/modprobe.d/deeplearning-nouveau.conf" in host.check_output(f"lsinitramfs /boot/initrd.img-{kernel}")
+
+
+@pytest.mark.parametrize("package", ["nvidia-kernel-dkms", "nvidia-smi", "libcuda1"])
+def test_packages_are_held(host, package):
+    assert package in host.check_output("apt-mark showhold").split()
+
+
+def test_the_kernel_is_held(host, kernel):
+    assert f"linux-image-{kernel}" in host.check_output("apt-mark showhold").split()
+
+
+def test_the_real_nvidia_smi_says_that_no_driver_runs(host):
+    result = host.run("nvidia-smi")
+    assert result.rc != 0
+    assert "couldn't communicate with the NVIDIA driver" in result.stdout
+
+
+def test_gpu_check_turns_that_into_its_own_sentence(answers, version, kernel):
+    found = answers["driver_runs"]
+    assert found["outcome"] == "FAIL"
+    assert f"Kernel {kernel} has the module {version}" in found["message"]
+    assert "modprobe nvidia" in found["message"]
+
+
+def test_nvml_says_the_same_from_python(answers):
+    assert answers["nvml_reachable"]["outcome"] == "FAIL"
+    assert "returned 9" in answers["nvml_reachable"]["message"]
+
+
+@pytest.mark.parametrize(
+    "name", ["versions_agree", "module_for_boot_kernel", "linker_finds_the_driver", "nouveau_absent"]
+)
+def test_what_needs_no_gpu_passes(answers, name):
+    assert answers[name]["outcome"] == "PASS", answers[name]["message"]
+
+
+def test_a_promised_gpu_that_is_not_there_fails(answers):
+    assert answers["gpus_on_pci_as_declared"]["outcome"] == "FAIL"

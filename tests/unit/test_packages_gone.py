@@ -1,0 +1,74 @@
+"""packages_gone: what goes with a package, and what stays because it was unneeded before."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "plugins" / "modules" / "packages_gone.py"
+spec = importlib.util.spec_from_file_location("packages_gone", SCRIPT)
+packages_gone = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(packages_gone)
+
+
+class Module:
+    """Answers commands: first word and last word decide; says what ran."""
+
+    def __init__(self, **answers):
+        self.answers = {name: list(value) for name, value in answers.items()}
+        self.ran = []
+
+    def run_command(self, argv, environ_update=None):
+        self.ran.append(argv)
+        kind = argv[0] if argv[0] in ("rpm", "dpkg-query") else argv[-1] if argv[-1] == "autoremove" else "remove"
+        answers = self.answers.get(kind, [(0, "", "")])
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+    def fail_json(self, msg):
+        raise SystemExit(msg)
+
+
+def removed(module):
+    return [argv[argv.index("purge") + 1 :] for argv in module.ran if "purge" in argv]
+
+
+def test_apt_takes_what_became_unneeded_and_nothing_that_was_so_before():
+    before = "Remv old-kernel [5.1]\n"
+    after = "Remv old-kernel [5.1]\nRemv libnvidia-ptxjitcompiler1 [535]\nRemv nvidia-support:amd64 [1] [x]\n"
+    module = Module(autoremove=[(0, before, ""), (0, after, "")])
+    orphans = packages_gone.Packages(module, "apt").remove(["nvidia-smi"])
+    assert orphans == ["libnvidia-ptxjitcompiler1", "nvidia-support"]
+    assert removed(module) == [["nvidia-smi"], orphans]
+
+
+def test_apt_has_nothing_more_to_do_where_nothing_became_unneeded():
+    module = Module(autoremove=[(0, "", "")])
+    assert packages_gone.Packages(module, "apt").remove(["cuda-toolkit-12-2"]) == []
+    assert removed(module) == [["cuda-toolkit-12-2"]]
+
+
+@pytest.mark.parametrize("manager", ["dnf", "yum"])
+def test_rpm_managers_clean_up_themselves(manager):
+    module = Module()
+    packages_gone.Packages(module, manager).remove(["libnccl"])
+    (argv,) = module.ran
+    assert argv[0] == manager
+    assert argv[-1] == "libnccl"
+    assert any("clean_requirements_on_remove" in word for word in argv)
+
+
+@pytest.mark.parametrize(
+    ("manager", "answers", "found"),
+    [
+        ("apt", {"dpkg-query": [(0, "installed", ""), (0, "config-files", ""), (1, "", "no packages found")]}, 2),
+        ("dnf", {"rpm": [(0, "", ""), (1, "", ""), (1, "", "")]}, 1),
+    ],
+)
+def test_what_is_not_installed_is_not_removed(manager, answers, found):
+    assert len(packages_gone.Packages(Module(**answers), manager).installed(["a", "b", "c"])) == found
+
+
+def test_a_failure_says_the_command_and_its_words():
+    module = Module(remove=[(100, "", "E: Held packages were changed")], autoremove=[(0, "", "")])
+    with pytest.raises(SystemExit, match="status 100: E: Held packages"):
+        packages_gone.Packages(module, "apt").remove(["libcuda1"])
