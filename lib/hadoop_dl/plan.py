@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from hadoop_dl import requests
+from hadoop_dl import gpu_layer, requests
 from hadoop_dl.requests import Wanted
 
 Json = dict[str, Any]
@@ -25,6 +25,7 @@ DISK_NEEDED_MB = 5000  # an environment of TensorFlow 2.15 takes 2.6 GB, and the
 # Which roles make a component, which groups of hosts have it, and in which group its hosts come when it needs work.
 COMPONENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "mirror": (("mirror",), ("mirror_host",)),
+    **{role: ((role,), gpu_layer.GROUPS) for role in gpu_layer.ROLES},
     "environment": (("pip", "tensorflow", "keras", "environment"), ("data_nodes", "edge_nodes", "cdsw_hosts")),
     "hadoop_client": (("hadoop_client",), ("data_nodes", "edge_nodes", "cdsw_hosts")),
     "tensorflowonspark": (("tensorflowonspark",), ("edge_nodes",)),
@@ -70,6 +71,7 @@ class Plan:
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     unreachable: list[str] = field(default_factory=list)
+    reboots: list[str] = field(default_factory=list)
 
     def as_json(self) -> Json:
         """The plan for machines: what preflight_plan_file holds."""
@@ -89,6 +91,11 @@ class Plan:
             if part["needs"] or every
         ]
 
+    def interruption(self) -> str:
+        """What the run does to what the hosts are busy with."""
+        reboot = f"A reboot may be needed: {'; '.join(self.reboots)}." if self.reboots else "No reboot."
+        return f"{reboot} Running jobs keep the environment they started with."
+
     def table(self) -> str:
         """The plan for people: one line per host and component that needs work."""
         asked = len(self.hosts)
@@ -104,7 +111,7 @@ class Plan:
             "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)) + "  " + line[4]
             for line in lines
         )
-        return f"PLAN: {changed} of {asked} hosts change. No reboot. Running jobs keep the environment they started with.\n{text}"
+        return f"PLAN: {changed} of {asked} hosts change. {self.interruption()}\n{text}"
 
     def failure(self) -> str:
         count = len(self.problems)
@@ -112,8 +119,11 @@ class Plan:
         return f"{count} problem{'s' if count > 1 else ''} found; no host was changed.\n{listed}"
 
 
-def make_plan(hosts: Sequence[Host], repository: Path) -> Plan:
-    """Resolve every host's request against what it answered, and compare with what it has."""
+def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = False) -> Plan:
+    """Resolve every host's request against what it answered, and compare with what it has.
+
+    driver_upgrade: another version of the driver may take the installed one's place in this run.
+    """
     made = Plan()
     stopped = False
     for host in hosts:
@@ -142,7 +152,7 @@ def make_plan(hosts: Sequence[Host], repository: Path) -> Plan:
         {(item.stack["name"], item.python, item.environment) for item in wanted.values() if item.environment}
     )
     for host in read:
-        add_host(made, host, wanted[host.name], environments, repository)
+        add_host(made, host, wanted[host.name], environments, repository, driver_upgrade)
     made.problems, made.warnings = group_alike(made.problems), group_alike(made.warnings)
     return made
 
@@ -180,6 +190,8 @@ def shorten(names: Sequence[str]) -> str:
 def host_problems(host: Host, wanted: Wanted) -> list[str]:
     """What this host lacks for what it should get; an empty list means nothing."""
     node, found = host.node or {}, []
+    if host.wants("nvidia_driver"):
+        found += gpu_layer.form_problems(host.variables)
     declared = host.variables.get("gpu_count")
     if declared is not None:
         if isinstance(declared, bool) or not str(declared).isdigit():
@@ -240,14 +252,19 @@ def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Wanted]) -> lis
 
 
 def add_host(
-    made: Plan, host: Host, wanted: Wanted, environments: Sequence[tuple[str, str, str]], repository: Path
+    made: Plan,
+    host: Host,
+    wanted: Wanted,
+    environments: Sequence[tuple[str, str, str]],
+    repository: Path,
+    driver_upgrade: bool = False,
 ) -> None:
     """Add one host's entry and its rows."""
     everything = host.variables.get("apply") == "all"
     digests: dict[str, str] = {}
     needs: list[str] = []
     for component in COMPONENTS:
-        if not host.wants(component) or not (environments if component == "mirror" else wanted.stack):
+        if not host.wants(component) or not has_work(component, host, wanted, environments):
             continue
         row = compare(component, host, wanted, environments, repository, digests)
         if row is None and everything:
@@ -257,6 +274,10 @@ def add_host(
         elif row is not None:
             made.rows.append(row)
             needs.append(component)
+    gpu = [need for need in needs if need in gpu_layer.ROLES]
+    if gpu:
+        needs.insert(needs.index(gpu[0]), "gpu")
+        add_gpu(made, host, wanted, gpu, driver_upgrade)
     made.hosts[host.name] = {
         "stack": wanted.stack,
         "python": wanted.python,
@@ -265,7 +286,35 @@ def add_host(
         "mirror_environments": [[stack, python] for stack, python, _ in environments] if host.wants("mirror") else [],
         "digests": digests,
         "needs": needs,
+        "gpu": gpu_layer.limits(host.node or {}) if "nvidia_driver" in gpu else {},
     }
+
+
+def has_work(component: str, host: Host, wanted: Wanted, environments: Sequence[tuple[str, str, str]]) -> bool:
+    """Whether there is anything that this component could be about on this host."""
+    if component == "mirror":
+        return bool(environments)
+    if component in gpu_layer.ROLES:
+        versions = gpu_layer.asked(component, host.variables, host.node or {})
+        return bool(versions) or (
+            versions is not None and gpu_layer.difference(component, versions, host.node or {}) is not None
+        )
+    return bool(wanted.stack)
+
+
+def add_gpu(made: Plan, host: Host, wanted: Wanted, roles: Sequence[str], driver_upgrade: bool) -> None:
+    """What stands in the way of the host's GPU layer, and what it means for the host."""
+    node, variables = host.node or {}, host.variables
+    asked = {role: gpu_layer.asked(role, variables, node) or [] for role in roles}
+    coming = {role: versions for role, versions in asked.items() if versions}
+    problems = gpu_layer.license_problem(coming, variables)
+    if coming.get("nvidia_driver"):
+        version = coming["nvidia_driver"][0]
+        problems += gpu_layer.driver_problems(version, node, variables, wanted.stack, driver_upgrade)
+    made.problems += [f"{host.name}: {problem}" for problem in problems]
+    made.warnings += [f"{host.name}: {warning}" for warning in gpu_layer.library_warnings(wanted, variables, node)]
+    reboot = gpu_layer.reboot(host.name, asked["nvidia_driver"], node, variables) if "nvidia_driver" in roles else None
+    made.reboots += [reboot] if reboot else []
 
 
 def compare(
@@ -292,6 +341,10 @@ def compare(
             return None
         return Row(host.name, component, now or "none", wanted.environment, reason)
     digest = component_digest(component, host, wanted, environments, repository, digests)
+    if component in gpu_layer.ROLES:
+        if gpu_layer.asked(component, host.variables, host.node or {}):  # what goes leaves no receipt
+            digests[component] = digest
+        return compare_gpu(component, host, there["receipts"].get(component), digest)
     digests[component] = digest
     receipt = there["receipts"].get(component)
     if receipt is None:
@@ -301,6 +354,21 @@ def compare(
     if receipt["digest"] != digest:
         return Row(host.name, component, receipt["digest"], digest, "inputs changed")
     return None
+
+
+def compare_gpu(role: str, host: Host, receipt: Json | None, digest: str) -> Row | None:
+    """The row of a part of the GPU layer: its versions first, then what the receipt says."""
+    node = host.node or {}
+    versions = gpu_layer.asked(role, host.variables, node) or []
+    reason = gpu_layer.difference(role, versions, node)
+    if reason is None and versions and receipt is None:
+        reason = "not from these playbooks"
+    elif reason is None and receipt is not None and versions:
+        reason = receipt["problem"] or ("inputs changed" if receipt["digest"] != digest else None)
+    if reason is None:
+        return None
+    now = ", ".join(gpu_layer.there(role, node)) or "none"
+    return Row(host.name, role, now, ", ".join(versions) or "none", reason)
 
 
 def component_digest(
@@ -314,13 +382,17 @@ def component_digest(
     """12 hex digits that change whenever anything that decides the component's result changes."""
     roles = COMPONENTS[component][0]
     names = [name for role in roles for name in role_inputs(repository, role)]
+    deciding: tuple[str, ...] = () if component == "mirror" else DECIDING
+    if component in gpu_layer.ROLES:  # of another TensorFlow only the oldest driver for it matters here
+        wanted = Wanted(stack={key: wanted.stack[key] for key in ("driver_min",) if key in wanted.stack})
+        deciding = ("os",)
     inputs = {
         "roles": [tree_digest(repository / "roles" / role) for role in roles],
         "variables": closure(names, host.variables),
         "stack": [list(entry) for entry in environments] if component == "mirror" else wanted.stack,
         "environment": wanted.environment,
         "verified": {name: there for name, there in digests.items() if component == "verify" and name != "mirror"},
-        "node": {key: (host.node or {}).get(key) for key in DECIDING} if component != "mirror" else {},
+        "node": {key: (host.node or {}).get(key) for key in deciding},
     }
     return hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:12]
 

@@ -14,15 +14,18 @@ from ansible.utils.display import Display
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(REPOSITORY / "lib"))
 
-from hadoop_dl import plan  # noqa: E402  (the path above comes first)
+from hadoop_dl import gpu_layer, plan  # noqa: E402  (the path above comes first)
 
 display = Display()
 # Values that decide, and that a site may write as templates.
-TEMPLATED = ("deeplearning_request", "gpu_count", "mirror_url", "mirror_mode", "apply", "deeplearning_unreachable")
+TEMPLATED = (
+    *("deeplearning_request", "gpu_count", "mirror_url", "mirror_mode", "apply", "deeplearning_unreachable"),
+    *gpu_layer.TEMPLATED,
+)
 
 
 class ActionModule(ActionBase):
-    """plan: arguments `file` (where to write it as JSON) and `publish_all` (give every host its part), both optional. Returns the plan, with `changes` for add_host."""
+    """plan: `file` (where to write it as JSON), `publish_all` (give every host its part) and `driver_upgrade` (another driver may come), all optional. Returns `changes` for add_host."""
 
     TRANSFERS_FILES = False
     BYPASS_HOST_LOOP = True
@@ -33,7 +36,7 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = super().run(tmp, task_vars)
         task_vars = task_vars or {}
         hosts = [self._host(name, task_vars) for name in task_vars["ansible_play_hosts_all"]]
-        made = plan.make_plan(hosts, REPOSITORY)
+        made = plan.make_plan(hosts, REPOSITORY, driver_upgrade=bool(self._task.args.get("driver_upgrade")))
         if self._task.args.get("file"):
             Path(self._task.args["file"]).write_text(json.dumps(made.as_json(), indent=1) + "\n", encoding="utf-8")
         display.display(made.table())

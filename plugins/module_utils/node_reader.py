@@ -31,6 +31,8 @@ CPU_FLAGS = ("sse4_1", "sse4_2", "avx", "avx2", "fma", "avx512f")
 MODULES = ("nvidia", "nvidia_uvm", "nouveau", "amdgpu")
 PACKAGES = ("kernel", "kernel-devel", "kernel-headers", "nvidia-driver", "nvidia-driver-cuda", "dkms", "cuda-drivers")
 PROXIES = ("http_proxy", "https_proxy", "no_proxy")
+LIBRARIES = ("/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu")
+MODULE_PLACES = ("extra", "extra/*", "updates", "updates/*", "kernel/drivers/video", "weak-updates/*")
 HADOOP_HOMES = (
     ("cdh", "/opt/cloudera/parcels/CDH/lib/hadoop"),
     ("hdp", "/usr/hdp/current/hadoop-client"),
@@ -229,7 +231,24 @@ class Reader(object):
             "listed": listed,
             "driver": match.group(2) if match else None,
             "module": ("open" if "Open Kernel" in match.group(1) else "proprietary") if match else None,
+            "installed": self.driver_library(),
+            "module_kernels": [path.split("/")[3] for path in self.glob("/lib/modules/*") if self.has_module(path)],
         }
+
+    def driver_library(self):
+        """The installed driver's version, from its library's name; whether it runs is another question."""
+        for pattern in LIBRARIES:
+            for path in self.glob(pattern + "/libcuda.so.[0-9]*.*"):
+                return os.path.basename(path)[len("libcuda.so.") :]
+        return None
+
+    def has_module(self, tree):
+        """Whether a kernel's tree (/lib/modules/RELEASE) has a module of NVIDIA's."""
+        return any(
+            re.match(r"nvidia(-current)?\.ko(\.\w+)?$", os.path.basename(path))
+            for place in MODULE_PLACES
+            for path in self.glob(tree + "/" + place + "/nvidia*.ko*")
+        )
 
     def cuda(self):
         toolkits = {}
@@ -237,19 +256,27 @@ class Reader(object):
             match = re.match(r"/usr/local/cuda-(\d+\.\d+)$", path)
             if match and self.exists(path + "/bin/nvcc"):
                 toolkits[match.group(1)] = path
-        cudnn = sorted(
-            set(
-                re.findall(
-                    r"libcudnn\.so\.(\d+(?:\.\d+)*)",
-                    " ".join(
-                        self.glob("/usr/local/cuda*/lib64/libcudnn.so.*")
-                        + self.glob("/usr/lib64/libcudnn.so.*")
-                        + self.glob("/usr/lib/x86_64-linux-gnu/libcudnn.so.*")
-                    ),
-                )
-            )
-        )
-        return {"toolkits": toolkits, "cudnn": cudnn}
+        return {"toolkits": toolkits, "cudnn": self.library("cudnn"), "nccl": self.library("nccl")}
+
+    def library(self, name):
+        """Versions of cuDNN or NCCL, from the names of its files: in a package's place, in CUDA's, or beside it."""
+        found = []
+        for place in ("/usr/local/cuda*/lib64", "/usr/local/cuda-*/" + name + "-*/lib*") + LIBRARIES:
+            for path in self.glob(place + "/lib" + name + ".so.*"):
+                match = re.match(r"\d+(\.\d+)*$", os.path.basename(path)[len("lib" + name + ".so.") :])
+                found += [match.group(0)] if match else []
+        return sorted(set(found), key=version_key)
+
+    def brought(self):
+        """Versions of CUDA, cuDNN and NCCL that this project's roles installed, by their own records."""
+        found = {}
+        for name in ("cuda", "cudnn", "nccl"):
+            try:
+                versions = json.loads(self.text(ROOT + "/etc/gpu-check-%s.json" % name) or "{}").get(name, [])
+                found[name] = sorted(versions, key=version_key)
+            except (ValueError, AttributeError, TypeError):
+                found[name] = []  # a torn record: the receipt beside it tells
+        return found
 
     def pythons(self):
         """Interpreters by version, such as {"2.7": "/usr/bin/python2.7"}."""
@@ -401,6 +428,7 @@ class Reader(object):
             "secure_boot": self.secure_boot(),
             "nvidia": self.nvidia(),
             "cuda": self.cuda(),
+            "brought": self.brought(),
             "pythons": self.pythons(),
             "java": self.java(),
             "hadoop": self.hadoop(),

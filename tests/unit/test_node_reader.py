@@ -57,7 +57,7 @@ def test_a_rhel_7_node_with_two_p100(tmp_path: Path) -> None:
     assert node["kernel"]["headers"] == ["3.10.0-1160.el7.x86_64"]
     assert node["cpu"] == {"model": "Xeon", "count": 2, "features": ["sse4_1", "avx", "avx2"]}
     assert node["memory_mb"] == 257735
-    assert node["cuda"] == {"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7.6.5"]}
+    assert node["cuda"] == {"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7.6.5"], "nccl": []}
     assert node["pythons"] == {"2.7": "/usr/bin/python2.7"}
 
 

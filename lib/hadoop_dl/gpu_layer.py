@@ -1,0 +1,232 @@
+"""The plan's part about driver, CUDA, cuDNN and NCCL: what the inventory asks for, what is there, what does not fit.
+
+A host is asked about only where its inventory names versions and it has GPUs: nothing is installed by default. Stacks
+whose lock brings CUDA in nvidia-* wheels need none of it but the driver.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hadoop_dl import requests
+from hadoop_dl.requests import Wanted
+
+Json = dict[str, Any]
+ROLES = ("nvidia_driver", "cuda", "cudnn", "nccl")
+GROUPS = ("data_nodes", "edge_nodes", "cdsw_hosts", "build_hosts")
+NAMES = {"nvidia_driver": "driver", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL"}
+FORMS = {
+    "nvidia_driver": 'an exact version such as "535.104.05"',
+    "cuda": 'a list of quoted versions such as ["12.2"]',
+    "cudnn": 'a list such as [{version: 8.9.7.29, cuda: "12.2"}]',
+    "nccl": 'a list such as [{version: 2.18.5, cuda: "12.2"}]',
+}
+# Variables that decide here, and that a site may write as templates.
+TEMPLATED = (
+    "nvidia_license_accepted",
+    "nvidia_driver_version",
+    "nvidia_driver_reboot_allowed",
+    *(f"{role}_state" for role in ROLES),
+    *(f"{role}_versions" for role in ROLES[1:]),
+)
+
+
+def variable(role: str) -> str:
+    """The variable that names what a host gets."""
+    return "nvidia_driver_version" if role == "nvidia_driver" else f"{role}_versions"
+
+
+def form_problems(variables: Mapping[str, Any]) -> list[str]:
+    """Values that name no versions: a list that is none, and numbers, which YAML cuts (10.10 becomes 10.1)."""
+    found = []
+    for role in ROLES:
+        value = variables.get(variable(role))
+        if value in (None, "", []):
+            continue
+        if role == "nvidia_driver":
+            right = isinstance(value, str) and re.fullmatch(r"\d+(\.\d+){1,2}", value) is not None
+        elif role == "cuda":
+            right = isinstance(value, list) and all(
+                isinstance(one, str) and re.fullmatch(r"\d+\.\d+", one) for one in value
+            )
+        else:
+            right = isinstance(value, list) and all(
+                isinstance(one, Mapping) and all(isinstance(one.get(key), str) for key in ("version", "cuda"))
+                for one in value
+            )
+        if not right:
+            found.append(f"{variable(role)} has to be {FORMS[role]}, and is {value!r}. Correct the inventory.")
+    return found
+
+
+def asked(role: str, variables: Mapping[str, Any], node: Json) -> list[str] | None:
+    """The versions that this host shall have; [] where what is there shall go; None where nobody asks for anything."""
+    if variables.get(f"{role}_state") == "absent":
+        return []
+    value = variables.get(variable(role))
+    if role == "nvidia_driver":
+        return [str(value)] if value and requests.gpus(node) else None
+    if not isinstance(value, list) or (value and not requests.gpus(node)):
+        return None
+    return [str(one["version"] if isinstance(one, Mapping) else one) for one in value]
+
+
+def there(role: str, node: Json) -> list[str]:
+    """The versions on the host, whoever installed them."""
+    if role == "nvidia_driver":
+        installed = node.get("nvidia", {}).get("installed")
+        return [installed] if installed else []
+    found = node.get("cuda", {}).get("toolkits" if role == "cuda" else role) or []
+    return sorted(found) if role == "cuda" else [one for one in found if "." in one]
+
+
+def has(role: str, version: str, found: Sequence[str]) -> bool:
+    """Whether this version is among them; a package's fourth number may be missing from its files' names."""
+    return version in found or (role == "cudnn" and ".".join(version.split(".")[:3]) in found)
+
+
+def difference(role: str, versions: Sequence[str], node: Json) -> str | None:
+    """Why the host is not as asked for, as far as versions and files tell; None where it is."""
+    found = there(role, node)
+    if role == "nvidia_driver":
+        return driver_difference(versions, found, node)
+    brought = (node.get("brought") or {}).get(role) or []
+    missing = [one for one in versions if not has(role, one, found)]
+    extra = [one for one in brought if one not in versions]
+    reasons = [f"{', '.join(missing)} not there yet"] if missing else []
+    reasons += [f"{', '.join(extra)} not wanted any more"] if extra else []
+    return "; ".join(reasons) or None
+
+
+def driver_difference(versions: Sequence[str], found: Sequence[str], node: Json) -> str | None:
+    if not versions:
+        return "not wanted any more" if found else None
+    if not found:
+        return "not there yet"
+    if list(versions) != list(found):
+        return "another version is installed"
+    kernel = node.get("kernel") or {}
+    served = node.get("nvidia", {}).get("module_kernels") or []
+    may_run = [
+        one for one in kernel.get("installed") or [] if one in (kernel.get("running"), kernel.get("default_boot"))
+    ]
+    bare = [one for one in may_run if one not in served]
+    return f"kernel {', '.join(bare)} has no module" if bare else None
+
+
+def license_problem(roles: Mapping[str, Sequence[str]], variables: Mapping[str, Any]) -> list[str]:
+    """One line about everything of NVIDIA's that would be downloaded for this host."""
+    accepted = variables.get("nvidia_license_accepted")
+    if not roles or accepted is True or str(accepted).lower() in ("true", "yes", "1"):
+        return []
+    listed = ", ".join(f"{NAMES[role]} {', '.join(versions)}" for role, versions in roles.items())
+    return [
+        f"{listed}: this is NVIDIA's and comes under its licence, and nvidia_license_accepted is not true; nothing of NVIDIA's was "
+        "downloaded. Read https://docs.nvidia.com/cuda/eula/ and https://www.nvidia.com/en-us/drivers/nvidia-license/, and "
+        "set nvidia_license_accepted: true in group_vars/all."
+    ]
+
+
+def driver_problems(version: str, node: Json, variables: Mapping[str, Any], stack: Json, upgrade: bool) -> list[str]:
+    """Why this driver cannot come to this host: another one is locked there, its GPUs, its stack."""
+    found = []
+    installed = there("nvidia_driver", node)
+    if installed and installed != [version] and not upgrade:
+        found.append(
+            f"driver {installed[0]} is installed and its version locked, and nvidia_driver_version is {version}. "
+            "Change it host by host: ansible-playbook -i INVENTORY playbooks/upgrade_driver.yml"
+        )
+    minimum = stack.get("driver_min")
+    if minimum and number(version) < number(minimum):
+        found.append(
+            f"{stack['name']} needs driver {minimum} or newer, and nvidia_driver_version is {version}. "
+            "Ask for a newer driver, or for an older stack."
+        )
+    limit = limits(node)
+    branch = int(version.split(".")[0])
+    if (limit["branch_max"] and branch > int(limit["branch_max"])) or (
+        limit["branch_min"] and branch < int(limit["branch_min"])
+    ):
+        found.append(
+            f"the host's GPUs need a driver of branch {limit['branch_min'] or 'any'} to {limit['branch_max'] or 'any'}, and "
+            f"nvidia_driver_version is {version}. Choose one of these branches (compat/gpus.yml names the sources)."
+        )
+    written = str(variables.get("nvidia_driver_module") or "{{")
+    if (stack.get("driver_module") if "{{" in written else written) == "open" and not limit["open_supported"]:
+        found.append(
+            "the host's GPUs are older than Turing and need the proprietary module, and nvidia_driver_module is open. "
+            "Set nvidia_driver_module: proprietary for this host."
+        )
+    return found
+
+
+def library_warnings(wanted: Wanted, variables: Mapping[str, Any], node: Json) -> list[str]:
+    """Where what is asked for and what the stack computes with are two things."""
+    stack = wanted.stack
+    versions = asked("cuda", variables, node)
+    if not stack.get("cuda") or not versions:
+        return []
+    if brings_wheels(wanted):
+        return [
+            f"{stack['name']} brings CUDA in its nvidia-* wheels and does not use CUDA {', '.join(versions)}; "
+            "it is installed because cuda_versions asks for it."
+        ]
+    known = [*versions, *there("cuda", node)]
+    if not any(same_line(stack["cuda"], one) for one in known):
+        return [
+            f"{stack['name']} computes with CUDA {stack['cuda']}, and cuda_versions has {', '.join(versions)}: "
+            f"TensorFlow will not find its libraries. Add {stack['cuda']} to cuda_versions."
+        ]
+    return []
+
+
+def same_line(wanted: str, found: str) -> bool:
+    """Whether libraries of one toolkit serve the other: from 11 on any of the major number, before exactly the same."""
+    return wanted == found or (int(wanted.split(".")[0]) >= 11 and wanted.split(".")[0] == found.split(".")[0])
+
+
+def brings_wheels(wanted: Wanted) -> bool:
+    """Whether the stack's lock has CUDA's runtime as a wheel of PyPI."""
+    from hadoop_dl import stacks  # noqa: PLC0415 (only where CUDA is asked for)
+
+    lock = stacks.load_stack(wanted.stack["name"]).lock(wanted.python or None)
+    return any(re.match(r"nvidia[-_]cuda[-_]runtime", str(one["project"])) for one in lock.artifacts)
+
+
+def limits(node: Json) -> Json:
+    """Oldest and newest driver branch of the host's GPUs ('' for any), and whether the open module drives all of them."""
+    from hadoop_dl.compat import load  # noqa: PLC0415 (only where a driver is to be installed)
+    from hadoop_dl.resolver import gpus  # noqa: PLC0415
+
+    compat = load()
+    rows = []
+    for name in requests.facts(node)["gpus"]:
+        model = gpus.find_gpu(compat, name)
+        if isinstance(model, gpus.Gpu):  # of one that is not known nothing is claimed
+            rows.append(gpus.architecture(compat, model))
+    newest = [int(row["last_driver_branch"]) for row in rows if row["last_driver_branch"]]
+    oldest = [int(row["first_driver_branch"]) for row in rows if row["first_driver_branch"]]
+    return {
+        "branch_max": str(min(newest)) if newest else "",
+        "branch_min": str(max(oldest)) if oldest else "",
+        "open_supported": all(row["open_kernel_module"] for row in rows),
+    }
+
+
+def reboot(host: str, versions: Sequence[str], node: Json, variables: Mapping[str, Any]) -> str | None:
+    """What the plan says about a reboot of this host; None where the new module can be loaded at once."""
+    kernel, nvidia = node.get("kernel") or {}, node.get("nvidia") or {}
+    if "nouveau" in (kernel.get("modules") or []):
+        reason = "nouveau holds the GPU"
+    elif versions and nvidia.get("driver") not in (None, versions[0]):
+        reason = f"driver {nvidia['driver']} runs"
+    else:
+        return None
+    allowed = variables.get("nvidia_driver_reboot_allowed") is True
+    return f"{host} ({reason}; {'allowed' if allowed else 'not allowed, it will be reported'})"
+
+
+def number(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version)]

@@ -1,0 +1,223 @@
+"""The plan's part about driver, CUDA, cuDNN and NCCL: nothing without a wish, one line for the licence, now → wanted."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hadoop_dl import gpu_layer, plan
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+KERNELS = ["3.10.0-1160.114.2.el7.x86_64", "3.10.0-1160.118.1.el7.x86_64"]
+STACK = "tf1.15-py27-el7"
+WISH: dict[str, Any] = {
+    "nvidia_driver_version": "470.82.01",
+    "cuda_versions": ["10.0"],
+    "cudnn_versions": [{"version": "7.4.2.24", "cuda": "10.0"}],
+    "nccl_versions": [{"version": "2.4.8", "cuda": "10.0"}],
+    "nvidia_license_accepted": True,
+}
+NODE: dict[str, Any] = {
+    "os": {"short": "el7", "name": "Red Hat Enterprise Linux 7.9"},
+    "architecture": "x86_64",
+    "glibc": "2.17",
+    "cpu": {"features": ["sse4_1", "sse4_2", "avx", "avx2", "fma"]},
+    "pythons": {"2.7": "/usr/bin/python2.7"},
+    "java": [{"home": "/usr/lib/jvm/java-11", "version": "11.0.21", "major": "11"}],
+    "hadoop": {"distribution": "apache", "home": "/opt/hadoop", "version": "3.3.6", "conf_dir": "/etc/hadoop/conf"},
+    "kernel": {"running": KERNELS[0], "default_boot": KERNELS[1], "installed": KERNELS, "modules": []},
+    "nvidia": {"gpus": [{"vendor": "10de", "device": "15f8"}] * 2, "listed": None, "driver": None, "installed": None},
+    "cuda": {"toolkits": {}, "cudnn": [], "nccl": []},
+    "brought": {"cuda": [], "cudnn": [], "nccl": []},
+    "deeplearning": {"current": None, "environments": {}, "receipts": {}},
+    "volatile": {"disk_free_mb": {"/opt": 90000}},
+}
+
+
+def changed(**parts: dict[str, Any]) -> dict[str, Any]:
+    """The node with some keys of its parts changed."""
+    node = copy.deepcopy(NODE)
+    for part, values in parts.items():
+        node[part].update(values)
+    return node
+
+
+def host(
+    node: dict[str, Any] = NODE, name: str = "data1", groups: Any = ("data_nodes",), **variables: Any
+) -> plan.Host:
+    site = {"deeplearning_request": STACK, "mirror_url": "http://mirror1:8900"}
+    return plan.Host(name, groups, {**site, **variables}, copy.deepcopy(node))
+
+
+def made(*hosts: plan.Host, **options: Any) -> plan.Plan:
+    return plan.make_plan(hosts, REPOSITORY, **options)
+
+
+def gpu_rows(answer: plan.Plan) -> dict[str, plan.Row]:
+    return {row.component: row for row in answer.rows if row.component in gpu_layer.ROLES}
+
+
+def installed() -> dict[str, Any]:
+    """The node as it is once everything of WISH is there, with the receipts that the playbooks wrote."""
+    node = changed(
+        nvidia={"installed": "470.82.01", "driver": "470.82.01", "module_kernels": KERNELS},
+        cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7", "7.4.2"], "nccl": ["2", "2.4.8"]},
+        brought={"cuda": ["10.0"], "cudnn": ["7.4.2.24"], "nccl": ["2.4.8"]},
+    )
+    digests = made(host(node, **WISH)).hosts["data1"]["digests"]
+    node["deeplearning"]["receipts"] = {role: {"digest": digests[role], "problem": None} for role in gpu_layer.ROLES}
+    return node
+
+
+def test_nothing_is_asked_for_and_nothing_happens() -> None:
+    answer = made(host())
+    assert answer.problems == []
+    assert gpu_rows(answer) == {}
+    assert "gpu" not in answer.hosts["data1"]["needs"]
+    assert answer.hosts["data1"]["gpu"] == {}
+
+
+def test_a_host_without_gpus_gets_none_of_it() -> None:
+    answer = made(host(changed(nvidia={"gpus": []}), name="edge1", groups=("edge_nodes",), **WISH))
+    assert answer.problems == []
+    assert gpu_rows(answer) == {}
+
+
+def test_a_bare_host_gets_all_of_it_before_the_environment() -> None:
+    answer = made(host(**WISH))
+    assert answer.problems == []
+    needs = answer.hosts["data1"]["needs"]
+    assert needs[:6] == ["gpu", "nvidia_driver", "cuda", "cudnn", "nccl", "environment"]
+    assert "needs_gpu" in answer.changes()[0]["groups"]
+    rows = gpu_rows(answer)
+    assert (rows["nvidia_driver"].now, rows["nvidia_driver"].wanted) == ("none", "470.82.01")
+    assert (rows["cudnn"].now, rows["cudnn"].wanted) == ("none", "7.4.2.24")
+    assert all(role in answer.table() for role in gpu_layer.ROLES)
+
+
+def test_a_host_that_is_as_wanted_is_not_addressed() -> None:
+    answer = made(host(installed(), **WISH))
+    assert answer.problems == []
+    assert gpu_rows(answer) == {}
+    assert "gpu" not in answer.hosts["data1"]["needs"]
+
+
+def test_the_licence_is_one_line_for_all_hosts_and_everything_of_nvidias() -> None:
+    wish = {**WISH, "nvidia_license_accepted": False}
+    answer = made(host(**wish), host(name="data2", **wish))
+    (problem,) = answer.problems
+    assert problem.startswith("data1, data2: driver 470.82.01, CUDA 10.0, cuDNN 7.4.2.24, NCCL 2.4.8: ")
+    assert "nothing of NVIDIA's was downloaded" in problem
+    assert "nvidia_license_accepted: true" in problem
+
+
+def test_the_licence_is_not_asked_for_what_is_there_or_goes() -> None:
+    assert made(host(installed(), **{**WISH, "nvidia_license_accepted": False})).problems == []
+    gone = {"nvidia_driver_state": "absent", "cuda_state": "absent", "cudnn_versions": [], "nccl_state": "absent"}
+    answer = made(host(installed(), **gone))
+    assert answer.problems == []
+    assert {role: row.wanted for role, row in gpu_rows(answer).items()} == dict.fromkeys(gpu_layer.ROLES, "none")
+
+
+@pytest.mark.parametrize(
+    ("parts", "role", "reason"),
+    [
+        ({"nvidia": {"module_kernels": KERNELS[:1]}}, "nvidia_driver", f"kernel {KERNELS[1]} has no module"),
+        ({"nvidia": {"installed": None}}, "nvidia_driver", "not there yet"),
+        ({"cuda": {"toolkits": {}}}, "cuda", "10.0 not there yet"),
+        ({"cuda": {"cudnn": []}}, "cudnn", "7.4.2.24 not there yet"),
+        ({"cuda": {"nccl": ["2", "2.4.2"]}}, "nccl", "2.4.8 not there yet"),
+        ({"brought": {"cuda": ["8.0", "10.0"]}}, "cuda", "8.0 not wanted any more"),
+    ],
+)
+def test_what_differs_on_the_host_is_the_reason(parts: dict[str, dict[str, Any]], role: str, reason: str) -> None:
+    node = installed()
+    for part, values in parts.items():
+        node[part].update(values)
+    answer = made(host(node, **WISH))
+    assert answer.problems == []
+    assert {name: row.reason for name, row in gpu_rows(answer).items()} == {role: reason}
+
+
+@pytest.mark.parametrize(
+    ("receipt", "reason"),
+    [
+        (None, "not from these playbooks"),
+        ({"digest": "0" * 12, "problem": None}, "inputs changed"),
+        ({"digest": "0" * 12, "problem": "/usr/local/cuda does not point to cuda-10.0"}, "does not point"),
+    ],
+)
+def test_receipts_tell_what_versions_do_not(receipt: Any, reason: str) -> None:
+    node = installed()
+    node["deeplearning"]["receipts"]["cuda"] = receipt
+    if receipt is None:
+        del node["deeplearning"]["receipts"]["cuda"]
+    rows = gpu_rows(made(host(node, **WISH)))
+    assert list(rows) == ["cuda"]
+    assert reason in rows["cuda"].reason
+
+
+def test_another_stack_changes_nothing_about_cuda() -> None:
+    node = installed()
+    node["pythons"]["3.6"] = "/usr/bin/python3.6"
+    assert gpu_rows(made(host(node, **{**WISH, "deeplearning_request": "tf1.15-py36-el7"}))) == {}
+
+
+def test_another_driver_is_the_upgrades_work() -> None:
+    wish = {**WISH, "nvidia_driver_version": "460.91.03"}
+    answer = made(host(installed(), **wish))
+    assert any("470.82.01 is installed" in one and "upgrade_driver.yml" in one for one in answer.problems)
+    answer = made(host(installed(), **wish), driver_upgrade=True)
+    assert answer.problems == []
+    assert gpu_rows(answer)["nvidia_driver"].reason == "another version is installed"
+    assert "driver 470.82.01 runs; not allowed, it will be reported" in answer.table()
+
+
+@pytest.mark.parametrize(
+    ("device", "variables", "words"),
+    [
+        ("1021", {"nvidia_driver_version": "535.104.05"}, "branch any to 470"),
+        ("15f8", {"nvidia_driver_module": "open"}, "older than Turing"),
+        ("15f8", {"nvidia_driver_version": "390.157"}, "needs driver 410.48 or newer"),
+        ("15f8", {"nvidia_driver_version": 470.82}, "exact version"),
+        ("15f8", {"cuda_versions": "12.2"}, 'a list of quoted versions such as ["12.2"]'),
+        ("15f8", {"cuda_versions": [10.1]}, "quoted"),
+        ("15f8", {"cudnn_versions": ["7.4"]}, "cudnn_versions has to be a list such as [{version"),
+    ],
+)
+def test_what_cannot_be_is_said_before_a_host_is_touched(device: str, variables: dict[str, Any], words: str) -> None:
+    node = changed(nvidia={"gpus": [{"vendor": "10de", "device": device}]})
+    problems = made(host(node, **{**WISH, **variables})).problems
+    assert any(words in problem and problem.startswith("data1: ") for problem in problems), problems
+
+
+def test_a_toolkit_that_the_stack_does_not_compute_with_is_a_warning() -> None:
+    answer = made(host(**{**WISH, "cuda_versions": ["9.0"]}))
+    assert any(f"{STACK} computes with CUDA 10.0, and cuda_versions has 9.0" in one for one in answer.warnings)
+    assert not any("computes with" in one for one in made(host(**WISH)).warnings)
+
+
+def test_wheels_that_bring_cuda_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_layer, "brings_wheels", lambda wanted: True)
+    assert any("brings CUDA in its nvidia-* wheels" in one for one in made(host(**WISH)).warnings)
+
+
+def test_nouveau_means_a_reboot_and_the_plan_says_so() -> None:
+    node = changed(kernel={"modules": ["nouveau"]})
+    table = made(host(node, **{**WISH, "nvidia_driver_reboot_allowed": True})).table()
+    assert "A reboot may be needed: data1 (nouveau holds the GPU; allowed)." in table
+    assert "No reboot." in made(host(**WISH)).table()
+
+
+def test_apply_all_runs_every_role_that_is_asked_for() -> None:
+    assert set(gpu_rows(made(host(installed(), **WISH, apply="all")))) == set(gpu_layer.ROLES)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "same"), [("12.2", "12.4", True), ("10.0", "10.1", False), ("8.0", "8.0", True)]
+)
+def test_minor_versions_serve_each_other_from_cuda_11_on(wanted: str, found: str, same: bool) -> None:
+    assert gpu_layer.same_line(wanted, found) is same
