@@ -6,6 +6,7 @@ prints the directory. Specs and the list of versions are in demo/gpu.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import sys
@@ -47,13 +48,19 @@ def ensure(system: str, cache: Path = CACHE) -> Path:
         raise DemoError(
             f"fixture packages exist for el7 and el9, and were asked for {system!r}. See demo/gpu/packages.yml."
         )
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "gpu-packages.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # scenarios run side by side; the second one takes what the first one made
+        return make(system, listed, cache)
+
+
+def make(system: str, listed: dict[str, Any], cache: Path) -> Path:
     target = cache / f"gpu-packages-{system}"
     files = sorted(path for path in [*SOURCE.rglob("*"), Path(__file__)] if path.is_file())
     wanted = digest(*(path.name.encode() + path.read_bytes() for path in files))
     stamp = target / ".digest"
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return target
-    cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as directory:
         made = Path(directory) / "made"
         made.mkdir(mode=0o755)

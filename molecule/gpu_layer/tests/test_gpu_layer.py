@@ -1,0 +1,31 @@
+import json
+
+import pytest
+
+
+@pytest.mark.parametrize("component", ["nvidia_driver", "cuda", "cudnn", "nccl"])
+def test_a_receipt_names_the_files(host, component):
+    receipt = json.loads(host.file(f"/opt/deeplearning/state/{component}.json").content_string)
+    assert len(receipt["digest"]) == 12
+    assert receipt["files"]
+
+
+def test_the_record_has_the_drivers_library(host):
+    receipt = json.loads(host.file("/opt/deeplearning/state/nvidia_driver.json").content_string)
+    assert "/usr/lib64/libcuda.so.535.104.05" in receipt["files"]
+
+
+@pytest.mark.parametrize(
+    "check",
+    ["versions_agree", "module_for_boot_kernel", "linker_finds_the_driver", "nvcc_version", "cuda_link", "nccl_loads"],
+)
+def test_gpu_check_passes_what_needs_no_hardware(host, check):
+    result = host.run(f"/opt/deeplearning/bin/gpu-check {check}")
+    assert result.rc == 0, result.stdout
+    assert result.stdout.startswith("PASS")
+
+
+def test_gpu_check_misses_the_driver_that_no_kernel_loaded(host):
+    result = host.run("/opt/deeplearning/bin/gpu-check driver_runs")
+    assert result.rc == 1
+    assert "modprobe nvidia" in result.stdout

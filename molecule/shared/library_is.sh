@@ -1,0 +1,7 @@
+#!/bin/bash
+# library_is.sh SONAME VERSION|none: what the linker finds under this name.
+set -eu
+path=$(ldconfig -p | awk -v name="$1" '$1 == name {print $NF; exit}')
+found=none
+[ -z "$path" ] || found=$(readlink -f "$path" | sed 's/.*[.]so[.]//')
+[ "$found" = "$2" ] || { echo "$1 has to be $2, and is $found (${path:-not in the linker cache})"; exit 1; }
