@@ -33,6 +33,7 @@ COMPONENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 TFOS_GROUPS = ("data_nodes", "edge_nodes")  # one job's driver and executors: they need one environment
 DECIDING = ("os", "java", "hadoop", "pythons")  # parts of `node` that decide what a role does
+PERMISSION = re.compile(r"_(license_accepted|upgrade_allowed|reboot_allowed)$")  # inputs that decide whether, not what
 MAGIC = re.compile(
     r"^(ansible_|group_names$|groups$|hostvars$|inventory_|omit$|play|role_|environment$|vars$|plan$|apply$|node$|stack$)"
 )
@@ -381,7 +382,7 @@ def component_digest(
 ) -> str:
     """12 hex digits that change whenever anything that decides the component's result changes."""
     roles = COMPONENTS[component][0]
-    names = [name for role in roles for name in role_inputs(repository, role)]
+    names = [name for role in roles for name in role_inputs(repository, role) if not PERMISSION.search(name)]
     deciding: tuple[str, ...] = () if component == "mirror" else DECIDING
     if component in gpu_layer.ROLES:  # of another TensorFlow only the oldest driver for it matters here
         wanted = Wanted(stack={key: wanted.stack[key] for key in ("driver_min",) if key in wanted.stack})

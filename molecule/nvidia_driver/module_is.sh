@@ -4,6 +4,7 @@ set -eu
 for kernel in /boot/vmlinuz-*; do
     found=$(modinfo -k "${kernel#*vmlinuz-}" -F version nvidia)
     [ "$found" = "$1" ] || { echo "$kernel has $found"; exit 1; }
+    modinfo -k "${kernel#*vmlinuz-}" -F vermagic nvidia | grep -q "^${kernel#*vmlinuz-} " || { echo "$kernel has a module of another kernel"; exit 1; }
 done
 found=$(ls /usr/lib64/libcuda.so.*.*)
 [ "$found" = "/usr/lib64/libcuda.so.$1" ] || { echo "libraries: $found"; exit 1; }

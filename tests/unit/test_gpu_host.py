@@ -156,3 +156,48 @@ def test_gpus_and_switches_are_told_apart_by_class(tmp_path):
 )
 def test_an_image_keeps_nouveau_out_or_the_reason_is_told(listing, dracut, wanted):
     assert initramfs.image_problem(listing, "nouveau", "off.conf", dracut) == wanted
+
+
+class Kernel:
+    """Stands for AnsibleModule: dracut and update-initramfs end as told, lsinitrd lists what is in the file."""
+
+    def __init__(self, status, written):
+        self.params = {"forbidden_module": "nouveau", "settings": "off.conf", "rebuild": False}
+        self.status, self.written = status, written
+
+    def run_command(self, argv):
+        if argv[0] == "dracut":
+            Path(argv[2]).write_text(self.written)
+            return self.status, "", "dracut: No space left on device" if self.status else ""
+        return 0, Path(argv[1]).read_text(), ""
+
+    def fail_json(self, msg):
+        raise SystemExit(msg)
+
+
+@pytest.mark.parametrize(
+    ("status", "written", "words"),
+    [
+        (
+            1,
+            "",
+            "dracut for kernel 5 ended with status 1, and the old image is in place: dracut: No space left on device",
+        ),
+        (
+            0,
+            "usr/lib/modules/5/nouveau.ko",
+            "after a rebuild it still holds the module nouveau; the old image is in place",
+        ),
+    ],
+)
+def test_a_full_boot_or_a_wrong_image_leaves_the_old_one(tmp_path, monkeypatch, status, written, words):
+    monkeypatch.setattr(initramfs, "DRACUT", str(tmp_path / "initramfs-%s.img"))
+    (tmp_path / "initramfs-5.img").write_text("old")
+    module = Kernel(status, written)
+    real = module.run_command
+    fresh = tmp_path / "initramfs-5.img.new"
+    module.run_command = lambda argv: real([fresh if str(one).startswith("/boot/.") else one for one in argv])
+    with pytest.raises(SystemExit) as refusal:
+        initramfs.Images(module).rebuild("5", True)
+    assert words in str(refusal.value)
+    assert (tmp_path / "initramfs-5.img").read_text() == "old"

@@ -115,7 +115,8 @@ def test_the_licence_is_one_line_for_all_hosts_and_everything_of_nvidias() -> No
 
 
 def test_the_licence_is_not_asked_for_what_is_there_or_goes() -> None:
-    assert made(host(installed(), **{**WISH, "nvidia_license_accepted": False})).problems == []
+    taken_back = {"nvidia_license_accepted": False, "nvidia_driver_license_accepted": "{{ nvidia_license_accepted }}"}
+    assert gpu_rows(made(host(installed(), **{**WISH, **taken_back}))) == {}
     gone = {"nvidia_driver_state": "absent", "cuda_state": "absent", "cudnn_versions": [], "nccl_state": "absent"}
     answer = made(host(installed(), **gone))
     assert answer.problems == []

@@ -116,6 +116,9 @@ def sign(made: Path, home: Path) -> None:
     )
     exported = run("gpg", "--homedir", str(home), "--armor", "--export", KEY_NAME).stdout
     (made / "RPM-GPG-KEY-fixtures").write_text(exported, encoding="utf-8")
+    other = signing_key(home.with_name("gpg-other"))  # a key that signed nothing here
+    exported = run("gpg", "--homedir", str(other), "--armor", "--export", KEY_NAME).stdout
+    (made / "RPM-GPG-KEY-other").write_text(exported, encoding="utf-8")
 
 
 def write_runfiles(made: Path, versions: list[str]) -> None:
