@@ -101,7 +101,10 @@ def start_hosts(count: int, base: demo.Cluster) -> dict[str, str]:
 
 
 def write_inventory(directory: Path, hosts: dict[str, str], base: demo.Cluster) -> None:
-    """The demo's site with these hosts as its data nodes, and the mirror host that serves them."""
+    """The demo's site with these hosts as its data nodes; what is written of data1 holds for each of them."""
+    data_nodes = yaml.safe_load((base.inventory / "hosts.yml").read_text(encoding="utf-8"))["all"]["children"][
+        "data_nodes"
+    ]
     variables = yaml.safe_load((base.inventory / "group_vars" / "all.yml").read_text(encoding="utf-8"))
     known = "".join(
         f"{address} {' '.join(nodes.execute(name, 'cat', '/etc/ssh/ssh_host_ed25519_key.pub').split()[:2])}\n"
@@ -109,8 +112,10 @@ def write_inventory(directory: Path, hosts: dict[str, str], base: demo.Cluster) 
     )
     (directory / "known_hosts").write_text(known, encoding="utf-8")
     variables["ansible_ssh_common_args"] = f"-o UserKnownHostsFile={directory / 'known_hosts'}"
-    entries = {name: {"ansible_host": address} for name, address in hosts.items()}
-    content = {"all": {"vars": variables, "children": {"data_nodes": {"hosts": entries}}}}
+    data_nodes["hosts"] = {
+        name: {**data_nodes["hosts"]["data1"], "ansible_host": address} for name, address in hosts.items()
+    }
+    content = {"all": {"vars": variables, "children": {"data_nodes": data_nodes}}}
     (directory / "hosts.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
 
 
