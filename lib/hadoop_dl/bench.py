@@ -1,4 +1,6 @@
-"""scripts/bench noop: what a run that has nothing to do costs, beside a raw parallel ssh loop to the same hosts.
+"""scripts/bench: what a run with nothing to do costs (noop), and a thousand hosts in the resolver (resolve).
+
+noop: what a run that has nothing to do costs, beside a raw parallel ssh loop to the same hosts.
 
 Light containers are started from a data node of the demo cluster: its file system without its Hadoop services, so that
 the reader has a real environment to check. Then, in turn and several rounds over: the loop, which pipes the same reader
@@ -203,7 +205,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     noop = commands.add_parser("noop", help="a run that has nothing to do, beside a raw ssh loop")
     noop.add_argument("--hosts", default="2,5,20", help="numbers of hosts, separated by commas (default: 2,5,20)")
     noop.add_argument("--rounds", type=int, default=7)
+    resolving = commands.add_parser("resolve", help="a thousand hosts through the resolver, beside reading their facts")
+    resolving.add_argument("--hosts", type=int, default=1000, help="how many (default: 1000)")
+    resolving.add_argument("--rounds", type=int, default=7)
     arguments = parser.parse_args(argv)
+    if arguments.command == "resolve":
+        from hadoop_dl.resolver import bench  # (loads the resolver, which the other command does not need)
+
+        say("\n" + bench.measure(arguments.hosts, arguments.rounds))
+        return 0
     try:
         say("\n" + table(bench_noop(sorted(int(count) for count in arguments.hosts.split(",")), arguments.rounds)))
     except DemoError as error:

@@ -13,6 +13,7 @@ import yaml
 
 from hadoop_dl.locks import COMPONENTS, Lock, LockError, read_lock
 
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DIRECTORY = Path(__file__).resolve().parent.parent.parent / "stacks"
 VERSIONS = (
     "tensorflow",
@@ -89,19 +90,20 @@ def stack_names(directory: Path = DIRECTORY) -> list[str]:
 
 def load_stack(name: str, directory: Path = DIRECTORY) -> Stack:
     """The stack of that name; UnknownStack lists the known ones, the nearest first to be tried."""
-    names = stack_names(directory)
-    if name not in names:
+    path = directory / f"{name}.yml"
+    if path.name != f"{name}.yml" or not path.is_file():
+        names = stack_names(directory)
         nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
         hint = f" Did you mean {nearest[0]}?" if nearest else ""
         raise UnknownStack(
             f"A stack's name is needed, and there is none called {name!r}.{hint} Known stacks: {', '.join(names)}."
         )
-    return _load(directory / f"{name}.yml")
+    return _load(path)
 
 
 @cache
 def _load(path: Path) -> Stack:
-    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    data = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
     problems = stack_problems(data, path.stem)
     if problems:
         raise StackError(f"{path} cannot be used: " + " ".join(problems))

@@ -104,7 +104,7 @@ def resolve(
 def resolve_name(name: str, host: HostFacts | None, compat: Compat) -> Resolution:
     """A named stack on a host; on one that it does not fit, the names of those that do are the nearest."""
     stack_files.load_stack(name)
-    candidate = try_stack(compat, name, {}, host, explain=True)
+    candidate = try_stack(compat, name, host)
     if not candidate.conflicts:
         return Resolution("ok", candidate.stack, (), candidate.warnings, name=name)
     near = [{"stack": other.name} for other in fitting(compat, {}, host)[:3]]

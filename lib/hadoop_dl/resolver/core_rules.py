@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import partial
 
 from hadoop_dl.compat import Row
 from hadoop_dl.resolver.findings import Finding, sources
@@ -16,20 +17,33 @@ from hadoop_dl.resolver.versions import cc, listed, version
 GENERATIONS = {2: 0, 3: 1, 5: 2, 6: 3, 7: 4, 8: 5, 9: 6, 10: 7, 11: 7, 12: 7}
 
 
-def core_findings(universe: Universe, item: Item, core: Core) -> Iterator[Finding]:
-    """Everything that an environment item (os, gpu, host) has to say about a core."""
+Rule = Callable[[Core], Iterator[Finding]]
+Alike = Callable[[Core], Hashable]
+
+
+def rules(universe: Universe, item: Item) -> Iterator[tuple[Rule, Alike]]:
+    """The rules of an environment item (os, gpu, host), each with what of a core it looks at: alike cores fare alike."""
     thing = item.thing
     if isinstance(thing, System):
-        yield from wheel_on_system(universe, core, thing)
-        yield from cuda_on_system(universe, core, thing)
+        yield partial(wheel_on_system, universe, thing), lambda core: (core.version, core.package, core.source)
+        yield partial(cuda_on_system, universe, thing), lambda core: (core.version, core.source, core.cuda)
         if not item.only:
-            yield from python_on_system(universe, core, thing)
+            yield partial(python_on_system, universe, thing), lambda core: (core.version, core.python)
     elif isinstance(thing, Gpu):
-        yield from code_for_gpu(universe, core, thing)
+        yield partial(code_for_gpu, universe, thing), lambda core: (core.version, core.package, core.source, core.cuda)
     elif item.key == "gpu" and item.absent:
-        yield from no_gpu_needed(core)
+        yield no_gpu_needed, lambda core: (core.version, core.package, core.cuda)
     elif isinstance(thing, HostFacts):
-        yield from host_findings(universe, core, thing, item.only)
+        yield (
+            partial(host_findings, universe, thing, item.only),
+            lambda core: (core.version, core.package, core.source, core.python),
+        )
+
+
+def core_findings(universe: Universe, item: Item, core: Core) -> Iterator[Finding]:
+    """Everything that an environment item has to say about a core."""
+    for rule, _ in rules(universe, item):
+        yield from rule(core)
 
 
 def platform(universe: Universe, system: System) -> Row:
@@ -53,7 +67,7 @@ def system_pythons(universe: Universe, system: System) -> list[str]:
     )
 
 
-def wheel_on_system(universe: Universe, core: Core, system: System) -> Iterator[Finding]:
+def wheel_on_system(universe: Universe, system: System, core: Core) -> Iterator[Finding]:
     row, release = platform(universe, system), release_row(universe, system)
     if not (row["verified"] and release["verified"]):
         yield Finding(
@@ -73,7 +87,7 @@ def wheel_on_system(universe: Universe, core: Core, system: System) -> Iterator[
         )
 
 
-def cuda_on_system(universe: Universe, core: Core, system: System) -> Iterator[Finding]:
+def cuda_on_system(universe: Universe, system: System, core: Core) -> Iterator[Finding]:
     for row in universe.compat.rows("cuda", "os_support"):
         if row["os"] != system.key or core.cuda is None:
             continue
@@ -100,7 +114,7 @@ def cuda_on_system(universe: Universe, core: Core, system: System) -> Iterator[F
             )
 
 
-def python_on_system(universe: Universe, core: Core, system: System) -> Iterator[Finding]:
+def python_on_system(universe: Universe, system: System, core: Core) -> Iterator[Finding]:
     row, there = release_row(universe, system), system_pythons(universe, system)
     if core.python in there:
         return
@@ -125,7 +139,7 @@ def no_gpu_needed(core: Core) -> Iterator[Finding]:
         )
 
 
-def code_for_gpu(universe: Universe, core: Core, gpu: Gpu) -> Iterator[Finding]:
+def code_for_gpu(universe: Universe, gpu: Gpu, core: Core) -> Iterator[Finding]:
     """README of the data, "Deciding whether a GPU fits", 3 and 4."""
     if core.cuda is None:
         yield Finding(
@@ -219,7 +233,7 @@ def loading_findings(
                 yield Finding(f"On {place}, {row['what']}. What to do: {row['do']}", sources(row), refuses=False)
 
 
-def host_findings(universe: Universe, core: Core, host: HostFacts, only: str) -> Iterator[Finding]:
+def host_findings(universe: Universe, host: HostFacts, only: str, core: Core) -> Iterator[Finding]:
     """What a host that was read cannot run."""
     if only == "python" and core.python not in (host.pythons or ()):
         there = listed(host.pythons or ()) or "none"

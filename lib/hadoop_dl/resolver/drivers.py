@@ -55,6 +55,7 @@ class Driver:
         )
         self.names = [row["branch"] for row in sorted(rows, key=lambda row: int(row["branch"]))]
         self.modules = sorted(compat.rows("drivers", "modules"), key=lambda row: row["module"] == "open")
+        self.first: dict[Hashable, tuple[Candidate, list[Finding]] | None] = {}
         self.only_open = {
             row["architecture"]: row for row in compat.rows("drivers", "architectures_without_proprietary_module")
         }
@@ -131,12 +132,22 @@ class Driver:
         needed = self.needed(core, items)
         if not all(item.accepts(needed) for item in items if item.key == "driver_min"):
             return None
+        known = needed, tuple((item.key, item.text, item.thing) for item in items)
+        if known not in self.first:
+            if len(self.first) > 20_000:
+                self.first.clear()
+            self.first[known] = self.find_first(needed, items)
+        found = self.first[known]
+        return self.choice(core, found[0], needed, found[1]) if found else None
+
+    def find_first(self, needed: str, items: Sequence[Item]) -> tuple[Candidate, list[Finding]] | None:
+        """The first driver that is new enough and that no item refuses, with what there is to know about it."""
         for candidate in self.candidates(items):
             if version(candidate.version) < version(needed) or not self.module_exists(candidate):
                 continue
             found = [finding for finding in (self.item_finding(item, candidate) for item in items) if finding]
             if not any(finding.refuses for finding in found):
-                return self.choice(core, candidate, needed, found)
+                return candidate, found
         return None
 
     def choice(self, core: Core, candidate: Candidate, needed: str, found: list[Finding]) -> Choice:

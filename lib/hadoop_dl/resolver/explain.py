@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hadoop_dl.compat import Compat, Row
-from hadoop_dl.resolver.core_rules import core_findings
 from hadoop_dl.resolver.findings import Finding, merged, sources
 from hadoop_dl.resolver.gpus import Gpu, UnknownGpu, architecture, common_names
 from hadoop_dl.resolver.hosts import Hadoop, System, Unknown, find_hadoop, find_system
@@ -51,16 +50,13 @@ def explain(problem: Problem, clash: Items) -> Conflict:
 
 def other_builds(problem: Problem, items: Sequence[Item]) -> Iterator[Finding]:
     """Builds by others for GPUs that the official wheels of a line have no code for: nothing here installs them."""
-    lines = {
-        core.name
-        for item in items
-        if item.key == "tensorflow"
-        for core in problem.cores(problem.engine.everything)
-        if item.accepts(core.version)
-    }
     gpus = [item.thing for item in items if isinstance(item.thing, Gpu)]
+    asked = [item for item in items if item.key == "tensorflow"]
     for row in problem.universe.compat.rows("tensorflow", "other_builds"):
-        if lines == {row["line"]} and any(cc(row["first_cc"]) <= gpu.capability <= cc(row["last_cc"]) for gpu in gpus):
+        if not asked or not any(cc(row["first_cc"]) <= gpu.capability <= cc(row["last_cc"]) for gpu in gpus):
+            continue
+        releases = problem.universe.compat.rows("tensorflow", "releases")
+        if {known["line"] for known in releases if asked[0].accepts(known["version"])} == {row["line"]}:
             yield Finding(f"{row['what']}, which nothing here installs", sources(row))
 
 
@@ -236,7 +232,7 @@ def by_environment(problem: Problem, clash: Items) -> list[Finding]:
         left = problem.mask(clash - {number})
         if not left or left & problem.core_mask(number):
             continue
-        found = cover(problem, problem.items[number], list(problem.cores(left)))
+        found = cover(problem, number, list(problem.cores(left)))
         if not best or len(found) < len(best):
             best = found
     said = " ".join(finding.text for finding in best)
@@ -252,11 +248,12 @@ def by_environment(problem: Problem, clash: Items) -> list[Finding]:
     return best
 
 
-def cover(problem: Problem, item: Item, cores: list[Core], most: int = 3) -> list[Finding]:
+def cover(problem: Problem, number: int, cores: list[Core], most: int = 3) -> list[Finding]:
     """The reason against the newest wheel first, then reasons of another kind against other cores."""
+    item = problem.items[number]
     kept: dict[str, Finding] = {}
     for core in sorted(cores, key=lambda core: (core.built, not core.tested)):
-        finding = next((found for found in core_findings(problem.universe, item, core) if found.refuses), None)
+        finding = problem.refusal(number, core)
         if finding:
             kind = "glibc" if "glibc" in finding.text else re.sub(r"[\d.]+", "", finding.text)[:24]
             kept.setdefault(f"{core.cuda}" if isinstance(item.thing, Gpu) else kind, finding)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from hadoop_dl import stacks as stack_files
@@ -12,9 +13,9 @@ from hadoop_dl.compat import Compat
 from hadoop_dl.resolver.answer import answer
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding
-from hadoop_dl.resolver.hosts import HostFacts, System, find_system
+from hadoop_dl.resolver.hosts import HostFacts, System, Unknown, find_system
 from hadoop_dl.resolver.problem import Problem, engine
-from hadoop_dl.resolver.request import read_request
+from hadoop_dl.resolver.request import Item, read_request
 from hadoop_dl.resolver.versions import version
 
 EXACT = (
@@ -38,8 +39,16 @@ class Candidate:
 
     name: str
     stack: dict[str, Any] = field(default_factory=dict)
-    warnings: tuple[Finding, ...] = ()
+    said: tuple[Finding, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    problem: Problem | None = None
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """What to know about it; worked out when it is asked for."""
+        if self.problem is None:
+            return self.said
+        return tuple(answer(self.problem, self.problem.mask(self.problem.all))[2])
 
 
 def constraints(stack: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,9 +62,9 @@ def short_name(key: str) -> str:
     return re.sub(r"^rhel", "el", key)
 
 
-def system_conflict(compat: Compat, name: str, made_for: list[str], given: str | None) -> list[Conflict]:
+def system_conflict(name: str, system: System | Unknown | None) -> list[Conflict]:
     """A stack is made, locked and proved for some operating systems; on another it is not even tried."""
-    system = find_system(compat, given) if given else None
+    made_for = stack_files.load_stack(name).data["os"]
     if not isinstance(system, System) or short_name(system.key) in made_for:
         return []
     return [
@@ -67,32 +76,58 @@ def system_conflict(compat: Compat, name: str, made_for: list[str], given: str |
     ]
 
 
-def try_stack(
-    compat: Compat, name: str, request: Mapping[str, Any], host: HostFacts | None, explain: bool
-) -> Candidate:
-    """One named stack, together with what else was asked for, on a host. Conflicts are only worked out to be shown."""
-    data = stack_files.load_stack(name).data
-    given = request.get("os") or (host.os if host else None)
-    refused = system_conflict(compat, name, data["os"], given)
-    items = read_request(compat, request, host) + read_request(compat, constraints(data))
-    problem = Problem(engine(compat), items)
+def stack_items(compat: Compat, name: str) -> list[Item]:
+    """A stack file's versions as items of a request; read once, because every host is compared with every stack."""
+    return _stack_items(compat.digest, name, _Holder(compat))
+
+
+class _Holder:
+    """Carries the data past the memo's key: the digest stands for it."""
+
+    def __init__(self, compat: Compat) -> None:
+        self.compat = compat
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Holder)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=256)
+def _stack_items(digest: str, name: str, holder: _Holder) -> list[Item]:
+    del digest
+    return read_request(holder.compat, constraints(stack_files.load_stack(name).data))
+
+
+def with_python(name: str, host: HostFacts | None) -> dict[str, Any]:
+    """A stack's content with the first of its Pythons that the host has."""
+    stack = stack_files.load_stack(name)
+    there = [text for text in stack.pythons if host is None or host.pythons is None or text in host.pythons]
+    return {**stack.data, "python": (there or stack.pythons)[0]}
+
+
+def try_stack(compat: Compat, name: str, host: HostFacts | None) -> Candidate:
+    """One named stack on a host, with everything that is wrong with it there, or what to know about it."""
+    refused = system_conflict(name, find_system(compat, host.os) if host and host.os else None)
+    problem = Problem(engine(compat), read_request(compat, {}, host) + stack_items(compat, name))
     mask = problem.mask(problem.all)
-    if not mask:
-        found = conflicts(problem) if explain else [Conflict((), "", ())]
-        return Candidate(name, conflicts=tuple([*refused, *found]))
-    if refused:
-        return Candidate(name, conflicts=tuple(refused))
-    _, _, warnings, core = answer(problem, mask)
-    pythons = list(stack_files.load_stack(name).pythons)
-    # The first of the stack's Pythons that the host has; the resolver would take the newest.
-    there = [text for text in pythons if host is None or host.pythons is None or text in host.pythons]
-    return Candidate(name, {**data, "python": (there or [core.python])[0]}, tuple(warnings))
+    if refused or not mask:
+        return Candidate(name, conflicts=tuple([*refused, *(conflicts(problem) if not mask else ())]))
+    return Candidate(name, with_python(name, host), tuple(answer(problem, mask)[2]))
 
 
 def fitting(compat: Compat, request: Mapping[str, Any], host: HostFacts | None) -> list[Candidate]:
     """The named stacks that meet a request on a host, the best first: the form for the host's GPUs, then the newest."""
-    found = [try_stack(compat, name, request, host, explain=False) for name in stack_files.stack_names()]
-    found = [candidate for candidate in found if not candidate.conflicts]
+    given = request.get("os") or (host.os if host else None)
+    system, asked = find_system(compat, given) if given else None, read_request(compat, request, host)
+    found = []
+    for name in stack_files.stack_names():
+        if system_conflict(name, system):
+            continue
+        problem = Problem(engine(compat), asked + stack_items(compat, name))
+        if problem.mask(problem.all):
+            found.append(Candidate(name, with_python(name, host), problem=problem))
     cpu = host is not None and host.gpus == ()
 
     def rank(candidate: Candidate) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import combinations
 
 from hadoop_dl.compat import Compat
-from hadoop_dl.resolver.core_rules import core_findings, cpu_features
+from hadoop_dl.resolver.core_rules import core_findings, cpu_features, rules
 from hadoop_dl.resolver.drivers import least_driver
 from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.gpus import UnknownGpu
@@ -21,6 +21,7 @@ from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.universe import Core, Universe
 
 Items = frozenset[int]
+PATIENCE = 4000  # sets of items that are looked at before the search for clashes goes by size instead
 Identity = tuple[str, str, str, Hashable]
 
 
@@ -45,7 +46,11 @@ class Engine:
                 found[key] = (first, mask | 1 << core.index)
             self.classes.append(found)
         self.core_masks: dict[Identity, int] = {}
+        self.value_masks: dict[str, dict[str | None, int]] = {}
+        self.refusals: dict[tuple[Identity, int], Finding | None] = {}
         self.choices: dict[tuple[int, Hashable, tuple[Identity, ...]], Choice | None] = {}
+        # For a part and its items: the cores that were asked about, and those of them for which there is a choice.
+        self.part_masks: dict[tuple[int, tuple[Identity, ...]], tuple[int, int]] = {}
 
 
 @cache
@@ -89,48 +94,94 @@ class Problem:
         self.universe = engine.universe
         self.items = list(items)
         self.all: Items = frozenset(range(len(self.items)))
+        self.identities = [identity(item) for item in self.items]
+        self.own = [
+            frozenset(number for number, item in enumerate(self.items) if part.level in item.levels)
+            for part in engine.parts
+        ]
+        self.core_masks = [self.find_core_mask(number) for number in range(len(self.items))]
+        self.masks: dict[Items, int] = {}
 
     # --- what each item leaves ---------------------------------------------------------------------------------------
 
     def core_mask(self, number: int) -> int:
         """The cores that an item itself leaves."""
+        return self.core_masks[number]
+
+    def find_core_mask(self, number: int) -> int:
         item = self.items[number]
         if isinstance(item.thing, (Unknown, UnknownGpu)):
             return 0
         if "core" not in item.levels:
             return self.engine.everything
-        key = identity(item)
+        key = self.identities[number]
         masks = self.engine.core_masks
         if key not in masks:
             if len(masks) > 4096:
                 masks.clear()
-            masks[key] = sum(1 << core.index for core in self.universe.cores if self.core_accepts(item, core))
+            masks[key] = self.core_mask_of_values(item) if item.specs else self.core_mask_of_rules(number)
         return masks[key]
 
-    def core_accepts(self, item: Item, core: Core) -> bool:
-        if item.key in ("os", "gpu", "host"):
-            return not any(finding.refuses for finding in core_findings(self.universe, item, core))
+    def core_mask_of_values(self, item: Item) -> int:
+        """A version is asked about once, not once for every core that has it."""
+        kept = self.engine.value_masks
+        if item.key not in kept:
+            found: dict[str | None, int] = {}
+            for core in self.universe.cores:
+                value = core_value(core, item.key, self.universe)
+                found[value] = found.get(value, 0) | 1 << core.index
+            kept[item.key] = found
+        return sum(mask for value, mask in kept[item.key].items() if item.accepts(value))
+
+    def core_mask_of_rules(self, number: int) -> int:
+        item = self.items[number]
+        left = self.universe.cores
         if item.key == "cpu_features":
-            return set(cpu_features(self.universe, core)[0]) <= set(item.text.replace("none", "").split(","))
-        return item.accepts(core_value(core, item.key, self.universe))
+            there = set(item.text.replace("none", "").split(","))
+            left = [core for core in left if set(cpu_features(self.universe, core)[0]) <= there]
+        for rule, alike in rules(self.universe, item):
+            refused: dict[Hashable, bool] = {}
+            for core in left:
+                if alike(core) not in refused:
+                    refused[alike(core)] = any(finding.refuses for finding in rule(core))
+            left = [core for core in left if not refused[alike(core)]]
+        return sum(1 << core.index for core in left)
+
+    def refusal(self, number: int, core: Core) -> Finding | None:
+        """The first reason of an operating system, a GPU or a host against a core."""
+        kept, key = self.engine.refusals, (self.identities[number], core.index)
+        if key not in kept:
+            if len(kept) > 500_000:
+                kept.clear()
+            found = core_findings(self.universe, self.items[number], core)
+            kept[key] = next((finding for finding in found if finding.refuses), None)
+        return kept[key]
 
     def of_part(self, part: Part, chosen: Items) -> Items:
         return frozenset(number for number in chosen if part.level in self.items[number].levels)
 
     def part_mask(self, place: int, chosen: Items, within: int) -> int:
         """Those of the cores within a set for which a part has a choice that meets its items among the chosen ones."""
-        own = self.of_part(self.engine.parts[place], chosen)
+        own = chosen & self.own[place]
         if not own:
             return within
-        mask = 0
-        for key, (core, members) in self.engine.classes[place].items():
-            if members & within and self.choice(place, key, core, own) is not None:
-                mask |= members & within
-        return mask
+        known = (place, tuple(self.identities[number] for number in sorted(own)))
+        kept = self.engine.part_masks
+        asked, fits = kept.get(known, (0, 0))
+        if within & ~asked:
+            for key, (core, members) in self.engine.classes[place].items():
+                if members & within & ~asked:
+                    asked |= members
+                    if self.choice(place, key, core, own) is not None:
+                        fits |= members
+            if len(kept) > 20_000:
+                kept.clear()
+            kept[known] = asked, fits
+        return within & fits
 
     def choice(self, place: int, key: Hashable, core: Core, own: Items) -> Choice | None:
         items = [self.items[number] for number in sorted(own)]
-        known = (place, key, tuple(identity(item) for item in items))
+        known = (place, key, tuple(self.identities[number] for number in sorted(own)))
         kept = self.engine.choices
         if known not in kept:
             if len(kept) > 200_000:
@@ -140,14 +191,15 @@ class Problem:
 
     def mask(self, chosen: Items) -> int:
         """The cores that can be completed to a stack that meets all chosen items."""
-        left = self.engine.everything
-        for number in chosen:
-            left &= self.core_mask(number)
-        for place in range(len(self.engine.parts)):
-            if not left:
-                return 0
-            left &= self.part_mask(place, chosen, left)
-        return left
+        if chosen not in self.masks:
+            left = self.engine.everything
+            for number in chosen:
+                left &= self.core_masks[number]
+            for place in range(len(self.engine.parts)):
+                if left:
+                    left &= self.part_mask(place, chosen, left)
+            self.masks[chosen] = left
+        return self.masks[chosen]
 
     def cores(self, mask: int) -> Iterator[Core]:
         """The cores of a set, in order of preference."""
@@ -158,8 +210,31 @@ class Problem:
 
     # --- clashes and ways out ----------------------------------------------------------------------------------------
 
-    def clashes(self, largest: int = 4) -> list[Items]:
-        """Every smallest set of items that cannot be met together."""
+    def clashes(self) -> list[Items]:
+        """Every smallest set of items that cannot be met together.
+
+        A tree: a clash is found, and each of its items is taken away in turn, until the rest can be met. Every clash is a
+        label of it, because a path that takes away only items of other clashes has to end at it.
+        """
+        found: list[Items] = []
+        seen: set[Items] = set()
+        queue: list[Items] = [frozenset()]
+        while queue and len(seen) < PATIENCE:
+            gone = queue.pop()
+            if gone in seen:
+                continue
+            seen.add(gone)
+            clash = next((clash for clash in found if not clash & gone), None)
+            if clash is None:
+                if self.mask(self.all - gone):
+                    continue
+                clash = self.shrink(self.all - gone)
+                found.append(clash)
+            queue += [gone | {number} for number in clash]
+        return sorted(found if not queue else self.by_size(), key=lambda clash: (len(clash), sorted(clash)))
+
+    def by_size(self, largest: int = 4) -> list[Items]:
+        """The clashes of a few items, by trying all sets of them: for requests that are wrong all over."""
         found: list[Items] = []
         numbers = sorted(self.all)
         for size in range(1, min(largest, len(numbers)) + 1):

@@ -223,33 +223,49 @@ def make_item(compat: Compat, name: str, text: str, read: bool = False) -> Item:
 
 
 def host_items(host: HostFacts | None) -> list[Item]:
-    """What a read host adds: facts that no request can change."""
+    """What a read host adds: facts that no request can change. Each carries its own fact only, so that hosts share what is found out."""
     if host is None:
         return []
     found = []
     if host.gpus == ():
-        found.append(Item("host", "gpus", "the host, which has no GPU", thing=host, only="gpus"))
+        found.append(Item("host", "gpus", "the host, which has no GPU", thing=HostFacts(gpus=()), only="gpus"))
     if host.pythons is not None:
         there = listed(newest(host.pythons)[::-1]) or "no Python"
         found.append(
-            Item("host", "python", f"the host's Python ({there})", thing=host, only="python", levels=("core",))
+            Item(
+                "host",
+                "python",
+                f"the host's Python ({there})",
+                thing=HostFacts(pythons=host.pythons),
+                only="python",
+                levels=("core",),
+            )
         )
     if host.glibc is not None:
         found.append(
-            Item("host", "glibc", f"the host's glibc {host.glibc}", thing=host, only="glibc", levels=("core",))
+            Item(
+                "host",
+                "glibc",
+                f"the host's glibc {host.glibc}",
+                thing=HostFacts(glibc=host.glibc),
+                only="glibc",
+                levels=("core",),
+            )
         )
     if host.cpu_features is not None:
-        found.append(Item("host", "cpu", "the host's CPU", thing=host, only="cpu", levels=("core",)))
+        thing = HostFacts(cpu_features=host.cpu_features)
+        found.append(Item("host", "cpu", "the host's CPU", thing=thing, only="cpu", levels=("core",)))
     if host.javas:
         there = listed(host.javas)
-        found.append(Item("host", "java", f"the host's Java {there}", thing=host, only="java", levels=("jvm",)))
+        thing = HostFacts(javas=host.javas)
+        found.append(Item("host", "java", f"the host's Java {there}", thing=thing, only="java", levels=("jvm",)))
     if host.architecture not in (None, "x86_64"):
         found.append(
             Item(
                 "host",
                 "architecture",
                 f"the host's {host.architecture}",
-                thing=host,
+                thing=HostFacts(architecture=host.architecture),
                 only="architecture",
                 levels=("core",),
             )

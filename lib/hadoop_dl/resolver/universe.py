@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from hadoop_dl.compat import Compat, Row
 from hadoop_dl.resolver.versions import cc, newest, ranges, version
@@ -13,6 +13,7 @@ from hadoop_dl.resolver.versions import cc, newest, ranges, version
 WINDOW = 2  # lines before and after that count as neighbours
 
 
+@lru_cache(maxsize=256)
 def python_of(abi: str) -> str:
     """`3.10` from cp310, `2.7` from cp27mu."""
     digits = re.sub(r"\D", "", abi)

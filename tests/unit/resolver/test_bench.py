@@ -1,0 +1,26 @@
+"""The bench of the resolver measures what it says; how long it takes is no test."""
+
+from __future__ import annotations
+
+import pytest
+
+from hadoop_dl import bench
+from hadoop_dl.resolver import HostFacts
+from hadoop_dl.resolver import bench as resolver_bench
+
+
+def test_the_hosts_of_the_bench_are_of_many_kinds() -> None:
+    hosts = [HostFacts.from_node(resolver_bench.node(number)) for number in range(60)]
+    assert len({host.os for host in hosts}) == 3
+    assert len({host.gpus for host in hosts}) == 16  # five models, one to three of them, or none
+
+
+def test_it_prints_a_table_with_the_ratio(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.main(["resolve", "--hosts", "24", "--rounds", "1"]) == 0
+    head, _, row = capsys.readouterr().out.strip().splitlines()
+    cells = dict(
+        zip((name.strip() for name in head.split("|")), (cell.strip() for cell in row.split("|")), strict=True)
+    )
+    assert (cells["hosts"], cells["kinds"]) == ("24", "21")  # no GPU is no GPU, whatever its model would be
+    assert 0 < int(cells["get a stack"]) < 24
+    assert float(cells["resolving / facts"]) > 0
