@@ -12,12 +12,13 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PASSED, FAILED, EXPECTED, SURPRISE = "passed", "failed", "expected failure", "unexpected success"
+PASSED, FAILED, EXPECTED, SURPRISE, SKIPPED = "passed", "failed", "expected failure", "unexpected success", "skipped"
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,11 @@ def results(junit: Path, expected: Sequence[str]) -> list[Result]:
         name = case.get("name", "")
         test = name.partition("[")[0]
         problems = [node for kind in ("failure", "error") for node in case.iter(kind)]
-        outcome = FAILED if problems else PASSED
-        if test in expected:
+        skipped = case.find("skipped")
+        outcome = FAILED if problems else PASSED if skipped is None else SKIPPED
+        if skipped is not None:
+            problems = [skipped]
+        elif test in expected:
             outcome = (
                 EXPECTED if [node.tag for node in problems] == ["failure"] else SURPRISE if not problems else FAILED
             )
@@ -70,9 +74,11 @@ def text(found: Sequence[Result]) -> str:
     for host in sorted({result.host for result in found}):
         counts = [
             (outcome, sum(r.outcome == outcome for r in found if r.host == host))
-            for outcome in (PASSED, FAILED, EXPECTED, SURPRISE)
+            for outcome in (PASSED, FAILED, EXPECTED, SURPRISE, SKIPPED)
         ]
         lines.append(f"{host:<24} " + ", ".join(f"{count} {outcome}" for outcome, count in counts if count))
+    for (host, reason), count in Counter((r.host, r.message) for r in found if r.outcome == SKIPPED).items():
+        lines.append(f"SKIPPED on {host}: {count} question{'s' if count > 1 else ''}: {reason}")
     for outcome in (EXPECTED, SURPRISE, FAILED):
         for result in found:
             if result.outcome == outcome:
@@ -85,9 +91,11 @@ def text(found: Sequence[Result]) -> str:
 def totals(found: Sequence[Result]) -> str:
     failed = sum(result.outcome in (FAILED, SURPRISE) for result in found)
     expected = sum(result.outcome == EXPECTED for result in found)
-    passed = len(found) - failed - expected
+    skipped = sum(result.outcome == SKIPPED for result in found)
+    passed = len(found) - failed - expected - skipped
     hosts = len({result.host for result in found})
-    return f"verify: {hosts} hosts, {passed} passed, {failed} failed, {expected} failed as expected"
+    tail = f", {skipped} skipped" if skipped else ""
+    return f"verify: {hosts} hosts, {passed} passed, {failed} failed, {expected} failed as expected{tail}"
 
 
 def rewrite_junit(junit: Path, expected: Sequence[str]) -> None:
@@ -96,6 +104,8 @@ def rewrite_junit(junit: Path, expected: Sequence[str]) -> None:
     for suite in tree.getroot().iter("testsuite"):
         for case in suite.iter("testcase"):
             if case.get("name", "").partition("[")[0] not in expected or case.find("error") is not None:
+                continue
+            if case.find("skipped") is not None:
                 continue
             failure = case.find("failure")
             if failure is not None:

@@ -22,6 +22,7 @@ HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent.parent
 TREE = REPOSITORY / "plugins/module_utils/environment_tree.py"
 PROBE = REPOSITORY / "roles/verify/files/probe.py"
+GPU_CHECK = REPOSITORY / "roles/nvidia_driver/files/gpu_check.py"
 ROOT = "/opt/deeplearning"
 INTERPRETERS = "/usr/bin/python3 /usr/libexec/platform-python /usr/bin/python2.7 /usr/bin/python"
 DEFAULTS: dict[str, Any] = {"environment": f"{ROOT}/current", "stack": {}, "python": None, "gpu_count": 0}
@@ -39,7 +40,6 @@ PARTS_OF_GROUPS = {
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "part(name): what has to be installed for the question to make sense")
-    config.addinivalue_line("markers", "gpu_hardware: only a real GPU can make it pass")
 
 
 @cache
@@ -74,14 +74,14 @@ def host_name(host: Any) -> str:
 
 
 def asked(item: pytest.Item) -> bool:
-    """Say whether this host has the part that the question is about. Only what applies is asked; nothing is skipped."""
+    """Say whether this host has the part that the question is about. Only what applies is asked; a skip says why."""
     host = getattr(item, "callspec", None) and item.callspec.params.get("_testinfra_host")
     marker = item.get_closest_marker("part")
     if host is None or marker is None:
         return True
     wanted = expectation(host)
-    if marker.args[0] == "gpu":
-        return int(wanted["gpu_count"]) > 0
+    if marker.args[0] in ("gpu", "no gpu"):
+        return (int(wanted["gpu_count"]) > 0) == (marker.args[0] == "gpu")
     return marker.args[0] in wanted["parts"] if "parts" in wanted else True
 
 
@@ -98,16 +98,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in left_out]
 
 
-def read(host: Any, environment: str) -> dict[str, Any]:
-    """Everything about one host, in one command."""
+def read(host: Any, environment: str, gpus: dict[str, str]) -> dict[str, Any]:
+    """Everything about one host, in one command. gpus: what gpu-check has to find there, if anything."""
     program = (
         "import types\n"
-        f"tree, probe = {TREE.read_bytes()!r}, {PROBE.read_bytes()!r}\n"
-        "module = types.ModuleType('environment_tree')\n"
-        "exec(compile(tree, 'environment_tree.py', 'exec'), module.__dict__)\n"
-        "names = {'__name__': 'probe'}\n"
-        "exec(compile(probe, 'probe.py', 'exec'), names)\n"
-        f"names['main']({ROOT!r}, {environment!r}, module)\n"
+        f"sources = [{TREE.read_bytes()!r}, {GPU_CHECK.read_bytes()!r}, {PROBE.read_bytes()!r}]\n"
+        "modules = [types.ModuleType(name) for name in ('environment_tree', 'gpu_check', 'probe')]\n"
+        "for module, source in zip(modules, sources):\n"
+        "    exec(compile(source, module.__name__ + '.py', 'exec'), module.__dict__)\n"
+        f"modules[2].main({ROOT!r}, {environment!r}, modules[0], modules[1], {gpus!r})\n"
     )
     answer = host.run(f'for p in {INTERPRETERS}; do [ -x "$p" ] && exec "$p" -c {shlex.quote(program)}; done; exit 127')
     assert answer.rc == 0, (
@@ -125,7 +124,9 @@ _answers: dict[str, dict[str, Any]] = {}
 def answers(host: Any) -> dict[str, Any]:
     name = host.backend.get_pytest_id()
     if name not in _answers:
-        _answers[name] = read(host, expectation(host)["environment"])
+        wanted = expectation(host)
+        gpus = {"gpu_count": str(wanted["gpu_count"]), "driver_min": wanted["stack"].get("driver_min", "")}
+        _answers[name] = read(host, wanted["environment"], gpus if int(wanted["gpu_count"]) > 0 else {})
     return _answers[name]
 
 

@@ -228,3 +228,123 @@ def test_it_finds_its_python_and_tells_misuse(python):
 def test_junit_is_xml_that_escapes(tmp_path):
     text = gpu_check.junit([{"name": "a", "question": "q", "outcome": "FAIL", "message": "1 < 2 & 3"}])
     assert "1 &lt; 2 &amp; 3" in text
+
+
+RIGHT = [[22.0, 28.0], [49.0, 64.0]]
+
+
+def look(place="/job:localhost/replica:0/task:0/device:GPU:0", gpus=1, value=RIGHT, error=None, cuda_build=True):
+    """What TensorFlow answered, as gpu_check.TENSORFLOW gives it."""
+    product = {"value": value, "places": [place], "error": error}
+    return {"gpus": [f"/device:GPU:{n}" for n in range(gpus)], "cuda_build": cuda_build, "products": {"TF 1": product}}
+
+
+def with_tensorflow(machine, answer, said="", hidden=None):
+    machine.looks = {False: (answer, said)}
+    if hidden is not None:
+        machine.looks[True] = (hidden, "")
+    return machine
+
+
+def test_a_product_on_the_gpu_passes(tmp_path):
+    machine = with_tensorflow(host(tmp_path), look(), hidden=look("/device:CPU:0", gpus=0))
+    for name in ("tensorflow_lists_gpus", "tensorflow_computes_on_gpu", "tensorflow_computes_on_cpu"):
+        assert ask(name, machine)[0] == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (look("/device:CPU:0"), "was computed on /device:CPU:0"),
+        (look(value=[[0.0, 0.0], [0.0, 0.0]]), "it is [[0.0, 0.0]"),
+        (look(value=None, error="CUBLAS_STATUS_NOT_INITIALIZED"), "CUBLAS_STATUS_NOT_INITIALIZED"),
+        (look(gpus=0), "TensorFlow sees no GPU"),
+        (None, "TensorFlow did not come so far: Illegal instruction"),
+    ],
+)
+def test_a_product_that_is_wrong_or_elsewhere_fails(tmp_path, answer, words):
+    outcome, message = ask("tensorflow_computes_on_gpu", with_tensorflow(host(tmp_path), answer, "Illegal instruction"))
+    assert outcome == "FAIL"
+    assert words in message
+
+
+def test_gpus_that_are_seen_although_they_are_hidden_fail(tmp_path):
+    outcome, message = ask("tensorflow_computes_on_cpu", with_tensorflow(host(tmp_path), look(), hidden=look()))
+    assert outcome == "FAIL"
+    assert "GPUs are seen all the same" in message
+
+
+def test_where_no_gpu_is_seen_there_is_nothing_to_hide(tmp_path):
+    assert (
+        ask("tensorflow_computes_on_cpu", with_tensorflow(host(tmp_path), look("/device:CPU:0", gpus=0)))[0] == "PASS"
+    )
+
+
+MISSING = "W dso_loader.cc:55] Could not load dynamic library '%s'; dlerror: %s: cannot open shared object file\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said", "words"),
+    [
+        (
+            {},
+            MISSING % (("libcudart.so.10.0",) * 2) + MISSING % (("libcudnn.so.7",) * 2),
+            ["libcudart.so.10.0, libcudnn.so.7", "cuda_versions"],
+        ),
+        ({}, "W gpu_device.cc:2256] Cannot dlopen some GPU libraries.", ["does not name them", "ldconfig -p"]),
+        (
+            {},
+            "CUDA driver version is insufficient for CUDA runtime version",
+            ["driver 535.104.05 is older", "upgrade_driver.yml"],
+        ),
+        (
+            {},
+            "Loaded runtime CuDNN library: 7.1.4 but source was compiled with: 7.4.1.  CuDNN",
+            ["cuDNN 7.1.4 is loaded", "7.4.1"],
+        ),
+        ({"cuda_build": False}, "", ["CPU build", "deeplearning_request"]),
+        ({}, "", ["None of the usual causes", "TF_CPP_MIN_LOG_LEVEL=0"]),
+    ],
+)
+def test_the_usual_causes_are_walked(tmp_path, answer, said, words):
+    machine = with_tensorflow(host(tmp_path), look(gpus=0, **answer), said)
+    outcome, message = ask("tensorflow_lists_gpus", machine)
+    assert outcome == "FAIL"
+    assert message.startswith("TensorFlow has to list 1 GPUs, and lists 0. ")
+    for word in words:
+        assert word in message
+
+
+def test_a_container_without_devices_and_a_hiding_variable_are_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    machine = with_tensorflow(host(tmp_path, files={"/proc/driver/nvidia/version": RUNNING}), look(gpus=0))
+    message = ask("tensorflow_lists_gpus", machine)[1]
+    assert "CUDA_VISIBLE_DEVICES= hides the GPUs" in message
+    assert "in a container its devices have to be handed in" in message
+
+
+def test_a_driver_that_does_not_run_comes_first(tmp_path):
+    machine = with_tensorflow(host(tmp_path, answers={"nvidia-smi -L": NO_DRIVER}), look(gpus=0))
+    assert "lists 0. The NVIDIA driver has to run in the kernel" in ask("tensorflow_lists_gpus", machine)[1]
+
+
+def test_tensorflow_is_asked_once_for_each_form(tmp_path):
+    asked = []
+    machine = host(tmp_path, files={"/opt/deeplearning/current/bin/python": ""})
+    old = machine.execute
+
+    def execute(argv):
+        if argv[0] != "env":
+            return old(argv)
+        asked.append("CUDA_VISIBLE_DEVICES=" in argv)
+        place, gpus = ("/device:CPU:0", 0) if asked[-1] else ("/device:GPU:0", 1)
+        return 0, "a warning\n" + gpu_check.ANSWER + json.dumps(look(place, gpus))
+
+    machine.execute = execute
+    names = ["tensorflow_lists_gpus", "tensorflow_computes_on_gpu", "tensorflow_computes_on_cpu"]
+    assert [one["outcome"] for one in gpu_check.results(machine, names)] == ["PASS"] * 3
+    assert asked == [False, True]
+
+
+def test_without_an_environment_tensorflow_is_a_skip(tmp_path):
+    assert ask("tensorflow_lists_gpus", host(tmp_path))[0] == "SKIP"

@@ -44,6 +44,17 @@ def test_an_expected_failure_that_passes_is_no_success(tmp_path: Path) -> None:
     assert outcomes(tmp_path, case(GPU, "data1")) == [verify.SURPRISE]
 
 
+def test_a_skip_is_neither_a_success_nor_the_expected_failure(tmp_path: Path) -> None:
+    cases = (case(GPU, "data1", "no GPU here", kind="skipped"), case("test_x", "data1"))
+    found = verify.results(junit(tmp_path / "junit.xml", *cases), [GPU])
+    assert [result.outcome for result in found] == [verify.SKIPPED, verify.PASSED]
+    text = verify.text(found)
+    assert "SKIPPED on data1: 1 question: no GPU here" in text
+    assert text.endswith("verify: 1 hosts, 1 passed, 0 failed, 0 failed as expected, 1 skipped\n")
+    verify.rewrite_junit(tmp_path / "junit.xml", [GPU])
+    assert "<skipped" in (tmp_path / "junit.xml").read_text()
+
+
 def test_a_host_that_does_not_answer_is_not_expected(tmp_path: Path) -> None:
     assert outcomes(tmp_path, case(GPU, "data1", "unreachable", kind="error")) == [verify.FAILED]
 

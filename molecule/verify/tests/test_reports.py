@@ -11,7 +11,11 @@ REPORTS = Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"]) / "reports"
 
 @pytest.mark.parametrize(
     ("run", "outcomes"),
-    [("good", {"passed"}), ("expected", {"passed", "expected failure"}), ("bad", {"passed", "failed"})],
+    [
+        ("good", {"passed", "skipped"}),
+        ("expected", {"passed", "expected failure", "skipped"}),
+        ("bad", {"passed", "failed", "skipped"}),
+    ],
 )
 def test_the_report_tells_the_outcomes(host, run, outcomes):
     report = json.loads((REPORTS / run / "report.json").read_text())
@@ -22,10 +26,16 @@ def test_the_report_tells_the_outcomes(host, run, outcomes):
 def test_the_text_says_what_is_wrong_and_what_to_do(host):
     text = (REPORTS / "bad/report.txt").read_text()
     assert (
-        "FAILED on verify-el7: tensorflow sees every gpu: TensorFlow should compute on 1 GPUs (gpu_count), and sees 0"
+        "FAILED on verify-el7: tensorflow sees every gpu: TensorFlow has to list 1 GPUs, and lists 0. nvidia-smi has to be there"
         in text
     )
     assert text.splitlines()[-1].startswith("verify: 1 hosts, ")
+
+
+def test_a_host_that_promises_no_gpu_is_a_reported_skip(host):
+    text = (REPORTS / "good/report.txt").read_text()
+    assert "SKIPPED on verify-el7: 1 question: the inventory promises no GPU here (gpu_count: 0)" in text
+    assert text.splitlines()[-1].endswith(", 1 skipped")
 
 
 @pytest.mark.parametrize("file", ["report.txt", "report.json", "junit.xml", "pytest.log"])

@@ -24,8 +24,48 @@ import sys
 import threading
 
 ETC = "/opt/deeplearning/etc"
+PYTHON = "/opt/deeplearning/current/bin/python"
 TIMEOUT = 30  # seconds; nvidia-smi on a sick GPU never returns
+SLOW = 240  # seconds; the first import of TensorFlow from a cold disk
 CHECKS = []
+
+
+# Runs in the environment's Python, 2.7 or 3, with TensorFlow 1 or 2: the product of the white paper, 2x3 by 3x2, in the
+# form of TensorFlow 1 (a graph that is fed) and, where that is another one, of TensorFlow 2 (at once).
+TENSORFLOW = r"""
+def look():
+    import tensorflow as tf
+    from tensorflow.python.client import device_lib
+    v1 = tf.compat.v1 if hasattr(getattr(tf, "compat", None), "v1") else tf
+    gpus = [device.name for device in device_lib.list_local_devices() if device.device_type == "GPU"]
+    place = "/device:GPU:0" if gpus else "/device:CPU:0"
+    left, right = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+
+    def graph():
+        with tf.Graph().as_default():
+            with tf.device(place):
+                a, b = v1.placeholder(tf.float32, [2, 3]), v1.placeholder(tf.float32, [3, 2])
+                product = tf.matmul(a, b)
+            options, told = v1.RunOptions(output_partition_graphs=True), v1.RunMetadata()
+            with v1.Session(config=v1.ConfigProto(allow_soft_placement=False)) as session:
+                value = session.run(product, {a: left, b: right}, options, told)
+            return value, [node.device for part in told.partition_graphs for node in part.node if "MatMul" in node.op]
+
+    def at_once():
+        with tf.device(place):
+            product = tf.matmul(tf.constant(left), tf.constant(right))
+        return product.numpy(), [product.device]
+
+    products = {}
+    for name, form in [("TF 1", graph)] + ([] if tf.__version__.startswith("1.") else [("TF 2", at_once)]):
+        try:
+            value, places = form()
+            products[name] = {"value": value.tolist(), "places": places, "error": None}
+        except Exception as error:
+            products[name] = {"value": None, "places": [], "error": str(error).strip().splitlines()[0][:300]}
+    return {"gpus": gpus, "cuda_build": bool(tf.test.is_built_with_cuda()), "products": products}
+"""
+ANSWER = "GPU-CHECK-ANSWER "
 
 
 class Fail(Exception):
@@ -53,6 +93,7 @@ class Host(object):
         self.execute = run or execute
         self.load = load or ctypes.CDLL
         self.answers = {}
+        self.looks = {}
         self.expected = {}
         for name in ("gpu-check", "gpu-check-cuda", "gpu-check-cudnn", "gpu-check-nccl"):
             try:
@@ -78,6 +119,21 @@ class Host(object):
         if argv not in self.answers:
             self.answers[argv] = self.execute(argv)
         return self.answers[argv]
+
+    def tensorflow(self, hidden=False):
+        """What TensorFlow sees and computes (None where it does not come so far), and what it said; without GPUs if hidden."""
+        if hidden and self.looks.get(False) and not (self.looks[False][0] or {"gpus": [0]})["gpus"]:
+            return self.looks[False]  # there was nothing to hide
+        if hidden not in self.looks:
+            if not self.exists(PYTHON):
+                raise Skip("no environment is installed here (%s)" % PYTHON)
+            program = TENSORFLOW + "\nimport json, sys\nsys.stdout.write(%r + json.dumps(look()))" % ("\n" + ANSWER)
+            setting = ["CUDA_VISIBLE_DEVICES="] if hidden else []
+            argv = ["env", "TF_CPP_MIN_LOG_LEVEL=1"] + setting + [self.root + PYTHON, "-c", program]
+            said = self.execute(tuple(argv))[1]
+            found = re.findall(r"^%s(\{.*\})$" % ANSWER, said, re.M)
+            self.looks[hidden] = (json.loads(found[-1]) if found else None, said)
+        return self.looks[hidden]
 
     def pci(self):
         """Addresses of NVIDIA's GPUs on the PCI bus."""
@@ -151,7 +207,7 @@ def execute(argv):
         process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
     except (IOError, OSError):
         return None, ""
-    timer = threading.Timer(TIMEOUT, process.kill)
+    timer = threading.Timer(SLOW if argv[0] == "env" else TIMEOUT, process.kill)
     timer.start()
     try:
         output = process.communicate()[0].decode("utf-8", "replace")
@@ -195,6 +251,57 @@ def smi_problem(host, status, output):
     return "nvidia-smi has to answer, and ended with status %s: %s. Look at dmesg | grep -i -e nvrm -e xid" % (
         status,
         first,
+    )
+
+
+def causes(host, look, said):
+    """Why TensorFlow does not see GPUs that are there: the usual causes in the order in which they hide each other."""
+    found = []
+    status, output = host.run("nvidia-smi", "-L")
+    if status != 0:
+        found.append(smi_problem(host, status, output))
+    if look and not look["cuda_build"]:
+        found.append(
+            "This is TensorFlow's CPU build: ask for a stack without -cpu- in its name (deeplearning_request)."
+        )
+    missing = sorted(set(re.findall(r"Could not load dynamic library '([^']+)'", said)))
+    if missing:
+        words = "It does not find %s: install what holds them (cuda_versions, cudnn_versions; libcuda.so.1 is the driver's) and run ldconfig."
+        found.append(words % ", ".join(missing))
+    elif "Cannot dlopen some GPU libraries" in said:
+        found.append(
+            "It does not find some GPU libraries and does not name them: compare its CUDA with ldconfig -p | grep -e cudart -e cudnn -e cublas."
+        )
+    if "driver version is insufficient" in said:
+        found.append(
+            "The driver %s is older than its CUDA needs: playbooks/upgrade_driver.yml."
+            % (host.library() or "of this host")
+        )
+    for loaded, built in sorted(
+        set(re.findall(r"Loaded runtime CuDNN library: (\S+) but source was compiled with: (\S+?)\.?\s", said))
+    ):
+        found.append("cuDNN %s is loaded, and it was compiled with %s: correct cudnn_versions." % (loaded, built))
+    nodes = [path for path in host.glob("/dev/nvidia*") if stat.S_ISCHR(os.stat(host.root + path).st_mode)]
+    closed = [path for path in nodes if not os.access(host.root + path, os.R_OK | os.W_OK)]
+    if closed:
+        found.append(
+            "This user may not open %s: look at their rights (NVreg_DeviceFileMode), and at the container's device rules."
+            % ", ".join(closed)
+        )
+    for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"):
+        if os.environ.get(name) in ("", "-1", "none", "void"):
+            found.append("%s=%s hides the GPUs from this process." % (name, os.environ[name]))
+    if host.loaded() and not nodes:
+        found.append(
+            "The driver runs and /dev/nvidia* are not here: in a container its devices have to be handed in (YARN's GPU plugin, CDSW's GPU setting, docker --gpus); outside, nvidia-modprobe -c 0 -u."
+        )
+    if look is None:
+        found.append(
+            "TensorFlow did not come so far: %s" % (said.strip().splitlines() or ["it said nothing"])[-1][:300]
+        )
+    return " ".join(
+        found
+        or ["None of the usual causes shows: import TensorFlow with TF_CPP_MIN_LOG_LEVEL=0 and read what it says."]
     )
 
 
@@ -533,6 +640,71 @@ def unhealthy(host, field, bad, words):
     if sick:
         raise Fail("%s; found %s." % (words, "; ".join(sick)))
     return "; ".join("GPU %s: %s" % tuple(row) for row in rows)
+
+
+def count(host):
+    """How many GPUs there have to be here."""
+    return host.declared() or len(host.pci()) or len(host.listed_quietly())
+
+
+def computed(look, place):
+    """The first way in which the product is wrong or in the wrong place, or None."""
+    for name, product in sorted(look["products"].items()):
+        if product["error"]:
+            return "in the form of %s it ends with: %s" % (name, product["error"])
+        if product["value"] != [[22.0, 28.0], [49.0, 64.0]]:
+            return "in the form of %s it is %s" % (name, product["value"])
+        if not product["places"] or not all(one.lower().endswith(place) for one in product["places"]):
+            return "in the form of %s it was computed on %s" % (
+                name,
+                ", ".join(product["places"]) or "an unknown device",
+            )
+    return None
+
+
+@check
+def tensorflow_lists_gpus(host):
+    """TensorFlow lists every GPU"""
+    host.wants_gpu()
+    look, said = host.tensorflow()
+    seen = len(look["gpus"]) if look else 0
+    if seen != count(host):
+        raise Fail("TensorFlow has to list %d GPUs, and lists %d. %s" % (count(host), seen, causes(host, look, said)))
+    return "%d GPUs" % seen
+
+
+@check
+def tensorflow_computes_on_gpu(host):
+    """TensorFlow places a 2x3 by 3x2 matrix product on GPU:0, with the right result"""
+    host.wants_gpu()
+    look, said = host.tensorflow()
+    if not look or not look["gpus"]:
+        raise Fail("The product has to be computed on GPU:0, and TensorFlow sees no GPU. %s" % causes(host, look, said))
+    wrong = computed(look, "gpu:0")
+    if wrong:
+        raise Fail("The product has to be [[22, 28], [49, 64]] on GPU:0; %s. %s" % (wrong, causes(host, look, said)))
+    return ", ".join(sorted(look["products"]))
+
+
+@check
+def tensorflow_computes_on_cpu(host):
+    """The same with CUDA_VISIBLE_DEVICES="" on the CPU"""
+    host.wants_gpu()
+    host.tensorflow()
+    look, said = host.tensorflow(hidden=True)
+    if not look or look["gpus"] or computed(look, "cpu:0"):
+        said = (said.strip().splitlines() or ["nothing"])[-1][:300]
+        raise Fail(
+            "With CUDA_VISIBLE_DEVICES empty the product has to be [[22, 28], [49, 64]] on CPU:0; %s. Install the environment again: site.yml -e apply=all."
+            % (
+                "TensorFlow said: " + said
+                if not look
+                else "GPUs are seen all the same"
+                if look["gpus"]
+                else computed(look, "cpu:0")
+            )
+        )
+    return ", ".join(sorted(look["products"]))
 
 
 @check

@@ -1,8 +1,8 @@
 # -*- coding: utf-8 -*-
 """Answer every question of the suite (tests/infra) about one host at once, as one JSON line.
 
-Runs on the host: Python 2.7 and 3, standard library only. Called with the root of what this project installs and an
-environment's directory. Each answer stands alone: one that fails says why and hides no other.
+Runs on the host: Python 2.7 and 3, standard library only. Called with the root of what this project installs, an
+environment's directory, and what the GPUs should be. Each answer stands alone: one that fails says why and hides no other.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -29,10 +29,6 @@ def versions():
     import pkg_resources
     return dict((item.project_name.lower(), item.version) for item in pkg_resources.working_set)
 
-def gpus():
-    from tensorflow.python.client import device_lib
-    return [device.name for device in device_lib.list_local_devices() if device.device_type == "GPU"]
-
 def hdfs():
     import tensorflow as tf
     entries = tree.parse(os.path.join(os.environ["HADOOP_CONF_DIR"], "core-site.xml")).getroot().iter("property")
@@ -51,19 +47,20 @@ ask("python", python)
 ask("versions", versions)
 for module in ("tensorflow", "keras", "tensorflowonspark", "tensorflow_io", "kafka"):
     ask("import " + module, lambda: importlib.import_module(module) and None)
-ask("gpus", gpus)
+if "look" in globals():
+    ask("tensorflow", look)
 ask("hdfs", hdfs)
 """
 
 
 def run(command, environment=None):
-    """The exit status, the output, and the last line that says what went wrong (None where nothing did)."""
+    """The exit status, the output, everything that was said, and the last line that says what went wrong (or None)."""
     try:
         process = subprocess.Popen(
             command, env=environment, stdin=open(os.devnull), stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
     except OSError as error:
-        return {"status": 127, "output": "", "error": "%s: %s" % (command[0], error.strerror)}
+        return {"status": 127, "output": "", "said": "", "error": "%s: %s" % (command[0], error.strerror)}
     timer = threading.Timer(TIMEOUT, process.kill)
     timer.start()
     try:
@@ -72,7 +69,7 @@ def run(command, environment=None):
         timer.cancel()
     said = error.splitlines()[-1:] or output.splitlines()[-1:] or ["no word"]
     problem = None if process.returncode == 0 else "status %d: %s" % (process.returncode, said[0])
-    return {"status": process.returncode, "output": output, "error": problem}
+    return {"status": process.returncode, "output": output, "said": error, "error": problem}
 
 
 def hadoop_environment(path):
@@ -91,17 +88,27 @@ def seal(environment, tree):
     return found, tree.problem(environment)
 
 
-def inside(environment, variables):
-    """The answers of INSIDE by name; a function of the name gives those that never came."""
+def inside(environment, variables, program):
+    """The answers of the program by name, what stands for those that never came, and everything that was said."""
     python = os.path.join(environment, "bin", "python")
-    done = run([python, "-c", INSIDE], variables)
+    done = run([python, "-c", program], variables)
     answers = {}
     for line in done["output"].splitlines():
         if line.startswith("{"):
             answer = json.loads(line)
             answers[answer["name"]] = answer
     unanswered = {"value": None, "error": done["error"] or "no answer"}
-    return answers, unanswered
+    return answers, unanswered, done["said"]
+
+
+def gpu_answers(gpu_check, expected, environment, look, said):
+    """What gpu-check answers about this host; TensorFlow was asked already, in the environment that is verified."""
+    gpu_check.PYTHON = os.path.join(environment, "bin", "python")
+    host = gpu_check.Host()
+    host.expected.update(expected)
+    host.looks[False] = (look["value"], "%s\n%s" % (said, look["error"] or ""))
+    known = host.exists(gpu_check.ETC + "/gpu-check.json") or bool(host.pci())
+    return {"layer": known, "results": dict((one["name"], one) for one in gpu_check.results(host, []))}
 
 
 def spark(root, variables):
@@ -126,15 +133,15 @@ def spark(root, variables):
     }
 
 
-def read(root, environment, tree):
-    """Everything about this host."""
+def read(root, environment, tree, gpu_check, expected):
+    """Everything about this host. expected: what gpu-check has to find, or nothing for a host that promises no GPU."""
     current = os.path.join(root, "current")
     sealed, changed = seal(environment, tree)
     hadoop = hadoop_environment(os.path.join(root, "etc", "hadoop-env.sh"))
-    variables = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2")
+    variables = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="1")  # warnings name the libraries that are missing
     variables.update((str(name), str(value)) for name, value in hadoop.items())
     load = 'import ctypes, os; ctypes.CDLL(os.environ["HADOOP_HDFS_HOME"] + "/lib/native/libhdfs.so")'
-    answers, unanswered = inside(environment, variables)
+    answers, unanswered, said = inside(environment, variables, (gpu_check.TENSORFLOW if expected else "") + INSIDE)
     return {
         "environment": environment,
         "exists": os.path.isdir(environment),
@@ -152,10 +159,13 @@ def read(root, environment, tree):
             if path.endswith(".jar") and not os.path.exists(path)
         ],
         "nvidia_smi": run(["nvidia-smi", "-L"]),
+        "gpu": gpu_answers(gpu_check, expected, environment, answers.get("tensorflow", unanswered), said)
+        if expected
+        else None,
         "submit": run([os.path.join(root, "bin", "tfos-submit"), "--help"]),
         "spark": spark(root, variables),
     }
 
 
-def main(root, environment, tree):
-    print(json.dumps(read(root, environment, tree), sort_keys=True))
+def main(root, environment, tree, gpu_check, expected):
+    print(json.dumps(read(root, environment, tree, gpu_check, expected), sort_keys=True))
