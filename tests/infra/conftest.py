@@ -6,9 +6,11 @@ gpu_count, parts), or, in molecule, from the inventory's variables of the same n
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shlex
+import zlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -100,9 +102,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def read(host: Any, environment: str, gpus: dict[str, str]) -> dict[str, Any]:
     """Everything about one host, in one command. gpus: what gpu-check has to find there, if anything."""
+    # Packed: one argument of a command may have 128 KiB, and every shell on the way quotes it once more.
+    sources = [base64.b64encode(zlib.compress(path.read_bytes())).decode() for path in (TREE, GPU_CHECK, PROBE)]
     program = (
-        "import types\n"
-        f"sources = [{TREE.read_bytes()!r}, {GPU_CHECK.read_bytes()!r}, {PROBE.read_bytes()!r}]\n"
+        "import base64, types, zlib\n"
+        f"sources = [zlib.decompress(base64.b64decode(packed)) for packed in {sources!r}]\n"
         "modules = [types.ModuleType(name) for name in ('environment_tree', 'gpu_check', 'probe')]\n"
         "for module, source in zip(modules, sources):\n"
         "    exec(compile(source, module.__name__ + '.py', 'exec'), module.__dict__)\n"
