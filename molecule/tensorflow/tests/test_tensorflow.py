@@ -34,7 +34,7 @@ def test_a_missing_library_is_named(host):
     ).stderr
     machine = gpu_check.Host(run=lambda argv: (0, "GPU 0: Tesla T4 (UUID: x)"))
     message = gpu_check.causes(machine, {"cuda_build": True, "gpus": []}, said)
-    assert "It does not find libcublas.so.10.0" in message
+    assert "It does not find libcuda.so.1: install what holds them" in message
     assert "cuda_versions" in message
 
 
