@@ -153,6 +153,14 @@ def driver_problems(version: str, node: Json, variables: Mapping[str, Any], stac
             f"the host's GPUs need a driver of branch {limit['branch_min'] or 'any'} to {limit['branch_max'] or 'any'}, and "
             f"nvidia_driver_version is {version}. Choose one of these branches (compat/gpus.yml names the sources)."
         )
+    signed = variables.get("nvidia_driver_signing_certificate") and (
+        variables.get("nvidia_driver_signing_key") or variables.get("nvidia_driver_build") == "precompiled"
+    )
+    if node.get("secure_boot") is True and installed != [version] and not signed:
+        found.append(
+            "Secure Boot is on, so the host loads only modules that are signed with an enrolled key, and nvidia_driver_signing_key and "
+            "nvidia_driver_signing_certificate name none. Enroll the site's key and set both, or turn Secure Boot off in the firmware."
+        )
     written = str(variables.get("nvidia_driver_module") or "{{")
     if (stack.get("driver_module") if "{{" in written else written) == "open" and not limit["open_supported"]:
         found.append(
@@ -160,6 +168,40 @@ def driver_problems(version: str, node: Json, variables: Mapping[str, Any], stac
             "Set nvidia_driver_module: proprietary for this host."
         )
     return found
+
+
+def kernel_warnings(version: str, node: Json, variables: Mapping[str, Any]) -> list[str]:
+    """What the kernels of a host mean for a driver whose module is built there: it is built for each that may run."""
+    kernel, found = node.get("kernel") or {}, []
+    running, boots = kernel.get("running"), kernel.get("default_boot")
+    if there("nvidia_driver", node) == [version] or variables.get("nvidia_driver_build") == "precompiled":
+        return []
+    if boots and boots != running:
+        found.append(
+            f"kernel {running} runs and {boots} boots next: the driver's module is built for both, and neither is moved."
+        )
+    bare = [one for one in dict.fromkeys((running, boots)) if one and one not in (kernel.get("headers") or [])]
+    if bare:
+        package = "linux-headers-" if node.get("os", {}).get("family") == "Debian" else "kernel-devel-"
+        found.append(
+            f"building the driver's module needs {', '.join(package + one for one in bare)}, which the host does not have: "
+            "its repositories have to. The kernel is not moved for it."
+        )
+    return found
+
+
+def running_problems(wanted: Wanted, variables: Mapping[str, Any], node: Json) -> list[str]:
+    """A driver that is there, that nobody asks to change, and that is too old for the stack's CUDA."""
+    stack, driver = wanted.stack, node.get("nvidia", {}).get("driver")
+    minimum = stack.get("driver_min")
+    if not driver or not minimum or not requests.gpus(node) or asked("nvidia_driver", variables, node) is not None:
+        return []
+    if number(driver) >= number(minimum):
+        return []
+    return [
+        f"{stack['name']} needs driver {minimum} or newer for CUDA {stack['cuda']}, and driver {driver} runs on the host. "
+        "Set nvidia_driver_version to a newer one (docs/gpu.md), or choose an older stack or one for the CPU."
+    ]
 
 
 def library_warnings(wanted: Wanted, variables: Mapping[str, Any], node: Json) -> list[str]:
@@ -213,6 +255,15 @@ def limits(node: Json) -> Json:
         "branch_min": str(max(oldest)) if oldest else "",
         "open_supported": all(row["open_kernel_module"] for row in rows),
     }
+
+
+def models(node: Json) -> list[str]:
+    """What people call the host's models of GPU, each once; one that is not known by what the host calls it."""
+    from hadoop_dl.compat import load  # noqa: PLC0415 (only where models are compared)
+    from hadoop_dl.resolver import gpus  # noqa: PLC0415
+
+    names = requests.facts(node)["gpus"]
+    return sorted({gpus.find_gpu(load(), name).name for name in names}) if names else []
 
 
 def reboot(host: str, versions: Sequence[str], node: Json, variables: Mapping[str, Any]) -> str | None:

@@ -147,6 +147,8 @@ def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = Fa
     for host in read:
         made.problems += [f"{host.name}: {problem}" for problem in wanted[host.name].problems]
         made.problems += [f"{host.name}: {problem}" for problem in host_problems(host, wanted[host.name])]
+        running = gpu_layer.running_problems(wanted[host.name], host.variables, host.node or {})
+        made.problems += [f"{host.name}: {problem}" for problem in running]
         made.warnings += [f"{host.name}: {warning}" for warning in wanted[host.name].warnings]
     made.problems += cluster_problems(read, wanted)
     environments = sorted(
@@ -236,6 +238,23 @@ def gpu_sources(node: Json) -> str:
     )
 
 
+def cdsw_problems(hosts: Sequence[Host]) -> list[str]:
+    """CDSW wants one model of GPU on all its hosts."""
+    models: dict[str, list[str]] = {}
+    for host in hosts:
+        node = host.node or {}
+        if node.get("cdsw") or "cdsw_hosts" in host.groups:
+            for model in gpu_layer.models(node):
+                models.setdefault(model, []).append(host.name)
+    if len(models) < 2:
+        return []
+    listed = "; ".join(f"{model} on {shorten(names)}" for model, names in sorted(models.items()))
+    return [
+        f"CDSW needs the same make and model of GPU on all its hosts, and there are {len(models)}: {listed}. "
+        "Take some hosts out of CDSW, or change their cards."
+    ]
+
+
 def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Wanted]) -> list[str]:
     """What only shows when hosts are looked at together."""
     environments: dict[str, list[str]] = {}
@@ -243,12 +262,14 @@ def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Wanted]) -> lis
         environment = wanted[host.name].environment
         if environment and set(host.groups) & set(TFOS_GROUPS) and wanted[host.name].stack.get("tensorflowonspark"):
             environments.setdefault(environment, []).append(host.name)
+    found = cdsw_problems(hosts)
     if len(environments) < 2:
-        return []
+        return found
     listed = "; ".join(f"{name} on {shorten(names)}" for name, names in sorted(environments.items()))
     return [
+        *found,
         f"A TensorFlowOnSpark job needs one environment on its driver and all executors, and the groups data_nodes and edge_nodes would have {len(environments)}: "
-        f"{listed}. Give all of them the same deeplearning_request, or move some hosts out of these groups."
+        f"{listed}. Give all of them the same deeplearning_request, or move some hosts out of these groups.",
     ]
 
 
@@ -312,6 +333,7 @@ def add_gpu(made: Plan, host: Host, wanted: Wanted, roles: Sequence[str], driver
     if coming.get("nvidia_driver"):
         version = coming["nvidia_driver"][0]
         problems += gpu_layer.driver_problems(version, node, variables, wanted.stack, driver_upgrade)
+        made.warnings += [f"{host.name}: {text}" for text in gpu_layer.kernel_warnings(version, node, variables)]
     made.problems += [f"{host.name}: {problem}" for problem in problems]
     made.warnings += [f"{host.name}: {warning}" for warning in gpu_layer.library_warnings(wanted, variables, node)]
     reboot = gpu_layer.reboot(host.name, asked["nvidia_driver"], node, variables) if "nvidia_driver" in roles else None

@@ -8,7 +8,14 @@ import node_reader
 import pytest
 from trees import TREES, build
 
-from hadoop_dl.resolver import HostFacts, resolve
+from hadoop_dl import plan
+from hadoop_dl.resolver import HostFacts, choose, resolve
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+OLD, NEW = "3.10.0-1160.el7.x86_64", "3.10.0-1160.119.1.el7.x86_64"
+EL7, EL9 = "tf1.15-py27-el7", "tf2.15-py3-el9"
+DRIVER = {"nvidia_driver_version": "470.82.01", "nvidia_license_accepted": True}
+NEWER = {"nvidia_driver_version": "580.95.05", "nvidia_license_accepted": True}
 
 
 @pytest.mark.parametrize("name", sorted(TREES))
@@ -19,6 +26,8 @@ def test_the_reader_sees_what_the_tree_says(name: str, tmp_path: Path) -> None:
     assert node["nvidia"]["nvswitches"] == tree.nvswitches
     assert len(node["nvidia"]["other_gpus"]) == sum(vendor == "1002" for vendor, _, _ in tree.others)
     assert (node["nvidia"]["driver"], node["nvidia"]["module"]) == (tree.driver, tree.module if tree.driver else None)
+    assert node["nvidia"]["installed"] == tree.driver
+    assert node["nvidia"]["module_kernels"] == ([node["kernel"]["running"]] if tree.driver else [])
     assert ("nouveau" in node["kernel"]["modules"]) is ("nouveau" in tree.modules)
     assert (node["kernel"]["running"] in node["kernel"]["headers"]) is tree.headers
     assert (node["kernel"]["default_boot"] != node["kernel"]["running"]) is tree.pending
@@ -66,3 +75,99 @@ def test_a_read_host_refuses_in_its_own_words(
 def test_a_host_with_amd_gpus_only_gets_the_cpu_form(tmp_path: Path) -> None:
     host = HostFacts.from_node(node_reader.read(str(build(tmp_path, TREES["amd_only"]))))
     assert "cuda" not in resolve({}, host).stack
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "stack"),
+    [
+        ("p100", {"cuda": "11.2", "driver_branch": "535", "driver_module": "proprietary", "python": "3.6"}, "tf1.15-py36-el7"),
+        ("v100", {"cuda": "11.2", "driver_branch": "535", "driver_module": "proprietary", "python": "3.6"}, "tf1.15-py36-el7"),
+        ("mixed", {"cuda": "11.2", "driver_branch": "535", "driver_module": "proprietary"}, "tf1.15-py36-el7"),
+        ("t4", {"cuda": "12.5", "driver_branch": "580", "python": "3.11"}, "tf2.21-tfos-py311"),
+        ("a100_nvswitch", {"cuda": "12.5", "driver_branch": "580", "python": "3.11"}, "tf2.21-tfos-py311"),
+        ("h100", {"cuda": "12.5", "driver_branch": "580", "python": "3.11"}, "tf2.21-tfos-py311"),
+        ("amd_only", {"tensorflow_package": "tensorflow-cpu", "cuda": None, "driver_branch": None}, "tf2.21-tfos-cpu-py311"),
+        ("no_gpu", {"tensorflow_package": "tensorflow-cpu", "cuda": None, "driver_branch": None}, "tf1.15-cpu-py36-el7"),
+        ("old_cpu", {"tensorflow": "1.5.1", "cuda": None, "cpu_features": None}, "tf1.4-cpu-py27-el7"),
+    ],
+)  # fmt: skip
+def test_a_read_host_gets_what_it_can_run(
+    name: str, expected: dict[str, str | None], stack: str, tmp_path: Path
+) -> None:
+    host = HostFacts.from_node(node_reader.read(str(build(tmp_path, TREES[name]))))
+    found = resolve({}, host).stack
+    assert {key: found.get(key) for key in expected} == expected
+    assert choose({}, host).name == stack
+
+
+def planned(tmp_path: Path, name: str, request: object, **variables: object) -> plan.Plan:
+    node = node_reader.read(str(build(tmp_path, TREES[name])))
+    site = {
+        "deeplearning_request": request,
+        "mirror_url": "http://mirror1:8900",
+        "hadoop_client_hadoop_home": "/opt/hadoop",
+    }
+    return plan.make_plan([plan.Host("data1", ("data_nodes",), {**site, **variables}, node)], REPOSITORY)
+
+
+@pytest.mark.parametrize(
+    ("name", "request_", "variables", "words"),
+    [
+        ("p100", EL7, {"gpu_count": 1}, "gpu_count says 1, and the host shows 2 (2 on the PCI bus"),
+        ("v100", EL7, {"gpu_count": 8}, "gpu_count says 8, and the host shows 4"),
+        ("a100_nvswitch", EL9, {"gpu_count": 14}, "gpu_count says 14, and the host shows 8"),  # 6 are switches
+        ("h100", EL9, {"gpu_count": 12}, "gpu_count says 12, and the host shows 8"),
+        ("amd_only", EL9, {"gpu_count": 2}, "gpu_count says 2, and the host shows 0"),
+        ("no_gpu", EL7, {"gpu_count": 2}, "gpu_count says 2, and the host shows 0"),
+        ("a100_nvswitch", EL7, {}, "tf1.15-py27-el7 is made for el7, and the host runs Red Hat Enterprise Linux 9.4"),
+        ("p100", EL7, DRIVER, "driver 418.67 is installed and its version locked, and nvidia_driver_version is 470.82.01"),
+        ("mixed", EL7, {**NEWER, "nvidia_driver_module": "open"}, "older than Turing and need the proprietary module"),
+        ("h100", EL9, DRIVER, "the host's GPUs need a driver of branch 520 to any"),
+        ("secure_boot", EL9, NEWER, "Secure Boot is on, so the host loads only modules that are signed"),
+        ("secure_boot", EL9, {**NEWER, "nvidia_driver_signing_certificate": "/k.der"}, "Secure Boot is on"),
+        ("old_driver", EL9, {}, "tf2.15-py3-el9 needs driver 525.60.13 or newer for CUDA 12.2, and driver 470.82.01 runs on the host"),
+        ("cdsw_mixed", EL7, {}, "CDSW needs the same make and model of GPU on all its hosts, and there are 2: P100 on data1; V100 on data1"),
+        ("old_cpu", EL7, {}, "need a CPU with avx"),
+    ],
+)  # fmt: skip
+def test_the_plan_refuses_what_a_read_host_cannot_have(
+    name: str, request_: object, variables: dict[str, object], words: str, tmp_path: Path
+) -> None:
+    made = planned(tmp_path, name, request_, **variables)
+    assert words in " ".join(made.problems), made.problems
+    assert "no host was changed" in made.failure()
+
+
+@pytest.mark.parametrize(
+    ("name", "request_", "variables", "words"),
+    [
+        ("p100", EL7, {"gpu_count": 2}, "does not schedule GPUs"),
+        ("nouveau", EL7, DRIVER, "data1 (nouveau holds the GPU; not allowed, it will be reported)"),
+        ("no_headers", EL7, DRIVER, f"building the driver's module needs kernel-devel-{OLD}, which the host does not have"),
+        ("pending_new", EL7, DRIVER, f"kernel {OLD} runs and {NEW} boots next"),
+        ("pending_new", EL7, DRIVER, f"needs kernel-devel-{NEW}, which the host does not have"),
+        ("pending_kernel", EL7, {**DRIVER, "nvidia_driver_version": "418.67"}, f"kernel {NEW} has no module"),
+        ("h100", EL9, {}, "compiles it from PTX 8.0"),
+    ],
+)  # fmt: skip
+def test_the_plan_tells_what_a_read_host_means_for_the_work(
+    name: str, request_: object, variables: dict[str, object], words: str, tmp_path: Path
+) -> None:
+    made = planned(tmp_path, name, request_, **variables)
+    told = " ".join([*made.warnings, *made.reboots, made.table()])
+    assert words in told, told
+    assert made.problems == []
+
+
+@pytest.mark.parametrize("name", ["no_gpu", "amd_only"])
+def test_a_host_without_nvidia_gpus_is_told_nothing_about_them(name: str, tmp_path: Path) -> None:
+    made = planned(tmp_path, name, EL7 if name == "no_gpu" else EL9, gpu_count=0, **DRIVER)
+    assert (made.problems, made.warnings, made.reboots) == ([], [], [])
+    assert "nvidia_driver" not in made.table()
+
+
+def test_a_signed_module_is_planned_where_secure_boot_is_on(tmp_path: Path) -> None:
+    keys = {"nvidia_driver_signing_certificate": "/etc/pki/site.der", "nvidia_driver_signing_key": "/etc/pki/site.key"}
+    made = planned(tmp_path, "secure_boot", EL9, **NEWER, **keys)
+    assert made.problems == []
+    assert "nvidia_driver" in made.table()

@@ -98,6 +98,9 @@ TREES = {
     "old_cpu": replace(BARE, cpu="westmere"),
     "vga_card": replace(BARE, gpus=("1b38",), gpu_class=VGA_CLASS),
     "cdsw": replace(BARE, gpus=("15f8",), driver="418.67", modules=LOADED, cdsw=True),
+    "cdsw_mixed": replace(BARE, gpus=("15f8", "1db4"), cdsw=True),
+    "pending_new": replace(BARE, gpus=("15f8",), pending=True),
+    "old_driver": replace(BARE, system="rhel9", gpus=("1eb8",), driver="470.82.01", modules=LOADED),
     "debian": replace(
         BARE, system="debian12", gpus=("1eb8",), java=(("java-17-openjdk-amd64", "17.0.13"),),
         hadoop="/opt/hadoop/share/hadoop/common/hadoop-common-3.3.6.jar",
@@ -128,7 +131,12 @@ def build(root: Path, tree: Tree) -> Path:
     if tree.pending:
         files[f"/boot/vmlinuz-{newer}"] = ""
     if tree.driver:
-        files["/proc/driver/nvidia/version"] = (OPEN if tree.module == "open" else PROPRIETARY).format(tree.driver)
+        libraries = "/usr/lib/x86_64-linux-gnu" if tree.system == "debian12" else "/usr/lib64"
+        files |= {
+            "/proc/driver/nvidia/version": (OPEN if tree.module == "open" else PROPRIETARY).format(tree.driver),
+            f"{libraries}/libcuda.so.{tree.driver}": "",
+            f"/lib/modules/{kernel}/extra/nvidia.ko": "",
+        }
     if tree.cuda:
         files[f"/usr/local/cuda-{tree.cuda}/bin/nvcc"] = ""
         files[f"/usr/local/cuda-{tree.cuda}/lib64/libcudnn.so.{tree.cudnn}"] = ""

@@ -138,7 +138,8 @@ class Driver:
                 self.first.clear()
             self.first[known] = self.find_first(needed, items)
         found = self.first[known]
-        return self.choice(core, found[0], needed, found[1]) if found else None
+        bare = any(item.only == "gpus" for item in items)
+        return self.choice(core, found[0], needed, found[1], bare) if found else None
 
     def find_first(self, needed: str, items: Sequence[Item]) -> tuple[Candidate, list[Finding]] | None:
         """The first driver that is new enough and that no item refuses, with what there is to know about it."""
@@ -150,7 +151,8 @@ class Driver:
                 return candidate, found
         return None
 
-    def choice(self, core: Core, candidate: Candidate, needed: str, found: list[Finding]) -> Choice:
+    def choice(self, core: Core, candidate: Candidate, needed: str, found: list[Finding], bare: bool) -> Choice:
+        """The driver with its reasons; a host without GPUs (`bare`) gets none, so its age is no news there."""
         row, toolkit = candidate.row, self.universe.toolkits[core.cuda or ""]
         least, module = least_driver(toolkit), candidate.module["module"]
         ptx = "" if needed == least else " to compile PTX for these GPUs; without that it would be " + least
@@ -172,7 +174,7 @@ class Driver:
             ],
             list(found),
         )
-        if row["is_eol"]:
+        if row["is_eol"] and not bare:
             choice.warnings.append(
                 Finding(f"Driver branch {row['branch']} is past its end of life", sources(row), False)
             )
@@ -322,7 +324,8 @@ class Site:
         compat = self.universe.compat
         for item in items:
             hadoop = item.thing
-            if isinstance(hadoop, Hadoop) and hadoop.hadoop and version(hadoop.hadoop) < version("3.1.0") and core.gpu:
+            old = isinstance(hadoop, Hadoop) and hadoop.hadoop and version(hadoop.hadoop) < version("3.1.0")
+            if isinstance(hadoop, Hadoop) and old and core.gpu and not any(other.only == "gpus" for other in items):
                 choice.warnings.append(
                     Finding(
                         f"{hadoop.label} (Hadoop {hadoop.hadoop}) does not schedule GPUs: every job on a node sees all of them",

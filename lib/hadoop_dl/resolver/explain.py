@@ -244,7 +244,9 @@ def by_environment(problem: Problem, clash: Items) -> list[Finding]:
             *(("python",) if "Python" in said else ()),
         ):
             left_alone = project(problem, problem.mask(frozenset({number})), "tensorflow")
-            best = [item_leaves(problem, number, "tensorflow", left_alone), *best]
+            everything = len(left_alone) == len(problem.universe.line_names)
+            asked = Finding(f"{item.label} was asked for", item_sources(problem, item))
+            best = [asked if everything else item_leaves(problem, number, "tensorflow", left_alone), *best]
     return best
 
 

@@ -228,7 +228,16 @@ def host_items(host: HostFacts | None) -> list[Item]:
         return []
     found = []
     if host.gpus == ():
-        found.append(Item("host", "gpus", "the host, which has no GPU", thing=HostFacts(gpus=()), only="gpus"))
+        found.append(
+            Item(
+                "host",
+                "gpus",
+                "the host, which has no GPU",
+                thing=HostFacts(gpus=()),
+                only="gpus",
+                levels=("driver", "site"),
+            )
+        )
     if host.pythons is not None:
         there = listed(newest(host.pythons)[::-1]) or "no Python"
         found.append(
