@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+from ansible.errors import AnsibleFilterError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
 
@@ -36,8 +38,23 @@ def stack_file(name: str, project: str) -> dict[str, Any]:
     return {}
 
 
+def resolve_stack(request: str | Mapping[str, Any], node: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What scripts/stack resolve --format json answers to a request, or to a stack's name, on a host as preflight read it."""
+    from hadoop_dl.resolver import HostFacts, Misuse, resolve
+
+    try:
+        return resolve(request, HostFacts.from_node(node) if node else None).as_json()
+    except (Misuse, stacks.UnknownStack) as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
 class FilterModule:
     """Names for templates."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        return {"stack_lock": stack_lock, "stack_artifacts": stack_artifacts, "stack_file": stack_file}
+        return {
+            "stack_lock": stack_lock,
+            "stack_artifacts": stack_artifacts,
+            "stack_file": stack_file,
+            "resolve_stack": resolve_stack,
+        }

@@ -72,6 +72,14 @@ def test_a_read_host_refuses_in_its_own_words(
     assert all(resolve(request, host).ok for request in resolution.nearest)
 
 
+def test_what_is_offered_to_a_read_host_leaves_the_host_as_it_is(tmp_path: Path) -> None:
+    host = HostFacts.from_node(node_reader.read(str(build(tmp_path, TREES["debian"]))))
+    found = resolve({"tensorflow": "1.15", "python": "2.7"}, host).nearest
+    assert found
+    assert all(set(request) <= {"tensorflow", "python", "cuda"} for request in found), found
+    assert all(resolve(request, host).ok for request in found)
+
+
 def test_a_host_with_amd_gpus_only_gets_the_cpu_form(tmp_path: Path) -> None:
     host = HostFacts.from_node(node_reader.read(str(build(tmp_path, TREES["amd_only"]))))
     assert "cuda" not in resolve({}, host).stack

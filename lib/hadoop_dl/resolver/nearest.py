@@ -10,7 +10,7 @@ from hadoop_dl.compat import Compat
 from hadoop_dl.resolver.answer import answer
 from hadoop_dl.resolver.explain import values
 from hadoop_dl.resolver.gpus import UnknownGpu
-from hadoop_dl.resolver.hosts import Unknown, known_systems
+from hadoop_dl.resolver.hosts import Unknown, system_name
 from hadoop_dl.resolver.problem import Items, Problem
 from hadoop_dl.resolver.request import CHOICES, Item
 from hadoop_dl.resolver.versions import known, version
@@ -39,10 +39,10 @@ def cost(item: Item) -> int:
     return COST.get(item.key, CHEAP)
 
 
-def give_ups(problem: Problem) -> Iterator[Items]:
-    """Smallest sets of items to give up so that the rest can be met, the cheapest first."""
+def give_ups(problem: Problem, fixed: frozenset[str]) -> Iterator[Items]:
+    """Smallest sets of items to give up so that the rest can be met, the cheapest first; never what is fixed."""
     hopeless = frozenset(number for number in problem.all if not problem.mask(frozenset({number})))
-    free = [number for number in sorted(problem.all - hopeless) if problem.items[number].key != "host"]
+    free = [number for number in sorted(problem.all - hopeless) if problem.items[number].key not in fixed]
     groups = [frozenset(group) for size in range(min(4, len(free)) + 1) for group in combinations(free, size)]
     groups.sort(key=lambda group: (sum(cost(problem.items[number]) for number in group), len(group), sorted(group)))
     found: list[Items] = []
@@ -68,15 +68,17 @@ def keepers(problem: Problem, hopeless: Items) -> Items:
 def nearest(
     compat: Compat, problem: Problem, request: Mapping[str, Any], fits: Callable[[Request], bool]
 ) -> list[Request]:
-    """Up to three requests in the grammar of a request that resolve; each was tried."""
+    """Up to three requests in the grammar of a request that resolve; each was tried. What a read host is stays as it is."""
     found: list[Request] = []
-    for gone in give_ups(problem):
+    of_host = frozenset(name for name in ("os", "gpu", "hadoop") if name not in request)
+    for gone in give_ups(problem, of_host | {"host"}):
         # A host keeps its GPUs and its Hadoop, if anything else can be changed.
         if found and any(
             problem.items[number].key in ("gpu", "hadoop") and known_thing(problem.items[number]) for number in gone
         ):
             continue
-        for changed in replaced(compat, problem, request, gone):
+        for offered in replaced(compat, problem, request, gone):
+            changed = {name: value for name, value in offered.items() if name not in of_host}
             if changed not in found and fits(changed):
                 found.append(changed)
                 break
@@ -123,7 +125,8 @@ def near_systems(compat: Compat, item: Item) -> list[str]:
     """Other operating systems: those the name may have meant, then the same family, then the rest."""
     meant = list(item.thing.near) if isinstance(item.thing, Unknown) else []
     family = item.text.split("-")[0].rstrip("0123456789.")
-    names = [name for name in known_systems(compat) if name.startswith(family)] + known_systems(compat)
+    sure = [system_name(row) for row in compat.rows("platforms", "releases") if row["verified"]]
+    names = [name for name in sure if name.startswith(family)] + sure
     return list(dict.fromkeys([*meant, *names]))
 
 

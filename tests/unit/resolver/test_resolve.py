@@ -299,6 +299,11 @@ def test_where_a_name_is_not_known_the_sources_are_those_of_the_nearest_ones() -
     assert refuse(tensorflow="9.9").conflicts[0].sources == ("https://pypi.org/project/tensorflow/2.21.0/#files",)
 
 
+def test_an_operating_system_that_is_offered_is_one_whose_row_is_verified() -> None:
+    for request in refuse(os="debian-12", python="2.7", tensorflow="1.15").nearest:
+        assert request["os"] in ("debian-12", "rhel-7.9", "rhel-8.10", "rhel-9"), request
+
+
 def test_code_that_is_there_as_ptx_only_needs_the_newer_driver() -> None:
     assert accept(tensorflow="2.15", gpu="H100", os="rhel-9.4")["driver_min"] == "535.104.05"
     assert accept(tensorflow="2.15", gpu="A100", os="rhel-9.4")["driver_min"] == "525.60.13"
