@@ -1,0 +1,67 @@
+"""Ask gpu-check inside the YARN containers of a job: one line for each executor and question, and an exit status.
+
+    tfos-submit --executors 2 --files /opt/deeplearning/bin/gpu-check ask_executors.py [QUESTION ...]
+
+A shell on a host and a container on the same host can see different GPUs: another user, other rights, other device
+rules, another LD_LIBRARY_PATH. Questions: gpu-check --list; none means those about TensorFlow.
+"""
+
+from __future__ import print_function
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+QUESTIONS = ["tensorflow_lists_gpus", "tensorflow_computes_on_gpu", "tensorflow_computes_on_cpu"]
+GPU_CHECK = "gpu-check"  # where --files puts it: the working directory of the container
+
+
+def ask(questions):
+    """Run in an executor: where this is, and gpu-check's answers as a list of mappings (its own --json)."""
+    if not os.path.exists(GPU_CHECK):
+        raise IOError(
+            "gpu-check has to come with the job, and is not in %s. Submit with --files /opt/deeplearning/bin/gpu-check"
+            % os.getcwd()
+        )
+    process = subprocess.Popen(
+        [sys.executable, GPU_CHECK, "--json"] + questions, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    output, said = (part.decode("utf-8", "replace") for part in process.communicate())
+    if process.returncode not in (0, 1):
+        raise ValueError("gpu-check ended with status %d: %s" % (process.returncode, said.strip()))
+    return {
+        "host": socket.gethostname(),
+        "container": os.environ.get("CONTAINER_ID", "no YARN container"),
+        "answers": json.loads(output),
+    }
+
+
+def report(found):
+    """The lines to print, hosts in order."""
+    return [
+        "%s  %s  %s: %s" % (one["outcome"], place["host"], one["name"], one["message"])
+        for place in sorted(found, key=lambda place: (place["host"], place["container"]))
+        for one in place["answers"]
+    ]
+
+
+def main(arguments):
+    """Exit status 0: every executor is well; 1: something failed."""
+    from pyspark import SparkContext  # the executors run ask() without it
+
+    context = SparkContext()
+    executors = int(context.getConf().get("spark.executor.instances"))
+    questions = arguments or QUESTIONS
+    # A barrier: all parts at once, so that each executor gets one of them.
+    parts = context.parallelize(range(executors), executors).barrier()
+    found = parts.mapPartitions(lambda numbers: [ask(questions) for number in numbers]).collect()
+    print("\n".join(report(found)))
+    print("RESULT " + json.dumps(found, sort_keys=True))
+    context.stop()
+    return 1 if any(one["outcome"] == "FAIL" for place in found for one in place["answers"]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,53 @@
+"""gpu-check inside YARN containers. The demo's GPUs are a stand-in nvidia-smi: TensorFlow must not see them, and the answer says why."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[2]
+FILES = {"gpu-check": "roles/nvidia_driver/files/gpu_check.py", "ask_executors.py": "examples/gpus/ask_executors.py"}
+
+
+@pytest.fixture(scope="module")
+def asked(cluster) -> tuple[int, list[dict]]:
+    """The exit status, and what each executor answered."""
+    edge = cluster.container("edge1")
+    subprocess.run(["docker", "exec", edge, "mkdir", "-p", "/tmp/gpus"], check=True)
+    for name, source in FILES.items():
+        subprocess.run(["docker", "cp", str(REPO / source), f"{edge}:/tmp/gpus/{name}"], check=True)
+    submit = "cd /tmp/gpus && /opt/deeplearning/bin/tfos-submit --executors 2 --timeout 300 --files gpu-check ask_executors.py"
+    done = subprocess.run(
+        ["docker", "exec", edge, "su", "analyst", "-c", submit], capture_output=True, text=True, check=False
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    assert len(lines) == 1, done.stdout + done.stderr
+    return done.returncode, json.loads(lines[0].removeprefix("RESULT "))
+
+
+def answers(asked, name: str) -> dict[str, dict]:
+    return {place["host"]: one for place in asked[1] for one in place["answers"] if one["name"] == name}
+
+
+def test_every_executor_answers_from_a_container_of_its_own(asked, cluster):
+    assert sorted(place["host"] for place in asked[1]) == cluster.data_hosts
+    assert len({place["container"] for place in asked[1]}) == 2
+    assert all(place["container"].startswith("container_") for place in asked[1])
+
+
+def test_gpus_that_are_none_are_not_taken_for_gpus(asked, cluster):
+    found = answers(asked, "tensorflow_lists_gpus")
+    assert {host: one["outcome"] for host, one in found.items()} == dict.fromkeys(cluster.data_hosts, "FAIL")
+    for one in found.values():
+        assert one["message"].startswith("TensorFlow has to list 2 GPUs, and lists 0. ")
+        assert one["message"].rpartition("lists 0. ")[2], "and a cause"
+
+
+def test_a_failed_question_is_the_jobs_exit_status(asked):
+    assert asked[0] == 1
+
+
+def test_tensorflow_computes_on_the_cpu_of_a_container(asked, cluster):
+    found = answers(asked, "tensorflow_computes_on_cpu")
+    assert {host: one["outcome"] for host, one in found.items()} == dict.fromkeys(cluster.data_hosts, "PASS"), found
