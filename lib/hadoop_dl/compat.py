@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,9 @@ class CompatError(ValueError):
 
 @dataclass(frozen=True)
 class Compat:
-    """`subjects` maps a file's subject to its content; `digest` names exactly this data."""
+    """`subjects` maps a file's subject to its content; `digest` names exactly this data, and stands for it in every cache."""
 
-    subjects: Mapping[str, Mapping[str, Any]]
+    subjects: Mapping[str, Mapping[str, Any]] = field(compare=False)
     digest: str
 
     def rows(self, subject: str, name: str) -> list[Row]:

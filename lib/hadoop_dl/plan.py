@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from hadoop_dl import gpu_layer, requests
+from hadoop_dl.compat import LOADER
 from hadoop_dl.requests import Wanted
 
 Json = dict[str, Any]
@@ -440,7 +441,7 @@ def closure(names: Iterable[str], variables: Mapping[str, Any]) -> Json:
 def role_inputs(repository: Path, role: str) -> tuple[str, ...]:
     """The names of a role's inputs, from its argument specs."""
     path = repository / "roles" / role / "meta" / "argument_specs.yml"
-    specs = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 (both are safe loaders)
+    specs = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
     return tuple(sorted({name for entry in specs["argument_specs"].values() for name in entry.get("options", {})}))
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
+from hadoop_dl.compat import LOADER
 from hadoop_dl.locks import COMPONENTS, Lock, LockError, read_lock
 
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DIRECTORY = Path(__file__).resolve().parent.parent.parent / "stacks"
 VERSIONS = (
     "tensorflow",

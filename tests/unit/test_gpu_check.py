@@ -315,6 +315,22 @@ def test_the_usual_causes_are_walked(tmp_path, answer, said, words):
         assert word in message
 
 
+def test_an_environment_whose_python_is_of_another_system_is_told(tmp_path):
+    machine = host(tmp_path)
+    directory = tmp_path / "opt/deeplearning/current/bin"
+    directory.mkdir(parents=True)
+    (directory / "python").symlink_to("python2.7")
+    (directory / "python2.7").symlink_to("/usr/bin/no-python2.7-here")
+    outcome, message = ask("tensorflow_lists_gpus", machine)
+    assert outcome == "FAIL"
+    assert "leads to /usr/bin/no-python2.7-here, which is not here" in message
+    assert "CDSW" in message
+
+
+def test_a_host_without_an_environment_skips_what_is_about_tensorflow(tmp_path):
+    assert ask("tensorflow_lists_gpus", host(tmp_path))[0] == "SKIP"
+
+
 def test_a_container_without_devices_and_a_hiding_variable_are_told(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     machine = with_tensorflow(host(tmp_path, files={"/proc/driver/nvidia/version": RUNNING}), look(gpus=0))

@@ -72,26 +72,11 @@ def fits(wanted: list[str], row: Row) -> bool:
 
 def find_gpu(compat: Compat, given: str) -> Gpu | UnknownGpu:
     """The model that a text names."""
-    return _find(compat.digest, given.strip(), _Holder(compat))
-
-
-class _Holder:
-    """Carries the data past the memo's key: the digest stands for it."""
-
-    def __init__(self, compat: Compat) -> None:
-        self.compat = compat
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Holder)
-
-    def __hash__(self) -> int:
-        return 0
+    return _find(compat, given.strip())
 
 
 @lru_cache(maxsize=4096)
-def _find(digest: str, given: str, holder: _Holder) -> Gpu | UnknownGpu:
-    del digest
-    compat = holder.compat
+def _find(compat: Compat, given: str) -> Gpu | UnknownGpu:
     devices = compat.rows("gpus", "devices")
     pci = re.fullmatch(r"(?:pci:)?(?:(?:0x)?([0-9a-f]{4})[:/])?(?:0x)?([0-9a-f]{4})", given.lower())
     if pci:

@@ -76,28 +76,10 @@ def system_conflict(name: str, system: System | Unknown | None) -> list[Conflict
     ]
 
 
+@lru_cache(maxsize=256)
 def stack_items(compat: Compat, name: str) -> list[Item]:
     """A stack file's versions as items of a request; read once, because every host is compared with every stack."""
-    return _stack_items(compat.digest, name, _Holder(compat))
-
-
-class _Holder:
-    """Carries the data past the memo's key: the digest stands for it."""
-
-    def __init__(self, compat: Compat) -> None:
-        self.compat = compat
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Holder)
-
-    def __hash__(self) -> int:
-        return 0
-
-
-@lru_cache(maxsize=256)
-def _stack_items(digest: str, name: str, holder: _Holder) -> list[Item]:
-    del digest
-    return read_request(holder.compat, constraints(stack_files.load_stack(name).data))
+    return read_request(compat, constraints(stack_files.load_stack(name).data))
 
 
 def with_python(name: str, host: HostFacts | None) -> dict[str, Any]:

@@ -126,7 +126,13 @@ class Host(object):
             return self.looks[False]  # there was nothing to hide
         if hidden not in self.looks:
             if not self.exists(PYTHON):
-                raise Skip("no environment is installed here (%s)" % PYTHON)
+                if not os.path.islink(self.root + PYTHON):
+                    raise Skip("no environment is installed here (%s)" % PYTHON)
+                raise Fail(
+                    "TensorFlow needs the Python that its environment was made with, and %s leads to %s, which is not here: a container of "
+                    "another system than its host's, such as an engine of CDSW. Give it an image with that Python, or an environment of its own."
+                    % (PYTHON, os.path.realpath(self.root + PYTHON))
+                )
             program = TENSORFLOW + "\nimport json, sys\nsys.stdout.write(%r + json.dumps(look()))" % ("\n" + ANSWER)
             setting = ["CUDA_VISIBLE_DEVICES="] if hidden else []
             argv = ["env", "TF_CPP_MIN_LOG_LEVEL=1"] + setting + [self.root + PYTHON, "-c", program]
