@@ -28,11 +28,12 @@ def test_gpu_checks_product_is_right_in_the_form_of_tensorflow_1(host):
     assert found["cuda_build"]
 
 
-def test_a_missing_library_is_named(host):
+def test_a_missing_library_is_named(host, tmp_path):
     said = host.run(
         f"TF_CPP_MIN_LOG_LEVEL=1 {ENVIRONMENT}/bin/python -c {shlex.quote(gpu_check.TENSORFLOW + 'look()')}"
     ).stderr
-    machine = gpu_check.Host(run=lambda argv: (0, "GPU 0: Tesla T4 (UUID: x)"))
+    (tmp_path / "run/systemd/system").mkdir(parents=True)  # a host, even where the tests themselves run in a container
+    machine = gpu_check.Host(str(tmp_path), lambda argv: (0, "GPU 0: Tesla T4 (UUID: x)"))
     message = gpu_check.causes(machine, {"cuda_build": True, "gpus": []}, said)
     assert "It does not find libcuda.so.1: install what holds them" in message
     assert "cuda_versions" in message

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Finds a Python for the script that follows: RHEL 7 has 2.7, RHEL 8 keeps one in libexec.
+# Finds a Python for the script that follows: RHEL 7 has 2.7, RHEL 8 keeps one in libexec, engines of CDSW theirs in /usr/local.
 # fmt: off
-''''exec "$(for p in /usr/bin/python3 /usr/libexec/platform-python /usr/bin/python2.7 /usr/bin/python; do [ -x $p ] && echo $p && break; done)" "$0" "$@" # '''
+'''':; for p in /usr/bin/python3 /usr/libexec/platform-python /usr/bin/python2.7 /usr/bin/python /usr/local/bin/python3 /usr/local/bin/python2.7; do [ -x $p ] && exec $p "$0" "$@"; done; echo "gpu-check needs a Python 3, or 2.7, in /usr/bin or /usr/local/bin, and found none. Install one." >&2; exit 2 # '''
 # fmt: on
 
 """Check this host's GPUs, driver and CUDA: one line for each question, PASS, FAIL or SKIP.
@@ -9,6 +9,7 @@
     gpu-check [--json] [--junit FILE] [--list] [NAME ...]
 
 Reads, never writes. Exit status: 0 nothing failed, 1 something failed, 2 misuse. For the operator and for cron.
+In a container (an engine of CDSW, docker, Kubernetes) it answers for the container's user; what only the host knows is a SKIP there.
 What is expected stands in /opt/deeplearning/etc/gpu-check.json (and gpu-check-cuda.json, gpu-check-cudnn.json,
 gpu-check-nccl.json): written by the roles. Every FAIL says what was expected, what was found, and what to do next.
 """
@@ -25,6 +26,7 @@ import threading
 
 ETC = "/opt/deeplearning/etc"
 PYTHON = "/opt/deeplearning/current/bin/python"
+NVIDIA = "/usr/local/nvidia"  # where an engine of CDSW has its host's driver: bin, lib, lib64 of NVIDIA_LIBRARY_PATH
 TIMEOUT = 30  # seconds; nvidia-smi on a sick GPU never returns
 SLOW = 240  # seconds; the first import of TensorFlow from a cold disk
 CHECKS = []
@@ -81,6 +83,21 @@ def check(function):
     return function
 
 
+def host_check(function):
+    """A question that only the host can answer: in a container it is neither well nor broken."""
+
+    def ask(host):
+        if host.contained():
+            raise Skip(
+                "this is about the host of this %s, and is asked there: /opt/deeplearning/bin/gpu-check %s"
+                % (host.place(), function.__name__)
+            )
+        return function(host)
+
+    ask.__name__, ask.__doc__ = function.__name__, function.__doc__
+    return check(ask)
+
+
 def version(text):
     return [int(part) for part in re.findall(r"\d+", text or "")]
 
@@ -114,6 +131,42 @@ class Host(object):
     def exists(self, path):
         return os.path.exists(self.root + path)
 
+    def engine(self):
+        """Whether this is an engine of CDSW, which tells every session, job and worker about itself."""
+        return any(name.startswith("CDSW_") for name in os.environ)
+
+    def contained(self):
+        """Whether this is a container that is not its own host; one that booted systemd is taken for a host."""
+        if self.exists("/run/systemd/system"):
+            return False
+        return bool(
+            self.engine()
+            or "KUBERNETES_SERVICE_HOST" in os.environ
+            or self.exists("/.dockerenv")
+            or self.exists("/run/.containerenv")
+            or re.search("docker|kubepods|containerd|libpod", self.text("/proc/1/cgroup") or "")
+        )
+
+    def place(self):
+        return "engine" if self.engine() else "container" if self.contained() else "host"
+
+    def granted(self):
+        """Device nodes of the GPUs that are here: in a container, those that it was given."""
+        return self.glob("/dev/nvidia[0-9]*")
+
+    def reached(self, soname):
+        """Where a process that starts here finds a library: LD_LIBRARY_PATH, then the linker cache; or None."""
+        if self.contained():
+            for directory in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
+                if directory and self.exists(directory + "/" + soname):
+                    return directory + "/" + soname
+        return cached(self, soname)
+
+    def unreached(self, soname):
+        """A library of the driver that was handed in and that no process finds, or None."""
+        found = [path for path in (NVIDIA + "/lib64/" + soname, NVIDIA + "/lib/" + soname) if self.exists(path)]
+        return found[0] if found else None
+
     def run(self, *argv):
         """Status and output of a command, asked once; status None where the command is missing."""
         if argv not in self.answers:
@@ -127,12 +180,9 @@ class Host(object):
         if hidden not in self.looks:
             if not self.exists(PYTHON):
                 if not os.path.islink(self.root + PYTHON):
-                    raise Skip("no environment is installed here (%s)" % PYTHON)
-                raise Fail(
-                    "TensorFlow needs the Python that its environment was made with, and %s leads to %s, which is not here: a container of "
-                    "another system than its host's, such as an engine of CDSW. Give it an image with that Python, or an environment of its own."
-                    % (PYTHON, os.path.realpath(self.root + PYTHON))
-                )
+                    hint = "; mount /opt/deeplearning of its host" if self.contained() else ""
+                    raise Skip("no environment is installed here (%s)%s" % (PYTHON, hint))
+                raise Fail(python_problem(self))
             program = TENSORFLOW + "\nimport json, sys\nsys.stdout.write(%r + json.dumps(look()))" % ("\n" + ANSWER)
             setting = ["CUDA_VISIBLE_DEVICES="] if hidden else []
             argv = ["env", "TF_CPP_MIN_LOG_LEVEL=1"] + setting + [self.root + PYTHON, "-c", program]
@@ -182,6 +232,14 @@ class Host(object):
         return match.group(1) if match else None
 
     def library(self):
+        """Version of the driver's library: the installed one; in a container the one that processes get."""
+        if self.contained():
+            path = self.reached("libcuda.so.1") or self.unreached("libcuda.so.1")
+            if path is None:
+                return None
+            names = [os.path.realpath(self.root + path)] + self.glob(os.path.dirname(path) + "/libcuda.so.*.*")
+            found = [re.search(r"/libcuda\.so\.(\d+\.[\d.]+)$", name) for name in names]
+            return ([match.group(1) for match in found if match] or [None])[0]
         for pattern in ("/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu"):
             for path in self.glob(pattern + "/libcuda.so.*.*"):
                 return os.path.basename(path)[len("libcuda.so.") :]
@@ -208,7 +266,7 @@ class Host(object):
 
 def execute(argv):
     environment = dict(os.environ, LC_ALL="C")
-    environment["PATH"] = environment.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin"
+    environment["PATH"] = environment.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:" + NVIDIA + "/bin"
     try:
         process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
     except (IOError, OSError):
@@ -222,9 +280,112 @@ def execute(argv):
     return process.returncode, output
 
 
+def python_problem(host):
+    """Why the environment's Python cannot start here: it is a link to one that this system does not have."""
+    wanted = os.path.realpath(host.root + PYTHON)
+    number = re.search(r"python(\d[\d.]*)$", wanted)
+    here = [path for prefix in ("/usr/bin", "/usr/local/bin") for path in host.glob(prefix + "/python[23]*")]
+    here = [path for path in here if re.search(r"/python\d\.\d+$", path)]
+    return (
+        "TensorFlow's environment was made with Python%s and needs it at %s, where %s leads; it is not here, found %s: this is another system "
+        "than the host's. Use an image that has this Python there, or a stack whose Python this %s has (%s)."
+        % (
+            " " + number.group(1) if number else "",
+            wanted,
+            PYTHON,
+            ", ".join(here) or "no other Python either",
+            host.place(),
+            "engine images: Project Settings > Engine" if host.engine() else "deeplearning_request",
+        )
+    )
+
+
+def no_gpus(host):
+    """No GPU was handed into this container."""
+    return "This %s was started without GPUs: no /dev/nvidia0 is here. %s" % (
+        host.place(),
+        "Start a session with one or more; where none can be chosen, an administrator has to allow them (NVIDIA_GPU_ENABLE in cdsw.conf, Admin > Engines)."
+        if host.engine()
+        else "Devices have to be handed in: docker --gpus, YARN's GPU plugin, a Kubernetes limit for nvidia.com/gpu.",
+    )
+
+
+def no_library(host, soname):
+    """A library of the driver is not found in a container."""
+    lies = host.unreached(soname)
+    if lies:
+        return (
+            "The loader has to find %s, and does not look where it lies, in %s. Set LD_LIBRARY_PATH=%s/lib:%s/lib64%s."
+            % (
+                soname,
+                os.path.dirname(lies),
+                NVIDIA,
+                NVIDIA,
+                " (Admin > Engines, or the project's settings) and start a new session" if host.engine() else "",
+            )
+        )
+    return "The driver's %s has to be in this %s, and neither LD_LIBRARY_PATH, the linker cache nor %s has it. %s" % (
+        soname,
+        host.place(),
+        NVIDIA,
+        "Start a session with GPUs; if it has some, NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf names no directory with lib64 (or the same setting in Cloudera Manager)."
+        if host.engine()
+        else "Let the engine hand it in (docker --gpus), or mount the host's driver there.",
+    )
+
+
+def two_versions(host):
+    """The library in a container is of another version than the module of its host; None where they are one."""
+    library, loaded = host.library(), host.loaded()
+    if library and loaded and library == loaded:
+        return None
+    path = host.reached("libcuda.so.1") or host.unreached("libcuda.so.1")
+    if loaded and version(library) > version(loaded):
+        cause = (
+            "The host still runs the older module: it has to be rebooted, or the other version's files to be handed in."
+        )
+    elif host.engine():
+        cause = (
+            "The driver was changed on the host, and NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf (or in Cloudera Manager) still names the older "
+            "version's directory: correct it on every CDSW host, restart CDSW, and start a new session."
+        )
+    else:
+        cause = "The driver was changed on the host after this container got its files: start a new one, or correct what mounts them."
+    return (
+        "The driver's library and the host's module have to be one version; this %s has library %s%s, its host module %s. %s"
+        % (
+            host.place(),
+            library or "none",
+            " in %s" % os.path.dirname(path) if path else "",
+            loaded or "of another version",
+            cause,
+        )
+    )
+
+
 def smi_problem(host, status, output):
     """What a failing nvidia-smi means, and what to do."""
     first = (output.strip().splitlines() or ["nothing"])[0]
+    if status is None and host.contained():
+        return "nvidia-smi has to be there for the GPUs to be asked, and neither PATH nor %s/bin has it. %s" % (
+            NVIDIA,
+            no_library(host, "libnvidia-ml.so.1")
+            if not host.reached("libnvidia-ml.so.1")
+            else "Its image or mount lacks it.",
+        )
+    if host.contained() and "version mismatch" in output:
+        return two_versions(host) or "nvidia-smi says %s, and library and module are %s: start a new session." % (
+            first,
+            host.loaded(),
+        )
+    if host.contained() and "couldn't find libnvidia-ml" in output:
+        return no_library(host, "libnvidia-ml.so.1")
+    if host.contained() and "couldn't communicate" in output:
+        return "The NVIDIA driver has to run on the host of this %s and its devices to be here (nvidia-smi: %s). %s" % (
+            host.place(),
+            first,
+            "Ask on the host: /opt/deeplearning/bin/gpu-check driver_runs" if host.granted() else no_gpus(host),
+        )
     if status is None:
         return "nvidia-smi has to be there for the GPUs to be asked, and no such command was found. Run playbooks/gpu.yml for this host."
     if status < 0:
@@ -270,9 +431,19 @@ def causes(host, look, said):
         found.append(
             "This is TensorFlow's CPU build: ask for a stack without -cpu- in its name (deeplearning_request)."
         )
+    if host.contained() and status == 0:
+        if not host.reached("libcuda.so.1"):
+            found.append(no_library(host, "libcuda.so.1"))
+        elif host.loaded() and two_versions(host):
+            found.append(two_versions(host))
     missing = sorted(set(re.findall(r"Could not load dynamic library '([^']+)'", said)))
+    if host.contained():
+        missing = [name for name in missing if not name.startswith("libcuda.so")]  # the driver's, told above
     if missing:
-        words = "It does not find %s: install what holds them (cuda_versions, cudnn_versions; libcuda.so.1 is the driver's) and run ldconfig."
+        words = "It does not find %s: " + brought(
+            host,
+            "install what holds them (cuda_versions, cudnn_versions; libcuda.so.1 is the driver's) and run ldconfig.",
+        )
         found.append(words % ", ".join(missing))
     elif "Cannot dlopen some GPU libraries" in said:
         found.append(
@@ -297,7 +468,9 @@ def causes(host, look, said):
     for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"):
         if os.environ.get(name) in ("", "-1", "none", "void"):
             found.append("%s=%s hides the GPUs from this process." % (name, os.environ[name]))
-    if host.loaded() and not nodes:
+    if host.contained() and not nodes:
+        found.append(no_gpus(host))
+    elif host.loaded() and not nodes:
         found.append(
             "The driver runs and /dev/nvidia* are not here: in a container its devices have to be handed in (YARN's GPU plugin, CDSW's GPU setting, docker --gpus); outside, nvidia-modprobe -c 0 -u."
         )
@@ -309,6 +482,13 @@ def causes(host, look, said):
         found
         or ["None of the usual causes shows: import TensorFlow with TF_CPP_MIN_LOG_LEVEL=0 and read what it says."]
     )
+
+
+def brought(host, otherwise):
+    """How a library of CUDA comes to where it is missing."""
+    if not host.contained():
+        return otherwise
+    return "build what holds it into the image, or mount the host's /usr/local/cuda-X.Y and name its lib64 in LD_LIBRARY_PATH."
 
 
 def running_kernel(host):
@@ -333,7 +513,7 @@ def module_words(host, kernel):
     return "has the module %s" % found[0] if found else "has no module of NVIDIA's"
 
 
-@check
+@host_check
 def gpus_on_pci_as_declared(host):
     """GPUs on the PCI bus = declared"""
     found = len(host.pci())
@@ -357,7 +537,10 @@ def gpus_by_driver_as_declared(host):
     if status != 0:
         raise Fail(smi_problem(host, status, output))
     listed = len(re.findall(r"^GPU \d+:", output, re.M))
-    for wanted, whose in ((host.declared(), "the inventory promises"), (len(host.pci()) or None, "the PCI bus shows")):
+    promises = ((host.declared(), "the inventory promises"), (len(host.pci()) or None, "the PCI bus shows"))
+    if host.contained():  # it may have been given some of its host's
+        promises = ((count(host), "this %s was given" % host.place()),)
+    for wanted, whose in promises:
         if wanted is not None and listed != wanted:
             raise Fail(
                 "nvidia-smi has to list the %d GPUs that %s, and lists %d. Look at dmesg | grep -i -e nvrm -e xid for the missing one."
@@ -377,6 +560,8 @@ def driver_runs(host):
 @check
 def versions_agree(host):
     """Module version = library version = package version"""
+    if host.contained():
+        return versions_in_a_container(host)
     if not host.exists("/usr/bin/nvidia-smi"):
         raise Skip("no driver is installed")
     found = {"library": host.library(), "installed module": (module_of(host, host.default_kernel()) or (None,))[0]}
@@ -395,7 +580,22 @@ def versions_agree(host):
     return "%s" % found["library"]
 
 
-@check
+def versions_in_a_container(host):
+    """The library came from outside, the module is the host's, and packages are nobody's business here."""
+    host.wants_gpu()
+    if not host.library():
+        raise Fail(no_library(host, "libcuda.so.1"))
+    if not host.loaded():
+        raise Fail(
+            "The driver has to run on the host of this %s, and /proc/driver/nvidia/version is not there. Ask on the host: /opt/deeplearning/bin/gpu-check"
+            % host.place()
+        )
+    if two_versions(host):
+        raise Fail(two_versions(host))
+    return host.library()
+
+
+@host_check
 def module_for_boot_kernel(host):
     """The kernel of the next boot has a module that was built for it"""
     if not host.exists("/usr/bin/nvidia-smi"):
@@ -417,7 +617,7 @@ def module_for_boot_kernel(host):
     return "%s for %s" % (found[0], kernel)
 
 
-@check
+@host_check
 def nouveau_absent(host):
     """nouveau is not loaded"""
     if re.search(r"^nouveau\s", host.text("/proc/modules") or "", re.M):
@@ -431,9 +631,11 @@ def nouveau_absent(host):
 def device_nodes(host):
     """Device nodes are there, and users may open them"""
     host.wants_gpu()
+    if host.contained():
+        return devices_in_a_container(host)
     if not host.loaded():
         raise Fail("/dev/nvidia* need the driver loaded, and it is not. modprobe nvidia && nvidia-modprobe -c 0 -u")
-    nodes = host.glob("/dev/nvidia[0-9]*")
+    nodes = host.granted()
     wanted = ["/dev/nvidiactl", "/dev/nvidia-uvm"]
     missing = [path for path in wanted if not host.exists(path)]
     if missing or len(nodes) < len(host.pci()):
@@ -450,7 +652,28 @@ def device_nodes(host):
     return "%d GPUs" % len(nodes)
 
 
-@check
+def devices_in_a_container(host):
+    """Those that were handed in, and this user's right to open them."""
+    nodes = host.granted()
+    if not nodes:
+        raise Fail(no_gpus(host))
+    wanted = nodes + ["/dev/nvidiactl", "/dev/nvidia-uvm"]
+    missing = [path for path in wanted if not host.exists(path)]
+    if missing:
+        raise Fail(
+            "%d GPUs need %s as well, and this %s was not given it. On the host: nvidia-modprobe -c 0 -u; then start a new one."
+            % (len(nodes), " and ".join(missing), host.place())
+        )
+    closed = [path for path in wanted if not os.access(host.root + path, os.R_OK | os.W_OK)]
+    if closed:
+        raise Fail(
+            "This user (uid %d) needs to read and write %s, and may not. On the host look at NVreg_DeviceFileMode in /etc/modprobe.d; here at the container's device rules."
+            % (os.getuid(), ", ".join(closed))
+        )
+    return "%d GPUs, open for uid %d" % (len(nodes), os.getuid())
+
+
+@host_check
 def persistence(host):
     """Persistence is on"""
     host.wants_gpu()
@@ -471,6 +694,8 @@ def driver_new_enough(host):
     minimum = host.expected.get("driver_min")
     if not minimum:
         raise Skip("the stack of this host names no oldest driver")
+    if not host.library() and host.contained():
+        raise Fail(no_library(host, "libcuda.so.1"))
     if not host.library():
         raise Fail(
             "The stack of this host needs driver %s or newer, and none is installed. Run playbooks/gpu.yml." % minimum
@@ -483,7 +708,7 @@ def driver_new_enough(host):
     return "%s >= %s" % (host.library(), minimum)
 
 
-@check
+@host_check
 def nvcc_version(host):
     """nvcc is the version of its directory"""
     homes = [path for path in host.glob("/usr/local/cuda-*") if re.match(r"/usr/local/cuda-\d+\.\d+$", path)]
@@ -504,7 +729,7 @@ def nvcc_version(host):
     return ", ".join(home.split("-")[1] for home in homes)
 
 
-@check
+@host_check
 def cuda_link(host):
     """/usr/local/cuda leads to an installed toolkit"""
     link = host.root + "/usr/local/cuda"
@@ -528,7 +753,13 @@ def cached(host, soname):
 
 @check
 def linker_finds_the_driver(host):
-    """The linker cache has libcuda and libnvidia-ml, and they exist"""
+    """The loader finds libcuda and libnvidia-ml, and they exist"""
+    if host.contained():
+        host.wants_gpu()
+        for soname in ("libcuda.so.1", "libnvidia-ml.so.1"):
+            if not host.reached(soname):
+                raise Fail(no_library(host, soname))
+        return ", ".join(host.reached(soname) for soname in ("libcuda.so.1", "libnvidia-ml.so.1"))
     if not host.exists("/usr/bin/nvidia-smi"):
         raise Skip("no driver is installed")
     for soname in ("libcuda.so.1", "libnvidia-ml.so.1"):
@@ -543,7 +774,7 @@ def linker_finds_the_driver(host):
 
 @check
 def linker_finds_cuda(host):
-    """The linker cache has every wanted toolkit's runtime"""
+    """The loader finds every wanted toolkit's runtime"""
     wanted = host.expected.get("cuda", [])
     if not wanted:
         raise Skip("no CUDA toolkit is wanted here")
@@ -552,11 +783,12 @@ def linker_finds_cuda(host):
         soname = "libcudart.so." + (
             one if version(one) < [11] else one.split(".")[0] + ".0" if version(one) < [12] else one.split(".")[0]
         )
-        path = cached(host, soname) or cached(host, "libcudart.so." + one)
+        path = host.reached(soname) or host.reached("libcudart.so." + one)
         if path is None or not host.exists(path):
+            remedy = "look at /etc/ld.so.conf.d/deeplearning-cuda-%s.conf and run ldconfig." % one
             raise Fail(
-                "The linker has to find %s of CUDA %s, and its cache has none. Look at /etc/ld.so.conf.d/deeplearning-cuda-%s.conf and run ldconfig."
-                % (soname, one, one)
+                "The linker has to find %s of CUDA %s, and its cache has none: %s"
+                % (soname, one, brought(host, remedy))
             )
     return ", ".join(wanted)
 
@@ -586,10 +818,11 @@ def cudnn_version(host):
                 if header is None and len(fields) == 3 and fields["MAJOR"] == number.split(".")[0]:
                     header = "%(MAJOR)s.%(MINOR)s.%(PATCHLEVEL)s" % fields
         soname = "libcudnn.so." + number.split(".")[0]
-        path = cached(host, soname)
+        path = host.reached(soname)
         if path is None:
             raise Fail(
-                "TensorFlow loads %s, and the linker cache has none. Run playbooks/gpu.yml, or ldconfig." % soname
+                "TensorFlow loads %s, and the linker cache has none: %s"
+                % (soname, brought(host, "run playbooks/gpu.yml, or ldconfig."))
             )
         try:
             code = host.load(host.root + path).cudnnGetVersion()
@@ -612,12 +845,12 @@ def nccl_loads(host):
     wanted = host.expected.get("nccl", {})
     if not wanted:
         raise Skip("no NCCL is wanted here")
-    path = cached(host, "libnccl.so.2")
+    path = host.reached("libnccl.so.2")
     found = os.path.realpath(host.root + path).split("libnccl.so.")[-1] if path else "none"
     if found not in wanted:
         raise Fail(
-            "NCCL %s is wanted, and the linker finds %s. Run playbooks/gpu.yml, or ldconfig."
-            % (" or ".join(sorted(wanted)), found)
+            "NCCL %s is wanted, and the linker finds %s: %s"
+            % (" or ".join(sorted(wanted)), found, brought(host, "run playbooks/gpu.yml, or ldconfig."))
         )
     return found
 
@@ -629,12 +862,16 @@ def nvml_reachable(host):
     try:
         status = host.load("libnvidia-ml.so.1").nvmlInit_v2()
     except (OSError, AttributeError) as error:
+        if host.contained() and not host.reached("libnvidia-ml.so.1"):
+            raise Fail(no_library(host, "libnvidia-ml.so.1"))
         raise Fail("libnvidia-ml.so.1 has to load, and does not: %s. Run ldconfig, or playbooks/gpu.yml." % error)
     known = {
         9: "the driver is not loaded: modprobe nvidia",
         4: "no permission for /dev/nvidia*",
         18: "module and library differ: reboot",
     }
+    if status == 18 and host.contained() and two_versions(host):
+        raise Fail(two_versions(host))
     if status != 0:
         raise Fail("nvmlInit has to return 0, and returned %d (%s)." % (status, known.get(status, "see nvmlReturn_t")))
     return "it answers"
@@ -649,7 +886,9 @@ def unhealthy(host, field, bad, words):
 
 
 def count(host):
-    """How many GPUs there have to be here."""
+    """How many GPUs there have to be here: on a host those that were promised, in a container those that were handed in."""
+    if host.contained():
+        return len(host.granted()) or len(host.listed_quietly()) or host.declared() or len(host.pci())
     return host.declared() or len(host.pci()) or len(host.listed_quietly())
 
 
@@ -740,7 +979,7 @@ def retired_pages(host):
     )
 
 
-@check
+@host_check
 def xid(host):
     """No Xid in the kernel's log"""
     host.wants_gpu()
@@ -773,7 +1012,7 @@ def pcie_width(host):
     return "full"
 
 
-@check
+@host_check
 def fabric_manager(host):
     """NVSwitch systems: the fabric manager runs, of the driver's version"""
     switches = [
@@ -792,7 +1031,7 @@ def fabric_manager(host):
     return "active"
 
 
-@check
+@host_check
 def no_reboot_waits(host):
     """The installed driver is the one that runs"""
     if not host.loaded():
