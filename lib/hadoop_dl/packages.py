@@ -1,0 +1,231 @@
+"""What the roles of the GPU layer ask of dnf, yum and apt, and what they make of the answers.
+
+Pure functions: the action plugins signed_repository and exact_packages run the commands and modules on the host.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MANAGERS = ("dnf", "yum", "apt")
+PLACES = ("/", "/usr", "/var", "/boot")  # where a transaction needs space
+
+# What each manager, rpm or dpkg prints. dnf: dnf/base.py (_sig_check_pkg), rpm: lib/rpmprob.c, apt: apt-pkg/acquire-item.cc,
+# apt-private/private-download.cc, dpkg and everything else: strerror(ENOSPC).
+WRONG_KEY = re.compile(
+    r"gpg signature|gpg keys? |public key|NOKEY|no_pubkey|not signed|cannot be authenticated|unauthenticated packages"
+    r"|signature(s)? .*(verif|invalid)|failed to fetch gpg key|invalid signature",
+    re.I,
+)
+NO_SPACE = re.compile(
+    r"no space left on device|more space needed on the|needs \d+\s?[KMG]i?B more space|enough free space|Errno 28", re.I
+)
+
+
+class PackageError(Exception):
+    """What was asked for cannot be had; the text says what is needed, what was found and what to do next."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package's name, and the version it has to have: up to the release (535.104.05) or with it (8.9.7.29-1.cuda12.2).
+
+    `kernel` names the kernel that a package of headers is for.
+    """
+
+    name: str
+    version: str = ""
+    kernel: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}-{self.version}" if self.version else self.name
+
+    def offered_in(self, versions: Iterable[str]) -> bool:
+        """Whether one of the versions that a repository has, each with release and perhaps epoch, is this one."""
+        if not self.version:
+            return any(True for _ in versions)
+        return any(re.match(rf"(\d+:)?{re.escape(self.version)}(-|$)", version) for version in versions)
+
+    def spec(self, manager: str) -> str:
+        """What names exactly this package to the manager's module."""
+        if not self.version:
+            return self.name
+        if manager != "apt":
+            return f"{self.name}-{self.version}"
+        return f"{self.name}={self.version}{'*' if '-' in self.version else '-*'}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where packages come from: a repository of this project by its name, or (empty) what the host has."""
+
+    manager: str
+    repository: str = ""
+    url: str = ""
+    key: str = ""
+    key_file: str = ""
+
+    def ask(self, packages: Sequence[Package]) -> list[str]:
+        """The command that lists every version of the packages, those behind a version lock too."""
+        names = list(dict.fromkeys(package.name for package in packages))
+        enable = [f"--enablerepo={self.repository}"] if self.repository else []
+        if self.manager == "apt":
+            return ["apt-cache", "madison", *names]
+        unlocked = "--disableplugin=versionlock"
+        if self.manager == "dnf":
+            return ["dnf", "--quiet", "--refresh", unlocked, *enable, "list", "--showduplicates", *names]
+        return ["yum", "--quiet", unlocked, "--showduplicates", *enable, "list", *names]
+
+    def __str__(self) -> str:
+        return self.url or "its own"
+
+
+def packages_of(items: Sequence[Any]) -> list[Package]:
+    """Read the plugin's argument: names, or mappings with name, version and kernel."""
+    found = []
+    for item in items:
+        fields = {"name": item} if isinstance(item, str) else item
+        if not isinstance(fields, Mapping) or not fields.get("name") or set(fields) - {"name", "version", "kernel"}:
+            raise PackageError(
+                f"packages needs entries such as {{name: nvidia-driver-cuda, version: 535.104.05}}, and one is {item!r}."
+            )
+        found.append(Package(**{key: str(value).strip() for key, value in fields.items()}))
+    return found
+
+
+def offers(output: str) -> dict[str, list[str]]:
+    """Read what the command printed: every version by the package's name.
+
+    "name.arch  3:535.104.05-1.el9  repo" of dnf and yum (which break long lines after the name); "name | 535.261.03-1 | repo" of
+    apt-cache.
+    """
+    found: dict[str, list[str]] = {}
+    joined = re.sub(r"\n[ \t]+", " ", output)
+    for line in joined.splitlines():
+        match = re.match(r"\s*([^\s|]+)\s*\|?\s*([^\s|]+)\s*\|?\s*\S+", line)
+        if match and re.match(r"(\d+:)?\d", match[2]):
+            name = match[1] if "|" in line else match[1].rpartition(".")[0]
+            versions = found.setdefault(name, [])
+            if match[2] not in versions:
+                versions.append(match[2])
+    return found
+
+
+def missing(
+    source: Source, packages: Sequence[Package], output: str, error: str, *, host: str, purpose: str, otherwise: str
+) -> str:
+    """A sentence for each package that the repositories do not have in its version; empty when they have all."""
+    found = offers(output)
+    said = "; " + " ".join(error.split())[-300:] if error.strip() else ""
+    sentences = []
+    for package in packages:
+        versions = found.get(package.name, [])
+        if package.offered_in(versions):
+            continue
+        for_kernel = f"The module for kernel {package.kernel} is compiled with exactly"
+        instead = ". The kernel was not touched" if package.kernel else f", or {otherwise}"
+        sentences.append(
+            f"{for_kernel if package.kernel else purpose + ' needs the package'} {package}, and the repositories of {host} ({source}) "
+            f"have: {', '.join(versions) or 'no version of it'}{said}. Add this package to the mirror{instead}."
+        )
+    return " ".join(sentences)
+
+
+def failure(source: Source, message: str, *, host: str, purpose: str, key: str = "", free: str = "") -> str:
+    """What the package manager said, as a sentence with the cause and the way out.
+
+    key: the expected key's fingerprint and owner, as gpg shows them; free: the free space of the file systems, both read on
+    the host, both may be empty.
+    """
+    said = " ".join(message.split()).rstrip(".")
+    said = said if len(said) <= 700 else said[:400] + " … " + said[-280:]
+    if NO_SPACE.search(message):
+        has = f" ({free})" if free else ""
+        return (
+            f"{purpose} needs more disk space than {host} has{has}; {source.manager} says: {said}. Make room and run this again: what did "
+            "not come whole is installed anew."
+        )
+    if WRONG_KEY.search(message):
+        wanted = f"the key {source.key}" if source.key else "a key that the host trusts"
+        return (
+            f"{purpose} needs packages signed with {wanted}{f' ({key})' if key else ''}, and those of {host}'s repositories ({source}) are not; "
+            f"{source.manager} says: {said}. Nothing was installed. Get the key from who signs the packages, compare its fingerprint, and name "
+            "its file on the controller (the role's repository_key); never turn the check off."
+        )
+    return f"{purpose} has to be installed on {host} from its repositories ({source}), and {source.manager} says: {said}. Solve what it names, and run this again."
+
+
+def unreadable(source: Source, message: str, *, host: str, key: str = "") -> str:
+    """Why apt could not read the sources after this project's was added."""
+    said = " ".join(message.split()).rstrip(".")
+    signed = (
+        f" The source has to be signed with the key {source.key}{f' ({key})' if key else ''}."
+        if WRONG_KEY.search(message) and source.key
+        else ""
+    )
+    return (
+        f"apt has to read {source.url or 'its sources'} on {host}, and says: {said}.{signed} The source was taken back. Where the host has this "
+        "repository already (Signed-By differs), leave the role's repository_url empty."
+    )
+
+
+@dataclass(frozen=True)
+class RepositoryFiles:
+    """Where the host keeps a repository: its definition and its key."""
+
+    definition: str
+    key: str
+
+
+def definitions(name: str) -> tuple[str, ...]:
+    """Every file that can define the repository."""
+    return (f"/etc/yum.repos.d/{name}.repo", f"/etc/apt/sources.list.d/{name}.sources")
+
+
+def keys(name: str) -> tuple[str, ...]:
+    """Every file that can hold its key. apt tells armoured keys (.asc) from binary ones (.gpg) by their names."""
+    return (f"/etc/pki/rpm-gpg/RPM-GPG-KEY-{name}", f"/etc/apt/keyrings/{name}.asc", f"/etc/apt/keyrings/{name}.gpg")
+
+
+def repository_files(name: str, manager: str, key: str) -> RepositoryFiles:
+    rpm, apt = definitions(name)
+    if manager != "apt":
+        return RepositoryFiles(rpm, keys(name)[0])
+    return RepositoryFiles(apt, keys(name)[2 if re.search(r"[.]k?gpg$", key) else 1])
+
+
+def apt_source(url: str, suite: str, key_file: str) -> str:
+    """The source in deb822 form; suite: "/" or a suite and its components."""
+    first, *components = suite.split()
+    lines = ["Types: deb", f"URIs: {url}", f"Suites: {first}"]
+    lines += [f"Components: {' '.join(components)}"] if components else []
+    return "\n".join([*lines, f"Signed-By: {key_file}", ""])
+
+
+def show_key(path: str) -> list[str]:
+    """The command that key_lines reads."""
+    return ["gpg", "--show-keys", "--with-colons", path]
+
+
+def flat(said: Any) -> list[str]:
+    """A module's message, or list of messages, as lines."""
+    if not said:
+        return []
+    return [str(part) for part in said] if isinstance(said, list) else [str(said)]
+
+
+def key_lines(colons: str) -> str:
+    """Fingerprint and owner out of what `gpg --show-keys --with-colons` printed."""
+    fingerprint = re.search(r"^fpr:(?:[^:]*:){8}([0-9A-F]+):", colons, re.M)
+    owner = re.search(r"^uid:(?:[^:]*:){8}([^:]*):", colons, re.M)
+    return ", ".join(match[1] for match in (fingerprint, owner) if match)
+
+
+def free_lines(df: str) -> str:
+    """ "/ 120 MB free, …" out of what `df -P -m` printed, each file system once."""
+    rows = [line.split() for line in df.splitlines()[1:]]
+    found = {row[5]: f"{row[5]} {row[3]} MB free" for row in rows if len(row) >= 6}
+    return ", ".join(found[place] for place in sorted(found))

@@ -1,0 +1,66 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Remove directories that are empty; what somebody put into one stays, and so does the directory."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: empty_directories_gone
+short_description: Remove directories that nobody uses any more
+description:
+  - Removes each directory if it is empty, in the order given, so that a parent can follow its children.
+  - One that has content, is not there, is a link or is a place where something is mounted is left alone; any other failure is told.
+options:
+  paths: {description: Directories, type: list, elements: path, required: true}
+"""
+
+RETURN = r"""
+removed: {description: Directories that were removed (in check mode, would be), type: list, returned: always}
+"""
+
+import errno
+import os
+
+from ansible.module_utils.basic import AnsibleModule
+
+STAYS = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EBUSY)
+
+
+def removable(path, gone):
+    """Whether nothing is in it but what goes as well."""
+    if os.path.islink(path) or not os.path.isdir(path) or os.path.ismount(path):
+        return False
+    return all(os.path.join(path, name) in gone for name in os.listdir(path))
+
+
+def remove(paths, dry):
+    """Remove what is empty; answers with the paths."""
+    gone = []
+    for path in [os.path.abspath(path) for path in paths]:
+        if removable(path, gone):
+            try:
+                if not dry:
+                    os.rmdir(path)
+            except OSError as error:
+                if error.errno not in STAYS:
+                    raise
+            else:
+                gone.append(path)
+    return gone
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={"paths": {"type": "list", "elements": "path", "required": True}}, supports_check_mode=True
+    )
+    try:
+        removed = remove(module.params["paths"], module.check_mode)
+    except (IOError, OSError) as error:
+        module.fail_json(msg="An empty directory cannot be removed: %s. Solve that, and run this again." % error)
+    module.exit_json(changed=bool(removed), removed=removed)
+
+
+if __name__ == "__main__":
+    main()

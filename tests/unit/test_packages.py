@@ -1,0 +1,203 @@
+"""What is asked of dnf, yum and apt, and what their answers become: lib/hadoop_dl/packages.py, and the module that tidies."""
+
+from __future__ import annotations
+
+import os
+
+import empty_directories_gone
+import pytest
+
+from hadoop_dl import packages
+from hadoop_dl.packages import Package, Source
+
+DNF = """Installed Packages
+libcudnn8.x86_64                  8.9.7.29-1.cuda12.2           @deeplearning-cudnn
+Available Packages
+libcudnn8.x86_64                  8.9.6.50-1.cuda12.2           deeplearning-cudnn
+libcudnn8.x86_64                  8.9.7.29-1.cuda12.2           deeplearning-cudnn
+nvidia-driver-cuda.x86_64         3:535.104.05-1.el9            deeplearning-nvidia-driver
+nvidia-driver-latest-dkms-cuda-libs.x86_64
+                                  3:525.60.13-1.el7             deeplearning-nvidia-driver
+"""
+APT = """nvidia-smi | 535.261.03-1~deb12u1 | http://mirror01/debian bookworm/non-free amd64 Packages
+nvidia-smi | 535.247.01-1~deb12u1 | http://mirror01/debian bookworm/non-free amd64 Packages
+libcudnn8 | 8.9.7.29-1+cuda12.2 | http://mirror01/cuda  Packages
+"""
+HERE = Source("dnf", "deeplearning-cudnn", "http://mirror01:8900/rpm/el9", "files/KEY", "/etc/pki/rpm-gpg/KEY")
+
+
+def test_offers_of_dnf_are_read_also_where_it_breaks_a_long_line() -> None:
+    assert packages.offers(DNF) == {
+        "libcudnn8": ["8.9.7.29-1.cuda12.2", "8.9.6.50-1.cuda12.2"],
+        "nvidia-driver-cuda": ["3:535.104.05-1.el9"],
+        "nvidia-driver-latest-dkms-cuda-libs": ["3:525.60.13-1.el7"],
+    }
+
+
+def test_offers_of_apt_are_read() -> None:
+    assert packages.offers(APT)["nvidia-smi"] == ["535.261.03-1~deb12u1", "535.247.01-1~deb12u1"]
+
+
+@pytest.mark.parametrize(
+    ("version", "offered", "is_it"),
+    [
+        ("535.104.05", "3:535.104.05-1.el9", True),
+        ("535.104.05", "535.104.05-1~deb12u1", True),
+        ("535.10", "3:535.104.05-1.el9", False),
+        ("8.9.7.29-1.cuda12.2", "8.9.7.29-1.cuda12.2", True),
+        ("8.9.7.29-1.cuda12.2", "8.9.7.29-1.cuda12.20", False),
+        ("", "1-1", True),
+    ],
+)
+def test_a_version_is_offered_up_to_its_release_or_with_it(version: str, offered: str, is_it: bool) -> None:
+    assert Package("x", version).offered_in([offered]) is is_it
+
+
+def test_a_package_is_named_in_each_managers_way() -> None:
+    with_release, without = Package("libcudnn8", "8.9.7.29-1+cuda12.2"), Package("nvidia-smi", "535.261.03")
+    assert with_release.spec("apt") == "libcudnn8=8.9.7.29-1+cuda12.2*"
+    assert without.spec("apt") == "nvidia-smi=535.261.03-*"
+    assert without.spec("yum") == "nvidia-smi-535.261.03"
+    assert Package("nvidia-modprobe").spec("apt") == Package("nvidia-modprobe").spec("dnf") == "nvidia-modprobe"
+
+
+def test_the_question_looks_behind_version_locks_and_into_the_disabled_repository() -> None:
+    for manager in ("dnf", "yum"):
+        argv = Source(manager, "deeplearning-cuda").ask([Package("a", "1"), Package("a", "2"), Package("b")])
+        assert argv[0] == manager
+        assert "--disableplugin=versionlock" in argv
+        assert "--enablerepo=deeplearning-cuda" in argv
+        assert argv[-2:] == ["a", "b"]
+    assert Source("apt").ask([Package("a")]) == ["apt-cache", "madison", "a"]
+
+
+def missing(wanted: Package, error: str = "") -> str:
+    return packages.missing(HERE, [wanted], DNF, error, host="data1", purpose="cuDNN 8", otherwise="set tarball")
+
+
+def test_a_missing_version_is_told_with_those_that_are_there() -> None:
+    assert missing(Package("libcudnn8", "8.9.6.50-1.cuda12.2")) == ""
+    told = missing(Package("libcudnn8", "8.0.5.39-1.cuda11.0"), "Error: No matching\n Packages")
+    assert told == (
+        "cuDNN 8 needs the package libcudnn8-8.0.5.39-1.cuda11.0, and the repositories of data1 (http://mirror01:8900/rpm/el9) have: "
+        "8.9.7.29-1.cuda12.2, 8.9.6.50-1.cuda12.2; Error: No matching Packages. Add this package to the mirror, or set tarball."
+    )
+    assert "have: no version of it" in missing(Package("libcudnn9"))
+
+
+def test_missing_headers_name_the_kernel_and_offer_no_other_version() -> None:
+    told = missing(Package("kernel-devel", "5.14.0-362.8.1.el9_3", "5.14.0-362.8.1.el9_3.x86_64"))
+    assert (
+        "The module for kernel 5.14.0-362.8.1.el9_3.x86_64 is compiled with exactly kernel-devel-5.14.0-362.8.1.el9_3"
+        in told
+    )
+    assert told.endswith("Add this package to the mirror. The kernel was not touched.")
+
+
+# What the managers print; the first line of each as seen, or as their sources have it.
+WRONG_KEY = [
+    "Failed to validate GPG signature for libcudnn6-6.0.21-1.cuda8.0.x86_64: Public key for libcudnn6.rpm is not installed",
+    "Public key for libcudnn6-6.0.21-1.cuda8.0.x86_64.rpm is not installed",
+    'The GPG keys listed for the "CUDA" repository are already installed but they are not correct for this package.',
+    "Package libcudnn6-6.0.21-1.cuda8.0.x86_64.rpm is not signed",
+    "There are unauthenticated packages and -y was used without --allow-unauthenticated",
+    "The following signatures couldn't be verified because the public key is not available: NO_PUBKEY A4B469963BF863CC",
+    "Failed to fetch GPG key (file:///etc/pki/rpm-gpg/KEY)",
+]
+NO_SPACE = [
+    "Disk Requirements:\n   At least 12MB more space needed on the / filesystem.",
+    "installing package cuda-cudart-8-0 needs 211MB more space on the /usr filesystem",
+    "unpacking of archive failed on file /usr/bin/x: cpio: write failed - No space left on device",
+    "E: You don't have enough free space in /var/cache/apt/archives/.",
+    "[Errno 28] No space left on device",
+]
+
+
+@pytest.mark.parametrize("said", WRONG_KEY)
+def test_another_key_is_told_with_the_key_that_was_expected(said: str) -> None:
+    told = packages.failure(HERE, said, host="data1", purpose="cuDNN 6.0.21", key="ABCD, NVIDIA <x@nvidia.com>")
+    assert "signed with the key files/KEY (ABCD, NVIDIA <x@nvidia.com>)" in told
+    assert "Nothing was installed" in told
+    assert " ".join(said.split()).rstrip(".") in told
+
+
+@pytest.mark.parametrize("said", NO_SPACE)
+def test_a_full_disk_is_told_with_the_space_there_is(said: str) -> None:
+    told = packages.failure(HERE, said, host="data1", purpose="CUDA 8.0", free="/ 3 MB free")
+    assert told.startswith("CUDA 8.0 needs more disk space than data1 has (/ 3 MB free); dnf says:")
+    assert "Make room and run this again" in told
+
+
+def test_any_other_failure_is_the_managers_own_and_not_taken_for_one_of_those() -> None:
+    said = "Depsolve Error occurred: nothing provides kernel >= 6.0 needed by cuda-drivers-560"
+    told = packages.failure(HERE, said, host="data1", purpose="CUDA 12.2")
+    assert told.endswith(f"dnf says: {said}. Solve what it names, and run this again.")
+
+
+def test_a_source_that_apt_does_not_trust_is_told_with_the_key() -> None:
+    source = Source("apt", "deeplearning-cuda", "http://mirror01/cuda", "files/KEY.asc")
+    told = packages.unreadable(source, WRONG_KEY[5], host="data1", key="ABCD")
+    assert "The source has to be signed with the key files/KEY.asc (ABCD)" in told
+    assert "The source was taken back" in told
+
+
+def test_the_key_is_shown_by_its_fingerprint_and_owner() -> None:
+    shown = (
+        "pub:-:4096:1:F60F4B3D7FA2AF80:1456432000:::-:::scSC::::::23::0:\n"
+        "fpr:::::::::889BEE522DA690103C4B085ED88C3D385C37D3BE:\n"
+        "uid:-::::1456432000::X::Site packages <packages@site>::::::::::0:\n"
+    )
+    assert packages.key_lines(shown) == "889BEE522DA690103C4B085ED88C3D385C37D3BE, Site packages <packages@site>"
+    assert packages.key_lines("sh: gpg: not found") == ""
+
+
+def test_free_space_is_shown_once_for_each_file_system() -> None:
+    df = "Filesystem 1048576-blocks Used Available Capacity Mounted on\n" + "/dev/vda 100 90 10 90% /\n" * 3
+    assert packages.free_lines(df + "/dev/vdb 500 100 400 20% /boot\n") == "/ 10 MB free, /boot 400 MB free"
+
+
+def test_a_binary_key_has_the_name_that_apt_reads_as_binary() -> None:
+    assert packages.repository_files("deeplearning-cuda", "apt", "files/nvidia.gpg").key.endswith(".gpg")
+    assert packages.repository_files("deeplearning-cuda", "apt", "RPM-GPG-KEY-fixtures").key.endswith(".asc")
+
+
+def test_the_source_of_apt_names_its_key() -> None:
+    assert packages.apt_source("http://m/debian", "bookworm non-free main", "/k.asc").splitlines() == [
+        "Types: deb",
+        "URIs: http://m/debian",
+        "Suites: bookworm",
+        "Components: non-free main",
+        "Signed-By: /k.asc",
+    ]
+    assert "Components" not in packages.apt_source("http://m", "/", "/k.asc")
+
+
+@pytest.mark.parametrize("item", [{"version": "1"}, {"name": "a", "versoin": "1"}, 3, {"name": ""}])
+def test_an_entry_that_names_no_package_is_refused(item: object) -> None:
+    with pytest.raises(packages.PackageError, match="packages needs entries such as"):
+        packages.packages_of([item])
+
+
+def test_empty_directories_go_and_others_stay(tmp_path: object) -> None:
+    root = str(tmp_path)
+    for name in ("etc", "downloads", "kept"):
+        os.mkdir(os.path.join(root, name))
+    with open(os.path.join(root, "kept", "file"), "w", encoding="utf-8"):
+        pass
+    paths = [os.path.join(root, name) for name in ("etc", "downloads", "kept", "absent")] + [root]
+    assert empty_directories_gone.remove(paths, True) == paths[:2]
+    assert empty_directories_gone.remove(paths, False) == paths[:2]
+    assert sorted(os.listdir(root)) == ["kept"]
+    os.unlink(os.path.join(root, "kept", "file"))
+    assert empty_directories_gone.remove([paths[2], root], True) == [paths[2], root]
+    assert empty_directories_gone.remove([paths[2], root], False) == [paths[2], root]
+    assert not os.path.exists(root)
+
+
+def test_a_failure_other_than_not_empty_is_not_swallowed(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "rmdir", refused)
+    with pytest.raises(PermissionError):
+        empty_directories_gone.remove([str(tmp_path)], False)
