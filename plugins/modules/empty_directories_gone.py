@@ -30,7 +30,7 @@ STAYS = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EBUSY
 
 def removable(path, gone):
     """Whether nothing is in it but what goes as well."""
-    if os.path.islink(path) or not os.path.isdir(path) or os.path.ismount(path):
+    if os.path.islink(path) or not os.path.isdir(path):
         return False
     return all(os.path.join(path, name) in gone for name in os.listdir(path))
 
