@@ -32,7 +32,19 @@ MODULES = ("nvidia", "nvidia_uvm", "nouveau", "amdgpu")
 PACKAGES = ("kernel", "kernel-devel", "kernel-headers", "nvidia-driver", "nvidia-driver-cuda", "dkms", "cuda-drivers")
 PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 LIBRARIES = ("/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu")
-MODULE_PLACES = ("extra", "extra/*", "updates", "updates/*", "kernel/drivers/video", "weak-updates/*")
+# Where a kernel's tree has NVIDIA's module: dkms on RHEL (extra) and Debian (updates/dkms), NVIDIA's precompiled packages
+# (kmod-nvidia.spec in https://github.com/NVIDIA/yum-packaging-precompiled-kmod), its .run file (kernel/drivers/video), weak-modules.
+MODULE_PLACES = (
+    "extra",
+    "extra/*",
+    "extra/drivers/video/nvidia",
+    "updates",
+    "updates/*",
+    "kernel/drivers/video",
+    "weak-updates/*",
+)
+# Debian's names carry -current, and -open for the open module.
+MODULE_NAME = re.compile(r"nvidia(-current(-open)?)?\.ko(\.\w+)?$")
 HADOOP_HOMES = (
     ("cdh", "/opt/cloudera/parcels/CDH/lib/hadoop"),
     ("hdp", "/usr/hdp/current/hadoop-client"),
@@ -165,19 +177,24 @@ class Reader(object):
                     return release
         return max(installed, key=version_key) if installed else None
 
+    def installed_kernels(self):
+        return [path[len("/boot/vmlinuz-") :] for path in self.glob("/boot/vmlinuz-*") if "rescue" not in path]
+
+    def headers(self, release):
+        """The directory with the headers of exactly this kernel, or None."""
+        for path in (
+            "/usr/src/kernels/" + release,
+            "/usr/src/linux-headers-" + release,
+            "/lib/modules/%s/build" % release,
+        ):
+            if self.exists(path + "/Makefile"):
+                return path
+        return None
+
     def kernel(self):
         running = self.text("/proc/sys/kernel/osrelease")
-        installed = [path[len("/boot/vmlinuz-") :] for path in self.glob("/boot/vmlinuz-*") if "rescue" not in path]
-        headers = [
-            release
-            for release in sorted(set(installed + [running or ""]))
-            if release
-            and (
-                self.exists("/usr/src/kernels/" + release)
-                or self.exists("/usr/src/linux-headers-" + release)
-                or self.exists("/lib/modules/" + release + "/build/Makefile")
-            )
-        ]
+        installed = self.installed_kernels()
+        headers = [release for release in sorted(set(installed + [running or ""])) if release and self.headers(release)]
         loaded = [line.split()[0] for line in (self.text("/proc/modules") or "").splitlines() if line]
         return {
             "running": running,
@@ -218,8 +235,7 @@ class Reader(object):
 
     def nvidia(self):
         gpus, others, switches = self.pci()
-        loaded = self.text("/proc/driver/nvidia/version") or ""
-        match = re.search(r"NVRM version: (.*?)\s(\d+\.\d+(?:\.\d+)?)\s", loaded)
+        kind, running = self.loaded_driver()
         listed = None
         if not gpus and self.exists("/usr/bin/nvidia-smi"):  # no PCI bus to read here, as in a container
             output = self.run("/usr/bin/nvidia-smi", "-L")
@@ -229,26 +245,39 @@ class Reader(object):
             "other_gpus": others,
             "nvswitches": switches,
             "listed": listed,
-            "driver": match.group(2) if match else None,
-            "module": ("open" if "Open Kernel" in match.group(1) else "proprietary") if match else None,
+            "driver": running,
+            "module": kind,
             "installed": self.driver_library(),
-            "module_kernels": [path.split("/")[3] for path in self.glob("/lib/modules/*") if self.has_module(path)],
+            "module_kernels": [path.split("/")[3] for path in self.glob("/lib/modules/*") if self.module_files(path)],
         }
+
+    def loaded_driver(self):
+        """Kind (open, proprietary) and version of the driver that runs in the kernel now; None, None without one."""
+        loaded = (self.text("/proc/driver/nvidia/version") or "") + "\n"
+        match = re.search(r"NVRM version: (.*?)\s(\d+\.\d+(?:\.\d+)?)\s", loaded)
+        if not match:
+            return None, None
+        return "open" if "Open Kernel" in match.group(1) else "proprietary", match.group(2)
 
     def driver_library(self):
         """The installed driver's version, from its library's name; whether it runs is another question."""
-        for pattern in LIBRARIES:
-            for path in self.glob(pattern + "/libcuda.so.[0-9]*.*"):
-                return os.path.basename(path)[len("libcuda.so.") :]
+        path = self.driver_library_path()
+        return os.path.basename(path)[len("libcuda.so.") :] if path else None
+
+    def driver_library_path(self):
+        for place in LIBRARIES:
+            for path in self.glob(place + "/libcuda.so.[0-9]*.*"):
+                return path
         return None
 
-    def has_module(self, tree):
-        """Whether a kernel's tree (/lib/modules/RELEASE) has a module of NVIDIA's."""
-        return any(
-            re.match(r"nvidia(-current)?\.ko(\.\w+)?$", os.path.basename(path))
+    def module_files(self, tree):
+        """NVIDIA's modules in a kernel's tree (/lib/modules/RELEASE); the kernel loads the first one."""
+        return [
+            path
             for place in MODULE_PLACES
             for path in self.glob(tree + "/" + place + "/nvidia*.ko*")
-        )
+            if MODULE_NAME.match(os.path.basename(path))
+        ]
 
     def cuda(self):
         toolkits = {}

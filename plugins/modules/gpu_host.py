@@ -22,92 +22,58 @@ RETURN = r"""
 gpu_host: {description: What was read, type: dict, returned: always}
 """
 
-import glob
 import os
 import re
 import subprocess
 
+from ansible.module_utils import node_reader
 from ansible.module_utils.basic import AnsibleModule
 
 # Packages that are the kernel, or follow it: their versions are compared before and after.
 KERNEL_PACKAGES = re.compile(r"^(kernel(-core|-modules|-modules-core|-modules-extra|-uek)?|linux-image-\S+)$")
+# NVIDIA's own, Debian's and Ubuntu's packages of the driver, and those of ELRepo, RPM Fusion and negativo17.
 DRIVER_PACKAGES = re.compile(
     r"^(nvidia-driver\S*|kmod-nvidia\S*|nvidia-kernel\S*|nvidia-open-kernel\S*|nvidia-headless\S*|nvidia-utils\S*|nvidia-smi"
     r"|nvidia-kmod-common|nvidia-persistenced\S*|nvidia-fabric-?manager\S*|nvidia-modprobe\S*|cuda-drivers\S*"
-    r"|libcuda1|libnvidia-ml1|libnvidia-compute-\S+|nvidia-alternative|firmware-nvidia-gsp|xorg-x11-drv-nvidia\S*)$"
+    r"|libcuda1|libnvidia-ml1|libnvidia-ml|nvidia-alternative|firmware-nvidia-gsp|xorg-x11-drv-nvidia\S*"
+    r"|nvidia-dkms-\S+|nvidia-compute-utils-\S+|nvidia-firmware-\S+|libnvidia-(compute|cfg1)-\S+|linux-(modules|objects|signatures)-nvidia-\S+"
+    r"|nvidia-x11-drv\S*|akmod-nvidia\S*|dkms-nvidia\S*)$"
 )
 # Daemons of the driver itself: they hold the device and are no work.
 DAEMONS = ("nvidia-persiste", "nv-fabricmanage", "nv-hostengine")
-MODULE_PATTERNS = ("extra/*", "extra/*/*", "updates/*", "updates/*/*", "kernel/drivers/video/*", "weak-updates/*/*")
 
 
 class Host(object):
     """The host below root; tests hand in a recorded tree and an answering function for commands."""
 
     def __init__(self, root="", run=None):
-        self.root = root
+        self.reader = node_reader.Reader(root)
+        self.root = self.reader.root
+        self.text, self.exists, self.glob = self.reader.text, self.reader.exists, self.reader.glob
         self.run = run or run_command
-
-    def text(self, path):
-        try:
-            with open(self.root + path, "rb") as handle:
-                return handle.read().decode("utf-8", "replace")
-        except (IOError, OSError):
-            return None
-
-    def exists(self, path):
-        return os.path.exists(self.root + path)
-
-    def glob(self, pattern):
-        return sorted(path[len(self.root) :] for path in glob.glob(self.root + pattern))
 
     def family(self):
         return "RedHat" if self.exists("/etc/redhat-release") else "Debian"
 
-    def version(self):
-        """The release's major number, such as 7, 9 or 12; for Ubuntu 22."""
-        match = re.search(r'^VERSION_ID="?(\d+)', self.text("/etc/os-release") or "", re.M)
-        return match.group(1) if match else None
-
-    def distribution(self):
-        match = re.search(r'^ID="?(\w+)', self.text("/etc/os-release") or "", re.M)
-        return match.group(1) if match else None
-
     def kernels(self):
         running = (self.run(["uname", "-r"]) or "").strip()
-        installed = [path[len("/boot/vmlinuz-") :] for path in self.glob("/boot/vmlinuz-*") if "rescue" not in path]
+        installed = self.reader.installed_kernels()
         default = self.default_kernel(installed)
         needed = sorted(set(name for name in (running, default) if name))
         return {
             "running": running,
-            "installed": sorted(installed, key=version_key),
+            "installed": sorted(installed, key=node_reader.version_key),
             "default_boot": default,
             "needed": needed,
-            "headers": dict((name, self.headers(name)) for name in sorted(set(installed + needed))),
+            "headers": dict((name, self.reader.headers(name)) for name in sorted(set(installed + needed))),
         }
 
-    def headers(self, release):
-        """The directory with the headers of exactly this kernel, or None."""
-        for path in (
-            "/usr/src/kernels/" + release,
-            "/usr/src/linux-headers-" + release,
-            "/lib/modules/%s/build" % release,
-        ):
-            if self.exists(path + "/Makefile"):
-                return path
-        return None
-
     def default_kernel(self, installed):
-        """What the next boot starts: grubby's answer, what grub saved, or the newest kernel."""
+        """What the next boot starts: grubby's answer where there is one."""
         answer = (self.run(["grubby", "--default-kernel"]) or "").strip()
         if os.path.basename(answer).startswith("vmlinuz-"):
             return os.path.basename(answer)[len("vmlinuz-") :]
-        for path in ("/boot/grub2/grubenv", "/boot/grub/grubenv"):
-            match = re.search(r"^saved_entry=(.*)$", self.text(path) or "", re.M)
-            for release in sorted(installed, key=len, reverse=True) if match else []:
-                if release in match.group(1):
-                    return release
-        return max(installed, key=version_key) if installed else None
+        return self.reader.default_kernel(installed)
 
     def boot_arguments(self):
         """Kernel arguments by installed kernel, as grubby tells them."""
@@ -171,12 +137,7 @@ class Host(object):
         """The nvidia module that each kernel would load: version, vermagic, signer, whether it is the open one."""
         found = {}
         for release in releases:
-            candidates = []
-            for pattern in MODULE_PATTERNS:
-                candidates += self.glob("/lib/modules/%s/%s" % (release, pattern))
-            candidates = [
-                path for path in candidates if re.match(r"nvidia(-current)?\.ko(\.\w+)?$", os.path.basename(path))
-            ]
+            candidates = self.reader.module_files("/lib/modules/" + release)
             found[release] = self.module(candidates[0]) if candidates else None
         return found
 
@@ -195,31 +156,18 @@ class Host(object):
 
     def loaded(self):
         """The driver that runs in the kernel now."""
-        text = self.text("/proc/driver/nvidia/version") or ""
-        match = re.search(r"NVRM version: .*?\s(\d+\.\d+(?:\.\d+)?)\s", text)
         return {
-            "version": match.group(1) if match else None,
+            "version": self.reader.loaded_driver()[1],
             "nouveau": re.search(r"^nouveau\s", self.text("/proc/modules") or "", re.M) is not None,
         }
 
     def source(self, driver_packages):
         """Where the installed driver comes from: package, runfile, or None; and its version."""
         if self.exists("/usr/bin/nvidia-uninstall") and self.exists("/var/lib/nvidia/log"):
-            return "runfile", self.library_version()
+            return "runfile", self.reader.driver_library()
         if driver_packages:
-            return "package", self.library_version()
+            return "package", self.reader.driver_library()
         return None, None
-
-    def library(self):
-        """The driver's library, by the name that carries its version."""
-        for directory in ("/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu"):
-            for path in self.glob(directory + "/libcuda.so.*.*"):
-                return path
-        return None
-
-    def library_version(self):
-        path = self.library()
-        return os.path.basename(path)[len("libcuda.so.") :] if path else None
 
     def users(self):
         """Processes that hold a GPU: who would lose it when the driver changes."""
@@ -236,29 +184,6 @@ class Host(object):
             if any(re.match(r"/dev/nvidia(\d+|-uvm|-caps/.*)$", target) for target in targets):
                 found.append({"pid": int(pid), "name": name})
         return sorted(found, key=lambda item: item["pid"])
-
-    def gpus(self):
-        """PCI ids of NVIDIA's GPUs, and the number of NVSwitches."""
-        gpus, switches = [], 0
-        for path in self.glob("/sys/bus/pci/devices/*"):
-            if (self.text(path + "/vendor") or "").strip() != "0x10de":
-                continue
-            kind = (self.text(path + "/class") or "").strip()
-            if kind.startswith(("0x0300", "0x0302")):
-                gpus.append("10de:" + (self.text(path + "/device") or "").strip().replace("0x", ""))
-            elif kind.startswith("0x0680"):
-                switches += 1
-        return gpus, switches
-
-    def secure_boot(self):
-        """True or False on UEFI machines, None elsewhere: 4 attribute bytes, then the value (UEFI 2.10, 3.3)."""
-        for path in self.glob("/sys/firmware/efi/efivars/SecureBoot-*"):
-            try:
-                with open(self.root + path, "rb") as handle:
-                    return handle.read()[4:5] == b"\x01"
-            except (IOError, OSError):
-                return None
-        return None
 
     def initramfs(self, release):
         """Paths inside a kernel's initramfs that matter here; None where there is no image."""
@@ -286,11 +211,12 @@ class Host(object):
         kernels = self.kernels()
         kernel_packages, driver_packages = self.packages()
         source, version = self.source(driver_packages)
-        gpus, switches = self.gpus()
+        gpus, _, switches = self.reader.pci()
+        system = self.reader.operating_system()
         return {
             "family": self.family(),
-            "distribution": self.distribution(),
-            "major": self.version(),
+            "distribution": system["id"],
+            "major": system["major"],
             "kernels": kernels,
             "kernel_packages": kernel_packages,
             "locks": self.locks(dict(kernel_packages, **driver_packages)),
@@ -300,14 +226,14 @@ class Host(object):
                 "source": source,
                 "version": version,
                 "packages": driver_packages,
-                "library": self.library(),
+                "library": self.reader.driver_library_path(),
             },
             "modules": self.modules(sorted(set(kernels["installed"] + kernels["needed"]))),
             "loaded": self.loaded(),
             "users": self.users(),
-            "gpus": gpus,
+            "gpus": ["10de:" + gpu["device"] for gpu in gpus],
             "nvswitches": switches,
-            "secure_boot": self.secure_boot(),
+            "secure_boot": self.reader.secure_boot(),
             "container": (self.run(["systemd-detect-virt", "--container"]) or "none").strip() != "none",
             "machine_id": (self.text("/etc/machine-id") or "").strip(),
             "boot_id": (self.text("/proc/sys/kernel/random/boot_id") or "").strip(),
@@ -315,11 +241,6 @@ class Host(object):
             if initramfs
             else {},
         }
-
-
-def version_key(version):
-    """Sort key for kernel releases: runs of digits compare as numbers."""
-    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|[a-z]+", version)]
 
 
 def run_command(argv):

@@ -72,6 +72,44 @@ def test_a_kernel_without_a_module_has_none(rhel):
     assert modules[NEW] is None
 
 
+@pytest.mark.parametrize(
+    "place",
+    [
+        "extra/nvidia.ko.xz",  # dkms on RHEL
+        "extra/drivers/video/nvidia/nvidia.ko",  # NVIDIA's precompiled packages
+        "kernel/drivers/video/nvidia.ko",  # the .run file
+        "updates/dkms/nvidia.ko.zst",  # Ubuntu
+        "updates/dkms/nvidia-current.ko",  # Debian
+        "updates/dkms/nvidia-current-open.ko",
+    ],
+)
+def test_the_module_is_found_wherever_a_package_puts_it(tmp_path, place):
+    host = tree(tmp_path, {f"/lib/modules/{OLD}/{place}": "", f"/lib/modules/{NEW}/extra/nvidia-uvm.ko": ""})
+    modules = host.modules([OLD, NEW])
+    assert modules[OLD]["path"].endswith(place)
+    assert modules[NEW] is None
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        "nvidia-dkms-535-server",
+        "nvidia-compute-utils-535-server",
+        "nvidia-firmware-535-server-535.104.05",
+        "linux-modules-nvidia-535-server-5.15.0-91-generic",
+        "libnvidia-ml",
+        "nvidia-x11-drv",
+    ],
+)
+def test_packages_of_the_driver_are_known_whoever_made_them(package):
+    assert gpu_host.DRIVER_PACKAGES.match(package)
+
+
+@pytest.mark.parametrize("package", ["nvidia-container-toolkit", "linux-modules-5.15.0-91-generic", "nvidia-settings"])
+def test_other_packages_are_none_of_the_driver(package):
+    assert not gpu_host.DRIVER_PACKAGES.match(package)
+
+
 def test_arguments_are_told_for_every_boot_entry(rhel):
     assert rhel.boot_arguments() == {OLD: ["ro", "quiet"], NEW: ["ro", "modprobe.blacklist=nouveau"]}
 
@@ -120,11 +158,11 @@ def test_secure_boot_is_the_fifth_byte(tmp_path, value, wanted):
     place = tmp_path / "sys/firmware/efi/efivars/SecureBoot-8be4df61"
     place.parent.mkdir(parents=True)
     place.write_bytes(value)
-    assert gpu_host.Host(str(tmp_path), answers()).secure_boot() is wanted
+    assert gpu_host.Host(str(tmp_path), answers()).read()["secure_boot"] is wanted
 
 
 def test_without_efi_secure_boot_is_not_known(tmp_path):
-    assert gpu_host.Host(str(tmp_path), answers()).secure_boot() is None
+    assert gpu_host.Host(str(tmp_path), answers()).read()["secure_boot"] is None
 
 
 def test_gpus_and_switches_are_told_apart_by_class(tmp_path):
@@ -141,7 +179,8 @@ def test_gpus_and_switches_are_told_apart_by_class(tmp_path):
             for k, v in zip(("vendor", "class", "device"), values, strict=True)
         },
     )
-    assert host.gpus() == (["10de:20b0"], 1)
+    found = host.read()
+    assert (found["gpus"], found["nvswitches"]) == (["10de:20b0"], 1)
 
 
 @pytest.mark.parametrize(
