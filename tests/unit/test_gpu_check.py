@@ -458,8 +458,9 @@ def test_an_engine_that_is_well_passes_everything_else(engine):
 
 
 def test_an_engine_without_gpus_is_told_as_that(engine):
-    machine = with_tensorflow(engine(gpus=0), look(gpus=0))
-    for name in ("device_nodes", "tensorflow_lists_gpus", "tensorflow_computes_on_gpu"):
+    none = (6, "No devices were found")
+    machine = with_tensorflow(engine(gpus=0, answers={"nvidia-smi": none, "nvidia-smi -L": none}), look(gpus=0))
+    for name in ("device_nodes", "driver_runs", "tensorflow_lists_gpus", "tensorflow_computes_on_gpu"):
         outcome, message = ask(name, machine)
         assert outcome == "FAIL"
         assert (
@@ -498,6 +499,36 @@ def test_a_driver_that_lies_where_nobody_looks_names_the_variable(engine, monkey
     assert outcome == "FAIL"
     assert "does not look where it lies, in /usr/local/nvidia/lib64" in message
     assert "Set LD_LIBRARY_PATH=/usr/local/nvidia/lib:/usr/local/nvidia/lib64 (Admin > Engines" in message
+
+
+def test_a_library_for_32_bits_is_passed_over_as_by_the_loader(engine, tmp_path):
+    machine = engine()
+    for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
+        (tmp_path / "usr/local/nvidia/lib").mkdir(exist_ok=True)
+        (tmp_path / "usr/local/nvidia/lib" / name).write_bytes(b"\x7fELF\x01\x01")
+    words = "/usr/local/nvidia/lib64/libcuda.so.1, /usr/local/nvidia/lib64/libnvidia-ml.so.1"
+    assert ask("linker_finds_the_driver", machine) == ("PASS", words)
+
+
+def test_a_library_whose_name_tells_no_version_is_no_verdict(engine, tmp_path):
+    machine = engine(library=None)
+    write(tmp_path, f"{ENGINE_DRIVER}/libcuda.so.1", "")
+    for name in ("versions_agree", "driver_new_enough"):
+        outcome, message = ask(name, machine)
+        assert outcome == "SKIP"
+        assert "libcuda.so.1 tells no version; nvml_reachable asks" in message
+
+
+def test_an_nvml_of_another_version_beside_the_driver_is_named_by_its_place(engine):
+    message = ask("driver_runs", engine(answers={"nvidia-smi": MISMATCH}))[1]
+    assert "of another version than the module 535.104.05" in message
+    assert "in /usr/local/nvidia/lib64: that one has to go" in message
+
+
+def test_a_shell_on_a_host_of_cdsw_is_no_engine(tmp_path, monkeypatch):
+    monkeypatch.setenv("CDSW_HOME", "/opt/cloudera")
+    machine = host(tmp_path)
+    assert (machine.contained(), machine.engine(), machine.place()) == (False, False, "host")
 
 
 def test_an_engine_without_the_driver_names_the_setting(engine):

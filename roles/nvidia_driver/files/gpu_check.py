@@ -131,21 +131,21 @@ class Host(object):
     def exists(self, path):
         return os.path.exists(self.root + path)
 
-    def engine(self):
-        """Whether this is an engine of CDSW, which tells every session, job and worker about itself."""
-        return any(name.startswith("CDSW_") for name in os.environ)
-
     def contained(self):
         """Whether this is a container that is not its own host; one that booted systemd is taken for a host."""
         if self.exists("/run/systemd/system"):
             return False
         return bool(
-            self.engine()
-            or "KUBERNETES_SERVICE_HOST" in os.environ
+            "KUBERNETES_SERVICE_HOST" in os.environ
+            or any(name.startswith("CDSW_") for name in os.environ)
             or self.exists("/.dockerenv")
             or self.exists("/run/.containerenv")
             or re.search("docker|kubepods|containerd|libpod", self.text("/proc/1/cgroup") or "")
         )
+
+    def engine(self):
+        """Whether this is an engine of CDSW, which tells every session, job and worker about itself."""
+        return self.contained() and any(name.startswith("CDSW_") for name in os.environ)
 
     def place(self):
         return "engine" if self.engine() else "container" if self.contained() else "host"
@@ -158,14 +158,23 @@ class Host(object):
         """Where a process that starts here finds a library: LD_LIBRARY_PATH, then the linker cache; or None."""
         if self.contained():
             for directory in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
-                if directory and self.exists(directory + "/" + soname):
+                if (
+                    directory
+                    and self.exists(directory + "/" + soname)
+                    and not self.for_32_bits(directory + "/" + soname)
+                ):
                     return directory + "/" + soname
         return cached(self, soname)
 
+    def for_32_bits(self, path):
+        """NVIDIA's lib holds what lib64 holds, for 32 bits; the loader passes over it."""
+        with open(self.root + path, "rb") as handle:
+            return handle.read(5) == b"\x7fELF\x01"
+
     def unreached(self, soname):
         """A library of the driver that was handed in and that no process finds, or None."""
-        found = [path for path in (NVIDIA + "/lib64/" + soname, NVIDIA + "/lib/" + soname) if self.exists(path)]
-        return found[0] if found else None
+        path = NVIDIA + "/lib64/" + soname
+        return path if self.exists(path) else None
 
     def run(self, *argv):
         """Status and output of a command, asked once; status None where the command is missing."""
@@ -371,13 +380,20 @@ def smi_problem(host, status, output):
             NVIDIA,
             no_library(host, "libnvidia-ml.so.1")
             if not host.reached("libnvidia-ml.so.1")
-            else "Its image or mount lacks it.",
+            else "What brings the driver here has to bring its bin as well.",
         )
     if host.contained() and "version mismatch" in output:
-        return two_versions(host) or "nvidia-smi says %s, and library and module are %s: start a new session." % (
-            first,
-            host.loaded(),
+        return (
+            two_versions(host)
+            or "nvidia-smi finds a libnvidia-ml.so.1 of another version than the module %s (%s), in %s: that one has to go."
+            % (
+                host.loaded(),
+                first,
+                os.path.dirname(host.reached("libnvidia-ml.so.1") or "its own directories"),
+            )
         )
+    if host.contained() and "No devices" in output and not host.granted():
+        return no_gpus(host)
     if host.contained() and "couldn't find libnvidia-ml" in output:
         return no_library(host, "libnvidia-ml.so.1")
     if host.contained() and "couldn't communicate" in output:
@@ -447,7 +463,8 @@ def causes(host, look, said):
         found.append(words % ", ".join(missing))
     elif "Cannot dlopen some GPU libraries" in said:
         found.append(
-            "It does not find some GPU libraries and does not name them: compare its CUDA with ldconfig -p | grep -e cudart -e cudnn -e cublas."
+            "It does not find some GPU libraries and does not name them: "
+            + brought(host, "compare its CUDA with ldconfig -p | grep -e cudart -e cudnn -e cublas.")
         )
     if "driver version is insufficient" in said:
         found.append(
@@ -583,8 +600,11 @@ def versions_agree(host):
 def versions_in_a_container(host):
     """The library came from outside, the module is the host's, and packages are nobody's business here."""
     host.wants_gpu()
-    if not host.library():
+    path = host.reached("libcuda.so.1") or host.unreached("libcuda.so.1")
+    if not path:
         raise Fail(no_library(host, "libcuda.so.1"))
+    if not host.library():
+        raise Skip("the name of %s tells no version; nvml_reachable asks whether it fits" % path)
     if not host.loaded():
         raise Fail(
             "The driver has to run on the host of this %s, and /proc/driver/nvidia/version is not there. Ask on the host: /opt/deeplearning/bin/gpu-check"
@@ -695,7 +715,7 @@ def driver_new_enough(host):
     if not minimum:
         raise Skip("the stack of this host names no oldest driver")
     if not host.library() and host.contained():
-        raise Fail(no_library(host, "libcuda.so.1"))
+        return versions_in_a_container(host)
     if not host.library():
         raise Fail(
             "The stack of this host needs driver %s or newer, and none is installed. Run playbooks/gpu.yml." % minimum
