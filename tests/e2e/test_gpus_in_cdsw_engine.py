@@ -36,8 +36,8 @@ MISMATCH = "#!/bin/sh\necho 'Failed to initialize NVML: Driver/library version m
 
 WITHOUT_GPUS = "This engine was started without GPUs: no /dev/nvidia0 is here."
 NO_PYTHON = (
-    "TensorFlow's environment was made with Python 2.7 and needs it at /usr/bin/python2.7, where /opt/deeplearning/current/bin/python "
-    "leads; it is not here, found /usr/bin/python3.11: this is another system than the host's."
+    "TensorFlow's environment was made with Python 2.7 and needs it, with its library, at /usr/bin/python2.7; "
+    "it is not here, found /usr/bin/python3.11: this is another system than the host's."
 )
 # By the system of the demo's nodes: the engine's has RHEL 9's Python, and not RHEL 7's.
 TENSORFLOW = {

@@ -324,7 +324,7 @@ def test_an_environment_whose_python_is_of_another_system_is_told(tmp_path):
     (directory / "python2.7").symlink_to("/opt/no-such-place/bin/python2.7")
     outcome, message = ask("tensorflow_lists_gpus", machine)
     assert outcome == "FAIL"
-    assert "made with Python 2.7 and needs it at /opt/no-such-place/bin/python2.7" in message
+    assert "made with Python 2.7 and needs it, with its library, at /opt/no-such-place/bin/python2.7" in message
     assert "another system" in message
     assert "deeplearning_request" in message
 
@@ -562,6 +562,19 @@ def test_other_containers_are_told_in_their_own_words(engine, tmp_path, monkeypa
     assert "start a new one, or correct what mounts them" in ask("versions_agree", machine)[1]
     (tmp_path / "run/systemd/system").mkdir(parents=True)
     assert not machine.contained(), "a container that booted systemd is a host of its own"
+
+
+def test_a_copied_interpreter_without_its_library_is_told_as_that(engine, tmp_path):
+    """virtualenv copies Python 2.7 and leaves most of its library where it is."""
+    write(tmp_path, "/opt/deeplearning/current/bin/python", "")
+    write(tmp_path, "/opt/deeplearning/current/lib/python2.7/orig-prefix.txt", "/usr")
+    machine = engine(answers={"env": (1, "ImportError: No module named json\n")})
+    for name in ("tensorflow_lists_gpus", "tensorflow_computes_on_cpu"):
+        outcome, message = ask(name, machine)
+        assert outcome == "FAIL"
+        assert "made with Python 2.7 and needs it, with its library, at /usr/bin/python2.7; it is not here" in message
+    write(tmp_path, "/usr/bin/python2.7", "")
+    assert "TensorFlow did not come so far: ImportError" in ask("tensorflow_lists_gpus", machine)[1]
 
 
 def test_an_engine_names_the_setting_of_its_image_when_the_python_is_missing(engine, tmp_path):

@@ -197,6 +197,8 @@ class Host(object):
             argv = ["env", "TF_CPP_MIN_LOG_LEVEL=1"] + setting + [self.root + PYTHON, "-c", program]
             said = self.execute(tuple(argv))[1]
             found = re.findall(r"^%s(\{.*\})$" % ANSWER, said, re.M)
+            if not found and not os.path.exists(base_python(self)):
+                raise Fail(python_problem(self))  # a copy of the interpreter is here, its library is not
             self.looks[hidden] = (json.loads(found[-1]) if found else None, said)
         return self.looks[hidden]
 
@@ -289,19 +291,25 @@ def execute(argv):
     return process.returncode, output
 
 
+def base_python(host):
+    """The Python that the environment was made with: the link's end, or what virtualenv wrote beside its copy."""
+    for path in host.glob(os.path.dirname(os.path.dirname(PYTHON)) + "/lib/python*/orig-prefix.txt"):
+        return "%s%s/bin/%s" % (host.root, host.text(path), os.path.basename(os.path.dirname(path)))
+    return os.path.realpath(host.root + PYTHON)
+
+
 def python_problem(host):
-    """Why the environment's Python cannot start here: it is a link to one that this system does not have."""
-    wanted = os.path.realpath(host.root + PYTHON)
+    """Why the environment's Python cannot work here: the one that it was made with is of another system."""
+    wanted = base_python(host)
     number = re.search(r"python(\d[\d.]*)$", wanted)
     here = [path for prefix in ("/usr/bin", "/usr/local/bin") for path in host.glob(prefix + "/python[23]*")]
     here = [path for path in here if re.search(r"/python\d\.\d+$", path)]
     return (
-        "TensorFlow's environment was made with Python%s and needs it at %s, where %s leads; it is not here, found %s: this is another system "
+        "TensorFlow's environment was made with Python%s and needs it, with its library, at %s; it is not here, found %s: this is another system "
         "than the host's. Use an image that has this Python there, or a stack whose Python this %s has (%s)."
         % (
             " " + number.group(1) if number else "",
-            wanted,
-            PYTHON,
+            wanted[len(host.root) :] if wanted.startswith(host.root) else wanted,
             ", ".join(here) or "no other Python either",
             host.place(),
             "engine images: Project Settings > Engine" if host.engine() else "deeplearning_request",
