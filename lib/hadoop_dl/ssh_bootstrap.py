@@ -528,8 +528,8 @@ def load_identities(paths: Sequence[Path], agent: bool = True) -> tuple[paramiko
 def vault_password(path: Path, secret: str) -> str:
     """The value of ansible_password in an encrypted YAML file."""
     import yaml
-    from ansible.errors import AnsibleError  # type: ignore[import-untyped]
-    from ansible.parsing.vault import VaultLib, VaultSecret, is_encrypted  # type: ignore[import-untyped]
+    from ansible.errors import AnsibleError
+    from ansible.parsing.vault import VaultLib, VaultSecret, is_encrypted
 
     data = path.read_bytes()
     if not is_encrypted(data):

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
 
 from hadoop_dl import packages  # noqa: E402  (the path above comes first)
+from hadoop_dl.actions import HostAction  # noqa: E402
 
 STATES = ("offered", "present")
-REQUIRED = ("names", "manager", "purpose", "state")
-OPTIONAL = ("repository", "exclude", "python", "otherwise")
 
 
-class ActionModule(ActionBase):
+class ActionModule(HostAction):
     """exact_packages: two steps of one thing, so that everything can be asked for before anything is changed.
 
     state: `offered` fails with a sentence for each package that the repositories do not have in its version (and lists those they
@@ -31,96 +28,74 @@ class ActionModule(ActionBase):
     In check mode nothing can be asked of a repository that is not defined yet: `offered` is satisfied, `present` is a change.
     """
 
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
-    _supports_async = False
+    REQUIRED = ("names", "manager", "purpose", "state")
+    OPTIONAL = ("repository", "exclude", "python", "otherwise")
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        task_vars = dict(task_vars or {})
-        args = self._arguments()
-        repository = args.get("repository") or {}
+    def act(self) -> dict[str, Any]:
+        if self.args["state"] not in STATES or self.args["manager"] not in packages.MANAGERS:
+            self.misused(f"state: {' or '.join(STATES)}, and a manager ({', '.join(packages.MANAGERS)})")
+        repository = self.args.get("repository") or {}
         source = packages.Source(
-            args["manager"], *(repository.get(key, "") for key in ("name", "url", "key", "key_file"))
+            self.args["manager"], *(repository.get(key, "") for key in ("name", "url", "key", "key_file"))
         )
         try:
-            wanted = packages.packages_of(args["names"])
+            wanted = packages.packages_of(self.args["names"])
         except packages.PackageError as error:
             raise AnsibleActionFail(str(error)) from error
-        result["changed"] = False
         if not wanted:
-            return result
+            return {}
         if not repository.get("usable", True):
-            result["changed"] = args["state"] == "present"
-            return result
-        if args["state"] == "offered":
-            self._ask(source, wanted, task_vars["inventory_hostname"])
-        else:
-            result.update(self._install(source, wanted, task_vars))
-        return result
+            self.changed = self.args["state"] == "present"
+            return {}
+        return self._ask(source, wanted) if self.args["state"] == "offered" else self._install(source, wanted)
 
-    def _arguments(self) -> dict[str, Any]:
-        args: dict[str, Any] = self._task.args
-        missing = [name for name in REQUIRED if args.get(name) is None]
-        unknown = sorted(set(args) - {*REQUIRED, *OPTIONAL})
-        if missing or unknown or args["state"] not in STATES or args["manager"] not in packages.MANAGERS:
-            raise AnsibleActionFail(
-                f"exact_packages needs {', '.join(REQUIRED)} (state: {' or '.join(STATES)}; manager: {', '.join(packages.MANAGERS)}) and takes "
-                f"{', '.join(OPTIONAL)}; found {', '.join(f'{key}: {args[key]!r}' for key in sorted(args))}."
-            )
-        return args
-
-    def _ask(self, source: packages.Source, wanted: list[packages.Package], host: str) -> None:
+    def _ask(self, source: packages.Source, wanted: list[packages.Package]) -> dict[str, Any]:
         """No module lists every version that repositories offer, so the command is asked. Nothing found is an answer, not a failure."""
-        answer = self._command(source.ask(wanted))
+        answer = self.command(source.ask(wanted))
         lacking = packages.missing(
             source,
             wanted,
             answer["stdout"],
             answer["stderr"],
-            host=host,
-            purpose=str(self._task.args["purpose"]),
-            otherwise=str(self._task.args.get("otherwise") or "ask for a version that is there"),
+            host=self.host,
+            purpose=str(self.args["purpose"]),
+            otherwise=str(self.args.get("otherwise") or "ask for a version that is there"),
         )
         if lacking:
             raise AnsibleActionFail(lacking)
+        return {}
 
-    def _install(
-        self, source: packages.Source, wanted: list[packages.Package], task_vars: dict[str, Any]
-    ) -> dict[str, Any]:
-        args = self._task.args
-        module_args: dict[str, Any] = {
-            "name": [package.spec(source.manager) for package in wanted],
-            "state": "present",
-            "allow_downgrade": True,
-        }
+    def _install(self, source: packages.Source, wanted: list[packages.Package]) -> dict[str, Any]:
+        how: dict[str, Any]
         if source.manager == "apt":
             # Recommended packages would bring a kernel's meta package, a desktop or a driver.
-            module_args["install_recommends"] = False
+            how = {"install_recommends": False}
         else:
-            module_args["enablerepo"] = [source.repository] if source.repository else []
-            module_args["exclude"] = list(args.get("exclude") or [])
-            module_args["install_weak_deps"] = False
-        if args.get("python"):
-            task_vars["ansible_python_interpreter"] = args["python"]
-        answer: dict[str, Any] = self._execute_module(
-            module_name=f"ansible.legacy.{source.manager}", module_args=module_args, task_vars=task_vars
+            how = {
+                "enablerepo": [source.repository] if source.repository else [],
+                "exclude": list(self.args.get("exclude") or []),
+                "install_weak_deps": False,
+            }
+        answer = self.ask_module(
+            f"ansible.legacy.{source.manager}",
+            python=self.args.get("python") or "",
+            name=[package.spec(source.manager) for package in wanted],
+            state="present",
+            allow_downgrade=True,
+            **how,
         )
         if answer.get("failed"):
             said = "\n".join(line for key in ("msg", "failures", "stderr") for line in packages.flat(answer.get(key)))
-            shown = self._command(packages.show_key(source.key_file))["stdout"] if source.key_file else ""
+            shown = self.command(packages.show_key(source.key_file))["stdout"] if source.key_file else ""
+            free = self.command(["df", "-P", "-m", *packages.PLACES])["stdout"]
             raise AnsibleActionFail(
                 packages.failure(
                     source,
                     said,
-                    host=task_vars["inventory_hostname"],
-                    purpose=str(args["purpose"]),
+                    host=self.host,
+                    purpose=str(self.args["purpose"]),
                     key=packages.key_lines(shown),
-                    free=packages.free_lines(self._command(["df", "-P", "-m", *packages.PLACES])["stdout"]),
+                    free=packages.free_lines(free),
                 )
             )
-        return answer
-
-    def _command(self, argv: list[str]) -> dict[str, Any]:
-        answer: dict[str, Any] = self._low_level_execute_command(shlex.join(["env", "LC_ALL=C", *argv]))
-        return answer
+        return dict(self.count(answer))

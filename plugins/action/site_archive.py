@@ -1,0 +1,52 @@
+"""Unpack an archive that the site provides at its place on the host, whole or not at all."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
+
+from hadoop_dl.actions import HostAction  # noqa: E402  (the path above comes first)
+
+
+class ActionModule(HostAction):
+    """site_archive: the content of `source` (URL, or a path on the controller; its `sha256` is compared) as the directory `place`.
+
+    download: where the archive lies meanwhile, in a directory that only root can write to. purpose: the subject of the sentences.
+    otherwise: the way out when the sha256 is another. The module unpacked_archive does the host's part; a place that is marked
+    with this sha256 is left alone, and then nothing is fetched.
+    """
+
+    REQUIRED = ("source", "sha256", "place", "download", "purpose", "otherwise")
+
+    def act(self) -> dict[str, Any]:
+        place, sha256, download = str(self.args["place"]), str(self.args["sha256"]), str(self.args["download"])
+        if self.command(["cat", f"{place}/.sha256"])["stdout"].strip() == sha256:
+            return {}
+        if self.checking:
+            self.changed = True
+            return {}
+        purpose = str(self.args["purpose"])
+        try:
+            self.fetch(
+                str(self.args["source"]),
+                download,
+                sha256,
+                mode="0600",
+                purpose=purpose,
+                otherwise=str(self.args["otherwise"]),
+            )
+            answer = self.ask_module("unpacked_archive", archive=download, place=place, sha256=sha256)
+            if answer.get("failed"):
+                raise AnsibleActionFail(
+                    f"{purpose} has to be unpacked as {place} on {self.host}, and that ended with: {answer.get('msg')}. The host has what it "
+                    f"had. Look at the free space (df {Path(place).parent}) and at the archive, and run this again."
+                )
+            self.count(answer)
+        finally:
+            self.ask_module("ansible.legacy.file", path=download, state="absent")
+        return {}

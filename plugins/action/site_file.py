@@ -1,0 +1,30 @@
+"""Bring a file that the site provides (a vendor's installer) onto the host, if it has the sha256 that the site wrote down."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
+
+from hadoop_dl.actions import HostAction  # noqa: E402  (the path above comes first)
+
+
+class ActionModule(HostAction):
+    """site_file: fetch `source` (URL, or a path on the controller) to `path`, which only root can write to, and compare its `sha256`.
+
+    purpose: what it is, the subject of the sentences ("The .run file"). otherwise: the way out when the sha256 is another. mode: of the file.
+    A file with another sha256 does not stay. In check mode nothing is fetched, and that is a change.
+    """
+
+    REQUIRED = ("source", "path", "sha256", "purpose", "otherwise")
+    OPTIONAL = ("mode",)
+
+    def act(self) -> dict[str, Any]:
+        if self.checking:
+            self.changed = True
+            return {}
+        texts = {name: str(self.args[name]) for name in self.REQUIRED}
+        self.fetch(**texts, mode=str(self.args.get("mode") or "0600"))
+        return {}

@@ -1,0 +1,101 @@
+"""plugins/modules/unpacked_archive.py: an archive's content is at its place whole, or what was there stays."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import unpacked_archive
+
+
+def run(argv: list[str]) -> tuple[int, str, str]:
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def archive(folder: Path, name: str, *files: str) -> str:
+    top = folder / name
+    for file in files:
+        (top / file).parent.mkdir(parents=True, exist_ok=True)
+        (top / file).write_text(f"{name} {file}\n")
+    path = folder / f"{name}.tar.gz"
+    subprocess.run(["tar", "-czf", str(path), "-C", str(folder), name], check=True)
+    return str(path)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_the_content_gets_the_name_with_a_mark_and_the_older_directory(tmp_path: Path) -> None:
+    place = tmp_path / "usr" / "cuda-12.2" / "cudnn-8.9.7"
+    unpacked_archive.unpack(archive(tmp_path, "new", "lib/libcudnn.so.8", "include/cudnn.h"), str(place), "aa", run)
+    assert names(place) == [".sha256", "include", "lib", "lib64"]
+    assert (place / "lib64" / "libcudnn.so.8").read_text() == "new lib/libcudnn.so.8\n"
+    assert os.readlink(place / "lib64") == "lib"
+    assert unpacked_archive.is_whole(str(place), "aa")
+    assert not unpacked_archive.is_whole(str(place), "bb")
+    assert names(place.parent) == ["cudnn-8.9.7"]
+
+
+def test_an_archive_with_lib64_keeps_it(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    unpacked_archive.unpack(archive(tmp_path, "old", "lib64/libcudnn.so.6"), str(place), "aa", run)
+    assert not (place / "lib64").is_symlink()
+
+
+def test_another_archive_of_the_same_version_replaces_the_first(tmp_path: Path) -> None:
+    place = tmp_path / "here" / "place"
+    unpacked_archive.unpack(archive(tmp_path, "first", "lib64/a"), str(place), "aa", run)
+    unpacked_archive.unpack(archive(tmp_path, "second", "lib64/b"), str(place), "bb", run)
+    assert names(place / "lib64") == ["b"]
+    assert unpacked_archive.is_whole(str(place), "bb")
+    assert names(place.parent) == ["place"]
+
+
+def test_what_a_killed_run_left_is_no_obstacle(tmp_path: Path) -> None:
+    place = tmp_path / "here" / "place"
+    for left in ("place.new", "place.old"):
+        (place.parent / left).mkdir(parents=True)
+        (place.parent / left / "half").touch()
+    unpacked_archive.unpack(archive(tmp_path, "new", "lib64/a"), str(place), "aa", run)
+    assert names(place.parent) == ["place"]
+    assert names(place) == [".sha256", "lib64"]
+
+
+def test_an_archive_that_tar_cannot_read_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    place = tmp_path / "here" / "place"
+    unpacked_archive.unpack(archive(tmp_path, "first", "lib64/a"), str(place), "aa", run)
+    broken = tmp_path / "broken.tar.gz"
+    broken.write_bytes(b"no archive")
+    with pytest.raises(OSError, match="tar ended with status 2"):
+        unpacked_archive.unpack(str(broken), str(place), "bb", run)
+    assert names(place.parent) == ["place"]
+    assert unpacked_archive.is_whole(str(place), "aa")
+
+
+def test_a_failure_leaves_no_directory_that_was_not_there(tmp_path: Path) -> None:
+    place = tmp_path / "usr" / "cuda-8.0" / "cudnn-6"
+    (tmp_path / "usr").mkdir()
+    with pytest.raises(OSError, match="No space left on device"):
+        unpacked_archive.unpack("x", str(place), "aa", lambda argv: (2, "", "tar: x: No space left on device"))
+    assert names(tmp_path / "usr") == []
+
+
+def test_when_the_last_rename_fails_the_old_content_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "here" / "place"
+    unpacked_archive.unpack(archive(tmp_path, "first", "lib64/a"), str(place), "aa", run)
+    second, rename = archive(tmp_path, "second", "lib64/b"), os.rename
+
+    def fails_once(source: str, target: str) -> None:
+        if source.endswith(".new"):
+            raise OSError(5, "Input/output error")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", fails_once)
+    with pytest.raises(OSError, match="Input/output error"):
+        unpacked_archive.unpack(second, str(place), "bb", run)
+    assert unpacked_archive.is_whole(str(place), "aa")
+    assert names(place.parent) == ["place"]
