@@ -156,7 +156,7 @@ def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = Fa
         {(item.stack["name"], item.python, item.environment) for item in wanted.values() if item.environment}
     )
     for host in read:
-        add_host(made, host, wanted[host.name], environments, repository, driver_upgrade)
+        add_host(made, Case(host, wanted[host.name], environments, repository), driver_upgrade)
     made.problems, made.warnings = group_alike(made.problems), group_alike(made.warnings)
     return made
 
@@ -274,22 +274,115 @@ def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Wanted]) -> lis
     ]
 
 
-def add_host(
-    made: Plan,
-    host: Host,
-    wanted: Wanted,
-    environments: Sequence[tuple[str, str, str]],
-    repository: Path,
-    driver_upgrade: bool = False,
-) -> None:
+@dataclass
+class Case:
+    """One host's wish against what it has, while its part of the plan is made; `environments` are those of the whole run."""
+
+    host: Host
+    wanted: Wanted
+    environments: Sequence[tuple[str, str, str]]
+    repository: Path
+    digests: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def node(self) -> Json:
+        return self.host.node or {}
+
+    def versions(self, role: str) -> list[str]:
+        """What the inventory asks of a part of the GPU layer for this host."""
+        return gpu_layer.asked(role, self.host.variables, self.node) or []
+
+    def has_work(self, component: str) -> bool:
+        """Whether there is anything that this component could be about on this host."""
+        if component == "mirror":
+            return bool(self.environments)
+        if component in gpu_layer.ROLES:
+            versions = gpu_layer.asked(component, self.host.variables, self.node)
+            return bool(versions) or (
+                versions is not None and gpu_layer.difference(component, versions, self.node) is not None
+            )
+        return bool(self.wanted.stack)
+
+    def compare(self, component: str) -> Row | None:
+        """The row for a component that needs work; None where the host already is as wanted. Notes the wanted digest."""
+        if component == "environment":
+            return self._compare_environment()
+        digest = self._digest(component)
+        receipt = self.node["deeplearning"]["receipts"].get(component)
+        if component in gpu_layer.ROLES:
+            if self.versions(component):  # what goes leaves no receipt
+                self.digests[component] = digest
+            return self._compare_gpu(component, receipt, digest)
+        self.digests[component] = digest
+        if receipt is None:
+            return Row(self.host.name, component, "none", digest, "not there yet")
+        if receipt["problem"]:
+            return Row(self.host.name, component, receipt["digest"] or "unknown", digest, receipt["problem"])
+        if receipt["digest"] != digest:
+            return Row(self.host.name, component, receipt["digest"], digest, "inputs changed")
+        return None
+
+    def _compare_environment(self) -> Row | None:
+        there, wanted = self.node["deeplearning"], self.wanted.environment
+        self.digests["environment"] = wanted
+        known = there["environments"].get(wanted)
+        if known is None:
+            reason = "not there yet"
+        elif known["problem"]:
+            reason = known["problem"]
+        elif there["current"] != wanted:
+            reason = "built, not current"
+        else:
+            return None
+        return Row(self.host.name, "environment", there["current"] or "none", wanted, reason)
+
+    def _compare_gpu(self, role: str, receipt: Json | None, digest: str) -> Row | None:
+        """The row of a part of the GPU layer: its versions first, then what the receipt says."""
+        versions = self.versions(role)
+        reason = gpu_layer.difference(role, versions, self.node)
+        if reason is None and versions and receipt is None:
+            reason = "not from these playbooks"
+        elif reason is None and receipt is not None and versions:
+            reason = receipt["problem"] or ("inputs changed" if receipt["digest"] != digest else None)
+        if reason is None:
+            return None
+        now = ", ".join(gpu_layer.there(role, self.node)) or "none"
+        return Row(self.host.name, role, now, ", ".join(versions) or "none", reason)
+
+    def _digest(self, component: str) -> str:
+        """12 hex digits that change whenever anything that decides the component's result changes."""
+        roles = COMPONENTS[component][0]
+        names = [name for role in roles for name in role_inputs(self.repository, role) if not PERMISSION.search(name)]
+        wanted: Wanted = self.wanted
+        stack: Any = wanted.stack
+        deciding: tuple[str, ...] = DECIDING
+        if component == "mirror":
+            stack, deciding = [list(entry) for entry in self.environments], ()
+        elif component in gpu_layer.ROLES:  # of another TensorFlow only the oldest driver for it matters here
+            wanted = Wanted(stack={key: wanted.stack[key] for key in ("driver_min",) if key in wanted.stack})
+            stack, deciding = wanted.stack, ("os",)
+        inputs = {
+            "roles": [tree_digest(self.repository / "roles" / role) for role in roles],
+            "variables": closure(names, self.host.variables),
+            "stack": stack,
+            "environment": wanted.environment,
+            "verified": {
+                name: there for name, there in self.digests.items() if component == "verify" and name != "mirror"
+            },
+            "node": {key: self.node.get(key) for key in deciding},
+        }
+        return hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
+def add_host(made: Plan, case: Case, driver_upgrade: bool) -> None:
     """Add one host's entry and its rows."""
+    host, wanted = case.host, case.wanted
     everything = host.variables.get("apply") == "all"
-    digests: dict[str, str] = {}
     needs: list[str] = []
     for component in COMPONENTS:
-        if not host.wants(component) or not has_work(component, host, wanted, environments):
+        if not host.wants(component) or not case.has_work(component):
             continue
-        row = compare(component, host, wanted, environments, repository, digests)
+        row = case.compare(component)
         if row is None and everything:
             row = Row(host.name, component, "as wanted", "as wanted", "apply=all")
         if component == "verify" and set(needs) - {"mirror"}:
@@ -300,125 +393,35 @@ def add_host(
     gpu = [need for need in needs if need in gpu_layer.ROLES]
     if gpu:
         needs.insert(needs.index(gpu[0]), "gpu")
-        add_gpu(made, host, wanted, gpu, driver_upgrade)
+        add_gpu(made, case, gpu, driver_upgrade)
     made.hosts[host.name] = {
         "stack": wanted.stack,
         "python": wanted.python,
         "interpreter": wanted.interpreter,
         "environment": wanted.environment,
-        "mirror_environments": [[stack, python] for stack, python, _ in environments] if host.wants("mirror") else [],
-        "digests": digests,
+        "mirror_environments": [[stack, python] for stack, python, _ in case.environments]
+        if host.wants("mirror")
+        else [],
+        "digests": case.digests,
         "needs": needs,
-        "gpu": gpu_layer.limits(host.node or {}) if "nvidia_driver" in gpu else {},
+        "gpu": gpu_layer.limits(case.node) if "nvidia_driver" in gpu else {},
     }
 
 
-def has_work(component: str, host: Host, wanted: Wanted, environments: Sequence[tuple[str, str, str]]) -> bool:
-    """Whether there is anything that this component could be about on this host."""
-    if component == "mirror":
-        return bool(environments)
-    if component in gpu_layer.ROLES:
-        versions = gpu_layer.asked(component, host.variables, host.node or {})
-        return bool(versions) or (
-            versions is not None and gpu_layer.difference(component, versions, host.node or {}) is not None
-        )
-    return bool(wanted.stack)
-
-
-def add_gpu(made: Plan, host: Host, wanted: Wanted, roles: Sequence[str], driver_upgrade: bool) -> None:
+def add_gpu(made: Plan, case: Case, roles: Sequence[str], driver_upgrade: bool) -> None:
     """What stands in the way of the host's GPU layer, and what it means for the host."""
-    node, variables = host.node or {}, host.variables
-    asked = {role: gpu_layer.asked(role, variables, node) or [] for role in roles}
+    name, node, variables = case.host.name, case.node, case.host.variables
+    asked = {role: case.versions(role) for role in roles}
     coming = {role: versions for role, versions in asked.items() if versions}
     problems = gpu_layer.license_problem(coming, variables)
     if coming.get("nvidia_driver"):
         version = coming["nvidia_driver"][0]
-        problems += gpu_layer.driver_problems(version, node, variables, wanted.stack, driver_upgrade)
-        made.warnings += [f"{host.name}: {text}" for text in gpu_layer.kernel_warnings(version, node, variables)]
-    made.problems += [f"{host.name}: {problem}" for problem in problems]
-    made.warnings += [f"{host.name}: {warning}" for warning in gpu_layer.library_warnings(wanted, variables, node)]
-    reboot = gpu_layer.reboot(host.name, asked["nvidia_driver"], node, variables) if "nvidia_driver" in roles else None
+        problems += gpu_layer.driver_problems(version, node, variables, case.wanted.stack, driver_upgrade)
+        made.warnings += [f"{name}: {text}" for text in gpu_layer.kernel_warnings(version, node, variables)]
+    made.problems += [f"{name}: {problem}" for problem in problems]
+    made.warnings += [f"{name}: {warning}" for warning in gpu_layer.library_warnings(case.wanted, variables, node)]
+    reboot = gpu_layer.reboot(name, asked["nvidia_driver"], node, variables) if "nvidia_driver" in roles else None
     made.reboots += [reboot] if reboot else []
-
-
-def compare(
-    component: str,
-    host: Host,
-    wanted: Wanted,
-    environments: Sequence[tuple[str, str, str]],
-    repository: Path,
-    digests: dict[str, str],
-) -> Row | None:
-    """The row for a component that needs work; None where the host already is as wanted."""
-    there = (host.node or {})["deeplearning"]
-    if component == "environment":
-        digests[component] = wanted.environment
-        now = there["current"]
-        known = there["environments"].get(wanted.environment)
-        if known is None:
-            reason = "not there yet"
-        elif known["problem"]:
-            reason = known["problem"]
-        elif now != wanted.environment:
-            reason = "built, not current"
-        else:
-            return None
-        return Row(host.name, component, now or "none", wanted.environment, reason)
-    digest = component_digest(component, host, wanted, environments, repository, digests)
-    if component in gpu_layer.ROLES:
-        if gpu_layer.asked(component, host.variables, host.node or {}):  # what goes leaves no receipt
-            digests[component] = digest
-        return compare_gpu(component, host, there["receipts"].get(component), digest)
-    digests[component] = digest
-    receipt = there["receipts"].get(component)
-    if receipt is None:
-        return Row(host.name, component, "none", digest, "not there yet")
-    if receipt["problem"]:
-        return Row(host.name, component, receipt["digest"] or "unknown", digest, receipt["problem"])
-    if receipt["digest"] != digest:
-        return Row(host.name, component, receipt["digest"], digest, "inputs changed")
-    return None
-
-
-def compare_gpu(role: str, host: Host, receipt: Json | None, digest: str) -> Row | None:
-    """The row of a part of the GPU layer: its versions first, then what the receipt says."""
-    node = host.node or {}
-    versions = gpu_layer.asked(role, host.variables, node) or []
-    reason = gpu_layer.difference(role, versions, node)
-    if reason is None and versions and receipt is None:
-        reason = "not from these playbooks"
-    elif reason is None and receipt is not None and versions:
-        reason = receipt["problem"] or ("inputs changed" if receipt["digest"] != digest else None)
-    if reason is None:
-        return None
-    now = ", ".join(gpu_layer.there(role, node)) or "none"
-    return Row(host.name, role, now, ", ".join(versions) or "none", reason)
-
-
-def component_digest(
-    component: str,
-    host: Host,
-    wanted: Wanted,
-    environments: Sequence[tuple[str, str, str]],
-    repository: Path,
-    digests: Mapping[str, str],
-) -> str:
-    """12 hex digits that change whenever anything that decides the component's result changes."""
-    roles = COMPONENTS[component][0]
-    names = [name for role in roles for name in role_inputs(repository, role) if not PERMISSION.search(name)]
-    deciding: tuple[str, ...] = () if component == "mirror" else DECIDING
-    if component in gpu_layer.ROLES:  # of another TensorFlow only the oldest driver for it matters here
-        wanted = Wanted(stack={key: wanted.stack[key] for key in ("driver_min",) if key in wanted.stack})
-        deciding = ("os",)
-    inputs = {
-        "roles": [tree_digest(repository / "roles" / role) for role in roles],
-        "variables": closure(names, host.variables),
-        "stack": [list(entry) for entry in environments] if component == "mirror" else wanted.stack,
-        "environment": wanted.environment,
-        "verified": {name: there for name, there in digests.items() if component == "verify" and name != "mirror"},
-        "node": {key: (host.node or {}).get(key) for key in deciding},
-    }
-    return hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
 def closure(names: Iterable[str], variables: Mapping[str, Any]) -> Json:
