@@ -170,7 +170,7 @@ def test_it_is_asked_as_in_an_engine(engine, shell):
     "question",
     [
         *("gpus_on_pci_as_declared", "module_for_boot_kernel", "nouveau_absent", "persistence", "nvcc_version"),
-        *("cuda_link", "xid", "fabric_manager", "no_reboot_waits"),
+        *("cdsw_hands_in_this_driver", "cuda_link", "xid", "fabric_manager", "no_reboot_waits"),
     ],
 )
 def test_what_only_the_host_knows_is_asked_there(asked, question):

@@ -436,7 +436,7 @@ ON_THE_HOST = (
         "nvcc_version",
         "cuda_link",
     ),
-    *("xid", "fabric_manager", "no_reboot_waits"),
+    *("cdsw_hands_in_this_driver", "xid", "fabric_manager", "no_reboot_waits"),
 )
 
 
@@ -586,3 +586,53 @@ def test_an_engine_names_the_setting_of_its_image_when_the_python_is_missing(eng
     message = ask("tensorflow_lists_gpus", engine())[1]
     assert "found /usr/bin/python3.11: this is another system than the host's" in message
     assert "engine images: Project Settings > Engine" in message
+
+
+def test_an_answer_of_nvidia_smi_that_does_not_fit_the_question_fails(tmp_path):
+    outcome, message = ask("pcie_width", host(tmp_path, answers=rows("Field pcie.link is not valid")))
+    assert outcome == "FAIL"
+    assert "Field pcie.link is not valid" in message
+
+
+def test_a_yarn_container_is_asked_about_the_gpus_that_it_was_given(tmp_path, monkeypatch):
+    one_of_two = {"nvidia-smi -L": (0, "GPU 0: Tesla T4 (UUID: GPU-0)\n")}
+    machine = host(tmp_path, gpus=2, answers=one_of_two)
+    assert ask("gpus_by_driver_as_declared", machine)[0] == "FAIL"  # on the host, one is missing
+    monkeypatch.setenv("CONTAINER_ID", "container_e17_1410901177871_0001_01_000005")
+    assert ask("gpus_by_driver_as_declared", machine) == ("PASS", "1 GPUs of its host's 2")
+    assert ask("tensorflow_lists_gpus", with_tensorflow(machine, look(gpus=1)))[0] == "PASS"
+
+
+def test_a_yarn_container_without_gpus_says_how_to_ask_for_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("CONTAINER_ID", "container_1410901177871_0001_01_000005")
+    machine = host(tmp_path, answers={"nvidia-smi -L": (6, "No devices were found\n")})
+    outcome, message = ask("gpus_by_driver_as_declared", machine)
+    assert outcome == "FAIL"
+    assert "This YARN container was given no GPU" in message
+
+
+CDSW = "NVIDIA_GPU_ENABLE=true\nNVIDIA_LIBRARY_PATH=%s\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "outcome", "words"),
+    [
+        (None, "SKIP", "no host of CDSW"),
+        ('NVIDIA_GPU_ENABLE=false\nNVIDIA_LIBRARY_PATH="/var/lib/nvidia"', "SKIP", "NVIDIA_GPU_ENABLE is not true"),
+        ("NVIDIA_GPU_ENABLE=true\n# NVIDIA_LIBRARY_PATH=/x", "SKIP", "NVIDIA_LIBRARY_PATH is not set"),
+        (CDSW % "/srv/driver/535.104.05", "PASS", "535.104.05 in /srv/driver/535.104.05"),
+        (
+            CDSW % '"/srv/driver/418.67" # the old one',
+            "FAIL",
+            "driver 535.104.05, the one that is installed; /srv/driver/418.67 has driver 418.67",
+        ),
+        (CDSW % "/srv/driver/none", "FAIL", "/srv/driver/none has no libcuda.so"),
+    ],
+)
+def test_the_setting_of_cdsw_has_to_name_the_installed_driver(tmp_path, settings, outcome, words):
+    files = {f"/srv/driver/{version}/lib64/libcuda.so.{version}": "" for version in ("418.67", "535.104.05")}
+    if settings is not None:
+        files["/etc/cdsw/config/cdsw.conf"] = settings
+    found = ask("cdsw_hands_in_this_driver", host(tmp_path, files=files))
+    assert found[0] == outcome
+    assert words in found[1]

@@ -27,6 +27,7 @@ import threading
 ETC = "/opt/deeplearning/etc"
 PYTHON = "/opt/deeplearning/current/bin/python"
 NVIDIA = "/usr/local/nvidia"  # where an engine of CDSW has its host's driver: bin, lib, lib64 of NVIDIA_LIBRARY_PATH
+CDSW_CONF = "/etc/cdsw/config/cdsw.conf"  # of installations from packages; Cloudera Manager keeps its own
 TIMEOUT = 30  # seconds; nvidia-smi on a sick GPU never returns
 SLOW = 240  # seconds; the first import of TensorFlow from a cold disk
 CHECKS = []
@@ -147,8 +148,20 @@ class Host(object):
         """Whether this is an engine of CDSW, which tells every session, job and worker about itself."""
         return self.contained() and any(name.startswith("CDSW_") for name in os.environ)
 
+    def yarn(self):
+        """Whether this is a YARN container that shares its host's files: its cgroup decides which GPUs it may open."""
+        return not self.contained() and os.environ.get("CONTAINER_ID", "").startswith("container_")
+
     def place(self):
-        return "engine" if self.engine() else "container" if self.contained() else "host"
+        return (
+            "YARN container"
+            if self.yarn()
+            else "engine"
+            if self.engine()
+            else "container"
+            if self.contained()
+            else "host"
+        )
 
     def granted(self):
         """Device nodes of the GPUs that are here: in a container, those that it was given."""
@@ -236,7 +249,14 @@ class Host(object):
         status, output = self.run("nvidia-smi", "--query-gpu=" + ",".join(fields), "--format=csv,noheader")
         if status != 0:
             raise Fail(smi_problem(self, status, output))
-        return [[cell.strip() for cell in line.split(",")] for line in output.splitlines() if line.strip()]
+        rows = [[cell.strip() for cell in line.split(",")] for line in output.splitlines() if line.strip()]
+        odd = [row for row in rows if len(row) != len(fields)]
+        if odd:
+            raise Fail(
+                "nvidia-smi has to answer with %s for each GPU, and says: %s. Look at nvidia-smi by hand; this driver may not know the question."
+                % (", ".join(fields), ", ".join(odd[0]))
+            )
+        return rows
 
     def loaded(self):
         match = re.search(r"NVRM version: .*?\s(\d+\.\d+(?:\.\d+)?)\s", self.text("/proc/driver/nvidia/version") or "")
@@ -434,6 +454,11 @@ def smi_problem(host, status, output):
             "nvidia-smi needs to open /dev/nvidia*, and may not: %s. Look at their rights, and at the container's device rules."
             % first
         )
+    if "No devices" in output and host.yarn():
+        return (
+            "This YARN container was given no GPU: nvidia-smi lists none of its host's. Ask for them when the job is submitted "
+            "(spark.executor.resource.gpu.amount, yarn.io/gpu), and let YARN know them: yarn.nodemanager.resource-plugins."
+        )
     if "No devices" in output:
         return (
             "nvidia-smi has to list GPUs, and says: %s. Look for cards that are off the bus: lspci -d 10de:; dmesg | grep -i nvrm"
@@ -565,6 +590,8 @@ def gpus_by_driver_as_declared(host):
     promises = ((host.declared(), "the inventory promises"), (len(host.pci()) or None, "the PCI bus shows"))
     if host.contained():  # it may have been given some of its host's
         promises = ((count(host), "this %s was given" % host.place()),)
+    elif host.yarn() and 0 < listed <= (host.declared() or len(host.pci()) or listed):
+        return "%d GPUs of its host's %d" % (listed, host.declared() or len(host.pci()) or listed)
     for wanted, whose in promises:
         if wanted is not None and listed != wanted:
             raise Fail(
@@ -734,6 +761,29 @@ def driver_new_enough(host):
             % (minimum, host.library())
         )
     return "%s >= %s" % (host.library(), minimum)
+
+
+@host_check
+def cdsw_hands_in_this_driver(host):
+    """CDSW's setting names the driver that is installed"""
+    text = host.text(CDSW_CONF)
+    if text is None:
+        raise Skip("no host of CDSW (%s)" % CDSW_CONF)
+    settings = dict(re.findall(r"""^\s*(?:export\s+)?(NVIDIA_\w+)=["']?([^"'#\n]*?)["']?\s*(?:#.*)?$""", text, re.M))
+    if settings.get("NVIDIA_GPU_ENABLE", "").lower() != "true":
+        raise Skip("NVIDIA_GPU_ENABLE is not true in %s: engines get no GPU" % CDSW_CONF)
+    place, library = settings.get("NVIDIA_LIBRARY_PATH", ""), host.library()
+    if not place:
+        raise Skip("NVIDIA_LIBRARY_PATH is not set in %s: CDSW finds the driver in another way" % CDSW_CONF)
+    handed = [path for name in ("/lib64", "", "/lib") for path in host.glob(place + name + "/libcuda.so.*.*")]
+    found = os.path.basename(handed[0])[len("libcuda.so.") :] if handed else None
+    if library and found == library:
+        return "%s in %s" % (found, place)
+    raise Fail(
+        "NVIDIA_LIBRARY_PATH in %s has to name a directory with driver %s, the one that is installed; %s has %s. Correct it on every CDSW host after a "
+        "change of driver, and restart CDSW; running engines keep what they have."
+        % (CDSW_CONF, library or "none", place, "driver %s" % found if found else "no libcuda.so")
+    )
 
 
 @host_check
@@ -917,6 +967,8 @@ def count(host):
     """How many GPUs there have to be here: on a host those that were promised, in a container those that were handed in."""
     if host.contained():
         return len(host.granted()) or len(host.listed_quietly()) or host.declared() or len(host.pci())
+    if host.yarn() and host.listed_quietly():
+        return len(host.listed_quietly())
     return host.declared() or len(host.pci()) or len(host.listed_quietly())
 
 
