@@ -206,8 +206,8 @@ def apt_source(url: str, suite: str, key_file: str) -> str:
 
 
 def show_key(path: str) -> list[str]:
-    """The command that key_lines reads."""
-    return ["gpg", "--show-keys", "--with-colons", path]
+    """The command that key_lines reads. RHEL 7's gpg 2.0 does not know --show-keys; every gpg shows a file that it is given."""
+    return ["gpg", "--batch", "--with-colons", "--with-fingerprint", path]
 
 
 def flat(said: Any) -> list[str]:
@@ -215,6 +215,11 @@ def flat(said: Any) -> list[str]:
     if not said:
         return []
     return [str(part) for part in said] if isinstance(said, list) else [str(said)]
+
+
+def named_places(message: str) -> list[str]:
+    """The file systems that rpm calls too small: other ones than PLACES where a site mounts them."""
+    return sorted(set(re.findall(r"more space (?:needed )?on the (/\S*) filesystem", message)))
 
 
 def key_lines(colons: str) -> str:

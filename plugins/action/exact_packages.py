@@ -87,7 +87,7 @@ class ActionModule(HostAction):
         if answer.get("failed"):
             said = "\n".join(line for key in ("msg", "failures", "stderr") for line in packages.flat(answer.get(key)))
             shown = self.command(packages.show_key(source.key_file))["stdout"] if source.key_file else ""
-            free = self.command(["df", "-P", "-m", *packages.PLACES])["stdout"]
+            free = self.command(["df", "-P", "-m", *packages.PLACES, *packages.named_places(said)])["stdout"]
             raise AnsibleActionFail(
                 packages.failure(
                     source,

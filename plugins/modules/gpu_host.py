@@ -87,20 +87,22 @@ class Host(object):
         return found
 
     def packages(self):
-        """Installed versions by name, of kernel and driver packages."""
+        """Installed versions by name, of kernel and driver packages; and the keys that rpm trusts."""
         if self.family() == "RedHat":
             answer = self.run(["rpm", "-qa", "--qf", "%{NAME} %|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\\n"])
         else:
             answer = self.run(["dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Status}\\n"])
-        kernel, driver = {}, {}
+        kernel, driver, keys = {}, {}, []
         for line in (answer or "").splitlines():
             words = line.split()
             if len(words) < 2 or words[2:] not in ([], ["installed"]):
                 continue
+            if words[0] == "gpg-pubkey":
+                keys.append(words[1])
             for pattern, found in ((KERNEL_PACKAGES, kernel), (DRIVER_PACKAGES, driver)):
                 if pattern.match(words[0]):
                     found[words[0]] = sorted(found.get(words[0], []) + [words[1]])
-        return kernel, driver
+        return kernel, driver, sorted(keys)
 
     def locks(self, versions):
         """The package manager's lock list, whether its plugin honours it, and the lines that pin these versions."""
@@ -138,26 +140,30 @@ class Host(object):
         found = {}
         for release in releases:
             candidates = self.reader.module_files("/lib/modules/" + release)
-            found[release] = self.module(candidates[0]) if candidates else None
+            found[release] = self.module(candidates[0], release) if candidates else None
         return found
 
-    def module(self, path):
+    def module(self, path, release):
         fields = {}
         for line in (self.run(["modinfo", self.root + path]) or "").splitlines():
             name, _, value = line.partition(":")
             fields.setdefault(name.strip(), value.strip())
+        built_for = (fields.get("vermagic") or "").split(" ")[0] or None
         return {
             "path": path,
             "version": fields.get("version"),
-            "built_for": (fields.get("vermagic") or "").split(" ")[0] or None,
+            "built_for": built_for,
+            "other_kernel": built_for != release,
             "signer": fields.get("signer"),
             "open": "GPL" in fields.get("license", ""),
         }
 
     def loaded(self):
         """The driver that runs in the kernel now."""
+        kind, version = self.reader.loaded_driver()
         return {
-            "version": self.reader.loaded_driver()[1],
+            "version": version,
+            "kind": kind,
             "nouveau": re.search(r"^nouveau\s", self.text("/proc/modules") or "", re.M) is not None,
         }
 
@@ -209,7 +215,7 @@ class Host(object):
 
     def read(self, initramfs=False):
         kernels = self.kernels()
-        kernel_packages, driver_packages = self.packages()
+        kernel_packages, driver_packages, keys = self.packages()
         source, version = self.source(driver_packages)
         gpus, _, switches = self.reader.pci()
         system = self.reader.operating_system()
@@ -219,6 +225,7 @@ class Host(object):
             "major": system["major"],
             "kernels": kernels,
             "kernel_packages": kernel_packages,
+            "trusted_keys": keys,
             "locks": self.locks(dict(kernel_packages, **driver_packages)),
             "disk_free_mb": dict((path, self.free(path)) for path in ("/usr", "/boot", "/var")),
             "boot_arguments": self.boot_arguments(),

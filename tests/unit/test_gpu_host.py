@@ -9,8 +9,8 @@ import pytest
 MODULES = Path(__file__).resolve().parents[2] / "plugins" / "modules"
 
 
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, MODULES / f"{name}.py")
+def load(name, directory=MODULES):
+    spec = importlib.util.spec_from_file_location(name, directory / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -18,6 +18,7 @@ def load(name):
 
 gpu_host = load("gpu_host")
 initramfs = load("initramfs")
+gpu_check = load("gpu_check", MODULES.parents[1] / "roles" / "nvidia_driver" / "files")
 OLD, NEW = "5.14.0-427.13.1.el9_4.x86_64", "5.14.0-427.18.1.el9_4.x86_64"
 PACKAGES = f"kernel {OLD[:-7]}\nkernel {NEW[:-7]}\nnvidia-kmod-common 3:535.104.05-1.el9\nbash 5.1-1\n"
 
@@ -88,6 +89,8 @@ def test_the_module_is_found_wherever_a_package_puts_it(tmp_path, place):
     modules = host.modules([OLD, NEW])
     assert modules[OLD]["path"].endswith(place)
     assert modules[NEW] is None
+    check = gpu_check.Host(str(tmp_path), lambda argv: (0, f"version: 535.104.05\nvermagic: {OLD} SMP\n"))
+    assert gpu_check.module_of(check, OLD) == ("535.104.05", OLD)
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,22 @@ NO_SPACE = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("said", "places"),
+    [
+        (NO_SPACE[0], ["/"]),
+        (NO_SPACE[1], ["/usr"]),
+        (
+            "installing package a needs 4KB more space on the /usr/src/nvidia-535.104.05 filesystem",
+            ["/usr/src/nvidia-535.104.05"],
+        ),
+        (NO_SPACE[4], []),
+    ],
+)
+def test_the_file_system_that_is_too_small_is_measured_too(said: str, places: list[str]) -> None:
+    assert packages.named_places(said) == places
+
+
 @pytest.mark.parametrize("said", WRONG_KEY)
 def test_another_key_is_told_with_the_key_that_was_expected(said: str) -> None:
     told = packages.failure(HERE, said, host="data1", purpose="cuDNN 6.0.21", key="ABCD, NVIDIA <x@nvidia.com>")

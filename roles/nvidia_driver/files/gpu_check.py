@@ -547,9 +547,10 @@ def running_kernel(host):
 
 def module_of(host, kernel):
     """Version and the kernel it was built for, of the module that this kernel would load; None where there is none."""
-    for pattern in ("extra", "extra/*", "updates", "updates/dkms", "kernel/drivers/video", "weak-updates/*"):
+    places = ("extra", "extra/*", "extra/drivers/video/nvidia", "updates", "updates/*", "kernel/drivers/video")
+    for pattern in places + ("weak-updates/*",):  # noqa: RUF005 (Python 2.7)
         for path in host.glob("/lib/modules/%s/%s/nvidia*.ko*" % (kernel, pattern)):
-            if not re.match(r"nvidia(-current)?\.ko(\.\w+)?$", os.path.basename(path)):
+            if not re.match(r"nvidia(-current(-open)?)?\.ko(\.\w+)?$", os.path.basename(path)):
                 continue
             output = host.run("modinfo", host.root + path)[1]
             found = re.search(r"^version:\s*(\S+)", output, re.M)
