@@ -238,7 +238,8 @@ def brings_wheels(wanted: Wanted) -> bool:
 
 
 def limits(node: Json) -> Json:
-    """Oldest and newest driver branch of the host's GPUs ('' for any), and whether the open module drives all of them."""
+    """What the host's GPUs want of a driver: oldest and newest branch ('' for any), whether the open module drives all of them,
+    and how many NVSwitches need a fabric manager: without it CUDA does not start there."""
     from hadoop_dl.compat import load  # noqa: PLC0415 (only where a driver is to be installed)
     from hadoop_dl.resolver import gpus  # noqa: PLC0415
 
@@ -254,6 +255,7 @@ def limits(node: Json) -> Json:
         "branch_max": str(min(newest)) if newest else "",
         "branch_min": str(max(oldest)) if oldest else "",
         "open_supported": all(row["open_kernel_module"] for row in rows),
+        "nvswitches": node.get("nvidia", {}).get("nvswitches") or 0,
     }
 
 

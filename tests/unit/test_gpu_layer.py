@@ -201,6 +201,13 @@ def test_a_toolkit_that_the_stack_does_not_compute_with_is_a_warning() -> None:
     assert not any("computes with" in one for one in made(host(**WISH)).warnings)
 
 
+@pytest.mark.parametrize("switches", [0, 6])
+def test_the_plan_tells_the_role_of_nvswitches(switches: int) -> None:
+    """playbooks/group_vars/all.yml turns the fabric manager on by it."""
+    node = changed(nvidia={"nvswitches": switches})
+    assert made(host(node, **WISH)).hosts["data1"]["gpu"]["nvswitches"] == switches
+
+
 def test_wheels_that_bring_cuda_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_layer, "brings_wheels", lambda wanted: True)
     assert any("brings CUDA in its nvidia-* wheels" in one for one in made(host(**WISH)).warnings)
