@@ -52,7 +52,7 @@ class HostAction(ActionBase):
         raise AnsibleActionFail(f"{self._task.action} needs {needed}; found {found or 'nothing'}.")
 
     def command(self, argv: list[str]) -> dict[str, Any]:
-        """Run a command that changes nothing, in check mode too: stdout, stderr, rc."""
+        """Run a command, in check mode too: stdout, stderr, rc."""
         answer: dict[str, Any] = self._low_level_execute_command(shlex.join(["env", "LC_ALL=C", *argv]))
         return answer
 

@@ -76,6 +76,7 @@ class ActionModule(HostAction):
                 "exclude": list(self.args.get("exclude") or []),
                 "install_weak_deps": False,
             }
+        trusted = self._trusted_keys(source)
         answer = self.ask_module(
             f"ansible.legacy.{source.manager}",
             python=self.args.get("python") or "",
@@ -85,6 +86,8 @@ class ActionModule(HostAction):
             **how,
         )
         if answer.get("failed"):
+            for key in self._trusted_keys(source) - trusted:  # what did not happen leaves no key behind
+                self.command(["rpm", "--erase", key])
             said = "\n".join(line for key in ("msg", "failures", "stderr") for line in packages.flat(answer.get(key)))
             shown = self.command(packages.show_key(source.key_file))["stdout"] if source.key_file else ""
             free = self.command(["df", "-P", "-m", *packages.PLACES, *packages.named_places(said)])["stdout"]
@@ -99,3 +102,10 @@ class ActionModule(HostAction):
                 )
             )
         return dict(self.count(answer))
+
+    def _trusted_keys(self, source: packages.Source) -> set[str]:
+        """The keys that rpm trusts, as packages of its data base: dnf and yum take in the repository's before they compare."""
+        if source.manager == "apt":
+            return set()
+        answer = self.command(["rpm", "--query", "--all", "gpg-pubkey"])
+        return set(answer["stdout"].split())

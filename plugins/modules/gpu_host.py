@@ -87,22 +87,20 @@ class Host(object):
         return found
 
     def packages(self):
-        """Installed versions by name, of kernel and driver packages; and the keys that rpm trusts."""
+        """Installed versions by name, of kernel and driver packages."""
         if self.family() == "RedHat":
             answer = self.run(["rpm", "-qa", "--qf", "%{NAME} %|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\\n"])
         else:
             answer = self.run(["dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Status}\\n"])
-        kernel, driver, keys = {}, {}, []
+        kernel, driver = {}, {}
         for line in (answer or "").splitlines():
             words = line.split()
             if len(words) < 2 or words[2:] not in ([], ["installed"]):
                 continue
-            if words[0] == "gpg-pubkey":
-                keys.append(words[1])
             for pattern, found in ((KERNEL_PACKAGES, kernel), (DRIVER_PACKAGES, driver)):
                 if pattern.match(words[0]):
                     found[words[0]] = sorted(found.get(words[0], []) + [words[1]])
-        return kernel, driver, sorted(keys)
+        return kernel, driver
 
     def locks(self, versions):
         """The package manager's lock list, whether its plugin honours it, and the lines that pin these versions."""
@@ -215,7 +213,7 @@ class Host(object):
 
     def read(self, initramfs=False):
         kernels = self.kernels()
-        kernel_packages, driver_packages, keys = self.packages()
+        kernel_packages, driver_packages = self.packages()
         source, version = self.source(driver_packages)
         gpus, _, switches = self.reader.pci()
         system = self.reader.operating_system()
@@ -225,7 +223,6 @@ class Host(object):
             "major": system["major"],
             "kernels": kernels,
             "kernel_packages": kernel_packages,
-            "trusted_keys": keys,
             "locks": self.locks(dict(kernel_packages, **driver_packages)),
             "disk_free_mb": dict((path, self.free(path)) for path in ("/usr", "/boot", "/var")),
             "boot_arguments": self.boot_arguments(),
