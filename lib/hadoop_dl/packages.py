@@ -190,6 +190,11 @@ def keys(name: str) -> tuple[str, ...]:
     return (f"/etc/pki/rpm-gpg/RPM-GPG-KEY-{name}", f"/etc/apt/keyrings/{name}.asc", f"/etc/apt/keyrings/{name}.gpg")
 
 
+def trusted_before(key: str) -> str:
+    """The file that says: rpm trusted this key before any repository of this project came, so it stays when they go."""
+    return f"{key}.trusted-before"
+
+
 def repository_files(name: str, manager: str, key: str) -> RepositoryFiles:
     rpm, apt = definitions(name)
     if manager != "apt":
@@ -227,6 +232,12 @@ def key_lines(colons: str) -> str:
     fingerprint = re.search(r"^fpr:(?:[^:]*:){8}([0-9A-F]+):", colons, re.M)
     owner = re.search(r"^uid:(?:[^:]*:){8}([^:]*):", colons, re.M)
     return ", ".join(match[1] for match in (fingerprint, owner) if match)
+
+
+def key_package(colons: str) -> str:
+    """The package of rpm's data base that a trusted key is, out of the same; empty where there is no key."""
+    found = re.search(r"^pub:(?:[^:]*:){3}[0-9A-F]*([0-9A-F]{8}):", colons, re.M)
+    return f"gpg-pubkey-{found[1].lower()}" if found else ""
 
 
 def free_lines(df: str) -> str:

@@ -25,7 +25,7 @@ class ActionModule(HostAction):
     Returns `repository`, which exact_packages takes: name, url, key, key_file, and `usable`: false where check mode has not defined it.
     With dnf and yum the definition stays disabled between runs, so an ordinary update of the host never meets it. With apt the
     lists are read; a source that apt cannot read would stop every other use of apt, so it is taken back. A removal takes the key out of
-    rpm's key ring when no other repository of this project is left that uses it.
+    rpm's key ring when no other repository of this project is left that uses it, and rpm did not trust it before.
     """
 
     REQUIRED = ("name", "manager")
@@ -67,7 +67,8 @@ class ActionModule(HostAction):
         }
 
     def _define_rpm(self, name: str, url: str, key: str, files: packages.RepositoryFiles) -> None:
-        self.copy(files.key, src=key, mode="0644")
+        if self.copy(files.key, src=key, mode="0644").get("changed") and not self.checking:
+            self._note_trust(files.key)
         self.module(
             "ansible.legacy.yum_repository",
             name=name,
@@ -108,14 +109,38 @@ class ActionModule(HostAction):
                 )
             )
 
+    def _note_trust(self, key: str) -> None:
+        """Write down that rpm trusts the key already, unless a repository of this project has brought it."""
+        package = packages.key_package(self.command(packages.show_key(key))["stdout"])
+        if not package or self.command(["rpm", "--query", package])["rc"] != 0:
+            self.absent(packages.trusted_before(key))  # of an older key under this name
+            return
+        others = self._same_key(key)
+        if not others or any(self._exists(packages.trusted_before(other)) for other in others):
+            self.copy(packages.trusted_before(key), content="", mode="0644")
+
+    def _same_key(self, key: str) -> list[str]:
+        """Files with the same key, of other repositories of this project."""
+        found = self.ask_module(
+            "ansible.legacy.find",
+            paths=[str(Path(key).parent)],
+            patterns=[packages.keys("deeplearning-*")[0].rpartition("/")[2]],
+            excludes=[packages.trusted_before("*")],
+            get_checksum=True,
+        )
+        sums = {entry["path"]: entry["checksum"] for entry in found.get("files", [])}
+        return [path for path, checksum in sums.items() if path != key and checksum == sums.get(key)]
+
+    def _exists(self, path: str) -> bool:
+        return bool(self.ask_module("ansible.legacy.stat", path=path)["stat"]["exists"])
+
     def _remove(self, name: str, *, rpm: bool) -> None:
         for path in packages.definitions(name):
             self.absent(path)
-        keys = packages.keys(name)
-        if rpm:
-            found = self.ask_module("ansible.legacy.find", paths=["/etc/yum.repos.d"], patterns=["deeplearning-*.repo"])
-            others = [entry for entry in found["files"] if entry["path"] not in packages.definitions(name)]
-            if not others and self.ask_module("ansible.legacy.stat", path=keys[0])["stat"]["exists"]:
-                self.module("ansible.legacy.rpm_key", key=keys[0], state="absent")
-        for path in keys:
+        key = packages.keys(name)[0]
+        if rpm and self._exists(key):
+            if not self._same_key(key) and not self._exists(packages.trusted_before(key)):
+                self.module("ansible.legacy.rpm_key", key=key, state="absent")
+            self.absent(packages.trusted_before(key))
+        for path in packages.keys(name):
             self.absent(path)
