@@ -1,0 +1,258 @@
+"""The action plugins signed_repository, exact_packages, site_file and site_archive, on a host that is a dictionary of files and a key ring."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import importlib.util
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleActionFail
+
+PLUGINS = Path(__file__).resolve().parents[2] / "plugins" / "action"
+KEYS = {"site.key": "F60F4B3D7FA2AF80", "other.key": "D88C3D385C37D3BE"}  # file on the controller: key id
+RPM = "/etc/pki/rpm-gpg/RPM-GPG-KEY-"
+
+
+def plugin(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"action_{name}", PLUGINS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Host:
+    """What the modules that the plugins call do, as far as these tests look."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, str] = {}
+        self.ring: set[str] = set()
+        self.fails: dict[str, str] = {}  # module: message
+        self.asked: list[list[str]] = []
+        self.modules: list[tuple[str, dict[str, Any]]] = []
+        self.imports = ""  # the key that dnf takes in before it fails
+
+    def run(self, action_name: str, /, check: bool = False, **args: Any) -> dict[str, Any]:
+        kind = plugin(action_name).ActionModule
+        action = kind.__new__(kind)
+        action._task = SimpleNamespace(check_mode=check, action=action_name, args=args)
+        action.args, action.variables = args, {"inventory_hostname": "data1"}
+        action.changed, action.diff = False, []
+        action.command, action.copy = self.command, lambda path, **what: self.copy(action, path, **what)
+        action.ask_module = self.module
+        result: dict[str, Any] = action.act()
+        return {**result, "changed": action.changed}
+
+    def command(self, argv: list[str]) -> dict[str, Any]:
+        self.asked.append(argv)
+        if argv[0] == "gpg":
+            key = KEYS.get(self.files.get(argv[-1], ""), "")
+            return {"stdout": f"pub:-:4096:1:{key}:1456432000:::-:::scSC::::::23::0:\n" if key else "", "rc": 0}
+        if argv[:2] == ["rpm", "--erase"]:
+            self.ring.discard(argv[2])
+        if argv[:3] == ["rpm", "--query", "--all"]:
+            return {"stdout": "\n".join(self.ring), "rc": 0}
+        if argv[0] == "cat":
+            return {"stdout": self.files.get(argv[1], ""), "rc": 0}
+        return {"stdout": "", "stderr": "", "rc": 0 if argv[-1] in self.ring else 1}
+
+    def copy(self, action: Any, path: str, **what: Any) -> dict[str, Any]:
+        content = what.get("src", what.get("content"))
+        changed = self.files.get(path) != content
+        if not action.checking:
+            self.files[path] = content
+        answer: dict[str, Any] = action.count({"changed": changed})
+        return answer
+
+    def module(self, module: str, **args: Any) -> dict[str, Any]:
+        name = module.rpartition(".")[2]
+        self.modules.append((name, args))
+        if name in self.fails:
+            self.ring |= {self.imports} - {""}
+            return {"failed": True, "msg": self.fails[name]}
+        if name == "file" and args["state"] == "absent":
+            return {"changed": self.files.pop(args["path"], None) is not None}
+        if name == "yum_repository":
+            self.files[f"/etc/yum.repos.d/{args['name']}.repo"] = args["baseurl"]
+        if name == "stat":
+            content = self.files.get(args["path"])
+            checksum = {} if content is None else {"checksum": hashlib.sha256(content.encode()).hexdigest()}
+            return {"stat": {"exists": content is not None, **checksum}}
+        if name == "find":
+            (pattern,), (excluded,) = args["patterns"], args["excludes"]
+            names = {path: Path(path).name for path in self.files}
+            return {
+                "files": [
+                    {"path": path, "checksum": self.files[path]}
+                    for path, name in names.items()
+                    if fnmatch.fnmatch(name, pattern) and not fnmatch.fnmatch(name, excluded)
+                ]
+            }
+        if name == "rpm_key":
+            self.ring.discard(trusted(self.files[args["key"]]))
+        if name == "get_url":
+            self.files[args["dest"]] = "fetched"
+        return {"changed": True}
+
+
+def trusted(key: str) -> str:
+    return f"gpg-pubkey-{KEYS[key][-8:].lower()}"
+
+
+def define(host: Host, name: str, key: str = "site.key", **args: Any) -> dict[str, Any]:
+    url = "http://mirror01/rpm"
+    return host.run("signed_repository", name=f"deeplearning-{name}", manager="dnf", url=url, key=key, **args)
+
+
+def remove(host: Host, name: str) -> None:
+    host.run("signed_repository", name=f"deeplearning-{name}", manager="dnf", state="absent")
+
+
+def test_a_key_that_came_with_the_last_repository_goes_with_it() -> None:
+    host = Host()
+    define(host, "cuda")
+    host.ring.add(trusted("site.key"))  # dnf took it in
+    define(host, "cudnn")
+    remove(host, "cuda")
+    assert host.ring == {trusted("site.key")}
+    remove(host, "cudnn")
+    assert (host.ring, host.files) == (set(), {})
+
+
+@pytest.mark.parametrize("order", [("cuda", "cudnn"), ("cudnn", "cuda")])
+def test_a_key_that_rpm_trusted_before_stays(order: tuple[str, str]) -> None:
+    host = Host()
+    host.ring.add(trusted("site.key"))
+    define(host, "cuda")
+    define(host, "cudnn")
+    for name in order:
+        remove(host, name)
+    assert (host.ring, host.files) == ({trusted("site.key")}, {})
+
+
+def test_a_key_goes_although_a_repository_with_another_key_is_left() -> None:
+    host = Host()
+    define(host, "cuda")
+    define(host, "cudnn", key="other.key")
+    host.ring |= {trusted("site.key"), trusted("other.key")}
+    remove(host, "cuda")
+    assert host.ring == {trusted("other.key")}
+
+
+def test_a_repository_that_check_mode_did_not_define_cannot_be_asked() -> None:
+    host = Host()
+    made = define(host, "cuda", check=True)
+    assert (made["changed"], made["repository"]["usable"]) == (True, False)
+    define(host, "cuda")
+    assert define(host, "cuda")["repository"]["usable"]
+
+
+def test_a_repository_without_a_key_is_refused() -> None:
+    with pytest.raises(AnsibleActionFail, match="unsigned packages are not installed"):
+        define(Host(), "cuda", key="")
+
+
+def test_a_source_that_apt_cannot_read_is_taken_back() -> None:
+    host = Host()
+    host.fails["apt"] = "NO_PUBKEY A4B469963BF863CC"
+    source = {"name": "deeplearning-cuda", "manager": "apt", "url": "http://mirror01/cuda", "key": "site.key"}
+    with pytest.raises(AnsibleActionFail, match="The source was taken back"):
+        host.run("signed_repository", **source)
+    assert host.files == {}
+
+
+@pytest.mark.parametrize("args", [{"name": "cuda", "manager": "dnf"}, {"name": "deeplearning-x", "manager": "zypper"}])
+def test_misuse_says_what_is_needed(args: dict[str, str]) -> None:
+    with pytest.raises(
+        AnsibleActionFail, match=r"signed_repository needs a name that begins with deeplearning-.*found"
+    ):
+        Host().run("signed_repository", **args)
+
+
+def install(host: Host, **args: Any) -> dict[str, Any]:
+    wanted = {"names": [{"name": "a", "version": "1.2"}], "purpose": "A 1.2", "manager": "dnf", "state": "present"}
+    return host.run("exact_packages", **{**wanted, **args})
+
+
+def test_packages_are_asked_for_in_one_transaction_that_may_not_touch_others() -> None:
+    host = Host()
+    repository = {"name": "deeplearning-cuda", "url": "u", "key": "k", "key_file": "/k", "usable": True}
+    assert install(host, names=[{"name": "a", "version": "1.2"}, "b"], exclude=["kernel"], repository=repository)[
+        "changed"
+    ]
+    ((name, args),) = host.modules
+    assert (name, args["name"], args["exclude"]) == ("dnf", ["a-1.2", "b"], ["kernel"])
+    assert args["enablerepo"] == ["deeplearning-cuda"]
+
+
+def test_a_refused_transaction_leaves_no_key_that_it_brought() -> None:
+    host = Host()
+    host.ring.add(trusted("site.key"))
+    host.fails["dnf"], host.imports = "Failed to validate GPG signature for a-1.2", trusted("other.key")
+    with pytest.raises(AnsibleActionFail, match="Nothing was installed"):
+        install(host)
+    assert host.ring == {trusted("site.key")}
+
+
+def test_what_repositories_do_not_have_is_refused_before_anything_is_installed() -> None:
+    host = Host()
+    with pytest.raises(AnsibleActionFail, match="no version of it"):
+        install(host, state="offered")
+    assert host.modules == []
+
+
+def test_where_check_mode_has_no_repository_an_installation_is_a_change_and_a_question_is_none() -> None:
+    repository = {"usable": False}
+    assert install(Host(), repository=repository)["changed"] is True
+    assert install(Host(), repository=repository, state="offered")["changed"] is False
+
+
+FILE = {
+    "source": "http://mirror01/x.run",
+    "path": "/opt/deeplearning/downloads/x.run",
+    "purpose": "The .run file",
+    "otherwise": "Fetch it again.",
+}
+
+
+def test_a_file_with_another_sha256_does_not_stay() -> None:
+    host = Host()
+    with pytest.raises(
+        AnsibleActionFail,
+        match=r"has to have the sha256 00, and http://mirror01/x.run has [0-9a-f]{64}; it was not used",
+    ):
+        host.run("site_file", **FILE, sha256="00")
+    assert host.files == {}
+
+
+def test_a_file_with_its_sha256_stays() -> None:
+    host = Host()
+    host.run("site_file", **FILE, sha256=hashlib.sha256(b"fetched").hexdigest())
+    assert host.files == {FILE["path"]: "fetched"}
+
+
+ARCHIVE = {**FILE, "place": "/usr/local/cuda-12.2/cudnn-8", "download": FILE["path"]}
+del ARCHIVE["path"]
+
+
+def test_an_archive_that_is_there_is_not_fetched() -> None:
+    host = Host()
+    host.files["/usr/local/cuda-12.2/cudnn-8/.sha256"] = "aa\n"
+    assert host.run("site_archive", **ARCHIVE, sha256="aa")["changed"] is False
+    assert host.modules == []
+
+
+def test_an_archive_that_cannot_be_unpacked_is_told_and_does_not_stay() -> None:
+    host = Host()
+    host.fails["unpacked_archive"] = "tar ended with status 2: No space left on device"
+    with pytest.raises(
+        AnsibleActionFail,
+        match=r"No space left on device\. The host has what it had\. Look at the free space \(df /usr/local/cuda-12.2\)",
+    ):
+        host.run("site_archive", **ARCHIVE, sha256=hashlib.sha256(b"fetched").hexdigest())
+    assert host.files == {}
