@@ -25,6 +25,8 @@ LAYERS = ("lint", "unit", "molecule", "e2e")
 STACKS = ("tf1.15-py27-el7", "tf2.15-py3-el9")
 # The slow faults do not depend on the stack and run for the first one only.
 QUICK_FAULTS = ("tests/faults/test_repeated_run.py", "tests/faults/test_refused.py")
+# The longest scenarios start first: what starts last decides when the layer ends.
+LONGEST_SCENARIOS = ("nvidia_driver_debian", "nvidia_driver")
 
 # What runs on hosts: Python 2.7 there, or a Python 3 as old as RHEL 8's 3.6.
 HOST_CODE = ("plugins/modules", "plugins/module_utils", "roles", "examples")
@@ -107,7 +109,10 @@ def unit_steps(repo: Path) -> list[Step]:
 
 
 def scenarios(repo: Path) -> list[str]:
-    return sorted(path.parent.name for path in (repo / "molecule").glob("*/molecule.yml"))
+    names = sorted(path.parent.name for path in (repo / "molecule").glob("*/molecule.yml"))
+    return [name for name in LONGEST_SCENARIOS if name in names] + [
+        name for name in names if name not in LONGEST_SCENARIOS
+    ]
 
 
 def molecule_steps(repo: Path) -> list[Step]:

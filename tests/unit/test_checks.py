@@ -109,6 +109,9 @@ def test_the_summary_names_every_step_and_ends_with_the_count(runner):
 def test_every_scenario_of_the_repository_is_found():
     folders = {path.name for path in (checks.REPO / "molecule").iterdir() if (path / "converge.yml").exists()}
     assert set(checks.scenarios(checks.REPO)) == folders - {"shared"}
+    assert checks.scenarios(checks.REPO)[:2] == list(
+        checks.LONGEST_SCENARIOS
+    )  # one that was renamed would wait its turn
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["molecule", "--scenario", "no-such-scenario"]])
