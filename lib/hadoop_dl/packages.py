@@ -103,7 +103,7 @@ def offers(output: str) -> dict[str, list[str]]:
     apt-cache.
     """
     found: dict[str, list[str]] = {}
-    joined = re.sub(r"\n[ \t]+", " ", output)
+    joined = re.sub(r"\n[ \t]+(?![^\n]*\|)", " ", output)  # apt-cache indents short names
     for line in joined.splitlines():
         match = re.match(r"\s*([^\s|]+)\s*\|?\s*([^\s|]+)\s*\|?\s*\S+", line)
         if match and re.match(r"(\d+:)?\d", match[2]):

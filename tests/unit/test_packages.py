@@ -21,7 +21,8 @@ nvidia-driver-latest-dkms-cuda-libs.x86_64
 """
 APT = """nvidia-smi | 535.261.03-1~deb12u1 | http://mirror01/debian bookworm/non-free amd64 Packages
 nvidia-smi | 535.247.01-1~deb12u1 | http://mirror01/debian bookworm/non-free amd64 Packages
-libcudnn8 | 8.9.7.29-1+cuda12.2 | http://mirror01/cuda  Packages
+ libcudnn8 | 8.9.7.29-1+cuda12.2 | http://mirror01/cuda  Packages
+  libcuda1 | 535.261.03-1~deb12u1 | http://mirror01/debian bookworm/non-free amd64 Packages
 """
 HERE = Source("dnf", "deeplearning-cudnn", "http://mirror01:8900/rpm/el9", "files/KEY", "/etc/pki/rpm-gpg/KEY")
 
@@ -35,7 +36,9 @@ def test_offers_of_dnf_are_read_also_where_it_breaks_a_long_line() -> None:
 
 
 def test_offers_of_apt_are_read() -> None:
-    assert packages.offers(APT)["nvidia-smi"] == ["535.261.03-1~deb12u1", "535.247.01-1~deb12u1"]
+    found = packages.offers(APT)
+    assert found["nvidia-smi"] == ["535.261.03-1~deb12u1", "535.247.01-1~deb12u1"]
+    assert (found["libcudnn8"], found["libcuda1"]) == (["8.9.7.29-1+cuda12.2"], ["535.261.03-1~deb12u1"])
 
 
 @pytest.mark.parametrize(
