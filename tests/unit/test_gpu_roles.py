@@ -1,0 +1,125 @@
+"""What the roles cuda, cudnn and nccl make of their inputs: the expressions of their files, on a host that is a mapping."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+ROLES = Path(__file__).resolve().parents[2] / "roles"
+
+
+def read(role: str, name: str) -> Any:
+    return yaml.safe_load((ROLES / role / f"{name}.yml").read_text(encoding="utf-8"))
+
+
+def task(role: str, name: str, begins: str) -> Any:
+    """The task of a file whose name begins so, inside blocks too."""
+    waiting = list(read(role, f"tasks/{name}"))
+    while waiting:
+        found = waiting.pop(0)
+        if found["name"].startswith(begins):
+            return found
+        waiting += [inner for part in ("block", "rescue", "always") for inner in found.get(part, [])]
+    raise AssertionError(f"{role}/tasks/{name}.yml has no task {begins!r}")
+
+
+def answer(role: str, expression: Any, manager: str = "dnf", **variables: Any) -> Any:
+    """What an expression becomes with the role's defaults and vars."""
+    host = {f"__{role}_host": {"gpu_host": {"locks": {"manager": manager}}}}
+    known = {**read(role, "defaults/main"), **read(role, "vars/main"), **host, **variables}
+    return Templar(loader=DataLoader(), variables=known).template(expression)
+
+
+def holds(role: str, condition: str, **variables: Any) -> bool:
+    return bool(answer(role, "{{ " + condition + " }}", **variables))
+
+
+EIGHT = {"version": "8.9.7.29", "cuda": "12.2"}
+NINE = {"version": "9.1.0.70", "cuda": "12.4"}
+NEWER = {"version": "9.3.0.75", "cuda": "12.6"}
+NCCL = {"version": "2.18.5", "cuda": "12.2"}
+
+
+def purged(role: str, brought: list[Any], source: str, wanted: list[Any], now: str) -> tuple[list[str], list[str]]:
+    """Packages and paths that go when these were brought from one source, and those are wanted from another."""
+    record = {f"{role}_items": brought, f"{role}_source": source}
+    inputs = {f"{role}_versions": wanted, f"{role}_source": now, f"__{role}_brought": record}
+    loop = task(role, "purge", "Remove what is not wanted")
+    names: list[str] = []
+    paths: list[str] = []
+    for item in answer(role, loop["loop"], **{**loop["vars"], **inputs}):
+        packages = task(role, "purge_one", "Remove the packages")
+        known = {**loop["vars"], **packages.get("vars", {}), **inputs, "item": item}
+        if holds(role, packages["when"], **known):
+            names += answer(role, packages["packages_gone"]["names"], **known)
+        paths += answer(role, task(role, "purge_one", "Remove from disk")["loop"], **known)
+    return names, paths
+
+
+@pytest.mark.parametrize(
+    ("role", "brought", "wanted"),
+    [
+        ("cudnn", [EIGHT], [{**EIGHT, "version": "8.9.2.26"}]),
+        ("cudnn", [NINE], [NEWER]),
+        ("nccl", [NCCL], [{**NCCL, "version": "2.20.5"}]),
+    ],
+)
+def test_a_package_that_another_version_replaced_is_not_removed(role: str, brought: Any, wanted: Any) -> None:
+    assert purged(role, brought, "package", wanted, "package")[0] == []
+
+
+def test_cudnn_for_another_cuda_takes_the_place_of_the_package_of_the_first() -> None:
+    assert purged("cudnn", [NINE], "package", [{**NINE, "cuda": "11.8"}], "package")[0] == [
+        "libcudnn9-cuda-12",
+        "libcudnn9-devel-cuda-12",
+        "libcudnn9-headers-cuda-12",
+    ]
+
+
+@pytest.mark.parametrize(("role", "item"), [("cudnn", EIGHT), ("nccl", NCCL)])
+def test_an_archive_in_place_of_the_packages_of_its_version_stays(role: str, item: Any) -> None:
+    names, paths = purged(role, [item], "package", [item], "tarball")
+    assert len(names) == 2
+    assert paths == []
+
+
+@pytest.mark.parametrize(("role", "item"), [("cudnn", EIGHT), ("nccl", NCCL)])
+def test_an_archive_of_the_same_version_for_another_cuda_goes_alone(role: str, item: Any) -> None:
+    names, paths = purged(role, [item], "tarball", [{**item, "cuda": "12.6"}], "tarball")
+    assert (names, paths) == ([], [f"/usr/local/cuda-12.2/{role}-{item['version']}"])
+
+
+@pytest.mark.parametrize(("role", "item"), [("cudnn", EIGHT), ("nccl", NCCL)])
+def test_an_archive_that_is_not_wanted_goes_with_its_line_for_the_linker(role: str, item: Any) -> None:
+    kept = {**item, "version": "1.2.3"}
+    _, paths = purged(role, [item, kept], "tarball", [kept], "tarball")
+    name = f"{role}-{item['version']}"
+    assert paths == [f"/usr/local/cuda-12.2/{name}", f"/etc/ld.so.conf.d/deeplearning-{name}.conf"]
+
+
+@pytest.mark.parametrize("role", ["cudnn", "nccl"])
+def test_one_version_for_two_toolkits_is_refused(role: str) -> None:
+    item = {"version": "8.9.7.29", "cuda": "12.2"}
+    twice = [item, {**item, "cuda": "11.8"}]
+    that = task(role, "preflight", "Check that every version is there once")["ansible.builtin.assert"]["that"]
+    assert not holds(role, that, **{f"{role}_versions": twice})
+    assert holds(role, that, **{f"{role}_versions": [item]})
+
+
+@pytest.mark.parametrize(
+    ("manager", "item", "packages"),
+    [
+        ("dnf", EIGHT, ["libcudnn8-8.9.7.29-1.cuda12.2", "libcudnn8-devel-8.9.7.29-1.cuda12.2"]),
+        ("apt", EIGHT, ["libcudnn8-8.9.7.29-1+cuda12.2", "libcudnn8-dev-8.9.7.29-1+cuda12.2"]),
+        ("apt", NINE, [f"libcudnn9-{part}cuda-12-9.1.0.70" for part in ("", "dev-", "headers-")]),
+    ],
+)
+def test_every_package_of_cudnn_is_named_with_its_version(manager: str, item: Any, packages: list[str]) -> None:
+    names = task("cudnn", "package", "Look for")["args"]["names"]
+    found = answer("cudnn", names, manager=manager, item=item)
+    assert [f"{one['name']}-{one['version']}" for one in found] == packages
