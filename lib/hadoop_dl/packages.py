@@ -5,6 +5,7 @@ Pure functions: the action plugins signed_repository and exact_packages run the 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -185,9 +186,30 @@ def definitions(name: str) -> tuple[str, ...]:
     return (f"/etc/yum.repos.d/{name}.repo", f"/etc/apt/sources.list.d/{name}.sources")
 
 
-def keys(name: str) -> tuple[str, ...]:
-    """Every file that can hold its key. apt tells armoured keys (.asc) from binary ones (.gpg) by their names."""
-    return (f"/etc/pki/rpm-gpg/RPM-GPG-KEY-{name}", f"/etc/apt/keyrings/{name}.asc", f"/etc/apt/keyrings/{name}.gpg")
+def rpm_key(name: str) -> str:
+    """The file that holds the key of a repository of rpm."""
+    return f"/etc/pki/rpm-gpg/RPM-GPG-KEY-{name}"
+
+
+def apt_key(key: str) -> str:
+    """The file that holds this key of the controller: one for all roles, because apt refuses every source where two files sign the same one.
+
+    apt tells armoured keys (.asc) from binary ones (.gpg) by their names.
+    """
+    kind = "gpg" if re.search(r"[.]k?gpg$", key) else "asc"
+    return f"/etc/apt/keyrings/deeplearning-{hashlib.sha256(key.encode()).hexdigest()[:12]}.{kind}"
+
+
+def signed_by(source: str) -> str:
+    """The key's file in a source that apt_source wrote; empty where there is none."""
+    found = re.search(r"^Signed-By: (/\S+)$", source, re.M)
+    return found[1] if found else ""
+
+
+def sources_signed_by(key_file: str) -> list[str]:
+    """The command that lists this project's sources of apt that a key's file signs."""
+    grep = ["grep", "--recursive", "--files-with-matches", "--fixed-strings", "--include=deeplearning-*.sources"]
+    return [*grep, key_file, "/etc/apt/sources.list.d"]
 
 
 def trusted_before(key: str) -> str:
@@ -198,8 +220,8 @@ def trusted_before(key: str) -> str:
 def repository_files(name: str, manager: str, key: str) -> RepositoryFiles:
     rpm, apt = definitions(name)
     if manager != "apt":
-        return RepositoryFiles(rpm, keys(name)[0])
-    return RepositoryFiles(apt, keys(name)[2 if re.search(r"[.]k?gpg$", key) else 1])
+        return RepositoryFiles(rpm, rpm_key(name))
+    return RepositoryFiles(apt, apt_key(key))
 
 
 def apt_source(url: str, suite: str, key_file: str) -> str:

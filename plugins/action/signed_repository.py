@@ -85,8 +85,11 @@ class ActionModule(HostAction):
         if url:
             self.module("ansible.legacy.file", path="/etc/apt/keyrings", state="directory", **dict(ROOT, mode="0755"))
             self.copy(files.key, src=key, mode="0644")
+            before = self._key_of(files.definition)
             source = packages.apt_source(url, self.args.get("suite") or "/", files.key)
             self.copy(files.definition, content=source, mode="0644")
+            if before not in ("", files.key):
+                self._drop_key(before, files.definition)
         if self.checking:
             return
         # It changes what apt knows, not the host.
@@ -98,8 +101,9 @@ class ActionModule(HostAction):
         )
         if answer.get("failed"):
             shown = self.command(packages.show_key(files.key))["stdout"] if url else ""
-            for path in (files.definition, files.key) if url else ():
-                self.absent(path)
+            if url:
+                self.absent(files.definition)
+                self._drop_key(files.key, files.definition)
             raise AnsibleActionFail(
                 packages.unreadable(
                     packages.Source("apt", url=url, key=key),
@@ -108,6 +112,16 @@ class ActionModule(HostAction):
                     key=packages.key_lines(shown),
                 )
             )
+
+    def _key_of(self, definition: str) -> str:
+        """The key's file that a source of apt names, if the source is there."""
+        return packages.signed_by(self.command(["cat", definition])["stdout"])
+
+    def _drop_key(self, key_file: str, definition: str) -> None:
+        """Remove a key of apt that signs no other source of this project than this one, which is gone or has another."""
+        listed = self.command(packages.sources_signed_by(key_file))["stdout"].split()
+        if not set(listed) - {definition}:
+            self.absent(key_file)
 
     def _note_trust(self, key: str) -> None:
         """Write down that rpm trusts the key already, unless a repository of this project has brought it."""
@@ -124,7 +138,7 @@ class ActionModule(HostAction):
         found = self.ask_module(
             "ansible.legacy.find",
             paths=[str(Path(key).parent)],
-            patterns=[packages.keys("deeplearning-*")[0].rpartition("/")[2]],
+            patterns=[packages.rpm_key("deeplearning-*").rpartition("/")[2]],
             excludes=[packages.trusted_before("*")],
             get_checksum=True,
         )
@@ -135,12 +149,15 @@ class ActionModule(HostAction):
         return bool(self.ask_module("ansible.legacy.stat", path=path)["stat"]["exists"])
 
     def _remove(self, name: str, *, rpm: bool) -> None:
-        for path in packages.definitions(name):
-            self.absent(path)
-        key = packages.keys(name)[0]
+        rpm_file, apt_file = packages.definitions(name)
+        signed = "" if rpm else self._key_of(apt_file)
+        self.absent(apt_file)
+        self.absent(rpm_file)
+        if signed:
+            self._drop_key(signed, apt_file)
+        key = packages.rpm_key(name)
         if rpm and self._exists(key):
             if not self._same_key(key) and not self._exists(packages.trusted_before(key)):
                 self.module("ansible.legacy.rpm_key", key=key, state="absent")
             self.absent(packages.trusted_before(key))
-        for path in packages.keys(name):
-            self.absent(path)
+        self.absent(key)

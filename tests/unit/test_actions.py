@@ -57,6 +57,9 @@ class Host:
             self.ring.discard(argv[2])
         if argv[:3] == ["rpm", "--query", "--all"]:
             return {"stdout": "\n".join(self.ring), "rc": 0}
+        if argv[0] == "grep":
+            names = [path for path, content in self.files.items() if argv[-2] in content and path.startswith(argv[-1])]
+            return {"stdout": "\n".join(names), "rc": 0 if names else 1}
         if argv[0] == "cat":
             return {"stdout": self.files.get(argv[1], ""), "rc": 0}
         return {"stdout": "", "stderr": "", "rc": 0 if argv[-1] in self.ring else 1}
@@ -164,6 +167,52 @@ def test_a_source_that_apt_cannot_read_is_taken_back() -> None:
     with pytest.raises(AnsibleActionFail, match="The source was taken back"):
         host.run("signed_repository", **source)
     assert host.files == {}
+
+
+def apt(host: Host, name: str, key: str = "site.key", **args: Any) -> dict[str, Any]:
+    source = {"manager": "apt", "url": "http://mirror01/deb", "key": key, **args}
+    return host.run("signed_repository", name=f"deeplearning-{name}", **source)
+
+
+def signed_by(host: Host) -> list[str]:
+    definitions = [content for path, content in host.files.items() if path.endswith(".sources")]
+    return [line for content in definitions for line in content.splitlines() if line.startswith("Signed-By: ")]
+
+
+def test_roles_that_share_a_source_of_apt_sign_it_with_one_file_or_apt_refuses_them_all() -> None:
+    host = Host()
+    apt(host, "cuda")
+    apt(host, "cudnn")
+    assert len(signed_by(host)) == 2
+    assert len(set(signed_by(host))) == 1
+
+
+def test_a_key_of_apt_goes_with_the_last_source_that_it_signs() -> None:
+    host = Host()
+    apt(host, "cuda")
+    apt(host, "cudnn")
+    apt(host, "cuda", state="absent")
+    assert [host.files.get(line.split()[1]) for line in signed_by(host)] == ["site.key"]
+    apt(host, "cudnn", state="absent")
+    assert host.files == {}
+
+
+def test_another_key_for_a_source_of_apt_leaves_nothing_of_the_first() -> None:
+    host = Host()
+    apt(host, "cuda")
+    apt(host, "cuda", key="other.key")
+    assert sorted(host.files.values())[-1] == "other.key"
+    assert "site.key" not in host.files.values()
+
+
+def test_a_source_that_is_taken_back_leaves_the_others_their_key() -> None:
+    host = Host()
+    apt(host, "cuda")
+    before = dict(host.files)
+    host.fails["apt"] = "404 Not Found"
+    with pytest.raises(AnsibleActionFail, match="The source was taken back"):
+        apt(host, "cudnn", url="http://mirror01/other")
+    assert host.files == before
 
 
 @pytest.mark.parametrize("args", [{"name": "cuda", "manager": "dnf"}, {"name": "deeplearning-x", "manager": "zypper"}])
