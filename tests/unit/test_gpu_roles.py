@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -123,3 +125,78 @@ def test_every_package_of_cudnn_is_named_with_its_version(manager: str, item: An
     names = task("cudnn", "package", "Look for")["args"]["names"]
     found = answer("cudnn", names, manager=manager, item=item)
     assert [f"{one['name']}-{one['version']}" for one in found] == packages
+
+
+SHA256 = "ab" * 32
+
+
+def installs(mark: str | None, compiler: bool = True) -> bool:
+    """Whether the installer of CUDA 11.8 runs where its toolkit has this mark."""
+    checksum = {} if mark is None else {"checksum": hashlib.sha256(mark.encode()).hexdigest()}
+    stats = [{"exists": True}, {"exists": mark is not None, **checksum}, {"exists": compiler}]
+    known = {"__cuda_toolkit": "11.8", "__cuda_there": {"results": [{"stat": one} for one in stats]}}
+    that = task("cuda", "install_runfile", "Check that the toolkit is not")["ansible.builtin.assert"]["that"]
+    assert holds("cuda", that, **known)
+    runfiles = {"11.8": {"file": "x.run", "sha256": SHA256}}
+    return holds(
+        "cuda", task("cuda", "install_runfile", "Install the toolkit")["when"], cuda_runfiles=runfiles, **known
+    )
+
+
+def test_a_whole_toolkit_of_this_installer_is_left_alone() -> None:
+    assert not installs(f"{SHA256}\n")
+
+
+@pytest.mark.parametrize(("mark", "compiler"), [("begun\n", True), (f"{'cd' * 32}\n", True), (f"{SHA256}\n", False)])
+def test_half_a_toolkit_one_of_another_installer_and_one_without_compiler_are_installed(
+    mark: str, compiler: bool
+) -> None:
+    assert installs(mark, compiler)
+
+
+def test_a_toolkit_of_somebody_else_is_not_written_over() -> None:
+    with pytest.raises(AssertionError):
+        installs(None)
+    assert installs(None, compiler=False)
+
+
+@pytest.mark.parametrize(("toolkit", "verbose"), [("8.0", True), ("10.0", True), ("10.1", False), ("12.2", False)])
+def test_the_installer_works_in_a_directory_of_its_own_and_tells_its_log(toolkit: str, verbose: bool) -> None:
+    command = task("cuda", "run_installer", "Install nothing but")["ansible.builtin.command"]
+    argv = answer("cuda", command["argv"], __cuda_toolkit=toolkit, __cuda_file="/d/x.run")
+    assert argv[:2] == ["sh", "/d/x.run"]
+    assert f"--toolkitpath=/usr/local/cuda-{toolkit}" in argv
+    assert "--tmpdir=/d/x.run.tmp" in argv
+    assert ("--verbose" in argv) == verbose
+
+
+@pytest.mark.parametrize(
+    ("stat", "right"),
+    [({"exists": False}, True), ({"exists": True, "islnk": True}, True), ({"exists": True, "islnk": False}, False)],
+)
+def test_a_directory_in_the_place_of_the_link_is_refused(stat: dict[str, bool], right: bool) -> None:
+    that = task("cuda", "preflight", "Check that /usr/local/cuda")["ansible.builtin.assert"]["that"]
+    assert holds("cuda", that, __cuda_link_there={"stat": stat}) == right
+
+
+@pytest.mark.parametrize(
+    ("versions", "source", "right"),
+    [(["12.2"], "runfile", False), (["12.2"], "package", True), (["12.4"], "runfile", True)],
+)
+def test_a_toolkit_does_not_change_its_source(versions: list[str], source: str, right: bool) -> None:
+    check = task("cuda", "preflight", "Check that no toolkit")
+    record = base64.b64encode(b'{"cuda": ["12.2"], "cuda_source": "package"}').decode()
+    inputs = {"cuda_versions": versions, "cuda_source": source, "__cuda_record": {"content": record}}
+    that = check["ansible.builtin.assert"]["that"]
+    assert holds("cuda", that, **check["vars"], **inputs) == right
+    assert holds("cuda", that, **check["vars"], **{**inputs, "__cuda_record": {}})
+
+
+def test_what_the_link_led_to_before_is_what_the_first_run_found() -> None:
+    link = {"stat": {"exists": True, "lnk_target": "cuda-12.2"}}
+    record = base64.b64encode(b'{"cuda": ["12.2"], "cuda_link_before": "cuda-10.0"}').decode()
+    later = {"__cuda_recorded": {"stat": {"exists": True}}, "__cuda_record": {"content": record}}
+    first = {"__cuda_recorded": {"stat": {"exists": False}}, "__cuda_record": {}}
+    assert answer("cuda", "{{ __cuda_link_before }}", __cuda_link_there=link, **later) == "cuda-10.0"
+    assert answer("cuda", "{{ __cuda_link_before }}", __cuda_link_there=link, **first) == "cuda-12.2"
+    assert answer("cuda", "{{ __cuda_link_before }}", __cuda_link_there={"stat": {"exists": False}}, **first) == ""
