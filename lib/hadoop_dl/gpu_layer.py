@@ -30,6 +30,7 @@ TEMPLATED = (
     "nvidia_driver_reboot_allowed",
     *(f"{role}_state" for role in ROLES),
     *(f"{role}_versions" for role in ROLES[1:]),
+    "cuda_purge_enabled",
 )
 
 
@@ -53,7 +54,11 @@ def form_problems(variables: Mapping[str, Any]) -> list[str]:
             )
         else:
             right = isinstance(value, list) and all(
-                isinstance(one, Mapping) and all(isinstance(one.get(key), str) for key in ("version", "cuda"))
+                isinstance(one, Mapping)
+                and all(
+                    isinstance(one.get(key), str) and re.fullmatch(form, one[key])
+                    for key, form in (("version", r"\d+(\.\d+)+"), ("cuda", r"\d+\.\d+"))
+                )
                 for one in value
             )
         if not right:
@@ -70,6 +75,8 @@ def asked(role: str, variables: Mapping[str, Any], node: Json) -> list[str] | No
         return [str(value)] if value and requests.gpus(node) else None
     if not isinstance(value, list) or (value and not requests.gpus(node)):
         return None
+    if role == "cuda" and not value and str(variables.get("cuda_purge_enabled", True)).lower() in ("false", "no", "0"):
+        return None  # what is there stays
     return [str(one["version"] if isinstance(one, Mapping) else one) for one in value]
 
 

@@ -143,6 +143,13 @@ def test_what_differs_on_the_host_is_the_reason(parts: dict[str, dict[str, Any]]
     assert {name: row.reason for name, row in gpu_rows(answer).items()} == {role: reason}
 
 
+def test_a_host_that_keeps_its_toolkits_is_not_addressed_for_them_in_every_run() -> None:
+    variables = {**WISH, "cuda_versions": []}
+    assert gpu_rows(made(host(installed(), **variables)))["cuda"].reason == "10.0 not wanted any more"
+    for kept in (False, "no", "false"):
+        assert gpu_rows(made(host(installed(), **variables, cuda_purge_enabled=kept))) == {}
+
+
 @pytest.mark.parametrize(
     ("receipt", "reason"),
     [
@@ -187,6 +194,7 @@ def test_another_driver_is_the_upgrades_work() -> None:
         ("15f8", {"cuda_versions": "12.2"}, 'a list of quoted versions such as ["12.2"]'),
         ("15f8", {"cuda_versions": [10.1]}, "quoted"),
         ("15f8", {"cudnn_versions": ["7.4"]}, "cudnn_versions has to be a list such as [{version"),
+        ("15f8", {"nccl_versions": [{"version": "2.4.8", "cuda": "10"}]}, "nccl_versions has to be a list such as [{ver"),
     ],
 )
 def test_what_cannot_be_is_said_before_a_host_is_touched(device: str, variables: dict[str, Any], words: str) -> None:
