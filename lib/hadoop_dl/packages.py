@@ -5,6 +5,7 @@ Pure functions: the action plugins signed_repository and exact_packages run the 
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -235,6 +236,18 @@ def apt_source(url: str, suite: str, key_file: str) -> str:
 def show_key(path: str) -> list[str]:
     """The command that key_lines reads. RHEL 7's gpg 2.0 does not know --show-keys; every gpg shows a file that it is given."""
     return ["gpg", "--batch", "--with-colons", "--with-fingerprint", path]
+
+
+def simulate(packages: Sequence[Package]) -> list[str]:
+    """The command by which apt says what it would do for these packages."""
+    how = ["--simulate", "--quiet", "--no-install-recommends", "--allow-downgrades"]
+    return ["apt-get", *how, "install", *(package.spec("apt") for package in packages)]
+
+
+def touched(simulated: str, patterns: Sequence[str]) -> list[str]:
+    """The packages among these patterns that apt would install, change or remove."""
+    names = [name.split(":")[0] for name in re.findall(r"^(?:Inst|Remv|Purg) (\S+)", simulated, re.M)]
+    return sorted({name for name in names for pattern in patterns if fnmatch.fnmatchcase(name, pattern)})
 
 
 def flat(said: Any) -> list[str]:

@@ -23,7 +23,7 @@ class ActionModule(HostAction):
     have); `present` installs them in one transaction, which may go down as well as up, and turns the manager's failure into a
     sentence. names: names, or {name, version, kernel}. manager: dnf, yum or apt. purpose: what they are for, the subject of the
     sentences ("Driver 535.104.05"). repository: what signed_repository returned; the host's own repositories serve beside it.
-    exclude: packages that the transaction must not touch (dnf, yum; with apt, hold them). python: the host's Python with the manager's
+    exclude: packages that the transaction must not touch, as patterns: one that would is refused. python: the host's Python with the manager's
     bindings. otherwise: another way out than adding the package to the mirror.
     In check mode nothing can be asked of a repository that is not defined yet: `offered` is satisfied, `present` is a change.
     """
@@ -70,6 +70,7 @@ class ActionModule(HostAction):
         if source.manager == "apt":
             # Recommended packages would bring a kernel's meta package, a desktop or a driver.
             how = {"install_recommends": False}
+            self._refuse_touching(source, wanted)
         else:
             how = {
                 "enablerepo": [source.repository] if source.repository else [],
@@ -102,6 +103,18 @@ class ActionModule(HostAction):
                 )
             )
         return dict(self.count(answer))
+
+    def _refuse_touching(self, source: packages.Source, wanted: list[packages.Package]) -> None:
+        """dnf and yum leave excluded packages out; apt has no such thing, so it is asked first what it would do."""
+        exclude = [str(pattern) for pattern in self.args.get("exclude") or []]
+        if not exclude:
+            return
+        touched = packages.touched(self.command(packages.simulate(wanted))["stdout"], exclude)
+        if touched:
+            raise AnsibleActionFail(
+                f"{self.args['purpose']} has to come alone, and apt would install, change or remove {', '.join(touched)} with it on "
+                f"{self.host} ({source}). Nothing was installed. Ask for a version that goes with what the host has, or correct the repository."
+            )
 
     def _trusted_keys(self, source: packages.Source) -> set[str]:
         """The keys that rpm trusts, as packages of its data base: dnf and yum take in the repository's before they compare."""

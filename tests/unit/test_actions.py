@@ -35,6 +35,7 @@ class Host:
         self.fails: dict[str, str] = {}  # module: message
         self.asked: list[list[str]] = []
         self.modules: list[tuple[str, dict[str, Any]]] = []
+        self.simulated = ""  # what apt-get says it would do
         self.imports = ""  # the key that dnf takes in before it fails
 
     def run(self, action_name: str, /, check: bool = False, **args: Any) -> dict[str, Any]:
@@ -60,6 +61,8 @@ class Host:
         if argv[0] == "grep":
             names = [path for path, content in self.files.items() if argv[-2] in content and path.startswith(argv[-1])]
             return {"stdout": "\n".join(names), "rc": 0 if names else 1}
+        if argv[0] == "apt-get":
+            return {"stdout": self.simulated, "stderr": "", "rc": 0}
         if argv[0] == "cat":
             return {"stdout": self.files.get(argv[1], ""), "rc": 0}
         return {"stdout": "", "stderr": "", "rc": 0 if argv[-1] in self.ring else 1}
@@ -246,6 +249,32 @@ def test_a_refused_transaction_leaves_no_key_that_it_brought() -> None:
     with pytest.raises(AnsibleActionFail, match="Nothing was installed"):
         install(host)
     assert host.ring == {trusted("site.key")}
+
+
+SIMULATED = """Inst linux-image-5.10.0-30-amd64 (5.10.218-1 Debian:11.10 [amd64])
+Inst libxnvctrl0 [535.54.03-1] (535.104.05-1 mirror01 [amd64])
+Conf linux-image-5.10.0-30-amd64 (5.10.218-1 Debian:11.10 [amd64])
+Remv nvidia-driver-libs:amd64 [535.54.03-1]
+"""
+
+
+def test_with_apt_a_transaction_that_would_touch_others_is_refused() -> None:
+    host = Host()
+    host.simulated = SIMULATED
+    with pytest.raises(
+        AnsibleActionFail,
+        match=r"A 1.2 .* linux-image-5.10.0-30-amd64, nvidia-driver-libs .*data1.* Nothing was installed",
+    ):
+        install(host, manager="apt", exclude=["linux-image-*", "nvidia-driver*"])
+    assert host.modules == []
+    assert host.asked[-1][-1] == "a=1.2-*"
+
+
+@pytest.mark.parametrize("exclude", [[], ["kernel"]])
+def test_with_apt_a_transaction_that_touches_no_others_is_made(exclude: list[str]) -> None:
+    host = Host()
+    host.simulated = SIMULATED
+    assert install(host, manager="apt", exclude=exclude)["changed"]
 
 
 def test_what_repositories_do_not_have_is_refused_before_anything_is_installed() -> None:

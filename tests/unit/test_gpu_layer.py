@@ -194,7 +194,11 @@ def test_another_driver_is_the_upgrades_work() -> None:
         ("15f8", {"cuda_versions": "12.2"}, 'a list of quoted versions such as ["12.2"]'),
         ("15f8", {"cuda_versions": [10.1]}, "quoted"),
         ("15f8", {"cudnn_versions": ["7.4"]}, "cudnn_versions has to be a list such as [{version"),
-        ("15f8", {"nccl_versions": [{"version": "2.4.8", "cuda": "10"}]}, "nccl_versions has to be a list such as [{ver"),
+        (
+            "15f8",
+            {"nccl_versions": [{"version": "2.4.8", "cuda": "10"}]},
+            "nccl_versions has to be a list such as [{ver",
+        ),
     ],
 )
 def test_what_cannot_be_is_said_before_a_host_is_touched(device: str, variables: dict[str, Any], words: str) -> None:
