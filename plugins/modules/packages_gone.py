@@ -14,6 +14,7 @@ description:
   - With apt, what can be removed automatically before the removal stays; only what became so is removed too.
 options:
   names: {description: Packages to remove; one that is not installed is none to remove, type: list, elements: str, required: true}
+  alone: {description: Refuse where other installed packages need them; otherwise those go too, type: bool, default: false}
   manager: {description: The host's package manager, type: str, choices: [dnf, yum, apt], required: true}
 """
 
@@ -31,6 +32,7 @@ REMOVE = {
     "yum": ["yum", "--assumeyes", "--quiet", "--setopt=clean_requirements_on_remove=1", "remove"],
     "apt": ["apt-get", "--assume-yes", "--quiet", "-o", "DPkg::Lock::Timeout=120", "purge"],
 }
+SIMULATE = ["apt-get", "--simulate", "--quiet", "purge"]
 UNNEEDED = ["apt-get", "--simulate", "--quiet", "autoremove"]
 
 
@@ -67,6 +69,16 @@ class Packages(object):
             found += [name] if there else []
         return found
 
+    def needing(self, names):
+        """Installed packages that need these, and would go with them."""
+        if self.manager != "apt":
+            _, output, error = self.module.run_command(
+                ["rpm", "--erase", "--test"] + names, environ_update={"LC_ALL": "C"}
+            )
+            return sorted(set(re.findall(r"is needed by \(installed\) (\S+)", output + error)))
+        known = set(names + automatic(self.run(UNNEEDED)))
+        return [name for name in automatic(self.run(SIMULATE + names)) if name not in known]
+
     def remove(self, names):
         """Removes them; answers with the dependencies that went as well."""
         if self.manager != "apt":
@@ -85,11 +97,18 @@ def main():
         argument_spec={
             "names": {"type": "list", "elements": "str", "required": True},
             "manager": {"type": "str", "choices": sorted(REMOVE), "required": True},
+            "alone": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
     packages = Packages(module, module.params["manager"])
     names = packages.installed(module.params["names"])
+    needing = packages.needing(names) if names and module.params["alone"] else []
+    if needing:
+        module.fail_json(
+            msg="%s has to be removed alone, and installed packages need it: %s. Nothing was removed. Remove those first, or keep asking "
+            "for it, and run this again." % (", ".join(names), ", ".join(needing))
+        )
     dependencies = packages.remove(names) if names and not module.check_mode else []
     module.exit_json(changed=bool(names), removed=names, dependencies=dependencies)
 

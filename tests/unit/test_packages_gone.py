@@ -68,6 +68,25 @@ def test_what_is_not_installed_is_not_removed(manager, answers, found):
     assert len(packages_gone.Packages(Module(**answers), manager).installed(["a", "b", "c"])) == found
 
 
+NEEDED = "error: Failed dependencies:\n\tlibcudnn.so.8()(64bit) is needed by (installed) libnvinfer8-8.6.1-1.x86_64\n"
+SIMULATED = "Purg libcudnn8 [8.9.7.29-1+cuda12.2]\nPurg libnvinfer8:amd64 [8.6.1]\nRemv old-kernel [5.1]\n"
+
+
+@pytest.mark.parametrize(
+    ("manager", "answers", "needing"),
+    [
+        ("dnf", {"rpm": [(1, "", NEEDED)]}, ["libnvinfer8-8.6.1-1.x86_64"]),
+        ("yum", {"rpm": [(0, "", "")]}, []),
+        ("apt", {"remove": [(0, SIMULATED, "")], "autoremove": [(0, "Remv old-kernel [5.1]\n", "")]}, ["libnvinfer8"]),
+        ("apt", {"remove": [(0, "Purg libcudnn8 [8.9]\n", "")], "autoremove": [(0, "", "")]}, []),
+    ],
+)
+def test_what_others_need_is_told(manager, answers, needing):
+    module = Module(**answers)
+    assert packages_gone.Packages(module, manager).needing(["libcudnn8"]) == needing
+    assert all("--test" in argv or "--simulate" in argv for argv in module.ran)
+
+
 def test_a_failure_says_the_command_and_its_words():
     module = Module(remove=[(100, "", "E: Held packages were changed")], autoremove=[(0, "", "")])
     with pytest.raises(SystemExit, match="status 100: E: Held packages"):
