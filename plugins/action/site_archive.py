@@ -17,11 +17,13 @@ class ActionModule(HostAction):
     """site_archive: the content of `source` (URL, or a path on the controller; its `sha256` is compared) as the directory `place`.
 
     download: where the archive lies meanwhile, in a directory that only root can write to. purpose: the subject of the sentences.
-    otherwise: the way out when the sha256 is another. The module unpacked_archive does the host's part; a place that is marked
+    otherwise: the way out when the sha256 is another. holds: what has to be in it, as a pattern below the place. The module unpacked_archive does the host's part; a place that is marked
     with this sha256 is left alone, and then nothing is fetched.
     """
 
     REQUIRED = ("source", "sha256", "place", "download", "purpose", "otherwise")
+
+    OPTIONAL = ("holds",)
 
     def act(self) -> dict[str, Any]:
         place, sha256, download = str(self.args["place"]), str(self.args["sha256"]), str(self.args["download"])
@@ -40,7 +42,8 @@ class ActionModule(HostAction):
                 purpose=purpose,
                 otherwise=str(self.args["otherwise"]),
             )
-            answer = self.ask_module("unpacked_archive", archive=download, place=place, sha256=sha256)
+            holds = str(self.args.get("holds") or "")
+            answer = self.ask_module("unpacked_archive", archive=download, place=place, sha256=sha256, holds=holds)
             if answer.get("failed"):
                 raise AnsibleActionFail(
                     f"{purpose} has to be unpacked as {place} on {self.host}, and that ended with: {answer.get('msg')}. The host has what it "
