@@ -95,7 +95,14 @@ class HostAction(ActionBase):
         """Bring a file from a URL, or from the controller, and compare its sha256; another one is removed, and told."""
         if URL.match(source):
             answer = self.ask_module(
-                "ansible.legacy.get_url", url=source, dest=path, force=True, owner="root", group="root", mode=mode
+                "ansible.legacy.get_url",
+                url=source,
+                dest=path,
+                force=True,
+                decompress=False,  # servers call a .tgz "encoded": its sha256 is that of the file, not of the tar in it
+                owner="root",
+                group="root",
+                mode=mode,
             )
             if answer.get("failed"):
                 self.absent(path)

@@ -314,6 +314,13 @@ def test_a_file_with_its_sha256_stays() -> None:
     assert host.files == {FILE["path"]: "fetched"}
 
 
+def test_a_file_comes_as_it_is_whatever_the_server_says_of_its_encoding() -> None:
+    host = Host()
+    host.run("site_file", **FILE, sha256=hashlib.sha256(b"fetched").hexdigest())
+    ((_, args),) = [one for one in host.modules if one[0] == "get_url"]
+    assert args["decompress"] is False
+
+
 ARCHIVE = {**FILE, "place": "/usr/local/cuda-12.2/cudnn-8", "download": FILE["path"]}
 del ARCHIVE["path"]
 
