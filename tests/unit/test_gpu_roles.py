@@ -134,13 +134,12 @@ def installs(mark: str | None, compiler: bool = True) -> bool:
     """Whether the installer of CUDA 11.8 runs where its toolkit has this mark."""
     checksum = {} if mark is None else {"checksum": hashlib.sha256(mark.encode()).hexdigest()}
     stats = [{"exists": True}, {"exists": mark is not None, **checksum}, {"exists": compiler}]
-    known = {"__cuda_toolkit": "11.8", "__cuda_there": {"results": [{"stat": one} for one in stats]}}
+    known: dict[str, Any] = {"__cuda_toolkit": "11.8", "__cuda_there": {"results": [{"stat": one} for one in stats]}}
     that = task("cuda", "install_runfile", "Check that the toolkit is not")["ansible.builtin.assert"]["that"]
     assert holds("cuda", that, **known)
-    runfiles = {"11.8": {"file": "x.run", "sha256": SHA256}}
-    return holds(
-        "cuda", task("cuda", "install_runfile", "Install the toolkit")["when"], cuda_runfiles=runfiles, **known
-    )
+    block = task("cuda", "install_runfile", "Install the toolkit")
+    known["cuda_runfiles"] = {"11.8": {"file": "x.run", "sha256": SHA256}}
+    return holds("cuda", block["when"], __cuda_whole=block["vars"]["__cuda_whole"], **known)
 
 
 def test_a_whole_toolkit_of_this_installer_is_left_alone() -> None:
