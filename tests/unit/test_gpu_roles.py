@@ -199,3 +199,16 @@ def test_what_the_link_led_to_before_is_what_the_first_run_found() -> None:
     assert answer("cuda", "{{ __cuda_link_before }}", __cuda_link_there=link, **later) == "cuda-10.0"
     assert answer("cuda", "{{ __cuda_link_before }}", __cuda_link_there=link, **first) == "cuda-12.2"
     assert answer("cuda", "{{ __cuda_link_before }}", __cuda_link_there={"stat": {"exists": False}}, **first) == ""
+
+
+def test_an_installers_toolkit_goes_without_what_other_roles_laid_beside_it_and_its_mark_last() -> None:
+    listing = task("cuda", "purge_one", "List what was laid down")["ansible.builtin.find"]
+    assert listing["hidden"]
+    assert listing["excludes"] == ["cudnn-*", "nccl-*"]
+    home = "/usr/local/cuda-11.8"
+    names = [".deeplearning-runfile", "bin", "lib64", "targets"]
+    laid = {"files": [{"path": f"{home}/{name}"} for name in names]}
+    loop = task("cuda", "purge_one", "Remove what was laid down")["loop"]
+    found = answer("cuda", loop, __cuda_toolkit="11.8", __cuda_laid=laid)
+    assert found[0] == "/etc/ld.so.conf.d/cuda-11-8.conf"
+    assert found[1:] == [f"{home}/{name}" for name in reversed(names)]
