@@ -92,7 +92,7 @@ def packages_of(items: Sequence[Any]) -> list[Package]:
         fields = {"name": item} if isinstance(item, str) else item
         if not isinstance(fields, Mapping) or not fields.get("name") or set(fields) - {"name", "version", "kernel"}:
             raise PackageError(
-                f"packages needs entries such as {{name: nvidia-driver-cuda, version: 535.104.05}}, and one is {item!r}."
+                f"names needs entries such as {{name: nvidia-driver-cuda, version: 535.104.05}}, and one is {item!r}."
             )
         found.append(Package(**{key: str(value).strip() for key, value in fields.items()}))
     return found
@@ -168,9 +168,11 @@ def unreadable(source: Source, message: str, *, host: str, key: str = "") -> str
         if WRONG_KEY.search(message) and source.key
         else ""
     )
+    if not source.url:
+        return f"apt has to read the sources that {host} has, and says: {said}. Correct them (apt-get update shows it), and run this again."
     return (
-        f"apt has to read {source.url or 'its sources'} on {host}, and says: {said}.{signed} The source was taken back. Where the host has this "
-        "repository already (Signed-By differs), leave the role's repository_url empty."
+        f"apt has to read {source.url} on {host}, and says: {said}.{signed} The source was taken back. Where the host has this repository "
+        "already (Signed-By differs), leave the role's repository_url empty."
     )
 
 

@@ -160,6 +160,14 @@ def test_a_source_that_apt_does_not_trust_is_told_with_the_key() -> None:
     assert "The source was taken back" in told
 
 
+def test_sources_of_the_host_that_apt_cannot_read_are_not_said_to_be_taken_back() -> None:
+    told = packages.unreadable(Source("apt"), "The repository has no Release file", host="data1")
+    assert told.startswith(
+        "apt has to read the sources that data1 has, and says: The repository has no Release file. Correct them"
+    )
+    assert "taken back" not in told
+
+
 def test_the_key_is_shown_by_its_fingerprint_and_owner() -> None:
     shown = (
         "pub:-:4096:1:F60F4B3D7FA2AF80:1456432000:::-:::scSC::::::23::0:\n"
@@ -195,7 +203,7 @@ def test_the_source_of_apt_names_its_key() -> None:
 
 @pytest.mark.parametrize("item", [{"version": "1"}, {"name": "a", "versoin": "1"}, 3, {"name": ""}])
 def test_an_entry_that_names_no_package_is_refused(item: object) -> None:
-    with pytest.raises(packages.PackageError, match="packages needs entries such as"):
+    with pytest.raises(packages.PackageError, match="names needs entries such as"):
         packages.packages_of([item])
 
 
