@@ -1,0 +1,79 @@
+"""Boolean inputs: `-e x=false` passes the text "false", which is true in Jinja unless `| bool` converts it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CONDITIONS = {"when", "that", "failed_when", "changed_when", "until"}  # Their whole text is an expression.
+FILES = [
+    path
+    for pattern in ("roles/*/tasks/**/*.yml", "roles/*/vars/*.yml", "roles/*/defaults/*.yml", "roles/*/handlers/*.yml")
+    for path in sorted(REPOSITORY.glob(pattern))
+]
+FILES += sorted(REPOSITORY.glob("playbooks/**/*.yml")) + sorted(REPOSITORY.glob("roles/*/templates/**/*.j2"))
+
+
+def boolean_inputs() -> set[str]:
+    names = {"nvidia_license_accepted"}  # A site's own variable: the licence of four roles.
+    for path in REPOSITORY.glob("roles/*/meta/argument_specs.yml"):
+        for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"].values():
+            names |= {name for name, spec in entry["options"].items() if spec["type"] == "bool"}
+    return names
+
+
+def expressions(value: Any, key: str = "") -> Iterator[str]:
+    """Every Jinja expression in a task file's content."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from expressions(inner, str(name))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from expressions(inner, key)
+    elif isinstance(value, str):
+        yield from [value] if key in CONDITIONS else re.findall(r"\{[{%](.*?)[%}]\}", value, re.DOTALL)
+
+
+def unconverted(expression: str, names: set[str]) -> list[str]:
+    """The boolean inputs that this expression uses as they were passed."""
+    code = re.sub(r"'[^']*'|\"[^\"]*\"", "''", expression)
+    used = re.findall(
+        r"(?<![\w.])(" + "|".join(sorted(names)) + r")\b(\s*\|\s*default\([^()]*\))?(\s*\|\s*bool\b)?", code
+    )
+    return [name for name, _, converted in used if not converted]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_every_boolean_input_is_converted_where_it_is_used(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    content = text if path.suffix == ".j2" else yaml.safe_load(text)
+    names = boolean_inputs()
+    assert [found for expression in expressions(content) for found in unconverted(expression, names)] == []
+
+
+def test_the_check_finds_an_input_that_is_not_converted() -> None:
+    names = {"x_allowed"}
+    assert unconverted("not x_allowed or y", names) == ["x_allowed"]
+    assert unconverted("'x_allowed is false' if x_allowed | bool else z.x_allowed", names) == []
+    assert unconverted("x_allowed | default(false) | bool", names) == []
+
+
+@pytest.mark.parametrize("text", ["false", "no", "off", "0", "False"])
+def test_a_reboot_that_the_command_line_forbids_does_not_happen(text: str) -> None:
+    tasks = yaml.safe_load((REPOSITORY / "roles/nvidia_driver/tasks/reboot.yml").read_text(encoding="utf-8"))
+    (reboot,) = [task for task in tasks if "ansible.builtin.reboot" in str(task.get("block"))]
+    known = {
+        "nvidia_driver_reboot_allowed": text,
+        "__nvidia_driver_is_controller": False,
+        "ansible_check_mode": False,
+    }
+    templar = Templar(loader=DataLoader(), variables=known)
+    assert templar.template("{{ " + reboot["when"] + " }}") is False
