@@ -190,6 +190,88 @@ def test_root_is_needed_only_for_what_root_has_to_do() -> None:
     assert "usermod -aG docker ann" in prerequisites.problems(machine)[0]
 
 
+@pytest.fixture
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A PATH with a docker client whose engine does not answer, as Docker's client reports it, and nothing else."""
+    script = """#!/bin/sh
+case "$1 $2" in
+    "context inspect") echo "${DOCKER_HOST:-unix:///var/run/docker.sock}" ;;
+    *) echo "Cannot connect to the Docker daemon at ${DOCKER_HOST:-unix:///var/run/docker.sock}." >&2; exit 1 ;;
+esac
+"""
+    (tmp_path / "docker").write_text(script, encoding="utf-8")
+    (tmp_path / "docker").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.delenv("DOCKER_CONTEXT", raising=False)
+    monkeypatch.setattr(prerequisites, "SYSTEM_COMMANDS", tmp_path / "sbin")
+    monkeypatch.setattr(prerequisites, "DPKG_LISTS", tmp_path / "dpkg")
+    return tmp_path
+
+
+def test_a_client_without_an_engine_gets_the_engine(client: Path) -> None:
+    machine = prerequisites.look("demo")
+    assert not machine.engine
+    assert machine.remote_engine is None
+    assert "docker.io" in machine.packages
+
+
+def test_a_client_of_dockers_own_packages_gets_their_engine(client: Path) -> None:
+    (client / "dpkg").mkdir()
+    (client / "dpkg/docker-ce-cli.list").touch()
+    assert "docker-ce" in prerequisites.look("demo").packages
+    assert "docker.io" not in prerequisites.look("demo").packages
+
+
+def test_an_engine_that_is_only_stopped_is_not_installed_again(client: Path) -> None:
+    (client / "dockerd").write_text("", encoding="utf-8")
+    (client / "dockerd").chmod(0o755)
+    assert "docker.io" not in prerequisites.look("demo").packages
+
+
+def test_neither_client_nor_engine_is_one_package(client: Path) -> None:
+    (client / "docker").unlink()
+    packages = prerequisites.look("demo").packages
+    assert packages.count("docker.io") == 1
+
+
+def test_an_engine_elsewhere_that_does_not_answer_is_named(client: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "tcp://build.example.com:2376")
+    machine = prerequisites.look("demo")
+    assert "docker.io" not in machine.packages
+    found = " ".join(prerequisites.problems(machine))
+    assert "tcp://build.example.com:2376 must answer" in found
+    assert "unset DOCKER_HOST" in found
+
+
+def test_a_context_that_does_not_answer_is_named(client: Path) -> None:
+    script = (client / "docker").read_text(encoding="utf-8").replace("unix:///var/run/docker.sock", "ssh://ci@far")
+    (client / "docker").write_text(script, encoding="utf-8")
+    found = " ".join(prerequisites.problems(prerequisites.look("demo")))
+    assert "ssh://ci@far must answer" in found
+    assert "docker context use default" in found
+
+
+def test_an_engine_that_cannot_be_started_is_a_sentence(client: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prerequisites, "SYSTEMD", client / "no-systemd")
+    monkeypatch.setattr(prerequisites, "REPOSITORY", client)
+    monkeypatch.setattr(prerequisites, "ENGINE_PID", client / "docker.pid")
+    with pytest.raises(DemoError, match="dockerd must be installed"):
+        prerequisites.start_engine()
+
+
+def test_an_engine_that_ends_at_once_is_reported_with_its_last_words(
+    client: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (client / "dockerd").write_text("#!/bin/sh\necho 'failed to start daemon: no iptables'; exit 1\n", encoding="utf-8")
+    (client / "dockerd").chmod(0o755)
+    monkeypatch.setattr(prerequisites, "SYSTEMD", client / "no-systemd")
+    monkeypatch.setattr(prerequisites, "REPOSITORY", client)
+    monkeypatch.setattr(prerequisites, "ENGINE_PID", client / "docker.pid")
+    with pytest.raises(DemoError, match="failed to start daemon: no iptables"):
+        prerequisites.start_engine()
+
+
 def test_a_cluster_that_is_up_has_its_memory_already() -> None:
     machine = prerequisites.Machine(memory_mb=5_000)
     assert prerequisites.problems(machine) != []

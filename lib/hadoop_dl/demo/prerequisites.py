@@ -26,7 +26,6 @@ ENGINE_DISK_MB = {False: 12_000, True: 2_000}
 DOWNLOADS_MB = {False: 3_000, True: 500}
 # The command that shows the package is there, and its name in Debian and Ubuntu.
 COMMANDS = {
-    "docker": "docker.io",
     "iptables": "iptables",
     "mmdebstrap": "mmdebstrap",
     "rpmbuild": "rpm",
@@ -36,6 +35,11 @@ COMMANDS = {
 }
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 ENGINE_ROOT = Path("/var/lib/docker")
+ENGINE_PID = Path("/var/run/docker.pid")
+LOCAL_ENGINES = ("unix:///var/run/docker.sock", "unix:///run/docker.sock")  # where a dockerd of this machine listens
+SYSTEMD = Path("/run/systemd/system")
+SYSTEM_COMMANDS = Path("/usr/sbin")  # not on every user's PATH
+DPKG_LISTS = Path("/var/lib/dpkg/info")
 
 
 @dataclass
@@ -45,6 +49,7 @@ class Machine:
     root: bool = True
     user: str = "root"
     engine: bool = True  # a Docker engine answers this user
+    remote_engine: str | None = None  # the address of an engine that is not this machine's own and does not answer
     up: bool = False  # the cluster runs already and holds its memory and disk
     packages: list[str] = field(default_factory=list)  # missing ones
     apt: bool = True
@@ -80,7 +85,12 @@ def problems(found: Machine) -> list[str]:
             f"The packages {' '.join(found.packages)} are needed, and {found.user} may not install them. "
             f"Run: sudo apt-get install {' '.join(found.packages)}"
         )
-    if not found.root and not found.engine:
+    if found.remote_engine:
+        said.append(
+            f"The Docker engine at {found.remote_engine} must answer, and it does not. Start it, or use this machine's own: "
+            "unset DOCKER_HOST DOCKER_CONTEXT; docker context use default"
+        )
+    elif not found.root and not found.engine:
         said.append(
             f"A Docker engine that answers {found.user} is needed, and none does. Run make demo as root, "
             f"or: sudo systemctl start docker; sudo usermod -aG docker {found.user}; then log in anew."
@@ -91,14 +101,16 @@ def problems(found: Machine) -> list[str]:
 def look(cluster: str) -> Machine:
     """This machine, for a cluster of that name."""
     root = os.geteuid() == 0
-    engine = shutil.which("docker") is not None and engine_answers()
+    engine = has("docker") and engine_answers()
+    remote = None if engine else remote_engine()
     up = engine and bool(running(cluster))
     return Machine(
         root=root,
         user="root" if root else os.environ.get("USER", str(os.geteuid())),
         engine=engine,
+        remote_engine=remote,
         up=up,
-        packages=missing_packages(root),
+        packages=missing_packages(root) + ([] if engine or remote else missing_engine()),
         apt=shutil.which("apt-get") is not None,
         machine=platform.machine(),
         python=sys.version_info[:2],
@@ -138,14 +150,31 @@ def available_memory_mb() -> int:
     return 0
 
 
+def has(command: str) -> bool:
+    return shutil.which(command) is not None or (SYSTEM_COMMANDS / command).exists()
+
+
+def remote_engine() -> str | None:
+    """The address that docker would use, where DOCKER_HOST or a context names another engine than this machine's own."""
+    address = os.environ.get("DOCKER_HOST", "")
+    if has("docker"):
+        inspected = run("docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}", check=False)
+        address = inspected.stdout.strip() or address
+    return address if address and address not in LOCAL_ENGINES else None
+
+
+def missing_engine() -> list[str]:
+    """The package of the engine where there is none; a client alone, as many machines have it, is not enough."""
+    if has("docker") and has("dockerd"):
+        return []
+    # Docker's own packages and Debian's exclude each other.
+    return ["docker-ce" if (DPKG_LISTS / "docker-ce-cli.list").exists() else "docker.io"]
+
+
 def missing_packages(root: bool) -> list[str]:
     # Who is not root makes root file systems in a user namespace.
     commands = COMMANDS if root else {**COMMANDS, "newuidmap": "uidmap"}
-    found = [
-        package
-        for command, package in commands.items()
-        if shutil.which(command) is None and not Path("/usr/sbin", command).exists()
-    ]
+    found = [package for command, package in commands.items() if not has(command)]
     if not KEYRING.exists():
         found.append("debian-archive-keyring")
     if importlib.util.find_spec("ensurepip") is None:
@@ -176,23 +205,33 @@ def start_engine() -> None:
     if engine_answers():
         return
     say("    starting the Docker engine …")
-    if Path("/run/systemd/system").is_dir():
+    log = REPOSITORY / ".cache" / "dockerd.log"
+    where = "journalctl -u docker"
+    engine: subprocess.Popen[bytes] | None = None
+    if SYSTEMD.is_dir():
         run("systemctl", "start", "docker", check=False)
     else:
-        log = REPOSITORY / ".cache" / "dockerd.log"
+        where = str(log)
         log.parent.mkdir(exist_ok=True)
-        Path("/var/run/docker.pid").unlink(missing_ok=True)
-        with log.open("ab") as handle:
-            subprocess.Popen(
-                ["dockerd"], stdin=subprocess.DEVNULL, stdout=handle, stderr=handle, start_new_session=True
-            )
+        ENGINE_PID.unlink(missing_ok=True)
+        with log.open("wb") as handle:
+            try:
+                engine = subprocess.Popen(
+                    ["dockerd"], stdin=subprocess.DEVNULL, stdout=handle, stderr=handle, start_new_session=True
+                )
+            except FileNotFoundError as error:
+                raise DemoError("dockerd must be installed to start a Docker engine. Install docker.io.") from error
     for _ in range(60):
         if engine_answers():
             return
+        if engine and engine.poll() is not None:
+            words = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
+            raise DemoError(
+                f"the Docker engine ended with status {engine.returncode} when it was started. {where} ends with:\n    "
+                + "\n    ".join(words)
+            )
         time.sleep(1)
-    raise DemoError(
-        "a Docker engine is needed, and none answers within 60 seconds. Look into .cache/dockerd.log or journalctl -u docker."
-    )
+    raise DemoError(f"a Docker engine must answer within 60 seconds, and none does. Look at {where}.")
 
 
 if __name__ == "__main__":
