@@ -9,7 +9,7 @@ HOST ?= edge1
 # molecule, ansible-lint and ansible-playbook call each other by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help demo demo-down demo-shell test lint unit molecule e2e lock
+.PHONY: help demo demo-down demo-shell test test-long lint unit molecule e2e lock
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -27,6 +27,9 @@ demo-shell: $(VENV)/.complete ## open a shell on a node of the demo (HOST=data1)
 test: $(VENV)/.complete ## every check: lint, unit, molecule, e2e
 	scripts/check
 
+test-long: $(VENV)/.complete ## what is slow and rarely breaks: see docs/testing.md
+	scripts/check long $(ARGS)
+
 lint unit molecule e2e: $(VENV)/.complete
 	scripts/check $@ $(ARGS)
 
@@ -36,10 +39,9 @@ molecule: ## one scenario for each role (ARGS='--scenario pip' runs one)
 e2e: ## the demo cluster for both stacks, with faults (ARGS='--stack tf1.15-py27-el7' runs one)
 
 $(VENV)/.complete: requirements.lock
-	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if (3, 10) <= v[:2] <= (3, 12) else "Python 3.10 to 3.12 is needed, and %s is %d.%d. Say which one to use: make PYTHON=/path/to/python3.11" % (sys.executable, v[0], v[1]))'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
-	touch $@
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if (3, 10) <= v[:2] <= (3, 12) else "Python 3.10 to 3.12 is required, but %s is %d.%d. Name another one: make PYTHON=/path/to/python3.11" % (sys.executable, v[0], v[1]))'
+	scripts/_venv $(PYTHON) $(VENV)
+	@touch $@
 
 .venv: $(VENV)/.complete
 

@@ -1,6 +1,6 @@
-"""Every check of this project, in the order that fails soonest: lint, unit, molecule, e2e.
+"""Every check of this project, in the order that fails soonest: lint, unit, molecule, e2e; and long.
 
-`make test` runs all of them through scripts/check. The first failure ends the run (of the quick lint steps all are
+`make test` runs the first four through scripts/check, `make test-long` the last. The first failure ends the run (of the quick lint steps all are
 run); a table of what ran, what did not, and how long each step took comes last in every case. Logs and JUnit files
 stay in .cache/test.
 """
@@ -21,12 +21,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
-LAYERS = ("lint", "unit", "molecule", "e2e")
+LAYERS = ("lint", "unit", "molecule", "e2e")  # make test
+LONG = "long"  # make test-long: what is slow and rarely breaks
 STACKS = ("tf1.15-py27-el7", "tf2.15-py3-el9")
 # The slow faults do not depend on the stack and run for the first one only.
 QUICK_FAULTS = ("tests/faults/test_repeated_run.py", "tests/faults/test_refused.py")
 # The longest scenarios start first: what starts last decides when the layer ends.
-LONGEST_SCENARIOS = ("nvidia_driver_debian", "nvidia_driver")
+LONGEST_SCENARIOS = ("nvidia_driver",)
+LONG_SCENARIOS = ("nvidia_driver_debian",)  # builds NVIDIA's real module: ten minutes
 
 # What runs on hosts: Python 2.7 there, or a Python 3 as old as RHEL 8's 3.6.
 HOST_CODE = ("plugins/modules", "plugins/module_utils", "roles", "examples")
@@ -115,18 +117,25 @@ def scenarios(repo: Path) -> list[str]:
     ]
 
 
+def molecule_step(layer: str, name: str, repo: Path) -> Step:
+    """A scenario; testinfra adds its own JUnit file."""
+    report = junit(f"{layer}-{name}", repo)[0]
+    command = ["molecule", "test", "--scenario-name", name]
+    return Step(layer, name, command, environment={"PYTEST_ADDOPTS": report}, needs_tests=True)
+
+
 def molecule_steps(repo: Path) -> list[Step]:
-    """One step for each scenario; testinfra adds its own JUnit file."""
-    return [
-        Step(
-            "molecule",
-            name,
-            ["molecule", "test", "--scenario-name", name],
-            environment={"PYTEST_ADDOPTS": junit(f"molecule-{name}", repo)[0]},
-            needs_tests=True,
-        )
-        for name in scenarios(repo)
-    ]
+    return [molecule_step("molecule", name, repo) for name in scenarios(repo) if name not in LONG_SCENARIOS]
+
+
+def long_steps(repo: Path) -> list[Step]:
+    """What takes too long for every change: slow scenarios, and each file of tests/long."""
+    steps = [molecule_step(LONG, name, repo) for name in scenarios(repo) if name in LONG_SCENARIOS]
+    for path in sorted((repo / "tests" / "long").glob("test_*.py")):
+        name = path.stem.removeprefix("test_")
+        command = ["pytest", str(path.relative_to(repo)), *junit(f"{LONG}-{name}", repo)]
+        steps.append(Step(LONG, name, command, needs_tests=True))
+    return steps
 
 
 def e2e_steps(repo: Path, stacks: Sequence[str]) -> list[Step]:
@@ -219,7 +228,7 @@ class Runner:
 
     def run_in_order(self, steps: Sequence[Step]) -> None:
         for step in steps:
-            if self.failed and step.layer != "lint" and not (step.always and was_started(step, steps)):
+            if self.failed and step.layer not in ("lint", LONG) and not (step.always and was_started(step, steps)):
                 continue
             say(f"\n==> {step.layer}: {step.name}")
             self.run(step, show=True)
@@ -262,7 +271,7 @@ class Runner:
 
     def summary(self) -> str:
         lines = ["", "layer     step                                      result     time"]
-        for layer in LAYERS:
+        for layer in (*LAYERS, LONG):
             mine = [step for step in self.steps if step.layer == layer]
             lines += [f"{s.layer:9} {s.name:41} {s.outcome:10} {clock(s.seconds)}" for s in mine]
             if mine:
@@ -295,14 +304,17 @@ def interrupted_politely(runner: Runner) -> Iterator[None]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="scripts/check", description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("layers", nargs="*", metavar="LAYER", help=f"some of: {' '.join(LAYERS)}; none means all")
+    parser.add_argument(
+        "layers", nargs="*", metavar="LAYER", help=f"some of: {' '.join((*LAYERS, LONG))}; none means all but {LONG}"
+    )
     parser.add_argument("--scenario", action="append", help="molecule: only this scenario (repeatable)")
     parser.add_argument("--stack", action="append", help="e2e: only this stack (repeatable)")
     parser.add_argument("--jobs", type=int, default=2, help="molecule: scenarios at a time (default: %(default)s)")
     options = parser.parse_args(arguments)
-    unknown = sorted(set(options.layers) - set(LAYERS))
+    layers = (*LAYERS, LONG)
+    unknown = sorted(set(options.layers) - set(layers))
     if unknown:
-        parser.error(f"a layer is one of {', '.join(LAYERS)}; found {', '.join(unknown)}. Choose one of those.")
+        parser.error(f"a layer is one of {', '.join(layers)}; found {', '.join(unknown)}. Choose one of those.")
     known = scenarios(REPO)
     for name in options.scenario or ():
         if name not in known:
@@ -310,12 +322,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     runner = Runner(REPO)
     runner.logs.mkdir(parents=True, exist_ok=True)
-    chosen = [layer for layer in LAYERS if layer in (options.layers or LAYERS)]
+    chosen = [layer for layer in layers if layer in (options.layers or LAYERS)]
     plan = {
         "lint": lint_steps(REPO),
         "unit": unit_steps(REPO),
-        "molecule": [s for s in molecule_steps(REPO) if not options.scenario or s.name in options.scenario],
+        "molecule": [molecule_step("molecule", name, REPO) for name in options.scenario]
+        if options.scenario
+        else molecule_steps(REPO),
         "e2e": e2e_steps(REPO, options.stack or STACKS),
+        LONG: long_steps(REPO),
     }
     runner.steps = [step for layer in chosen for step in plan[layer]]
     with interrupted_politely(runner):

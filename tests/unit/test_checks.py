@@ -109,7 +109,7 @@ def test_the_summary_names_every_step_and_ends_with_the_count(runner):
 def test_every_scenario_of_the_repository_is_found():
     folders = {path.name for path in (checks.REPO / "molecule").iterdir() if (path / "converge.yml").exists()}
     assert set(checks.scenarios(checks.REPO)) == folders - {"shared"}
-    assert checks.scenarios(checks.REPO)[:2] == list(
+    assert checks.scenarios(checks.REPO)[: len(checks.LONGEST_SCENARIOS)] == list(
         checks.LONGEST_SCENARIOS
     )  # one that was renamed would wait its turn
 
@@ -120,3 +120,24 @@ def test_misuse_is_refused_with_the_choices(arguments, capsys):
         checks.main(arguments)
     assert stop.value.code == 2
     assert "Choose one of those." in capsys.readouterr().err
+
+
+def test_what_is_slow_is_in_the_long_layer_only():
+    quick = {step.name for step in checks.molecule_steps(checks.REPO)}
+    long = {step.name for step in checks.long_steps(checks.REPO)}
+    assert set(checks.LONG_SCENARIOS) <= long
+    assert not quick & long
+    assert quick | long >= set(checks.scenarios(checks.REPO))
+
+
+def test_every_file_of_tests_long_is_a_step(tmp_path):
+    (tmp_path / "tests/long").mkdir(parents=True)
+    (tmp_path / "tests/long/test_killed.py").touch()
+    [step] = checks.long_steps(tmp_path)
+    assert (step.name, step.needs_tests, step.command[1]) == ("killed", True, "tests/long/test_killed.py")
+
+
+def test_a_failure_does_not_end_the_long_layer(runner):
+    runner.steps = [bash("one", "exit 1", checks.LONG), bash("two", "true", checks.LONG)]
+    runner.run_in_order(runner.steps)
+    assert outcomes(runner) == ["FAILED", "passed"]
