@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hadoop_dl.demo import artifacts, cluster, fixtures, images, prerequisites
-from hadoop_dl.demo.shell import DemoError, wait_for
+from hadoop_dl.demo import artifacts, cluster, fixtures, images, prerequisites, services
+from hadoop_dl.demo.shell import DemoError
 
 STANDIN = images.DATA / "fixtures" / "nvidia-smi"
 
@@ -395,8 +395,49 @@ def test_a_silly_number_of_nodes_is_refused(count: int) -> None:
 
 
 def test_what_never_comes_is_said_with_the_last_answer() -> None:
-    with pytest.raises(DemoError, match="HDFS was not ready within 0 seconds"):
-        wait_for("HDFS", ["echo", "safe mode"], "ready", 0)
+    with pytest.raises(DemoError, match="HDFS must be ready within 0 seconds, but is not: 1 of 2 DataNodes"):
+        services.until("HDFS", lambda: "1 of 2 DataNodes are live.", seconds=0)
+
+
+def test_a_service_that_does_not_listen_yet_is_asked_again() -> None:
+    answers = iter([ConnectionRefusedError("refused"), KeyError("beans"), None])
+
+    def problem() -> None:
+        answer = next(answers)
+        if answer is not None:
+            raise answer
+
+    services.until("HDFS", problem, every=0)
+    assert list(answers) == []
+
+
+# Hadoop 3.3.6's answers, shortened to the keys around those that are read.
+NAMENODE = {
+    "beans": [
+        {
+            "name": "Hadoop:service=NameNode,name=FSNamesystemState",
+            "FSState": "safeMode",
+            "NumLiveDataNodes": 2,
+            "NumDeadDataNodes": 0,
+        }
+    ]
+}
+YARN = {"clusterMetrics": {"activeNodes": 1, "lostNodes": 0}}
+
+
+def test_hdfs_is_ready_when_it_accepts_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(services, "get", lambda url: NAMENODE)
+    assert services.hdfs_problem("master1", 3) == "2 of 3 DataNodes are live."
+    assert services.hdfs_problem("master1", 2) == "the NameNode is in the state safeMode."
+    ready = {"beans": [{**NAMENODE["beans"][0], "FSState": "Operational"}]}
+    monkeypatch.setattr(services, "get", lambda url: ready)
+    assert services.hdfs_problem("master1", 2) is None
+
+
+def test_yarn_is_ready_when_every_node_manager_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(services, "get", lambda url: YARN)
+    assert services.yarn_problem("master1", 2) == "1 of 2 NodeManagers are active."
+    assert services.yarn_problem("master1", 1) is None
 
 
 def smi(*arguments: str, count: int = 2, tmp_path: Path) -> subprocess.CompletedProcess[str]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from hadoop_dl import stacks
-from hadoop_dl.demo import cluster, images, nodes, prerequisites, tour
+from hadoop_dl.demo import cluster, images, nodes, prerequisites, services, tour
 from hadoop_dl.demo.shell import DemoError, phase, say
 
 
@@ -67,10 +67,11 @@ def up(wanted: cluster.Cluster, times: list[tuple[str, float]] | None = None) ->
         prerequisites.ensure(wanted.name)
     with phase(f"Nodes for {wanted.stack}", times):
         cluster.start(wanted)
+        services.start(wanted)
     with phase("SSH", times):
         cluster.make_reachable(wanted)
     with phase("HDFS, YARN, Kafka", times):
-        cluster.start_services(wanted)
+        services.wait(wanted)
 
 
 def down(name: str, everything: bool) -> int:
@@ -90,7 +91,7 @@ def status(name: str) -> int:
         say("There is no demo cluster: make demo")
         return 1
     data_nodes = sum(container.startswith(f"{name}-data") for container in there)
-    problems = cluster.status(cluster.Cluster(cluster.recorded_stack(name), max(data_nodes, 1), name))
+    problems = services.status(cluster.Cluster(cluster.recorded_stack(name), max(data_nodes, 1), name))
     if problems:
         say(f"Not as it should be: {'; '.join(problems)}. make demo starts what does not run.")
     return 1 if problems else 0

@@ -21,14 +21,13 @@ import yaml
 
 from hadoop_dl import stacks
 from hadoop_dl.demo import artifacts, fixtures, images, nodes
-from hadoop_dl.demo.shell import DemoError, follow, output, run, say, wait_for
+from hadoop_dl.demo.shell import DemoError, follow, output, run, say
 
 IMAGE_OF = {"el7": "el7", "el9": "el9"}
 MAX_DATA_NODES = 8
 MIRROR_PORT = 8900
 # Fixed, so that nodes that are added later change no other's. The engine gives its own addresses from the low end.
 FIRST_ADDRESS = {"master": 200, "edge": 210, "mirror": 220, "data": 230}
-START_SECONDS = 300  # a service takes 10 seconds on an idle machine, minutes on one that is busy elsewhere
 MIRROR_ROOT = images.REPOSITORY / ".cache" / "mirror"
 CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 DEFAULT_NAME = "demo"
@@ -307,57 +306,6 @@ def mirror_environment() -> dict[str, str]:
     return found
 
 
-SERVICES = {
-    "master1": ("hdfs-namenode", "yarn-resourcemanager"),
-    "data": ("hdfs-datanode", "yarn-nodemanager"),
-    "edge1": ("kafka",),
-}
-
-
-def start_services(cluster: Cluster) -> None:
-    """nvidia-smi's stand-in on the data nodes, then HDFS, YARN and Kafka, and wait until they answer."""
-    install = (
-        "[ -x /usr/bin/nvidia-smi ] || { rm -f /etc/yum.repos.d/*; cat > /etc/yum.repos.d/site.repo && "
-        "dnf -q -y install nvidia-smi-standin; }"
-    )
-    for host in cluster.data_hosts:
-        run(
-            "docker",
-            "exec",
-            "--interactive",
-            cluster.container(host),
-            "sh",
-            "-c",
-            install,
-            stdin=fixtures.REPOSITORY_FILE,
-        )
-    for host in ["master1", "edge1", *cluster.data_hosts]:
-        units = SERVICES["data" if host in cluster.data_hosts else host]
-        nodes.execute(cluster.container(host), "systemctl", "enable", "--quiet", "--now", *units)
-    master = cluster.container("master1")
-    as_hdfs = ["docker", "exec", "--user", "hdfs", master]
-    say("    waiting for HDFS …")
-    wait_for(
-        "HDFS",
-        [*as_hdfs, "hdfs", "dfsadmin", "-report", "-live"],
-        f"Live datanodes ({cluster.data_nodes})",
-        START_SECONDS,
-        2,
-    )
-    wait_for("HDFS", [*as_hdfs, "hdfs", "dfsadmin", "-safemode", "get"], "OFF", 60, 2)
-    script = (
-        "hdfs dfs -mkdir -p /tmp /app-logs /user/analyst && hdfs dfs -chmod 1777 /tmp /app-logs "
-        "&& hdfs dfs -chgrp hadoop /app-logs && hdfs dfs -chown analyst:analyst /user/analyst"
-    )
-    if run(*as_hdfs, "hdfs", "dfs", "-test", "-d", "/user/analyst", check=False).returncode:
-        run(*as_hdfs, "sh", "-c", script)
-    say("    waiting for YARN and Kafka …")
-    probe = "import json, urllib.request as r; print(json.load(r.urlopen('http://master1:8088/ws/v1/cluster/metrics'))['clusterMetrics']['activeNodes'])"
-    wait_for("YARN", ["docker", "exec", master, "python3", "-c", probe], str(cluster.data_nodes), START_SECONDS, 2)
-    port = "import socket; socket.create_connection(('edge1', 9092), 5); print('open')"
-    wait_for("Kafka", ["docker", "exec", cluster.container("edge1"), "python3", "-c", port], "open", START_SECONDS, 2)
-
-
 def existing(name: str) -> list[str]:
     """The containers of a cluster, stopped ones too."""
     return output(
@@ -388,23 +336,6 @@ def remove_downloads() -> list[str]:
     shutil.rmtree(images.CACHE, ignore_errors=True)
     shutil.rmtree(MIRROR_ROOT, ignore_errors=True)
     return images.ours()
-
-
-def status(cluster: Cluster) -> list[str]:
-    """Print a line for every node; returns what is not as it should be."""
-    problems = []
-    for host in cluster.hosts:
-        container = cluster.container(host)
-        state, current, failed = nodes.state(container), "", ""
-        if state == "running":
-            current = nodes.execute(container, "readlink", "/opt/deeplearning/current", check=False).strip()
-            units = SERVICES.get("data" if host in cluster.data_hosts else host, ())
-            asked = nodes.execute(container, "systemctl", "is-active", *units, check=False).split() if units else []
-            pairs = zip(units, asked, strict=True)
-            failed = ", ".join(f"{unit} is {answer}" for unit, answer in pairs if answer != "active")
-        say(f"  {host:<8} {cluster.address(host):<14} {state:<8} {current.rpartition('/')[2] or '-':<34} {failed}")
-        problems += [f"{host} is {state}"] if state != "running" else [f"{failed} on {host}"] if failed else []
-    return problems
 
 
 def recorded_stack(name: str) -> str:

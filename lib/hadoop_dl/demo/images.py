@@ -16,6 +16,7 @@ import tempfile
 import urllib.error
 import urllib.request
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -98,11 +99,20 @@ def ensure(image: str) -> str:
         with only_one(CACHE / "images.lock"):
             for left in CACHE.glob("making-*"):  # by a run that was killed
                 shutil.rmtree(left)
-            if not exists(base_tag(image)):
-                make_base(image)
-            if not exists(reference):
-                build(image, reference)
+            with ThreadPoolExecutor(1) as pool:
+                downloads = pool.submit(fetch_parts)
+                if not exists(base_tag(image)):
+                    make_base(image)
+                downloads.result()
+            build(image, reference)
     return reference
+
+
+def fetch_parts() -> None:
+    """Hadoop's and Kafka's jars and the sources of libhdfs, while the root file system is made."""
+    for name in ("hadoop", "kafka"):
+        artifacts.fetch_all(artifacts.read_lock(DATA / name / "jars.sha256"), CACHE / "jars")
+    artifacts.fetch_all([artifacts.libhdfs()], CACHE / "sources")
 
 
 def ours() -> list[str]:

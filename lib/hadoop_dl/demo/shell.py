@@ -68,16 +68,3 @@ def only_one(lock: Path) -> Iterator[None]:
     with lock.open("w", encoding="utf-8") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
-
-
-def wait_for(what: str, probe: Sequence[str], wanted: str, seconds: float, every: float = 1.0) -> None:
-    """Repeat a command until its output holds `wanted`; a DemoError after `seconds`."""
-    deadline = time.monotonic() + seconds
-    while True:
-        done = run(*probe, check=False)
-        if wanted in done.stdout:
-            return
-        if time.monotonic() > deadline:
-            said = (done.stdout + done.stderr).strip()[-600:]
-            raise DemoError(f"{what} was not ready within {seconds:.0f} seconds. `{' '.join(probe)}` says:\n{said}")
-        time.sleep(every)
