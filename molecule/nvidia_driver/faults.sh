@@ -1,5 +1,5 @@
 #!/bin/bash
-# faults.sh full_packages|full_modules|undo: disks without room, made with mounts.
+# faults.sh full_packages VERSION|full_modules|undo: disks without room, made with mounts.
 set -eu
 full() { # a file system without a byte left
     mkdir -p "$1"
@@ -7,10 +7,10 @@ full() { # a file system without a byte left
     head -c 4096 /dev/zero > "$1/filler"
 }
 case $1 in
-    full_packages) full /usr/src/nvidia-535.104.05 ;; # where the package of the module lays its source
+    full_packages) full "/usr/src/nvidia-$2" ;; # where the package of the module lays its source
     full_modules) full "/lib/modules/$(grubby --default-kernel | sed 's/.*vmlinuz-//')/kernel/drivers/video" ;;
     undo)
-        for place in /usr/src/nvidia-535.104.05 /lib/modules/*/kernel/drivers/video; do
+        for place in /usr/src/nvidia-* /lib/modules/*/kernel/drivers/video; do
             if mountpoint -q "$place"; then
                 umount "$place"
                 rmdir "$place"

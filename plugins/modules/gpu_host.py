@@ -35,6 +35,7 @@ KERNEL_PACKAGES = re.compile(r"^(kernel(-core|-modules|-modules-core|-modules-ex
 DRIVER_PACKAGES = re.compile(
     r"^(nvidia-driver\S*|kmod-nvidia\S*|nvidia-kernel\S*|nvidia-open-kernel\S*|nvidia-headless\S*|nvidia-utils\S*|nvidia-smi"
     r"|nvidia-kmod-common|nvidia-persistenced\S*|nvidia-fabric-?manager\S*|nvidia-modprobe\S*|cuda-drivers\S*"
+    r"|nvidia-xconfig\S*|libnvidia-(cfg|fbc|gpucomp)"
     r"|libcuda1|libnvidia-ml1|libnvidia-ml|nvidia-alternative|firmware-nvidia-gsp|xorg-x11-drv-nvidia\S*"
     r"|nvidia-dkms-\S+|nvidia-compute-utils-\S+|nvidia-firmware-\S+|libnvidia-(compute|cfg1)-\S+|linux-(modules|objects|signatures)-nvidia-\S+"
     r"|nvidia-x11-drv\S*|akmod-nvidia\S*|dkms-nvidia\S*)$"

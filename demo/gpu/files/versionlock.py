@@ -32,3 +32,7 @@ class VersionLock(dnf.Plugin):
                 if (str(package.epoch), package.version, package.release) not in versions
             ]
             self.base.sack.add_excludes(self.base.sack.query().filter(pkg=others))
+        # What obsoletes a locked package would take its place: the real plugin excludes it, too.
+        kept = self.base.sack.query().filter(name=list(locked))
+        obsoleting = self.base.sack.query().filter(obsoletes=kept)
+        self.base.sack.add_excludes(obsoleting.difference(kept))

@@ -31,10 +31,9 @@ def builds(listed: dict[str, Any], system: str) -> list[tuple[str, dict[str, str
     kernels = [dict(zip(("kver", "krel"), kernel.split("-", 1), strict=True)) for kernel in own["kernels"]]
     # A precompiled module's package carries the kernel's build, without .el9_4, in its name; it is for the newest kernel.
     newest = {**kernels[-1], "kbuild": kernels[-1]["krel"].split(".el")[0]}
-    made = [("stand-in-base", common), ("tools", common)]
+    made = [("stand-in-base", common), ("tools", common), ("dependencies", common)]
     made += [("kernel", {**common, **kernel}) for kernel in kernels]
-    flavor = {"flavor": own["flavor"]} if own["flavor"] else {}
-    made += [("nvidia-driver", {**common, **flavor, **newest, "driver": version}) for version in listed["drivers"]]
+    made += [(own["driver_spec"], {**common, **newest, "driver": version}) for version in own["drivers"]]
     made += [("cuda-toolkit", {**common, **toolkit}) for toolkit in listed["cuda"]]
     made += [("libcudnn", {**common, **library}) for library in listed["cudnn"]]
     made += [("libnccl", {**common, **library}) for library in listed["nccl"]]
@@ -69,7 +68,7 @@ def make(system: str, listed: dict[str, Any], cache: Path) -> Path:
             list(pool.map(lambda job: build(*job), jobs))
         sign(made, signing_key(cache / "gpg"))
         run("createrepo_c", "--quiet", str(made))
-        write_runfiles(made, listed["drivers"])
+        write_runfiles(made, listed[system]["drivers"])
         (made / ".digest").write_text(wanted, encoding="utf-8")
         shutil.rmtree(target, ignore_errors=True)
         made.rename(target)

@@ -2,19 +2,22 @@ import json
 
 import pytest
 
-WANTED = "470.82.01"
+
+@pytest.fixture
+def driver(host):
+    return host.ansible.get_variables()["driver"]
 
 
 def kernels(host):
     return host.check_output("cd /boot && ls -d vmlinuz-* | sed s/vmlinuz-//").split()
 
 
-def test_every_kernel_that_may_run_has_the_module(host):
+def test_every_kernel_that_may_run_has_the_module(host, driver):
     for kernel in kernels(host):
         found = host.check_output(
             f"modinfo -k {kernel} -F version nvidia; modinfo -k {kernel} -F vermagic nvidia"
         ).split()
-        assert found[:2] == [WANTED, kernel]
+        assert found[:2] == [driver, kernel]
 
 
 def test_no_initramfs_holds_nouveau(host):
@@ -28,9 +31,11 @@ def test_every_boot_entry_has_the_argument(host, argument):
     assert info.count(argument) == len(kernels(host))
 
 
-def test_an_update_does_not_bring_another_driver(host):
+def test_an_update_does_not_bring_another_driver(host, driver):
     host.run("dnf -y --repofrompath=gpu,file:///srv/gpu-packages --nogpgcheck update")
-    assert WANTED in host.check_output("rpm -q --qf '%{VERSION}' kmod-nvidia-latest-dkms")
+    installed = host.check_output("rpm -qa --qf '%{NAME} %{VERSION}\\n' '*nvidia*'").splitlines()
+    versions = {name: version for name, version in map(str.split, installed) if not name.endswith("-plugin-nvidia")}
+    assert set(versions.values()) == {driver}, versions
 
 
 def test_the_lock_is_what_holds_it(host):
@@ -54,3 +59,9 @@ def test_gpu_check_passes_where_no_gpu_is_promised(host):
 
 def test_persistence_starts_at_boot(host):
     assert host.service("nvidia-persistenced").is_enabled
+
+
+def test_the_linker_finds_nvml(host, driver):
+    assert host.check_output("readlink -f $(ldconfig -p | awk '$1 == \"libnvidia-ml.so.1\" {print $NF}')").endswith(
+        driver
+    )

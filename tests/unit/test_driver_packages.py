@@ -1,0 +1,127 @@
+"""The packages that nvidia_driver asks for, against the dependencies of NVIDIA's packages (demo/gpu/specs copies them)."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import gpu_host
+import pytest
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+ROLE = REPOSITORY / "roles" / "nvidia_driver"
+SPECS = REPOSITORY / "demo" / "gpu" / "specs"
+KERNELS = {"7": "3.10.0-1160.118.1.el7.x86_64", "9": "5.14.0-427.18.1.el9_4.x86_64"}
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("rpmspec") is None, reason="rpmspec reads the fixture packages' dependencies, and rpm is not installed"
+)
+
+
+def variables(major: str, version: str, installed: list[str] | None = None, **inputs: Any) -> dict[str, Any]:
+    host = {
+        "family": "RedHat",
+        "major": major,
+        "distribution": "rhel",
+        "kernels": {"needed": [KERNELS[major]], "headers": {KERNELS[major]: "/usr/src"}},
+        "driver": {"version": None, "packages": {name: [version] for name in installed or []}},
+    }
+    known: dict[str, Any] = {"__nvidia_driver_before": {"gpu_host": host}, "nvidia_driver_version": version, **inputs}
+    files = [ROLE / "defaults/main.yml", ROLE / "vars/main.yml", ROLE / "vars/RedHat.yml"]
+    files += [file for file in [ROLE / f"vars/RedHat_{major}.yml"] if file.exists()]
+    read: dict[str, Any] = {}
+    for file in files:
+        read |= yaml.safe_load(file.read_text(encoding="utf-8"))
+    return {**read, **known}
+
+
+def answer(expression: str, known: dict[str, Any]) -> Any:
+    return Templar(loader=DataLoader(), variables=known).template("{{ " + expression + " }}")
+
+
+def named(major: str, version: str, **inputs: Any) -> list[str]:
+    return [part["name"] for part in answer("__nvidia_driver_parts", variables(major, version, **inputs))]
+
+
+@functools.cache
+def dependencies(major: str, version: str) -> dict[str, tuple[frozenset[str], frozenset[str]]]:
+    """Every package of NVIDIA's driver with what it requires ("name = version" where it is tied) and provides."""
+    spec = "nvidia-driver-el7" if major == "7" else "nvidia-driver"
+    macros = {"driver": version, "dist": f".el{major}", "kver": "1", "krel": "1.el9", "kbuild": "1", "files_dir": "x"}
+    queried = subprocess.run(
+        [
+            *("rpmspec", "--query", "--target", "x86_64"),
+            *(word for key, value in macros.items() for word in ("--define", f"{key} {value}")),
+            *("--qf", "N %{NAME}\n[R %{REQUIRENAME} %{REQUIREFLAGS:depflags} %{REQUIREVERSION}\n][P %{PROVIDENAME}\n]"),
+            str(SPECS / f"{spec}.spec"),
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found: dict[str, tuple[set[str], set[str]]] = {}
+    for kind, _, rest in (line.partition(" ") for line in queried.stdout.splitlines()):
+        if kind == "N":
+            requires, provides = found.setdefault(rest, (set(), {rest}))
+        elif kind == "R":
+            requires.add(rest.strip())
+        elif kind == "P":
+            provides.add(rest.split()[0])
+    return {name: (frozenset(requires), frozenset(provides)) for name, (requires, provides) in found.items()}
+
+
+def installed_with(major: str, version: str, names: list[str]) -> set[str]:
+    """The driver's packages that come with these, by their hard dependencies."""
+    packages = dependencies(major, version)
+    waiting, found = list(names), set()
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found.add(name)
+        for required in packages[name][0]:
+            providers = [one for one, (_, provides) in packages.items() if required.split()[0] in provides]
+            if providers and not found & set(providers) and not set(waiting) & set(providers):
+                waiting += [one for one in providers if one in names] or providers[:1]
+    return found
+
+
+RELEASES = [("7", "470.82.01"), ("7", "535.104.05"), ("9", "535.104.05"), ("9", "550.54.15"), ("9", "580.82.07")]
+
+
+@pytest.mark.parametrize(("major", "version"), RELEASES)
+def test_nvidia_has_every_package_that_is_named(major: str, version: str) -> None:
+    assert set(named(major, version)) <= set(dependencies(major, version))
+
+
+@pytest.mark.parametrize(("major", "version"), RELEASES)
+@pytest.mark.parametrize("part", ["NVML", "cuda-libs", "cuda", "modprobe", "persistenced", "latest-dkms"])
+def test_every_part_that_computing_needs_is_installed(major: str, version: str, part: str) -> None:
+    installed = installed_with(major, version, named(major, version))
+    ends = ("-ml", "-NVML") if part == "NVML" else (part, f"{part}-latest-dkms")
+    assert any(name.endswith(ends) for name in installed)
+
+
+@pytest.mark.parametrize("version", ["470.82.01", "535.104.05"])
+def test_yum_is_given_every_package_of_one_version_because_it_downgrades_no_other(version: str) -> None:
+    assert installed_with("7", version, named("7", version)) == set(named("7", version))
+    assert len(named("7", version)) == 11
+
+
+@pytest.mark.parametrize(
+    ("module", "kmod"), [("open", "kmod-nvidia-open-dkms"), ("proprietary", "kmod-nvidia-latest-dkms")]
+)
+def test_the_module_is_of_the_requested_kind(module: str, kmod: str) -> None:
+    kmods = [name for name in named("9", "580.82.07", nvidia_driver_module=module) if name.startswith("kmod-")]
+    assert kmods == [kmod]
+
+
+@pytest.mark.parametrize(("major", "version"), RELEASES)
+def test_every_package_of_the_driver_is_locked_and_removed_with_it(major: str, version: str) -> None:
+    assert [name for name in dependencies(major, version) if not gpu_host.DRIVER_PACKAGES.match(name)] == []
