@@ -56,10 +56,9 @@ class HostAction(ActionBase):
         answer: dict[str, Any] = self._low_level_execute_command(shlex.join(["env", "LC_ALL=C", *argv]))
         return answer
 
-    def ask_module(self, module: str, *, python: str = "", **args: Any) -> dict[str, Any]:
+    def ask_module(self, module: str, **args: Any) -> dict[str, Any]:
         """Run a module; the answer may be a failure, and counts for nothing yet."""
-        variables = dict(self.variables, **({"ansible_python_interpreter": python} if python else {}))
-        answer: dict[str, Any] = self._execute_module(module_name=module, module_args=args, task_vars=variables)
+        answer: dict[str, Any] = self._execute_module(module_name=module, module_args=args, task_vars=self.variables)
         return answer
 
     def module(self, module: str, **args: Any) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
+from ansible.module_utils.parsing.convert_bool import boolean
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
 
@@ -20,16 +22,16 @@ class ActionModule(HostAction):
     """exact_packages: two steps of one thing, so that everything can be asked for before anything is changed.
 
     state: `offered` fails with a sentence for each package that the repositories do not have in its version (and lists those they
-    have); `present` installs them in one transaction, which may go down as well as up, and turns the manager's failure into a
-    sentence. names: names, or {name, version, kernel}. manager: dnf, yum or apt. purpose: what they are for, the subject of the
+    have); `present` installs them in one transaction, and turns the manager's failure into a sentence. downgrade: true lets it install
+    an older version over a newer one, never of a kernel package. remove: installed packages that leave in the same transaction
+    (dnf, yum). names: names, or {name, version, kernel}. manager: dnf, yum or apt. purpose: what they are for, the subject of the
     sentences ("Driver 535.104.05"). repository: what signed_repository returned; the host's own repositories serve beside it.
-    exclude: packages that the transaction must not touch, as patterns: one that would is refused. python: the host's Python with the manager's
-    bindings. otherwise: another way out than adding the package to the mirror.
+    exclude: packages that the transaction must not touch, as patterns: one that would is refused. otherwise: another way out than adding the package to the mirror.
     In check mode nothing can be asked of a repository that is not defined yet: `offered` is satisfied, `present` is a change.
     """
 
     REQUIRED = ("names", "manager", "purpose", "state")
-    OPTIONAL = ("repository", "exclude", "python", "otherwise")
+    OPTIONAL = ("repository", "exclude", "downgrade", "remove", "otherwise")
 
     def act(self) -> dict[str, Any]:
         if self.args["state"] not in STATES or self.args["manager"] not in packages.MANAGERS:
@@ -44,10 +46,16 @@ class ActionModule(HostAction):
             raise AnsibleActionFail(str(error)) from error
         if not wanted:
             return {}
+        if self._downgrade and any(package.name.startswith("kernel") for package in wanted):
+            self.misused("names without the kernel's where downgrade is true: a kernel is never downgraded")
         if not repository.get("usable", True):
             self.changed = self.args["state"] == "present"
             return {}
         return self._ask(source, wanted) if self.args["state"] == "offered" else self._install(source, wanted)
+
+    @property
+    def _downgrade(self) -> bool:
+        return boolean(self.args.get("downgrade") or False)
 
     def _ask(self, source: packages.Source, wanted: list[packages.Package]) -> dict[str, Any]:
         """No module lists every version that repositories offer, so the command is asked. Nothing found is an answer, not a failure."""
@@ -66,26 +74,10 @@ class ActionModule(HostAction):
         return {}
 
     def _install(self, source: packages.Source, wanted: list[packages.Package]) -> dict[str, Any]:
-        how: dict[str, Any]
-        if source.manager == "apt":
-            # Recommended packages would bring a kernel's meta package, a desktop or a driver.
-            how = {"install_recommends": False}
-            self._refuse_touching(source, wanted)
-        else:
-            how = {
-                "enablerepo": [source.repository] if source.repository else [],
-                "exclude": list(self.args.get("exclude") or []),
-                "install_weak_deps": False,
-            }
         trusted = self._trusted_keys(source)
-        answer = self.ask_module(
-            f"ansible.legacy.{source.manager}",
-            python=self.args.get("python") or "",
-            name=[package.spec(source.manager) for package in wanted],
-            state="present",
-            allow_downgrade=True,
-            **how,
-        )
+        answer = (self._exchange if self.args.get("remove") else self._run_module)(source, wanted)
+        if not answer.get("failed") and not self.checking and source.manager != "apt":
+            answer |= self._not_installed(wanted, answer)
         if answer.get("failed"):
             for key in self._trusted_keys(source) - trusted:  # what did not happen leaves no key behind
                 self.command(["rpm", "--erase", key])
@@ -104,12 +96,51 @@ class ActionModule(HostAction):
             )
         return dict(self.count(answer))
 
+    def _run_module(self, source: packages.Source, wanted: list[packages.Package]) -> dict[str, Any]:
+        how: dict[str, Any]
+        if source.manager == "apt":
+            # Recommended packages would bring a kernel's meta package, a desktop or a driver.
+            how = {"install_recommends": False}
+            self._refuse_touching(source, wanted)
+        else:
+            how = {
+                "enablerepo": [source.repository] if source.repository else [],
+                "exclude": list(self.args.get("exclude") or []),
+                "install_weak_deps": False,
+            }
+        answer: dict[str, Any] = self.ask_module(
+            f"ansible.legacy.{source.manager}",
+            name=[package.spec(source.manager) for package in wanted],
+            state="present",
+            allow_downgrade=self._downgrade,
+            **how,
+        )
+        return answer
+
+    def _exchange(self, source: packages.Source, wanted: list[packages.Package]) -> dict[str, Any]:
+        """Remove and install in one transaction, which the managers' modules cannot: their shell can."""
+        if self.checking:
+            return {"changed": True}
+        exclude = [str(pattern) for pattern in self.args.get("exclude") or []]
+        answer = self.command(packages.exchange(source, wanted, self.args["remove"], exclude))
+        said = "\n".join(line for line in (answer["stdout"], answer["stderr"]) if line)
+        return {"changed": True, "failed": answer["rc"] != 0, "msg": said}
+
+    def _not_installed(self, wanted: list[packages.Package], answer: dict[str, Any]) -> dict[str, Any]:
+        """A failure where rpm lacks what was installed: yum ends well with "Nothing to do", and the shells ignore errors."""
+        queried = self.command(["rpm", "--query", *(package.spec("rpm") for package in wanted)])
+        lacking = re.findall(r"^package (\S+) is not installed$", queried["stdout"], re.M)
+        said = "; ".join([f"it did not install {', '.join(lacking)}", *packages.flat(answer.get("msg"))])
+        return {"failed": True, "msg": said} if lacking else {}
+
     def _refuse_touching(self, source: packages.Source, wanted: list[packages.Package]) -> None:
         """dnf and yum leave excluded packages out; apt has no such thing, so it is asked first what it would do."""
         exclude = [str(pattern) for pattern in self.args.get("exclude") or []]
         if not exclude:
             return
-        touched = packages.touched(self.command(packages.simulate(wanted))["stdout"], exclude)
+        touched = packages.touched(
+            self.command(packages.simulate(wanted, downgrade=self._downgrade))["stdout"], exclude
+        )
         if touched:
             raise AnsibleActionFail(
                 f"{self.args['purpose']} has to come alone, and apt would install, change or remove {', '.join(touched)} with it on "

@@ -21,7 +21,7 @@ class ActionModule(HostAction):
 
     name: of the repository, which begins with `deeplearning-`. manager: dnf, yum or apt. url: empty for the repositories that the host
     has. key: path on the controller of the key that signs it. suite: suite and components (apt). description: for people (dnf, yum).
-    python: the host's Python with apt's bindings. state: `present` or `absent`.
+    state: `present` or `absent`.
     Returns `repository`, which exact_packages takes: name, url, key, key_file, and `usable`: false where check mode has not defined it.
     With dnf and yum the definition stays disabled between runs, so an ordinary update of the host never meets it. With apt the
     lists are read; a source that apt cannot read would stop every other use of apt, so it is taken back. A removal takes the key out of
@@ -29,7 +29,7 @@ class ActionModule(HostAction):
     """
 
     REQUIRED = ("name", "manager")
-    OPTIONAL = ("description", "url", "key", "suite", "python", "state")
+    OPTIONAL = ("description", "url", "key", "suite", "state")
 
     def act(self) -> dict[str, Any]:
         name, manager, url = self.args["name"], self.args["manager"], self.args.get("url") or ""
@@ -95,7 +95,6 @@ class ActionModule(HostAction):
         # It changes what apt knows, not the host.
         answer = self.ask_module(
             "ansible.legacy.apt",
-            python=self.args.get("python") or "",
             update_cache=True,
             cache_valid_time=0 if self.changed else 3600,
         )

@@ -341,3 +341,49 @@ def test_an_archive_that_cannot_be_unpacked_is_told_and_does_not_stay() -> None:
     ):
         host.run("site_archive", **ARCHIVE, sha256=hashlib.sha256(b"fetched").hexdigest())
     assert host.files == {}
+
+
+class Exchange(Host):
+    """A host on which the shells of dnf and yum end with status 0 whatever happens; rpm says what is installed then."""
+
+    def __init__(self, installed: str) -> None:
+        super().__init__()
+        self.installed = installed
+
+    def command(self, argv: list[str]) -> dict[str, Any]:
+        if argv[0] == "sh":
+            self.asked.append(argv)
+            return {"stdout": "Error: nothing provides dkms", "stderr": "", "rc": 0}
+        if argv[:2] == ["rpm", "--query"] and "--all" not in argv:
+            return {"stdout": self.installed, "stderr": "", "rc": 0}
+        return super().command(argv)
+
+
+def test_what_leaves_for_another_package_goes_in_its_transaction() -> None:
+    host = Exchange("a-1.2-1.x86_64\n")
+    repository = {"name": "deeplearning-cuda", "url": "u", "key": "k", "key_file": "", "usable": True}
+    assert install(host, remove=["b", "c"], exclude=["kernel"], repository=repository)["changed"]
+    (argv,) = [argv for argv in host.asked if argv[0] == "sh"]
+    assert argv[4:] == [
+        "remove b c\ninstall a-1.2\nrun",
+        *(
+            "dnf",
+            "--assumeyes",
+            "--enablerepo=deeplearning-cuda",
+            "--exclude=kernel",
+            "--setopt=install_weak_deps=False",
+        ),
+    ]
+    assert host.modules == []
+
+
+def test_an_exchange_that_did_not_happen_is_a_failure_with_its_words() -> None:
+    host = Exchange("package a-1.2 is not installed\n")
+    with pytest.raises(AnsibleActionFail, match=r"did not install a-1\.2; Error: nothing provides dkms"):
+        install(host, remove=["b"])
+
+
+def test_in_check_mode_an_exchange_is_a_change_and_runs_nothing() -> None:
+    host = Exchange("")
+    assert install(host, remove=["b"], check=True)["changed"]
+    assert [argv for argv in host.asked if argv[0] == "sh"] == []
