@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from hadoop_dl import stacks
+from hadoop_dl.questions import stack_parts
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent.parent
@@ -28,6 +29,7 @@ GPU_CHECK = REPOSITORY / "roles/nvidia_driver/files/gpu_check.py"
 ROOT = "/opt/deeplearning"
 INTERPRETERS = "/usr/bin/python3 /usr/libexec/platform-python /usr/bin/python2.7 /usr/bin/python"
 DEFAULTS: dict[str, Any] = {"environment": f"{ROOT}/current", "stack": {}, "python": None, "gpu_count": 0}
+GPU_PARTS = {"gpu", "no gpu"}
 # What hosts have by their group in the inventory. A host in none of these groups (as in molecule) is asked everything.
 RUNS_TASKS = ("environment", "hadoop_client", "hdfs")
 PARTS_OF_GROUPS = {
@@ -41,7 +43,8 @@ PARTS_OF_GROUPS = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "part(name): what has to be installed for the question to make sense")
+    config.addinivalue_line("markers", "part(name): what the host must have for the question to make sense")
+    config.addinivalue_line("markers", "stack_has(name): what its stack must have for the question to make sense")
 
 
 @cache
@@ -76,15 +79,23 @@ def host_name(host: Any) -> str:
 
 
 def asked(item: pytest.Item) -> bool:
-    """Say whether this host has the part that the question is about. Only what applies is asked; a skip says why."""
+    """Return whether host and stack have the parts that the question is about."""
     host = getattr(item, "callspec", None) and item.callspec.params.get("_testinfra_host")
-    marker = item.get_closest_marker("part")
-    if host is None or marker is None:
+    if host is None:
         return True
     wanted = expectation(host)
-    if marker.args[0] in ("gpu", "no gpu"):
-        return (int(wanted["gpu_count"]) > 0) == (marker.args[0] == "gpu")
-    return marker.args[0] in wanted["parts"] if "parts" in wanted else True
+    parts = {marker.args[0] for marker in item.iter_markers("part")}
+    has_gpus = int(wanted["gpu_count"]) > 0
+    if ("gpu" in parts and not has_gpus) or ("no gpu" in parts and has_gpus):
+        return False
+    if "parts" in wanted and not parts - GPU_PARTS <= set(wanted["parts"]):
+        return False
+    return not wanted["stack"] or required_of_stack(item) <= stack_parts(wanted["stack"])
+
+
+def required_of_stack(item: pytest.Item) -> set[str]:
+    """The parts of a stack that the question is about."""
+    return {marker.args[0] for name in ("part", "stack_has") for marker in item.iter_markers(name)} - GPU_PARTS
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -142,6 +153,22 @@ def expected(host: Any, answers: dict[str, Any]) -> dict[str, Any]:
     if not wanted["stack"] and sealed in stacks.stack_names():
         wanted["stack"] = stacks.load_stack(sealed).data
     return wanted
+
+
+@pytest.fixture(autouse=True)
+def _only_what_the_stack_has(request: pytest.FixtureRequest) -> None:
+    """Where only the seal names the stack, the host must be read before it is known which questions apply."""
+    required = required_of_stack(request.node)
+    if (
+        not required
+        or "_testinfra_host" not in request.fixturenames
+        or expectation(request.getfixturevalue("host"))["stack"]
+    ):
+        return
+    stack = request.getfixturevalue("expected")["stack"]
+    missing = sorted(required - stack_parts(stack)) if stack else []
+    if missing:
+        pytest.skip(f"the stack {stack['name']} has no {', '.join(missing)}")
 
 
 @pytest.fixture

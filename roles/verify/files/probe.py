@@ -19,21 +19,48 @@ NAMES = ("JAVA_HOME", "HADOOP_HOME", "HADOOP_HDFS_HOME", "HADOOP_CONF_DIR", "LD_
 # Asked inside the environment. One process, because importing TensorFlow takes long; a line for each answer, because a
 # library that crashes takes the process along, and what was answered before still counts.
 INSIDE = r"""
-import importlib, json, os, sys, traceback
+import importlib, json, os, re, sys, traceback
 import xml.etree.ElementTree as tree
 
 def python():
     return "%d.%d" % sys.version_info[:2]
 
 def versions():
-    import pkg_resources
-    return dict((item.project_name.lower(), item.version) for item in pkg_resources.working_set)
+    try:
+        from importlib.metadata import distributions
+        pairs = [(item.metadata["Name"], item.version) for item in distributions()]
+    except ImportError:  # Python 2.7, 3.6
+        import pkg_resources
+        pairs = [(item.project_name, item.version) for item in pkg_resources.working_set]
+    return dict((re.sub("[-_.]+", "-", name).lower(), version) for name, version in pairs)
+
+def product():
+    import tensorflow as tf
+    left, right = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    if not tf.__version__.startswith("1."):
+        return tf.matmul(tf.constant(left), tf.constant(right)).numpy().tolist()
+    with tf.Graph().as_default(), tf.Session() as session:
+        return session.run(tf.matmul(tf.constant(left), tf.constant(right))).tolist()
+
+def keras_model():
+    try:
+        import keras
+    except ImportError:  # a stack without a keras of its own
+        from tensorflow import keras
+    import numpy
+    model = keras.models.Sequential([keras.layers.Dense(1, input_shape=(3,))])
+    return list(model.predict(numpy.ones((2, 3)), verbose=0).shape)
+
+def listed(tf, path):
+    # TensorFlow 1.4 has no tf.io; the gfile of 2 has no ListDirectory.
+    files = getattr(getattr(tf, "io", None), "gfile", None)
+    return files.listdir(path) if files else tf.gfile.ListDirectory(path)
 
 def hdfs():
     import tensorflow as tf
     entries = tree.parse(os.path.join(os.environ["HADOOP_CONF_DIR"], "core-site.xml")).getroot().iter("property")
     values = dict((entry.findtext("name").strip(), entry.findtext("value").strip()) for entry in entries)
-    return sorted(tf.io.gfile.listdir(values["fs.defaultFS"].rstrip("/") + "/"))
+    return sorted(listed(tf, values["fs.defaultFS"].rstrip("/") + "/"))
 
 def ask(name, question):
     try:
@@ -43,12 +70,18 @@ def ask(name, question):
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
 
+# On a host that promises GPUs gpu-check's program asks TensorFlow. Elsewhere GPUs, if any, are not taken from their users.
+if "look" not in globals():
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 ask("python", python)
 ask("versions", versions)
 for module in ("tensorflow", "keras", "tensorflowonspark", "tensorflow_io", "kafka"):
     ask("import " + module, lambda: importlib.import_module(module) and None)
 if "look" in globals():
     ask("tensorflow", look)
+else:
+    ask("product", product)
+    ask("keras model", keras_model)
 ask("hdfs", hdfs)
 """
 

@@ -1,0 +1,170 @@
+"""The suite asks each stack what that stack has, in the words of its TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hadoop_dl.locks import canonicalize_name
+from hadoop_dl.questions import distribution, stack_parts
+from hadoop_dl.stacks import load_stack, stack_names
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+STACKS = stack_names()
+PARTS = ("keras", "tensorflow_io", "tensorflowonspark")
+
+
+def locked(name: str) -> dict[str, str]:
+    return {canonicalize_name(entry.project): entry.version for entry in load_stack(name).lock().entries}
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_a_version_is_looked_up_under_the_name_that_the_lock_installs(name: str) -> None:
+    stack = load_stack(name).data
+    asked = [part for part in ("tensorflow", *PARTS) if part in stack_parts(stack)]
+    if stack["tensorflow_source"] == "built":  # its wheel comes from the build host, under this name
+        asked.remove("tensorflow")
+        assert distribution(stack, "tensorflow") == stack["tensorflow_package"]
+    assert {part: locked(name).get(distribution(stack, part)) for part in asked} == {
+        part: stack[part] for part in asked
+    }
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_parts_that_are_not_in_the_lock_are_not_asked_for(name: str) -> None:
+    there = {part for part in PARTS if distribution({}, part) in locked(name)}
+    assert stack_parts(load_stack(name).data) & set(PARTS) == there
+    assert ("kafka" in stack_parts(load_stack(name).data)) == ("kafka-python" in locked(name))
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[str]]:
+    """The questions that pytest collects: for each stack on a data node and on an edge node."""
+    directory = tmp_path_factory.mktemp("inventory")
+    groups = {
+        "data_nodes": {"hosts": {f"data-{name}": {} for name in STACKS}},
+        "edge_nodes": {"hosts": {f"edge-{name}": {} for name in STACKS}},
+    }
+    (directory / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": groups}}))
+    expectations = {
+        f"{kind}-{name}": {"stack": load_stack(name).data, "gpu_count": 0, "parts": []}
+        for kind in ("data", "edge")
+        for name in STACKS
+    }
+    (directory / "expectations.json").write_text(json.dumps(expectations))
+    hosts = ",".join(f"ansible://{host}" for host in expectations)
+    command = [sys.executable, "-m", "pytest", "tests/infra", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, f"--hosts={hosts}", f"--ansible-inventory={directory / 'hosts.yml'}"],
+        cwd=REPOSITORY,
+        env={
+            **os.environ,
+            "PYTHONPATH": "lib",
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "VERIFY_EXPECTATIONS": str(directory / "expectations.json"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    found: dict[str, list[str]] = {host: [] for host in expectations}
+    for line in done.stdout.splitlines():
+        question, _, parameters = line.rpartition("::")[2].partition("[ansible://")
+        for host in sorted(found, key=len, reverse=True):
+            if parameters.startswith(host):
+                found[host].append(question + parameters.removeprefix(host).rstrip("]"))
+                break
+    return found
+
+
+@pytest.mark.parametrize("name", STACKS)
+@pytest.mark.parametrize("kind", ["data", "edge"])
+def test_only_what_the_stack_has_is_asked(asked: Mapping[str, list[str]], name: str, kind: str) -> None:
+    stack, questions = load_stack(name).data, asked[f"{kind}-{name}"]
+    imported = {text.rpartition("-")[2] for text in questions if text.startswith("test_it_can_be_imported")}
+    assert imported == {"tensorflow"} | {part for part in (*PARTS, "kafka") if stack.get(part)}
+    assert ("test_tensorflow_lists_the_root_of_hdfs" in questions) == bool(stack.get("hdfs"))
+    assert ("test_tfos_submit_answers" in questions) == (kind == "edge" and "tensorflowonspark" in stack)
+    assert ("test_java_starts" in questions) == bool(stack.get("hdfs") or stack.get("tensorflowonspark"))
+    assert "test_tensorflow_multiplies_matrices" in questions
+
+
+# The names that the program may use, in stand-ins with the surface of a real release: TensorFlow 1.4.1 has tf.Session and
+# tf.gfile but neither tf.io nor tf.compat.v1; TensorFlow 2 has neither tf.Session nor tf.gfile; Keras 3 has no keras.wrappers.
+GRAPH = """
+__version__ = "1.4.1"
+class Graph:
+    def as_default(self): return self
+    def __enter__(self): return self
+    def __exit__(self, *what): pass
+class Rows(list):
+    def tolist(self): return list(self)
+class Session(Graph):
+    def run(self, value): return value
+def constant(value): return value
+def matmul(left, right):
+    return Rows([[sum(a * b for a, b in zip(row, column)) for column in zip(*right)] for row in left])
+class gfile:
+    @staticmethod
+    def ListDirectory(path): return ["user/", "tmp/"] if path == "hdfs://master1:8020/" else 1 / 0
+"""
+EAGER = """
+__version__ = "2.21.0"
+class Rows(list):
+    def numpy(self): return self
+    def tolist(self): return list(self)
+def constant(value): return value
+def matmul(left, right):
+    return Rows([[sum(a * b for a, b in zip(row, column)) for column in zip(*right)] for row in left])
+class io:
+    class gfile:
+        @staticmethod
+        def listdir(path): return ["user", "tmp"] if path == "hdfs://master1:8020/" else 1 / 0
+"""
+
+
+def answers(tmp_path: Path, tensorflow: str, distributions: tuple[str, ...] = ()) -> dict[str, Any]:
+    """What the program that runs in the environment answers there."""
+    sys.path.insert(0, str(REPOSITORY / "roles/verify/files"))
+    try:
+        import probe
+    finally:
+        sys.path.pop(0)
+    (tmp_path / "tensorflow.py").write_text(tensorflow)
+    (tmp_path / "core-site.xml").write_text(
+        "<configuration><property><name>fs.defaultFS</name><value>hdfs://master1:8020</value></property></configuration>"
+    )
+    for name in distributions:
+        (tmp_path / f"{name}-2.21.0.dist-info").mkdir()
+        (tmp_path / f"{name}-2.21.0.dist-info/METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.21.0\n"
+        )
+    done = subprocess.run(
+        [sys.executable, "-c", probe.INSIDE],
+        env={"PYTHONPATH": str(tmp_path), "HADOOP_CONF_DIR": str(tmp_path), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {answer["name"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+
+
+@pytest.mark.parametrize("tensorflow", [GRAPH, EAGER], ids=["1.4", "2.21"])
+def test_tensorflow_is_asked_in_the_words_of_its_version(tmp_path: Path, tensorflow: str) -> None:
+    found = answers(tmp_path, tensorflow)
+    assert found["product"] == {"name": "product", "value": [[22.0, 28.0], [49.0, 64.0]], "error": None}
+    assert [entry.rstrip("/") for entry in found["hdfs"]["value"]] == ["tmp", "user"]
+
+
+def test_the_name_of_a_distribution_is_compared_as_the_index_writes_it(tmp_path: Path) -> None:
+    """tensorflow-cpu 2.21.0 names itself tensorflow_cpu in its metadata, earlier releases tensorflow-cpu."""
+    assert answers(tmp_path, EAGER, ("tensorflow_cpu",))["versions"]["value"]["tensorflow-cpu"] == "2.21.0"
