@@ -29,9 +29,13 @@ class HostAction(ActionBase):
         self.args: dict[str, Any] = self._task.args
         lacking = [name for name in self.REQUIRED if self.args.get(name) is None]
         unknown = sorted(set(self.args) - {*self.REQUIRED, *self.OPTIONAL})
-        if lacking or unknown:
-            self.misused(f"{', '.join(self.REQUIRED)}, and takes {', '.join(self.OPTIONAL) or 'nothing else'}")
-        result.update(self.act())
+        try:
+            if lacking or unknown:
+                self.misused(f"{', '.join(self.REQUIRED)}, and takes {', '.join(self.OPTIONAL) or 'nothing else'}")
+            result.update(self.act())
+        except AnsibleActionFail as refusal:
+            # Returned, not raised: Ansible would print an exception and its traceback above the sentence.
+            return {key: value for key, value in refusal.result.items() if key != "exception"}
         result.update(changed=self.changed, diff=self.diff)
         return result
 

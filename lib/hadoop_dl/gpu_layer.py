@@ -17,53 +17,11 @@ Json = dict[str, Any]
 ROLES = ("nvidia_driver", "cuda", "cudnn", "nccl")
 GROUPS = ("data_nodes", "edge_nodes", "cdsw_hosts", "build_hosts")
 NAMES = {"nvidia_driver": "driver", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL"}
-FORMS = {
-    "nvidia_driver": 'an exact version such as "535.104.05"',
-    "cuda": 'a list of quoted versions such as ["12.2"]',
-    "cudnn": 'a list such as [{version: 8.9.7.29, cuda: "12.2"}]',
-    "nccl": 'a list such as [{version: 2.18.5, cuda: "12.2"}]',
-}
-# Variables that decide here, and that a site may write as templates.
-TEMPLATED = (
-    "nvidia_license_accepted",
-    "nvidia_driver_version",
-    "nvidia_driver_reboot_allowed",
-    *(f"{role}_state" for role in ROLES),
-    *(f"{role}_versions" for role in ROLES[1:]),
-    "cuda_purge_enabled",
-)
 
 
 def variable(role: str) -> str:
     """The variable that names what a host gets."""
     return "nvidia_driver_version" if role == "nvidia_driver" else f"{role}_versions"
-
-
-def form_problems(variables: Mapping[str, Any]) -> list[str]:
-    """Values that name no versions: a list that is none, and numbers, which YAML cuts (10.10 becomes 10.1)."""
-    found = []
-    for role in ROLES:
-        value = variables.get(variable(role))
-        if value in (None, "", []):
-            continue
-        if role == "nvidia_driver":
-            right = isinstance(value, str) and re.fullmatch(r"\d+(\.\d+){1,2}", value) is not None
-        elif role == "cuda":
-            right = isinstance(value, list) and all(
-                isinstance(one, str) and re.fullmatch(r"\d+\.\d+", one) for one in value
-            )
-        else:
-            right = isinstance(value, list) and all(
-                isinstance(one, Mapping)
-                and all(
-                    isinstance(one.get(key), str) and re.fullmatch(form, one[key])
-                    for key, form in (("version", r"\d+(\.\d+)+"), ("cuda", r"\d+\.\d+"))
-                )
-                for one in value
-            )
-        if not right:
-            found.append(f"{variable(role)} has to be {FORMS[role]}, and is {value!r}. Correct the inventory.")
-    return found
 
 
 def asked(role: str, variables: Mapping[str, Any], node: Json) -> list[str] | None:
@@ -75,7 +33,7 @@ def asked(role: str, variables: Mapping[str, Any], node: Json) -> list[str] | No
         return [str(value)] if value and requests.gpus(node) else None
     if not isinstance(value, list) or (value and not requests.gpus(node)):
         return None
-    if role == "cuda" and not value and str(variables.get("cuda_purge_enabled", True)).lower() in ("false", "no", "0"):
+    if role == "cuda" and not value and variables.get("cuda_purge_enabled") is False:
         return None  # what is there stays
     return [str(one["version"] if isinstance(one, Mapping) else one) for one in value]
 
@@ -125,8 +83,7 @@ def driver_difference(versions: Sequence[str], found: Sequence[str], node: Json)
 
 def license_problem(roles: Mapping[str, Sequence[str]], variables: Mapping[str, Any]) -> list[str]:
     """One line about everything of NVIDIA's that would be downloaded for this host."""
-    accepted = variables.get("nvidia_license_accepted")
-    if not roles or accepted is True or str(accepted).lower() in ("true", "yes", "1"):
+    if not roles or variables.get("nvidia_license_accepted") is True:
         return []
     listed = ", ".join(f"{NAMES[role]} {', '.join(versions)}" for role, versions in roles.items())
     return [

@@ -10,15 +10,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from hadoop_dl import gpu_layer, requests
-from hadoop_dl.compat import LOADER
+from hadoop_dl import gpu_layer, inputs, requests
 from hadoop_dl.requests import Wanted
 
 Json = dict[str, Any]
@@ -32,6 +29,7 @@ COMPONENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "tensorflowonspark": (("tensorflowonspark",), ("edge_nodes",)),
     "verify": (("verify",), ("data_nodes", "edge_nodes", "cdsw_hosts")),  # last: it is about all of the above
 }
+GROUPS = tuple(dict.fromkeys(group for _, groups in COMPONENTS.values() for group in groups))
 TFOS_GROUPS = ("data_nodes", "edge_nodes")  # one job's driver and executors: they need one environment
 DECIDING = ("os", "java", "hadoop", "pythons")  # parts of `node` that decide what a role does
 PERMISSION = re.compile(r"_(license_accepted|upgrade_allowed|reboot_allowed)$")  # inputs that decide whether, not what
@@ -102,7 +100,7 @@ class Plan:
         """The plan for people: one line per host and component that needs work."""
         asked = len(self.hosts)
         if self.problems:
-            return f"PLAN: {asked} hosts were read; nothing can be planned until the problems below are gone."
+            return "PLAN: nothing can be planned until the problems below are solved."
         if not self.rows:
             return f"PLAN: {asked} hosts are as they should be; nothing to do."
         changed = len({row.host for row in self.rows})
@@ -127,6 +125,12 @@ def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = Fa
     driver_upgrade: another version of the driver may take the installed one's place in this run.
     """
     made = Plan()
+    checked = {host.name: inputs.check(host.variables, repository) for host in hosts}
+    for host in hosts:
+        made.problems += [f"{host.name}: {problem}" for problem in checked[host.name].problems]
+        made.warnings += [f"{host.name}: {warning}" for warning in checked[host.name].warnings]
+    hosts = [replace(host, variables={**host.variables, **checked[host.name].values}) for host in hosts]
+    group_problems(made, hosts)
     stopped = False
     for host in hosts:
         if host.node is None:
@@ -143,7 +147,9 @@ def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = Fa
         made.warnings.append(
             f"{', '.join(made.unreachable)} cannot be reached and is left out; the other hosts are served."
         )
-    read = [host for host in hosts if host.node is not None and "error" not in host.node]
+    read = [
+        host for host in hosts if host.node is not None and "error" not in host.node and not checked[host.name].problems
+    ]
     wanted = {host.name: requests.resolve_host(settled(host, read), host.node or {}, host.groups) for host in read}
     for host in read:
         made.problems += [f"{host.name}: {problem}" for problem in wanted[host.name].problems]
@@ -159,6 +165,19 @@ def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = Fa
         add_host(made, Case(host, wanted[host.name], environments, repository), driver_upgrade)
     made.problems, made.warnings = group_alike(made.problems), group_alike(made.warnings)
     return made
+
+
+def group_problems(made: Plan, hosts: Sequence[Host]) -> None:
+    """Name the hosts that get nothing because no group of theirs is one of this project's."""
+    strangers = [host.name for host in hosts if not set(host.groups) & set(GROUPS)]
+    if strangers and len(strangers) == len(hosts):
+        made.problems.append(
+            f"At least one host must be in one of the groups {', '.join(GROUPS)}, but {shorten(strangers)} "
+            f"{'is' if len(strangers) == 1 else 'are'} in none. Correct the groups' names in the inventory."
+        )
+    else:
+        text = f"in none of the groups {', '.join(GROUPS)}, so nothing is installed there."
+        made.warnings += [f"{name}: {text}" for name in strangers]
 
 
 def settled(host: Host, hosts: Sequence[Host]) -> Mapping[str, Any]:
@@ -194,19 +213,12 @@ def shorten(names: Sequence[str]) -> str:
 def host_problems(host: Host, wanted: Wanted) -> list[str]:
     """What this host lacks for what it should get; an empty list means nothing."""
     node, found = host.node or {}, []
-    if host.wants("nvidia_driver"):
-        found += gpu_layer.form_problems(host.variables)
     declared = host.variables.get("gpu_count")
-    if declared is not None:
-        if isinstance(declared, bool) or not str(declared).isdigit():
-            found.append(
-                f"gpu_count has to be a whole number, and is {declared!r}. Write it in the inventory as gpu_count: 2."
-            )
-        elif int(declared) != len(requests.gpus(node)):
-            found.append(
-                f"gpu_count says {declared}, and the host shows {len(requests.gpus(node))} ({gpu_sources(node)}). "
-                "Correct the inventory, or look for a card that is off the bus: lspci -d 10de:"
-            )
+    if declared is not None and declared != len(requests.gpus(node)):
+        found.append(
+            f"gpu_count is {declared}, but the host shows {len(requests.gpus(node))} GPUs ({gpu_sources(node)}). "
+            "Correct the inventory, or look for a card that is off the bus: lspci -d 10de:"
+        )
     if (
         host.wants("hadoop_client")
         and node.get("hadoop") is None
@@ -222,8 +234,6 @@ def host_problems(host: Host, wanted: Wanted) -> list[str]:
             found.append(
                 f"/opt needs {DISK_NEEDED_MB} MB for a new environment and has {free} MB free. Make room there, or mount a larger file system."
             )
-    if host.wants("mirror") and host.variables.get("mirror_mode", "fetch") not in ("fetch", "push", "external"):
-        found.append(f"mirror_mode has to be fetch, push or external, and is {host.variables.get('mirror_mode')!r}.")
     if host.wants("environment") and not host.variables.get("mirror_url"):
         found.append(
             "mirror_url is needed (the address at which hosts reach the mirror), and is not set. Write it in group_vars/all."
@@ -352,7 +362,12 @@ class Case:
     def _digest(self, component: str) -> str:
         """12 hex digits that change whenever anything that decides the component's result changes."""
         roles = COMPONENTS[component][0]
-        names = [name for role in roles for name in role_inputs(self.repository, role) if not PERMISSION.search(name)]
+        names = [
+            name
+            for role in roles
+            for name in sorted(inputs.role_options(self.repository, role))
+            if not PERMISSION.search(name)
+        ]
         wanted: Wanted = self.wanted
         stack: Any = wanted.stack
         deciding: tuple[str, ...] = DECIDING
@@ -361,7 +376,7 @@ class Case:
         elif component in gpu_layer.ROLES:  # of another TensorFlow only the oldest driver for it matters here
             wanted = Wanted(stack={key: wanted.stack[key] for key in ("driver_min",) if key in wanted.stack})
             stack, deciding = wanted.stack, ("os",)
-        inputs = {
+        deciders = {
             "roles": [tree_digest(self.repository / "roles" / role) for role in roles],
             "variables": closure(names, self.host.variables),
             "stack": stack,
@@ -371,7 +386,7 @@ class Case:
             },
             "node": {key: self.node.get(key) for key in deciding},
         }
-        return hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:12]
+        return hashlib.sha256(json.dumps(deciders, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
 def add_host(made: Plan, case: Case, driver_upgrade: bool) -> None:
@@ -438,14 +453,6 @@ def closure(names: Iterable[str], variables: Mapping[str, Any]) -> Json:
         if "{{" in written or "{%" in written:
             queue += re.findall(r"[A-Za-z_]\w*", written)
     return found
-
-
-@cache
-def role_inputs(repository: Path, role: str) -> tuple[str, ...]:
-    """The names of a role's inputs, from its argument specs."""
-    path = repository / "roles" / role / "meta" / "argument_specs.yml"
-    specs = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
-    return tuple(sorted({name for entry in specs["argument_specs"].values() for name in entry.get("options", {})}))
 
 
 @cache

@@ -15,6 +15,7 @@ from hadoop_dl.compat import LOADER
 from hadoop_dl.locks import COMPONENTS, Lock, LockError, read_lock
 
 DIRECTORY = Path(__file__).resolve().parent.parent.parent / "stacks"
+LONGEST_NAME = 100  # A longer one is no file's name.
 VERSIONS = (
     "tensorflow",
     "keras",
@@ -91,12 +92,13 @@ def stack_names(directory: Path = DIRECTORY) -> list[str]:
 def load_stack(name: str, directory: Path = DIRECTORY) -> Stack:
     """The stack of that name; UnknownStack lists the known ones, the nearest first to be tried."""
     path = directory / f"{name}.yml"
-    if path.name != f"{name}.yml" or not path.is_file():
+    if len(name) > LONGEST_NAME or path.name != f"{name}.yml" or not path.is_file():
         names = stack_names(directory)
         nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
         hint = f" Did you mean {nearest[0]}?" if nearest else ""
+        short = name if len(name) <= LONGEST_NAME else f"{name[:20]}…"
         raise UnknownStack(
-            f"A stack's name is needed, and there is none called {name!r}.{hint} Known stacks: {', '.join(names)}."
+            f"The name of a stack is required, but none is called {short!r}.{hint} Known stacks: {', '.join(names)}."
         )
     return _load(path)
 

@@ -60,8 +60,38 @@ def test_an_edge_node_also_gets_the_spark_client() -> None:
     assert "tensorflowonspark" in needs(made, "edge1")
 
 
-def test_a_host_of_no_group_needs_nothing() -> None:
-    assert needs(plan.make_plan([make_host("master1", ())], REPOSITORY), "master1") == []
+def test_a_host_of_no_group_needs_nothing_and_is_named() -> None:
+    made = plan.make_plan([make_host("master1", ("masters",)), make_host()], REPOSITORY)
+    assert needs(made, "master1") == []
+    (warning,) = [one for one in made.warnings if "none of the groups" in one]
+    assert warning.startswith("master1: in none of the groups mirror_host, data_nodes")
+
+
+def test_misspelt_groups_of_all_hosts_are_a_refusal_that_names_the_groups() -> None:
+    made = plan.make_plan([make_host(groups=("datanodes",)), make_host("edge1", ("edgenodes",))], REPOSITORY)
+    (problem,) = made.problems
+    assert "must be in one of the groups mirror_host, data_nodes" in problem
+    assert "data1, edge1 are in none" in problem
+
+
+def test_all_wrong_inputs_of_all_hosts_are_one_list() -> None:
+    wrong = {"gpu_count": "two", "deeplearning_unreachable": "Stop", "nvidia_driver_reboot_allowed": "maybe"}
+    hosts = [make_host(**wrong), make_host("data2", node=None, **wrong), make_host("data3", mirror_port=0)]
+    problems = plan.make_plan(hosts, REPOSITORY).problems
+    assert [problem.split(" must be")[0] for problem in problems] == [
+        "data1, data2: deeplearning_unreachable",
+        "data1, data2: gpu_count",
+        "data1, data2: nvidia_driver_reboot_allowed",
+        "data3: mirror_port",
+    ]
+
+
+def test_text_for_a_boolean_is_the_same_wish_as_the_boolean() -> None:
+    plain, text = (
+        plan.make_plan([make_host(cuda_purge_enabled=value, verify_become=value)], REPOSITORY).hosts
+        for value in (False, "no")
+    )
+    assert plain == text
 
 
 def test_after_the_work_nothing_is_needed() -> None:
@@ -146,8 +176,8 @@ def test_a_changed_input_of_a_role_is_needed_again_and_others_are_not() -> None:
         ({}, {"deeplearning_request": {"tensorflow": "1.15", "python": "3.12"}}, "Python 3.12"),
         ({}, {"deeplearning_request": {"tensorflwo": "1.15"}}, "tensorflow"),
         ({"volatile": {"disk_free_mb": {"/opt": 700}}}, {}, "has 700 MB free"),
-        ({}, {"gpu_count": 4}, "gpu_count says 4, and the host shows 2"),
-        ({}, {"gpu_count": "two"}, "whole number, and is 'two'"),
+        ({}, {"gpu_count": 4}, "gpu_count is 4, but the host shows 2 GPUs"),
+        ({}, {"gpu_count": "two"}, 'whole number from 0 to 64, but is "two"'),
         ({}, {"gpu_count": True}, "whole number"),
         ({}, {"deeplearning_request": None}, "deeplearning_request"),
         ({}, {"deeplearning_request": "tf1.6-py27-el7"}, "the playbooks do not build one yet"),
@@ -173,7 +203,7 @@ def test_all_problems_of_all_hosts_come_in_one_list_and_equal_ones_once() -> Non
     ]
     failure = plan.make_plan(hosts, REPOSITORY).failure()
     assert "no host was changed" in failure
-    assert "data1, data2, data3, data4 and 3 more: gpu_count says 4" in failure
+    assert "data1, data2, data3, data4 and 3 more: gpu_count is 4" in failure
     assert "edge1: a Hadoop client is needed" in failure
 
 

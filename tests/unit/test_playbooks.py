@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -16,19 +17,24 @@ PLAN_FIRST = [path for path in PLAYBOOKS if path.stem != "preflight"]
 LOCAL = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
 
 
-def play(playbook: str, tmp_path: Path, groups: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
-    """Run a playbook against this machine, which the plan only reads."""
-    text = "".join(f"[{group}]\n{name} {LOCAL}\n" for name, group in groups.items())
-    (tmp_path / "hosts").write_text(text, encoding="utf-8")
-    program = Path(sys.executable).parent / "ansible-playbook"
+def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run one of Ansible's programs with the project's settings."""
     return subprocess.run(
-        [str(program), "-i", str(tmp_path / "hosts"), str(REPOSITORY / "playbooks" / playbook), *options],
+        [str(Path(sys.executable).parent / program), *arguments],
         env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
+
+
+def play(playbook: str, tmp_path: Path, groups: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
+    """Run a playbook against this machine, which the plan only reads."""
+    text = "".join(f"[{group}]\n{name} {LOCAL}\n" for name, group in groups.items())
+    (tmp_path / "hosts").write_text(text, encoding="utf-8")
+    path = REPOSITORY / "playbooks" / playbook
+    return run("ansible-playbook", "-i", str(tmp_path / "hosts"), str(path), *options)
 
 
 @pytest.mark.parametrize("path", PLAN_FIRST, ids=lambda path: path.stem)
@@ -47,3 +53,53 @@ def test_a_playbook_that_is_run_alone_says_what_it_would_do(playbook: str, tmp_p
     answer = play(playbook, tmp_path, {"build1": "build_hosts"}, "--check")
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert "PLAN: 1 hosts are as they should be; nothing to do." in answer.stdout
+
+
+def test_wrong_inputs_are_one_list_of_sentences_and_no_exception(tmp_path: Path) -> None:
+    values = {
+        "nvidia_driver_reboot_allowed": "maybe",
+        "upgrade_batch": 0,
+        "deeplearning_unreachable": "Continue",
+        "mirror_url": "{{ nowhere }}",
+        "gpu_count": "³",
+        "deeplearning_request": {"tensorflow": 1.15},
+        "cudnn_versions": [{"cuda": "12.2"}],
+        "mirror_root": "/",
+        "hadoop_client_java_home": "/usr/lib/jvm\nrogue",
+    }
+    answer = play("site.yml", tmp_path, {"build1": "build_hosts"}, "-e", json.dumps(values))
+    said = answer.stdout + answer.stderr
+    assert answer.returncode == 2
+    assert "9 problems found; no host was changed." in said
+    assert [name for name in values if f"build1: {name} " not in said] == []
+    assert "mirror_url has a template that cannot be evaluated: 'nowhere' is undefined" in said
+    assert [word for word in ("xception", "Traceback", "NoneType", "MODULE FAILURE") if word in said] == []
+
+
+def test_a_file_for_the_plan_in_no_directory_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    there = tmp_path / "missing" / "plan.json"
+    answer = play("plan.yml", tmp_path, {"build1": "build_hosts"}, "-e", f"preflight_plan_file={there}")
+    assert answer.returncode == 2
+    assert "preflight_plan_file must be a file that the controller can write" in answer.stdout
+    assert "xception" not in answer.stdout + answer.stderr
+
+
+def test_templates_may_use_hostvars_and_variables_of_the_plan(tmp_path: Path) -> None:
+    values = {
+        "address": "192.0.2.1",
+        "mirror_url": "http://{{ hostvars[groups['build_hosts'][0]]['address'] }}:8900",
+        "verify_python": "{{ plan.python }}",
+    }
+    answer = play("plan.yml", tmp_path, {"build1": "build_hosts"}, "-e", json.dumps(values))
+    assert answer.returncode == 0, answer.stdout
+    later = {**values, "verify_python": "{{ plan.gpu }}"}
+    answer = play("plan.yml", tmp_path, {"build1": "build_hosts"}, "-e", json.dumps(later))
+    assert "build1: verify_python must be text in quotes, but is {}" in answer.stdout
+
+
+@pytest.mark.parametrize("action", ["site_file", "site_archive", "exact_packages", "signed_repository"])
+def test_an_action_that_refuses_prints_its_sentence_alone(action: str) -> None:
+    answer = run("ansible", "-i", "localhost,", "-c", "local", "-m", action, "localhost")
+    assert answer.returncode == 2
+    assert f"{action} needs " in answer.stdout
+    assert "xception" not in answer.stdout + answer.stderr

@@ -121,12 +121,12 @@ def planned(tmp_path: Path, name: str, request: object, **variables: object) -> 
 @pytest.mark.parametrize(
     ("name", "request_", "variables", "words"),
     [
-        ("p100", EL7, {"gpu_count": 1}, "gpu_count says 1, and the host shows 2 (2 on the PCI bus"),
-        ("v100", EL7, {"gpu_count": 8}, "gpu_count says 8, and the host shows 4"),
-        ("a100_nvswitch", EL9, {"gpu_count": 14}, "gpu_count says 14, and the host shows 8"),  # 6 are switches
-        ("h100", EL9, {"gpu_count": 12}, "gpu_count says 12, and the host shows 8"),
-        ("amd_only", EL9, {"gpu_count": 2}, "gpu_count says 2, and the host shows 0"),
-        ("no_gpu", EL7, {"gpu_count": 2}, "gpu_count says 2, and the host shows 0"),
+        ("p100", EL7, {"gpu_count": 1}, "gpu_count is 1, but the host shows 2 GPUs (2 on the PCI bus"),
+        ("v100", EL7, {"gpu_count": 8}, "gpu_count is 8, but the host shows 4"),
+        ("a100_nvswitch", EL9, {"gpu_count": 14}, "gpu_count is 14, but the host shows 8"),  # 6 are switches
+        ("h100", EL9, {"gpu_count": 12}, "gpu_count is 12, but the host shows 8"),
+        ("amd_only", EL9, {"gpu_count": 2}, "gpu_count is 2, but the host shows 0"),
+        ("no_gpu", EL7, {"gpu_count": 2}, "gpu_count is 2, but the host shows 0"),
         ("a100_nvswitch", EL7, {}, "tf1.15-py27-el7 is made for el7, and the host runs Red Hat Enterprise Linux 9.4"),
         ("p100", EL7, DRIVER, "driver 418.67 is installed and its version locked, and nvidia_driver_version is 470.82.01"),
         ("mixed", EL7, {**NEWER, "nvidia_driver_module": "open"}, "older than Turing and need the proprietary module"),

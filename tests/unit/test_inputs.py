@@ -1,0 +1,228 @@
+"""Inputs: what a site may set is checked once, before any task sees it, and refused with name, value and what is accepted."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.plugins.filter.core import to_bool
+from jinja2 import Environment, meta
+
+from hadoop_dl import inputs
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+KNOWN = inputs.all_inputs(REPOSITORY)
+ROLES = sorted(path.parent.parent.name for path in REPOSITORY.glob("roles/*/meta/argument_specs.yml"))
+ARCHIVE = {"file": "files/cudnn.tgz", "sha256": "0" * 64}
+ODD: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    10.1,
+    math.nan,
+    "",
+    "³",
+    "maybe",
+    "a\nb",
+    "x" * 300,
+    "x" * 5000,
+    [],
+    [None],
+    [[]],
+    [{}],
+    {},
+    {1: 2},
+    {"a": None},
+    {"a": {"b": {"c": datetime.date(2026, 1, 1)}}},
+    datetime.date(2026, 1, 1),
+    datetime.datetime(2026, 1, 1, 12, 0),
+    {None: 1, "x": 2},
+    inputs.FailedTemplate("'x' is undefined"),
+]
+
+
+def problems(**variables: Any) -> list[str]:
+    return inputs.check(variables, REPOSITORY).problems
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("nvidia_driver_reboot_allowed", "maybe", 'must be true or false, but is "maybe"'),
+        ("nvidia_driver_reboot_allowed", "", 'true or false, but is ""'),
+        ("nvidia_driver_reboot_allowed", "y", "true or false"),
+        ("cuda_purge_enabled", None, "but is empty (null)"),
+        ("verify_become", 2, "but is the number 2"),
+        ("nvidia_driver_version", 470.82, "an exact version in quotes"),
+        ("nvidia_driver_version", "newest", 'such as "535.104.05", but is "newest"'),
+        ("nvidia_driver_version", ["535.104.05"], "an exact version in quotes"),
+        ("cuda_versions", "12.2", "must be a list"),
+        ("cuda_versions", [10.1], "but is the number 10.1"),
+        ("cuda_versions", [["12.2"]], "must be a list"),
+        ("cudnn_versions", [{"cuda": "12.2"}], "a list of mappings with the keys cuda, version"),
+        ("cudnn_versions", ["8.9.7.29"], "a list of mappings"),
+        ("cudnn_versions", [7], "a list of mappings"),
+        ("nccl_versions", [{"version": "2.4.8", "cuda": "10"}], "a list of mappings"),
+        ("nvidia_driver_mig_layout", [{"gpu": "0"}], "a list of mappings with the keys gpu, profiles"),
+        ("cudnn_tarballs", {"8.9.7.29": {"file": "x.tgz"}}, "file: …, sha256: …"),
+        ("cudnn_tarballs", {8.9: ARCHIVE}, "keys are text in quotes"),
+        ("cudnn_source", "Tarball", "must be package or tarball"),
+        ("nvidia_driver_state", "gone", "must be present or absent"),
+        ("mirror_mode", None, "must be fetch, push or external"),
+        ("mirror_port", 70000, "a whole number from 1 to 65535"),
+        ("mirror_timeout", "-5", "a whole number from 1"),
+        ("pip_timeout", "an hour", "a whole number"),
+        ("mirror_url", "mirror01:8900", "an HTTP address"),
+        ("mirror_url", "ftp://mirror01", "an HTTP address"),
+        ("mirror_url", "http://user:secret@mirror01", "without a user or password"),
+        ("mirror_root", "/", "a directory that only the mirror uses"),
+        ("mirror_root", "/srv/", "a directory that only the mirror uses"),
+        ("mirror_root", "/etc/mirror", "a directory that only the mirror uses"),
+        ("mirror_root", "/srv/mirror/../../etc", "a directory that only the mirror uses"),
+        ("mirror_root", "srv/mirror", "a directory that only the mirror uses"),
+        ("mirror_environment", {"https_proxy": None}, "but is a value that is not shown"),
+        ("mirror_environment", {"https_proxy": "http://a\nb"}, "one line without control characters"),
+        ("tensorflowonspark_spark_defaults", {"spark.yarn.queue": "gpu\nspark.x true"}, "one line"),
+        ("hadoop_client_java_home", "/usr/lib/jvm\n", "one line"),
+        ("spark_home", "opt/spark", "an absolute path"),
+        ("deeplearning_unreachable", "Continue", "must be continue or stop"),
+        ("deeplearning_request", {"tensorflow": 1.15}, "with values in quotes"),
+        ("deeplearning_request", {"tensorflow": datetime.date(2026, 1, 1)}, "with values in quotes"),
+        ("deeplearning_request", {}, "the name of a stack, or constraints"),
+        ("deeplearning_request", "x" * 300, "the name of a stack"),
+        ("deeplearning_request", None, "but is empty (null)"),
+        ("gpu_count", "³", "a whole number from 0 to 64"),
+        ("gpu_count", True, "a whole number from 0 to 64"),
+        ("apply", "everything", "must be needed or all"),
+        ("upgrade_batch", 0, "a whole number of hosts from 1, or a share from 1% to 100%, but is the number 0"),
+        ("upgrade_batch", "-1", "a whole number of hosts from 1"),
+        ("upgrade_batch", "half", "a whole number of hosts from 1"),
+        ("upgrade_batch", "101%", "a whole number of hosts from 1"),
+        ("deeplearning_root", "/srv/dl", "is not an input and must not be set"),
+        ("environment_root", "/srv/dl", "must be /opt/deeplearning"),
+        ("mirror_url", inputs.FailedTemplate("'place' is undefined"), "template that cannot be evaluated: 'place' is"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_name_and_what_is_accepted(name: str, value: Any, words: str) -> None:
+    (problem,) = problems(**{name: value})
+    assert problem.startswith(f"{name} ")
+    assert words in problem
+    assert "secret" not in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "converted"),
+    [
+        ("nvidia_driver_reboot_allowed", "false", False),
+        ("nvidia_driver_reboot_allowed", "No", False),
+        ("nvidia_driver_reboot_allowed", "yes", True),
+        ("nvidia_license_accepted", 1, True),
+        ("gpu_count", "2", 2),
+        ("mirror_port", "8900", 8900),
+        ("upgrade_batch", "25%", "25%"),
+        ("upgrade_batch", "2", 2),
+        ("mirror_url", "https://mirror01.example.com:8900/dl", "https://mirror01.example.com:8900/dl"),
+        ("mirror_root", "/data/deeplearning", "/data/deeplearning"),
+        ("mirror_root", "/srv/deeplearning-mirror", "/srv/deeplearning-mirror"),
+        ("cuda_default", "", ""),
+        ("cuda_versions", "none", "none"),
+        ("nvidia_driver_version", "none", "none"),
+        ("cudnn_tarballs", {"8.9.7.29": ARCHIVE}, {"8.9.7.29": ARCHIVE}),
+        ("deeplearning_request", {"tensorflow": "1.15", "hdfs": True}, {"tensorflow": "1.15", "hdfs": True}),
+        ("tensorflowonspark_spark_defaults", {"spark.executor.instances": 2}, {"spark.executor.instances": 2}),
+    ],
+)
+def test_a_right_value_is_converted_to_its_type(name: str, value: Any, converted: Any) -> None:
+    checked = inputs.check({name: value}, REPOSITORY)
+    assert checked.problems == []
+    assert checked.values[name] == converted
+    assert type(checked.values[name]) is type(converted)
+
+
+@pytest.mark.parametrize("value", [*inputs.TRUE, *inputs.FALSE, "TRUE", "Off", True, False, 0, 1])
+def test_a_boolean_is_what_the_roles_filter_makes_of_it(value: Any) -> None:
+    name = "nvidia_driver_reboot_allowed"
+    assert inputs.check({name: value}, REPOSITORY).values[name] is to_bool(value)
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"cuda_versions": ["12.2"], "cuda_default": "8.0"}, "cuda_default must be one of cuda_versions (12.2)"),
+        (
+            {"nvidia_driver_version": "535.104.05", "nvidia_driver_source": "runfile"},
+            "requires nvidia_driver_runfile and nvidia_driver_runfile_sha256",
+        ),
+        ({"nvidia_driver_build": "precompiled", "nvidia_driver_module": "open"}, "requires nvidia_driver_module"),
+        ({"nvidia_driver_signing_key": "/k"}, "requires nvidia_driver_signing_certificate"),
+        ({"cuda_versions": ["8.0"], "cuda_source": "runfile"}, "requires an entry of cuda_runfiles for 8.0"),
+        (
+            {"cudnn_versions": [{"version": "7.6.5.32", "cuda": "10.0"}], "cudnn_source": "tarball"},
+            "requires an entry of cudnn_tarballs for 7.6.5.32",
+        ),
+    ],
+)
+def test_inputs_that_contradict_each_other_are_refused(variables: dict[str, Any], words: str) -> None:
+    (problem,) = problems(**variables)
+    assert words in problem
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_default_of_a_role_is_accepted(role: str) -> None:
+    defaults = yaml.safe_load((REPOSITORY / "roles" / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
+    required = {name for name, found in KNOWN.items() if found.role == role and found.spec.get("required")}
+    assert problems(**{name: value for name, value in defaults.items() if name not in required}) == []
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_default_is_an_input_of_the_role(role: str) -> None:
+    defaults = yaml.safe_load((REPOSITORY / "roles" / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
+    assert set(defaults) == set(inputs.role_options(REPOSITORY, role))
+
+
+def test_every_variable_that_the_playbooks_compute_from_is_an_input() -> None:
+    computed = yaml.safe_load((REPOSITORY / "playbooks/group_vars/all.yml").read_text(encoding="utf-8"))
+    templates = Environment(extensions=[])  # noqa: S701 (nothing is rendered)
+    templates.filters.update(dict.fromkeys(("bool", "split", "stack_artifacts", "stack_lock", "stack_file"), str))
+    names = {
+        name for value in computed.values() for name in meta.find_undeclared_variables(templates.parse(str(value)))
+    }
+    assert names - set(computed) - {"plan", "playbook_dir"} <= set(KNOWN)
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_no_value_ends_in_an_exception(name: str) -> None:
+    for value in ODD:
+        for problem in problems(**{name: value}):
+            assert name in problem
+            assert "\n" not in problem
+            assert len(problem) < 500
+
+
+def test_every_limit_belongs_to_an_input_and_every_form_is_there() -> None:
+    nested = {f"{name}.{key}" for name, found in KNOWN.items() for key in found.spec.get("options", {})}
+    assert set(inputs.limits()) <= set(KNOWN) | nested
+    for limit in inputs.limits().values():
+        assert limit.get("form") is None or limit["form"] in inputs.table()["forms"]
+
+
+@pytest.mark.parametrize("form", sorted(inputs.table()["forms"]))
+def test_the_example_of_a_form_is_accepted(form: str) -> None:
+    given = inputs.Input("x", "", {"type": "str"}, {"form": form})
+    example = inputs.table()["forms"][form]["example"]
+    assert inputs.convert(given, example) == example
+
+
+def test_a_vaulted_value_is_not_shown() -> None:
+    (problem,) = problems(mirror_url=inputs.Secret("hunter2"))
+    assert "hunter2" not in problem
+
+
+def test_a_misspelt_input_is_a_warning_and_a_sites_own_variable_is_none() -> None:
+    checked = inputs.check({"cuda_version": "12.2", "cuda_rack": "b4", "nvidia_smi_path": "/x"}, REPOSITORY)
+    assert checked.warnings == ["cuda_version is not an input of this project and is not used; cuda_versions is one."]
