@@ -14,6 +14,12 @@ def test_anybody_can_run_tfos_submit(host):
     assert host.file("/opt/deeplearning/bin/tfos-submit").mode == 0o755
 
 
+def test_a_login_shell_finds_tfos_submit(answers):
+    assert answers["login"]["error"] is None, (
+        "/usr/local/bin/tfos-submit must be a link to the program. Run: ansible-playbook site.yml -e apply=all"
+    )
+
+
 def test_spark_starts(answers):
     assert answers["spark"], "/opt/deeplearning/etc/tfos-submit.json should tell where Spark is"
     assert answers["spark"]["version"]["error"] is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from hadoop_dl import stacks
@@ -55,6 +56,57 @@ def train(cluster: Cluster, mode: str = "spark") -> dict[str, Any]:
     return result
 
 
+@dataclass(frozen=True)
+class Suggestion:
+    """A command that a newcomer may type next. `typed`: what to type in the shell that it opens, line by line."""
+
+    command: str
+    meaning: str
+    typed: tuple[str, ...] = ()
+
+
+def suggestions(cluster: Cluster) -> list[Suggestion]:
+    """The commands that the summary prints. tests/e2e/test_printed_commands.py runs every one of them."""
+    default = Cluster()
+    choices = "".join(
+        f" {name}={value}"
+        for name, value, usual in (
+            ("STACK", cluster.stack, default.stack),
+            ("DATA_NODES", cluster.data_nodes, default.data_nodes),
+        )
+        if value != usual
+    )
+    inventory = os.path.relpath(cluster.inventory, images.REPOSITORY)
+    on_edge = ("su - analyst", "tfos-submit --help")
+    if cluster.name == default.name:
+        again, status, shell, down = (
+            f"make demo{choices}",
+            "scripts/demo status",
+            "make demo-shell HOST=edge1",
+            "make demo-down",
+        )
+    else:  # the make targets are for the cluster with the default name
+        name = f"--name {cluster.name}"
+        again = f"scripts/demo run {name} --stack {cluster.stack} --data-nodes {cluster.data_nodes}"
+        status, shell, down = (
+            f"scripts/demo status {name}",
+            f"scripts/demo shell {name} edge1",
+            f"scripts/demo down {name}",
+        )
+    return [
+        Suggestion(again, "again: nothing changes, the model trains once more"),
+        Suggestion(status, "what runs on which node"),
+        Suggestion(shell, "then: " + "; ".join(on_edge), on_edge),
+        Suggestion(f".venv/bin/ansible-playbook -i {inventory} playbooks/verify.yml", "check every host"),
+        Suggestion(down, "removes all of it"),
+    ]
+
+
+def web_pages(cluster: Cluster) -> dict[str, str]:
+    master = cluster.addresses["master1"]
+    return {"YARN": f"http://{master}:8088", "HDFS": f"http://{master}:9870"}
+
+
 def summary(cluster: Cluster, times: list[tuple[str, float]], result: dict[str, Any]) -> None:
     stack = stacks.load_stack(cluster.stack).data
     parts = ("python", "tensorflow", "keras", "tensorflowonspark", "pyspark", "tensorflow_io")
@@ -69,12 +121,7 @@ def summary(cluster: Cluster, times: list[tuple[str, float]], result: dict[str, 
     say("\nTime")
     for name, seconds in times:
         say(f"  {seconds:5.0f} s  {name}")
-    say(
-        "\nTry next\n"
-        "  make demo                                  again: nothing changes, the model trains once more\n"
-        "  scripts/demo status                        what runs on which node\n"
-        "  make demo-shell HOST=edge1                 then: su - analyst; tfos-submit --help\n"
-        "  .venv/bin/ansible-playbook -i inventories/demo playbooks/verify.yml\n"
-        f"  YARN: http://{cluster.addresses['master1']}:8088   HDFS: http://{cluster.addresses['master1']}:9870\n"
-        "  make demo-down                             removes all of it"
-    )
+    say("\nTry next")
+    for suggestion in suggestions(cluster):
+        say(f"  {suggestion.command:<42} {suggestion.meaning}".rstrip())
+    say("  " + "   ".join(f"{name}: {address}" for name, address in web_pages(cluster).items()))

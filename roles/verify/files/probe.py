@@ -196,6 +196,7 @@ def read(root, environment, tree, gpu_check, expected):
         if expected
         else None,
         "submit": run([os.path.join(root, "bin", "tfos-submit"), "--help"]),
+        "login": run(["su", "-", "-s", "/bin/sh", "nobody", "-c", "command -v tfos-submit"]),
         "spark": spark(root, variables),
     }
 

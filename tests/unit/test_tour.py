@@ -1,0 +1,57 @@
+"""What the demo prints at its end: commands for the cluster that was made, and not for another one."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from hadoop_dl import checks
+from hadoop_dl.demo import images, tour
+from hadoop_dl.demo.cluster import Cluster
+
+
+def commands(cluster: Cluster) -> list[str]:
+    return [suggestion.command for suggestion in tour.suggestions(cluster)]
+
+
+def test_the_usual_demo_needs_no_arguments() -> None:
+    assert commands(Cluster()) == [
+        "make demo",
+        "scripts/demo status",
+        "make demo-shell HOST=edge1",
+        ".venv/bin/ansible-playbook -i inventories/demo playbooks/verify.yml",
+        "make demo-down",
+    ]
+
+
+def test_the_same_command_again_names_the_same_stack_and_nodes() -> None:
+    """make demo alone would switch the cluster to the default stack."""
+    assert commands(Cluster("tf1.4-cpu-py27-el7"))[0] == "make demo STACK=tf1.4-cpu-py27-el7"
+    assert commands(Cluster(data_nodes=3))[0] == "make demo DATA_NODES=3"
+
+
+def test_a_cluster_of_another_name_is_named_in_every_command() -> None:
+    assert all("other" in command for command in commands(Cluster(name="other")))
+
+
+@pytest.mark.parametrize("command", [command for command in commands(Cluster()) if command.startswith("make ")])
+def test_make_knows_the_target(command: str) -> None:
+    make, *words = command.split()
+    done = subprocess.run(
+        [make, "--dry-run", *words], cwd=images.REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_removal_that_is_printed_ends_the_end_to_end_tests() -> None:
+    """tests/e2e runs the other commands; this one would remove the cluster from under the next test."""
+    done = subprocess.run(
+        ["make", "--dry-run", *commands(Cluster())[-1].split()[1:]],
+        cwd=images.REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    last = list(checks.e2e_steps(images.REPOSITORY, [Cluster.stack])[-1].command)
+    assert done.stdout.splitlines()[-1].split() == last
