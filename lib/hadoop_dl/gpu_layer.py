@@ -1,50 +1,15 @@
-"""The plan's part about driver, CUDA, cuDNN and NCCL: what the inventory asks for, what is there, what does not fit.
-
-A host is asked about only where its inventory names versions and it has GPUs: nothing is installed by default. Stacks
-whose lock brings CUDA in nvidia-* wheels need none of it but the driver.
-"""
+"""The plan's part about driver, CUDA, cuDNN and NCCL: what differs on a host, and what stands in the way."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hadoop_dl import requests
-from hadoop_dl.requests import Wanted
+from hadoop_dl.gpu_stack import NAMES, GpuHost, number, requested, there
 
 Json = dict[str, Any]
-ROLES = ("nvidia_driver", "cuda", "cudnn", "nccl")
 GROUPS = ("data_nodes", "edge_nodes", "cdsw_hosts", "build_hosts")
-NAMES = {"nvidia_driver": "driver", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL"}
-
-
-def variable(role: str) -> str:
-    """The variable that names what a host gets."""
-    return "nvidia_driver_version" if role == "nvidia_driver" else f"{role}_versions"
-
-
-def asked(role: str, variables: Mapping[str, Any], node: Json) -> list[str] | None:
-    """The versions that this host shall have; [] where what is there shall go; None where nobody asks for anything."""
-    if variables.get(f"{role}_state") == "absent":
-        return []
-    value = variables.get(variable(role))
-    if role == "nvidia_driver":
-        return [str(value)] if value and requests.gpus(node) else None
-    if not isinstance(value, list) or (value and not requests.gpus(node)):
-        return None
-    if role == "cuda" and not value and variables.get("cuda_purge_enabled") is False:
-        return None  # what is there stays
-    return [str(one["version"] if isinstance(one, Mapping) else one) for one in value]
-
-
-def there(role: str, node: Json) -> list[str]:
-    """The versions on the host, whoever installed them."""
-    if role == "nvidia_driver":
-        installed = node.get("nvidia", {}).get("installed")
-        return [installed] if installed else []
-    found = node.get("cuda", {}).get("toolkits" if role == "cuda" else role) or []
-    return sorted(found) if role == "cuda" else [one for one in found if "." in one]
 
 
 def has(role: str, version: str, found: Sequence[str]) -> bool:
@@ -154,51 +119,18 @@ def kernel_warnings(version: str, node: Json, variables: Mapping[str, Any]) -> l
     return found
 
 
-def running_problems(wanted: Wanted, variables: Mapping[str, Any], node: Json) -> list[str]:
+def running_problems(host: GpuHost) -> list[str]:
     """A driver that is there, that nobody asks to change, and that is too old for the stack's CUDA."""
-    stack, driver = wanted.stack, node.get("nvidia", {}).get("driver")
+    stack, driver = host.stack, host.node.get("nvidia", {}).get("driver")
     minimum = stack.get("driver_min")
-    if not driver or not minimum or not requests.gpus(node) or asked("nvidia_driver", variables, node) is not None:
+    if not driver or not minimum or not host.gpus or requested("nvidia_driver", host) is not None:
         return []
     if number(driver) >= number(minimum):
         return []
     return [
-        f"{stack['name']} needs driver {minimum} or newer for CUDA {stack['cuda']}, and driver {driver} runs on the host. "
+        f"{stack['name']} requires driver {minimum} or later for CUDA {stack['cuda']}, but driver {driver} runs on the host. "
         "Set nvidia_driver_version to a newer one (docs/gpu.md), or choose an older stack or one for the CPU."
     ]
-
-
-def library_warnings(wanted: Wanted, variables: Mapping[str, Any], node: Json) -> list[str]:
-    """Where what is asked for and what the stack computes with are two things."""
-    stack = wanted.stack
-    versions = asked("cuda", variables, node)
-    if not stack.get("cuda") or not versions:
-        return []
-    if brings_wheels(wanted):
-        return [
-            f"{stack['name']} brings CUDA in its nvidia-* wheels and does not use CUDA {', '.join(versions)}; "
-            "it is installed because cuda_versions asks for it."
-        ]
-    known = [*versions, *there("cuda", node)]
-    if not any(same_line(stack["cuda"], one) for one in known):
-        return [
-            f"{stack['name']} computes with CUDA {stack['cuda']}, and cuda_versions has {', '.join(versions)}: "
-            f"TensorFlow will not find its libraries. Add {stack['cuda']} to cuda_versions."
-        ]
-    return []
-
-
-def same_line(wanted: str, found: str) -> bool:
-    """Whether libraries of one toolkit serve the other: from 11 on any of the major number, before exactly the same."""
-    return wanted == found or (int(wanted.split(".")[0]) >= 11 and wanted.split(".")[0] == found.split(".")[0])
-
-
-def brings_wheels(wanted: Wanted) -> bool:
-    """Whether the stack's lock has CUDA's runtime as a wheel of PyPI."""
-    from hadoop_dl import stacks  # noqa: PLC0415 (only where CUDA is asked for)
-
-    lock = stacks.load_stack(wanted.stack["name"]).lock(wanted.python or None)
-    return any(re.match(r"nvidia[-_]cuda[-_]runtime", str(one["project"])) for one in lock.artifacts)
 
 
 def limits(node: Json) -> Json:
@@ -243,7 +175,3 @@ def reboot(host: str, versions: Sequence[str], node: Json, variables: Mapping[st
         return None
     allowed = variables.get("nvidia_driver_reboot_allowed") is True
     return f"{host} ({reason}; {'allowed' if allowed else 'not allowed, it will be reported'})"
-
-
-def number(version: str) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", version)]

@@ -11,11 +11,12 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from hadoop_dl import gpu_layer, inputs, requests
+from hadoop_dl import gpu_layer, gpu_stack, inputs, requests
+from hadoop_dl.gpu_stack import GpuHost
 from hadoop_dl.requests import Wanted
 
 Json = dict[str, Any]
@@ -23,7 +24,7 @@ DISK_NEEDED_MB = 5000  # an environment of TensorFlow 2.15 takes 2.6 GB, and the
 # Which roles make a component, which groups of hosts have it, and in which group its hosts come when it needs work.
 COMPONENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "mirror": (("mirror",), ("mirror_host",)),
-    **{role: ((role,), gpu_layer.GROUPS) for role in gpu_layer.ROLES},
+    **{role: ((role,), gpu_layer.GROUPS) for role in gpu_stack.ROLES},
     "environment": (("pip", "tensorflow", "keras", "environment"), ("data_nodes", "edge_nodes", "cdsw_hosts")),
     "hadoop_client": (("hadoop_client",), ("data_nodes", "edge_nodes", "cdsw_hosts")),
     "tensorflowonspark": (("tensorflowonspark",), ("edge_nodes",)),
@@ -154,8 +155,11 @@ def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = Fa
     for host in read:
         made.problems += [f"{host.name}: {problem}" for problem in wanted[host.name].problems]
         made.problems += [f"{host.name}: {problem}" for problem in host_problems(host, wanted[host.name])]
-        running = gpu_layer.running_problems(wanted[host.name], host.variables, host.node or {})
-        made.problems += [f"{host.name}: {problem}" for problem in running]
+        if host.wants("nvidia_driver"):
+            gpu = GpuHost(host.variables, host.node or {}, wanted[host.name], host.groups)
+            made.problems += [f"{host.name}: {problem}" for problem in gpu_layer.running_problems(gpu)]
+            made.problems += [f"{host.name}: {problem}" for problem in gpu_stack.contradictions(gpu)]
+            made.warnings += [f"{host.name}: {warning}" for warning in gpu_stack.warnings(gpu)]
         made.warnings += [f"{host.name}: {warning}" for warning in wanted[host.name].warnings]
     made.problems += cluster_problems(read, wanted)
     environments = sorted(
@@ -221,6 +225,7 @@ def host_problems(host: Host, wanted: Wanted) -> list[str]:
         )
     if (
         host.wants("hadoop_client")
+        and (not wanted.stack or uses_hadoop(wanted.stack))
         and node.get("hadoop") is None
         and not host.variables.get("hadoop_client_hadoop_home")
     ):
@@ -298,19 +303,27 @@ class Case:
     def node(self) -> Json:
         return self.host.node or {}
 
+    @cached_property
+    def gpu(self) -> dict[str, list[Any] | None]:
+        """What the inventory or the stack asks of each part of the GPU layer for this host."""
+        host = GpuHost(self.host.variables, self.node, self.wanted, self.host.groups)
+        return {role: gpu_stack.requested(role, host) for role in gpu_stack.ROLES}
+
     def versions(self, role: str) -> list[str]:
-        """What the inventory asks of a part of the GPU layer for this host."""
-        return gpu_layer.asked(role, self.host.variables, self.node) or []
+        return gpu_stack.versions(self.gpu[role])
 
     def has_work(self, component: str) -> bool:
         """Whether there is anything that this component could be about on this host."""
         if component == "mirror":
             return bool(self.environments)
-        if component in gpu_layer.ROLES:
-            versions = gpu_layer.asked(component, self.host.variables, self.node)
-            return bool(versions) or (
-                versions is not None and gpu_layer.difference(component, versions, self.node) is not None
+        if component in gpu_stack.ROLES:
+            return bool(self.gpu[component]) or (
+                self.gpu[component] is not None and gpu_layer.difference(component, [], self.node) is not None
             )
+        if component == "hadoop_client":
+            return uses_hadoop(self.wanted.stack)
+        if component == "tensorflowonspark":
+            return "tensorflowonspark" in self.wanted.stack
         return bool(self.wanted.stack)
 
     def compare(self, component: str) -> Row | None:
@@ -319,7 +332,7 @@ class Case:
             return self._compare_environment()
         digest = self._digest(component)
         receipt = self.node["deeplearning"]["receipts"].get(component)
-        if component in gpu_layer.ROLES:
+        if component in gpu_stack.ROLES:
             if self.versions(component):  # what goes leaves no receipt
                 self.digests[component] = digest
             return self._compare_gpu(component, receipt, digest)
@@ -356,7 +369,7 @@ class Case:
             reason = receipt["problem"] or ("inputs changed" if receipt["digest"] != digest else None)
         if reason is None:
             return None
-        now = ", ".join(gpu_layer.there(role, self.node)) or "none"
+        now = ", ".join(gpu_stack.there(role, self.node)) or "none"
         return Row(self.host.name, role, now, ", ".join(versions) or "none", reason)
 
     def _digest(self, component: str) -> str:
@@ -373,7 +386,7 @@ class Case:
         deciding: tuple[str, ...] = DECIDING
         if component == "mirror":
             stack, deciding = [list(entry) for entry in self.environments], ()
-        elif component in gpu_layer.ROLES:  # of another TensorFlow only the oldest driver for it matters here
+        elif component in gpu_stack.ROLES:  # of another TensorFlow only the oldest driver for it matters here
             wanted = Wanted(stack={key: wanted.stack[key] for key in ("driver_min",) if key in wanted.stack})
             stack, deciding = wanted.stack, ("os",)
         deciders = {
@@ -381,6 +394,7 @@ class Case:
             "variables": closure(names, self.host.variables),
             "stack": stack,
             "environment": wanted.environment,
+            "gpu": self.gpu.get(component),
             "verified": {
                 name: there for name, there in self.digests.items() if component == "verify" and name != "mirror"
             },
@@ -405,7 +419,7 @@ def add_host(made: Plan, case: Case, driver_upgrade: bool) -> None:
         elif row is not None:
             made.rows.append(row)
             needs.append(component)
-    gpu = [need for need in needs if need in gpu_layer.ROLES]
+    gpu = [need for need in needs if need in gpu_stack.ROLES]
     if gpu:
         needs.insert(needs.index(gpu[0]), "gpu")
         add_gpu(made, case, gpu, driver_upgrade)
@@ -419,8 +433,24 @@ def add_host(made: Plan, case: Case, driver_upgrade: bool) -> None:
         else [],
         "digests": case.digests,
         "needs": needs,
-        "gpu": gpu_layer.limits(case.node) if "nvidia_driver" in gpu else {},
+        "parts": list(wanted.parts),
+        "gpu": gpu_part(case, gpu),
     }
+
+
+def gpu_part(case: Case, roles: Sequence[str]) -> Json:
+    """The inputs of the GPU layer's roles that run on the host (playbooks/layers/gpu.yml hands them over)."""
+    found: Json = {gpu_stack.variable(role): case.gpu[role] for role in roles if role != "nvidia_driver"}
+    if "nvidia_driver" in roles:
+        pinned = case.host.variables.get("nvidia_driver_version") or ""  # also of a driver that goes
+        found |= {"nvidia_driver_version": next(iter(case.versions("nvidia_driver")), pinned)}
+        found |= gpu_layer.limits(case.node)
+    return found
+
+
+def uses_hadoop(stack: Json) -> bool:
+    """Whether a stack reads HDFS or submits to YARN."""
+    return bool(stack.get("hdfs")) or "tensorflowonspark" in stack
 
 
 def add_gpu(made: Plan, case: Case, roles: Sequence[str], driver_upgrade: bool) -> None:
@@ -434,7 +464,6 @@ def add_gpu(made: Plan, case: Case, roles: Sequence[str], driver_upgrade: bool) 
         problems += gpu_layer.driver_problems(version, node, variables, case.wanted.stack, driver_upgrade)
         made.warnings += [f"{name}: {text}" for text in gpu_layer.kernel_warnings(version, node, variables)]
     made.problems += [f"{name}: {problem}" for problem in problems]
-    made.warnings += [f"{name}: {warning}" for warning in gpu_layer.library_warnings(case.wanted, variables, node)]
     reboot = gpu_layer.reboot(name, asked["nvidia_driver"], node, variables) if "nvidia_driver" in roles else None
     made.reboots += [reboot] if reboot else []
 

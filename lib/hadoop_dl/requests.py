@@ -32,6 +32,7 @@ class Wanted:
     python: str = ""
     interpreter: str = ""
     environment: str = ""
+    parts: tuple[str, ...] = ()  # the roles of the environment for which the lock has packages
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -84,8 +85,16 @@ def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str]
         )
         return wanted
     wanted.python, wanted.interpreter = usable[0], pythons[usable[0]]
-    wanted.environment = f"{stack.name}-{stack.lock(usable[0]).digest}"
+    digest, wanted.parts = locked(stack.name, usable[0])
+    wanted.environment = f"{stack.name}-{digest}"
     return wanted
+
+
+@cache
+def locked(name: str, python: str) -> tuple[str, tuple[str, ...]]:
+    """A lock's digest and components."""
+    lock = stacks.load_stack(name).lock(python)
+    return lock.digest, lock.components
 
 
 def stacks_for(request: Mapping[str, Any], nodes: Iterable[Json]) -> tuple[list[str], list[str]]:
@@ -141,9 +150,16 @@ def judge(request: str | Json, node: Json) -> Json:
     host = replace(resolver.HostFacts.from_node(node), gpus=tuple(facts(node)["gpus"]), pythons=None)
     compat = load()
     if isinstance(request, str):
+        unused: list[str] = []
+        if host.gpus and "cuda" not in stacks.load_stack(request).data:
+            unused = [
+                f"{request} is for the CPU and the host has {len(gpus(node))} GPUs, which TensorFlow does not use. "
+                "Choose a stack for GPUs to use them: scripts/stack list"
+            ]
+            host = replace(host, gpus=None)
         problems = by_part(request, host)
         answer = resolver.Resolution("ok") if problems else resolver.resolve(request, host)
-        return {"names": [], "problems": problems or answer.problems, "warnings": texts(answer.warnings)}
+        return {"names": [], "problems": problems or answer.problems, "warnings": unused + texts(answer.warnings)}
     try:
         # The Python of constraints counts here; the hosts' form (GPU or CPU) does not, because one job needs one environment.
         names = [

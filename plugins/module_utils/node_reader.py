@@ -307,6 +307,17 @@ class Reader(object):
                 found[name] = []  # a torn record: the receipt beside it tells
         return found
 
+    def installed_items(self):
+        """The entries of cudnn_versions and nccl_versions that this project's roles installed, by their own records."""
+        found = {}
+        for name in ("cudnn", "nccl"):
+            try:
+                record = json.loads(self.text(ROOT + "/etc/gpu-check-%s.json" % name) or "{}")
+                found[name + "_items"] = list(record.get(name + "_items") or [])
+            except (ValueError, AttributeError, TypeError):
+                found[name + "_items"] = []
+        return found
+
     def pythons(self):
         """Interpreters by version, such as {"2.7": "/usr/bin/python2.7"}."""
         found = {}
@@ -457,7 +468,7 @@ class Reader(object):
             "secure_boot": self.secure_boot(),
             "nvidia": self.nvidia(),
             "cuda": self.cuda(),
-            "brought": self.brought(),
+            "brought": dict(self.brought(), **self.installed_items()),
             "pythons": self.pythons(),
             "java": self.java(),
             "hadoop": self.hadoop(),

@@ -1,4 +1,4 @@
-"""The plan's part about driver, CUDA, cuDNN and NCCL: nothing without a wish, one line for the licence, now → wanted."""
+"""The plan's part about driver, CUDA, cuDNN and NCCL that a site pins: one line for the licence, now → wanted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import gpu_layer, plan
+from hadoop_dl import gpu_stack, plan
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KERNELS = ["3.10.0-1160.114.2.el7.x86_64", "3.10.0-1160.118.1.el7.x86_64"]
@@ -16,7 +16,7 @@ STACK = "tf1.15-py27-el7"
 WISH: dict[str, Any] = {
     "nvidia_driver_version": "470.82.01",
     "cuda_versions": ["10.0"],
-    "cudnn_versions": [{"version": "7.4.2.24", "cuda": "10.0"}],
+    "cudnn_versions": [{"version": "7.6.5.32", "cuda": "10.0"}],
     "nccl_versions": [{"version": "2.4.8", "cuda": "10.0"}],
     "nvidia_license_accepted": True,
 }
@@ -57,33 +57,38 @@ def made(*hosts: plan.Host, **options: Any) -> plan.Plan:
 
 
 def gpu_rows(answer: plan.Plan) -> dict[str, plan.Row]:
-    return {row.component: row for row in answer.rows if row.component in gpu_layer.ROLES}
+    return {row.component: row for row in answer.rows if row.component in gpu_stack.ROLES}
 
 
 def installed() -> dict[str, Any]:
     """The node as it is once everything of WISH is there, with the receipts that the playbooks wrote."""
     node = changed(
         nvidia={"installed": "470.82.01", "driver": "470.82.01", "module_kernels": KERNELS},
-        cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7", "7.4.2"], "nccl": ["2", "2.4.8"]},
-        brought={"cuda": ["10.0"], "cudnn": ["7.4.2.24"], "nccl": ["2.4.8"]},
+        cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7", "7.6.5"], "nccl": ["2", "2.4.8"]},
+        brought={"cuda": ["10.0"], "cudnn": ["7.6.5.32"], "nccl": ["2.4.8"]},
     )
     digests = made(host(node, **WISH)).hosts["data1"]["digests"]
-    node["deeplearning"]["receipts"] = {role: {"digest": digests[role], "problem": None} for role in gpu_layer.ROLES}
+    node["deeplearning"]["receipts"] = {role: {"digest": digests[role], "problem": None} for role in gpu_stack.ROLES}
     return node
 
 
-def test_nothing_is_asked_for_and_nothing_happens() -> None:
-    answer = made(host())
+NOTHING = dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none")
+
+
+def test_a_site_that_takes_care_itself_is_left_alone() -> None:
+    answer = made(host(**NOTHING))
     assert answer.problems == []
     assert gpu_rows(answer) == {}
     assert "gpu" not in answer.hosts["data1"]["needs"]
     assert answer.hosts["data1"]["gpu"] == {}
 
 
-def test_a_host_without_gpus_gets_none_of_it() -> None:
+def test_a_host_without_gpus_gets_none_of_it_and_is_told_so() -> None:
     answer = made(host(changed(nvidia={"gpus": []}), name="edge1", groups=("edge_nodes",), **WISH))
     assert answer.problems == []
     assert gpu_rows(answer) == {}
+    told = [warning for warning in answer.warnings if "the host has no GPU" in warning]
+    assert [warning.split()[1] for warning in told] == [gpu_stack.variable(role) for role in gpu_stack.ROLES]
 
 
 def test_a_bare_host_gets_all_of_it_before_the_environment() -> None:
@@ -94,8 +99,8 @@ def test_a_bare_host_gets_all_of_it_before_the_environment() -> None:
     assert "needs_gpu" in answer.changes()[0]["groups"]
     rows = gpu_rows(answer)
     assert (rows["nvidia_driver"].now, rows["nvidia_driver"].wanted) == ("none", "470.82.01")
-    assert (rows["cudnn"].now, rows["cudnn"].wanted) == ("none", "7.4.2.24")
-    assert all(role in answer.table() for role in gpu_layer.ROLES)
+    assert (rows["cudnn"].now, rows["cudnn"].wanted) == ("none", "7.6.5.32")
+    assert all(role in answer.table() for role in gpu_stack.ROLES)
 
 
 def test_a_host_that_is_as_wanted_is_not_addressed() -> None:
@@ -109,7 +114,7 @@ def test_the_licence_is_one_line_for_all_hosts_and_everything_of_nvidias() -> No
     wish = {**WISH, "nvidia_license_accepted": False}
     answer = made(host(**wish), host(name="data2", **wish))
     (problem,) = answer.problems
-    assert problem.startswith("data1, data2: driver 470.82.01, CUDA 10.0, cuDNN 7.4.2.24, NCCL 2.4.8: ")
+    assert problem.startswith("data1, data2: driver 470.82.01, CUDA 10.0, cuDNN 7.6.5.32, NCCL 2.4.8: ")
     assert "nothing of NVIDIA's was downloaded" in problem
     assert "nvidia_license_accepted: true" in problem
 
@@ -120,7 +125,7 @@ def test_the_licence_is_not_asked_for_what_is_there_or_goes() -> None:
     gone = {"nvidia_driver_state": "absent", "cuda_state": "absent", "cudnn_versions": [], "nccl_state": "absent"}
     answer = made(host(installed(), **gone))
     assert answer.problems == []
-    assert {role: row.wanted for role, row in gpu_rows(answer).items()} == dict.fromkeys(gpu_layer.ROLES, "none")
+    assert {role: row.wanted for role, row in gpu_rows(answer).items()} == dict.fromkeys(gpu_stack.ROLES, "none")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +134,7 @@ def test_the_licence_is_not_asked_for_what_is_there_or_goes() -> None:
         ({"nvidia": {"module_kernels": KERNELS[:1]}}, "nvidia_driver", f"kernel {KERNELS[1]} has no module"),
         ({"nvidia": {"installed": None}}, "nvidia_driver", "not there yet"),
         ({"cuda": {"toolkits": {}}}, "cuda", "10.0 not there yet"),
-        ({"cuda": {"cudnn": []}}, "cudnn", "7.4.2.24 not there yet"),
+        ({"cuda": {"cudnn": []}}, "cudnn", "7.6.5.32 not there yet"),
         ({"cuda": {"nccl": ["2", "2.4.2"]}}, "nccl", "2.4.8 not there yet"),
         ({"brought": {"cuda": ["8.0", "10.0"]}}, "cuda", "8.0 not wanted any more"),
     ],
@@ -198,12 +203,6 @@ def test_what_cannot_be_is_said_before_a_host_is_touched(device: str, variables:
     assert any(words in problem and problem.startswith("data1: ") for problem in problems), problems
 
 
-def test_a_toolkit_that_the_stack_does_not_compute_with_is_a_warning() -> None:
-    answer = made(host(**{**WISH, "cuda_versions": ["9.0"]}))
-    assert any(f"{STACK} computes with CUDA 10.0, and cuda_versions has 9.0" in one for one in answer.warnings)
-    assert not any("computes with" in one for one in made(host(**WISH)).warnings)
-
-
 @pytest.mark.parametrize("switches", [0, 6])
 def test_the_plan_tells_the_role_of_nvswitches(switches: int) -> None:
     """playbooks/group_vars/all.yml turns the fabric manager on by it."""
@@ -212,8 +211,8 @@ def test_the_plan_tells_the_role_of_nvswitches(switches: int) -> None:
 
 
 def test_wheels_that_bring_cuda_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_layer, "brings_wheels", lambda wanted: True)
-    assert any("brings CUDA in its nvidia-* wheels" in one for one in made(host(**WISH)).warnings)
+    monkeypatch.setattr(gpu_stack, "brings_wheels", lambda wanted: True)
+    assert any("has CUDA in its nvidia-* wheels" in one for one in made(host(**WISH)).warnings)
 
 
 def test_nouveau_means_a_reboot_and_the_plan_says_so() -> None:
@@ -224,11 +223,4 @@ def test_nouveau_means_a_reboot_and_the_plan_says_so() -> None:
 
 
 def test_apply_all_runs_every_role_that_is_asked_for() -> None:
-    assert set(gpu_rows(made(host(installed(), **WISH, apply="all")))) == set(gpu_layer.ROLES)
-
-
-@pytest.mark.parametrize(
-    ("wanted", "found", "same"), [("12.2", "12.4", True), ("10.0", "10.1", False), ("8.0", "8.0", True)]
-)
-def test_minor_versions_serve_each_other_from_cuda_11_on(wanted: str, found: str, same: bool) -> None:
-    assert gpu_layer.same_line(wanted, found) is same
+    assert set(gpu_rows(made(host(installed(), **WISH, apply="all")))) == set(gpu_stack.ROLES)

@@ -12,7 +12,13 @@ from hadoop_dl import plan, requests
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STACK = "tf1.15-py27-el7"
-SITE = {"deeplearning_request": STACK, "mirror_url": "http://mirror1:8900", "mirror_mode": "fetch"}
+SITE = {
+    "deeplearning_request": STACK,
+    "mirror_url": "http://mirror1:8900",
+    "mirror_mode": "fetch",
+    # The GPU layer has tests of its own: test_gpu_layer.py, test_gpu_stack.py.
+    **dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none"),
+}
 NODE: dict[str, Any] = {
     "os": {"short": "el7", "name": "Red Hat Enterprise Linux 7.9"},
     "architecture": "x86_64",

@@ -114,6 +114,8 @@ def planned(tmp_path: Path, name: str, request: object, **variables: object) -> 
         "deeplearning_request": request,
         "mirror_url": "http://mirror1:8900",
         "hadoop_client_hadoop_home": "/opt/hadoop",
+        # What a stack decides about the GPU layer is asked in test_gpu_stack.py.
+        **dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none"),
     }
     return plan.make_plan([plan.Host("data1", ("data_nodes",), {**site, **variables}, node)], REPOSITORY)
 
@@ -133,7 +135,7 @@ def planned(tmp_path: Path, name: str, request: object, **variables: object) -> 
         ("h100", EL9, DRIVER, "the host's GPUs need a driver of branch 520 to any"),
         ("secure_boot", EL9, NEWER, "Secure Boot is on, so the host loads only modules that are signed"),
         ("secure_boot", EL9, {**NEWER, "nvidia_driver_signing_certificate": "/k.der"}, "Secure Boot is on"),
-        ("old_driver", EL9, {}, "tf2.15-py3-el9 needs driver 525.60.13 or newer for CUDA 12.2, and driver 470.82.01 runs on the host"),
+        ("old_driver", EL9, {}, "tf2.15-py3-el9 requires driver 525.60.13 or later for CUDA 12.2, but driver 470.82.01 runs on the host"),
         ("cdsw_mixed", EL7, {}, "CDSW needs the same make and model of GPU on all its hosts, and there are 2: P100 on data1; V100 on data1"),
         ("old_cpu", EL7, {}, "need a CPU with avx"),
     ],
@@ -168,9 +170,10 @@ def test_the_plan_tells_what_a_read_host_means_for_the_work(
 
 
 @pytest.mark.parametrize("name", ["no_gpu", "amd_only"])
-def test_a_host_without_nvidia_gpus_is_told_nothing_about_them(name: str, tmp_path: Path) -> None:
+def test_a_host_without_nvidia_gpus_is_told_only_that_it_gets_no_driver(name: str, tmp_path: Path) -> None:
     made = planned(tmp_path, name, EL7 if name == "no_gpu" else EL9, gpu_count=0, **DRIVER)
-    assert (made.problems, made.warnings, made.reboots) == ([], [], [])
+    assert (made.problems, made.reboots) == ([], [])
+    assert made.warnings == ["data1: nvidia_driver_version is set, but the host has no GPU: it gets no driver."]
     assert "nvidia_driver" not in made.table()
 
 

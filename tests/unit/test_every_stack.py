@@ -1,0 +1,100 @@
+"""Every stack, on hosts as it needs them: the plan gives a host the components that the stack has, and no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hadoop_dl import plan, stacks
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SYSTEMS = {
+    "el7": ("Red Hat Enterprise Linux 7.9", "2.17"),
+    "el8": ("Red Hat Enterprise Linux 8.10", "2.28"),
+    "el9": ("Red Hat Enterprise Linux 9.4", "2.34"),
+}
+LOCKS = [(name, python) for name in stacks.stack_names() for python in stacks.load_stack(name).pythons]
+PREBUILT = [one for one in LOCKS if stacks.load_stack(one[0]).data["tensorflow_source"] == "prebuilt"]
+SITE = {
+    "mirror_url": "http://mirror1:8900",
+    "nvidia_driver_version": "none",
+    "cuda_versions": "none",
+    "cudnn_versions": "none",
+    "nccl_versions": "none",
+}
+
+
+def node(name: str, python: str, gpus: bool) -> dict[str, Any]:
+    """A host of the stack's system, as the reader answers: P100 for the toolkits that know no newer one, else T4."""
+    stack = stacks.load_stack(name).data
+    system, glibc = SYSTEMS[stack["os"][0]]
+    major = stack.get("java", ["8"])[0]
+    device = "15f8" if float(stack.get("cuda", "8.0")) < 11 else "1eb8"
+    return {
+        "os": {"short": stack["os"][0], "name": system, "family": "RedHat"},
+        "architecture": "x86_64",
+        "glibc": glibc,
+        "cpu": {"features": ["sse4_1", "sse4_2", "avx", "avx2", "fma"]},
+        "pythons": {python: f"/usr/bin/python{python}"},
+        "java": [{"home": f"/usr/lib/jvm/java-{major}", "version": f"{major}.0.21", "major": major}],
+        "hadoop": {"distribution": "apache", "home": "/opt/hadoop", "version": "3.3.6", "conf_dir": "/etc/hadoop/conf"},
+        "nvidia": {"gpus": [{"vendor": "10de", "device": device}] * 2 if gpus else [], "listed": None},
+        "cuda": {"toolkits": {}, "cudnn": [], "nccl": []},
+        "deeplearning": {"current": None, "environments": {}, "receipts": {}},
+        "volatile": {"disk_free_mb": {"/opt": 90000}},
+    }
+
+
+def planned(name: str, python: str, gpus: bool, group: str = "edge_nodes", **variables: Any) -> plan.Plan:
+    host = plan.Host("host1", (group,), {**SITE, "deeplearning_request": name, **variables}, node(name, python, gpus))
+    return plan.make_plan([host], REPOSITORY)
+
+
+@pytest.mark.parametrize(("name", "python"), PREBUILT)
+def test_a_host_gets_the_components_that_its_stack_has(name: str, python: str) -> None:
+    stack = stacks.load_stack(name)
+    made = planned(name, python, gpus="cuda" in stack.data)
+    assert made.problems == []
+    expected = ["environment"]
+    if stack.data.get("hdfs") or "tensorflowonspark" in stack.data:
+        expected.append("hadoop_client")
+    if "tensorflowonspark" in stack.data:
+        expected.append("tensorflowonspark")
+    assert made.hosts["host1"]["needs"] == [*expected, "verify"]
+
+
+@pytest.mark.parametrize(("name", "python"), PREBUILT)
+def test_a_role_of_the_environment_runs_where_the_lock_has_packages_for_it(name: str, python: str) -> None:
+    made = planned(name, python, gpus="cuda" in stacks.load_stack(name).data)
+    lock = stacks.load_stack(name).lock(python)
+    parts = made.hosts["host1"]["parts"]
+    assert [part for part in ("pip", "tensorflow", "keras", "tensorflowonspark") if lock.component(part)] == parts
+    assert ("keras" in parts) == ("keras" in stacks.load_stack(name).data)
+
+
+def test_a_stack_without_hadoop_needs_no_hadoop_client() -> None:
+    bare = {**node("tf2.21-cpu-py311", "3.11", gpus=False), "hadoop": None, "java": []}
+    variables = {**SITE, "deeplearning_request": "tf2.21-cpu-py311"}
+    made = plan.make_plan([plan.Host("host1", ("data_nodes",), variables, bare)], REPOSITORY)
+    assert made.problems == []
+    assert made.hosts["host1"]["needs"] == ["environment", "verify"]
+
+
+@pytest.mark.parametrize(("name", "python"), [one for one in PREBUILT if "cuda" not in stacks.load_stack(one[0]).data])
+def test_a_cpu_stack_that_is_named_runs_on_a_host_with_gpus_with_a_warning(name: str, python: str) -> None:
+    made = planned(name, python, gpus=True)
+    assert made.problems == []
+    assert made.hosts["host1"]["stack"]["name"] == name
+    assert any(f"{name} is for the CPU" in warning and "2 GPUs" in warning for warning in made.warnings)
+
+
+def test_constraints_still_prefer_the_gpu_build_on_a_host_with_gpus() -> None:
+    made = planned("tf1.15-py27-el7", "2.7", gpus=True, deeplearning_request={"tensorflow": "1.15", "python": "2.7"})
+    assert made.hosts["host1"]["stack"]["name"] == "tf1.15-py27-el7"
+
+
+@pytest.mark.parametrize(("name", "python"), [one for one in LOCKS if one not in PREBUILT])
+def test_a_stack_that_needs_a_build_is_refused(name: str, python: str) -> None:
+    assert any("built from source" in problem for problem in planned(name, python, gpus=True).problems)

@@ -1,0 +1,204 @@
+"""What a stack decides about the GPU layer of a host, what a site may pin, and what contradicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from test_gpu_layer import KERNELS, NOTHING, changed, gpu_rows, host, made
+
+from hadoop_dl import gpu_stack, plan
+
+ACCEPTED = {"nvidia_license_accepted": True}
+NO_GPUS = {"gpus": []}
+
+
+def el8(**parts: dict[str, Any]) -> dict[str, Any]:
+    """A RHEL 8 host with a T4, as TensorFlow 2.4 and 2.11 want it."""
+    node = changed(**parts)
+    node |= {"os": {"short": "el8", "name": "RHEL 8.10"}, "glibc": "2.28"}
+    node["pythons"] = {"3.8": "/usr/bin/python3.8", "3.9": "/usr/bin/python3.9"}
+    node["nvidia"] = {**node["nvidia"], "gpus": [{"vendor": "10de", "device": "1eb8"}]}
+    return node
+
+
+def part(answer: plan.Plan) -> dict[str, Any]:
+    assert answer.problems == []
+    gpu = answer.hosts["data1"]["gpu"]
+    return {name: gpu[name] for name in map(gpu_stack.variable, gpu_stack.ROLES) if name in gpu}
+
+
+@pytest.mark.parametrize(
+    ("stack", "node", "expected"),
+    [
+        (
+            "tf1.15-py27-el7",
+            changed(),
+            {
+                "nvidia_driver_version": "470.239.06",
+                "cuda_versions": ["10.0"],
+                "cudnn_versions": [{"version": "7.6.5.32", "cuda": "10.0"}],
+            },
+        ),
+        (
+            "tf2.4-py38-el8",
+            el8(),
+            {
+                "nvidia_driver_version": "580.178.04",
+                "cuda_versions": ["11.0"],
+                "cudnn_versions": [{"version": "8.0.5.39", "cuda": "11.0"}],
+            },
+        ),
+        (
+            "tf2.11-py39",
+            el8(),
+            {
+                "nvidia_driver_version": "580.178.04",
+                "cuda_versions": ["11.2"],
+                "cudnn_versions": [{"version": "8.1.1.33", "cuda": "11.2"}],
+            },
+        ),
+    ],
+)
+def test_a_bare_host_with_gpus_gets_what_its_stack_decides(
+    stack: str, node: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    answer = made(host(node, deeplearning_request=stack, **ACCEPTED))
+    assert part(answer) == expected
+
+
+def test_the_licence_is_asked_for_what_the_stack_decides() -> None:
+    (problem,) = made(host()).problems
+    assert "driver 470.239.06, CUDA 10.0, cuDNN 7.6.5.32: this is NVIDIA's" in problem
+    assert "nvidia_license_accepted: true" in problem
+
+
+def test_what_the_site_pins_is_taken_instead() -> None:
+    pinned = {
+        "nvidia_driver_version": "450.80.02",
+        "cuda_versions": ["9.0", "10.0"],
+        "cudnn_versions": [{"version": "7.6.4.38", "cuda": "10.0"}],
+    }
+    assert part(made(host(**ACCEPTED, **pinned))) == pinned
+
+
+def test_a_driver_and_libraries_of_the_site_that_serve_are_left_alone() -> None:
+    node = changed(
+        nvidia={"installed": "450.80.02", "driver": "450.80.02", "module_kernels": KERNELS},
+        cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7", "7.6.4"]},
+    )
+    answer = made(host(node))
+    assert answer.problems == []
+    assert gpu_rows(answer) == {}
+
+
+def test_what_this_project_installed_stays_and_is_looked_after() -> None:
+    node = changed(
+        nvidia={"installed": "460.91.03", "driver": "460.91.03", "module_kernels": KERNELS},
+        cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7", "7.6.4"]},
+        brought={"cuda": ["10.0"], "cudnn": ["7.6.4.38"], "cudnn_items": [{"version": "7.6.4.38", "cuda": "10.0"}]},
+    )
+    damaged = {"digest": "0" * 12, "problem": "/usr/lib64/libcuda.so.460.91.03 was changed"}
+    node["deeplearning"]["receipts"] = {role: damaged for role in gpu_stack.ROLES[:3]}
+    answer = made(host(node, **ACCEPTED))
+    assert part(answer) == {
+        "nvidia_driver_version": "460.91.03",
+        "cuda_versions": ["10.0"],
+        "cudnn_versions": [{"version": "7.6.4.38", "cuda": "10.0"}],
+    }
+    assert {row.reason for row in gpu_rows(answer).values()} == {damaged["problem"]}
+
+
+def test_the_libraries_of_the_stack_before_stay_for_its_environment() -> None:
+    node = el8(
+        nvidia={"installed": "580.178.04", "driver": "580.178.04", "module_kernels": KERNELS},
+        cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7", "7.6.5"]},
+        brought={"cuda": ["10.0"], "cudnn": ["7.6.5.32"], "cudnn_items": [{"version": "7.6.5.32", "cuda": "10.0"}]},
+    )
+    answer = made(host(node, deeplearning_request="tf2.11-py39", **ACCEPTED))
+    assert part(answer) == {
+        "cuda_versions": ["10.0", "11.2"],
+        "cudnn_versions": [{"version": "7.6.5.32", "cuda": "10.0"}, {"version": "8.1.1.33", "cuda": "11.2"}],
+    }
+
+
+def test_what_a_host_claims_to_have_installed_is_checked() -> None:
+    node = changed(brought={"cuda": ["10.0; reboot"], "cudnn_items": [{"version": "{{ x }}", "cuda": "10.0"}, 3]})
+    assert "reboot" not in str(part(made(host(node, **ACCEPTED))))
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"cuda_versions": ["12.2"], "nvidia_driver_version": "535.104.05"}, "requires CUDA 10.0, but cuda_versions has 12.2"),
+        ({"cuda_versions": []}, "requires CUDA 10.0, but cuda_versions has none and the host has none"),
+        ({"cuda_versions": ["10.0", "12.2"], "nvidia_driver_version": "470.82.01"}, "CUDA 12.2 requires driver 525.60.13 or later"),
+        ({"cudnn_versions": [{"version": "6.0.21", "cuda": "10.0"}]}, "cuDNN 6.0.21 is made for CUDA 8.0, but cudnn_versions names CUDA 10.0"),
+        ({"cudnn_versions": [{"version": "6.0.21", "cuda": "8.0"}]}, "but cudnn_versions has 6.0.21"),
+        ({"cudnn_versions": [{"version": "8.0.5.39", "cuda": "11.0"}]}, "but cudnn_versions has 8.0.5.39"),
+        ({"nvidia_driver_version": "390.157"}, "needs driver 410.48 or newer"),
+        ({"deeplearning_request": "tf1.4-py27-el7"}, "requires cuDNN 6, but no release is known"),
+    ],
+)  # fmt: skip
+def test_pinned_versions_that_contradict_the_stack_are_problems(variables: dict[str, Any], words: str) -> None:
+    problems = made(host(**{**ACCEPTED, **variables})).problems
+    assert any(words in problem and problem.startswith("data1: ") for problem in problems), problems
+
+
+def test_a_part_that_the_site_installs_itself_is_a_warning_until_it_is_there() -> None:
+    warnings = made(host(**NOTHING)).warnings
+    for name, needed in (
+        ("nvidia_driver_version", "driver 410.48"),
+        ("cuda_versions", "CUDA 10.0"),
+        ("cudnn_versions", "cuDNN"),
+    ):
+        assert any(f"{name} is none and the host has no {needed}" in warning for warning in warnings), warnings
+    node = changed(
+        nvidia={"installed": "470.82.01"}, cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7.6.5"]}
+    )
+    assert not any("is none" in warning for warning in made(host(node, **NOTHING)).warnings)
+
+
+def test_a_build_host_gets_the_toolkit_that_is_named_and_no_driver() -> None:
+    answer = made(
+        host(changed(nvidia=NO_GPUS), groups=("build_hosts",), cuda_versions=["10.0"], **ACCEPTED),
+    )
+    assert part(answer) == {"cuda_versions": ["10.0"]}
+
+
+def test_the_package_for_gpus_alone_gets_its_libraries_on_a_host_without_gpus() -> None:
+    """tensorflow-gpu does not import without them; the unified package of 1.15 does."""
+    node = changed(nvidia=NO_GPUS)
+    node["pythons"]["3.6"] = "/usr/bin/python3.6"
+    for stack, expected in (("tf1.15-py36-el7", ["10.0"]), ("tf1.15-py27-el7", None)):
+        answer = made(host(node, groups=("edge_nodes",), deeplearning_request=stack, **ACCEPTED))
+        assert part(answer).get("cuda_versions") == expected
+        assert "nvidia_driver_version" not in part(answer)
+
+
+def test_a_stack_for_the_cpu_decides_nothing() -> None:
+    assert part(made(host(deeplearning_request="tf1.15-cpu-py27-el7"))) == {}
+
+
+def test_a_stack_with_cuda_in_its_wheels_decides_the_driver_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_stack, "brings_wheels", lambda wanted: True)
+    assert part(made(host(**ACCEPTED))) == {"nvidia_driver_version": "470.239.06"}
+
+
+@pytest.mark.parametrize(
+    ("role", "required", "found", "good"),
+    [
+        ("cuda", "12.2", "12.4", True),
+        ("cuda", "10.0", "10.1", False),
+        ("cuda", "8.0", "8.0", True),
+        ("cudnn", "7.6", "7.4.2", False),
+        ("cudnn", "7.6", "7.6.5", True),
+        ("cudnn", "8.1", "8.9.7", True),
+        ("cudnn", "8.1", "9.1.0", False),
+        ("cudnn", "6", "6.0.21", True),
+        ("nccl", "2.16.5", "2.18.5", True),
+        ("nccl", "2.16.5", "2.8.3", False),
+    ],
+)
+def test_which_versions_serve_what_a_stack_was_built_with(role: str, required: str, found: str, good: bool) -> None:
+    assert gpu_stack.serves(role, required, found) is good
