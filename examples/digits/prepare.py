@@ -3,7 +3,7 @@
 
     tfos-submit --local prepare.py hdfs:///user/me/digits
 
-TensorFlow itself writes them, so this is also the first proof that it reaches HDFS. Runs with TensorFlow 1.15 and 2.
+TensorFlow itself writes them where its stack knows HDFS, so this is also the first proof that it reaches it.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -24,12 +24,13 @@ def example(tf, row):
 
 
 def write_csv(tf, path, rows):
-    with tf.io.gfile.GFile(path, "w") as handle:
+    with storage.files(tf).GFile(path, "w") as handle:
         handle.write("".join(row + "\n" for row in rows))
 
 
 def write_records(tf, path, rows):
-    with tf.io.TFRecordWriter(path) as writer:
+    records = tf.python_io if storage.version(tf) < (1, 13) else tf.io
+    with records.TFRecordWriter(path) as writer:
         for row in rows:
             writer.write(example(tf, row))
 
@@ -48,14 +49,13 @@ def main():
     training, held_out = digits.split(digits.lines())
     target = arguments.target
     for kind, suffix, write in (("csv", ".csv", write_csv), ("tfrecords", ".tfrecord", write_records)):
-        directory = "%s/%s" % (target, kind)
-        if tf.io.gfile.exists(directory):
-            tf.io.gfile.rmtree(directory)
-        tf.io.gfile.makedirs(directory + "/train")
-        tf.io.gfile.makedirs(directory + "/held-out")
-        for number, rows in enumerate(digits.shards(training, arguments.shards)):
-            write(tf, "%s/train/part-%05d%s" % (directory, number, suffix), rows)
-        write(tf, "%s/held-out/part-00000%s" % (directory, suffix), held_out)
+        storage.remove(tf, "%s/%s" % (target, kind))
+        with storage.writable(tf, "%s/%s" % (target, kind)) as directory:
+            storage.files(tf).makedirs(directory + "/train")
+            storage.files(tf).makedirs(directory + "/held-out")
+            for number, rows in enumerate(digits.shards(training, arguments.shards)):
+                write(tf, "%s/train/part-%05d%s" % (directory, number, suffix), rows)
+            write(tf, "%s/held-out/part-00000%s" % (directory, suffix), held_out)
     print(
         "%d training rows and %d held-out rows are in %s, as csv and as tfrecords."
         % (len(training), len(held_out), target)

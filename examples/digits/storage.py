@@ -1,10 +1,15 @@
 # -*- coding: utf-8 -*-
-"""What the examples share on top of TensorFlow 1.15 and 2: a TensorFlow that knows hdfs://, and the held-out digits."""
+"""What the examples share on top of every TensorFlow from 1.4 on: files in HDFS, and the held-out digits."""
 
 from __future__ import absolute_import, division, print_function
 
 import argparse
+import contextlib
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 
@@ -12,44 +17,136 @@ import digits
 
 
 def tensorflow():
-    """TensorFlow with HDFS: 1.x has it built in, from 2.6 on importing tensorflow_io registers it."""
+    """TensorFlow with HDFS, if it can: up to 2.5 it is built in, later importing tensorflow_io registers it."""
     import tensorflow as tf
 
-    if not tf.__version__.startswith("1."):
+    try:
         import tensorflow_io  # noqa: F401 (importing registers the file system)
+    except ImportError:
+        return tf  # a stack without it
     return tf
 
 
-def held_out(tf, data):
-    """The held-out digits as TensorFlow reads them from HDFS: (pixels, digits)."""
-    rows = []
-    for path in sorted(tf.io.gfile.glob(data + "/csv/held-out/part-*")):
-        with tf.io.gfile.GFile(path, "r") as handle:
-            rows += handle.read().split()
-    if not rows:
-        raise SystemExit(
-            "The held-out digits are needed in %s/csv/held-out, and there are none. "
-            "Write them first: tfos-submit --local prepare.py %s" % (data, data)
-        )
-    return digits.arrays(rows)
+def reads_hdfs(tf):
+    """Whether TensorFlow itself reads and writes hdfs:// in this stack."""
+    return version(tf) < (2, 6) or "tensorflow_io" in sys.modules
 
 
-def write(tf, path, text):
-    with tf.io.gfile.GFile(path, "w") as handle:
-        handle.write(text + "\n")
+def version(tf):
+    return tuple(int(number) for number in tf.__version__.split(".")[:2])
+
+
+class OldFiles(object):
+    """tf.io.gfile for TensorFlow before 1.13, which has the same under other names."""
+
+    def __init__(self, tf):
+        self.exists, self.glob, self.GFile = tf.gfile.Exists, tf.gfile.Glob, tf.gfile.GFile
+        self.makedirs, self.rmtree = tf.gfile.MakeDirs, tf.gfile.DeleteRecursively
+
+
+def files(tf):
+    """The file functions of this TensorFlow under their names of today."""
+    found = getattr(getattr(tf, "io", None), "gfile", None)
+    return found or OldFiles(tf)
+
+
+def hdfs(*arguments):
+    """Run Hadoop's own command, where TensorFlow does not know hdfs://; the exit status of a test, else it must succeed."""
+    home = os.environ.get("HADOOP_HDFS_HOME") or os.environ.get("HADOOP_HOME") or "/usr"
+    program = os.path.join(home, "bin", "hdfs")
+    variables = dict(
+        (name, value) for name, value in os.environ.items() if name != "CLASSPATH"
+    )  # that one is libhdfs's
+    command = [program if os.path.exists(program) else "hdfs", "dfs"] + list(arguments)
+    process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said = process.communicate()[0].decode("utf-8", "replace")
+    if process.returncode and arguments[0] != "-test":
+        raise SystemExit("%s failed with status %d: %s" % (" ".join(command), process.returncode, said.strip()[-500:]))
+    return process.returncode
+
+
+def by_command(tf, path):
+    """Whether the path must go through Hadoop's command."""
+    return path.startswith("hdfs://") and not reads_hdfs(tf)
+
+
+def exists(tf, path):
+    return hdfs("-test", "-e", path) == 0 if by_command(tf, path) else files(tf).exists(path)
+
+
+def remove(tf, path):
+    if by_command(tf, path):
+        hdfs("-rm", "-r", "-f", "-skipTrash", path)
+    elif files(tf).exists(path):
+        files(tf).rmtree(path)
 
 
 def fresh(tf, directory):
     """An empty directory: what an earlier run of the same job left would be taken for this one's."""
-    if tf.io.gfile.exists(directory):
-        tf.io.gfile.rmtree(directory)
-    tf.io.gfile.makedirs(directory)
+    remove(tf, directory)
+    if by_command(tf, directory):
+        hdfs("-mkdir", "-p", directory)
+    else:
+        files(tf).makedirs(directory)
+
+
+@contextlib.contextmanager
+def scratch(name="scratch"):
+    """A local path of that name in a new directory, which is removed afterwards."""
+    directory = tempfile.mkdtemp(prefix="digits-")
+    try:
+        yield os.path.join(directory, name)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def writable(tf, path):
+    """A path for TensorFlow to write to: the path itself, or a local one that is uploaded at the end."""
+    if not by_command(tf, path):
+        yield path
+        return
+    with scratch(os.path.basename(path)) as local:
+        yield local
+        hdfs("-mkdir", "-p", os.path.dirname(path))
+        hdfs("-put", "-f", local, os.path.dirname(path))
+
+
+@contextlib.contextmanager
+def readable(tf, path):
+    """A path for TensorFlow to read from: the path itself, or a local copy of it."""
+    if not by_command(tf, path):
+        yield path
+        return
+    with scratch(os.path.basename(path)) as local:
+        hdfs("-get", path, local)
+        yield local
+
+
+def held_out(tf, data):
+    """The held-out digits from HDFS: (pixels, digits)."""
+    if not exists(tf, data + "/csv/held-out"):
+        raise SystemExit(
+            "The held-out digits are required in %s/csv/held-out but are missing. "
+            "Write them first: tfos-submit --local prepare.py %s" % (data, data)
+        )
+    rows = []
+    with readable(tf, data + "/csv/held-out") as directory:
+        for path in sorted(files(tf).glob(directory + "/part-*")):
+            with files(tf).GFile(path, "r") as handle:
+                rows += handle.read().split()
+    return digits.arrays(rows)
+
+
+def write(tf, path, text):
+    with writable(tf, path) as target, files(tf).GFile(target, "w") as handle:
+        handle.write(text + "\n")
 
 
 def wait(tf, path, seconds):
     """Wait for a file that a worker writes when it is done. Where it never comes, the cluster's shutdown tells why."""
     deadline = time.time() + seconds
-    while time.time() < deadline and not tf.io.gfile.exists(path):
+    while time.time() < deadline and not exists(tf, path):
         time.sleep(1)
 
 

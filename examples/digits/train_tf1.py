@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""Train on the digits with TensorFlowOnSpark and TensorFlow 1: one parameter server, the other executors are workers.
+"""Train on the digits with TensorFlowOnSpark and TensorFlow 1.4 to 1.15: one parameter server, the other executors are workers.
 
     tfos-submit --executors 2 --py-files digits.py,storage.py train_tf1.py \\
         --data hdfs:///user/me/digits --output hdfs:///user/me/model --input-mode spark
@@ -24,7 +24,7 @@ def network(tf, pixels):
     hidden = tf.layers.conv2d(images, 32, 3, padding="same", activation=tf.nn.relu)
     hidden = tf.layers.max_pooling2d(hidden, 2, 2)
     hidden = tf.layers.conv2d(hidden, 64, 3, padding="same", activation=tf.nn.relu)
-    hidden = tf.layers.dense(tf.layers.flatten(hidden), 64, activation=tf.nn.relu)
+    hidden = tf.layers.dense(tf.reshape(hidden, [-1, 4 * 4 * 64]), 64, activation=tf.nn.relu)
     return tf.layers.dense(hidden, digits.CLASSES)
 
 
@@ -56,7 +56,7 @@ def record_batches(tf, arguments, context):
         return row["pixels"], row["digit"]
 
     data = tf.data.TFRecordDataset(files).map(parse).cache().repeat().shuffle(2000, seed=7)
-    return data.batch(arguments.batch_size, drop_remainder=True).make_one_shot_iterator().get_next()
+    return data.batch(arguments.batch_size).make_one_shot_iterator().get_next()
 
 
 def train(arguments, context):
@@ -118,7 +118,12 @@ def export(tf, arguments):
         pixels = tf.placeholder(tf.float32, [None, digits.PIXELS], name="pixels")
         guesses = tf.argmax(network(tf, pixels), 1, name="guesses")
         tf.train.Saver().restore(session, tf.train.latest_checkpoint(arguments.output + "/events"))
-        tf.saved_model.simple_save(session, arguments.output + "/model", {"pixels": pixels}, {"guesses": guesses})
+        builder = tf.saved_model.builder.SavedModelBuilder(arguments.output + "/model")
+        signature = tf.saved_model.signature_def_utils.predict_signature_def({"pixels": pixels}, {"guesses": guesses})
+        builder.add_meta_graph_and_variables(
+            session, [tf.saved_model.tag_constants.SERVING], {"serving_default": signature}
+        )
+        builder.save()
 
 
 def evaluate(arguments):

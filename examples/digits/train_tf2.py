@@ -17,82 +17,121 @@ import digits
 import storage
 
 
+def network(tf):
+    """Two convolutions and two dense layers; gives the logits."""
+    return tf.keras.Sequential(
+        [
+            tf.keras.layers.Input((digits.PIXELS,), name="pixels"),
+            tf.keras.layers.Reshape((8, 8, 1)),
+            tf.keras.layers.Conv2D(32, 3, padding="same", activation="relu"),
+            tf.keras.layers.MaxPooling2D(),
+            tf.keras.layers.Conv2D(64, 3, padding="same", activation="relu"),
+            tf.keras.layers.Flatten(),
+            tf.keras.layers.Dense(64, activation="relu"),
+            tf.keras.layers.Dense(digits.CLASSES),
+        ]
+    )
+
+
+def fed_batches(arguments, feed):
+    """Batches of the rows that Spark feeds to this worker."""
+    import numpy as np
+
+    rows = []
+    while not feed.should_stop():
+        rows += feed.next_batch(arguments.batch_size)
+        while len(rows) >= arguments.batch_size:
+            batch, rows = rows[: arguments.batch_size], rows[arguments.batch_size :]
+            yield np.array([row[0] for row in batch], "float32"), np.array([row[1] for row in batch], "int64")
+
+
+def record_batches(tf, arguments, number, workers):
+    """Batches of the rows that this worker, one of so many, reads from HDFS itself."""
+    files = sorted(tf.io.gfile.glob(arguments.data + "/tfrecords/train/part-*"))[number::workers]
+    features = {
+        "pixels": tf.io.FixedLenFeature([digits.PIXELS], tf.float32),
+        "digit": tf.io.FixedLenFeature([], tf.int64),
+    }
+
+    def parse(record):
+        row = tf.io.parse_single_example(record, features)
+        return row["pixels"], row["digit"]
+
+    data = tf.data.TFRecordDataset(files).map(parse).cache().repeat().shuffle(2000, seed=7)
+    return iter(data.batch(arguments.batch_size, drop_remainder=True))
+
+
+def learner(tf, strategy, model):
+    """A function that takes one step on all workers together; gives this worker's loss and accuracy.
+
+    Written out, because the fit() of Keras 3 does not know MultiWorkerMirroredStrategy.
+    """
+    optimizer = tf.keras.optimizers.Adam(2e-3)
+
+    def step(pixels, answers):
+        with tf.GradientTape() as tape:
+            logits = model(pixels, training=True)
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=answers, logits=logits)
+            loss = tf.reduce_mean(losses)
+            share = loss / strategy.num_replicas_in_sync  # the workers' gradients are added up
+        gradients = tape.gradient(share, model.trainable_variables)
+        optimizer.apply_gradients(list(zip(gradients, model.trainable_variables)))  # noqa: B905 (Python 3.8 has no strict)
+        return loss, tf.reduce_mean(tf.cast(tf.equal(tf.argmax(logits, 1), answers), tf.float32))
+
+    return tf.function(lambda pixels, answers: strategy.run(step, args=(pixels, answers)))
+
+
 def train(arguments, context):
     """Runs in every executor."""
-    import tempfile
-
     tf = storage.tensorflow()
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     chief = context.job_name == "chief"
     workers = context.num_workers
-    batch = arguments.batch_size * workers
-
+    fed = arguments.input_mode == "spark"
     with strategy.scope():
         tf.random.set_seed(7)
-        model = tf.keras.Sequential(
-            [
-                tf.keras.layers.Input((digits.PIXELS,), name="pixels"),
-                tf.keras.layers.Reshape((8, 8, 1)),
-                tf.keras.layers.Conv2D(32, 3, padding="same", activation="relu"),
-                tf.keras.layers.MaxPooling2D(),
-                tf.keras.layers.Conv2D(64, 3, padding="same", activation="relu"),
-                tf.keras.layers.Flatten(),
-                tf.keras.layers.Dense(64, activation="relu"),
-                tf.keras.layers.Dense(digits.CLASSES),
-            ]
-        )
-        model.compile(
-            optimizer=tf.keras.optimizers.Adam(2e-3),
-            loss=tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-            metrics=["accuracy"],
-        )
-
-    if arguments.input_mode == "spark":
-        feed = context.get_data_feed()
-
-        def rows():
-            while not feed.should_stop():
-                for pixels, digit in feed.next_batch(arguments.batch_size):
-                    yield pixels, digit
-
-        data = tf.data.Dataset.from_generator(
-            rows, output_signature=(tf.TensorSpec((digits.PIXELS,), tf.float32), tf.TensorSpec((), tf.int64))
-        )
-    else:
-        number = 0 if chief else context.task_index + 1
-        files = sorted(tf.io.gfile.glob(arguments.data + "/tfrecords/train/part-*"))[number::workers]
-        features = {
-            "pixels": tf.io.FixedLenFeature([digits.PIXELS], tf.float32),
-            "digit": tf.io.FixedLenFeature([], tf.int64),
-        }
-
-        def parse(record):
-            row = tf.io.parse_single_example(record, features)
-            return row["pixels"], row["digit"]
-
-        data = tf.data.TFRecordDataset(files).map(parse).cache().repeat().shuffle(2000, seed=7)
-
-    options = tf.data.Options()
-    # Each worker's rows are its own already.
-    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
-    data = data.batch(batch, drop_remainder=True).with_options(options)
+        model = network(tf)
+        learn = learner(tf, strategy, model)
 
     # All workers have to take the same number of steps, and Spark's feed is not dealt out evenly to the last row.
-    # (A shuffle buffer would keep the last rows for itself: Spark's rows come shuffled.)
-    share = 0.9 if arguments.input_mode == "spark" else 1.0
-    steps = digits.steps(arguments.rows, arguments.epochs, batch, share)
-    passes = 10
-    callbacks = [tf.keras.callbacks.TensorBoard(arguments.output + "/events", update_freq=20)] if chief else []
-    model.fit(
-        data, epochs=passes, steps_per_epoch=max(1, steps // passes), callbacks=callbacks, verbose=2 if chief else 0
-    )
+    steps = digits.steps(arguments.rows, arguments.epochs, arguments.batch_size * workers, 0.9 if fed else 1.0)
+    feed = context.get_data_feed() if fed else None
+    number = 0 if chief else context.task_index + 1
+    batches = fed_batches(arguments, feed) if fed else record_batches(tf, arguments, number, workers)
+    with storage.writable(tf, arguments.output + "/events") if chief else storage.scratch() as events:
+        writer = tf.summary.create_file_writer(events)
+        for step in range(1, steps + 1):
+            loss, accuracy = learn(*next(batches))
+            if step % 20 == 0:
+                with writer.as_default():
+                    write_scalar(tf, "loss", loss, step)
+                    write_scalar(tf, "accuracy", accuracy, step)
+        writer.close()
 
     # Every worker takes part in saving; only the chief's copy is kept.
-    model.save(arguments.output + "/model" if chief else tempfile.mkdtemp(prefix="worker-model-"), save_format="tf")
-    if arguments.input_mode == "spark":
+    with storage.writable(tf, arguments.output + "/model") if chief else storage.scratch() as path:
+        export(tf, model, path)
+    if fed:
         feed.terminate()
     if chief:
         storage.write(tf, arguments.output + "/finished", "the model and the events are complete")
+
+
+def write_scalar(tf, name, value, step):
+    """What tf.summary.scalar writes; that one needs TensorBoard, which TensorFlow no longer brings from 2.21 on."""
+    kind = tf.compat.v1.SummaryMetadata.PluginData(plugin_name="scalars")
+    tf.summary.write(name, value, step, metadata=tf.compat.v1.SummaryMetadata(plugin_data=kind))
+
+
+def export(tf, model, path):
+    """Save the model so that any TensorFlow 2 loads it, whatever its Keras: pixels in, guesses out."""
+    signature = [tf.TensorSpec([None, digits.PIXELS], tf.float32, name="pixels")]
+    module = tf.Module()
+    module.model = model
+    module.guess = tf.function(
+        lambda pixels: {"guesses": tf.argmax(model(pixels, training=False), 1)}, input_signature=signature
+    )
+    tf.saved_model.save(module, path, signatures=module.guess)
 
 
 def evaluate(arguments):
@@ -100,8 +139,9 @@ def evaluate(arguments):
 
     tf = storage.tensorflow()
     pixels, answers = storage.held_out(tf, arguments.data)
-    model = tf.keras.models.load_model(arguments.output + "/model", compile=False)
-    guesses = model.predict(pixels, verbose=0).argmax(axis=1)
+    with storage.readable(tf, arguments.output + "/model") as path:
+        guess = tf.saved_model.load(path).signatures["serving_default"]
+        guesses = guess(pixels=tf.constant(pixels))["guesses"].numpy()
     return float((guesses == answers).mean()), len(answers)
 
 

@@ -7,10 +7,14 @@ import hashlib
 import importlib
 import importlib.util
 import json
+import shutil
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
+
+from hadoop_dl import stacks
+from hadoop_dl.locks import canonicalize_name
 
 DIRECTORY = Path(__file__).parents[2] / "examples/digits"
 spec = importlib.util.spec_from_file_location("digits", DIRECTORY / "digits.py")
@@ -104,3 +108,105 @@ def test_without_a_configuration_the_namenode_is_asked_for(storage: ModuleType, 
     (tmp_path / "core-site.xml").unlink()
     with pytest.raises(argparse.ArgumentTypeError, match="the NameNode is needed"):
         storage.address("hdfs:///user/me")
+
+
+@pytest.fixture
+def choose(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(DIRECTORY))
+    return importlib.import_module("choose")
+
+
+TFOS_STACKS = [name for name in stacks.stack_names() if "tensorflowonspark" in stacks.load_stack(name).data]
+
+
+@pytest.mark.parametrize("mode", ["spark", "tensorflow", "kafka"])
+@pytest.mark.parametrize("name", TFOS_STACKS)
+def test_every_stack_with_tensorflowonspark_has_a_script_or_a_sentence(
+    choose: ModuleType, name: str, mode: str
+) -> None:
+    stack = stacks.load_stack(name).data
+    distributions = {
+        canonicalize_name(entry.project): entry.version for entry in stacks.load_stack(name).lock().entries
+    }
+    if stack["tensorflow_source"] == "built":  # its wheel comes from the build host
+        distributions[stack["tensorflow_package"]] = stack["tensorflow"]
+    missing = {"tensorflow": "hdfs", "kafka": "kafka"}.get(mode)
+    if missing and not stack[missing]:
+        with pytest.raises(ValueError, match=f"a stack with {missing}: true"):
+            choose.script(mode, distributions)
+    else:
+        major = stack["tensorflow"].partition(".")[0]
+        assert choose.script(mode, distributions) == ("kafka_train.py" if mode == "kafka" else f"train_tf{major}.py")
+
+
+class OldGfile:
+    """tf.gfile as TensorFlow 1.4.1 has it (python/platform/gfile.py), over the local disk."""
+
+    GFile = staticmethod(open)
+    Exists = staticmethod(lambda path: Path(path).exists())
+    Glob = staticmethod(lambda pattern: [str(path) for path in Path(pattern).parent.glob(Path(pattern).name)])
+    MakeDirs = staticmethod(lambda path: Path(path).mkdir(parents=True, exist_ok=True))
+    DeleteRecursively = staticmethod(shutil.rmtree)
+
+
+def test_a_tensorflow_without_tf_io_reads_and_writes_files(
+    storage: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage.digits, "arrays", list)  # NumPy is in the environments only
+    tf = SimpleNamespace(__version__="1.4.1", gfile=OldGfile)
+    storage.fresh(tf, str(tmp_path / "data/csv/held-out"))
+    storage.write(tf, str(tmp_path / "data/csv/held-out/part-00000.csv"), "left over")
+    storage.fresh(tf, str(tmp_path / "data/csv/held-out"))
+    assert not storage.exists(tf, str(tmp_path / "data/csv/held-out/part-00000.csv"))
+    with pytest.raises(SystemExit, match="The held-out digits are required"):
+        storage.held_out(tf, str(tmp_path / "other"))
+    storage.write(tf, str(tmp_path / "data/csv/held-out/part-00000.csv"), digits.lines()[0])
+    assert storage.held_out(tf, str(tmp_path / "data")) == digits.lines()[:1]
+
+
+HDFS = """#!/bin/sh
+# hdfs dfs over a directory: hdfs://master1:8020/x is $STORE/x. The options are those of Hadoop's FileSystem shell.
+shift
+operation=$1; shift
+while [ "${1#-}" != "$1" ]; do shift; done
+[ -z "${CLASSPATH:-}" ] || exit 9
+at() { echo "$STORE/${1#hdfs://master1:8020/}"; }
+case $operation in
+    -test) [ -e "$(at "$1")" ] ;;
+    -rm) rm -rf "$(at "$1")" ;;
+    -mkdir) mkdir -p "$(at "$1")" ;;
+    -put) cp -r "$1" "$(at "$2")/" ;;
+    -get) cp -r "$(at "$1")" "$2" ;;
+    *) echo "unknown" >&2; exit 2 ;;
+esac
+"""
+
+
+def test_a_stack_whose_tensorflow_does_not_know_hdfs_uses_hadoops_command(
+    storage: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """tf2.21-tfos-*: no tensorflow-io, so TensorFlow works on local paths, which Hadoop's command copies."""
+    monkeypatch.setattr(storage.digits, "arrays", list)
+    program = tmp_path / "home/bin/hdfs"
+    program.parent.mkdir(parents=True)
+    program.write_text(HDFS)
+    program.chmod(0o755)
+    (tmp_path / "store/user/me").mkdir(parents=True)
+    for name, value in (("HADOOP_HDFS_HOME", "home"), ("STORE", "store"), ("CLASSPATH", "libhdfs.jar")):
+        monkeypatch.setenv(name, str(tmp_path / value))
+    gfile = SimpleNamespace(exists=OldGfile.Exists, glob=OldGfile.Glob, GFile=open, makedirs=OldGfile.MakeDirs)
+    tf = SimpleNamespace(__version__="2.21.0", io=SimpleNamespace(gfile=gfile))
+    home = "hdfs://master1:8020/user/me"
+    storage.fresh(tf, home + "/model")
+    with storage.writable(tf, home + "/model/events") as path:
+        assert not path.startswith("hdfs://")
+        Path(path).mkdir()
+        Path(path, "scalars").write_text("1")
+    storage.write(tf, home + "/model/finished", "yes")
+    assert storage.exists(tf, home + "/model/events/scalars")
+    with storage.readable(tf, home + "/model") as path:
+        assert sorted(found.name for found in Path(path).iterdir()) == ["events", "finished"]
+    storage.write(tf, home + "/digits/csv/held-out/part-00000.csv", digits.lines()[0])
+    assert storage.held_out(tf, home + "/digits") == digits.lines()[:1]
+    storage.remove(tf, home + "/model")
+    assert not storage.exists(tf, home + "/model/finished")
