@@ -1,4 +1,4 @@
-"""scripts/stack: resolve a request into a stack, list the named stacks, write or prove their locks, write docs/compatibility.md.
+"""scripts/stack: resolve a request into a stack, list the named stacks, write or prove their locks, write docs/compatibility.md and docs/inputs.md.
 
 Exit codes of resolve: 0 there is a stack, 1 misuse (an unknown component or option), 2 the request cannot be met.
 """
@@ -165,9 +165,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             return locks.main(given[1:])
         if given[0] == "docs":
-            from hadoop_dl import compat_docs
+            from hadoop_dl import compat_docs, input_docs
 
-            return compat_docs.main(given[1:])
+            return compat_docs.main(given[1:]) | input_docs.write(check="--check" in given)
         return {"resolve": resolve_command, "list": list_command}[given[0]](given[1:])
     except Misuse as error:
         print(f"stack: {error}", file=sys.stderr)

@@ -12,7 +12,7 @@ import yaml
 from ansible.plugins.filter.core import to_bool
 from jinja2 import Environment, meta
 
-from hadoop_dl import inputs
+from hadoop_dl import input_docs, inputs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KNOWN = inputs.all_inputs(REPOSITORY)
@@ -216,6 +216,17 @@ def test_the_example_of_a_form_is_accepted(form: str) -> None:
     given = inputs.Input("x", "", {"type": "str"}, {"form": form})
     example = inputs.table()["forms"][form]["example"]
     assert inputs.convert(given, example) == example
+
+
+def test_the_page_of_all_inputs_is_current() -> None:
+    assert input_docs.PAGE.read_text(encoding="utf-8") == input_docs.page(), "run scripts/stack docs"
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_the_examples_that_the_page_calls_refused_are_refused(name: str) -> None:
+    for value in input_docs.refused_examples(KNOWN[name]):
+        with pytest.raises(inputs.Refused):
+            inputs.convert(KNOWN[name], value)
 
 
 def test_a_vaulted_value_is_not_shown() -> None:
