@@ -151,7 +151,8 @@ def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = Fa
     read = [
         host for host in hosts if host.node is not None and "error" not in host.node and not checked[host.name].problems
     ]
-    wanted = {host.name: requests.resolve_host(settled(host, read), host.node or {}, host.groups) for host in read}
+    variables = settled(read)
+    wanted = {host.name: requests.resolve_host(variables[host.name], host.node or {}, host.groups) for host in read}
     for host in read:
         made.problems += [f"{host.name}: {problem}" for problem in wanted[host.name].problems]
         made.problems += [f"{host.name}: {problem}" for problem in host_problems(host, wanted[host.name])]
@@ -184,18 +185,18 @@ def group_problems(made: Plan, hosts: Sequence[Host]) -> None:
         made.warnings += [f"{name}: {text}" for name in strangers]
 
 
-def settled(host: Host, hosts: Sequence[Host]) -> Mapping[str, Any]:
-    """The host's variables; constraints become one named stack that fits every host which asks the same, if there is one."""
-    request = host.variables.get("deeplearning_request")
-    if not isinstance(request, Mapping) or not host.wants("environment"):
-        return host.variables
-    alike = [
-        other.node or {}
-        for other in hosts
-        if other.wants("environment") and other.variables.get("deeplearning_request") == request
-    ]
-    found, _ = requests.stacks_for(request, alike)
-    return {**host.variables, "deeplearning_request": found[0]} if found else host.variables
+def settled(hosts: Sequence[Host]) -> dict[str, Mapping[str, Any]]:
+    """Every host's variables; constraints become one named stack that fits all hosts which ask the same, if there is one."""
+    alike: dict[str, list[Host]] = {}
+    for host in hosts:
+        if isinstance(host.variables.get("deeplearning_request"), Mapping) and host.wants("environment"):
+            alike.setdefault(json.dumps(host.variables["deeplearning_request"], sort_keys=True), []).append(host)
+    found = {host.name: host.variables for host in hosts}
+    for group in alike.values():
+        names, _ = requests.stacks_for(group[0].variables["deeplearning_request"], [host.node or {} for host in group])
+        for host in group if names else ():
+            found[host.name] = {**host.variables, "deeplearning_request": names[0]}
+    return found
 
 
 def group_alike(problems: Iterable[str]) -> list[str]:

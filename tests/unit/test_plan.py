@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import plan, requests
+from hadoop_dl import plan, requests, stacks
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STACK = "tf1.15-py27-el7"
@@ -241,6 +241,28 @@ def test_constraints_become_one_named_stack_for_all_hosts_that_ask_the_same() ->
     made = plan.make_plan(hosts, REPOSITORY)
     assert made.problems == []
     assert {host["stack"]["name"] for host in made.hosts.values()} == {STACK}
+
+
+@pytest.mark.parametrize("count", [10, 40])
+def test_constraints_are_judged_a_fixed_number_of_times_for_each_host(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    real = requests.verdict
+    monkeypatch.setattr(requests, "verdict", lambda *given: asked.append(given) or real(*given))
+    request = {"tensorflow": "1.15", "python": "2.7"}
+    hosts = [make_host(f"data{number}", deeplearning_request=dict(request)) for number in range(count)]
+    assert plan.make_plan(hosts, REPOSITORY).problems == []
+    assert len(asked) == 2 * count
+
+
+def test_a_lock_is_read_once_for_all_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests.locked.cache_clear()
+    read: list[object] = []
+    real = stacks.read_lock
+    monkeypatch.setattr(stacks, "read_lock", lambda *given: read.append(given) or real(*given))
+    plan.make_plan([make_host(f"data{number}") for number in range(10)], REPOSITORY)
+    assert len(read) == 1
 
 
 def test_a_verdict_is_kept_and_forgotten_when_the_data_change(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
