@@ -43,6 +43,26 @@ def test_a_playbook_plans_before_it_addresses_hosts(path: Path) -> None:
     assert first["ansible.builtin.import_playbook"] == "preflight.yml"
 
 
+@pytest.mark.parametrize(
+    ("inventory", "command_line", "hosts"), [("2", (), 2), ("2", ("-e", "upgrade_batch=1"), 1), ("", (), 1)]
+)
+def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
+    inventory: str, command_line: tuple[str, ...], hosts: int, tmp_path: Path
+) -> None:
+    plays = yaml.safe_load((REPOSITORY / "playbooks" / "upgrade_driver.yml").read_text(encoding="utf-8"))
+    (serial,) = {found["serial"] for found in plays if "serial" in found}
+    group = "needs_nvidia_driver"
+    shown = {"name": "Show", "ansible.builtin.debug": {"msg": "batch of {{ ansible_play_batch | length }}"}}
+    probe = {"name": "Probe", "hosts": group, "gather_facts": False, "serial": serial, "tasks": [shown]}
+    # As in the playbook, a play comes before: Ansible has no hostvars for the first one.
+    before = {"name": "Plan", "hosts": group, "gather_facts": False}
+    (tmp_path / "probe.yml").write_text(yaml.safe_dump([before, probe]), encoding="utf-8")
+    variable = f" upgrade_batch={inventory}" if inventory else ""
+    (tmp_path / "hosts").write_text("".join(f"[{group}]\n{name} {LOCAL}{variable}\n" for name in ("a", "b")))
+    answer = run("ansible-playbook", "-i", str(tmp_path / "hosts"), str(tmp_path / "probe.yml"), *command_line)
+    assert answer.stdout.count(f"batch of {hosts}") == 2, answer.stdout + answer.stderr
+
+
 def test_the_layers_see_the_same_variables_as_the_playbooks() -> None:
     here, there = (REPOSITORY / "playbooks" / name / "group_vars" / "all.yml" for name in ("", "layers"))
     assert here.read_bytes() == there.read_bytes()
