@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hadoop_dl.demo import artifacts, cluster, fixtures, images, prerequisites, services
+from hadoop_dl import stacks
+from hadoop_dl.demo import artifacts, cluster, fixtures, images, prerequisites, services, tour
 from hadoop_dl.demo.shell import DemoError
 
 STANDIN = images.DATA / "fixtures" / "nvidia-smi"
@@ -483,3 +484,8 @@ def test_the_stand_in_without_gpus_fails_as_the_real_one(tmp_path: Path) -> None
 
 def test_the_stand_in_refuses_what_it_does_not_know(tmp_path: Path) -> None:
     assert smi("--reset", tmp_path=tmp_path).returncode == 2
+
+
+def test_the_summary_names_the_one_python_of_the_environment() -> None:
+    stack = stacks.load_stack("tf2.15-py3-el9").data
+    assert tour.installed_versions(stack, "3.11").startswith("python 3.11, tensorflow 2.15.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,14 +107,21 @@ def web_pages(cluster: Cluster) -> dict[str, str]:
     return {"YARN": f"http://{master}:8088", "HDFS": f"http://{master}:9870"}
 
 
+def installed_versions(stack: Mapping[str, Any], python: str) -> str:
+    """What the environment holds, of a stack that may be made for several Pythons."""
+    parts = ("tensorflow", "keras", "tensorflowonspark", "pyspark", "tensorflow_io")
+    return ", ".join([f"python {python}", *(f"{part} {stack[part]}" for part in parts if part in stack)])
+
+
 def summary(cluster: Cluster, times: list[tuple[str, float]], result: dict[str, Any]) -> None:
     stack = stacks.load_stack(cluster.stack).data
-    parts = ("python", "tensorflow", "keras", "tensorflowonspark", "pyspark", "tensorflow_io")
     say("\nWhat is where")
     for host in cluster.hosts:
         current = nodes.execute(cluster.container(host), "readlink", "/opt/deeplearning/current", check=False).strip()
         say(f"  {host:<8} {cluster.addresses[host]:<14} {current.rpartition('/')[2] or '-'}")
-    say(f"  {cluster.stack}: " + ", ".join(f"{part} {stack[part]}" for part in parts if part in stack))
+    question = "import sys; print('%d.%d' % sys.version_info[:2])"
+    python = nodes.execute(cluster.container("edge1"), "/opt/deeplearning/current/bin/python", "-c", question).strip()
+    say(f"  {cluster.stack}: {installed_versions(stack, python)}")
     say(
         f"\nThe job: accuracy {result['accuracy']:.3f} on held-out digits, {result.get('executors', '?')} executors, {result.get('seconds', '?')} s"
     )
