@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,6 +32,7 @@ VERSIONS = (
 )
 CHOICES = {"tensorflow_source": ("prebuilt", "built"), "driver_module": ("proprietary", "open")}
 LISTS = ("os", "java", "cpu_features", "sources")
+SOURCE = re.compile(r"pypi:\S+$|https://\S+$")
 REQUIRED = ("name", "description", "os", "python", "tensorflow", "tensorflow_package", "tensorflow_source", "sources")
 KNOWN = {*REQUIRED, *VERSIONS, *CHOICES, *LISTS, "hdfs", "kafka", "files", "requirements", "bazel", "gcc"}
 
@@ -73,16 +75,14 @@ class Stack:
 
     def artifacts(self, python: str | None = None) -> list[dict[str, Any]]:
         """Everything that the mirror has to hold for it: the lock's wheels and the stack's other files."""
-        return self.lock(python).artifacts + [
-            {
-                "folder": "files",
-                "name": file["name"],
-                "project": file["source"].partition(":")[2],
-                "sha256": file["sha256"],
-                "size": file["size"],
-            }
-            for file in self.data.get("files", [])
-        ]
+        return self.lock(python).artifacts + [file_artifact(file) for file in self.data.get("files", [])]
+
+
+def file_artifact(file: Mapping[str, Any]) -> dict[str, Any]:
+    """A stack's file as the mirror knows it: from a project of the package index, or from an address of its own."""
+    artifact = {"folder": "files", **{key: file[key] for key in ("name", "sha256", "size")}}
+    kind, _, project = file["source"].partition(":")
+    return {**artifact, "project": project} if kind == "pypi" else {**artifact, "url": file["source"]}
 
 
 def stack_names(directory: Path = DIRECTORY) -> list[str]:
@@ -142,8 +142,10 @@ def stack_problems(data: object, stem: str) -> list[str]:
     for file in data.get("files", []):
         if not (isinstance(file, dict) and set(file) == {"name", "source", "sha256", "size"}):
             problems.append(f"Every entry of files needs name, source, sha256 and size, and one is {file!r}.")
-        elif not re.fullmatch(r"[0-9a-f]{64}", str(file["sha256"])) or not str(file["source"]).startswith("pypi:"):
-            problems.append(f"The file {file['name']} needs a sha256 of 64 hex digits and a source like pypi:PROJECT.")
+        elif not re.fullmatch(r"[0-9a-f]{64}", str(file["sha256"])) or not SOURCE.match(str(file["source"])):
+            problems.append(
+                f"The file {file['name']} needs a sha256 of 64 hex digits and a source, pypi:PROJECT or an https address."
+            )
     return problems
 
 

@@ -31,9 +31,9 @@ def stack_artifacts(environments: Iterable[tuple[str, str]]) -> list[dict[str, A
 
 
 def stack_file(name: str, project: str) -> dict[str, Any]:
-    """The stack's file that comes from this project of the package index: name, source, sha256, size."""
+    """The stack's file called <project>-<version>.<suffix>: name, source, sha256, size."""
     for file in stacks.load_stack(name).data.get("files", []):
-        if file["source"] == f"pypi:{project}":
+        if file["name"].rpartition("-")[0] == project:
             return dict(file)
     return {}
 

@@ -3,7 +3,8 @@
 
 Runs on the mirror host (module mirror_artifacts) and on the controller (hadoop_dl.mirror). A file appears under its
 final name only when its sha256 is the expected one; until then it is a part under .staging, from which the next run
-continues. An artifact is a mapping: folder (wheels, files), name, project, sha256, size (None: not known).
+continues. An artifact is a mapping: folder (wheels, files), name, sha256, size (None: not known), and where it comes from:
+project (of the package index) or url (Maven Central's may be replaced: MAVEN_CENTRAL_URL).
 """
 
 import base64
@@ -25,6 +26,7 @@ import urllib.parse
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
+MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 DEFAULT_INDEX = "https://pypi.org/simple"
 ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.5"
 CHUNK = 1 << 20
@@ -283,11 +285,18 @@ def refused(artifact, part, url):
     )
 
 
+def through_maven_mirror(url):
+    """The address at the site's own copy of Maven Central, where MAVEN_CENTRAL_URL names one."""
+    copy = os.environ.get("MAVEN_CENTRAL_URL", "").rstrip("/")
+    return copy + url[len(MAVEN_CENTRAL) :] if copy and url.startswith(MAVEN_CENTRAL + "/") else url
+
+
 def fetch_one(artifact, root, index_url=None, report=None, pause=time.sleep):
     """Bring one artifact under its final name, or raise MirrorError and leave no final name."""
     target = place_of(artifact, root)
     part = os.path.join(root, ".staging", artifact["sha256"])
-    url = artifact.get("url") or find_offer(artifact, index_url, pause)["url"]
+    url = artifact["url"] if "url" in artifact else find_offer(artifact, index_url, pause)["url"]
+    url = through_maven_mirror(url)
     for fresh in (False, True):
         resumed = os.path.exists(part)
         patiently(artifact["name"], url, lambda: download(url, part, artifact.get("size"), report), pause)

@@ -11,7 +11,7 @@ module: mirror_artifacts
 short_description: Fetch, or only verify, the artifacts of a mirror
 options:
   root: {description: The mirror's directory, type: path, default: /srv/deeplearning-mirror}
-  artifacts: {description: What it has to hold - folder and name and project and sha256 and size, type: list, elements: dict, required: true}
+  artifacts: {description: What it must hold - folder and name and sha256 and size and either project or url, type: list, elements: dict, required: true}
   state:
     description:
       - C(fetched) downloads what is missing or damaged. C(verified) fails when something is. C(served) asks the address C(url) for every artifact.

@@ -57,6 +57,35 @@ def test_artifacts_arrive_whole_and_the_second_run_fetches_nothing(index, tmp_pa
     assert len(index.requests) == before
 
 
+JAR = "tensorflow-hadoop-1.15.0.jar"
+
+
+def by_address(index: Index, address: str) -> dict[str, object]:
+    artifact = index.artifact(JAR, b"jar", folder="files")
+    del artifact["project"]
+    return {**artifact, "url": f"{address}/org/tensorflow/tensorflow-hadoop/1.15.0/{JAR}"}
+
+
+def test_an_artifact_with_an_address_of_its_own_is_not_looked_up_in_the_index(index, tmp_path):
+    assert fetch(index, tmp_path, by_address(index, index.url + "/maven2")) == [JAR]
+    assert (tmp_path / "files" / JAR).read_bytes() == b"jar"
+    assert [path for path, _ in index.requests] == [f"/maven2/org/tensorflow/tensorflow-hadoop/1.15.0/{JAR}"]
+
+
+def test_a_sites_copy_of_maven_central_is_used(index, tmp_path, monkeypatch):
+    monkeypatch.setenv("MAVEN_CENTRAL_URL", index.url + "/copy/")
+    assert fetch(index, tmp_path, by_address(index, mirror_files.MAVEN_CENTRAL)) == [JAR]
+    assert index.requests[0][0].startswith("/copy/org/tensorflow/")
+
+
+def test_other_bytes_from_an_address_are_refused(index, tmp_path):
+    artifact = by_address(index, index.url)
+    index.files[JAR] = b"bad"
+    with pytest.raises(MirrorError, match=f"{JAR} with sha256"):
+        fetch(index, tmp_path, artifact)
+    assert final_names(tmp_path) == []
+
+
 @pytest.mark.parametrize(
     "faults",
     [["503", "503"], ["truncate"], ["truncate", "norange"], ["hang"], ["truncate", "503", "truncate", "hang"]],

@@ -35,6 +35,13 @@ def test_every_artifact_has_a_place_a_hash_and_a_size(name, python):
     assert len({(a["folder"], a["name"]) for a in artifacts}) == len(artifacts)
 
 
+@pytest.mark.parametrize("name", [name for name in stack_names() if "tensorflowonspark" in load_stack(name).data])
+def test_a_stack_with_tensorflowonspark_has_the_jar_that_reads_tfrecords(name):
+    found = [artifact for artifact in load_stack(name).artifacts() if artifact["name"].endswith(".jar")]
+    assert [artifact["url"].rpartition("/")[2] for artifact in found] == ["tensorflow-hadoop-1.15.0.jar"]
+    assert all(a["url"].startswith("https://") and a["folder"] == "files" and "project" not in a for a in found)
+
+
 def test_environments_of_different_pythons_have_different_names():
     stack = load_stack("tf2.15-py3-el9")
     assert stack.lock("3.11").digest != stack.lock("3.9").digest
@@ -66,6 +73,10 @@ def test_a_missing_lock_says_how_to_write_it(tmp_path):
         ({"python": [3.9]}, "python has to be a quoted version or a list of them, and is [3.9]."),
         ({"name": "other"}, "Its name is 'other', and the file is called tf1.15-py27-el7.yml; make them equal."),
         ({"files": [{"name": "a"}]}, "Every entry of files needs name, source, sha256 and size"),
+        (
+            {"files": [{"name": "a.jar", "source": "http://x/a.jar", "sha256": "0" * 64, "size": 1}]},
+            "a source, pypi:PROJECT or an https address.",
+        ),
         ({"requirements": {"spark": []}}, "requirements may have the components pip, tensorflow"),
     ],
 )

@@ -379,7 +379,10 @@ def host(tmp_path: Path) -> Iterator[SimpleNamespace]:
         "HADOOP_CONF_DIR": str(conf),
     }
     (root / "etc/hadoop-env.sh").write_text("".join(f"export {name}='{value}'\n" for name, value in lines.items()))
-    (root / "etc/tfos-submit.json").write_text(json.dumps({"spark_home": str(tmp_path / "spark")}))
+    jar = root / "jars/tensorflow-hadoop-1.15.0.jar"
+    jar.parent.mkdir()
+    jar.write_bytes(b"jar")
+    (root / "etc/tfos-submit.json").write_text(json.dumps({"spark_home": str(tmp_path / "spark"), "jars": [str(jar)]}))
     script = tmp_path / "train.py"
     script.write_text("")
 
@@ -493,6 +496,7 @@ def test_an_interrupted_job_takes_its_application_along(host: SimpleNamespace) -
         ("etc/tfos-submit.json", "tells where Spark is"),
         ("../spark/bin/spark-submit", "no bin/spark-submit"),
         ("../java/bin/java", "Java is needed"),
+        ("jars/tensorflow-hadoop-1.15.0.jar", "tensorflow-hadoop-1.15.0.jar is required"),
         ("../train.py", "Name an existing file"),
     ],
 )
@@ -502,6 +506,27 @@ def test_what_is_missing_is_said_before_anything_is_submitted(host: SimpleNamesp
     assert done.code == tfos.NOT_READY
     assert words in done.error
     assert not (host.tmp / "settings").exists()
+
+
+@pytest.mark.parametrize(
+    ("default", "arguments", "jars"),
+    [
+        ("", [], "{ours}"),
+        ("spark.jars /site/a.jar,/site/b.jar\n", [], "{ours},/site/a.jar,/site/b.jar"),
+        ("spark.jars=/site/a.jar\nspark.jars.packages x:y:1\n", ["--conf", "spark.jars=/my.jar"], "{ours},/my.jar"),
+    ],
+    ids=["alone", "with the site's", "with the job's"],
+)
+def test_every_job_gets_the_jar_that_reads_tfrecords(
+    host: SimpleNamespace, default: str, arguments: list[str], jars: str
+) -> None:
+    written = host.root / "etc/tfos-submit.json"
+    (host.root / "etc/spark-defaults.conf").write_text(default)
+    defaults = {"spark_defaults": str(host.root / "etc/spark-defaults.conf")}
+    written.write_text(json.dumps({**json.loads(written.read_text()), **defaults}))
+    assert submit(host, *arguments).code == 0
+    told = [line for line in (host.tmp / "settings").read_text().splitlines() if line.startswith("spark.jars ")]
+    assert told[-1] == "spark.jars " + jars.format(ours=host.root / "jars/tensorflow-hadoop-1.15.0.jar")
 
 
 def test_a_local_script_runs_in_the_environment(host: SimpleNamespace) -> None:

@@ -25,6 +25,12 @@ def test_a_spark_of_ours_has_sparks_layout(host, path):
     assert host.file(f"/opt/deeplearning/spark/pyspark-3.0.3/{path}").exists == is_made(host)
 
 
+def test_every_job_gets_the_jar_that_reads_tfrecords(host):
+    (jar,) = settings(host)["jars"]
+    assert host.file(jar).sha256sum == "a70d4cf0f89cfa33260e49154cc52bf8ddba01ec39c5441825282e5e242fd2e1"
+    assert host.file(jar).mode == 0o644
+
+
 def test_nothing_half_made_is_left(host):
     assert host.run("ls -A /opt/deeplearning/spark /opt/deeplearning/downloads").stdout.count(".building") == 0
     assert not host.run("find /opt/deeplearning/downloads -type f 2>/dev/null").stdout
