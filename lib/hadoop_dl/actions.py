@@ -5,11 +5,38 @@ from __future__ import annotations
 import re
 import shlex
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+from hadoop_dl import host_script
+
+TIMED_OUT = (124, 137)  # exit status of coreutils' timeout: ended, killed
 URL = re.compile(r"^(https?|file)://")
+
+
+class ScriptAction(ActionBase):
+    """An action that runs one script on the host's Python (hadoop_dl.host_script), in check mode too."""
+
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run_script(self, script: str) -> dict[str, Any]:
+        """The script's answer. Piped, or (su reads the password where the script would come) from a temporary file."""
+        if self._is_pipelining_enabled("new"):
+            answer = self._low_level_execute_command(host_script.command(), in_data=script.encode())
+        else:
+            directory = self._make_tmp_path()
+            try:
+                path = self._connection._shell.join_path(directory, "script.py")
+                self._transfer_data(path, script)
+                self._fixup_perms2((directory, path), execute=False)
+                answer = self._low_level_execute_command(host_script.command(path))
+            finally:
+                self._remove_tmp_path(directory)
+        return host_script.parse(int(answer.get("rc") or 0), answer.get("stdout", ""), answer.get("stderr", ""))
 
 
 class HostAction(ActionBase):
@@ -55,9 +82,15 @@ class HostAction(ActionBase):
         found = ", ".join(f"{key}: {self.args[key]!r}" for key in sorted(self.args))
         raise AnsibleActionFail(f"{self._task.action} needs {needed}; found {found or 'nothing'}.")
 
-    def command(self, argv: list[str]) -> dict[str, Any]:
-        """Run a command, in check mode too: stdout, stderr, rc."""
-        answer: dict[str, Any] = self._low_level_execute_command(shlex.join(["env", "LC_ALL=C", *argv]))
+    def command(self, argv: list[str], seconds: int = 120) -> dict[str, Any]:
+        """Run a command that ends within this time, in check mode too: stdout, stderr, rc."""
+        limited = ["timeout", "--kill-after=5", str(seconds), "env", "LC_ALL=C", *argv]
+        answer: dict[str, Any] = self._low_level_execute_command(shlex.join(limited))
+        if answer.get("rc") in TIMED_OUT:
+            raise AnsibleActionFail(
+                f"{shlex.join(argv)} must answer on {self.host}, but did not end within {seconds} s. Nothing was changed. Look for what "
+                "holds it (another package manager, a file system that does not answer: ps -eo pid,stat,args), end that, and run again."
+            )
         return answer
 
     def ask_module(self, module: str, **args: Any) -> dict[str, Any]:
@@ -97,29 +130,30 @@ class HostAction(ActionBase):
     def fetch(self, source: str, path: str, sha256: str, *, mode: str, purpose: str, otherwise: str) -> None:
         """Bring a file from a URL, or from the controller, and compare its sha256; another one is removed, and told."""
         if URL.match(source):
-            answer = self.ask_module(
-                "ansible.legacy.get_url",
-                url=source,
-                dest=path,
-                force=True,
-                decompress=False,  # servers call a .tgz "encoded": its sha256 is that of the file, not of the tar in it
-                owner="root",
-                group="root",
-                mode=mode,
-            )
+            answer = self.ask_module("fetch_file", url=source, path=path, sha256=sha256, permissions=mode)
+            if answer.get("sha256"):
+                self._refuse_bytes(source, sha256, answer["sha256"], purpose=purpose, otherwise=otherwise)
             if answer.get("failed"):
-                self.absent(path)
                 raise AnsibleActionFail(
-                    f"{purpose} has to come from {source} to {path} on {self.host}, and that ended with: {answer.get('msg')}. Solve what it "
-                    f"names, and run this again."
+                    f"{purpose} has to come from {without_secrets(source)} to {path} on {self.host}, and that ended with: "
+                    f"{answer.get('msg')}. Solve what it names, and run this again."
                 )
             self.count(answer)
-        else:
-            self.copy(path, src=source, mode=mode)
+            return
+        self.copy(path, src=source, mode=mode)
         found = self.ask_module("ansible.legacy.stat", path=path, checksum_algorithm="sha256")
         checksum = found.get("stat", {}).get("checksum", "no content")
         if checksum != sha256:
             self.absent(path)
-            raise AnsibleActionFail(
-                f"{purpose} has to have the sha256 {sha256}, and {source} has {checksum}; it was not used. {otherwise}"
-            )
+            self._refuse_bytes(source, sha256, checksum, purpose=purpose, otherwise=otherwise)
+
+    def _refuse_bytes(self, source: str, sha256: str, found: str, *, purpose: str, otherwise: str) -> None:
+        raise AnsibleActionFail(
+            f"{purpose} has to have the sha256 {sha256}, and {without_secrets(source)} has {found}; it was not used. {otherwise}"
+        )
+
+
+def without_secrets(url: str) -> str:
+    """The address as it may be shown: no user, no password, no query; a path stays as it is."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")) if parts.netloc else url

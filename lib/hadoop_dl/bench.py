@@ -25,6 +25,7 @@ from pathlib import Path
 
 import yaml
 
+from hadoop_dl import host_script
 from hadoop_dl.demo import cluster as demo
 from hadoop_dl.demo import nodes
 from hadoop_dl.demo.images import REPOSITORY
@@ -123,11 +124,8 @@ def write_inventory(directory: Path, hosts: dict[str, str], base: demo.Cluster) 
 
 def loop_script(directory: Path, hosts: dict[str, str], base: demo.Cluster) -> list[str]:
     """A shell loop: one ssh per host in the background, the same script on its standard input, the same command."""
-    sys.path.insert(0, str(REPOSITORY / "plugins" / "action"))
-    import node_facts  # type: ignore[import-not-found]  # noqa: PLC0415 (an Ansible plugin; needed here alone)
-
-    (directory / "reader.py").write_text(node_facts.reader_script(), encoding="utf-8")
-    (directory / "command").write_text(f"sudo -n /bin/sh -c '{node_facts.COMMAND}'", encoding="utf-8")
+    (directory / "reader.py").write_text(host_script.reader(), encoding="utf-8")
+    (directory / "command").write_text(f"sudo -n /bin/sh -c '{host_script.command()}'", encoding="utf-8")
     key = base.state / "id_ed25519"
     ssh = f"ssh -o ControlMaster=no -o ControlPath=none -o BatchMode=yes -o UserKnownHostsFile={directory}/known_hosts -i {key}"
     script = (

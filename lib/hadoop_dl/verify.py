@@ -13,11 +13,17 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
+
+from hadoop_dl import host_script
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+PROBE = REPOSITORY / "roles/verify/files/probe.py"
+GPU_CHECK = REPOSITORY / "roles/nvidia_driver/files/gpu_check.py"
+ROOT = "/opt/deeplearning"
 PASSED, FAILED, EXPECTED, SURPRISE, SKIPPED = "passed", "failed", "expected failure", "unexpected success", "skipped"
 
 
@@ -31,6 +37,21 @@ class Result:
     outcome: str
     message: str
     seconds: float
+
+
+def probe_script(expectation: Mapping[str, Any]) -> str:
+    """The script that answers every question about one host of which this is expected."""
+    environment = str(expectation.get("environment") or f"{ROOT}/current")
+    count = int(expectation.get("gpu_count") or 0)
+    minimum = (expectation.get("stack") or {}).get("driver_min", "")
+    gpus = {"gpu_count": str(count), "driver_min": minimum} if count > 0 else {}
+    sources = host_script.utilities("processes", "environment_tree") | {"gpu_check": GPU_CHECK, "probe": PROBE}
+    return host_script.pack(sources, f"sys.modules['probe'].main({ROOT!r}, {environment!r}, {gpus!r})")
+
+
+def answer_file(directory: Path, host: str) -> Path:
+    """Where the answers of a host are kept for the suite."""
+    return directory / "answers" / f"{host.replace('/', '_')}.json"
 
 
 def results(junit: Path, expected: Sequence[str]) -> list[Result]:
@@ -122,8 +143,7 @@ def rewrite_junit(junit: Path, expected: Sequence[str]) -> None:
 def pytest_command(options: argparse.Namespace, junit: Path) -> list[str]:
     command = [sys.executable, "-m", "pytest", str(options.suite), "-q", "-p", "no:cacheprovider", "--tb=short"]
     command += [f"--hosts={','.join('ansible://' + host for host in options.hosts.split(','))}"]
-    command += [f"--ansible-inventory={options.inventory}", f"--junitxml={junit}", "-o", "junit_family=xunit2"]
-    return command + (["--sudo"] if options.become else [])
+    return [*command, f"--ansible-inventory={options.inventory}", f"--junitxml={junit}", "-o", "junit_family=xunit2"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -148,7 +168,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--expect-failure", action="append", default=[], metavar="TEST", help="a test that has to fail here"
     )
-    parser.add_argument("--become", action="store_true", help="become root on the hosts")
+    parser.add_argument(
+        "--answers", type=Path, metavar="DIRECTORY", help="what the hosts answered to the action plugin suite_facts"
+    )
     parser.add_argument("--suite", type=Path, default=REPOSITORY / "tests" / "infra", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     options.report.mkdir(parents=True, exist_ok=True)
@@ -164,6 +186,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kept = options.report / "expectations.json"
         kept.write_text(json.dumps(json.load(options.expectations), indent=1) + "\n", encoding="utf-8")
         environment["VERIFY_EXPECTATIONS"] = str(kept.resolve())
+    if options.answers:
+        environment["VERIFY_ANSWERS"] = str(options.answers.resolve())
     done = subprocess.run(
         pytest_command(options, junit),
         cwd=REPOSITORY,

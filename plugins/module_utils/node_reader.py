@@ -1,9 +1,9 @@
 # -*- coding: utf-8 -*-
 """Read, in one go, everything about a host that decisions need, and print it as one JSON line.
 
-A plain script: Python 2.7 and 3, standard library only, reads and never writes. The action plugin node_facts
-pipes it into the host's Python; tests call read(root) on recorded trees. A fact that cannot be read is null: the
-plan decides what its absence means.
+Python 2.7 and 3, standard library only, reads and never writes. The action plugin node_facts pipes it, packed with
+processes and environment_tree (hadoop_dl.host_script), into the host's Python; tests call read(root) on recorded trees.
+A fact that cannot be read is null: the plan decides what its absence means.
 
 Sources of the layouts read here: os-release(5), proc(5), the kernel's Documentation/ABI/testing/sysfs-bus-pci,
 pci.ids (10de is NVIDIA, 1002 AMD; class 03 is a display controller, 0680 a bridge such as NVSwitch), UEFI 2.10 section 3.3 (SecureBoot).
@@ -16,21 +16,20 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import sys
-import threading
 
 try:
     import environment_tree
-except ImportError:  # a tree without environments to check (the tests of one function at a time)
-    environment_tree = None
+    import processes
+except ImportError:  # inside a module's payload
+    from ansible.module_utils import environment_tree, processes
 
 ROOT = "/opt/deeplearning"
 COMMAND_TIMEOUT = 20  # seconds; nvidia-smi on a sick GPU never returns
+READ_TIMEOUT = 120  # seconds for everything; the files of a large environment take one
 CPU_FLAGS = ("sse4_1", "sse4_2", "avx", "avx2", "fma", "avx512f")
 MODULES = ("nvidia", "nvidia_uvm", "nouveau", "amdgpu")
 PACKAGES = ("kernel", "kernel-devel", "kernel-headers", "nvidia-driver", "nvidia-driver-cuda", "dkms", "cuda-drivers")
-PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 LIBRARIES = ("/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu")
 # Where a kernel's tree has NVIDIA's module: dkms on RHEL (extra) and Debian (updates/dkms), NVIDIA's precompiled packages
 # (kmod-nvidia.spec in https://github.com/NVIDIA/yum-packaging-precompiled-kmod), its .run file (kernel/drivers/video), weak-modules.
@@ -65,21 +64,6 @@ def text(path):
         return None
 
 
-def command(argv):
-    """The command's standard output, or None where it is missing, fails or takes longer than COMMAND_TIMEOUT."""
-    try:
-        process = subprocess.Popen(argv, stdin=open(os.devnull), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    except (IOError, OSError):
-        return None
-    timer = threading.Timer(COMMAND_TIMEOUT, process.kill)
-    timer.start()
-    try:
-        output = process.communicate()[0]
-    finally:
-        timer.cancel()
-    return output.decode("utf-8", "replace") if process.returncode == 0 else None
-
-
 def version_key(version):
     """Sort key for kernel releases and versions: runs of digits compare as numbers."""
     return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|[a-z]+", version)]
@@ -90,6 +74,7 @@ class Reader(object):
 
     def __init__(self, root="/"):
         self.root = root.rstrip("/")
+        self.unanswered = []  # what was asked, and did not answer in time
 
     def at(self, path):
         return self.root + path
@@ -103,9 +88,14 @@ class Reader(object):
     def exists(self, path):
         return os.path.exists(self.at(path))
 
-    def run(self, *argv):
-        """Commands belong to the running host: on a recorded tree there are none."""
-        return None if self.root else command(list(argv))
+    def run(self, argv, accepted=(0,)):
+        """The command's output, or None for another exit status; on a recorded tree there are no commands."""
+        if self.root:
+            return None
+        answer = processes.run(argv, COMMAND_TIMEOUT)
+        if answer.late:
+            self.unanswered.append(answer.problem)
+        return answer.output if answer.status in accepted else None
 
     def operating_system(self):
         values = {}
@@ -238,7 +228,7 @@ class Reader(object):
         kind, running = self.loaded_driver()
         listed = None
         if not gpus and self.exists("/usr/bin/nvidia-smi"):  # no PCI bus to read here, as in a container
-            output = self.run("/usr/bin/nvidia-smi", "-L")
+            output = self.run(["/usr/bin/nvidia-smi", "-L"])
             listed = re.findall(r"^GPU \d+: (.*?) \(UUID", output or "", re.M) if output is not None else None
         return {
             "gpus": gpus,
@@ -378,15 +368,8 @@ class Reader(object):
             return found
         output = self.text("/.packages.rpm") if self.root else None  # a recorded tree keeps the answer in a file
         if not self.root and self.exists("/usr/bin/rpm"):
-            try:
-                process = subprocess.Popen(
-                    ["/usr/bin/rpm", "-q", "--qf", "%{NAME} %{VERSION}-%{RELEASE}.%{ARCH}\n"] + list(PACKAGES),
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                )
-                output = process.communicate()[0].decode("utf-8", "replace")  # exits 1 where any is missing
-            except (IOError, OSError):
-                output = None
+            query = ["/usr/bin/rpm", "-q", "--qf", "%{NAME} %{VERSION}-%{RELEASE}.%{ARCH}\\n"] + list(PACKAGES)
+            output = self.run(query, accepted=range(len(PACKAGES) + 1))  # the status counts those that are missing
         found = {}
         for line in (output or "").splitlines():
             if re.match(r"^\S+ \S+$", line):
@@ -474,7 +457,7 @@ class Reader(object):
             "hadoop": self.hadoop(),
             "packages": self.packages(),
             "cdsw": self.exists("/etc/cdsw/config/cdsw.conf"),
-            "proxy": {name: os.environ.get(name) or os.environ.get(name.upper()) for name in PROXIES},
+            "unanswered": self.unanswered,
             "deeplearning": self.deeplearning(),
             "volatile": {"memory_available_mb": memory["available_mb"], "disk_free_mb": self.disk_free_mb()},
         }
@@ -485,5 +468,13 @@ def read(root="/"):
     return Reader(root).read()
 
 
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(read(), sort_keys=True) + "\n")
+def main():
+    try:
+        answer = processes.limited(read, READ_TIMEOUT)
+    except processes.Late as late:
+        answer = {
+            "late": "the host accepts connections, but reading it gave %s. A disk or a network file system that does not "
+            "answer does this; look for processes in state D (ps -eo pid,stat,args), repair the host, and run again"
+            % late
+        }
+    sys.stdout.write(json.dumps(answer, sort_keys=True) + "\n")

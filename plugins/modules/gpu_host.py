@@ -24,10 +24,11 @@ gpu_host: {description: What was read, type: dict, returned: always}
 
 import os
 import re
-import subprocess
 
-from ansible.module_utils import node_reader
+from ansible.module_utils import node_reader, processes
 from ansible.module_utils.basic import AnsibleModule
+
+COMMAND_TIMEOUT = 60  # seconds; one initramfs is listed in two
 
 # Packages that are the kernel, or follow it: their versions are compared before and after.
 KERNEL_PACKAGES = re.compile(r"^(kernel(-core|-modules|-modules-core|-modules-extra|-uek)?|linux-image-\S+)$")
@@ -248,21 +249,30 @@ class Host(object):
         }
 
 
+class NoAnswer(Exception):
+    """A program that decides about the driver did not end; what it would have said is not known."""
+
+
 def run_command(argv):
     """The command's output, or None where it is missing or fails."""
     environment = dict(os.environ, LC_ALL="C")
     environment["PATH"] = environment.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin"
-    try:
-        process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
-    except (IOError, OSError):
-        return None
-    output = process.communicate()[0]
-    return output.decode("utf-8", "replace") if process.returncode == 0 else None
+    answer = processes.run(argv, COMMAND_TIMEOUT, environment)
+    if answer.late:
+        raise NoAnswer(
+            "The kernels, packages and modules of the host must be known, but %s. Nothing was changed. Look for what holds it "
+            "(another package manager, a disk that does not answer), end that, and run again." % answer.problem
+        )
+    return answer.output if answer.status == 0 else None
 
 
 def main():
     module = AnsibleModule(argument_spec={"initramfs": {"type": "bool", "default": False}}, supports_check_mode=True)
-    module.exit_json(changed=False, gpu_host=Host().read(module.params["initramfs"]))
+    try:
+        found = Host().read(module.params["initramfs"])
+    except NoAnswer as problem:
+        module.fail_json(msg=str(problem))
+    module.exit_json(changed=False, gpu_host=found)
 
 
 if __name__ == "__main__":

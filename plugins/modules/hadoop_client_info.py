@@ -32,9 +32,8 @@ problems: {description: What is missing, in sentences, type: list, elements: str
 import glob
 import os
 import re
-import subprocess
-import threading
 
+from ansible.module_utils import processes
 from ansible.module_utils.basic import AnsibleModule
 
 LIBJVM = ("lib/server/libjvm.so", "jre/lib/amd64/server/libjvm.so", "lib/amd64/server/libjvm.so")
@@ -103,17 +102,13 @@ def class_path(home, conf_dir, java_home):
     if launcher is None:
         return "", "%s/bin/hadoop is not there" % home
     environment = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "JAVA_HOME": java_home, "HADOOP_CONF_DIR": conf_dir}
-    process = subprocess.Popen(
-        [launcher, "classpath", "--glob"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    timer = threading.Timer(TIMEOUT, process.kill)
-    timer.start()
-    try:
-        output, error = [text.decode("utf-8", "replace").strip() for text in process.communicate()]
-    finally:
-        timer.cancel()
-    if process.returncode or ".jar" not in output:
-        return "", "%s classpath --glob answered: %s" % (launcher, (error or output or "nothing").splitlines()[-1])
+    answer = processes.run([launcher, "classpath", "--glob"], TIMEOUT, environment)
+    if answer.late:
+        return "", answer.problem
+    output = answer.output
+    if answer.status or ".jar" not in output:
+        said = (answer.error or output or "nothing").splitlines()[-1]
+        return "", "%s classpath --glob answered: %s" % (launcher, said)
     lines = [line for line in output.splitlines() if ".jar" in line]
     return ":".join(part for part in lines[-1].split(":") if part), None
 

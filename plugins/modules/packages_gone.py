@@ -23,13 +23,33 @@ removed: {description: Packages that were asked for and installed, type: list, r
 dependencies: {description: Packages that nobody needed afterwards (apt), type: list, returned: always}
 """
 
+import os
 import re
+import time
 
+from ansible.module_utils import processes
 from ansible.module_utils.basic import AnsibleModule
 
+ASK, CHANGE = 120, 3600  # seconds; a removal also writes initramfs images and builds modules of other kernels
+LOCK_WAIT, LOCK_PAUSE = 120, 5  # seconds for another package manager
+LOCKED = 200  # exit status of dnf and yum whose lock another process holds
 REMOVE = {
-    "dnf": ["dnf", "--assumeyes", "--quiet", "--setopt=clean_requirements_on_remove=true", "remove"],
-    "yum": ["yum", "--assumeyes", "--quiet", "--setopt=clean_requirements_on_remove=1", "remove"],
+    "dnf": [
+        "dnf",
+        "--assumeyes",
+        "--quiet",
+        "--setopt=exit_on_lock=true",
+        "--setopt=clean_requirements_on_remove=true",
+        "remove",
+    ],
+    "yum": [
+        "yum",
+        "--assumeyes",
+        "--quiet",
+        "--setopt=exit_on_lock=1",
+        "--setopt=clean_requirements_on_remove=1",
+        "remove",
+    ],
     "apt": ["apt-get", "--assume-yes", "--quiet", "-o", "DPkg::Lock::Timeout=120", "purge"],
 }
 SIMULATE = ["apt-get", "--simulate", "--quiet", "purge"]
@@ -41,41 +61,69 @@ def automatic(simulated):
     return [name.split(":")[0] for name in re.findall(r"^(?:Remv|Purg) (\S+)", simulated, re.M)]
 
 
+def variables():
+    return dict(os.environ, LC_ALL="C", DEBIAN_FRONTEND="noninteractive")
+
+
+class Refused(Exception):
+    """Why nothing more was removed."""
+
+
 class Packages(object):
-    def __init__(self, module, manager):
-        self.module = module
+    def __init__(self, manager, run=processes.run):
         self.manager = manager
+        self.execute = run
+
+    def ask(self, argv):
+        """What a program answers that changes nothing."""
+        return self.answered(self.execute(argv, ASK, variables()))
 
     def run(self, argv):
-        status, output, error = self.module.run_command(
-            argv, environ_update={"LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
-        )
-        if status != 0:
-            self.module.fail_json(
-                msg="%s has to remove packages, and ended with status %d: %s. Solve what it names, and run this again."
-                % (" ".join(argv), status, (error or output).strip()[-600:])
+        """The output of a program that may need the package manager's lock, and must succeed."""
+        end = processes.clock() + LOCK_WAIT
+        answer = self.answered(self.execute(argv, CHANGE, variables()))
+        while answer.status == LOCKED and processes.clock() < end:
+            time.sleep(LOCK_PAUSE)
+            answer = self.answered(self.execute(argv, CHANGE, variables()))
+        if answer.status == LOCKED:
+            raise Refused(
+                "%s must be able to lock the packages, but another package manager has held the lock for %d s: %s. Nothing was "
+                "removed. Wait until it ends, and run again."
+                % (argv[0], LOCK_WAIT, (answer.error or answer.output)[-600:])
             )
-        return output
+        if answer.status != 0:
+            raise Refused(
+                "%s must remove packages, but ended with status %d: %s. Solve what it names, and run again."
+                % (" ".join(argv), answer.status, (answer.error or answer.output)[-600:])
+            )
+        return answer.output
+
+    def answered(self, answer):
+        if answer.late:
+            raise Refused(
+                "The package manager must answer, but %s. Look for what holds it (ps -eo pid,stat,args), end that, and run again."
+                % answer.problem
+            )
+        return answer
 
     def installed(self, names):
         """Those of the names that are installed."""
         found = []
         for name in names:
             if self.manager == "apt":
-                status, output, _ = self.module.run_command(["dpkg-query", "-W", "-f", "${db:Status-Status}", name])
-                there = status == 0 and output.strip() in ("installed", "config-files", "half-installed", "unpacked")
+                answer = self.ask(["dpkg-query", "-W", "-f", "${db:Status-Status}", name])
+                states = ("installed", "config-files", "half-installed", "unpacked")
+                there = answer.status == 0 and answer.output in states
             else:
-                there = self.module.run_command(["rpm", "--quiet", "-q", name])[0] == 0
+                there = self.ask(["rpm", "--quiet", "-q", name]).status == 0
             found += [name] if there else []
         return found
 
     def needing(self, names):
         """Installed packages that need these, and would go with them."""
         if self.manager != "apt":
-            _, output, error = self.module.run_command(
-                ["rpm", "--erase", "--test"] + names, environ_update={"LC_ALL": "C"}
-            )
-            return sorted(set(re.findall(r"is needed by \(installed\) (\S+)", output + error)))
+            answer = self.ask(["rpm", "--erase", "--test"] + names)
+            return sorted(set(re.findall(r"is needed by \(installed\) (\S+)", answer.output + answer.error)))
         known = set(names + automatic(self.run(UNNEEDED)))
         return [name for name in automatic(self.run(SIMULATE + names)) if name not in known]
 
@@ -101,15 +149,20 @@ def main():
         },
         supports_check_mode=True,
     )
-    packages = Packages(module, module.params["manager"])
-    names = packages.installed(module.params["names"])
-    needing = packages.needing(names) if names and module.params["alone"] else []
-    if needing:
-        module.fail_json(
-            msg="%s has to be removed alone, and installed packages need it: %s. Nothing was removed. Remove those first, or keep asking "
-            "for it, and run this again." % (", ".join(names), ", ".join(needing))
-        )
-    dependencies = packages.remove(names) if names and not module.check_mode else []
+    packages = Packages(module.params["manager"])
+    dependencies = []
+    try:
+        names = packages.installed(module.params["names"])
+        needing = packages.needing(names) if names and module.params["alone"] else []
+        if needing:
+            raise Refused(
+                "%s must be removed alone, but installed packages need it: %s. Nothing was removed. Remove those first, or keep "
+                "requesting it, and run again." % (", ".join(names), ", ".join(needing))
+            )
+        if names and not module.check_mode:
+            dependencies = packages.remove(names)
+    except Refused as problem:
+        module.fail_json(msg=str(problem))
     module.exit_json(changed=bool(names), removed=names, dependencies=dependencies)
 
 

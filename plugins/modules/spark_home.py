@@ -17,7 +17,8 @@ options:
   url: {description: Address of the pyspark source distribution (a .tar.gz), type: str, required: true}
   sha256: {description: Its sha256, type: str, required: true}
   downloads: {description: Directory of root for the download, type: path, default: /opt/deeplearning/downloads}
-  timeout: {description: Seconds without a byte after which the download is given up, type: int, default: 60}
+  size: {description: Its size in bytes; 0 where it is not known, type: int, default: 0}
+  timeout: {description: Seconds for the whole download, type: int, default: 3600}
   mirror_ca: {description: CA bundle for a mirror with https, type: path}
 """
 
@@ -25,14 +26,13 @@ RETURN = r"""
 marker: {description: Path of the file that tells from what the home was made, type: str, returned: always}
 """
 
-import hashlib
 import json
 import os
 import shutil
 import tarfile
 
+from ansible.module_utils import downloads
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.urls import open_url
 
 MARKER = ".deeplearning.json"
 # The source distribution's directories, and where Spark wants them.
@@ -82,29 +82,6 @@ def is_whole(home, sha256):
     return marker == dict(summary(home), sha256=sha256)
 
 
-def download(url, sha256, target, timeout, ca):
-    """Fetch the file and prove it; nothing but the right bytes is left under the target's name."""
-    digest = hashlib.sha256()
-    try:
-        answer = open_url(url, timeout=timeout, use_proxy=False, ca_path=ca)
-        with open(target, "wb") as handle:
-            for block in iter(lambda: answer.read(1024 * 1024), b""):
-                digest.update(block)
-                handle.write(block)
-    except Exception as error:  # every kind of network trouble, by whatever the libraries below raise
-        raise Failure(  # noqa: B904 (Python 2.7 has no "from")
-            "%s is needed, and it could not be fetched: %s. Check that the mirror serves it (curl -I %s)."
-            % (url, error, url)
-        )
-    if digest.hexdigest() != sha256:
-        os.unlink(target)
-        raise Failure(
-            "%s has to have the sha256 %s, and has %s: these are other bytes than the stack's. "
-            "Nothing was installed. Verify the mirror (scripts/mirror verify) and fill it again."
-            % (url, sha256, digest.hexdigest())
-        )
-
-
 def unpack(archive, home):
     """Unpack what Spark needs, in Spark's layout, owned by whoever runs this."""
     with tarfile.open(archive, "r:gz") as bundle:
@@ -151,7 +128,8 @@ def main():
             "url": {"type": "str", "required": True},
             "sha256": {"type": "str", "required": True},
             "downloads": {"type": "path", "default": "/opt/deeplearning/downloads"},
-            "timeout": {"type": "int", "default": 60},
+            "size": {"type": "int", "default": 0},
+            "timeout": {"type": "int", "default": 3600},
             "mirror_ca": {"type": "path"},
         },
         supports_check_mode=True,
@@ -168,14 +146,16 @@ def main():
             os.makedirs(wanted["downloads"], 0o700)
         if not os.path.isdir(os.path.dirname(home)):
             os.makedirs(os.path.dirname(home), 0o755)
-        archive = os.path.join(wanted["downloads"], os.path.basename(wanted["url"]) + ".part")
+        archive = os.path.join(wanted["downloads"], "%s-%d" % (os.path.basename(wanted["url"]), os.getpid()))
         try:
-            download(wanted["url"], wanted["sha256"], archive, wanted["timeout"], wanted["mirror_ca"])
+            downloads.fetch(
+                wanted["url"], archive, wanted["sha256"], wanted["size"], wanted["timeout"], wanted["mirror_ca"]
+            )
             build(archive, home, wanted["sha256"])
         finally:
             if os.path.exists(archive):
                 os.unlink(archive)
-    except Failure as failure:
+    except (Failure, downloads.DownloadError) as failure:
         module.fail_json(msg=str(failure))
     except (IOError, OSError, tarfile.TarError) as error:
         module.fail_json(

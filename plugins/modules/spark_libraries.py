@@ -25,11 +25,10 @@ uri: {description: Address of the archive with the cluster's file system, as spa
 """
 
 import os
-import subprocess
-import threading
 import xml.etree.ElementTree as ElementTree
 import zipfile
 
+from ansible.module_utils import processes
 from ansible.module_utils.basic import AnsibleModule
 
 ASK, PUT = 120, 900  # seconds; a client whose NameNode does not answer tries for a quarter of an hour
@@ -50,22 +49,16 @@ class Hdfs(object):
         script = '. "$1"; shift; unset CLASSPATH; PATH="$HADOOP_HOME/bin:$PATH"; exec hdfs dfs "$@"'
         command = ["/bin/sh", "-c", script, "sh", self.environment_file] + arguments
         environment = dict(os.environ, HADOOP_USER_NAME=self.user)
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        timer = threading.Timer(timeout, process.kill)
-        timer.start()
-        try:
-            output = process.communicate()[0].decode("utf-8", "replace").strip()
-        finally:
-            timer.cancel()
-        if process.returncode < 0:
-            output += " (ended after %d s)" % timeout
-        return process.returncode, output
+        answer = processes.run(command, timeout, environment)
+        output = "\n".join(part for part in (answer.output, answer.error) if part)
+        if answer.late:
+            return 124, "%s\nit did not end within %d s" % (output, timeout)
+        return answer.status, output
 
     def default_file_system(self):
         """fs.defaultFS of the cluster, such as hdfs://nameservice1 or maprfs://; hdfs:// where nobody says."""
         script = '. "$1" && printf %s "$HADOOP_CONF_DIR"'
-        process = subprocess.Popen(["/bin/sh", "-c", script, "sh", self.environment_file], stdout=subprocess.PIPE)
-        directory = process.communicate()[0].decode("utf-8", "replace")
+        directory = processes.run(["/bin/sh", "-c", script, "sh", self.environment_file], ASK).output
         try:
             root = ElementTree.parse(os.path.join(directory, "core-site.xml")).getroot()  # noqa: S314 (the cluster's own)
         except (IOError, OSError, ElementTree.ParseError):

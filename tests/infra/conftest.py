@@ -6,11 +6,8 @@ gpu_count, parts), or, in molecule, from the inventory's variables of the same n
 
 from __future__ import annotations
 
-import base64
 import json
 import os
-import shlex
-import zlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -18,16 +15,10 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import stacks
+from hadoop_dl import host_script, stacks, verify
 from hadoop_dl.questions import stack_parts
 
-HERE = Path(__file__).resolve().parent
-REPOSITORY = HERE.parent.parent
-TREE = REPOSITORY / "plugins/module_utils/environment_tree.py"
-PROBE = REPOSITORY / "roles/verify/files/probe.py"
-GPU_CHECK = REPOSITORY / "roles/nvidia_driver/files/gpu_check.py"
-ROOT = "/opt/deeplearning"
-INTERPRETERS = "/usr/bin/python3 /usr/libexec/platform-python /usr/bin/python2.7 /usr/bin/python"
+ROOT = verify.ROOT
 DEFAULTS: dict[str, Any] = {"environment": f"{ROOT}/current", "stack": {}, "python": None, "gpu_count": 0}
 GPU_PARTS = {"gpu", "no gpu"}
 # What hosts have by their group in the inventory. A host in none of these groups (as in molecule) is asked everything.
@@ -111,24 +102,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in left_out]
 
 
-def read(host: Any, environment: str, gpus: dict[str, str]) -> dict[str, Any]:
-    """Everything about one host, in one command. gpus: what gpu-check has to find there, if anything."""
-    # Packed: one argument of a command may have 128 KiB, and every shell on the way quotes it once more.
-    sources = [base64.b64encode(zlib.compress(path.read_bytes())).decode() for path in (TREE, GPU_CHECK, PROBE)]
-    program = (
-        "import base64, types, zlib\n"
-        f"sources = [zlib.decompress(base64.b64decode(packed)) for packed in {sources!r}]\n"
-        "modules = [types.ModuleType(name) for name in ('environment_tree', 'gpu_check', 'probe')]\n"
-        "for module, source in zip(modules, sources):\n"
-        "    exec(compile(source, module.__name__ + '.py', 'exec'), module.__dict__)\n"
-        f"modules[2].main({ROOT!r}, {environment!r}, modules[0], modules[1], {gpus!r})\n"
+def read(host: Any, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Everything about one host: what the role verify read, or (in molecule) what one command reads now."""
+    directory = os.environ.get("VERIFY_ANSWERS")
+    if directory:
+        found: dict[str, Any] = json.loads(
+            verify.answer_file(Path(directory), host_name(host)).read_text(encoding="utf-8")
+        )
+    else:
+        answer = host.run(host_script.one_command(verify.probe_script(wanted)))
+        try:
+            found = host_script.parse(answer.rc, answer.stdout, answer.stderr)
+        except host_script.NoAnswer as problem:
+            found = {"no_answer": str(problem)}
+    assert "no_answer" not in found, (
+        f"The host should answer the suite's questions, but {host_name(host)} did not: {found['no_answer']}. "
+        "Check that Ansible reaches it: ansible HOST -m ansible.builtin.raw -a id -b"
     )
-    answer = host.run(f'for p in {INTERPRETERS}; do [ -x "$p" ] && exec "$p" -c {shlex.quote(program)}; done; exit 127')
-    assert answer.rc == 0, (
-        f"The host should answer the suite's questions, and {host.backend.get_pytest_id()} ended with status {answer.rc}: "
-        f"{answer.stderr.strip()[-500:]}. Check that Ansible reaches it: ansible HOST -m ping -b"
-    )
-    found: dict[str, Any] = json.loads(answer.stdout.strip().splitlines()[-1])
     return found
 
 
@@ -139,9 +129,7 @@ _answers: dict[str, dict[str, Any]] = {}
 def answers(host: Any) -> dict[str, Any]:
     name = host.backend.get_pytest_id()
     if name not in _answers:
-        wanted = expectation(host)
-        gpus = {"gpu_count": str(wanted["gpu_count"]), "driver_min": wanted["stack"].get("driver_min", "")}
-        _answers[name] = read(host, wanted["environment"], gpus if int(wanted["gpu_count"]) > 0 else {})
+        _answers[name] = read(host, expectation(host))
     return _answers[name]
 
 

@@ -77,6 +77,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(200, LOGIN, "text/html")
         if fault == "flip":
             content = content[:-1] + bytes([content[-1] ^ 255])
+        if fault == "redirect":
+            return self.answer(
+                302, b"", headers={"Location": f"http://localhost:{self.server.server_address[1]}{self.path}"}
+            )
+        if fault == "around":
+            return self.answer(302, b"", headers={"Location": self.path})
+        if fault in ("trickle", "endless"):
+            return self.without_end(content if fault == "trickle" else b"x" * 65536, 0.2 if fault == "trickle" else 0)
         if fault == "hang":
             time.sleep(3)
             self.close_connection = True
@@ -91,6 +99,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if fault == "truncate":
             self.close_connection = True
         return None
+
+    def without_end(self, content: bytes, pause: float) -> None:
+        """One byte after the other, or bytes for ever; until the client goes."""
+        self.send_response(200)
+        self.send_header("Connection", "close")
+        self.end_headers()
+        try:
+            for begin in range(10**9):
+                self.wfile.write(content[begin : begin + 1] if pause else content)
+                time.sleep(pause)
+        except OSError:
+            self.close_connection = True
 
     def answer(
         self,

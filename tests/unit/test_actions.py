@@ -5,12 +5,15 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import importlib.util
+import subprocess
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible.errors import AnsibleActionFail
+
+from hadoop_dl.actions import HostAction
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins" / "action"
 KEYS = {"site.key": "F60F4B3D7FA2AF80", "other.key": "D88C3D385C37D3BE"}  # file on the controller: key id
@@ -101,8 +104,11 @@ class Host:
             }
         if name == "rpm_key":
             self.ring.discard(trusted(self.files[args["key"]]))
-        if name == "get_url":
-            self.files[args["dest"]] = "fetched"
+        if name == "fetch_file":
+            found = hashlib.sha256(b"fetched").hexdigest()
+            if args["sha256"] != found:
+                return {"failed": True, "msg": "other bytes", "sha256": found}
+            self.files[args["path"]] = "fetched"
         return {"changed": True}
 
 
@@ -314,11 +320,27 @@ def test_a_file_with_its_sha256_stays() -> None:
     assert host.files == {FILE["path"]: "fetched"}
 
 
-def test_a_file_comes_as_it_is_whatever_the_server_says_of_its_encoding() -> None:
+def test_a_download_that_fails_is_described_without_the_addresss_password() -> None:
     host = Host()
-    host.run("site_file", **FILE, sha256=hashlib.sha256(b"fetched").hexdigest())
-    ((_, args),) = [one for one in host.modules if one[0] == "get_url"]
-    assert args["decompress"] is False
+    host.fails["fetch_file"] = "http://mirror01/x.run must arrive within 3600 s, but only 10 bytes did"
+    with pytest.raises(AnsibleActionFail, match=r"from http://mirror01/x.run to .* on data1.*within 3600 s") as caught:
+        host.run("site_file", **{**FILE, "source": "http://svc:canary@mirror01/x.run"}, sha256="00")
+    assert "canary" not in str(caught.value)
+
+
+def test_a_command_that_does_not_end_is_ended_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `dnf list` behind the lock of another dnf, which waits for ever."""
+
+    class Action(HostAction):
+        def _low_level_execute_command(self, cmd: str, **_: Any) -> dict[str, Any]:
+            done = subprocess.run(["/bin/sh", "-c", cmd], capture_output=True, text=True, timeout=20, check=False)
+            return {"rc": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
+
+    action = Action.__new__(Action)
+    action.variables = {"inventory_hostname": "data1"}
+    assert action.command(["echo", "a b"])["stdout"] == "a b\n"
+    with pytest.raises(AnsibleActionFail, match="sleep 30 must answer on data1, but did not end within 1 s"):
+        action.command(["sleep", "30"], 1)
 
 
 ARCHIVE = {**FILE, "place": "/usr/local/cuda-12.2/cudnn-8", "download": FILE["path"]}

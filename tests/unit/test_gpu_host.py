@@ -243,3 +243,11 @@ def test_a_full_boot_or_a_wrong_image_leaves_the_old_one(tmp_path, monkeypatch, 
         initramfs.Images(module).rebuild("5", True)
     assert words in str(refusal.value)
     assert (tmp_path / "initramfs-5.img").read_text() == "old"
+
+
+def test_a_package_manager_that_does_not_answer_is_no_empty_answer(monkeypatch):
+    """rpm behind a stale lock: without its answer no kernel and no driver would seem to be installed."""
+    monkeypatch.setattr(gpu_host, "COMMAND_TIMEOUT", 0.2)
+    with pytest.raises(gpu_host.NoAnswer, match="sleep 60 did not end within 0.2 s. Nothing was changed"):
+        gpu_host.run_command(["sleep", "60"])
+    assert gpu_host.run_command(["false"]) is None

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import node_reader
 import pytest
+from interpreters import HOST_PYTHONS
 
-SOURCE = Path(node_reader.__file__)
+from hadoop_dl import host_script
+
+SCRIPT = host_script.reader().encode()
 
 
 def write(root: Path, files: dict[str, str]) -> None:
@@ -159,17 +162,61 @@ def test_a_torn_receipt_is_a_problem_and_not_a_traceback(tmp_path: Path) -> None
     assert "not readable" in node_reader.read(str(tmp_path))["deeplearning"]["receipts"]["thing"]["problem"]
 
 
-def test_as_a_script_it_prints_one_json_line() -> None:
-    output = subprocess.run([sys.executable, "-"], input=SOURCE.read_bytes(), check=True, capture_output=True).stdout
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_as_a_script_it_prints_one_json_line(python: str) -> None:
+    output = subprocess.run([python, "-E", "-s", "-"], input=SCRIPT, check=True, capture_output=True).stdout
     assert json.loads(output)["schema"] == 1
     assert output.count(b"\n") == 1
 
 
-def test_a_hanging_command_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+@pytest.mark.parametrize("flags", [[], ["-E", "-s"]], ids=["plain", "isolated"])
+def test_root_imports_nothing_from_the_directory_of_the_ssh_user(tmp_path: Path, python: str, flags: list[str]) -> None:
+    """Whoever may write to that directory would be root at the next plan."""
+    for name in ("json", "types", "glob", "subprocess", "environment_tree", "processes"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'pwned')!r}, 'w').write({name!r})\n")
+    done = subprocess.run([python, *flags, "-"], input=SCRIPT, capture_output=True, cwd=tmp_path, check=True)
+    assert json.loads(done.stdout)["schema"] == 1
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_the_command_leaves_the_directory_and_the_variables_of_the_ssh_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "json.py").write_text(f"open({str(tmp_path / 'pwned')!r}, 'w').write('')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    script = b"import json, os, sys\nprint(os.getcwd(), sys.path)\n"
+    command = ["/bin/sh", "-c", host_script.command()]
+    done = subprocess.run(command, input=script, capture_output=True, cwd=tmp_path, check=True)
+    assert done.stdout.startswith(b"/ ")
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_a_command_that_hangs_is_reported_and_counts_as_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_reader, "COMMAND_TIMEOUT", 0.2)
-    assert node_reader.command(["sleep", "60"]) is None
+    reader = node_reader.Reader("/")
+    assert reader.run(["sleep", "60"]) is None
+    assert reader.unanswered == ["sleep 60 did not end within 0.2 s"]
 
 
 def test_a_failing_command_answers_nothing() -> None:
-    assert node_reader.command(["false"]) is None
-    assert node_reader.command([os.devnull + "-missing"]) is None
+    reader = node_reader.Reader("/")
+    assert reader.run(["false"]) is None
+    assert reader.run([os.devnull + "-missing"]) is None
+    assert reader.unanswered == []
+
+
+def test_a_host_whose_file_system_hangs_is_named_as_unreachable(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(node_reader, "READ_TIMEOUT", 0.3)
+    monkeypatch.setattr(node_reader, "read", lambda: time.sleep(30))
+    node_reader.main()
+    with pytest.raises(host_script.NoAnswer, match="no answer within 0.3 s.*state D") as caught:
+        host_script.parse(0, capsys.readouterr().out, "")
+    assert caught.value.connection
+
+
+def test_proxies_of_hosts_with_their_passwords_are_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("https_proxy", "http://svc:canary@proxy.example.com:3128")
+    assert "canary" not in json.dumps(node_reader.read(str(tmp_path)))

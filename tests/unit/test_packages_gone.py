@@ -3,6 +3,7 @@
 import importlib.util
 from pathlib import Path
 
+import processes
 import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "plugins" / "modules" / "packages_gone.py"
@@ -11,21 +12,19 @@ packages_gone = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(packages_gone)
 
 
-class Module:
-    """Answers commands: first word and last word decide; says what ran."""
+class Programs:
+    """Answers programs: first word and last word decide; says what ran."""
 
     def __init__(self, **answers):
         self.answers = {name: list(value) for name, value in answers.items()}
         self.ran = []
 
-    def run_command(self, argv, environ_update=None):
+    def __call__(self, argv, seconds, environment):
         self.ran.append(argv)
         kind = argv[0] if argv[0] in ("rpm", "dpkg-query") else argv[-1] if argv[-1] == "autoremove" else "remove"
         answers = self.answers.get(kind, [(0, "", "")])
-        return answers.pop(0) if len(answers) > 1 else answers[0]
-
-    def fail_json(self, msg):
-        raise SystemExit(msg)
+        status, output, error = answers.pop(0) if len(answers) > 1 else answers[0]
+        return processes.Answer(status, output, error, status is None, "it did not end" if status is None else None)
 
 
 def removed(module):
@@ -35,22 +34,22 @@ def removed(module):
 def test_apt_takes_what_became_unneeded_and_nothing_that_was_so_before():
     before = "Remv old-kernel [5.1]\n"
     after = "Remv old-kernel [5.1]\nRemv libnvidia-ptxjitcompiler1 [535]\nRemv nvidia-support:amd64 [1] [x]\n"
-    module = Module(autoremove=[(0, before, ""), (0, after, "")])
-    orphans = packages_gone.Packages(module, "apt").remove(["nvidia-smi"])
+    module = Programs(autoremove=[(0, before, ""), (0, after, "")])
+    orphans = packages_gone.Packages("apt", module).remove(["nvidia-smi"])
     assert orphans == ["libnvidia-ptxjitcompiler1", "nvidia-support"]
     assert removed(module) == [["nvidia-smi"], orphans]
 
 
 def test_apt_has_nothing_more_to_do_where_nothing_became_unneeded():
-    module = Module(autoremove=[(0, "", "")])
-    assert packages_gone.Packages(module, "apt").remove(["cuda-toolkit-12-2"]) == []
+    module = Programs(autoremove=[(0, "", "")])
+    assert packages_gone.Packages("apt", module).remove(["cuda-toolkit-12-2"]) == []
     assert removed(module) == [["cuda-toolkit-12-2"]]
 
 
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
 def test_rpm_managers_clean_up_themselves(manager):
-    module = Module()
-    packages_gone.Packages(module, manager).remove(["libnccl"])
+    module = Programs()
+    packages_gone.Packages(manager, module).remove(["libnccl"])
     (argv,) = module.ran
     assert argv[0] == manager
     assert argv[-1] == "libnccl"
@@ -65,7 +64,7 @@ def test_rpm_managers_clean_up_themselves(manager):
     ],
 )
 def test_what_is_not_installed_is_not_removed(manager, answers, found):
-    assert len(packages_gone.Packages(Module(**answers), manager).installed(["a", "b", "c"])) == found
+    assert len(packages_gone.Packages(manager, Programs(**answers)).installed(["a", "b", "c"])) == found
 
 
 NEEDED = "error: Failed dependencies:\n\tlibcudnn.so.8()(64bit) is needed by (installed) libnvinfer8-8.6.1-1.x86_64\n"
@@ -82,12 +81,31 @@ SIMULATED = "Purg libcudnn8 [8.9.7.29-1+cuda12.2]\nPurg libnvinfer8:amd64 [8.6.1
     ],
 )
 def test_what_others_need_is_told(manager, answers, needing):
-    module = Module(**answers)
-    assert packages_gone.Packages(module, manager).needing(["libcudnn8"]) == needing
+    module = Programs(**answers)
+    assert packages_gone.Packages(manager, module).needing(["libcudnn8"]) == needing
     assert all("--test" in argv or "--simulate" in argv for argv in module.ran)
 
 
 def test_a_failure_says_the_command_and_its_words():
-    module = Module(remove=[(100, "", "E: Held packages were changed")], autoremove=[(0, "", "")])
-    with pytest.raises(SystemExit, match="status 100: E: Held packages"):
-        packages_gone.Packages(module, "apt").remove(["libcuda1"])
+    module = Programs(remove=[(100, "", "E: Held packages were changed")], autoremove=[(0, "", "")])
+    with pytest.raises(packages_gone.Refused, match="status 100: E: Held packages"):
+        packages_gone.Packages("apt", module).remove(["libcuda1"])
+
+
+@pytest.mark.parametrize("manager", ["dnf", "yum"])
+def test_a_lock_of_another_package_manager_is_waited_for_and_not_forever(manager, monkeypatch):
+    """dnf(8): exit status 200 is a lock that another process holds; without exit_on_lock it waits without end."""
+    monkeypatch.setattr(packages_gone, "LOCK_PAUSE", 0.01)
+    held = (200, "", "Failed to obtain the transaction lock")
+    programs = Programs(remove=[held, held, (0, "", "")])
+    packages_gone.Packages(manager, programs).remove(["libnccl"])
+    assert len(programs.ran) == 3
+    assert any("exit_on_lock" in word for word in programs.ran[0])
+    monkeypatch.setattr(packages_gone, "LOCK_WAIT", 0.05)
+    with pytest.raises(packages_gone.Refused, match="has held the lock for 0 s: Failed to obtain the transaction lock"):
+        packages_gone.Packages(manager, Programs(remove=[held])).remove(["libnccl"])
+
+
+def test_a_question_that_does_not_end_is_no_answer():
+    with pytest.raises(packages_gone.Refused, match="must answer, but it did not end"):
+        packages_gone.Packages("dnf", Programs(rpm=[(None, "", "")])).installed(["libnccl"])

@@ -99,19 +99,6 @@ def test_a_member_cannot_leave_the_home(name: str) -> None:
     assert spark_home.place(name) is None
 
 
-def test_changed_bytes_are_refused(tmp_path: Path) -> None:
-    archive(tmp_path / "pyspark-9.tar.gz")
-    target = tmp_path / "download"
-    with pytest.raises(spark_home.Failure, match="other bytes than the stack's"):
-        spark_home.download(f"file://{tmp_path}/pyspark-9.tar.gz", "0" * 64, str(target), 5, None)
-    assert not target.exists()
-
-
-def test_a_mirror_that_does_not_answer_is_named(tmp_path: Path) -> None:
-    with pytest.raises(spark_home.Failure, match=r"could not be fetched.*curl -I http://127.0.0.1:9/x"):
-        spark_home.download("http://127.0.0.1:9/x", "0" * 64, str(tmp_path / "download"), 5, None)
-
-
 class Hdfs:
     """A file system in a directory, behind a command that looks like `hdfs dfs`."""
 

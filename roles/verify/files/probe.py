@@ -1,19 +1,22 @@
 # -*- coding: utf-8 -*-
 """Answer every question of the suite (tests/infra) about one host at once, as one JSON line.
 
-Runs on the host: Python 2.7 and 3, standard library only. Called with the root of what this project installs, an
-environment's directory, and what the GPUs should be. Each answer stands alone: one that fails says why and hides no other.
+Runs on the host: Python 2.7 and 3, standard library only, packed with processes, environment_tree and gpu_check
+(hadoop_dl.verify). Called with the root of what this project installs, an environment's directory, and what the GPUs should be. Each answer stands alone: one that fails says why and hides no other.
 """
 
 from __future__ import absolute_import, division, print_function
 
 import json
 import os
-import subprocess
 import sys
-import threading
 
-TIMEOUT = 240  # seconds; for a NameNode that does not answer, a GPU that hangs
+import environment_tree
+import gpu_check
+import processes
+
+TIMEOUT = 240  # seconds for one program; for a NameNode that does not answer, a GPU that hangs
+READ_TIMEOUT = 900  # seconds for everything
 NAMES = ("JAVA_HOME", "HADOOP_HOME", "HADOOP_HDFS_HOME", "HADOOP_CONF_DIR", "LD_LIBRARY_PATH", "CLASSPATH")
 
 # Asked inside the environment. One process, because importing TensorFlow takes long; a line for each answer, because a
@@ -87,22 +90,9 @@ ask("hdfs", hdfs)
 
 
 def run(command, environment=None):
-    """The exit status, the output, everything that was said, and the last line that says what went wrong (or None)."""
-    try:
-        process = subprocess.Popen(
-            command, env=environment, stdin=open(os.devnull), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-    except OSError as error:
-        return {"status": 127, "output": "", "said": "", "error": "%s: %s" % (command[0], error.strerror)}
-    timer = threading.Timer(TIMEOUT, process.kill)
-    timer.start()
-    try:
-        output, error = [text.decode("utf-8", "replace").strip() for text in process.communicate()]
-    finally:
-        timer.cancel()
-    said = error.splitlines()[-1:] or output.splitlines()[-1:] or ["no word"]
-    problem = None if process.returncode == 0 else "status %d: %s" % (process.returncode, said[0])
-    return {"status": process.returncode, "output": output, "said": error, "error": problem}
+    """The exit status, the output, everything that was said, and what went wrong (or None)."""
+    answer = processes.run(command, TIMEOUT, environment)
+    return {"status": answer.status, "output": answer.output, "said": answer.error, "error": answer.problem}
 
 
 def hadoop_environment(path):
@@ -111,20 +101,20 @@ def hadoop_environment(path):
     return dict((name, values[name]) for name in NAMES if name in values)
 
 
-def seal(environment, tree):
-    """What the seal says, and what changed since it was set. tree is the module environment_tree."""
+def seal(environment):
+    """What the seal says, and what changed since it was set."""
     try:
         with open(os.path.join(environment, ".deeplearning", "sealed.json")) as handle:
             found = json.load(handle)
     except (IOError, OSError, ValueError) as error:
         return None, str(error)
-    return found, tree.problem(environment)
+    return found, environment_tree.problem(environment)
 
 
 def inside(environment, variables, program):
     """The answers of the program by name, what stands for those that never came, and everything that was said."""
     python = os.path.join(environment, "bin", "python")
-    done = run([python, "-c", program], variables)
+    done = run([python, "-E", "-s", "-c", program], variables)
     answers = {}
     for line in done["output"].splitlines():
         if line.startswith("{"):
@@ -134,7 +124,7 @@ def inside(environment, variables, program):
     return answers, unanswered, done["said"]
 
 
-def gpu_answers(gpu_check, expected, environment, look, said):
+def gpu_answers(expected, environment, look, said):
     """What gpu-check answers about this host; TensorFlow was asked already, in the environment that is verified."""
     gpu_check.PYTHON = os.path.join(environment, "bin", "python")
     host = gpu_check.Host()
@@ -166,10 +156,10 @@ def spark(root, variables):
     }
 
 
-def read(root, environment, tree, gpu_check, expected):
+def read(root, environment, expected):
     """Everything about this host. expected: what gpu-check has to find, or nothing for a host that promises no GPU."""
     current = os.path.join(root, "current")
-    sealed, changed = seal(environment, tree)
+    sealed, changed = seal(environment)
     hadoop = hadoop_environment(os.path.join(root, "etc", "hadoop-env.sh"))
     variables = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="1")  # warnings name the libraries that are missing
     variables.update((str(name), str(value)) for name, value in hadoop.items())
@@ -185,21 +175,26 @@ def read(root, environment, tree, gpu_check, expected):
         "unanswered": unanswered,
         "hadoop": hadoop,
         "java": run([os.path.join(hadoop.get("JAVA_HOME", "/nowhere"), "bin", "java"), "-version"]),
-        "libhdfs": run([sys.executable, "-c", load], variables),
+        "libhdfs": run([sys.executable, "-E", "-s", "-c", load], variables),
         "missing_jars": [
             path
             for path in hadoop.get("CLASSPATH", "").split(":")
             if path.endswith(".jar") and not os.path.exists(path)
         ],
         "nvidia_smi": run(["nvidia-smi", "-L"]),
-        "gpu": gpu_answers(gpu_check, expected, environment, answers.get("tensorflow", unanswered), said)
-        if expected
-        else None,
+        "gpu": gpu_answers(expected, environment, answers.get("tensorflow", unanswered), said) if expected else None,
         "submit": run([os.path.join(root, "bin", "tfos-submit"), "--help"]),
         "login": run(["su", "-", "-s", "/bin/sh", "nobody", "-c", "command -v tfos-submit"]),
         "spark": spark(root, variables),
     }
 
 
-def main(root, environment, tree, gpu_check, expected):
-    print(json.dumps(read(root, environment, tree, gpu_check, expected), sort_keys=True))
+def main(root, environment, expected):
+    try:
+        answer = processes.limited(lambda: read(root, environment, expected), READ_TIMEOUT)
+    except processes.Late as late:
+        answer = {
+            "late": "the host accepts connections, but asking it gave %s. A disk or a network file system that does not answer "
+            "does this; look for processes in state D (ps -eo pid,stat,args), repair the host, and run again" % late
+        }
+    sys.stdout.write(json.dumps(answer, sort_keys=True) + "\n")

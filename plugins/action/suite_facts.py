@@ -1,0 +1,36 @@
+"""Ask a host every question of the suite at once (roles/verify/files/probe.py), over Ansible's own connection and become."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleConnectionFailure
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
+
+from hadoop_dl import host_script, verify  # noqa: E402  (the path above comes first)
+from hadoop_dl.actions import ScriptAction  # noqa: E402
+
+
+class ActionModule(ScriptAction):
+    """suite_facts: `expectation` (environment, stack, gpu_count) and `directory` (of the report, on the controller).
+
+    The answers go to a file there, which the suite reads. A host that does not answer has a file that tells why, so that the
+    report names it and the other hosts are asked all the same. It changes nothing on the host.
+    """
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        host = str((task_vars or {})["inventory_hostname"])
+        path = verify.answer_file(Path(str(self._task.args["directory"])), host)
+        try:
+            answers = self.run_script(verify.probe_script(self._task.args["expectation"]))
+        except (host_script.NoAnswer, AnsibleConnectionFailure) as problem:
+            answers = {"no_answer": str(problem)}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(answers) + "\n", encoding="utf-8")
+        result.update(changed=False, file=str(path))
+        return result

@@ -1,0 +1,174 @@
+# -*- coding: utf-8 -*-
+"""Run programs on a host so that none of them can hold its caller: every wait has a limit. Python 2.7 and 3.
+
+Part of modules (ansible.module_utils.processes) and of the scripts that hadoop_dl.host_script pipes into a host's Python.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import collections
+import json
+import os
+import pwd
+import select
+import signal
+import subprocess
+import threading
+import time
+import traceback
+
+GRACE = 1.0  # seconds for the rest of the output, once the program has ended or was killed
+LARGEST = 64 * 1024 * 1024  # bytes of output that are kept
+CHUNK = 64 * 1024
+clock = getattr(time, "monotonic", time.time)  # Python 2.7 has no monotonic clock
+
+NOT_RUN = (IOError, OSError, getattr(subprocess, "SubprocessError", OSError))
+
+# status: of the program; 127 where it cannot be run, None where it did not end. late: it was ended at the limit.
+# problem: what went wrong, as a clause without its period; None for status 0.
+Answer = collections.namedtuple("Answer", "status output error late problem")
+
+
+class Late(Exception):
+    """Something did not end within its limit; the text says what."""
+
+
+class Reader(threading.Thread):
+    """Reads a pipe to its end. A child that keeps the other end open holds this thread, and nobody else."""
+
+    def __init__(self, pipe):
+        super(Reader, self).__init__()
+        self.daemon = True
+        self.pipe = pipe  # the reference keeps its descriptor from being used again
+        self.chunks = []
+        self.size = 0
+        self.start()
+
+    def run(self):
+        try:
+            for chunk in iter(lambda: os.read(self.pipe.fileno(), CHUNK), b""):
+                if self.size < LARGEST:
+                    self.chunks.append(chunk)
+                    self.size += len(chunk)
+        except (IOError, OSError):
+            return
+
+    def text(self):
+        return b"".join(list(self.chunks)).decode("utf-8", "replace").strip()
+
+
+def account(user):
+    """(name, uid, gid) of a user, by name or number."""
+    entry = pwd.getpwuid(user) if isinstance(user, int) else pwd.getpwnam(user)
+    return entry.pw_name, entry.pw_uid, entry.pw_gid
+
+
+def run(argv, seconds, environment=None, user=None):
+    """Run a program in / with no input; end it, with its process group, after this many seconds."""
+    identity = account(user) if user is not None else None
+
+    def prepare():
+        os.setsid()
+        if identity is not None:
+            os.initgroups(identity[0], identity[2])
+            os.setgid(identity[2])
+            os.setuid(identity[1])
+
+    command = " ".join(argv)
+    with open(os.devnull, "rb") as nothing:
+        try:
+            process = subprocess.Popen(
+                argv,
+                cwd="/",
+                env=environment,
+                stdin=nothing,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                close_fds=True,
+                preexec_fn=prepare,
+            )
+        except NOT_RUN as error:
+            cause = os.strerror(error.errno) if getattr(error, "errno", None) else str(error)
+            return Answer(127, "", "", False, "%s cannot be run: %s" % (argv[0], cause))
+    readers = [Reader(process.stdout), Reader(process.stderr)]
+    wait(process, readers, seconds)
+    late = process.poll() is None
+    if late or any(reader.is_alive() for reader in readers):
+        end_group(process.pid)
+        wait(process, readers, GRACE)
+    output, error = [reader.text() for reader in readers]
+    for reader in readers:
+        if not reader.is_alive():
+            reader.pipe.close()
+    status = None if late else process.returncode
+    problem = None
+    if late:
+        stuck = ", and could not be killed" if process.poll() is None else ""
+        problem = "%s did not end within %g s%s" % (command, seconds, stuck)
+    elif status != 0:
+        said = (error or output or "no output").splitlines()[-1]
+        problem = "%s ended with status %d: %s" % (command, status, said)
+    return Answer(status, output, error, late, problem)
+
+
+def wait(process, readers, seconds):
+    """Until the program has ended and its output is read, or the time is over. Its children get GRACE after its end."""
+    end = clock() + seconds
+    step = 0.001
+    while clock() < end:
+        if process.poll() is not None:
+            if not any(reader.is_alive() for reader in readers):
+                return
+            end = min(end, clock() + GRACE)
+            while clock() < end and any(reader.is_alive() for reader in readers):
+                time.sleep(0.005)
+            return
+        time.sleep(step)
+        step = min(0.05, step * 2)
+
+
+def end_group(leader):
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except (IOError, OSError):
+        return  # it has ended
+
+
+def limited(function, seconds):
+    """What function() answers (JSON must be able to carry it), from a child process that is abandoned after this many seconds.
+
+    A file system that does not answer holds a process in the kernel, where no signal reaches it.
+    """
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        os.close(receiving)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for standard in (0, 1, 2):  # who waits for the end of these does not wait for this child
+            os.dup2(nothing, standard)
+        try:
+            text = json.dumps({"answer": function()})
+        except BaseException:  # the parent reports it
+            text = json.dumps({"failure": traceback.format_exc()})
+        with os.fdopen(sending, "wb") as handle:
+            handle.write(text.encode("utf-8"))
+        os._exit(0)
+    os.close(sending)
+    chunks = []
+    end = clock() + seconds
+    while True:
+        ready = select.select([receiving], [], [], max(0, end - clock()))[0]
+        if not ready:
+            end_group(child)
+            raise Late("no answer within %g s" % seconds)
+        chunk = os.read(receiving, CHUNK)
+        if not chunk:
+            break
+        chunks.append(chunk)
+    os.close(receiving)
+    os.waitpid(child, 0)
+    found = json.loads(b"".join(chunks).decode("utf-8"))
+    if "failure" in found:
+        raise RuntimeError(found["failure"])
+    return found["answer"]

@@ -1,0 +1,70 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Download a file whose sha256 is known: within a time and a size, from one server, under its name only when it is complete."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: fetch_file
+short_description: Download a file whose sha256 is known
+description:
+  - Unlike C(get_url) it has a limit on the whole download, not on each read, and follows no redirect to another server.
+  - A file that has the sha256 is left alone; one that has another is replaced only by the right bytes.
+options:
+  url: {description: Address of the file (http, https or file), type: str, required: true}
+  path: {description: Where it goes; the directory exists and belongs to root, type: path, required: true}
+  sha256: {description: Its sha256, type: str, required: true}
+  permissions: {description: Mode of the file, type: str, default: "0600"}
+  size: {description: Its size in bytes; 0 where it is not known, type: int, default: 0}
+  timeout: {description: Seconds for the whole download, type: int, default: 3600}
+  ca: {description: CA bundle for https, type: path}
+"""
+
+RETURN = r"""
+sha256: {description: The sha256 of what the server delivered, where it is another one, type: str, returned: failure}
+"""
+
+import os
+
+from ansible.module_utils import downloads, environment_packages
+from ansible.module_utils.basic import AnsibleModule
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "url": {"type": "str", "required": True},
+            "path": {"type": "path", "required": True},
+            "sha256": {"type": "str", "required": True},
+            "permissions": {"type": "str", "default": "0600"},
+            "size": {"type": "int", "default": 0},
+            "timeout": {"type": "int", "default": 3600},
+            "ca": {"type": "path"},
+        },
+        supports_check_mode=True,
+    )
+    wanted = module.params
+    path, mode = wanted["path"], int(wanted["permissions"], 8)
+    try:
+        if os.path.isfile(path) and environment_packages.sha256_of(path) == wanted["sha256"]:
+            changed = os.stat(path).st_mode & 0o7777 != mode
+            if changed and not module.check_mode:
+                os.chmod(path, mode)
+            module.exit_json(changed=changed)
+        if not module.check_mode:
+            downloads.fetch(
+                wanted["url"], path, wanted["sha256"], wanted["size"], wanted["timeout"], wanted["ca"], True, mode
+            )
+    except downloads.DownloadError as problem:
+        module.fail_json(msg=str(problem), **({"sha256": problem.sha256} if problem.sha256 else {}))
+    except (IOError, OSError) as error:
+        module.fail_json(
+            msg="%s must be written, but that failed: %s. Free some space or repair the file system." % (path, error)
+        )
+    module.exit_json(changed=True)
+
+
+if __name__ == "__main__":
+    main()

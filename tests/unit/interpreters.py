@@ -1,0 +1,25 @@
+"""The Pythons of hosts that this machine has: the oldest of each line decide, 2.7 (RHEL 7) and 3.6 (RHEL 8)."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def found(version: str) -> str | None:
+    places = [shutil.which(f"python{version}", path="/usr/local/bin:/usr/bin")]
+    places += [str(path) for path in sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python{version}"))]
+    return next((place for place in places if place), None)
+
+
+def python(version: str) -> object:
+    """A parameter: the interpreter of this version, or a skip that says that this machine does not have it."""
+    path = found(version)
+    missing = pytest.mark.skip(reason=f"Python {version} is not installed on this machine")
+    return pytest.param(path or "", id=version, marks=[] if path else [missing])
+
+
+HOST_PYTHONS = [python("2.7"), python("3.6"), pytest.param(sys.executable, id="controller")]

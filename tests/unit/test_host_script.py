@@ -1,0 +1,108 @@
+"""What is piped into hosts: packed out of modules, run by root, with sudo and with su."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from interpreters import HOST_PYTHONS
+
+from hadoop_dl import host_script, verify
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+HAS_PYTHON = any(Path(place).exists() for place in host_script.INTERPRETERS)
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0 or not HAS_PYTHON or not Path("/bin/su").exists(),
+    reason="su without a password needs root, and a host's Python in its usual place",
+)
+
+
+def ansible(action: str, arguments: str, method: str, directory: Path) -> dict[str, Any]:
+    """The result of one task on this machine, as root through this become method."""
+    command = [
+        str(Path(sys.executable).parent / "ansible"),
+        "localhost",
+        "-i",
+        "localhost,",
+        "-m",
+        action,
+        "-a",
+        arguments,
+    ]
+    command += ["-b", "--become-method", method, "-e", "ansible_connection=local"]
+    environment = {
+        **os.environ,
+        "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
+        "ANSIBLE_LOAD_CALLBACK_PLUGINS": "1",
+    }
+    environment["ANSIBLE_STDOUT_CALLBACK"] = "ansible.builtin.json"
+    environment["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, cwd=REPOSITORY, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(re.sub(r"^[^{]*", "", done.stdout))
+    result: dict[str, Any] = found["plays"][0]["tasks"][0]["hosts"]["localhost"]
+    return result
+
+
+@needs_root
+def test_the_reader_works_through_su(tmp_path: Path) -> None:
+    """su reads its password where a piped script would come: the script goes through a file, as Ansible's modules do."""
+    result = ansible("node_facts", "", "su", tmp_path)
+    assert result["facts"]["schema"] == 1
+
+
+@needs_root
+def test_the_suite_is_answered_through_ansibles_own_become(tmp_path: Path) -> None:
+    arguments = json.dumps({"expectation": {"environment": "/nowhere"}, "directory": str(tmp_path)})
+    result = ansible("suite_facts", arguments, "su", tmp_path)
+    assert result["file"] == str(tmp_path / "answers/localhost.json")
+    assert json.loads(Path(result["file"]).read_text())["exists"] is False
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_the_suites_probe_imports_nothing_from_the_directory_of_the_ssh_user(tmp_path: Path, python: str) -> None:
+    for name in ("json", "types", "threading", "gpu_check"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'pwned')!r}, 'w').write({name!r})\n")
+    script = verify.probe_script({"environment": "/nowhere", "gpu_count": 0}).encode()
+    done = subprocess.run([python, "-E", "-s", "-"], input=script, capture_output=True, cwd=tmp_path, check=True)
+    assert json.loads(done.stdout)["exists"] is False
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_one_command_carries_the_script(tmp_path: Path) -> None:
+    command = host_script.one_command('import json, sys, os\nprint(json.dumps({"here": os.getcwd()}))\n')
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert host_script.parse(0, done.stdout, done.stderr) == {"here": "/"}
+    packed = host_script.one_command(verify.probe_script({"gpu_count": 2}))
+    assert len(packed) < 128 * 1024
+
+
+@pytest.mark.parametrize(
+    ("status", "output", "error", "words", "connection"),
+    [
+        (127, "", "no-python\n", "Python 2.7 or 3 is required", False),
+        (255, "", "Connection closed by 192.0.2.1", "Connection closed", True),
+        (
+            1,
+            "",
+            "sudo: sorry, you must have a tty to run sudo",
+            "exit status 1, 'sudo: sorry, you must have a tty",
+            False,
+        ),
+        (0, '{"late": "no answer within 120 s"}', "", "no answer within 120 s", True),
+    ],
+)
+def test_a_host_that_does_not_answer_is_described(
+    status: int, output: str, error: str, words: str, connection: bool
+) -> None:
+    with pytest.raises(host_script.NoAnswer, match=re.escape(words)) as caught:
+        host_script.parse(status, output, error)
+    assert caught.value.connection is connection
