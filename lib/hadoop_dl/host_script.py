@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hadoop_dl.terminal import printable, printable_values
+
 MODULE_UTILS = Path(__file__).resolve().parents[2] / "plugins" / "module_utils"
 # The first that exists: RHEL 8 and 9 keep one Python for the system in libexec.
 INTERPRETERS = (
@@ -86,13 +88,13 @@ def parse(status: int, output: str, error: str) -> dict[str, Any]:
     for line in reversed(output.splitlines()):
         if line.startswith("{"):
             try:
-                found: dict[str, Any] = json.loads(line)
+                found: dict[str, Any] = printable_values(json.loads(line))
             except ValueError:
                 continue
             if "late" in found:
                 raise NoAnswer(str(found["late"]), connection=True)
             return found
-    said = (error or output).strip().splitlines()
+    said = printable(error or output).strip().splitlines()
     if status == UNREACHABLE:
         raise NoAnswer(said[-1] if said else "the connection broke", connection=True)
     raise NoAnswer(

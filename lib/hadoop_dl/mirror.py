@@ -68,6 +68,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--root", type=Path, default=REPOSITORY / ".cache" / "mirror", help="the mirror's directory")
     parser.add_argument("--index-url", help="a PEP 503 or 691 index (default: PIP_INDEX_URL, then PyPI)")
     options = parser.parse_args(arguments)
+    if options.index_url and mirror_files.login_of(options.index_url):
+        parser.error(
+            "--index-url must not have a user or password: every user of this machine can read it. Set PIP_INDEX_URL."
+        )
     try:
         pairs: list[tuple[str, str]] = []
         for text in options.stacks:

@@ -15,18 +15,23 @@ import hashlib
 import json
 import logging
 import os
+import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import paramiko
+
+from hadoop_dl.terminal import printable
 
 MISUSE, SOME_FAILED = 1, 2
 KEY_FILES = ("id_ed25519", "id_ecdsa", "id_rsa")
@@ -67,8 +72,10 @@ bootstrap() {
         echo sudo=root
     elif ! command -v sudo >/dev/null 2>&1; then
         echo sudo=missing
-    elif said=$(sudo -n id -u 2>&1 </dev/null) && [ "$said" = 0 ]; then
+    elif said=$(LC_ALL=C sudo -n id -u 2>&1 </dev/null) && [ "$said" = 0 ]; then
         echo sudo=yes
+    elif [ "$said" = "sudo: a password is required" ]; then
+        echo sudo=password
     else
         echo "sudo=no $said" | head -n 1
     fi
@@ -98,6 +105,7 @@ class Host:
     address: str
     port: int
     user: str
+    through: str = ""  # the ssh argument that names a bastion
 
     @property
     def known_as(self) -> str:
@@ -116,6 +124,7 @@ class Result:
     python: str = ""
     sudo: str = ""
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -200,11 +209,17 @@ class KnownHosts:
 
 def open_transport(host: Host, known: KnownHosts, settings: Settings) -> paramiko.Transport:
     """Connect and exchange keys; nothing secret has been sent yet."""
+    if host.through:
+        raise HostProblem(
+            f"it is reached through a bastion ({host.through}), which bootstrap_ssh cannot use. Run bootstrap_ssh on the bastion, or install "
+            "the key by hand: ssh-copy-id"
+        )
     try:
         connection = socket.create_connection((host.address, host.port), timeout=settings.timeout)
-    except socket.gaierror as error:
+    except (socket.gaierror, UnicodeError) as error:  # UnicodeError: a label is empty or longer than 63 characters
+        cause = error.strerror if isinstance(error, socket.gaierror) else "it is not a host name"
         raise HostProblem(
-            f"the name {host.address} cannot be resolved ({error.strerror}). Correct it, or set ansible_host."
+            f"the name {host.address} cannot be resolved ({cause}). Correct it, or set ansible_host."
         ) from error
     except OSError as error:
         raise HostProblem(
@@ -296,6 +311,26 @@ def log_in(host: Host, known: KnownHosts, settings: Settings, only: str | None =
 
 def run_script(transport: paramiko.Transport, script: str, timeout: float) -> tuple[dict[str, str], str]:
     """Run the remote half; return its name=value lines and what it complained."""
+    # paramiko waits for the answer to exec_command without a limit; a closed connection ends that wait.
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        transport.close()
+
+    guard = threading.Timer(timeout, end)
+    guard.daemon = True
+    guard.start()
+    try:
+        answer = talk(transport, script, timeout)
+    finally:
+        guard.cancel()
+    if late.is_set():
+        raise TimeoutError
+    return answer
+
+
+def talk(transport: paramiko.Transport, script: str, timeout: float) -> tuple[dict[str, str], str]:
     end = time.monotonic() + timeout
     channel = transport.open_session(timeout=timeout)
     channel.settimeout(timeout)
@@ -314,8 +349,8 @@ def run_script(transport: paramiko.Transport, script: str, timeout: float) -> tu
             break
         else:
             time.sleep(0.02)
-    lines = (line.partition("=") for line in output.decode(errors="replace").splitlines())
-    return {name: value for name, equals, value in lines if equals}, errors.decode(errors="replace").strip()
+    lines = (line.partition("=") for line in printable(output.decode(errors="replace")).splitlines())
+    return {name: value for name, equals, value in lines if equals}, printable(errors.decode(errors="replace")).strip()
 
 
 def make_ready(host: Host, result: Result, known: KnownHosts, settings: Settings) -> None:
@@ -340,6 +375,8 @@ def make_ready(host: Host, result: Result, known: KnownHosts, settings: Settings
         said = errors.splitlines()[-1] if errors else "nothing"
         raise HostProblem(f"authorized_keys of {host.user} could not be written; it said: {said}")
     result.problems += shortcomings(host, answer)
+    if result.sudo == "password":
+        result.notes.append(f"sudo asks {host.user} for a password; run the playbooks with --ask-become-pass (-K).")
     if not settings.dry_run and any(key.get_base64() == settings.blob for key in settings.identities):
         proof = log_in(host, known, settings, only=settings.blob)
         if proof is None:
@@ -391,6 +428,9 @@ def bootstrap(
                 if isinstance(problem, HostKeyRefused):
                     results[host].host_key = "REFUSED"
                 return None
+            except Exception as error:  # noqa: BLE001 - one host never stops the others
+                results[host].problems.append(f"it could not be checked: {type(error).__name__}: {error}.")
+                return None
 
         return run
 
@@ -441,13 +481,16 @@ def table(results: Sequence[Result]) -> str:
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]
     ]
-    lines += [f"{r.host}: {problem}" for r in results for problem in r.problems]
-    return "\n".join(lines)
+    lines += [f"{r.host}: {sentence}" for r in results for sentence in r.problems + r.notes]
+    return printable("\n".join(lines))
 
 
 def inventory_hosts(sources: Sequence[str], limit: str | None, user: str | None) -> list[Host]:
     """The hosts of an Ansible inventory that SSH reaches."""
-    command = ["ansible-inventory", "--list", *(f"--inventory={source}" for source in sources)]
+    beside = shutil.which(
+        "ansible-inventory", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    )
+    command = [beside or "ansible-inventory", "--list", *(f"--inventory={source}" for source in sources)]
     command += [f"--limit={limit}"] if limit else []
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     if answer.returncode != 0:
@@ -470,8 +513,22 @@ def inventory_hosts(sources: Sequence[str], limit: str | None, user: str | None)
                 raise Misuse(
                     f"{variable} of {name} is a template ({value}), and a plain value is needed here. Write it out."
                 )
-        hosts.append(Host(name, str(values["ansible_host"]), int(values["ansible_port"]), str(values["ansible_user"])))
+        if not str(values["ansible_port"]).isdecimal() or not 0 < int(values["ansible_port"]) < 65536:
+            raise Misuse(
+                f"ansible_port of {name} must be a number from 1 to 65535, but it is {values['ansible_port']!r}. Correct the inventory."
+            )
+        address, port, login = str(values["ansible_host"]), int(values["ansible_port"]), str(values["ansible_user"])
+        hosts.append(Host(name, address, port, login, bastion(own)))
     return hosts
+
+
+def bastion(variables: Mapping[str, Any]) -> str:
+    """The argument of ssh that sends a host's connections through another one."""
+    for name in ("ansible_ssh_common_args", "ansible_ssh_extra_args", "ansible_ssh_args"):
+        found = re.search(r"(ProxyJump|ProxyCommand)[ =]\S+|-J *\S+", str(variables.get(name, "")))
+        if found:
+            return f"{name}: {found[0]}"
+    return ""
 
 
 def named_host(text: str, port: int, user: str | None) -> Host:
@@ -492,7 +549,7 @@ def read_public_key(path: Path | None, home: Path) -> tuple[str, Path]:
     candidates = [path] if path else [home / ".ssh" / f"{name}.pub" for name in KEY_FILES]
     for candidate in candidates:
         if candidate.is_file():
-            text = candidate.read_text().strip()
+            text = candidate.read_text(errors="replace").strip()
             try:
                 kind, blob = text.split()[:2]
                 valid = base64.b64decode(blob, validate=True)[4 : 4 + len(kind)] == kind.encode()
@@ -538,7 +595,10 @@ def vault_password(path: Path, secret: str) -> str:
         plain = VaultLib([("default", VaultSecret(secret.encode()))]).decrypt(data)
     except AnsibleError as error:
         raise Misuse(f"{path} cannot be decrypted with this vault password.") from error
-    content = yaml.safe_load(plain)
+    try:
+        content = yaml.safe_load(plain)
+    except yaml.YAMLError:
+        content = None  # the parser's message quotes the decrypted text
     if not isinstance(content, dict) or not isinstance(content.get("ansible_password"), str):
         raise Misuse(
             f"{path} has to hold a line 'ansible_password: ...', and does not. Edit it with: ansible-vault edit {path}"
@@ -546,10 +606,24 @@ def vault_password(path: Path, secret: str) -> str:
     return str(content["ansible_password"])
 
 
+def vault_secret(path: Path) -> str:
+    """The vault's password from a file, or from the program that an executable file is."""
+    from ansible.errors import AnsibleError
+    from ansible.parsing.dataloader import DataLoader
+    from ansible.parsing.vault import get_file_vault_secret
+
+    try:
+        secret = get_file_vault_secret(filename=str(path.resolve()), loader=DataLoader())
+        secret.load()
+    except AnsibleError as error:
+        raise Misuse(f"{path} must hold or print the vault's password, but it cannot be used: {error}.") from error
+    return bytes(secret.bytes).decode()
+
+
 def read_password(options: argparse.Namespace) -> str | None:
     if options.password_vault:
         if options.vault_password_file:
-            secret = options.vault_password_file.read_text().strip()
+            secret = vault_secret(options.vault_password_file)
         else:
             secret = getpass.getpass(f"Vault password of {options.password_vault}: ")
         return vault_password(options.password_vault, secret)

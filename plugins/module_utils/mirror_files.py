@@ -89,6 +89,52 @@ def without_secrets(url):
     return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
+def login_of(url):
+    """user:password of an address; empty where it has none."""
+    return urllib.parse.urlsplit(url).netloc.rpartition("@")[0]
+
+
+def server_of(url):
+    """Scheme, host and port: what a login is given to."""
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def with_login_of(index_url, url):
+    """The address with the index's login, where it is on the index's server; other servers never see the login."""
+    login = login_of(index_url)
+    if not login or login_of(url) or server_of(url) != server_of(index_url):
+        return url
+    parts = urllib.parse.urlsplit(url)
+    return urllib.parse.urlunsplit(parts._replace(netloc=login + "@" + parts.netloc))
+
+
+def secrets_of(variables):
+    """What must not appear in any output: logins and queries of addresses, and the whole value where it is no address."""
+    found = set()
+    for name, value in variables.items():
+        parts = urllib.parse.urlsplit(value)
+        if parts.scheme in ("http", "https", "socks5") or name.lower() in ("http_proxy", "https_proxy"):
+            login = value.rpartition("@")[0].rpartition("//")[2] if "@" in value else ""
+            password = login.partition(":")[2]
+            found.update((login, password, urllib.parse.unquote(password), parts.query))
+        elif not value.startswith("/") and name.lower() != "no_proxy":
+            found.add(value)
+    return found - {""}
+
+
+class SameServerLogin(urllib.request.HTTPRedirectHandler):
+    """A redirect to another server is followed without the login; urllib would send it there."""
+
+    def redirect_request(self, req, fp, code, msg, headers, newurl):
+        following = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if following is not None:
+            following.headers.pop("Proxy-authorization", None)  # the proxy's handler sets it again
+            if server_of(newurl) != server_of(req.full_url):
+                following.headers.pop("Authorization", None)
+        return following
+
+
 @functools.lru_cache(maxsize=None)
 def trust(bundle):
     return ssl.create_default_context(cafile=bundle or None)
@@ -107,7 +153,7 @@ def open_url(url, headers=None, proxied=True):
     bundle = os.environ.get("PIP_CERT") or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("SSL_CERT_FILE")
     context = trust(bundle) if parts.scheme == "https" else None
     request = urllib.request.Request(url, headers=headers)  # noqa: S310  (the scheme is checked above)
-    handlers = [urllib.request.HTTPSHandler(context=context)] if context else []
+    handlers = [SameServerLogin()] + ([urllib.request.HTTPSHandler(context=context)] if context else [])
     handlers += [] if proxied else [urllib.request.ProxyHandler({})]
     return urllib.request.build_opener(*handlers).open(request, timeout=TIMEOUT)
 
@@ -186,6 +232,7 @@ def offers(project, index_url=None, pause=time.sleep):
             "a captive portal answers like this: log in, or set the proxy in mirror_environment."
             % (project, without_secrets(url), body.strip()[:60])
         )
+    found = [dict(offer, url=with_login_of(url, offer["url"])) for offer in found]
     with _pages_guard:
         _pages[url] = found
     return found

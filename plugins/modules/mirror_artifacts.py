@@ -18,7 +18,12 @@ options:
     type: str
     choices: [fetched, verified, served]
     default: fetched
-  index_url: {description: A package index; PIP_INDEX_URL of the environment, then PyPI, when it is not given, type: str}
+  environment:
+    description:
+      - Variables for the downloads (proxies, SSL_CERT_FILE, PIP_INDEX_URL). As a parameter they travel on standard input; with the
+        keyword C(environment) they would be in the command lines of the controller and of the mirror host.
+    type: dict
+    default: {}
   url: {description: Address of a mirror that somebody else serves, type: str}
   log: {description: File that tells how far the downloads are, type: path}
   timeout: {description: Seconds after which the downloads are given up; what is there stays, type: int, default: 10800}
@@ -68,7 +73,7 @@ def work(module):
     if parameters["state"] == "fetched" and not module.check_mode:
         log = Log(parameters["log"])
         result["fetched"] = mirror_files.fetch_artifacts(
-            artifacts, parameters["root"], parameters["index_url"], log, deadline=parameters["timeout"]
+            artifacts, parameters["root"], progress=log, deadline=parameters["timeout"]
         )
         result["missing"] = {}
     elif parameters["state"] == "fetched":
@@ -100,7 +105,7 @@ def main():
             "root": {"type": "path", "default": "/srv/deeplearning-mirror"},
             "artifacts": {"type": "list", "elements": "dict", "required": True},
             "state": {"type": "str", "choices": ["fetched", "verified", "served"], "default": "fetched"},
-            "index_url": {"type": "str"},
+            "environment": {"type": "dict", "default": {}, "no_log": True},
             "url": {"type": "str"},
             "log": {"type": "path"},
             "timeout": {"type": "int", "default": 10800},
@@ -109,6 +114,10 @@ def main():
         supports_check_mode=True,
     )
     os.umask(0o022)
+    variables = {str(name): str(value) for name, value in module.params["environment"].items()}
+    os.environ.update(variables)
+    # Logins are hidden, not whole addresses: messages name the server that failed.
+    module.no_log_values = mirror_files.secrets_of(variables)
     try:
         result = work(module)
     except mirror_files.MirrorError as problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import http.server
 import json
@@ -23,6 +24,9 @@ class Index:
         self.form = "html"
         self.url = ""
         self.announced: dict[str, str] = {}  # sha256 that the index states, where it lies
+
+        self.login = ""  # user:password that this server wants on its own name, 127.0.0.1
+        self.received: list[tuple[str, str]] = []  # host name and login of every request
 
     hidden: tuple[str, ...] = ()
 
@@ -54,6 +58,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         parts = self.path.strip("/").split("/")
         self.index.requests.append((self.path, self.headers.get("Range")))
+        host = self.headers["Host"].partition(":")[0]
+        login = base64.b64decode((self.headers.get("Authorization") or "").partition(" ")[2]).decode()
+        self.index.received.append((host, login))
+        if self.index.login and host == "127.0.0.1" and login != self.index.login:
+            return self.answer(401, b"who are you")
         if self.path == "/wheels/":
             links = "".join(f'<a href="{name}">{name}</a>' for name in self.index.listed())
             self.answer(200, f"<html><body>{links}</body></html>".encode(), "text/html")
@@ -64,6 +73,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(404, b"no such file")
         else:
             self.file(parts[-1])
+        return None
 
     def file(self, name: str) -> None:
         faults = self.index.faults.get(name, [])

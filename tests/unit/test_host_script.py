@@ -106,3 +106,9 @@ def test_a_host_that_does_not_answer_is_described(
     with pytest.raises(host_script.NoAnswer, match=re.escape(words)) as caught:
         host_script.parse(status, output, error)
     assert caught.value.connection is connection
+
+
+def test_a_host_cannot_write_to_the_operators_terminal() -> None:
+    answer = json.dumps({"os": {"name": "\x1b[2JRHEL"}, "hostname": "a\x07", "lines": ["one\ntwo\x9b"]})
+    found = host_script.parse(0, answer, "")
+    assert found == {"os": {"name": "\ufffd[2JRHEL"}, "hostname": "a\ufffd", "lines": ["one\ntwo\ufffd"]}

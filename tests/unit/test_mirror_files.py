@@ -6,7 +6,11 @@ import json
 import multiprocessing
 import os
 import stat
+import subprocess
+import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,9 @@ import pytest
 from faulty_server import Index, serving
 from mirror_files import MirrorError
 
+from hadoop_dl import mirror
+
+REPOSITORY = Path(__file__).resolve().parents[2]
 BIG = bytes(range(256)) * 20000  # 5 MB: several chunks
 WHEEL = "numpy-1.16.6-py3-none-any.whl"
 
@@ -279,3 +286,114 @@ def test_a_served_mirror_has_to_list_its_wheels(index):
     wheel = index.artifact(WHEEL, BIG)
     index.hidden = (WHEEL,)
     assert f"does not link to {WHEEL}" in mirror_files.served_problems([wheel], index.url)[0]
+
+
+def with_login(index: Index) -> str:
+    index.login = "svc:can/ary"
+    return index.url.replace("http://", "http://svc:can%2Fary@") + "/simple"
+
+
+def test_the_login_of_a_private_index_is_sent_for_its_files(index, tmp_path):
+    wheel = index.artifact(WHEEL, BIG)
+    address = with_login(index)
+    assert mirror_files.fetch_artifacts([wheel], str(tmp_path), address, pause=lambda seconds: None) == [WHEEL]
+    assert {login for _, login in index.received} == {index.login}
+
+
+def test_the_login_of_an_index_goes_to_no_other_server(index, tmp_path):
+    wheel = index.artifact(WHEEL, BIG)
+    index.faults[WHEEL] = ["redirect"]  # from 127.0.0.1 to localhost
+    address = with_login(index)
+    assert mirror_files.fetch_artifacts([wheel], str(tmp_path), address, pause=lambda seconds: None) == [WHEEL]
+    assert {login for host, login in index.received if host == "localhost"} == {""}
+    assert {login for host, login in index.received if host == "127.0.0.1"} == {index.login}
+
+
+@pytest.mark.parametrize(
+    "url", ["https://index/x.whl", "http://index:81/x.whl", "http://other/x.whl", "http://index.evil/x.whl"]
+)
+def test_another_scheme_port_or_host_is_another_server(url):
+    assert mirror_files.with_login_of("http://svc:canary@index/simple", url) == url
+    same = mirror_files.with_login_of("http://svc:canary@index/simple", "http://index:80/x.whl")
+    assert same == "http://svc:canary@index:80/x.whl"
+
+
+def test_what_is_secret_of_the_downloads_variables():
+    variables = {
+        "https_proxy": "http://svc:can%2Fary@proxy:3128",
+        "PIP_INDEX_URL": "https://token@index.example.com/simple?key=sig",
+        "SSL_CERT_FILE": "/etc/pki/site.pem",
+        "no_proxy": "localhost",
+        "VENDOR_TOKEN": "abc",
+    }
+    assert mirror_files.secrets_of(variables) == {"svc:can%2Fary", "can%2Fary", "can/ary", "token", "key=sig", "abc"}
+
+
+def test_scripts_mirror_takes_no_password_on_its_command_line(capsys):
+    with pytest.raises(SystemExit):
+        mirror.main(["list", "tf1.15-py27-el7", "--index-url", "https://svc:canary@index/simple"])
+    assert "Set PIP_INDEX_URL" in capsys.readouterr().err
+
+
+# The role itself, as a site runs it, with everything that Ansible can print.
+PLAY = """
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_role:
+        name: mirror
+        tasks_from: fetch
+      vars:
+        mirror_root: {root}/mirror
+        __mirror_log: {root}/mirror.log
+        mirror_python: {python}
+        mirror_timeout: 60
+        mirror_artifacts: {artifacts}
+        mirror_environment: {environment}
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the role gives its files to root")
+@pytest.mark.parametrize("fails", [False, True], ids=["works", "fails"])
+def test_passwords_are_in_no_command_line_log_or_message(index, tmp_path, fails):
+    wheel = index.artifact(WHEEL, BIG)
+    index.faults[WHEEL] = ["404"] if fails else ["hang"]  # hangs for a second: time to look
+    environment = {"PIP_INDEX_URL": with_login(index), "https_proxy": "http://svc:canary2@127.0.0.1:9"}
+    text = PLAY.format(
+        root=tmp_path, python=sys.executable, artifacts=json.dumps([wheel]), environment=json.dumps(environment)
+    )
+    (tmp_path / "play.yml").write_text(text)
+    (tmp_path / "hosts").write_text(f"localhost ansible_connection=local ansible_python_interpreter={sys.executable}\n")
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-vvvv", "-i", str(tmp_path / "hosts")]
+    variables = {**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg")}
+    variables["ANSIBLE_LOG_PATH"] = str(tmp_path / "ansible.log")
+    process = subprocess.Popen(
+        [*command, str(tmp_path / "play.yml")],
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    seen: set[str] = set()
+    done = threading.Event()
+    watcher = threading.Thread(target=watch_command_lines, args=(seen, done))
+    watcher.start()
+    output, _ = process.communicate(timeout=120)
+    done.set()
+    watcher.join()
+    assert (process.returncode != 0) is fails, output
+    assert any("ansible" in line for line in seen)
+    if fails:  # the message names the address all the same
+        assert f"{index.url}/files/{WHEEL} answers 404" in " ".join(output.split())
+    logs = [path.read_text() for path in tmp_path.rglob("*.log")]
+    for text in [output, *seen, *logs]:
+        for secret in ("canary2", "can/ary", "can%2Fary"):
+            assert secret not in text
+
+
+def watch_command_lines(seen: set[str], done: threading.Event) -> None:
+    while not done.is_set():
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                seen.add(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        time.sleep(0.01)

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import threading
 import time
+import traceback
 from pathlib import Path
 
 import paramiko
@@ -35,7 +36,7 @@ class FakeHost(paramiko.ServerInterface):
         self.tool("sudo", "echo 0")
         self.tool("python3", "echo 3.6.8")
         self.host_key = paramiko.ECDSAKey.generate()
-        self.hang = False
+        self.hang = self.deaf = False
         self.password_tries: list[str] = []
         self.stop = threading.Event()
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -81,6 +82,8 @@ class FakeHost(paramiko.ServerInterface):
         return paramiko.OPEN_SUCCEEDED
 
     def check_channel_exec_request(self, channel, command):
+        if self.deaf:
+            self.stop.wait(30)
         threading.Thread(target=self._execute, args=(channel, command), daemon=True).start()
         return True
 
@@ -309,7 +312,6 @@ def test_no_python(run, server):
 @pytest.mark.parametrize(
     ("sudo", "words"),
     [
-        ("echo 'sudo: a password is required' >&2; exit 1", "sudo: a password is required"),
         ("echo 'sorry, you must have a tty to run sudo' >&2; exit 1", "you must have a tty"),
         (None, "not installed"),
     ],
@@ -349,6 +351,82 @@ def test_a_host_that_hangs_after_the_login_is_bounded(run, start):
     assert code == 2
     assert "did not answer within 1 s" in problems(results)
     assert results[0]["problems"] == []
+
+
+def test_a_host_that_never_answers_the_command_is_bounded(run, server):
+    """paramiko waits for that answer without a limit of its own."""
+    server.deaf = True
+    start = time.monotonic()
+    code, (result,), _ = run(server, options=("--accept-new", "--timeout=1"))
+    assert (code, result["ok"]) == (2, False)
+    assert "did not answer within 1 s" in result["problems"][0]
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize("name", ["data1..example.com", "a" * 64 + ".example.com"])
+def test_a_name_that_is_none_does_not_stop_the_others(run, server, name, keypair, known_hosts, monkeypatch, capsys):
+    fine = f"me@127.0.0.1:{server.port}"
+    options = [
+        f"--public-key={keypair.with_suffix('.pub')}",
+        f"--known-hosts={known_hosts}",
+        "--no-agent",
+        "--accept-new",
+        "-k",
+    ]
+    monkeypatch.setattr(ssh_bootstrap.getpass, "getpass", lambda prompt: PASSWORD)
+    assert ssh_bootstrap.main([f"me@{name}", fine, *options, "--json"]) == 2
+    bad, good = json.loads(capsys.readouterr().out)
+    assert "cannot be resolved" in bad["problems"][0]
+    assert good["ok"]
+
+
+def test_a_sudo_that_asks_for_a_password_is_a_state_and_no_failure(run, server):
+    server.tool("sudo", "echo 'sudo: a password is required' >&2; exit 1")
+    code, (result,), _ = run(server)
+    assert (code, result["sudo"]) == (0, "password")
+    assert "--ask-become-pass (-K)" in result["notes"][0]
+
+
+def test_what_a_host_says_cannot_move_the_operators_cursor(run, server):
+    server.tool("sudo", "printf 'no\\033[2J\\033]0;title\\007' >&2; exit 1")
+    _, (result,), _ = run(server)
+    shown = ssh_bootstrap.table([ssh_bootstrap.Result("data1", "192.0.2.1", problems=["\x1b[2Jwiped"])])
+    assert "\x1b" not in shown + json.dumps(result, ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("data1 ansible_port=abc", "ansible_port of data1 must be a number"),
+        ("data1 ansible_port=70000", "ansible_port of data1 must be a number"),
+    ],
+)
+def test_an_inventory_that_cannot_be_used_is_refused_in_a_sentence(tmp_path, keypair, capsys, line, words):
+    (tmp_path / "hosts").write_text(line + "\n")
+    assert ssh_bootstrap.main(["-i", str(tmp_path / "hosts"), f"--public-key={keypair.with_suffix('.pub')}"]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_a_bastion_is_named_because_it_cannot_be_used(tmp_path):
+    (tmp_path / "hosts").write_text("data1 ansible_ssh_common_args='-o ProxyJump=gate.example.com'\n")
+    (host,) = ssh_bootstrap.inventory_hosts([str(tmp_path / "hosts")], None, "me")
+    with pytest.raises(ssh_bootstrap.HostProblem, match="through a bastion .*ProxyJump=gate.example.com"):
+        ssh_bootstrap.open_transport(host, None, None)
+
+
+def test_a_binary_public_key_is_refused(tmp_path, capsys):
+    (tmp_path / "key.pub").write_bytes(b"\xff\xfe\x00binary")
+    assert ssh_bootstrap.main(["data1", f"--public-key={tmp_path / 'key.pub'}"]) == 1
+    assert "has to be a public key" in capsys.readouterr().err
+
+
+def test_an_executable_vault_password_file_is_run(tmp_path):
+    path = tmp_path / "opener.sh"
+    path.write_text("#!/bin/sh\necho opener\n")
+    path.chmod(0o755)
+    assert ssh_bootstrap.vault_secret(path) == "opener"
+    path.chmod(0o644)
+    assert ssh_bootstrap.vault_secret(path) == "#!/bin/sh\necho opener"
 
 
 def test_a_port_that_accepts_and_stays_silent_is_bounded(run):
@@ -439,6 +517,14 @@ def vault(tmp_path):
 def test_the_password_comes_from_a_vault(vault):
     path = vault(f"ansible_password: {PASSWORD}\n")
     assert ssh_bootstrap.vault_password(path, "opener") == PASSWORD
+
+
+def test_a_vault_that_is_not_yaml_never_shows_its_content(vault):
+    path = vault(f"ansible_password: {PASSWORD}: [\n")
+    with pytest.raises(Misuse, match="has to hold a line 'ansible_password") as caught:
+        ssh_bootstrap.vault_password(path, "opener")
+    shown = "".join(traceback.format_exception(caught.value))
+    assert PASSWORD not in shown
 
 
 def test_a_vault_that_cannot_be_used_is_refused(vault, tmp_path):

@@ -1,0 +1,65 @@
+"""What the mirror's address and directory must be. Pure functions; the role mirror refuses by them before it changes anything."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Any
+from urllib.parse import urlsplit
+
+# Directories that others use. A mirror has one of its own below them, and none at all below PRIVATE.
+SHARED = {"/", "/data", "/export", "/media", "/mnt", "/opt", "/srv", "/var", "/var/lib", "/var/www", "/var/www/html"}
+PRIVATE = (
+    *(
+        "/bin",
+        "/boot",
+        "/dev",
+        "/etc",
+        "/home",
+        "/lib",
+        "/lib64",
+        "/opt/deeplearning",
+        "/proc",
+        "/root",
+        "/run",
+        "/sbin",
+        "/sys",
+    ),
+    *("/tmp", "/usr", "/var/cache", "/var/log", "/var/run", "/var/spool", "/var/tmp"),  # noqa: S108 (refused)
+)
+
+
+def mirror_url_problem(url: Any) -> str:
+    """Why hosts cannot use this address, in a sentence that shows no password; empty where they can."""
+    advice = "Set it in group_vars/all, such as mirror_url: http://mirror01.example.com:8900."
+    if not isinstance(url, str) or not url:
+        return f"mirror_url must be the address at which hosts reach the mirror, but it is not set. {advice}"
+    try:
+        parts = urlsplit(url)
+        host, login = parts.hostname, "@" in parts.netloc
+        _ = parts.port  # raises ValueError for a port that is none
+    except ValueError:
+        return f"mirror_url must be an address such as http://HOST:PORT, but host or port cannot be read. {advice}"
+    if login:
+        return (
+            "mirror_url must not have a user or password: every host would show it in the command lines of its programs. Let the mirror "
+            f"serve without a login (hosts verify each file by sha256), or restrict it by address. {advice}"
+        )
+    if parts.scheme not in ("http", "https") or not host:
+        return f"mirror_url must begin with http:// or https:// and name a host, but it is {url!r}. {advice}"
+    if parts.query or parts.fragment or any(character.isspace() for character in url):
+        return f"mirror_url must be an address without query, fragment and spaces, but it has one of them. {advice}"
+    return ""
+
+
+def mirror_root_problem(root: Any) -> str:
+    """Why this cannot be the mirror's directory; empty where it can."""
+    advice = "Set mirror_root to a directory that nothing else uses, such as /srv/deeplearning-mirror."
+    if not isinstance(root, str) or not root.startswith("/"):
+        return f"mirror_root must be an absolute path, but it is {root!r}. {advice}"
+    path = posixpath.normpath("/" + root.lstrip("/"))
+    if path in SHARED:
+        return f"mirror_root must be a directory of the mirror alone, but {path} is shared with others. {advice}"
+    for private in PRIVATE:
+        if path == private or path.startswith(private + "/"):
+            return f"mirror_root must not be in {private}, but it is {path}. {advice}"
+    return ""

@@ -1,0 +1,23 @@
+"""What hosts and servers say, as it may be printed: without the control characters that move the operator's cursor or change colours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+KEPT = "\n\t"
+
+
+def printable(text: str) -> str:
+    """The text with U+FFFD for every control character, other than the end of a line and a tab."""
+    return "".join(c if c in KEPT or c.isprintable() else "\ufffd" for c in text.replace("\r\n", "\n"))
+
+
+def printable_values(value: Any) -> Any:
+    """The same for every text in what JSON carried."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, list):
+        return [printable_values(item) for item in value]
+    if isinstance(value, dict):
+        return {printable(key): printable_values(item) for key, item in value.items()}
+    return value
