@@ -15,7 +15,7 @@ from interpreters import HOST_PYTHONS
 UTILS = Path(processes.__file__).parent
 
 
-def ask(python: str, expression: str, within: float = 20) -> tuple[Any, float]:
+def ask(python: str, expression: str, within: float = 50) -> tuple[Any, float]:
     """The value of an expression over `processes`, and the seconds that it took."""
     program = f"import sys, json, time; sys.path.insert(0, {str(UTILS)!r}); import processes as p; start = time.time(); value = {expression}; print(json.dumps([value, time.time() - start]))"
     done = subprocess.run([python, "-c", program], capture_output=True, text=True, timeout=within, check=False)
@@ -26,21 +26,21 @@ def ask(python: str, expression: str, within: float = 20) -> tuple[Any, float]:
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_the_answer_has_status_output_and_cause(python: str) -> None:
-    value, _ = ask(python, "p.run(['/bin/sh', '-c', 'echo out; echo said >&2; exit 3'], 5)")
+    value, _ = ask(python, "p.run(['/bin/sh', '-c', 'echo out; echo said >&2; exit 3'], 30)")
     assert value == [3, "out", "said", False, "/bin/sh -c echo out; echo said >&2; exit 3 ended with status 3: said"]
-    assert ask(python, "p.run(['/bin/pwd'], 5)")[0] == [0, "/", "", False, None]
-    value, _ = ask(python, "p.run(['/no/such/program'], 5)")
+    assert ask(python, "p.run(['/bin/pwd'], 30)")[0] == [0, "/", "", False, None]
+    value, _ = ask(python, "p.run(['/no/such/program'], 30)")
     assert value == [127, "", "", False, "/no/such/program cannot be run: No such file or directory"]
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_a_program_that_does_not_end_is_ended_with_its_children(python: str, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    value, seconds = ask(python, f"p.run(['/bin/sh', '-c', 'echo begun; sleep 60 & echo $! > {pid}; wait'], 0.5)")
+    value, seconds = ask(python, f"p.run(['/bin/sh', '-c', 'echo begun; sleep 60 & echo $! > {pid}; wait'], 3)")
     assert value[:2] == [None, "begun"]
     assert value[3] is True
-    assert value[4].endswith("did not end within 0.5 s")
-    assert seconds < 3
+    assert value[4].endswith("did not end within 3 s")
+    assert seconds < 20
     state = Path(f"/proc/{pid.read_text().strip()}/stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"  # whoever adopted it has not looked yet
 
@@ -49,22 +49,22 @@ def test_a_program_that_does_not_end_is_ended_with_its_children(python: str, tmp
 def test_a_child_that_keeps_the_pipe_open_holds_nobody(python: str) -> None:
     value, seconds = ask(python, "p.run(['/bin/sh', '-c', 'echo done; sleep 60 & exit 0'], 30)")
     assert value == [0, "done", "", False, None]
-    assert seconds < 4
+    assert seconds < 20
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_a_child_in_a_session_of_its_own_holds_nobody(python: str) -> None:
     """As a program in the kernel's D state: the signal does not end what holds the pipe."""
-    value, seconds = ask(python, "p.run(['/bin/sh', '-c', 'setsid sleep 5 & sleep 60'], 0.5)")
+    value, seconds = ask(python, "p.run(['/bin/sh', '-c', 'setsid sleep 40 & sleep 60'], 0.5)")
     assert value[0] is None
-    assert seconds < 4
+    assert seconds < 20
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_an_endless_output_keeps_a_bounded_memory(python: str) -> None:
     value, seconds = ask(python, "len(p.run(['/bin/cat', '/dev/zero'], 1).output) <= p.LARGEST + p.CHUNK")
     assert value is True
-    assert seconds < 10
+    assert seconds < 20
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
@@ -72,15 +72,15 @@ def test_a_question_that_hangs_is_abandoned(python: str) -> None:
     """As statvfs on a dead NFS server: a child asks, and its standard output is not that of the one who waits."""
     script = (
         f"import sys, time; sys.path.insert(0, {str(UTILS)!r}); import processes as p\n"
-        "print(p.limited(lambda: {'a': 1}, 5) == {'a': 1})\n"
+        "print(p.limited(lambda: {'a': 1}, 30) == {'a': 1})\n"
         "try:\n    p.limited(lambda: time.sleep(60), 0.5)\nexcept p.Late as late:\n    print(late)\n"
     )
     start = time.monotonic()
-    done = subprocess.run([python, "-c", script], capture_output=True, text=True, timeout=20, check=True)
+    done = subprocess.run([python, "-c", script], capture_output=True, text=True, timeout=50, check=True)
     assert done.stdout.splitlines() == ["True", "no answer within 0.5 s"]
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 20
 
 
 def test_a_failure_in_a_child_is_reported_to_the_parent() -> None:
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
-        processes.limited(lambda: 1 // 0, 5)
+        processes.limited(lambda: 1 // 0, 30)

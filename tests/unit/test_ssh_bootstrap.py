@@ -357,10 +357,10 @@ def test_a_host_that_never_answers_the_command_is_bounded(run, server):
     """paramiko waits for that answer without a limit of its own."""
     server.deaf = True
     start = time.monotonic()
-    code, (result,), _ = run(server, options=("--accept-new", "--timeout=1"))
+    code, (result,), _ = run(server, options=("--accept-new", "--timeout=3"))
     assert (code, result["ok"]) == (2, False)
-    assert "did not answer within 1 s" in result["problems"][0]
-    assert time.monotonic() - start < 10
+    assert "did not answer within 3 s" in result["problems"][0]
+    assert time.monotonic() - start < 25
 
 
 @pytest.mark.parametrize("name", ["data1..example.com", "a" * 64 + ".example.com"])
