@@ -286,7 +286,7 @@ def warnings(host: GpuHost) -> list[str]:
         for role in ("nvidia_driver", "cuda", "cudnn"):
             if host.variables.get(variable(role)) != NONE:
                 continue
-            required = host.stack["driver_min"] if role == "nvidia_driver" else host.stack.get(role)
+            required = host.stack.get("driver_min" if role == "nvidia_driver" else role)
             present = there(role, host.node) or [host.node.get("nvidia", {}).get("driver")] * (role == "nvidia_driver")
             if required and not any(
                 one and (role == "nvidia_driver" or serves(role, required, one)) for one in present

@@ -443,8 +443,8 @@ def gpu_part(case: Case, roles: Sequence[str]) -> Json:
     """The inputs of the GPU layer's roles that run on the host (playbooks/layers/gpu.yml hands them over)."""
     found: Json = {gpu_stack.variable(role): case.gpu[role] for role in roles if role != "nvidia_driver"}
     if "nvidia_driver" in roles:
-        pinned = case.host.variables.get("nvidia_driver_version") or ""  # also of a driver that goes
-        found |= {"nvidia_driver_version": next(iter(case.versions("nvidia_driver")), pinned)}
+        leaving = gpu_stack.there("nvidia_driver", case.node)  # the role removes by the version's names
+        found["nvidia_driver_version"] = next(iter([*case.versions("nvidia_driver"), *leaving]), "")
         found |= gpu_layer.limits(case.node)
     return found
 

@@ -202,3 +202,9 @@ def test_a_stack_with_cuda_in_its_wheels_decides_the_driver_alone(monkeypatch: p
 )
 def test_which_versions_serve_what_a_stack_was_built_with(role: str, required: str, found: str, good: bool) -> None:
     assert gpu_stack.serves(role, required, found) is good
+
+
+def test_a_driver_that_goes_is_named_by_the_version_that_is_installed() -> None:
+    node = changed(nvidia={"installed": "470.82.01", "driver": "470.82.01", "module_kernels": KERNELS})
+    answer = made(host(node, **{**NOTHING, "nvidia_driver_state": "absent"}))
+    assert part(answer) == {"nvidia_driver_version": "470.82.01"}
