@@ -242,7 +242,7 @@ def host_problems(host: Host, wanted: Wanted) -> list[str]:
             )
     if host.wants("environment") and not host.variables.get("mirror_url"):
         found.append(
-            "mirror_url is needed (the address at which hosts reach the mirror), and is not set. Write it in group_vars/all."
+            "mirror_url must be the address at which hosts reach the mirror, but is not set. Set it in group_vars/all."
         )
     return found
 

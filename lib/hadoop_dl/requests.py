@@ -45,8 +45,8 @@ def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str]
     request = variables.get("deeplearning_request")
     if not request or not isinstance(request, (str, Mapping)):
         wanted.problems.append(
-            "deeplearning_request has to name a stack or give constraints such as {tensorflow: '1.15', python: '2.7'}, and is "
-            f"{request!r}. Known stacks: {', '.join(stacks.stack_names())}. Set it in group_vars/all."
+            'deeplearning_request must be the name of a stack, or constraints such as {tensorflow: "1.15", python: "2.7"}, '
+            f"but is not set. Known stacks: {', '.join(stacks.stack_names())}. Set it in group_vars/all."
         )
         return wanted
     if isinstance(request, Mapping):

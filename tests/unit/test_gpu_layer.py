@@ -217,8 +217,9 @@ def test_wheels_that_bring_cuda_are_told(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_nouveau_means_a_reboot_and_the_plan_says_so() -> None:
     node = changed(kernel={"modules": ["nouveau"]})
-    table = made(host(node, **{**WISH, "nvidia_driver_reboot_allowed": True})).table()
-    assert "A reboot may be needed: data1 (nouveau holds the GPU; allowed)." in table
+    for allowed in (True, "yes"):
+        table = made(host(node, **{**WISH, "nvidia_driver_reboot_allowed": allowed})).table()
+        assert "A reboot may be needed: data1 (nouveau holds the GPU; allowed)." in table
     assert "No reboot." in made(host(**WISH)).table()
 
 
