@@ -232,7 +232,7 @@ def contradictions(host: GpuHost) -> list[str]:
         found.append(
             f"{host.stack['name']} requires {NAMES[role]} {required}, but {named} and the host has "
             f"{', '.join(there(role, host.node)) or 'none'}. Set {variable(role)} to a version that serves it, "
-            f"or to none where the site installs it, or choose a stack for the CPU."
+            f"or to none where the site installs it (docs/gpu.md), or choose a stack for the CPU."
         )
     return found
 
