@@ -140,8 +140,8 @@ def evaluate(arguments):
     tf = storage.tensorflow()
     pixels, answers = storage.held_out(tf, arguments.data)
     with storage.readable(tf, arguments.output + "/model") as path:
-        guess = tf.saved_model.load(path).signatures["serving_default"]
-        guesses = guess(pixels=tf.constant(pixels))["guesses"].numpy()
+        loaded = tf.saved_model.load(path)  # kept: with it TensorFlow 2.4 gives up the variables, too
+        guesses = loaded.signatures["serving_default"](pixels=tf.constant(pixels))["guesses"].numpy()
     return float((guesses == answers).mean()), len(answers)
 
 
