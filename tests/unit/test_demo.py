@@ -385,8 +385,10 @@ def test_what_the_mirror_host_needs_to_fetch_is_handed_on(monkeypatch: pytest.Mo
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
     monkeypatch.delenv("https_proxy", raising=False)
     monkeypatch.setenv("PIP_INDEX_URL", "https://pypi.example/simple/")
+    monkeypatch.setenv("MAVEN_CENTRAL_URL", "https://maven.example/central")
     found = cluster.mirror_environment()
     assert (found["https_proxy"], found["PIP_INDEX_URL"]) == ("http://proxy:3128", "https://pypi.example/simple")
+    assert found["MAVEN_CENTRAL_URL"] == "https://maven.example/central"
 
 
 @pytest.mark.parametrize("count", [0, 9])

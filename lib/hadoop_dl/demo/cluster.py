@@ -297,13 +297,15 @@ def write_inventory(cluster: Cluster) -> None:
 
 
 def mirror_environment() -> dict[str, str]:
-    """What this machine needs to reach the package index, handed to the one node that fetches."""
+    """What this machine needs to reach the package index and Maven Central, handed to the one node that fetches."""
     found = {}
     for name in ("http_proxy", "https_proxy", "no_proxy"):
         value = os.environ.get(name) or os.environ.get(name.upper())
         found.update({name: value} if value else {})
     index = artifacts.index_url()
     found.update({"PIP_INDEX_URL": index} if index else {})
+    maven = os.environ.get("MAVEN_CENTRAL_URL")
+    found.update({"MAVEN_CENTRAL_URL": maven} if maven else {})
     found.update({"SSL_CERT_FILE": str(CA_BUNDLE)} if CA_BUNDLE.exists() else {})
     return found
 
