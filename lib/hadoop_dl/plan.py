@@ -24,7 +24,7 @@ DISK_NEEDED_MB = 5000  # an environment of TensorFlow 2.15 takes 2.6 GB, and the
 # Which roles make a component, which groups of hosts have it, and in which group its hosts come when it needs work.
 COMPONENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "mirror": (("mirror",), ("mirror_host",)),
-    **{role: ((role,), gpu_layer.GROUPS) for role in gpu_stack.ROLES},
+    **{role: ((role,), gpu_layer.GROUPS) for role in (*gpu_stack.ROLES, "gpu_check")},
     "environment": (("pip", "tensorflow", "keras", "environment"), ("data_nodes", "edge_nodes", "cdsw_hosts")),
     "hadoop_client": (("hadoop_client",), ("data_nodes", "edge_nodes", "cdsw_hosts")),
     "tensorflowonspark": (("tensorflowonspark",), ("edge_nodes",)),
@@ -325,7 +325,14 @@ class Case:
             return uses_hadoop(self.wanted.stack)
         if component == "tensorflowonspark":
             return "tensorflowonspark" in self.wanted.stack
+        if component == "gpu_check":
+            # Also where the site installed the driver, and where a GPU that was there does not show any more.
+            receipt = self.node["deeplearning"]["receipts"].get(component)
+            return receipt is not None or (not self.removed(component) and bool(requests.gpus(self.node)))
         return bool(self.wanted.stack)
+
+    def removed(self, role: str) -> bool:
+        return self.host.variables.get(f"{role}_state") == "absent"
 
     def compare(self, component: str) -> Row | None:
         """The row for a component that needs work; None where the host already is as wanted. Notes the wanted digest."""
@@ -337,6 +344,9 @@ class Case:
             if self.versions(component):  # what goes leaves no receipt
                 self.digests[component] = digest
             return self._compare_gpu(component, receipt, digest)
+        if component == "gpu_check" and self.removed(component):
+            now = receipt["digest"] if receipt else "none"
+            return Row(self.host.name, component, now, "none", "no longer requested")
         self.digests[component] = digest
         if receipt is None:
             return Row(self.host.name, component, "none", digest, "not there yet")
@@ -387,7 +397,8 @@ class Case:
         deciding: tuple[str, ...] = DECIDING
         if component == "mirror":
             stack, deciding = [list(entry) for entry in self.environments], ()
-        elif component in gpu_stack.ROLES:  # of another TensorFlow only the oldest driver for it matters here
+        elif component in (*gpu_stack.ROLES, "gpu_check"):
+            # Of another TensorFlow only the oldest driver for it matters here.
             wanted = Wanted(stack={key: wanted.stack[key] for key in ("driver_min",) if key in wanted.stack})
             stack, deciding = wanted.stack, ("os",)
         deciders = {
@@ -395,7 +406,7 @@ class Case:
             "variables": closure(names, self.host.variables),
             "stack": stack,
             "environment": wanted.environment,
-            "gpu": self.gpu.get(component),
+            "gpu": self.gpu.get("nvidia_driver" if component == "gpu_check" else component),
             "verified": {
                 name: there for name, there in self.digests.items() if component == "verify" and name != "mirror"
             },
@@ -422,8 +433,9 @@ def add_host(made: Plan, case: Case, driver_upgrade: bool) -> None:
             needs.append(component)
     gpu = [need for need in needs if need in gpu_stack.ROLES]
     if gpu:
-        needs.insert(needs.index(gpu[0]), "gpu")
         add_gpu(made, case, gpu, driver_upgrade)
+    if gpu or "gpu_check" in needs:
+        needs.insert(needs.index((gpu or ["gpu_check"])[0]), "gpu")
     made.hosts[host.name] = {
         "stack": wanted.stack,
         "python": wanted.python,
@@ -446,6 +458,8 @@ def gpu_part(case: Case, roles: Sequence[str]) -> Json:
         leaving = gpu_stack.there("nvidia_driver", case.node)  # the role removes by the version's names
         found["nvidia_driver_version"] = next(iter([*case.versions("nvidia_driver"), *leaving]), "")
         found |= gpu_layer.limits(case.node)
+    if "gpu_check" in case.digests and case.versions("nvidia_driver"):
+        found["gpu_check_driver_version"] = case.versions("nvidia_driver")[0]
     return found
 
 

@@ -22,7 +22,7 @@ from hadoop_dl import host_script
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROBE = REPOSITORY / "roles/verify/files/probe.py"
-GPU_CHECK = REPOSITORY / "roles/nvidia_driver/files/gpu_check.py"
+GPU_CHECK = REPOSITORY / "roles/gpu_check/files/gpu_check.py"
 ROOT = "/opt/deeplearning"
 PASSED, FAILED, EXPECTED, SURPRISE, SKIPPED = "passed", "failed", "expected failure", "unexpected success", "skipped"
 

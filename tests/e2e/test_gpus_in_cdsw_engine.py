@@ -88,7 +88,7 @@ def files_of_the_gpu_layer() -> bytes:
     """What the role nvidia_driver leaves on a host; the demo's nodes have no driver."""
     expected = {"gpu_count": "2", "driver": DRIVER, "persistence": True, "fabric_manager": False}
     content = {
-        "bin/gpu-check": (REPO / "roles/nvidia_driver/files/gpu_check.py").read_bytes(),
+        "bin/gpu-check": (REPO / "roles/gpu_check/files/gpu_check.py").read_bytes(),
         "etc/gpu-check.json": json.dumps(expected).encode(),
     }
     packed = io.BytesIO()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 REPO = Path(__file__).resolve().parents[2]
-FILES = {"gpu-check": "roles/nvidia_driver/files/gpu_check.py", "ask_executors.py": "examples/gpus/ask_executors.py"}
+FILES = {"gpu-check": "roles/gpu_check/files/gpu_check.py", "ask_executors.py": "examples/gpus/ask_executors.py"}
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 CHECKS = re.findall(
     r"^@check\ndef (\w+)",
-    (Path(__file__).resolve().parents[2] / "roles/nvidia_driver/files/gpu_check.py").read_text(encoding="utf-8"),
+    (Path(__file__).resolve().parents[2] / "roles/gpu_check/files/gpu_check.py").read_text(encoding="utf-8"),
     re.MULTILINE,
 )
 TENSORFLOW = {

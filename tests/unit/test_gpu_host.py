@@ -18,7 +18,7 @@ def load(name, directory=MODULES):
 
 gpu_host = load("gpu_host")
 initramfs = load("initramfs")
-gpu_check = load("gpu_check", MODULES.parents[1] / "roles" / "nvidia_driver" / "files")
+gpu_check = load("gpu_check", MODULES.parents[1] / "roles" / "gpu_check" / "files")
 OLD, NEW = "5.14.0-427.13.1.el9_4.x86_64", "5.14.0-427.18.1.el9_4.x86_64"
 PACKAGES = f"kernel {OLD[:-7]}\nkernel {NEW[:-7]}\nnvidia-kmod-common 3:535.104.05-1.el9\nbash 5.1-1\n"
 

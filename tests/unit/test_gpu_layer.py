@@ -68,7 +68,9 @@ def installed() -> dict[str, Any]:
         brought={"cuda": ["10.0"], "cudnn": ["7.6.5.32"], "nccl": ["2.4.8"]},
     )
     digests = made(host(node, **WISH)).hosts["data1"]["digests"]
-    node["deeplearning"]["receipts"] = {role: {"digest": digests[role], "problem": None} for role in gpu_stack.ROLES}
+    node["deeplearning"]["receipts"] = {
+        role: {"digest": digests[role], "problem": None} for role in (*gpu_stack.ROLES, "gpu_check")
+    }
     return node
 
 
@@ -79,7 +81,7 @@ def test_a_site_that_takes_care_itself_is_left_alone() -> None:
     answer = made(host(**NOTHING))
     assert answer.problems == []
     assert gpu_rows(answer) == {}
-    assert "gpu" not in answer.hosts["data1"]["needs"]
+    assert answer.hosts["data1"]["needs"][:2] == ["gpu", "gpu_check"]  # a driver of the site's own is checked, too
     assert answer.hosts["data1"]["gpu"] == {}
 
 
@@ -95,7 +97,7 @@ def test_a_bare_host_gets_all_of_it_before_the_environment() -> None:
     answer = made(host(**WISH))
     assert answer.problems == []
     needs = answer.hosts["data1"]["needs"]
-    assert needs[:6] == ["gpu", "nvidia_driver", "cuda", "cudnn", "nccl", "environment"]
+    assert needs[:6] == ["gpu", "nvidia_driver", "cuda", "cudnn", "nccl", "gpu_check"]
     assert "needs_gpu" in answer.changes()[0]["groups"]
     rows = gpu_rows(answer)
     assert (rows["nvidia_driver"].now, rows["nvidia_driver"].wanted) == ("none", "470.82.01")
@@ -108,6 +110,37 @@ def test_a_host_that_is_as_wanted_is_not_addressed() -> None:
     assert answer.problems == []
     assert gpu_rows(answer) == {}
     assert "gpu" not in answer.hosts["data1"]["needs"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "needed", "wanted"),
+    [
+        ({}, [], None),
+        ({"gpu_check_gpu_count": "2"}, ["gpu", "gpu_check"], "inputs changed"),
+        ({"gpu_check_state": "absent"}, ["gpu", "gpu_check"], "no longer requested"),
+    ],
+)
+def test_gpu_check_follows_its_inputs(variables: dict[str, str], needed: list[str], wanted: str | None) -> None:
+    answer = made(host(installed(), **WISH, **variables))
+    assert [need for need in answer.hosts["data1"]["needs"] if need.startswith("gpu")] == needed
+    assert {row.reason for row in answer.rows if row.component == "gpu_check"} == ({wanted} if wanted else set())
+
+
+def test_gpu_check_expects_the_driver_that_was_planned() -> None:
+    for node in (None, installed()):
+        answer = made(host(node, **WISH) if node else host(**WISH))
+        assert answer.hosts["data1"]["gpu"]["gpu_check_driver_version"] == "470.82.01"
+
+
+def test_gpu_check_stays_where_the_gpus_do_not_show_any_more() -> None:
+    node = installed()
+    node["nvidia"]["gpus"] = []
+    assert "gpu_check" not in made(host(node, **WISH)).hosts["data1"]["needs"]
+    assert "gpu_check" in made(host(node, **WISH)).hosts["data1"]["digests"]
+
+
+def test_gpu_check_that_is_not_there_is_not_removed() -> None:
+    assert "gpu_check" not in made(host(gpu_check_state="absent")).hosts["data1"]["needs"]
 
 
 def test_the_licence_is_one_line_for_all_hosts_and_everything_of_nvidias() -> None:

@@ -31,6 +31,7 @@ NODE: dict[str, Any] = {
     "deeplearning": {"current": None, "environments": {}, "receipts": {}},
     "volatile": {"disk_free_mb": {"/opt": 90000}},
 }
+EVERYTHING = ["gpu", "gpu_check", "environment", "hadoop_client", "verify"]  # of a data node with GPUs
 
 
 def make_host(
@@ -58,7 +59,7 @@ def needs(made: plan.Plan, name: str = "data1") -> list[str]:
 
 
 def test_a_bare_data_node_needs_everything_a_data_node_has() -> None:
-    assert needs(plan.make_plan([make_host()], REPOSITORY)) == ["environment", "hadoop_client", "verify"]
+    assert needs(plan.make_plan([make_host()], REPOSITORY)) == EVERYTHING
 
 
 def test_an_edge_node_also_gets_the_spark_client() -> None:
@@ -111,7 +112,7 @@ def test_after_the_work_nothing_is_needed() -> None:
 def test_apply_all_names_every_component_again() -> None:
     made = plan.make_plan([make_host()], REPOSITORY)
     done = after(make_host(apply="all"), made)
-    assert needs(plan.make_plan([done], REPOSITORY)) == ["environment", "hadoop_client", "verify"]
+    assert needs(plan.make_plan([done], REPOSITORY)) == EVERYTHING
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import json
 import pytest
 
 
-@pytest.mark.parametrize("component", ["nvidia_driver", "cuda", "cudnn", "nccl"])
+@pytest.mark.parametrize("component", ["nvidia_driver", "cuda", "cudnn", "nccl", "gpu_check"])
 def test_a_receipt_names_the_files(host, component):
     receipt = json.loads(host.file(f"/opt/deeplearning/state/{component}.json").content_string)
     assert len(receipt["digest"]) == 12

@@ -3,7 +3,7 @@ import json
 import shlex
 from pathlib import Path
 
-GPU_CHECK = Path(__file__).resolve().parents[3] / "roles" / "nvidia_driver" / "files" / "gpu_check.py"
+GPU_CHECK = Path(__file__).resolve().parents[3] / "roles" / "gpu_check" / "files" / "gpu_check.py"
 spec = importlib.util.spec_from_file_location("gpu_check", GPU_CHECK)
 gpu_check = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(gpu_check)

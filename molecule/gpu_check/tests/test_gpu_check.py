@@ -1,0 +1,29 @@
+import json
+
+import pytest
+
+GPU_CHECK = "/opt/deeplearning/bin/gpu-check"
+
+
+@pytest.fixture(scope="module")
+def answers(host):
+    return {one["name"]: one for one in json.loads(host.run(f"{GPU_CHECK} --json").stdout)}
+
+
+def test_the_exit_status_reports_that_something_failed(host):
+    assert host.run(GPU_CHECK).rc == 1
+
+
+def test_promised_gpus_that_are_missing_fail(answers):
+    assert answers["gpus_on_pci_as_declared"]["outcome"] == "FAIL"
+    assert "promises 2" in answers["gpus_on_pci_as_declared"]["message"]
+
+
+def test_the_oldest_driver_is_that_of_the_inputs(answers):
+    assert "410.48 or newer" in answers["driver_new_enough"]["message"]
+
+
+def test_a_user_without_rights_may_run_it(host):
+    result = host.run(f"su nobody -s /bin/sh -c '{GPU_CHECK} --list'")
+    assert result.rc == 0, result.stderr
+    assert "xid" in result.stdout
