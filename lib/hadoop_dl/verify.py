@@ -22,7 +22,12 @@ from hadoop_dl import host_script
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROBE = REPOSITORY / "roles/verify/files/probe.py"
-GPU_CHECK = REPOSITORY / "roles/gpu_check/files/gpu_check.py"
+GPU_CHECK = REPOSITORY / "roles/gpu_check/files/gpu-check/gpu_check"
+# Its modules in the order of their imports.
+GPU_CHECK_MODULES = (
+    *("questions", "host", "sentences", "causes", "cudadriver", "product"),
+    *("driver", "toolkit", "compute", "health", "cli"),
+)
 ROOT = "/opt/deeplearning"
 PASSED, FAILED, EXPECTED, SURPRISE, SKIPPED = "passed", "failed", "expected failure", "unexpected success", "skipped"
 
@@ -45,8 +50,11 @@ def probe_script(expectation: Mapping[str, Any]) -> str:
     count = int(expectation.get("gpu_count") or 0)
     minimum = (expectation.get("stack") or {}).get("driver_min", "")
     gpus = {"gpu_count": str(count), "driver_min": minimum} if count > 0 else {}
-    sources = host_script.utilities("processes", "environment_tree") | {"gpu_check": GPU_CHECK, "probe": PROBE}
-    return host_script.pack(sources, f"sys.modules['probe'].main({ROOT!r}, {environment!r}, {gpus!r})")
+    gpu_check = {f"gpu_check.{name}": GPU_CHECK / f"{name}.py" for name in GPU_CHECK_MODULES}
+    sources = host_script.utilities("processes", "environment_tree") | {"gpu_check": GPU_CHECK / "__init__.py"}
+    product = (GPU_CHECK / "product.py").read_text(encoding="utf-8")
+    call = f"sys.modules['probe'].main({ROOT!r}, {environment!r}, {gpus!r}, {product!r})"
+    return host_script.pack({**sources, **gpu_check, "probe": PROBE}, call)
 
 
 def answer_file(directory: Path, host: str) -> Path:

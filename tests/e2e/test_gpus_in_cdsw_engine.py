@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from hadoop_dl import programs
 from hadoop_dl.demo import images, nodes
 
 REPO = Path(__file__).resolve().parents[2]
@@ -25,7 +26,7 @@ ENVIRONMENT = {
     "CDSW_ENGINE_ID": "engine",
     "HOME": "/home/cdsw",
     "LD_LIBRARY_PATH": "/usr/local/nvidia/lib:/usr/local/nvidia/lib64",
-    "NVIDIA_SMI_STANDIN_CONF": "/usr/local/nvidia/nvidia-smi-standin.conf",
+    "NVIDIA_SMI_STAND_IN": "/usr/local/nvidia/nvidia-smi-stand-in.json",
 }
 # Only root of a container may put a file under /proc, where the kernel module of a real host tells its version.
 MODULE = (
@@ -36,22 +37,27 @@ MISMATCH = "#!/bin/sh\necho 'Failed to initialize NVML: Driver/library version m
 
 WITHOUT_GPUS = "This engine was started without GPUs: no /dev/nvidia0 is here."
 NO_PYTHON = (
-    "TensorFlow's environment was made with Python 2.7 and needs it, with its library, at /usr/bin/python2.7; "
+    "TensorFlow's environment was made with Python 2.7 and requires it, with its library, at /usr/bin/python2.7; "
     "it is not here, found /usr/bin/python3.11: this is another system than the host's."
 )
 # By the system of the demo's nodes: the engine's has RHEL 9's Python, and not RHEL 7's.
 TENSORFLOW = {
     "el9": {
-        "tensorflow_lists_gpus": ("FAIL", f"TensorFlow has to list 2 GPUs, and lists 0. {WITHOUT_GPUS}"),
+        "tensorflow_lists_gpus": ("FAIL", f"TensorFlow must list 2 GPUs but lists 0. {WITHOUT_GPUS}"),
         "tensorflow_computes_on_gpu": (
             "FAIL",
-            f"The product has to be computed on GPU:0, and TensorFlow sees no GPU. {WITHOUT_GPUS}",
+            f"The product must be computed on GPU:0, but TensorFlow sees no GPU. {WITHOUT_GPUS}",
+        ),
+        "tensorflow_convolves_on_gpu": (
+            "FAIL",
+            f"The convolution must be computed on GPU:0, but TensorFlow sees no GPU. {WITHOUT_GPUS}",
         ),
         "tensorflow_computes_on_cpu": ("PASS", "TF 1, TF 2"),
     },
     "el7": {
         "tensorflow_lists_gpus": ("FAIL", NO_PYTHON),
         "tensorflow_computes_on_gpu": ("FAIL", NO_PYTHON),
+        "tensorflow_convolves_on_gpu": ("FAIL", NO_PYTHON),
         "tensorflow_computes_on_cpu": ("FAIL", NO_PYTHON),
     },
 }
@@ -69,7 +75,7 @@ def driver_directory(root: Path, node: str, version: str) -> Path:
     for name in ("bin", "lib64"):
         (target / name).mkdir(parents=True)
     docker("cp", f"{node}:/usr/bin/nvidia-smi", str(target / "bin" / "nvidia-smi"))
-    docker("cp", f"{node}:/etc/nvidia-smi-standin.conf", str(target))
+    docker("cp", f"{node}:/etc/nvidia-smi-stand-in.json", str(target))
     no_device, answer = "cuInit=100", "nvmlInit_v2=0"
     if version != DRIVER:
         (target / "bin" / "nvidia-smi").write_text(MISMATCH, encoding="utf-8")
@@ -85,10 +91,10 @@ def driver_directory(root: Path, node: str, version: str) -> Path:
 
 
 def files_of_the_gpu_layer() -> bytes:
-    """What the role nvidia_driver leaves on a host; the demo's nodes have no driver."""
-    expected = {"gpu_count": "2", "driver": DRIVER, "persistence": True, "fabric_manager": False}
+    """What the role gpu_check installs on a host with a driver; the demo's nodes have none."""
+    expected = {"gpu_count": "2", "driver": DRIVER, "persistence": True}
     content = {
-        "bin/gpu-check": (REPO / "roles/gpu_check/files/gpu_check.py").read_bytes(),
+        "bin/gpu-check": programs.pack(REPO / "roles/gpu_check/files/gpu-check"),
         "etc/gpu-check.json": json.dumps(expected).encode(),
     }
     packed = io.BytesIO()
@@ -186,6 +192,7 @@ def test_what_only_the_host_knows_is_asked_there(asked, question):
         ("versions_agree", DRIVER),
         ("linker_finds_the_driver", "/usr/local/nvidia/lib64/libcuda.so.1, /usr/local/nvidia/lib64/libnvidia-ml.so.1"),
         ("nvml_reachable", "it answers"),
+        ("compute_mode", "GPU 0: Default; GPU 1: Default"),
     ],
 )
 def test_the_driver_that_was_handed_in_is_asked(asked, question, answer):
@@ -198,6 +205,14 @@ def test_devices_that_were_not_handed_in_are_told(asked):
     assert message.startswith(f"{WITHOUT_GPUS} Start a session with one or more")
 
 
+def test_the_driver_is_asked_to_compute_without_tensorflow(asked):
+    """The library is there and loads; it has no device."""
+    outcome, message = asked[1]["cuda_computes"]
+    assert outcome == "FAIL"
+    assert message.startswith("CUDA must start but does not: cuInit returned 100 (no GPU is visible")
+    assert WITHOUT_GPUS in message
+
+
 @pytest.mark.parametrize("question", list(TENSORFLOW["el9"]))
 def test_tensorflow_is_asked_in_the_engine(asked, cluster, question):
     outcome, words = TENSORFLOW[cluster.image][question]
@@ -206,7 +221,11 @@ def test_tensorflow_is_asked_in_the_engine(asked, cluster, question):
 
 
 def test_nothing_else_fails_and_the_exit_status_says_that_something_did(asked, cluster):
-    known = {"device_nodes", *(name for name, (outcome, _) in TENSORFLOW[cluster.image].items() if outcome == "FAIL")}
+    known = {
+        "device_nodes",
+        "cuda_computes",
+        *(name for name, (outcome, _) in TENSORFLOW[cluster.image].items() if outcome == "FAIL"),
+    }
     assert {name for name, (outcome, _) in asked[1].items() if outcome == "FAIL"} == known
     assert asked[0] == 1
 

@@ -6,17 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from hadoop_dl import programs
+
 REPO = Path(__file__).resolve().parents[2]
-FILES = {"gpu-check": "roles/gpu_check/files/gpu_check.py", "ask_executors.py": "examples/gpus/ask_executors.py"}
 
 
 @pytest.fixture(scope="module")
-def asked(cluster) -> tuple[int, list[dict]]:
+def asked(cluster, tmp_path_factory) -> tuple[int, list[dict]]:
     """The exit status, and what each executor answered."""
     edge = cluster.container("edge1")
     subprocess.run(["docker", "exec", edge, "mkdir", "-p", "/tmp/gpus"], check=True)
-    for name, source in FILES.items():
-        subprocess.run(["docker", "cp", str(REPO / source), f"{edge}:/tmp/gpus/{name}"], check=True)
+    program = tmp_path_factory.mktemp("program") / "gpu-check"
+    programs.main([str(REPO / "roles/gpu_check/files/gpu-check"), str(program)])
+    for source in (program, REPO / "examples/gpus/ask_executors.py"):
+        subprocess.run(["docker", "cp", str(source), f"{edge}:/tmp/gpus/{source.name}"], check=True)
     submit = "cd /tmp/gpus && /opt/deeplearning/bin/tfos-submit --executors 2 --timeout 300 --files gpu-check ask_executors.py"
     done = subprocess.run(
         ["docker", "exec", edge, "su", "analyst", "-c", submit], capture_output=True, text=True, check=False
@@ -40,7 +43,7 @@ def test_gpus_that_are_none_are_not_taken_for_gpus(asked, cluster):
     found = answers(asked, "tensorflow_lists_gpus")
     assert {host: one["outcome"] for host, one in found.items()} == dict.fromkeys(cluster.data_hosts, "FAIL")
     for one in found.values():
-        assert one["message"].startswith("TensorFlow has to list 2 GPUs, and lists 0. ")
+        assert one["message"].startswith("TensorFlow must list 2 GPUs but lists 0. ")
         assert one["message"].rpartition("lists 0. ")[2], "and a cause"
 
 

@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import threading
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,8 +17,6 @@ import yaml
 from hadoop_dl import stacks
 from hadoop_dl.demo import artifacts, cluster, fixtures, images, prerequisites, services, tour
 from hadoop_dl.demo.shell import DemoError
-
-STANDIN = images.DATA / "fixtures" / "nvidia-smi"
 
 
 @pytest.fixture
@@ -441,51 +438,6 @@ def test_yarn_is_ready_when_every_node_manager_is(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(services, "get", lambda url: YARN)
     assert services.yarn_problem("master1", 2) == "1 of 2 NodeManagers are active."
     assert services.yarn_problem("master1", 1) is None
-
-
-def smi(*arguments: str, count: int = 2, tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    settings = (
-        (STANDIN / "nvidia-smi-standin.conf").read_text(encoding="utf-8").replace("GPU_COUNT=2", f"GPU_COUNT={count}")
-    )
-    (tmp_path / "conf").write_text(settings, encoding="utf-8")
-    environment = {**os.environ, "NVIDIA_SMI_STANDIN_CONF": str(tmp_path / "conf")}
-    return subprocess.run(
-        ["sh", str(STANDIN / "nvidia-smi"), *arguments], env=environment, capture_output=True, text=True, check=False
-    )
-
-
-def test_the_stand_in_lists_its_gpus(tmp_path: Path) -> None:
-    lines = smi("--list-gpus", tmp_path=tmp_path).stdout.splitlines()
-    assert [line.partition(" (UUID")[0] for line in lines] == [
-        "GPU 0: Tesla P100-PCIE-16GB",
-        "GPU 1: Tesla P100-PCIE-16GB",
-    ]
-
-
-def test_the_stand_in_answers_yarn_in_xml(tmp_path: Path) -> None:
-    log = ElementTree.fromstring(smi("-x", "-q", tmp_path=tmp_path).stdout)  # noqa: S314 (this project's own output)
-    assert [gpu.findtext("minor_number") for gpu in log.findall("gpu")] == ["0", "1"]
-    assert log.findtext("attached_gpus") == "2"
-
-
-def test_the_stand_in_answers_queries(tmp_path: Path) -> None:
-    done = smi("--query-gpu=index,memory.total", "--format=csv,noheader,nounits", count=1, tmp_path=tmp_path)
-    assert done.stdout == "0, 16280\n"
-    assert smi("--query-compute-apps=gpu_uuid", "--format=csv,noheader", tmp_path=tmp_path).stdout == ""
-
-
-def test_the_stand_in_titles_columns_with_their_units(tmp_path: Path) -> None:
-    done = smi("--query-gpu=name,memory.total", "--format=csv", count=1, tmp_path=tmp_path)
-    assert done.stdout.splitlines() == ["name, memory.total [MiB]", "Tesla P100-PCIE-16GB, 16280 MiB"]
-
-
-def test_the_stand_in_without_gpus_fails_as_the_real_one(tmp_path: Path) -> None:
-    done = smi("-L", count=0, tmp_path=tmp_path)
-    assert (done.returncode, done.stdout) == (6, "No devices were found\n")
-
-
-def test_the_stand_in_refuses_what_it_does_not_know(tmp_path: Path) -> None:
-    assert smi("--reset", tmp_path=tmp_path).returncode == 2
 
 
 def test_the_summary_names_the_one_python_of_the_environment() -> None:

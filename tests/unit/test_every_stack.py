@@ -57,7 +57,7 @@ def test_a_host_gets_the_components_that_its_stack_has(name: str, python: str) -
     stack = stacks.load_stack(name)
     made = planned(name, python, gpus="cuda" in stack.data)
     assert made.problems == []
-    expected = ["environment"]
+    expected = [*(["gpu", "gpu_check"] if "cuda" in stack.data else []), "environment"]
     if stack.data.get("hdfs") or "tensorflowonspark" in stack.data:
         expected.append("hadoop_client")
     if "tensorflowonspark" in stack.data:

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from gpu_check.host import Host
 
 MODULES = Path(__file__).resolve().parents[2] / "plugins" / "modules"
 
@@ -18,7 +19,6 @@ def load(name, directory=MODULES):
 
 gpu_host = load("gpu_host")
 initramfs = load("initramfs")
-gpu_check = load("gpu_check", MODULES.parents[1] / "roles" / "gpu_check" / "files")
 OLD, NEW = "5.14.0-427.13.1.el9_4.x86_64", "5.14.0-427.18.1.el9_4.x86_64"
 PACKAGES = f"kernel {OLD[:-7]}\nkernel {NEW[:-7]}\nnvidia-kmod-common 3:535.104.05-1.el9\nbash 5.1-1\n"
 
@@ -89,8 +89,8 @@ def test_the_module_is_found_wherever_a_package_puts_it(tmp_path, place):
     modules = host.modules([OLD, NEW])
     assert modules[OLD]["path"].endswith(place)
     assert modules[NEW] is None
-    check = gpu_check.Host(str(tmp_path), lambda argv: (0, f"version: 535.104.05\nvermagic: {OLD} SMP\n"))
-    assert gpu_check.module_of(check, OLD) == ("535.104.05", OLD)
+    check = Host(str(tmp_path), lambda argv, seconds=None: (0, f"version: 535.104.05\nvermagic: {OLD} SMP\n"))
+    assert check.module_of(OLD) == ("535.104.05", OLD)
 
 
 @pytest.mark.parametrize(

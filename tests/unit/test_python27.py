@@ -15,6 +15,7 @@ FILES = [
         "plugins/modules/*.py",
         "plugins/module_utils/*.py",
         "roles/*/files/tfos-submit",
+        "roles/*/files/**/*.py",
         "examples/**/*.py",
     )
     for path in sorted(REPO.glob(pattern))

@@ -1,12 +1,13 @@
-import importlib.util
 import json
 import shlex
 from pathlib import Path
 
-GPU_CHECK = Path(__file__).resolve().parents[3] / "roles" / "gpu_check" / "files" / "gpu_check.py"
-spec = importlib.util.spec_from_file_location("gpu_check", GPU_CHECK)
-gpu_check = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(gpu_check)
+from gpu_check import product
+from gpu_check.causes import causes
+from gpu_check.compute import computed
+from gpu_check.host import Host
+
+PRODUCT = shlex.quote(Path(product.__file__).read_text(encoding="utf-8"))
 ENVIRONMENT = "/opt/deeplearning/envs/scenario-0123456789ab"
 ADD = """
 import tensorflow as tf
@@ -19,23 +20,21 @@ def test_tensorflow_computes(host):
     assert host.check_output(f"{ENVIRONMENT}/bin/python -c '{ADD}' 2>/dev/null") == "1.15.0 42"
 
 
-def test_gpu_checks_product_is_right_in_the_form_of_tensorflow_1(host):
-    program = shlex.quote(gpu_check.TENSORFLOW + "\nimport json; print(json.dumps(look()))")
-    found = json.loads(host.check_output(f"{ENVIRONMENT}/bin/python -c {program} 2>/dev/null"))
-    assert list(found["products"]) == ["TF 1"]
-    assert gpu_check.computed(found, "cpu:0") is None
+def test_gpu_checks_product_and_convolution_are_right_in_the_form_of_tensorflow_1(host):
+    said = host.check_output(f"{ENVIRONMENT}/bin/python -E -s -c {PRODUCT} 2>/dev/null")
+    found = json.loads(said.rpartition(product.ANSWER)[2])
+    assert list(found["products"]) == list(found["convolutions"]) == ["TF 1"]
+    assert computed(found, "cpu:0") is None
     assert found["gpus"] == []
     assert found["cuda_build"]
 
 
 def test_a_missing_library_is_named(host, tmp_path):
-    said = host.run(
-        f"TF_CPP_MIN_LOG_LEVEL=1 {ENVIRONMENT}/bin/python -c {shlex.quote(gpu_check.TENSORFLOW + 'look()')}"
-    ).stderr
+    said = host.run(f"TF_CPP_MIN_LOG_LEVEL=1 {ENVIRONMENT}/bin/python -E -s -c {PRODUCT}").stderr
     (tmp_path / "run/systemd/system").mkdir(parents=True)  # a host, even where the tests themselves run in a container
-    machine = gpu_check.Host(str(tmp_path), lambda argv: (0, "GPU 0: Tesla T4 (UUID: x)"))
-    message = gpu_check.causes(machine, {"cuda_build": True, "gpus": []}, said)
-    assert "It does not find libcuda.so.1: install what holds them" in message
+    machine = Host(str(tmp_path), lambda argv, seconds=None: (0, "GPU 0: Tesla T4 (UUID: x)"))
+    message = causes(machine, {"cuda_build": True, "gpus": []}, said)
+    assert "It does not find libcuda.so.1: install what contains them" in message
     assert "cuda_versions" in message
 
 

@@ -12,8 +12,9 @@ import os
 import sys
 
 import environment_tree
-import gpu_check
 import processes
+from gpu_check.cli import results
+from gpu_check.host import Host
 
 TIMEOUT = 240  # seconds for one program; for a NameNode that does not answer, a GPU that hangs
 READ_TIMEOUT = 900  # seconds for everything
@@ -69,22 +70,19 @@ def ask(name, question):
     try:
         answer = {"name": name, "value": question(), "error": None}
     except BaseException:
-        answer = {"name": name, "value": None, "error": traceback.format_exc().strip().splitlines()[-1]}
+        said = traceback.format_exc().strip().splitlines()
+        # TensorFlow 1 prints advice below the line that names the error.
+        errors = [line for line in said if re.match(r"[\w.]*(Error|Exception|Interrupt|Exit)\b", line)]
+        answer = {"name": name, "value": None, "error": (errors or said)[-1]}
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
 
-# On a host that promises GPUs gpu-check's program asks TensorFlow. Elsewhere GPUs, if any, are not taken from their users.
-if "look" not in globals():
-    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 ask("python", python)
 ask("versions", versions)
 for module in ("tensorflow", "keras", "tensorflowonspark", "tensorflow_io", "kafka"):
     ask("import " + module, lambda: importlib.import_module(module) and None)
-if "look" in globals():
-    ask("tensorflow", look)
-else:
-    ask("product", product)
-    ask("keras model", keras_model)
+ask("product", product)
+ask("keras model", keras_model)
 ask("hdfs", hdfs)
 """
 
@@ -112,7 +110,7 @@ def seal(environment):
 
 
 def inside(environment, variables, program):
-    """The answers of the program by name, what stands for those that never came, and everything that was said."""
+    """The answers of the program by name, and what stands for those that never came."""
     python = os.path.join(environment, "bin", "python")
     done = run([python, "-E", "-s", "-c", program], variables)
     answers = {}
@@ -121,17 +119,15 @@ def inside(environment, variables, program):
             answer = json.loads(line)
             answers[answer["name"]] = answer
     unanswered = {"value": None, "error": done["error"] or "no answer"}
-    return answers, unanswered, done["said"]
+    return answers, unanswered
 
 
-def gpu_answers(expected, environment, look, said):
-    """What gpu-check answers about this host; TensorFlow was asked already, in the environment that is verified."""
-    gpu_check.PYTHON = os.path.join(environment, "bin", "python")
-    host = gpu_check.Host()
+def gpu_answers(expected, environment, product):
+    """What gpu-check answers about this host, in the environment that is verified. product: the text of its product.py."""
+    host = Host(python=os.path.join(environment, "bin", "python"), program=product)
     host.expected.update(expected)
-    host.looks[False] = (look["value"], "%s\n%s" % (said, look["error"] or ""))
     known = bool(host.expected.get("driver") or host.pci())
-    return {"layer": known, "results": dict((one["name"], one) for one in gpu_check.results(host, []))}
+    return {"layer": known, "results": dict((one["name"], one) for one in results(host, []))}
 
 
 def spark(root, variables):
@@ -156,15 +152,16 @@ def spark(root, variables):
     }
 
 
-def read(root, environment, expected):
-    """Everything about this host. expected: what gpu-check has to find, or nothing for a host that promises no GPU."""
+def read(root, environment, expected, product):
+    """Everything about this host. expected: what gpu-check must find, or nothing for a host that promises no GPU."""
     current = os.path.join(root, "current")
     sealed, changed = seal(environment)
     hadoop = hadoop_environment(os.path.join(root, "etc", "hadoop-env.sh"))
     variables = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="1")  # warnings name the libraries that are missing
     variables.update((str(name), str(value)) for name, value in hadoop.items())
     load = 'import ctypes, os; ctypes.CDLL(os.environ["HADOOP_HDFS_HOME"] + "/lib/native/libhdfs.so")'
-    answers, unanswered, said = inside(environment, variables, (gpu_check.TENSORFLOW if expected else "") + INSIDE)
+    variables["CUDA_VISIBLE_DEVICES"] = ""  # gpu-check asks about the GPUs; nothing else takes memory there
+    answers, unanswered = inside(environment, variables, INSIDE)
     return {
         "environment": environment,
         "exists": os.path.isdir(environment),
@@ -182,16 +179,16 @@ def read(root, environment, expected):
             if path.endswith(".jar") and not os.path.exists(path)
         ],
         "nvidia_smi": run(["nvidia-smi", "-L"]),
-        "gpu": gpu_answers(expected, environment, answers.get("tensorflow", unanswered), said) if expected else None,
+        "gpu": gpu_answers(expected, environment, product) if expected else None,
         "submit": run([os.path.join(root, "bin", "tfos-submit"), "--help"]),
         "login": run(["su", "-", "-s", "/bin/sh", "nobody", "-c", "command -v tfos-submit"]),
         "spark": spark(root, variables),
     }
 
 
-def main(root, environment, expected):
+def main(root, environment, expected, product):
     try:
-        answer = processes.limited(lambda: read(root, environment, expected), READ_TIMEOUT)
+        answer = processes.limited(lambda: read(root, environment, expected, product), READ_TIMEOUT)
     except processes.Late as late:
         answer = {
             "late": "the host accepts connections, but asking it gave %s. A disk or a network file system that does not answer "

@@ -1,0 +1,98 @@
+# -*- coding: utf-8 -*-
+"""Why TensorFlow does not see GPUs that are there, or does not come so far."""
+
+from __future__ import absolute_import, division, print_function
+
+import os
+import re
+import stat
+
+from gpu_check.sentences import how_to_install, no_gpus, no_library, smi_problem, two_versions
+
+
+def last_error(said):
+    """The line of a traceback that names the error; TensorFlow 1 prints advice below it."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Interrupt): ", line)]
+    return ((errors or lines or ["it said nothing"])[-1])[:300]
+
+
+def missing_libraries(host, said):
+    """Sentences about libraries that TensorFlow names, or does not name."""
+    missing = set(re.findall(r"Could not load dynamic library '([^']+)'", said))
+    missing |= set(re.findall(r"ImportError: (lib\S+): cannot open shared object file", said))
+    if host.contained():
+        missing = set(name for name in missing if not name.startswith("libcuda.so"))  # the driver's, reported before
+    if missing:
+        words = "It does not find %s: " + how_to_install(
+            host,
+            "install what contains them (cuda_versions, cudnn_versions; libcuda.so.1 is the driver's) and run ldconfig.",
+        )
+        return [words % ", ".join(sorted(missing))]
+    if "Cannot dlopen some GPU libraries" in said:
+        return [
+            "It does not find some GPU libraries and does not name them: "
+            + how_to_install(host, "compare its CUDA with ldconfig -p | grep -e cudart -e cudnn -e cublas.")
+        ]
+    return []
+
+
+def versions(host, said):
+    """Sentences about versions that do not go together."""
+    found = []
+    if "driver version is insufficient" in said:
+        found.append(
+            "The driver %s is older than its CUDA requires: playbooks/upgrade_driver.yml."
+            % (host.library() or "of this host")
+        )
+    for loaded, built in sorted(
+        set(re.findall(r"Loaded runtime CuDNN library: (\S+) but source was compiled with: (\S+?)\.?\s", said))
+    ):
+        found.append("cuDNN %s is loaded, and it was compiled with %s: correct cudnn_versions." % (loaded, built))
+    return found
+
+
+def devices(host):
+    """Sentences about device nodes and variables that hide GPUs."""
+    found = []
+    nodes = [path for path in host.glob("/dev/nvidia*") if stat.S_ISCHR(os.stat(host.root + path).st_mode)]
+    closed = [path for path in nodes if not os.access(host.root + path, os.R_OK | os.W_OK)]
+    if closed:
+        found.append(
+            "This user may not open %s: look at their rights (NVreg_DeviceFileMode), and at the container's device rules."
+            % ", ".join(closed)
+        )
+    for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"):
+        if os.environ.get(name) in ("", "-1", "none", "void"):
+            found.append("%s=%s hides the GPUs from this process." % (name, os.environ[name]))
+    if host.contained() and not nodes:
+        found.append(no_gpus(host))
+    elif host.loaded() and not nodes:
+        found.append(
+            "The driver runs but /dev/nvidia* are missing: in a container its devices must be handed in (YARN's GPU plugin, CDSW's GPU setting, docker --gpus); outside, nvidia-modprobe -c 0 -u."
+        )
+    return found
+
+
+def causes(host, look, said):
+    """The usual causes in the order in which they hide each other."""
+    found = []
+    status, output = host.run("nvidia-smi", "-L")
+    if status != 0:
+        found.append(smi_problem(host, status, output))
+    if look and not look["cuda_build"]:
+        found.append(
+            "This is TensorFlow's CPU build: ask for a stack without -cpu- in its name (deeplearning_request)."
+        )
+    if host.contained() and status == 0:
+        if not host.reached("libcuda.so.1"):
+            found.append(no_library(host, "libcuda.so.1"))
+        elif host.loaded() and two_versions(host):
+            found.append(two_versions(host))
+    found += missing_libraries(host, said) + versions(host, said) + devices(host)
+    if look is None:
+        found.append("TensorFlow did not come so far: %s" % last_error(said))
+    return " ".join(
+        found
+        or ["None of the usual causes shows: import TensorFlow with TF_CPP_MIN_LOG_LEVEL=0 and read what it prints."]
+    )

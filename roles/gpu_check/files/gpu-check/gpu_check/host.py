@@ -1,0 +1,258 @@
+# -*- coding: utf-8 -*-
+"""The host, or the container, as the questions see it. Tests give it a root and answers for commands."""
+
+from __future__ import absolute_import, division, print_function
+
+import ctypes
+import glob
+import json
+import os
+import re
+
+import processes
+
+from gpu_check.questions import Fail, NotReported, Skip, version
+
+ETC = "/opt/deeplearning/etc"
+PYTHON = "/opt/deeplearning/current/bin/python"
+NVIDIA = "/usr/local/nvidia"  # where an engine of CDSW has its host's driver: bin, lib, lib64 of NVIDIA_LIBRARY_PATH
+TIMEOUT = 30  # seconds; nvidia-smi on a sick GPU never returns
+PATH = ":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:" + NVIDIA + "/bin"
+
+
+def execute(argv, seconds=TIMEOUT):
+    """Status and output of a program; status None: it cannot be run, -9: it did not end in time."""
+    environment = dict(os.environ, LC_ALL="C")
+    environment["PATH"] = environment.get("PATH", "") + PATH
+    answer = processes.run(list(argv), seconds, environment)
+    if answer.late:
+        return -9, ""
+    if answer.status == 127 and not answer.output and not answer.error:
+        return None, ""
+    return answer.status, "\n".join(text for text in (answer.output, answer.error) if text) + "\n"
+
+
+class Host(object):
+    """named: the questions that were asked for by name; python: the environment's; program: the text of product.py."""
+
+    def __init__(self, root="", run=None, load=None, named=(), python=PYTHON, program=None):
+        self.root = root
+        self.execute = run or execute
+        self.load = load or ctypes.CDLL
+        self.named = named
+        self.python = python
+        self.program = program
+        self.answers = {}
+        self.looks = {}
+        self.expected = {}
+        for name in ("gpu-check", "gpu-check-cuda", "gpu-check-cudnn", "gpu-check-nccl"):
+            try:
+                self.expected.update(json.loads(self.text("%s/%s.json" % (ETC, name)) or "{}"))
+            except ValueError:
+                raise Fail("%s/%s.json must be JSON but is not. Run playbooks/gpu.yml." % (ETC, name))
+
+    def text(self, path):
+        try:
+            with open(self.root + path, "rb") as handle:
+                return handle.read().decode("utf-8", "replace").strip()
+        except (IOError, OSError):
+            return None
+
+    def glob(self, pattern):
+        return sorted(path[len(self.root) :] for path in glob.glob(self.root + pattern))
+
+    def exists(self, path):
+        return os.path.exists(self.root + path)
+
+    def run(self, *argv):
+        """Status and output of a command, asked once; status None where the command is missing."""
+        if argv not in self.answers:
+            self.answers[argv] = self.execute(argv)
+        return self.answers[argv]
+
+    # What this place is.
+
+    def contained(self):
+        """Whether this is a container that is not its own host; one that booted systemd is taken for a host."""
+        if self.exists("/run/systemd/system"):
+            return False
+        return bool(
+            "KUBERNETES_SERVICE_HOST" in os.environ
+            or any(name.startswith("CDSW_") for name in os.environ)
+            or self.exists("/.dockerenv")
+            or self.exists("/run/.containerenv")
+            or re.search("docker|kubepods|containerd|libpod", self.text("/proc/1/cgroup") or "")
+        )
+
+    def engine(self):
+        """Whether this is an engine of CDSW, which tells every session, job and worker about itself."""
+        return self.contained() and any(name.startswith("CDSW_") for name in os.environ)
+
+    def yarn(self):
+        """Whether this is a YARN container that shares its host's files: its cgroup decides which GPUs it may open."""
+        return not self.contained() and os.environ.get("CONTAINER_ID", "").startswith("container_")
+
+    def place(self):
+        """What a message calls this place."""
+        if self.yarn():
+            return "YARN container"
+        if self.engine():
+            return "engine"
+        return "container" if self.contained() else "host"
+
+    # What the PCI bus, the inventory and nvidia-smi show.
+
+    def pci(self):
+        """Addresses of NVIDIA's GPUs on the PCI bus."""
+        return [
+            os.path.basename(path)
+            for path in self.glob("/sys/bus/pci/devices/*")
+            if self.text(path + "/vendor") == "0x10de"
+            and (self.text(path + "/class") or "").startswith(("0x0300", "0x0302"))
+        ]
+
+    def declared(self):
+        """What the inventory requires, as a number, or None."""
+        value = str(self.expected.get("gpu_count", ""))
+        return int(value) if value.isdigit() else None
+
+    def granted(self):
+        """Device nodes of the GPUs that are here: in a container, those that it was given."""
+        return self.glob("/dev/nvidia[0-9]*")
+
+    def listed(self):
+        """GPUs that nvidia-smi lists; none where it fails."""
+        status, output = self.run("nvidia-smi", "-L")
+        return re.findall(r"^GPU \d+:", output, re.M) if status == 0 else []
+
+    def without_gpu(self):
+        return self.declared() == 0 or (self.declared() is None and not self.pci() and not self.listed())
+
+    def requires_gpu(self):
+        if self.without_gpu():
+            raise Skip(
+                "this host must have no GPU"
+                if self.declared() == 0
+                else "no GPU is on the PCI bus, and gpu_count requires none"
+            )
+
+    def count(self):
+        """How many GPUs must be here: on a host those that were promised, in a container those that were handed in."""
+        if self.contained():
+            return len(self.granted()) or len(self.listed()) or self.declared() or len(self.pci())
+        if self.yarn() and self.listed():
+            return len(self.listed())
+        return self.declared() or len(self.pci()) or len(self.listed())
+
+    def query(self, *fields, **options):
+        """Rows of nvidia-smi --query-gpu (or of another switch); turns its failures into messages."""
+        switch = options.get("switch", "--query-gpu")
+        status, output = self.run("nvidia-smi", "%s=%s" % (switch, ",".join(fields)), "--format=csv,noheader")
+        if status == 2:  # nvidia-smi(1): a supplied argument or flag is invalid
+            unknown = re.search(r'Field "(\S+)" is not a valid field to query', output)
+            raise NotReported("this driver does not report %s" % (unknown.group(1) if unknown else ", ".join(fields)))
+        if status != 0:
+            from gpu_check.sentences import smi_problem  # it needs this module
+
+            raise Fail(smi_problem(self, status, output))
+        rows = [[cell.strip() for cell in line.split(",")] for line in output.splitlines() if line.strip()]
+        odd = [row for row in rows if len(row) != len(fields)]
+        if odd:
+            raise Fail(
+                "nvidia-smi must answer with %s for each GPU but printed: %s. Run nvidia-smi %s=%s --format=csv and read its answer."
+                % (", ".join(fields), ", ".join(odd[0]), switch, ",".join(fields))
+            )
+        return rows
+
+    def mig(self):
+        """Whether a GPU is divided by MIG: then a process sees one of its parts."""
+        try:
+            return any(row[1] == "Enabled" for row in self.query("index", "mig.mode.current"))
+        except (Fail, Skip):
+            return False
+
+    def users(self):
+        """Processes that compute on the GPUs, as nvidia-smi names them; in a container it may not see any."""
+        status, output = self.run("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader")
+        rows = [line.strip() for line in output.splitlines() if re.match(r"\s*\d+\s*,", line)]
+        return rows if status == 0 else []
+
+    # The driver and its libraries.
+
+    def loaded(self):
+        match = re.search(r"NVRM version: .*?\s(\d+\.\d+(?:\.\d+)?)\s", self.text("/proc/driver/nvidia/version") or "")
+        return match.group(1) if match else None
+
+    def has_driver(self):
+        """Whether a driver is installed or runs, wherever its files are."""
+        return bool(self.exists("/usr/bin/nvidia-smi") or self.loaded() or self.listed())
+
+    def cached(self, soname):
+        """The path that the linker cache gives for a library."""
+        match = re.search(r"^\s*%s \(.*\) => (\S+)" % re.escape(soname), self.run("ldconfig", "-p")[1], re.M)
+        return match.group(1) if match else None
+
+    def reached(self, soname):
+        """Where a process that starts here finds a library: LD_LIBRARY_PATH, then the linker cache; or None."""
+        for directory in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
+            path = directory + "/" + soname
+            if os.path.isabs(directory) and self.exists(path) and not self.for_32_bits(path):
+                return path
+        return self.cached(soname)
+
+    def for_32_bits(self, path):
+        """NVIDIA's lib holds what lib64 holds, for 32 bits; the loader passes over it."""
+        with open(self.root + path, "rb") as handle:
+            return handle.read(5) == b"\x7fELF\x01"
+
+    def unreached(self, soname):
+        """A library of the driver that was handed in and that no process finds, or None."""
+        path = NVIDIA + "/lib64/" + soname
+        return path if self.exists(path) else None
+
+    def library(self):
+        """Version of the driver's library: the installed one; elsewhere the one that processes get."""
+        if not self.contained():
+            for pattern in ("/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu"):
+                for path in self.glob(pattern + "/libcuda.so.*.*"):
+                    return os.path.basename(path)[len("libcuda.so.") :]
+        path = self.reached("libcuda.so.1") or self.unreached("libcuda.so.1")
+        if path is None:
+            return None
+        names = [os.path.realpath(self.root + path)] + self.glob(os.path.dirname(path) + "/libcuda.so.*.*")
+        found = [re.search(r"/libcuda\.so\.(\d+\.[\d.]+)$", name) for name in names]
+        return ([match.group(1) for match in found if match] or [None])[0]
+
+    def package(self):
+        """Version of the packages that contain nvidia-smi, or None where they come from a .run file."""
+        if self.exists("/etc/redhat-release"):
+            status, output = self.run("rpm", "-qf", "--qf", "%{VERSION}", "/usr/bin/nvidia-smi")
+            return output.strip() if status == 0 and re.match(r"^[\d.]+$", output.strip()) else None
+        status, output = self.run(
+            "dpkg-query", "-W", "-f", "${Version} ${db:Status-Status}\n", "nvidia-smi", "nvidia-utils-*"
+        )
+        match = re.search(r"^([\d.]+)-\S+ installed$", output or "", re.M)
+        return match.group(1) if match else None
+
+    def default_kernel(self):
+        status, output = self.run("grubby", "--default-kernel")
+        if status == 0 and "vmlinuz-" in output:
+            return output.strip().split("vmlinuz-")[1]
+        installed = [path[len("/boot/vmlinuz-") :] for path in self.glob("/boot/vmlinuz-*") if "rescue" not in path]
+        return max(installed, key=version) if installed else None
+
+    def running_kernel(self):
+        return (self.run("uname", "-r")[1] or "").strip()
+
+    def module_of(self, kernel):
+        """Version and the kernel it was built for, of the module that this kernel would load; None where there is none."""
+        places = ("extra", "extra/*", "extra/drivers/video/nvidia", "updates", "updates/*", "kernel/drivers/video")
+        for pattern in places + ("weak-updates/*",):  # noqa: RUF005 (Python 2.7)
+            for path in self.glob("/lib/modules/%s/%s/nvidia*.ko*" % (kernel, pattern)):
+                if not re.match(r"nvidia(-current(-open)?)?\.ko(\.\w+)?$", os.path.basename(path)):
+                    continue
+                output = self.run("modinfo", self.root + path)[1]
+                found = re.search(r"^version:\s*(\S+)", output, re.M)
+                magic = re.search(r"^vermagic:\s*(\S+)", output, re.M)
+                return found.group(1) if found else None, magic.group(1) if magic else None
+        return None

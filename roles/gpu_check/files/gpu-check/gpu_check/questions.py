@@ -1,0 +1,44 @@
+# -*- coding: utf-8 -*-
+"""What a question is: a function of the host that returns what it found, or raises Fail or Skip."""
+
+from __future__ import absolute_import, division, print_function
+
+import re
+
+QUESTIONS = []  # (name, function), in the order in which they are asked
+
+
+class Fail(Exception):
+    """Its text has three parts: what is required, what was found, what to do."""
+
+
+class Skip(Exception):
+    """The question has no meaning on this host, and why."""
+
+
+class NotReported(Skip):
+    """This driver does not know the field that was asked for."""
+
+
+def check(function):
+    QUESTIONS.append((function.__name__, function))
+    return function
+
+
+def host_check(function):
+    """A question that only the host can answer: in a container it neither passes nor fails."""
+
+    def ask(host):
+        if host.contained():
+            raise Skip(
+                "this is about the host of this %s, and is asked there: /opt/deeplearning/bin/gpu-check %s"
+                % (host.place(), function.__name__)
+            )
+        return function(host)
+
+    ask.__name__, ask.__doc__, ask.__module__ = function.__name__, function.__doc__, function.__module__
+    return check(ask)
+
+
+def version(text):
+    return [int(part) for part in re.findall(r"\d+", text or "")]

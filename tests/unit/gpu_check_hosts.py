@@ -1,0 +1,105 @@
+"""Hosts, engines and answers of TensorFlow for the tests of gpu-check."""
+
+import json
+
+from gpu_check.cli import results
+from gpu_check.compute import CONVOLUTION, PRODUCT
+from gpu_check.host import Host
+
+KERNEL = "5.14.0-427.18.1.el9_4.x86_64"
+NO_DRIVER = (9, "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure …\n")
+MISMATCH = (18, "Failed to initialize NVML: Driver/library version mismatch\n")
+RUNNING = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\n"
+
+
+class Library:
+    """NVML and cuDNN that return this value, and a CUDA that copies; `refused` are calls that return another status."""
+
+    def __init__(self, value=0, gpus=1, refused=None):
+        self.nvmlInit_v2 = self.cudnnGetVersion = lambda: value
+        self.gpus, self.refused, self.memory = gpus, refused or {}, 0
+
+    def __getattr__(self, name):
+        if not name.startswith("cu"):
+            raise AttributeError(name)
+
+        def call(*arguments):
+            if name == "cuDeviceGetCount":
+                arguments[0]._obj.value = self.gpus
+            if name == "cuMemcpyHtoD_v2":
+                self.memory = arguments[1]._obj.value
+            if name == "cuMemcpyDtoH_v2":
+                arguments[0]._obj.value = self.memory
+            return self.refused.get(name, 0)
+
+        return call
+
+
+def host(root, gpus=1, answers=None, files=None, load=lambda path: Library(0), **expected):
+    files = {
+        **(files or {}),
+        "/run/systemd/system/here": "",  # booted: a host, not a container
+        "/etc/redhat-release": "",
+        "/usr/bin/nvidia-smi": "",
+        "/usr/lib64/libcuda.so.535.104.05": "",
+        f"/boot/vmlinuz-{KERNEL}": "",
+        f"/lib/modules/{KERNEL}/extra/nvidia.ko": "",
+        "/opt/deeplearning/etc/gpu-check.json": json.dumps(
+            {"gpu_count": str(gpus), "driver": "535.104.05", **expected}
+        ),
+    }
+    for number in range(gpus):
+        files[f"/sys/bus/pci/devices/{number}/vendor"] = "0x10de\n"
+        files[f"/sys/bus/pci/devices/{number}/class"] = "0x030200\n"
+    for path, content in files.items():
+        target = root / path.lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if content is not None:
+            target.write_text(content)
+    known = {
+        "uname": (0, KERNEL),
+        "rpm": (0, "535.104.05"),
+        "modinfo": (0, f"version: 535.104.05\nvermagic: {KERNEL} SMP\n"),
+        "nvidia-smi -L": (0, "".join(f"GPU {n}: Tesla T4 (UUID: GPU-{n})\n" for n in range(gpus))),
+        "dmesg": (0, "nothing"),
+        **(answers or {}),
+    }
+
+    def run(argv, seconds=None):
+        return known.get(" ".join(argv[:2]), known.get(argv[0], (None, "")))
+
+    return Host(str(root), run, load)
+
+
+def ask(name, machine):
+    (one,) = results(machine, [name])
+    return one["outcome"], one["message"]
+
+
+def rows(*lines):
+    return {"nvidia-smi": (0, "\n".join(lines) + "\n"), "nvidia-smi -L": (0, "GPU 0: T4 (UUID: x)\n")}
+
+
+def look(place="/job:localhost/replica:0/task:0/device:GPU:0", gpus=1, value=PRODUCT, error=None, cuda_build=True):
+    """What TensorFlow answered, as product.py prints it."""
+    product = {"value": value, "places": [place], "error": error}
+    convolution = {"value": CONVOLUTION, "places": [place], "error": None}
+    return {
+        "gpus": [f"/device:GPU:{n}" for n in range(gpus)],
+        "cuda_build": cuda_build,
+        "products": {"TF 1": product},
+        "convolutions": {"TF 1": convolution},
+    }
+
+
+def with_tensorflow(machine, answer, said="", hidden=None):
+    machine.looks = {False: (answer, said)}
+    if hidden is not None:
+        machine.looks[True] = (hidden, "")
+    return machine
+
+
+def write(root, path, content):
+    target = root / path.lstrip("/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(content)

@@ -1,0 +1,217 @@
+"""gpu-check's questions that compute, and what it says where TensorFlow sees no GPU."""
+
+import json
+import time
+
+import gpu_check.compute
+import pytest
+from gpu_check.product import ANSWER
+from gpu_check_hosts import NO_DRIVER, RUNNING, Library, ask, host, look, results, with_tensorflow
+
+
+def test_a_product_on_the_gpu_passes(tmp_path):
+    machine = with_tensorflow(host(tmp_path), look(), hidden=look("/device:CPU:0", gpus=0))
+    for name in ("tensorflow_lists_gpus", "tensorflow_computes_on_gpu", "tensorflow_computes_on_cpu"):
+        assert ask(name, machine)[0] == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (look("/device:CPU:0"), "was computed on /device:CPU:0"),
+        (look(value=[[0.0, 0.0], [0.0, 0.0]]), "it is [[0.0, 0.0]"),
+        (look(value=None, error="CUBLAS_STATUS_NOT_INITIALIZED"), "CUBLAS_STATUS_NOT_INITIALIZED"),
+        (look(gpus=0), "TensorFlow sees no GPU"),
+        (None, "TensorFlow did not come so far: Illegal instruction"),
+    ],
+)
+def test_a_product_that_is_wrong_or_elsewhere_fails(tmp_path, answer, words):
+    outcome, message = ask("tensorflow_computes_on_gpu", with_tensorflow(host(tmp_path), answer, "Illegal instruction"))
+    assert outcome == "FAIL"
+    assert words in message
+
+
+def test_gpus_that_are_seen_although_they_are_hidden_fail(tmp_path):
+    outcome, message = ask("tensorflow_computes_on_cpu", with_tensorflow(host(tmp_path), look(), hidden=look()))
+    assert outcome == "FAIL"
+    assert "GPUs are seen all the same" in message
+
+
+def test_where_no_gpu_is_seen_there_is_nothing_to_hide(tmp_path):
+    assert (
+        ask("tensorflow_computes_on_cpu", with_tensorflow(host(tmp_path), look("/device:CPU:0", gpus=0)))[0] == "PASS"
+    )
+
+
+MISSING = "W dso_loader.cc:55] Could not load dynamic library '%s'; dlerror: %s: cannot open shared object file\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said", "words"),
+    [
+        (
+            {},
+            MISSING % (("libcudart.so.10.0",) * 2) + MISSING % (("libcudnn.so.7",) * 2),
+            ["libcudart.so.10.0, libcudnn.so.7", "cuda_versions"],
+        ),
+        ({}, "W gpu_device.cc:2256] Cannot dlopen some GPU libraries.", ["does not name them", "ldconfig -p"]),
+        (
+            {},
+            "CUDA driver version is insufficient for CUDA runtime version",
+            ["driver 535.104.05 is older", "upgrade_driver.yml"],
+        ),
+        (
+            {},
+            "Loaded runtime CuDNN library: 7.1.4 but source was compiled with: 7.4.1.  CuDNN",
+            ["cuDNN 7.1.4 is loaded", "7.4.1"],
+        ),
+        ({"cuda_build": False}, "", ["CPU build", "deeplearning_request"]),
+        ({}, "", ["None of the usual causes", "TF_CPP_MIN_LOG_LEVEL=0"]),
+    ],
+)
+def test_the_usual_causes_are_walked(tmp_path, answer, said, words):
+    machine = with_tensorflow(host(tmp_path), look(gpus=0, **answer), said)
+    outcome, message = ask("tensorflow_lists_gpus", machine)
+    assert outcome == "FAIL"
+    assert message.startswith("TensorFlow must list 1 GPUs but lists 0. ")
+    for word in words:
+        assert word in message
+
+
+def test_an_environment_whose_python_is_of_another_system_is_told(tmp_path):
+    machine = host(tmp_path)
+    directory = tmp_path / "opt/deeplearning/current/bin"
+    directory.mkdir(parents=True)
+    (directory / "python").symlink_to("python2.7")
+    (directory / "python2.7").symlink_to("/opt/no-such-place/bin/python2.7")
+    outcome, message = ask("tensorflow_lists_gpus", machine)
+    assert outcome == "FAIL"
+    assert "made with Python 2.7 and requires it, with its library, at /opt/no-such-place/bin/python2.7" in message
+    assert "another system" in message
+    assert "deeplearning_request" in message
+
+
+def test_a_host_without_an_environment_skips_what_is_about_tensorflow(tmp_path):
+    assert ask("tensorflow_lists_gpus", host(tmp_path))[0] == "SKIP"
+
+
+def test_a_container_without_devices_and_a_hiding_variable_are_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    machine = with_tensorflow(host(tmp_path, files={"/proc/driver/nvidia/version": RUNNING}), look(gpus=0))
+    message = ask("tensorflow_lists_gpus", machine)[1]
+    assert "CUDA_VISIBLE_DEVICES= hides the GPUs" in message
+    assert "in a container its devices must be handed in" in message
+
+
+def test_a_driver_that_does_not_run_comes_first(tmp_path):
+    machine = with_tensorflow(host(tmp_path, answers={"nvidia-smi -L": NO_DRIVER}), look(gpus=0))
+    assert "lists 0. The NVIDIA driver must run in the kernel" in ask("tensorflow_lists_gpus", machine)[1]
+
+
+def test_tensorflow_is_asked_once_for_each_form(tmp_path):
+    asked = []
+    machine = host(tmp_path, files={"/opt/deeplearning/current/bin/python": ""})
+    old = machine.execute
+
+    def execute(argv, seconds=None):
+        if argv[0] != "env":
+            return old(argv)
+        asked.append("CUDA_VISIBLE_DEVICES=" in argv)
+        place, gpus = ("/device:CPU:0", 0) if asked[-1] else ("/device:GPU:0", 1)
+        return 0, "a warning\n" + ANSWER + json.dumps(look(place, gpus))
+
+    machine.execute = execute
+    names = ["tensorflow_lists_gpus", "tensorflow_computes_on_gpu", "tensorflow_computes_on_cpu"]
+    assert [one["outcome"] for one in results(machine, names)] == ["PASS"] * 3
+    assert asked == [False, True]
+
+
+def test_without_an_environment_tensorflow_is_a_skip(tmp_path):
+    assert ask("tensorflow_lists_gpus", host(tmp_path))[0] == "SKIP"
+
+
+# What importing TensorFlow 1.4 says on a host without CUDA 8.0's libraries (its own text, shortened in the middle).
+NO_CUBLAS = """Traceback (most recent call last):
+  File "<string>", line 1, in <module>
+ImportError: libcublas.so.8.0: cannot open shared object file: No such file or directory
+
+
+Failed to load the native TensorFlow runtime.
+
+See https://www.tensorflow.org/install/install_sources#common_installation_problems
+
+for some common reasons and solutions.  Include the entire stack trace
+above this error message when asking for help.
+"""
+
+
+def test_an_import_error_of_tensorflow_1_names_the_library(tmp_path):
+    message = ask("tensorflow_lists_gpus", with_tensorflow(host(tmp_path), None, NO_CUBLAS))[1]
+    assert "It does not find libcublas.so.8.0: install what contains them" in message
+    assert "TensorFlow did not come so far: ImportError: libcublas.so.8.0: cannot open shared object file" in message
+
+
+def test_a_convolution_that_fails_is_its_own_question(tmp_path):
+    answer = look()
+    answer["convolutions"]["TF 1"] = {"value": None, "places": [], "error": "Failed to get convolution algorithm."}
+    machine = with_tensorflow(host(tmp_path), answer)
+    assert ask("tensorflow_computes_on_gpu", machine)[0] == "PASS"
+    outcome, message = ask("tensorflow_convolves_on_gpu", machine)
+    assert outcome == "FAIL"
+    assert "Failed to get convolution algorithm." in message
+
+
+MIG = {
+    "nvidia-smi -L": (
+        0,
+        "GPU 0: H100 (UUID: GPU-0)\n  MIG 3g.40gb Device 0: (UUID: MIG-0)\nGPU 1: H100 (UUID: GPU-1)\n",
+    ),
+    "nvidia-smi": (0, "0, Enabled\n1, Enabled\n"),
+}
+
+
+@pytest.mark.parametrize(("seen", "outcome"), [(1, "PASS"), (0, "FAIL")])
+def test_a_process_sees_one_part_of_gpus_that_mig_divides(tmp_path, seen, outcome):
+    machine = with_tensorflow(host(tmp_path, gpus=2, answers=MIG), look(gpus=seen))
+    machine.named = ["tensorflow_lists_gpus"]
+    assert ask("tensorflow_lists_gpus", machine)[0] == outcome
+
+
+CUDA = {"ldconfig": (0, "\tlibcuda.so.1 (libc6,x86-64) => /usr/lib64/libcuda.so.1\n")}
+
+
+@pytest.mark.parametrize(
+    ("library", "outcome", "words"),
+    [
+        (Library(gpus=2), "PASS", "2 GPUs"),
+        (Library(gpus=1), "FAIL", "CUDA must list 2 GPUs but lists 1"),
+        (Library(refused={"cuInit": 100}), "FAIL", "cuInit returned 100 (no GPU is visible"),
+        (Library(refused={"cuInit": 802}), "FAIL", "the fabric manager must run"),
+        (Library(gpus=2, refused={"cuMemAlloc_v2": 2}), "FAIL", "GPU 0: cuMemAlloc_v2 returned 2 (out of memory"),
+    ],
+)
+def test_cuda_copies_a_number_to_every_gpu_and_back(tmp_path, library, outcome, words):
+    machine = host(tmp_path, gpus=2, answers=CUDA, load=lambda path: library)
+    found = ask("cuda_computes", machine)
+    assert found[0] == outcome, found
+    assert words in found[1]
+
+
+def test_a_number_that_comes_back_as_another_fails(tmp_path):
+    library = Library()
+    library.cuMemcpyDtoH_v2 = lambda *arguments: 0
+    outcome, message = ask("cuda_computes", host(tmp_path, answers=CUDA, load=lambda path: library))
+    assert outcome == "FAIL"
+    assert "it returned 0 for" in message
+
+
+def test_a_gpu_that_never_answers_ends_after_the_limit(tmp_path, monkeypatch):
+    """A call that the kernel holds: the child is abandoned, gpu-check goes on."""
+    library = Library()
+    library.cuInit = lambda flags: time.sleep(60)
+    monkeypatch.setattr(gpu_check.compute, "SLOW", 0.5)
+    began = time.monotonic()
+    outcome, message = ask("cuda_computes", host(tmp_path, answers=CUDA, load=lambda path: library))
+    assert outcome == "FAIL"
+    assert "must answer within" in message
+    assert time.monotonic() - began < 20

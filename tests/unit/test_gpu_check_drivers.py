@@ -1,0 +1,109 @@
+"""gpu-check against drivers from 418 to 580: what a branch does not report is no fault, and what a card reports is one."""
+
+from __future__ import annotations
+
+import pytest
+from gpu_check.cli import results
+from gpu_check.questions import QUESTIONS
+from gpu_check_hosts import host
+from test_nvidia_smi_stand_in import BRANCHES, smi
+
+ASKED_OF_NVIDIA_SMI = (
+    *("gpus_by_driver_as_declared", "driver_runs", "persistence", "compute_mode", "ecc_errors", "retired_pages"),
+    *("recovery_action", "pcie_width"),
+)
+GPU = {"name": "A100", "uuid": "GPU-0", "bus_id": "00000000:3B:00.0", "persistence_mode": "Enabled"}
+
+
+def asked(directory, branch, names=ASKED_OF_NVIDIA_SMI, gpu=None, answers=None, **state):
+    """Outcome and message by question, of a host whose nvidia-smi is the stand-in of this branch."""
+    machine = host(directory, answers=answers)
+    others = machine.execute
+
+    def execute(argv, seconds=None):
+        if argv[0] != "nvidia-smi":
+            return others(argv)
+        done = smi(directory, *argv[1:], driver=BRANCHES[branch], gpus=[{**GPU, **(gpu or {})}], **state)
+        return done.returncode, done.stdout
+
+    machine.execute = execute
+    return {one["name"]: (one["outcome"], one["message"]) for one in results(machine, names)}
+
+
+@pytest.mark.parametrize("branch", BRANCHES)
+def test_no_question_fails_on_a_healthy_gpu(tmp_path, branch):
+    found = asked(tmp_path, branch)
+    assert {name: said for name, (outcome, said) in found.items() if outcome == "FAIL"} == {}
+
+
+@pytest.mark.parametrize("branch", [418, 470, 535])
+def test_a_field_that_a_driver_does_not_know_is_not_reported(tmp_path, branch):
+    words = "this driver does not report gpu_recovery_action"
+    assert asked(tmp_path, branch)["recovery_action"] == ("SKIP", words)
+
+
+def test_an_old_driver_without_remapped_rows_still_reports_its_pages(tmp_path):
+    outcome, message = asked(tmp_path, 418)["retired_pages"]
+    assert outcome == "PASS"
+    assert "does not report" in message
+    assert "retired_pages.pending: GPU 0: No" in message
+
+
+@pytest.mark.parametrize("branch", [470, 535, 580])
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [("remapped_rows.pending", "wait to be remapped: drain the host"), ("remapped_rows.failure", "replace the card")],
+)
+def test_a_row_that_waits_or_could_not_be_remapped_fails(tmp_path, branch, field, words):
+    outcome, message = asked(tmp_path, branch, gpu={field: "Yes"})["retired_pages"]
+    assert outcome == "FAIL"
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    ("gpu", "question", "words"),
+    [
+        ({"gpu_recovery_action": "Drain and Reset"}, "recovery_action", "GPU 0: Drain and Reset"),
+        ({"compute_mode": "Prohibited"}, "compute_mode", "nvidia-smi -i 0 -c DEFAULT"),
+        ({"retired_pages.pending": "Yes"}, "retired_pages", "reboot the host"),
+        ({"ecc.errors.uncorrected.volatile.total": "3"}, "ecc_errors", "GPU 0: 3"),
+        ({"persistence_mode": "Disabled"}, "persistence", "nvidia-persistenced"),
+        ({"pcie.link.width.current": "8"}, "pcie_width", "If the GPU was idle"),
+    ],
+)
+def test_what_a_card_reports_fails_with_what_to_do(tmp_path, gpu, question, words):
+    outcome, message = asked(tmp_path, 580, gpu=gpu)[question]
+    assert outcome == "FAIL"
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome"),
+    [({}, "FAIL"), ({"fabric.state": "In Progress"}, "FAIL"), ({"fabric.state": "Completed"}, "PASS")],
+)
+def test_a_gpu_that_has_not_joined_the_fabric_fails(tmp_path, state, outcome):
+    switch = tmp_path / "sys/bus/pci/devices/switch"
+    switch.mkdir(parents=True)
+    (switch / "vendor").write_text("0x10de\n")
+    (switch / "class").write_text("0x068000\n")
+    daemon = {"systemctl": (0, "active")} if state else {"systemctl": (3, "inactive")}
+    assert asked(tmp_path, 580, ["fabric_manager"], gpu=state, answers=daemon)["fabric_manager"][0] == outcome
+
+
+COMPUTING = [name for name, function in QUESTIONS if function.__module__ == "gpu_check.compute"]
+
+
+@pytest.mark.parametrize("name", COMPUTING)
+def test_questions_that_compute_leave_busy_gpus_alone(tmp_path, name):
+    busy = {"processes": [{"pid": 4711, "name": "python3"}]}
+    outcome, message = asked(tmp_path, 535, COMPUTING, **busy)[name]
+    assert outcome == "SKIP"
+    assert "1 processes compute on the GPUs (4711, python3)" in message
+    assert f"gpu-check {name}" in message
+
+
+def test_a_question_that_computes_is_asked_where_it_was_named(tmp_path):
+    machine = host(tmp_path, answers={"nvidia-smi": (0, "4711, python3\n"), "ldconfig": (0, "")})
+    machine.named = ["tensorflow_lists_gpus"]
+    (one,) = results(machine, ["tensorflow_lists_gpus"])
+    assert "no environment is installed here" in one["message"]

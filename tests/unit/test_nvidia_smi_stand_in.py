@@ -1,0 +1,105 @@
+"""The stand-in nvidia-smi of the demo and the fixture packages answers, and refuses, as the real one does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+STAND_IN = REPOSITORY / "demo/gpu/files/nvidia-smi"
+DEMO = REPOSITORY / "demo/fixtures/nvidia-smi"
+BRANCHES = {418: "418.67", 470: "470.82.01", 535: "535.104.05", 580: "580.95.05"}
+
+
+def smi(directory: Path, *arguments: str, **state: object) -> subprocess.CompletedProcess[str]:
+    """Run it; the state is the demo's, with these parts changed."""
+    path = directory / "state.json"
+    content = json.loads((DEMO / "nvidia-smi-stand-in.json").read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**content, **state}), encoding="utf-8")
+    environment = {**os.environ, "NVIDIA_SMI_STAND_IN": str(path)}
+    return subprocess.run(
+        [sys.executable, str(STAND_IN), *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_demo_has_the_same_program() -> None:
+    assert (DEMO / "nvidia-smi").read_bytes() == STAND_IN.read_bytes()
+
+
+def test_it_lists_its_gpus(tmp_path: Path) -> None:
+    lines = smi(tmp_path, "--list-gpus").stdout.splitlines()
+    assert [line.partition(" (UUID")[0] for line in lines] == [
+        "GPU 0: Tesla P100-PCIE-16GB",
+        "GPU 1: Tesla P100-PCIE-16GB",
+    ]
+
+
+def test_it_answers_yarn_in_xml(tmp_path: Path) -> None:
+    log = ElementTree.fromstring(smi(tmp_path, "-x", "-q").stdout)  # noqa: S314 (this project's own output)
+    assert [gpu.findtext("minor_number") for gpu in log.findall("gpu")] == ["0", "1"]
+    assert log.findtext("attached_gpus") == "2"
+
+
+def test_it_answers_queries(tmp_path: Path) -> None:
+    done = smi(tmp_path, "--query-gpu=index,memory.total", "--format=csv,noheader,nounits", "--id=1")
+    assert done.stdout == "1, 16280\n"
+    assert smi(tmp_path, "--query-compute-apps=gpu_uuid", "--format=csv,noheader").stdout == ""
+
+
+def test_it_titles_columns_with_their_units(tmp_path: Path) -> None:
+    done = smi(tmp_path, "--query-gpu=name,memory.total", "--format=csv", "-i", "0")
+    assert done.stdout.splitlines() == ["name, memory.total [MiB]", "Tesla P100-PCIE-16GB, 16280 MiB"]
+
+
+def test_without_gpus_it_fails_as_the_real_one(tmp_path: Path) -> None:
+    done = smi(tmp_path, "-L", gpus=[])
+    assert (done.returncode, done.stdout) == (6, "No devices were found\n")
+
+
+def test_without_a_driver_it_fails_as_the_real_one(tmp_path: Path) -> None:
+    environment = {**os.environ, "NVIDIA_SMI_STAND_IN": str(tmp_path / "none")}
+    done = subprocess.run(
+        [sys.executable, str(STAND_IN), "-L"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 9
+    assert "couldn't communicate with the NVIDIA driver" in done.stdout
+
+
+def test_an_option_that_it_does_not_know_is_refused(tmp_path: Path) -> None:
+    assert smi(tmp_path, "--reset").returncode == 2
+
+
+# From captures of real help texts; their sources are in the stand-in.
+@pytest.mark.parametrize(
+    ("field", "first"),
+    [
+        ("retired_pages.pending", 418),
+        ("mig.mode.current", 470),
+        ("compute_cap", 535),
+        ("remapped_rows.failure", 580),
+        ("remapped_rows.pending", 580),
+        ("gpu_recovery_action", 580),
+        ("fabric.state", 580),
+        ("nonsense", 1000),
+    ],
+)
+@pytest.mark.parametrize("branch", BRANCHES)
+def test_each_branch_refuses_the_fields_of_later_ones(tmp_path: Path, branch: int, field: str, first: int) -> None:
+    done = smi(tmp_path, f"--query-gpu=index,{field}", "--format=csv,noheader", driver=BRANCHES[branch])
+    if branch >= first:
+        assert done.returncode == 0
+    else:
+        assert (done.returncode, done.stdout) == (2, f'Field "{field}" is not a valid field to query.\n\n')
+
+
+@pytest.mark.parametrize(("branch", "status"), [(418, 2), (470, 0), (580, 0)])
+def test_remapped_rows_have_a_switch_of_their_own_from_ampere_on(tmp_path: Path, branch: int, status: int) -> None:
+    fields = "--query-remapped-rows=gpu_bus_id,remapped_rows.pending"
+    done = smi(tmp_path, fields, "--format=csv,noheader", driver=BRANCHES[branch])
+    assert done.returncode == status, done.stdout

@@ -1,0 +1,85 @@
+"""Programs that stay on hosts are one file: a launcher, and behind it an archive that Python runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from hadoop_dl import programs
+
+GPU_CHECK = Path(__file__).resolve().parents[2] / "roles/gpu_check/files/gpu-check"
+
+
+@pytest.fixture(scope="module")
+def gpu_check(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("program") / "gpu-check"
+    assert programs.main([str(GPU_CHECK), str(target)]) == 0
+    return target
+
+
+def run(*command: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def test_the_same_files_make_the_same_bytes() -> None:
+    assert programs.pack(GPU_CHECK) == programs.pack(GPU_CHECK)
+
+
+def test_an_archive_tool_shows_what_is_in_it(gpu_check: Path) -> None:
+    names = zipfile.ZipFile(gpu_check).namelist()
+    assert {"__main__.py", "processes.py", "gpu_check/cli.py"} <= set(names)
+
+
+def test_no_file_of_a_program_is_longer_than_one_can_read() -> None:
+    long = {
+        name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in programs.modules(GPU_CHECK).items()
+    }
+    assert {name: lines for name, lines in long.items() if lines > 400} == {}
+
+
+@pytest.mark.parametrize("launcher", ["", "sh"])
+def test_it_finds_its_python_and_refuses_misuse(gpu_check: Path, launcher: str) -> None:
+    done = run(*filter(None, [launcher]), str(gpu_check), "--nonsense")
+    assert done.returncode == 2
+    assert "gpu-check does not know --nonsense." in done.stderr
+
+
+def test_it_explains_itself(gpu_check: Path) -> None:
+    done = run(str(gpu_check), "--help")
+    assert done.returncode == 0
+    assert "gpu-check [--json] [--junit FILE] [--list] [NAME ...]" in done.stdout
+
+
+@pytest.mark.parametrize("how", ["by path", "by a relative name", "by another Python"])
+def test_nothing_is_imported_from_where_the_caller_is(gpu_check: Path, tmp_path: Path, how: str) -> None:
+    """Root may call it in a directory that somebody else writes to."""
+    for name in ("json.py", "processes.py", "gpu_check.py", "ctypes.py", "tensorflow.py"):
+        (tmp_path / name).write_text("raise SystemExit('the wrong file was imported')\n", encoding="utf-8")
+    command = {
+        "by path": [str(gpu_check)],
+        "by a relative name": ["sh", os.path.relpath(gpu_check, tmp_path)],
+        "by another Python": [sys.executable, os.path.relpath(gpu_check, tmp_path)],
+    }[how]
+    environment = {**os.environ, "PYTHONPATH": "" if how == "by another Python" else str(tmp_path)}
+    done = run(*command, "--json", "--junit", "report.xml", "xid", cwd=tmp_path, env=environment)
+    assert done.stderr == ""
+    assert [one["name"] for one in json.loads(done.stdout)] == ["xid"]
+    assert (tmp_path / "report.xml").exists(), "the report is where the caller is"
+
+
+def test_the_product_is_asked_of_a_python_that_imports_nothing_from_there(gpu_check: Path, tmp_path: Path) -> None:
+    """The environment's Python says where it runs, and what it was told."""
+    from gpu_check.compute import tensorflow
+    from gpu_check.host import Host
+
+    python = tmp_path / "opt/deeplearning/current/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\necho "$PWD $1 $2 $3"\n', encoding="utf-8")
+    python.chmod(0o755)
+    assert tensorflow(Host(str(tmp_path)))[1].splitlines()[0] == "/ -E -s -c"
