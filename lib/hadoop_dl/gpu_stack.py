@@ -213,7 +213,7 @@ def lock_has_cuda(name: str, python: str) -> bool:
 
 def contradictions(host: GpuHost) -> list[str]:
     """Why the pinned versions cannot work with each other or with the stack."""
-    found = [*driver_contradictions(host), *pair_contradictions(host)]
+    found = [*driver_contradictions(host), *pair_contradictions(host), *source_contradictions(host)]
     if not host.needs_libraries:
         return found
     for role in ROLES[1:]:
@@ -249,6 +249,24 @@ def driver_contradictions(host: GpuHost) -> list[str]:
         for cuda, floor in floors.items()
         if floor and number(driver[0]) < number(floor)
     ]
+
+
+def source_contradictions(host: GpuHost) -> list[str]:
+    """Inputs of the site that do not go with the versions that its stack decides."""
+    found = []
+    driver, toolkits = requested("nvidia_driver", host), versions(requested("cuda", host))
+    from_file = driver and host.variables.get("nvidia_driver_source") == "runfile"
+    if from_file and not host.variables.get("nvidia_driver_version") and driver != there("nvidia_driver", host.node):
+        found.append("nvidia_driver_source: runfile requires nvidia_driver_version, the version of that file.")
+    if not toolkits or host.variables.get("cuda_versions") is not None:
+        return found
+    default = host.variables.get("cuda_default")
+    if default and default not in toolkits:
+        found.append(f"cuda_default must be one of the host's toolkits ({', '.join(toolkits)}), but is {default}.")
+    missing = [one for one in toolkits if one not in host.variables.get("cuda_runfiles", {})]
+    if host.variables.get("cuda_source") == "runfile" and missing:
+        found.append(f"cuda_source: runfile requires an entry of cuda_runfiles for {', '.join(missing)}.")
+    return found
 
 
 def pair_contradictions(host: GpuHost) -> list[str]:

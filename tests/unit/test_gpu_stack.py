@@ -137,6 +137,9 @@ def test_what_a_host_claims_to_have_installed_is_checked() -> None:
         ({"cudnn_versions": [{"version": "6.0.21", "cuda": "8.0"}]}, "but cudnn_versions has 6.0.21"),
         ({"cudnn_versions": [{"version": "8.0.5.39", "cuda": "11.0"}]}, "but cudnn_versions has 8.0.5.39"),
         ({"nvidia_driver_version": "390.157"}, "needs driver 410.48 or newer"),
+        ({"cuda_default": "12.2"}, "cuda_default must be one of the host's toolkits (10.0), but is 12.2"),
+        ({"nvidia_driver_source": "runfile"}, "requires nvidia_driver_version, the version of that file"),
+        ({"cuda_source": "runfile"}, "requires an entry of cuda_runfiles for 10.0"),
         ({"deeplearning_request": "tf1.4-py27-el7"}, "requires cuDNN 6, but no release is known"),
     ],
 )  # fmt: skip
@@ -177,7 +180,8 @@ def test_the_package_for_gpus_alone_gets_its_libraries_on_a_host_without_gpus() 
 
 
 def test_a_stack_for_the_cpu_decides_nothing() -> None:
-    assert part(made(host(deeplearning_request="tf1.15-cpu-py27-el7"))) == {}
+    for variables in ({}, {"nvidia_driver_source": "runfile", "cuda_source": "runfile", "cuda_default": "12.2"}):
+        assert part(made(host(deeplearning_request="tf1.15-cpu-py27-el7", **variables))) == {}
 
 
 def test_a_stack_with_cuda_in_its_wheels_decides_the_driver_alone(monkeypatch: pytest.MonkeyPatch) -> None:
