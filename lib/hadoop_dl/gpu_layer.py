@@ -82,6 +82,11 @@ def driver_problems(version: str, node: Json, variables: Mapping[str, Any], stac
             f"the host's GPUs need a driver of branch {limit['branch_min'] or 'any'} to {limit['branch_max'] or 'any'}, and "
             f"nvidia_driver_version is {version}. Choose one of these branches (compat/gpus.yml names the sources)."
         )
+    if limit["first_driver"] and number(version) < number(limit["first_driver"]) and not found:
+        found.append(
+            f"the host's GPUs need driver {limit['first_driver']} or newer, the first that knows them, but nvidia_driver_version is "
+            f"{version}. Set a newer one (compat/gpu_devices.yml names the sources)."
+        )
     signed = variables.get("nvidia_driver_signing_certificate") and (
         variables.get("nvidia_driver_signing_key") or variables.get("nvidia_driver_build") == "precompiled"
     )
@@ -139,20 +144,8 @@ def limits(node: Json) -> Json:
     from hadoop_dl.compat import load  # noqa: PLC0415 (only where a driver is to be installed)
     from hadoop_dl.resolver import gpus  # noqa: PLC0415
 
-    compat = load()
-    rows = []
-    for name in requests.facts(node)["gpus"]:
-        model = gpus.find_gpu(compat, name)
-        if isinstance(model, gpus.Gpu):  # of one that is not known nothing is claimed
-            rows.append(gpus.architecture(compat, model))
-    newest = [int(row["last_driver_branch"]) for row in rows if row["last_driver_branch"]]
-    oldest = [int(row["first_driver_branch"]) for row in rows if row["first_driver_branch"]]
-    return {
-        "branch_max": str(min(newest)) if newest else "",
-        "branch_min": str(max(oldest)) if oldest else "",
-        "open_supported": all(row["open_kernel_module"] for row in rows),
-        "nvswitches": node.get("nvidia", {}).get("nvswitches") or 0,
-    }
+    limit = gpus.driver_limits(load(), requests.facts(node)["gpus"])
+    return {**vars(limit), "nvswitches": node.get("nvidia", {}).get("nvswitches") or 0}
 
 
 def models(node: Json) -> list[str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hadoop_dl import stacks
+from hadoop_dl.compat import gpu_name
 
 Json = dict[str, Any]
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -69,6 +70,8 @@ def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str]
         )
     else:
         judged = verdict(stack.name, node)
+        # The GPUs of this host may need a newer driver than CUDA does.
+        wanted.stack = {**stack.data, **judged.get("driver", {})}
         wanted.problems += [f"{stack.name}: {sentence}" for sentence in judged["problems"]]
         wanted.warnings += judged["warnings"]
     if stack.data["tensorflow_source"] == "built":
@@ -100,13 +103,16 @@ def locked(name: str, python: str) -> tuple[str, tuple[str, ...]]:
 def stacks_for(request: Mapping[str, Any], nodes: Iterable[Json]) -> tuple[list[str], list[str]]:
     """The named stacks that meet these constraints on all of these hosts, the best first; or why there is none.
 
-    A host with GPUs speaks first: what fits it comes in its order, if it fits the others too.
+    A host with GPUs speaks first: what fits it comes in its order, if it fits the others too. Where none has GPUs,
+    the form for the CPU comes first.
     """
-    judged = [verdict(dict(request), node) for node in sorted(nodes, key=lambda node: not gpus(node))]
+    ordered = sorted(nodes, key=lambda node: not gpus(node))
+    judged = [verdict(dict(request), node) for node in ordered]
     problems = sorted({sentence for one in judged for sentence in one["problems"]})
     if problems or not judged:
         return [], problems
-    return [name for name in judged[0]["names"] if all(name in one["names"] for one in judged)], []
+    form = "gpu" if gpus(ordered[0]) else "cpu"
+    return [name for name in judged[0]["names"][form] if all(name in one["names"][form] for one in judged)], []
 
 
 def gpus(node: Json) -> list[Any]:
@@ -130,7 +136,7 @@ def facts(node: Json) -> Json:
     kept: Json = {key: node.get(key) for key in ("os", "glibc", "architecture", "cdsw", "java", "hadoop")}
     nvidia = node.get("nvidia", {})
     found = nvidia.get("gpus") or nvidia.get("listed") or []
-    kept["gpus"] = sorted({gpu if isinstance(gpu, str) else f"{gpu['vendor']}:{gpu['device']}" for gpu in found})
+    kept["gpus"] = sorted({gpu if isinstance(gpu, str) else gpu_name(gpu) for gpu in found})
     return {
         **kept,
         "cpu": {"features": node.get("cpu", {}).get("features")},
@@ -146,8 +152,9 @@ def judge(request: str | Json, node: Json) -> Json:
     from hadoop_dl.compat import load  # noqa: PLC0415
     from hadoop_dl.resolver import install  # noqa: PLC0415
 
-    # A Python that the host lacks is said once, by resolve_host, with the package to install.
-    host = replace(resolver.HostFacts.from_node(node), gpus=tuple(facts(node)["gpus"]), pythons=None)
+    read = replace(resolver.HostFacts.from_node(node), gpus=tuple(facts(node)["gpus"]))
+    # A Python that the host lacks is reported once, by resolve_host, with the package to install.
+    host = replace(read, pythons=None)
     compat = load()
     if isinstance(request, str):
         unused: list[str] = []
@@ -159,20 +166,21 @@ def judge(request: str | Json, node: Json) -> Json:
             host = replace(host, gpus=None)
         problems = by_part(request, host)
         answer = resolver.Resolution("ok") if problems else resolver.resolve(request, host)
-        return {"names": [], "problems": problems or answer.problems, "warnings": unused + texts(answer.warnings)}
+        driver = {"driver_min": answer.stack["driver_min"]} if "driver_min" in answer.stack else {}
+        return {"driver": driver, "problems": problems or answer.problems, "warnings": unused + texts(answer.warnings)}
     try:
-        # The Python of constraints counts here; the hosts' form (GPU or CPU) does not, because one job needs one environment.
-        names = [
-            candidate.name for candidate in install.fitting(compat, request, replace(host, gpus=host.gpus or None))
-        ]
-        if names:
-            return {"names": names, "problems": [], "warnings": []}
+        orders = {
+            form: [candidate.name for candidate in install.fitting(compat, request, read, cpu=form == "cpu")]
+            for form in ("gpu", "cpu")
+        }
+        if orders["gpu"]:
+            return {"names": orders, "problems": [], "warnings": []}
         answer = resolver.choose(request, host, compat)
     except resolver.Misuse as error:
-        return {"names": [], "problems": [str(error)], "warnings": []}
+        return {"names": {}, "problems": [str(error)], "warnings": []}
     near = [", ".join(f"{key}={value}" for key, value in other.items()) for other in answer.nearest]
     suffix = f" Nearest that fits: {'; or '.join(near[:2])}." if near else ""
-    return {"names": [], "problems": [sentence + suffix for sentence in answer.problems], "warnings": []}
+    return {"names": {}, "problems": [sentence + suffix for sentence in answer.problems], "warnings": []}
 
 
 def texts(findings: Iterable[Any]) -> list[str]:

@@ -1,6 +1,16 @@
-"""scripts/stack: resolve a request into a stack, list the named stacks, write or prove their locks, write docs/compatibility.md and docs/inputs.md.
+"""Version sets: which stack fits, what it has, and its lock.
 
-Exit codes of resolve: 0 there is a stack, 1 misuse (an unknown component or option), 2 the request cannot be met.
+scripts/stack resolve    which stack to install for a request, and what to do next; or what is wrong with the request
+scripts/stack list       the named stacks, also only those for an operating system and GPUs
+scripts/stack show NAME  one named stack
+
+for maintainers:
+scripts/stack lock       write or check the locks of stacks
+scripts/stack docs       write docs/compatibility.md and docs/inputs.md
+scripts/stack data       compare compat/ with PyPI, or write the table of GPUs
+
+Exit codes of resolve: 0 there is a stack, 1 misuse (an unknown component or option), 2 the request cannot be met,
+3 unsure: only data that is not verified is against it. Each command has --help.
 """
 
 from __future__ import annotations
@@ -12,40 +22,99 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from hadoop_dl.compat import load
 from hadoop_dl.parser import Parser
-from hadoop_dl.resolver import Misuse, Resolution, resolve
+from hadoop_dl.resolver import HostFacts, Misuse, Resolution, compose, resolve
+from hadoop_dl.resolver.install import fitting
 from hadoop_dl.resolver.request import COMPONENTS, OPTIONS, nearest_name
+from hadoop_dl.resolver.versions import version
+from hadoop_dl.stack_text import answer_text, conflict_text, stack_text
+from hadoop_dl.stacks import Stack, UnknownStack, load_stack, stack_names
 
-COMMANDS = ("resolve", "list", "lock", "docs")
+COMMANDS = ("resolve", "list", "show", "lock", "docs", "data")
+STATUS = {"ok": 0, "conflict": 2, "unsure": 3}
+HELP = {
+    "tensorflow": "release or line: 1.15, 2.15.1, '>=2.4,<2.12'",
+    "tensorflow_package": "tensorflow, tensorflow-gpu or tensorflow-cpu, as on PyPI",
+    "tensorflow_source": "prebuilt (a wheel of PyPI) or built (from source)",
+    "python": "2.7, 3.6, 3.11",
+    "cuda": "10.0, 12.2; none for builds without CUDA",
+    "cudnn": "7.6, 8.9; a beginning is enough",
+    "nccl": "2.16.5; none",
+    "driver": "one exact driver, 535.104.05, or a branch, 535",
+    "driver_min": "the oldest driver that the stack may need",
+    "driver_branch": "470, 535, 580",
+    "driver_module": "proprietary or open, the kind of kernel module",
+    "bazel": "0.26.1, for a build from source",
+    "gcc": "7.3.1, for a build from source",
+    "keras": "2.3.1, 3; none",
+    "tensorflow_io": "0.36.0; none",
+    "tensorflowonspark": "1.4.4, 2.2.5; none",
+    "pyspark": "3.0.3, 3.5; none",
+    "java": "8, 11, 17: what Spark runs on",
+    "glibc_min": "the newest glibc that the wheel may need",
+    "cpu_features": "what the CPU has: avx,avx2,fma; or none",
+    "hdfs": "true or false: TensorFlow reads hdfs:// paths",
+    "kafka": "true or false: TensorFlow reads Kafka topics",
+    "yarn_gpu": "true or false: YARN schedules GPUs",
+    "cdsw": "true or false, or its release, 1.10: the host runs Cloudera Data Science Workbench",
+}
 EPILOG = f"""\
-components: {", ".join(COMPONENTS)}
+components:
+{chr(10).join(f"  {name:<19} {HELP[name]}" for name in COMPONENTS)}
+
 a constraint is a version's beginning (1.15 is any 1.15.x), a range as pip writes it (tensorflow=">=2.4,<2.12"), or none
 
 examples:
   scripts/stack resolve --os rhel-7.9 --gpu P100 tensorflow=1.15 python=2.7 kafka=true
   scripts/stack resolve --os rhel-9.4 --gpu A100 --gpu H100 --hadoop cdp-7.1 --explain
+  scripts/stack resolve --os 'other glibc=2.39 python=3.12' --gpu cc=8.6
 """
+
+
+def add_host_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--os",
+        action="append",
+        default=[],
+        help="rhel-7.9, rocky-9.4, debian-12, ubuntu-22.04, 'other glibc=2.39 python=3.12'",
+    )
+    parser.add_argument(
+        "--gpu",
+        action="append",
+        default=[],
+        help="a GPU's name, PCI id (10de:15f8) or cc=8.6; once for each model, or none",
+    )
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="for people or for programs")
 
 
 def resolve_parser() -> Parser:
     parser = Parser(
         prog="stack resolve",
-        description="Turn a request into a complete version set, or say everything that is wrong with it.",
+        description="Name the stack to install for a request and what to do next, or report everything that is wrong with it.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=EPILOG,
         allow_abbrev=False,
     )
-    parser.add_argument("--os", help="operating system of the hosts: rhel-7.9, rocky-9.4, debian-12, ubuntu-22.04")
+    add_host_options(parser)
     parser.add_argument(
-        "--gpu", action="append", default=[], help="a GPU's name or PCI id; once for each model, or none"
+        "--hadoop",
+        action="append",
+        default=[],
+        help="distribution and release: cdh-5.16, cdp-7.1, mapr-6.1, apache-3.3.6",
     )
-    parser.add_argument("--hadoop", help="distribution and release: cdh-5.16, cdp-7.1, hdp-3.1, mapr-6.1, apache-3.3.6")
-    parser.add_argument("--format", choices=("table", "json"), default="table", help="for people or for programs")
     parser.add_argument(
-        "--explain", action="store_true", help="say why each version was chosen, and where that is written"
+        "--explain", action="store_true", help="why each version was chosen, and where each fact is written"
     )
     parser.add_argument("constraints", nargs="*", metavar="COMPONENT=CONSTRAINT")
     return parser
+
+
+def once(name: str, given: Sequence[str]) -> str | None:
+    """The value of an option that may be given once; twice the same is harmless."""
+    if len(set(given)) > 1:
+        raise Misuse(f"--{name} was given twice, as {given[0]} and as {given[1]}. Give it once.")
+    return given[0] if given else None
 
 
 def read_constraints(options: argparse.Namespace) -> dict[str, Any]:
@@ -58,7 +127,7 @@ def read_constraints(options: argparse.Namespace) -> dict[str, Any]:
             name = re.split(r"\W", text)[0]
             hint = nearest_name(name, [*COMPONENTS, *OPTIONS]) if name and name not in COMPONENTS else ""
             raise Misuse(
-                f"An argument has to be COMPONENT=CONSTRAINT, and one is {text!r}.{hint} For example: tensorflow=1.15"
+                f"An argument must be COMPONENT=CONSTRAINT, but one is {text!r}.{hint} For example: tensorflow=1.15"
             )
         name, value = match[1], match[3].strip()
         if name == "gpu":
@@ -68,10 +137,8 @@ def read_constraints(options: argparse.Namespace) -> dict[str, Any]:
         else:
             request[name] = value
     for name in ("os", "hadoop"):
-        given = getattr(options, name)
+        given = once(name, [*getattr(options, name), *([request[name]] if name in request else [])])
         if given is not None:
-            if name in request and request[name] != given:
-                raise Misuse(f"--{name} was given twice, as {request[name]} and as {given}. Give it once.")
             request[name] = given
     if gpus:
         request["gpu"] = gpus
@@ -87,89 +154,110 @@ def both(name: str, first: str, second: str) -> str:
     return f"{first},{second}"
 
 
-def show(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ", ".join(value) if isinstance(value, list) else str(value)
-
-
-def command_line(request: dict[str, Any]) -> str:
-    """A request as one would type it."""
-    parts = [f"--os {request['os']}"] if "os" in request else []
-    parts += [
-        f"--gpu '{name}'" if " " in name else f"--gpu {name}" for name in str(request.get("gpu", "")).split(",") if name
-    ]
-    parts += [f"--hadoop {request['hadoop']}"] if "hadoop" in request else []
-    for name, value in request.items():
-        if name not in OPTIONS:
-            text = f"{name}={value}"
-            parts.append(f"'{text}'" if re.search(r"[<>!|~ ]", text) else text)
-    return " ".join(["scripts/stack resolve", *parts])
-
-
-def render(resolution: Resolution, explain: bool) -> str:
-    """The answer for people."""
-    if not resolution.ok:
-        count = len(resolution.conflicts)
-        lines = [f"The request cannot be met: {count} conflict{'s' if count != 1 else ''}."]
-        for number, conflict in enumerate(resolution.conflicts, 1):
-            lines.append(f"  {number}. {conflict.message}")
-            lines += [f"       {source}" for source in conflict.sources]
-        if resolution.nearest:
-            lines += ["Nearest requests that fit:", *[f"  {command_line(request)}" for request in resolution.nearest]]
-        return "\n".join(lines)
-    width = max(len(key) for key in resolution.stack)
-    lines = [f"{key.ljust(width)}  {show(value)}" for key, value in resolution.stack.items()]
-    if explain:
-        lines += ["", "Why:"]
-        for finding in resolution.reasons:
-            lines.append(f"  {finding.text}")
-            lines += [f"      {source}" for source in finding.sources]
-    if resolution.warnings:
-        lines += ["", "Good to know:", *[f"  {finding.text}." for finding in resolution.warnings]]
-    return "\n".join(lines)
+def newer_set(request: dict[str, Any], resolution: Resolution) -> Resolution | None:
+    """A newer TensorFlow that would meet the request too, on the same terms, but has no lock."""
+    if not resolution.name:
+        return None
+    other = compose(request, suggest=False)
+    if other.ok and version(other.stack["tensorflow"]) > version(resolution.stack["tensorflow"]):
+        return other
+    return None
 
 
 def resolve_command(arguments: Sequence[str]) -> int:
     options = resolve_parser().parse_intermixed_args(list(arguments))
-    resolution = resolve(read_constraints(options))
+    request = read_constraints(options)
+    resolution = resolve(request)
     if options.format == "json":
         print(json.dumps(resolution.as_json(), indent=2))
+    elif resolution.fits:
+        print(answer_text(resolution, options.explain, newer_set(request, resolution)))
     else:
-        print(render(resolution, options.explain))
-    return 0 if resolution.ok else 2
+        print(conflict_text(resolution, options.explain))
+    return STATUS[resolution.status]
 
 
 def list_command(arguments: Sequence[str]) -> int:
-    from hadoop_dl.stacks import load_stack, stack_names
-
-    parser = Parser(prog="stack list", description="List the stacks that can be installed.", allow_abbrev=False)
-    parser.parse_args(list(arguments))
+    parser = Parser(
+        prog="stack list", description="List the named stacks, the best first if hosts are named.", allow_abbrev=False
+    )
+    add_host_options(parser)
+    options = parser.parse_args(list(arguments))
+    system = once("os", options.os)
+    request = {**({"os": system} if system else {}), **({"gpu": options.gpu} if options.gpu else {})}
     names = stack_names()
-    width = max(map(len, names), default=0)
-    for name in names:
-        print(f"{name.ljust(width)}  {load_stack(name).data['description']}")
+    if request:
+        bare = [name.lower() for name in options.gpu] == ["none"]
+        names = [candidate.name for candidate in fitting(load(), request, HostFacts(gpus=()) if bare else None)]
+    stacks = [load_stack(name) for name in names]
+    if options.format == "json":
+        print(json.dumps([stack_json(stack) for stack in stacks], indent=2))
+        return 0
+    width = max((len(stack.name) for stack in stacks), default=0)
+    for stack in stacks:
+        missing = [python for python in stack.pythons if not stack.lock_path(python).is_file()]
+        note = f" (no lock for Python {', '.join(missing)})" if missing else ""
+        print(f"{stack.name.ljust(width)}  {stack.data['description']}{note}")
+    if not stacks:
+        print("No named stack fits. scripts/stack resolve with the same options prints why.", file=sys.stderr)
+    return 0 if stacks else 2
+
+
+def stack_json(stack: Stack) -> dict[str, Any]:
+    """A named stack for programs: its file's content without what the lock is made from, and its locks by Python."""
+    locks = {python: stack.lock_path(python) for python in stack.pythons}
+    content = {key: value for key, value in stack.data.items() if key not in ("requirements", "files")}
+    return {**content, "locks": {python: path.name if path.is_file() else None for python, path in locks.items()}}
+
+
+def show_command(arguments: Sequence[str]) -> int:
+    parser = Parser(prog="stack show", description="Show one named stack.", allow_abbrev=False)
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="for people or for programs")
+    options = parser.parse_args(list(arguments))
+    try:
+        stack = load_stack(options.name)
+    except UnknownStack as error:
+        raise Misuse(str(error)) from error
+    print(json.dumps(stack_json(stack), indent=2) if options.format == "json" else stack_text(stack))
     return 0
+
+
+def run(command: str, arguments: Sequence[str]) -> int:
+    if command == "lock":
+        from hadoop_dl import locks
+
+        return locks.main(list(arguments))
+    if command == "docs":
+        from hadoop_dl import compat_docs, input_docs
+
+        return compat_docs.main(list(arguments)) | input_docs.write(check="--check" in arguments)
+    if command == "data":
+        from hadoop_dl import compat_check
+
+        return compat_check.main(list(arguments))
+    return {"resolve": resolve_command, "list": list_command, "show": show_command}[command](arguments)
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    return any(
+        text == "--format=json" or list(arguments[place : place + 2]) == ["--format", "json"]
+        for place, text in enumerate(arguments)
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         if not given or given[0] in ("-h", "--help"):
-            print(f"{__doc__}\ncommands: {', '.join(COMMANDS)}; each has --help\n\n{EPILOG}")
+            print(f"{__doc__}\n{EPILOG}")
             return 0 if given else 1
         if given[0] not in COMMANDS:
             raise Misuse(f"{given[0]} is no command.{nearest_name(given[0], COMMANDS)} Known: {', '.join(COMMANDS)}.")
-        if given[0] == "lock":
-            from hadoop_dl import locks
-
-            return locks.main(given[1:])
-        if given[0] == "docs":
-            from hadoop_dl import compat_docs, input_docs
-
-            return compat_docs.main(given[1:]) | input_docs.write(check="--check" in given)
-        return {"resolve": resolve_command, "list": list_command}[given[0]](given[1:])
+        return run(given[0], given[1:])
     except Misuse as error:
+        if wants_json(given):
+            print(json.dumps({"status": "misuse", "message": str(error)}, indent=2))
         print(f"stack: {error}", file=sys.stderr)
         return 1
 

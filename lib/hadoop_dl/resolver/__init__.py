@@ -1,7 +1,7 @@
-"""Requests into stacks: the newest complete version set that fits, or everything that is wrong with the request.
+"""Requests into stacks: the named stack that the playbooks install, or a set without a lock, or everything that is wrong.
 
     resolution = resolve({"tensorflow": "1.15", "python": "2.7"}, HostFacts.from_node(node))
-    resolution.ok, resolution.stack, resolution.conflicts, resolution.nearest
+    resolution.status, resolution.name, resolution.stack, resolution.conflicts, resolution.nearest
 
 A request is a mapping of constraints, or the name of a stack under stacks/. Nothing here knows Ansible or touches a host.
 """
@@ -9,16 +9,16 @@ A request is a mapping of constraints, or the name of a stack under stacks/. Not
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hadoop_dl import stacks as stack_files
 from hadoop_dl.compat import Compat, load
-from hadoop_dl.resolver.answer import answer
+from hadoop_dl.resolver.answer import KEYS, Answer, answer
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.hosts import HostFacts
-from hadoop_dl.resolver.install import fitting, try_stack
+from hadoop_dl.resolver.install import Candidate, fitting, try_stack
 from hadoop_dl.resolver.nearest import nearest
 from hadoop_dl.resolver.problem import Problem, engine
 from hadoop_dl.resolver.request import Misuse, read_request
@@ -30,16 +30,21 @@ __all__ = [
     "Misuse",
     "Resolution",
     "choose",
+    "compose",
     "mixed_cluster",
     "resolve",
     "resolve_many",
 ]
 Request = str | Mapping[str, Any]
+OK, UNSURE, CONFLICT = "ok", "unsure", "conflict"
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """The answer. `name` is the stack under stacks/ that it is, where it is one."""
+    """The answer. `name` is the stack under stacks/ that it is, where it is one; `lock` the file that it is installed from.
+
+    `unsure`: nothing verified is against it, but something unverified is. It is not ok.
+    """
 
     status: str
     stack: dict[str, Any] = field(default_factory=dict)
@@ -48,57 +53,119 @@ class Resolution:
     conflicts: tuple[Conflict, ...] = ()
     nearest: tuple[dict[str, Any], ...] = ()
     name: str = ""
+    lock: str = ""
+    pins: dict[str, str] = field(default_factory=dict)
+    not_checked: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
-        return self.status == "ok"
+        return self.status == OK
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is a stack, sure or not."""
+        return self.status != CONFLICT
+
+    @property
+    def doubts(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.warnings if finding.doubt)
 
     @property
     def problems(self) -> list[str]:
         """The conflicts as sentences for a list of problems."""
         return [conflict.message for conflict in self.conflicts]
 
+    @property
+    def next(self) -> list[str]:
+        """What to do with the answer: lines for the inventory and commands, in order."""
+        if not self.fits:
+            return []
+        if not self.name:
+            return ["write stacks/NAME.yml with these versions (docs/stacks.md)", "scripts/stack lock NAME"]
+        if not self.lock:
+            return [f"scripts/stack lock {self.name}"]
+        return [f"deeplearning_request: {self.name}", "ansible-playbook -i inventories/SITE playbooks/plan.yml"]
+
     def as_json(self) -> dict[str, Any]:
         return {
             "status": self.status,
-            "stack": self.stack,
-            "reasons": [
-                *[said(finding) for finding in self.reasons],
-                *[f"warning: {said(finding)}" for finding in self.warnings],
-            ],
+            "stack": self.name or None,
+            "lock": self.lock or None,
+            "versions": {key: self.stack[key] for key in KEYS if key in self.stack},
+            "pins": self.pins,
+            "next": self.next,
+            "not_checked": list(self.not_checked),
+            "warnings": [{**finding.as_json(), "doubt": finding.doubt} for finding in self.warnings],
+            "reasons": [finding.as_json() for finding in self.reasons],
             "conflicts": [conflict.as_json() for conflict in self.conflicts],
             "nearest": list(self.nearest),
         }
 
 
-def said(finding: Finding) -> str:
-    """A finding on one line, with the first place where it is written."""
-    return f"{finding.text} ({finding.sources[0]})" if finding.sources else finding.text
+def resolution_of(found: Answer, name: str = "", lock: str = "") -> Resolution:
+    status = UNSURE if any(finding.doubt for finding in found.warnings) else OK
+    return Resolution(status, found.stack, found.reasons, found.warnings, name=name, lock=lock, pins=found.pins)
+
+
+def named(candidate: Candidate) -> Resolution:
+    """The answer that is a named stack."""
+    path = candidate.lock
+    lock = str(path.relative_to(path.parents[2])) if path else ""
+    return resolution_of(candidate.answered, candidate.name, lock)
 
 
 def resolve(
     request: Request, host: HostFacts | None = None, compat: Compat | None = None, suggest: bool = True
 ) -> Resolution:
-    """The newest stack that meets the request on that host, or every reason why there is none.
+    """What would be installed: a named stack if one meets the request, else the best set without a lock, else every conflict.
 
-    For a stack's name the answer is that stack, with the one Python that the host gets.
     `suggest=False` leaves out the nearest requests that do fit, which take longer than the rest.
     """
     data = compat or load()
     if isinstance(request, str):
         return resolve_name(request, host, data)
+    found = fitting(data, request, host)
+    best = on_host(named(found[0]), host) if found else compose(request, host, data, suggest)
+    return replace(best, not_checked=tuple(not_checked(request, host)))
+
+
+def on_host(resolution: Resolution, host: HostFacts | None) -> Resolution:
+    """A named stack whose Python a read host lacks is still the one to install, once the Python is there."""
+    stack = resolution.stack
+    if host is None or host.pythons is None or stack["python"] in host.pythons:
+        return resolution
+    message = (
+        f"{resolution.name} needs Python {stack['python']} on the host, which has {', '.join(host.pythons) or 'none'}. "
+        f"Install python{stack['python']} there."
+    )
+    conflict = Conflict(("python",), message, tuple(stack["sources"][:2]))
+    return replace(resolution, status=CONFLICT, conflicts=(conflict,))
+
+
+def not_checked(request: Mapping[str, Any], host: HostFacts | None) -> Iterable[str]:
+    """What the answer was found without knowing."""
+    if not request.get("os") and not (host and host.os):
+        yield "the operating system (glibc, Python, packages of the driver): give --os"
+    if not request.get("gpu") and (host is None or host.gpus is None):
+        yield "the GPUs: give --gpu, or --gpu none"
+
+
+def compose(
+    request: Mapping[str, Any], host: HostFacts | None = None, compat: Compat | None = None, suggest: bool = True
+) -> Resolution:
+    """The best complete version set for a request, whether or not anybody has made a lock for it."""
+    data = compat or load()
     problem = Problem(engine(data), read_request(data, request, host))
     mask = problem.mask(problem.all)
     if mask:
-        stack, reasons, warnings, _ = answer(problem, mask)
-        return Resolution("ok", stack, tuple(reasons), tuple(warnings))
+        return resolution_of(answer(problem, mask))
 
     def fits(other: dict[str, Any]) -> bool:
         trial = Problem(engine(data), read_request(data, other, host))
         return bool(trial.mask(trial.all))
 
-    near = nearest(data, problem, request, fits) if suggest else []
-    return Resolution("conflict", conflicts=tuple(conflicts(problem)), nearest=tuple(near))
+    near = nearest(problem, request, fits) if suggest else []
+    return Resolution(CONFLICT, conflicts=tuple(conflicts(problem)), nearest=tuple(near))
 
 
 def resolve_name(name: str, host: HostFacts | None, compat: Compat) -> Resolution:
@@ -106,35 +173,25 @@ def resolve_name(name: str, host: HostFacts | None, compat: Compat) -> Resolutio
     stack_files.load_stack(name)
     candidate = try_stack(compat, name, host)
     if not candidate.conflicts:
-        return Resolution("ok", candidate.stack, (), candidate.warnings, name=name)
+        return named(candidate)
     near = [{"stack": other.name} for other in fitting(compat, {}, host)[:3]]
-    return Resolution("conflict", conflicts=candidate.conflicts, nearest=tuple(near))
+    return Resolution(CONFLICT, conflicts=candidate.conflicts, nearest=tuple(near))
 
 
 def choose(request: Request, host: HostFacts | None = None, compat: Compat | None = None) -> Resolution:
-    """What to install: the named stack for a request on a host. `name` is its name, `stack` its file's content.
-
-    Every other version set could be installed too, but has no lock; that is a conflict which says what to do.
-    """
-    data = compat or load()
-    if isinstance(request, str):
-        return resolve_name(request, host, data)
-    found = fitting(data, request, host)
-    if found:
-        best = found[0]
-        return Resolution("ok", best.stack, (), best.warnings, name=best.name)
-    resolution = resolve(request, host, data)
-    if not resolution.ok:
+    """What to install: resolve's answer, but a set without a lock is a conflict which says what to do."""
+    resolution = resolve(request, host, compat)
+    if not resolution.fits or resolution.name:
         return resolution
     stack = resolution.stack
     message = (
-        f"TensorFlow {stack['tensorflow']} on Python {stack['python']} would meet the request, and no stack under stacks/ that has a lock does. "
-        f"Ask for less, or add stacks/NAME.yml with these versions and run scripts/stack lock NAME. There are: {', '.join(stack_files.stack_names())}."
+        f"TensorFlow {stack['tensorflow']} on Python {stack['python']} would meet the request, but no stack under stacks/ does. "
+        f"Ask for less, or add stacks/NAME.yml with these versions and run scripts/stack lock NAME. "
+        f"Known stacks: {', '.join(stack_files.stack_names())}."
     )
-    near = tuple({"stack": other.name} for other in fitting(data, {}, host)[:3])
-    return Resolution(
-        "conflict", conflicts=(Conflict(tuple(sorted(request)), message, resolution.reasons[0].sources),), nearest=near
-    )
+    near = tuple({"stack": other.name} for other in fitting(compat or load(), {}, host)[:3])
+    conflict = Conflict(tuple(sorted(request)), message, resolution.reasons[0].sources)
+    return Resolution(CONFLICT, conflicts=(conflict,), nearest=near)
 
 
 def resolve_many(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, field
 from typing import Any
 
 from hadoop_dl.resolver.core_rules import cpu_features, loading_findings, system_pythons
@@ -53,19 +55,39 @@ def without_gpu(problem: Problem) -> bool:
 
 
 def preferred(problem: Problem, mask: int) -> Core:
-    """The newest release that need not be built; for GPUs unless there are none, on a Python of the system."""
+    """A wheel before a build, a Python of the operating system before another, then the newest; nothing doubtful if there is a way.
+
+    For GPUs unless the host was read and has none.
+    """
     natives, cpu = native_pythons(problem), without_gpu(problem)
     cores = list(problem.cores(mask))
     cores = [core for core in cores if not core.built] or cores
-    newest = [core for core in cores if core.version == cores[0].version]
+    place = {text: number for number, text in enumerate(dict.fromkeys(core.version for core in cores))}
 
     def rank(core: Core) -> tuple[Any, ...]:
         package = ("tensorflow", "tensorflow-gpu", "tensorflow-cpu").index(core.package)
-        native = not natives or core.python in natives
+        foreign = bool(natives) and core.python not in natives
         built_cuda = core.gpu and not core.tested
-        return core.gpu == cpu, built_cuda, package if core.gpu else -package, not native, core.index
+        return foreign, place[core.version], core.gpu == cpu, built_cuda, package if core.gpu else -package, core.index
 
-    return min(newest, key=rank)
+    ordered = sorted(cores, key=rank)
+    alike = [core for core in ordered if core.gpu == ordered[0].gpu]  # a doubt about CUDA is no reason for a CPU build
+    return next((core for core in alike if not any(one.doubt for one in problem.findings(core))), ordered[0])
+
+
+def pins(core: Core) -> dict[str, str]:
+    """Limits that a wheel needs beside it and does not state itself, by package."""
+    if core.built:
+        return {}
+    own = core.release.get("requires") or {}
+    return {name: text for name, text in core.line["extra_pins"].items() if not narrower(str(own.get(name, "")), text)}
+
+
+def narrower(stated: str, limit: str) -> bool:
+    """Whether what a wheel states already keeps below a limit."""
+    top = re.search(r"<=?(\d[\d.]*)", limit)
+    tops = re.findall(r"<=?(\d[\d.]*\d)|~=(\d+)\.", stated.partition("|")[0].partition(";")[0])
+    return top is not None and any(version(upper) <= version(top[1]) for upper, _ in tops if upper)
 
 
 def core_choice(problem: Problem, core: Core, mask: int) -> Choice:
@@ -84,10 +106,15 @@ def core_choice(problem: Problem, core: Core, mask: int) -> Choice:
     choice = Choice({key: value for key, value in values.items() if value is not None})
     say = choice.reasons.append
     cores = list(problem.cores(mask))
-    say(Finding(f"tensorflow {core.version}: the newest that fits everything in the request", sources(core.release)))
+    say(
+        Finding(
+            f"tensorflow {core.version}: the newest that fits the request{' on a Python of the operating system' if native_pythons(problem) else ''}",
+            sources(core.release),
+        )
+    )
     how = "no wheel fits the request, so it is built" if core.built else "a wheel on PyPI fits"
     if core.built and any(item.key == "tensorflow_source" for item in problem.items):
-        how = "asked for"
+        how = "requested"
     say(Finding(f"tensorflow_source {core.source}: {how}", sources(core.release)))
     form = f"built for CUDA {core.cuda}" if core.gpu else "the CPU form"
     say(Finding(f"tensorflow_package {core.package}: {form}", sources(core.release)))
@@ -95,7 +122,7 @@ def core_choice(problem: Problem, core: Core, mask: int) -> Choice:
     native = core.python in native_pythons(problem)
     say(
         Finding(
-            f"python {core.python}: {'the newest of the operating system' if native else 'the newest'} among {', '.join(pythons)}",
+            f"python {core.python}: {'of the operating system' if native else 'the newest'}, among {', '.join(pythons)}",
             sources(core.release),
         )
     )
@@ -123,19 +150,26 @@ def core_choice(problem: Problem, core: Core, mask: int) -> Choice:
         say(Finding(f"glibc_min {core.glibc_min}: the newest symbol version in the wheel", sources(core.line)))
     if row and features:
         say(Finding(f"cpu_features {', '.join(features)}: compiled into the wheel", sources(row)))
-    pins = core.line["extra_pins"]
-    if pins and not core.built:
-        said = ", ".join(f"{name}{text}" for name, text in pins.items())
-        say(Finding(f"pip does not derive by itself: {said}", sources(core.line)))
     if core.built and not any(item.key in ("tensorflow_source", "bazel", "gcc") for item in problem.items):
-        said = f"No wheel fits this request: TensorFlow {core.version} has to be built from source, on a build host, for hours"
+        said = f"No wheel fits this request: TensorFlow {core.version} must be built from source, on a build host, for hours"
         choice.warnings.append(Finding(said, sources(core.line), False))
     choice.warnings += [finding for finding in problem.findings(core) if not finding.refuses]
     return choice
 
 
-def answer(problem: Problem, mask: int) -> tuple[dict[str, Any], list[Finding], list[Finding], Core]:
-    """The stack, the reason for each of its values, and what to know about it."""
+@dataclass(frozen=True)
+class Answer:
+    """The stack, the reason for each of its values, what to know about it, and the limits that pip needs."""
+
+    stack: dict[str, Any] = field(default_factory=dict)
+    reasons: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+    pins: dict[str, str] = field(default_factory=dict)
+    built: bool = False
+
+
+def answer(problem: Problem, mask: int) -> Answer:
+    """The best stack among the TensorFlows of a set."""
     core = preferred(problem, mask)
     choices = [core_choice(problem, core, mask)]
     for place, part in enumerate(problem.engine.parts):
@@ -166,7 +200,7 @@ def answer(problem: Problem, mask: int) -> tuple[dict[str, Any], list[Finding], 
                     f"Only the CPU form of TensorFlow {core.version} fits this request", sources(core.release), False
                 )
             )
-    return stack, reasons, warnings, core
+    return Answer(stack, tuple(reasons), tuple(warnings), pins(core), core.built)
 
 
 def order(text: str) -> int:

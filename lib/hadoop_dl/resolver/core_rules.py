@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import partial
 
 from hadoop_dl.compat import Row
-from hadoop_dl.resolver.findings import Finding, sources
+from hadoop_dl.resolver.findings import Finding, against, sources, warning
 from hadoop_dl.resolver.gpus import Gpu, architecture
 from hadoop_dl.resolver.hosts import HostFacts, System
 from hadoop_dl.resolver.request import Item
@@ -27,7 +27,7 @@ def rules(universe: Universe, item: Item) -> Iterator[tuple[Rule, Alike]]:
     if isinstance(thing, System):
         yield partial(wheel_on_system, universe, thing), lambda core: (core.version, core.package, core.source)
         yield partial(cuda_on_system, universe, thing), lambda core: (core.version, core.source, core.cuda)
-        if not item.only:
+        if not item.only:  # of a host that was read, only what it has counts
             yield partial(python_on_system, universe, thing), lambda core: (core.version, core.python)
     elif isinstance(thing, Gpu):
         yield partial(code_for_gpu, universe, thing), lambda core: (core.version, core.package, core.source, core.cuda)
@@ -47,10 +47,15 @@ def core_findings(universe: Universe, item: Item, core: Core) -> Iterator[Findin
 
 
 def platform(universe: Universe, system: System) -> Row:
+    if system.other:
+        return {"os": "other", "glibc": system.other[0], "verified": True, "source": ()}
     return next(row for row in universe.compat.rows("platforms", "systems") if row["os"] == system.key)
 
 
 def release_row(universe: Universe, system: System) -> Row:
+    if system.other:
+        pythons = [{"python": python, "since": None} for python in system.other[1]]
+        return {"os": "other", "pythons": pythons, "verified": True, "source": ()}
     return next(row for row in universe.compat.rows("platforms", "releases") if row["os"] == system.key)
 
 
@@ -70,65 +75,51 @@ def system_pythons(universe: Universe, system: System) -> list[str]:
 def wheel_on_system(universe: Universe, system: System, core: Core) -> Iterator[Finding]:
     row, release = platform(universe, system), release_row(universe, system)
     if not (row["verified"] and release["verified"]):
-        yield Finding(
-            f"The data on {system.label} (glibc {row['glibc']}, its Pythons) is not verified",
-            sources(row, release),
-            refuses=False,
+        yield warning(
+            f"The data on {system.label} (glibc {row['glibc']}, its Pythons) is not verified", sources(row, release)
         )
     needed = core.glibc_min or core.line["wheel_min_glibc"]
     if version(needed) > version(row["glibc"]):
         what = f"The wheels of TensorFlow {core.version} need glibc {needed}"
         if core.built:
             what = f"A build of TensorFlow {core.name} against glibc older than {needed} was not seen"
-        yield Finding(
-            f"{what}, and {system.label} has {row['glibc']}",
-            sources(core.release, core.line, row),
-            bool(row["verified"]),
+        yield against(
+            f"{what}, but {system.label} has {row['glibc']}", sources(core.release, core.line, row), row["verified"]
         )
 
 
 def cuda_on_system(universe: Universe, system: System, core: Core) -> Iterator[Finding]:
-    for row in universe.compat.rows("cuda", "os_support"):
-        if row["os"] != system.key or core.cuda is None:
-            continue
-        if version(row["first"]) <= version(core.cuda) <= version(row["last"]):
-            if not row["verified"] and not core.pip_cuda:
-                yield Finding(
-                    f"That NVIDIA packages CUDA {core.cuda} for {system.label} is not verified",
-                    sources(row),
-                    refuses=False,
-                )
-            continue
-        said = f"NVIDIA packages CUDA {row['first']} to {row['last']} for {system.label}"
-        if core.pip_cuda:
-            yield Finding(
-                f"{said}, and TensorFlow {core.name} needs CUDA {core.cuda}: take it from pip, as tensorflow[and-cuda]",
-                sources(row, core.line),
-                refuses=False,
-            )
-        else:
-            yield Finding(
-                f"TensorFlow {core.name} needs CUDA {core.cuda}, and {said}",
-                sources(core.line, row),
-                bool(row["verified"]),
-            )
+    """A wheel whose CUDA pip can bring needs no packages of the operating system."""
+    row = next((row for row in universe.compat.rows("cuda", "os_support") if row["os"] == system.key), None)
+    if core.cuda is None:
+        return
+    if row is None:
+        if not core.pip_cuda:
+            yield warning(f"That NVIDIA packages CUDA {core.cuda} for {system.label} is not verified")
+        return
+    said = f"NVIDIA packages CUDA {row['first']} to {row['last']} for {system.label}"
+    if version(row["first"]) <= version(core.cuda) <= version(row["last"]):
+        if not row["verified"] and not core.pip_cuda:
+            yield warning(f"That NVIDIA packages CUDA {core.cuda} for {system.label} is not verified", sources(row))
+    elif core.pip_cuda:
+        yield warning(
+            f"{said}, but TensorFlow {core.name} needs CUDA {core.cuda}: take it from pip, as tensorflow[and-cuda]",
+            sources(row, core.line),
+        )
+    else:
+        yield against(
+            f"TensorFlow {core.name} needs CUDA {core.cuda}, but {said}", sources(core.line, row), row["verified"]
+        )
 
 
 def python_on_system(universe: Universe, system: System, core: Core) -> Iterator[Finding]:
+    """A site may install any Python: that the vendor does not bring one is a warning, newer or older."""
     row, there = release_row(universe, system), system_pythons(universe, system)
-    if core.python in there:
-        return
-    has = f"{system.label} brings Python {listed(there)}"
-    if version(core.python) < version(there[0]):
-        rows = universe.compat.rows("python", "pythons")
-        python = next((known for known in rows if known["python"] == core.python), None)
-        yield Finding(
-            f"{has}, and TensorFlow {core.version} would run on Python {core.python}, which is older than all of them",
-            sources(row, python),
-            bool(row["verified"]),
+    if core.python not in there:
+        yield warning(
+            f"{system.label} has Python {listed(there)}: install Python {core.python} on the hosts from elsewhere",
+            sources(row),
         )
-    else:
-        yield Finding(f"{has}: Python {core.python} has to come from elsewhere", sources(row), refuses=False)
 
 
 def no_gpu_needed(core: Core) -> Iterator[Finding]:
@@ -140,16 +131,16 @@ def no_gpu_needed(core: Core) -> Iterator[Finding]:
 
 
 def code_for_gpu(universe: Universe, gpu: Gpu, core: Core) -> Iterator[Finding]:
-    """README of the data, "Deciding whether a GPU fits", 3 and 4."""
+    """README of the data, "Deciding whether a GPU fits", 3 and 4, and "Deciding about PTX"."""
     if core.cuda is None:
-        yield Finding(
-            f"{core.package} {core.version} {'built without CUDA' if core.built else 'is a CPU build'}, and does not use {gpu.name}",
-            sources(core.release),
-        )
+        form = "built without CUDA" if core.built else "is a CPU build"
+        yield Finding(f"{core.package} {core.version} {form}, and does not use {gpu.name}", sources(core.release))
         return
-    found = gpu_code(universe, core, core.cuda, gpu)
-    if found:
-        yield found
+    if gpu.unlisted:
+        yield warning(
+            f"Of {gpu.name} only the compute capability is known: which driver is the first that knows it is not checked"
+        )
+    yield from (built_code if core.built else wheel_code)(universe, core, core.cuda, gpu)
 
 
 def native(line: Row, gpu: Gpu) -> bool:
@@ -166,42 +157,59 @@ def from_ptx(line: Row, gpu: Gpu) -> str | None:
     return max(usable, key=cc) if usable else None
 
 
-def gpu_code(universe: Universe, core: Core, cuda: str, gpu: Gpu) -> Finding | None:
-    toolkit, arch = universe.toolkits[cuda], architecture(universe.compat, gpu)
-    named = f"{gpu.name} (compute capability {gpu.cc})"
-    where = sources(core.line, toolkit, arch)
-    if core.built:
-        if cc(toolkit["nvcc_min_cc"]) <= gpu.capability <= cc(toolkit["nvcc_max_cc"]):
-            return None
-        return Finding(
-            f"TensorFlow {core.name} is built with CUDA {cuda}; CUDA {cuda} makes code for capabilities "
-            f"{toolkit['nvcc_min_cc']} to {toolkit['nvcc_max_cc']}, none for {named}",
+def named(gpu: Gpu) -> str:
+    return gpu.name if gpu.cc in gpu.name else f"{gpu.name} (compute capability {gpu.cc})"
+
+
+def built_code(universe: Universe, core: Core, cuda: str, gpu: Gpu) -> Iterator[Finding]:
+    toolkit = universe.toolkits[cuda]
+    least, most = toolkit["nvcc_min_cc"], toolkit["nvcc_max_cc"]
+    if not cc(least) <= gpu.capability <= cc(most):
+        yield Finding(
+            f"TensorFlow {core.name} is built with CUDA {cuda}; CUDA {cuda} makes code for capabilities {least} to {most}, "
+            f"none for {named(gpu)}",
+            sources(core.line, toolkit, architecture(universe.compat, gpu)),
+        )
+
+
+def wheel_code(universe: Universe, core: Core, cuda: str, gpu: Gpu) -> Iterator[Finding]:
+    line, toolkit = core.line, universe.toolkits[cuda]
+    where = sources(line, toolkit, architecture(universe.compat, gpu))
+    low, top = min(line["wheel_sm"], key=cc), max(line["wheel_sm"], key=cc)
+    needs, generated = f"TensorFlow {core.name} needs CUDA {cuda}", str(line.get("generated_ptx", ""))
+    ptx = from_ptx(line, gpu)
+    if native(line, gpu):
+        if gpu.capability > cc(toolkit["nvcc_max_cc"]):
+            yield warning(
+                f"CUDA {cuda} of TensorFlow {core.name} is older than {named(gpu)}: its code runs, untuned", where
+            )
+    elif ptx is None:
+        yield Finding(f"{needs}, and its wheel has code for capabilities {low} to {top}, none for {named(gpu)}", where)
+    elif gpu.capability > universe.toolkit_max_cc(core):
+        yield Finding(f"{needs}; CUDA {cuda} has no code for {named(gpu)}", where)
+    elif GENERATIONS[gpu.capability[0]] - GENERATIONS[cc(ptx)[0]] > 1:
+        yield Finding(
+            f"{needs}, and its wheel has code up to capability {top}, which is too old for {named(gpu)}", where
+        )
+    elif generated.endswith("a"):
+        # PTX of an "a" target runs on exactly that capability: CUDA_ERROR_INVALID_PTX on every newer GPU.
+        yield Finding(
+            f"The wheel of TensorFlow {core.name} has its generated kernels as PTX for sm_{generated.replace('.', '')} only, "
+            f"which does not run on {named(gpu)}",
+            tuple(line["source"][-3:]),
+        )
+    else:
+        yield warning(
+            f"The wheel of TensorFlow {core.version} has no machine code for {named(gpu)}: the driver compiles it from PTX {ptx} "
+            f"at the first start, which takes long and needs driver {toolkit['bundled_driver']} or newer",
             where,
         )
-    if native(core.line, gpu):
-        if gpu.capability > cc(toolkit["nvcc_max_cc"]):
-            return Finding(
-                f"CUDA {cuda} of TensorFlow {core.name} is older than {named}: its code runs, untuned",
-                where,
-                refuses=False,
+        if generated:
+            yield warning(
+                f"XLA of TensorFlow {core.name} does not support {named(gpu)}: set jit_compile=False in Keras. "
+                "That everything else works there is not proved",
+                tuple(line["source"][-1:]),
             )
-        return None
-    ptx = from_ptx(core.line, gpu)
-    top = listed([max(core.line["wheel_sm"], key=cc)])
-    needs = f"TensorFlow {core.name} needs CUDA {cuda}"
-    if ptx is None:
-        low = min(core.line["wheel_sm"], key=cc)
-        return Finding(f"{needs}, and its wheel has code for capabilities {low} to {top}, none for {named}", where)
-    if gpu.capability > universe.toolkit_max_cc(core):
-        return Finding(f"{needs}; CUDA {cuda} has no code for {named}", where)
-    if GENERATIONS[gpu.capability[0]] - GENERATIONS[cc(ptx)[0]] > 1:
-        return Finding(f"{needs}, and its wheel has code up to capability {top}, which is too old for {named}", where)
-    return Finding(
-        f"The wheel of TensorFlow {core.version} has no machine code for {named}: the driver compiles it from PTX {ptx} at the first start, "
-        f"which takes long and needs driver {toolkit['bundled_driver']} or newer",
-        where,
-        refuses=False,
-    )
 
 
 def cpu_features(universe: Universe, core: Core) -> tuple[tuple[str, ...], Row | None]:

@@ -11,7 +11,8 @@ from hadoop_dl.compat import Compat, Row
 from hadoop_dl.resolver.findings import Finding, merged, sources
 from hadoop_dl.resolver.gpus import Gpu, UnknownGpu, architecture, common_names
 from hadoop_dl.resolver.hosts import Hadoop, System, Unknown, find_hadoop, find_system
-from hadoop_dl.resolver.problem import Items, Problem, core_value
+from hadoop_dl.resolver.known_values import core_value, nearest_values, value_rows, values
+from hadoop_dl.resolver.problem import Items, Problem
 from hadoop_dl.resolver.request import CHOICES, COMPONENTS, Item
 from hadoop_dl.resolver.universe import Core
 from hadoop_dl.resolver.versions import Spec, cc, known, listed, parse_spec, spans, version
@@ -26,6 +27,7 @@ class Conflict:
     components: tuple[str, ...]
     message: str
     sources: tuple[str, ...]
+    labels: tuple[str, ...] = ()  # the same parts as sentences call them; a single one is wrong by itself
 
     def as_json(self) -> dict[str, object]:
         return {"components": list(self.components), "message": self.message, "sources": list(self.sources)}
@@ -44,8 +46,14 @@ def explain(problem: Problem, clash: Items) -> Conflict:
     findings = [*findings, *other_builds(problem, items)]
     text = sentence([finding.text for finding in findings])
     found = merged(finding.sources for finding in findings) or merged(item_sources(problem, item) for item in items)
-    keys = tuple(dict.fromkeys("host" if item.key == "host" else item.key for item in items))
-    return Conflict(keys, text, found)
+    keys = tuple(dict.fromkeys(item.key for item in items))
+    return Conflict(keys, text, found, tuple(dict.fromkeys(item.label for item in items)))
+
+
+def together(found: Sequence[Conflict]) -> str:
+    """One line over all conflicts: which parts of the request cannot all stay."""
+    labels = list(dict.fromkeys(label for conflict in found if len(conflict.labels) > 1 for label in conflict.labels))
+    return f"These cannot all stay: {listed(labels)}." if labels else ""
 
 
 def other_builds(problem: Problem, items: Sequence[Item]) -> Iterator[Finding]:
@@ -76,11 +84,11 @@ def unknown_value(problem: Problem, item: Item) -> list[Finding]:
         return [Finding(f"{item.thing.why}{near}", item_sources(problem, item))]
     if item.key in CHOICES and not any(item.accepts(choice) for choice in CHOICES[item.key]):
         close = difflib.get_close_matches(item.specs[0].text, CHOICES[item.key], n=1, cutoff=0.0)
-        text = f"{item.key} is {listed(CHOICES[item.key], 'or')}, and {item.specs[0].text} was asked for. Nearest: {close[0]}"
+        text = f"{item.key} is {listed(CHOICES[item.key], 'or')}, not {item.specs[0].text}. Nearest: {close[0]}"
         return [Finding(text, item_sources(problem, item))]
     if not item.specs:
         return []
-    known_values = values(problem, item.key)
+    known_values = values(problem.universe, item.key)
     if any(item.accepts(value) for value in known_values):
         return []
     parts = item.specs[0].text.split(",")
@@ -93,13 +101,27 @@ def unknown_value(problem: Problem, item: Item) -> list[Finding]:
     exists = f"There is no {words} {text}" if item.specs[0].kind == "prefix" else f"No {words} is {text}"
     if item.specs[0].kind == "invalid":
         exists = f"{words} {text} is no version"
-    if item.key == "python" and any(
-        item.accepts(row["python"]) for row in problem.universe.compat.rows("python", "pythons")
-    ):
+    exists_elsewhere = any(item.accepts(value) for value, _ in value_rows(problem.universe, item.key))
+    if item.key == "python" and exists_elsewhere:
         exists = f"No TensorFlow has wheels for {words} {text}"
+    if item.key == "cuda" and (exists_elsewhere or newer_than_all(item, known_values)):
+        return [no_cuda(problem, item)]
     return [
         Finding(f"{exists} in what is known here. Nearest known: {listed(around, 'or')}", item_sources(problem, item))
     ]
+
+
+def newer_than_all(item: Item, there: Sequence[str]) -> bool:
+    text = item.specs[0].text
+    return known(text) and version(text) > version(there[-1])
+
+
+def no_cuda(problem: Problem, item: Item) -> Finding:
+    """A CUDA that exists, and that no TensorFlow is built for."""
+    last = problem.universe.cudas[-1]
+    lines = {core.name for core in problem.universe.cores if core.cuda == last and core.tested}
+    text = f"No TensorFlow is built for {item.label}; the newest is CUDA {last} (TensorFlow {spans(lines, problem.universe.line_names)})"
+    return Finding(f"{text}. Nearest known: {last}", item_sources(problem, item))
 
 
 def at_once(problem: Problem, items: Sequence[Item]) -> list[Finding]:
@@ -107,7 +129,7 @@ def at_once(problem: Problem, items: Sequence[Item]) -> list[Finding]:
     keys = {item.key for item in items}
     if len(keys) > 1 or not all(item.specs for item in items):
         return []
-    known_values = values(problem, items[0].key)
+    known_values = values(problem.universe, items[0].key)
     if any(all(item.accepts(value) for item in items) for value in known_values):
         return []
     found = exclusive(items[0].key, [item.text for item in items], [item.specs[0] for item in items], known_values)
@@ -121,54 +143,6 @@ def exclusive(key: str, texts: Sequence[str], specs: Sequence[Spec], there: Sequ
         return ""
     those = listed(dict.fromkeys(value for found in newest for value in found), "or")
     return f"No {COMPONENTS[key]} is {listed(texts)} at once. Nearest known: {those}"
-
-
-def values(problem: Problem, key: str) -> list[str]:
-    """All known values of a component, oldest first."""
-    compat, cores = problem.universe.compat, problem.universe.cores
-    found: set[str]
-    if key == "cudnn":
-        found = {row["version"] for row in compat.rows("cuda", "cudnn")} | {
-            row["cudnn"] for row in problem.universe.lines
-        }
-    elif key == "driver":
-        found = {row["latest_known"] for row in compat.rows("drivers", "branches")}
-    elif key == "driver_branch":
-        found = {row["branch"] for row in compat.rows("drivers", "branches")}
-    elif key == "driver_module":
-        found = set(CHOICES[key])
-    elif key == "bazel":
-        found = {row["bazel"][name] for row in problem.universe.lines for name in ("tested", "min")}
-    elif key == "gcc":
-        found = {row["compiler"]["version"] for row in problem.universe.lines if row["compiler"]["name"] == "gcc"}
-    elif key == "keras":
-        found = {row["version"] for row in compat.rows("keras", "releases")}
-    elif key == "tensorflow_io":
-        found = {row["version"] for row in compat.rows("tensorflow_io", "releases") if row["on_pypi_linux"]}
-    elif key == "tensorflowonspark":
-        found = {row["version"] for row in compat.rows("tensorflowonspark", "releases")}
-    elif key == "pyspark":
-        found = {
-            f"{row['line']}.{patch}"
-            for row in compat.rows("spark", "lines")
-            for patch in range(int(row["latest"].rpartition(".")[2]) + 1)
-        }
-    elif key == "java":
-        found = {java for row in compat.rows("spark", "lines") for java in row["java"] or []}
-    else:
-        found = {value for core in cores if (value := core_value(core, key, problem.universe))}
-    return sorted(found, key=lambda text: (version(text) if known(text) else version("0"), text))
-
-
-def nearest_values(spec: Spec, there: Sequence[str]) -> list[str]:
-    """The known values around the one that was asked for."""
-    text = spec.text.lstrip("<>=!~").partition(",")[0].removesuffix(".*")
-    if not known(text):
-        return difflib.get_close_matches(spec.text, there, n=2, cutoff=0.3) or list(there[-1:])
-    asked = version(text)
-    below = [value for value in there if version(value) < asked]
-    above = [value for value in there if version(value) > asked]
-    return [*below[-1:], *above[:1]]
 
 
 # --- clashes inside one part ---------------------------------------------------------------------------------------------
@@ -215,7 +189,7 @@ def tie(problem: Problem, number: int, core: Core, said: str) -> list[Finding]:
     if item.label in said or own.get(item.key, "\0") in said:
         return []
     if item.key in own or not problem.items[number].specs and item.key not in ("os", "gpu", "host"):
-        return [Finding(f"{item.label} was asked for", item_sources(problem, item))]
+        return [Finding(f"{item.label} was requested", item_sources(problem, item))]
     return [
         item_leaves(problem, number, "tensorflow", project(problem, problem.mask(frozenset({number})), "tensorflow"))
     ]
@@ -228,6 +202,10 @@ def by_environment(problem: Problem, clash: Items) -> list[Finding]:
     """An OS, GPU or host fact that refuses every core which the other items leave: the reasons that it gives."""
     environment = [number for number in sorted(clash) if problem.items[number].key in ("os", "gpu", "host")]
     best: list[Finding] = []
+    for number in environment:
+        short = too_old_for_gpu(problem, clash, number)
+        if short:
+            return [short]
     for number in environment:
         left = problem.mask(clash - {number})
         if not left or left & problem.core_mask(number):
@@ -245,9 +223,35 @@ def by_environment(problem: Problem, clash: Items) -> list[Finding]:
         ):
             left_alone = project(problem, problem.mask(frozenset({number})), "tensorflow")
             everything = len(left_alone) == len(problem.universe.line_names)
-            asked = Finding(f"{item.label} was asked for", item_sources(problem, item))
+            asked = Finding(f"{item.label} was requested", item_sources(problem, item))
             best = [asked if everything else item_leaves(problem, number, "tensorflow", left_alone), *best]
     return best
+
+
+def too_old_for_gpu(problem: Problem, clash: Items, number: int) -> Finding | None:
+    """Where the rest of a clash leaves only old TensorFlows, or only CPU builds, the newest of them says it all."""
+    gpu, others = problem.items[number].thing, [problem.items[other] for other in sorted(clash - {number})]
+    left = problem.mask(clash - {number})
+    if not isinstance(gpu, Gpu) or not left or any(item.key in ("tensorflow", "gpu") for item in others):
+        return None
+    cores = [core for core in problem.cores(left) if not problem.refusal(number, core)]
+    asked = listed([item.label for item in others])
+    absent = [item for item in others if item.absent and item.key == "cuda"]
+    if absent and not cores:
+        return Finding(
+            f"cuda=none leaves only CPU builds, and those do not use {gpu.name}", item_sources(problem, absent[0])
+        )
+    arch, cudas = (
+        architecture(problem.universe.compat, gpu),
+        [core for core in problem.cores(left) if core.gpu and not core.built],
+    )
+    if cores or not cudas or any(item.key == "cuda" for item in others):
+        return None
+    last = cudas[0]
+    if version(last.cuda or "0").major >= version(arch["first_cuda"]).major:
+        return None  # pip may bring a newer one of the same major number
+    text = f"The last TensorFlow for {asked} is {last.name} (CUDA {last.cuda}), but {gpu.name} needs CUDA {arch['first_cuda']} or newer"
+    return Finding(text, sources(last.line, arch))
 
 
 def cover(problem: Problem, number: int, cores: list[Core], most: int = 3) -> list[Finding]:
@@ -314,7 +318,7 @@ def item_leaves(problem: Problem, number: int, key: str, left: set[str]) -> Find
     item = problem.items[number]
     found = item_sources(problem, item)
     if item.key == key:
-        return Finding(f"{item.label} was asked for", found)
+        return Finding(f"{item.label} was requested", found)
     return Finding(f"{item.label} goes with {COMPONENTS[key]} {shown(problem, key, left)}", found)
 
 
@@ -334,7 +338,7 @@ def item_rows(problem: Problem, item: Item) -> Iterator[Row]:
     elif isinstance(item.thing, (Unknown, UnknownGpu)) and item.thing.near:
         yield from near_rows(compat, item.thing, key)
     else:
-        rows = value_rows(compat, key)
+        rows = list(value_rows(problem.universe, key))
         wanted = {value for value, _ in rows if item.specs and item.accepts(value)}
         if not wanted and item.specs and item.key not in CHOICES:
             known_values = sorted({value for value, _ in rows if known(value)}, key=version)
@@ -357,47 +361,3 @@ def near_rows(compat: Compat, thing: Unknown | UnknownGpu, key: str) -> Iterator
         else:
             hadoop = find_hadoop(compat, name)
             yield {"source": hadoop.sources if isinstance(hadoop, Hadoop) else ()}
-
-
-def value_rows(compat: Compat, key: str) -> list[tuple[str, Row]]:
-    """The values of a component with the row that each stands in."""
-    lines, sparks = compat.rows("tensorflow", "lines"), compat.rows("spark", "lines")
-    if key == "bazel":
-        return [(row["bazel"][name], row) for row in lines for name in ("min", "tested")]
-    if key == "gcc":
-        return [(row["compiler"]["version"], row) for row in lines if row["compiler"]["name"] == "gcc"]
-    if key == "nccl":
-        return [(re.sub(r"^[<>=~]+|,.*", "", row["nccl"]), row) for row in lines if row["nccl"]]
-    if key == "glibc_min":
-        return [(row["wheel_min_glibc"], row) for row in lines]
-    if key == "cpu_features":
-        return [(",".join(row["features"]), row) for row in compat.rows("tensorflow", "cpu_features")]
-    if key in ("hdfs", "kafka"):
-        return [(row["line"], row) for row in lines]
-    if key == "pyspark":
-        return [
-            (f"{row['line']}.{patch}", row)
-            for row in sparks
-            for patch in range(int(row["latest"].rpartition(".")[2]) + 1)
-        ]
-    if key == "java":
-        return [(java, row) for row in sparks for java in row["java"] or []]
-    lists = {
-        "os": ("platforms", "releases", "os"),
-        "gpu": ("gpus", "devices", "name"),
-        "hadoop": ("hadoop", "distributions", "distribution"),
-        "python": ("python", "pythons", "python"),
-        "cuda": ("cuda", "toolkits", "version"),
-        "cudnn": ("cuda", "cudnn", "version"),
-        "driver": ("drivers", "branches", "latest_known"),
-        "driver_min": ("cuda", "toolkits", "min_driver"),
-        "driver_branch": ("drivers", "branches", "branch"),
-        "driver_module": ("drivers", "modules", "module"),
-        "keras": ("keras", "releases", "version"),
-        "tensorflow_io": ("tensorflow_io", "releases", "version"),
-        "tensorflowonspark": ("tensorflowonspark", "releases", "version"),
-        "cdsw": ("cdsw", "facts", "fact"),
-        "yarn_gpu": ("hadoop", "facts", "fact"),
-    }
-    subject, name, column = lists.get(key, ("tensorflow", "releases", "version"))
-    return [(str(row[column]), row) for row in compat.rows(subject, name)]

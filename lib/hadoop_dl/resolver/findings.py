@@ -10,11 +10,27 @@ from hadoop_dl.compat import Row
 
 @dataclass(frozen=True)
 class Finding:
-    """`refuses` is False for a warning: facts of rows that are not verified never refuse, and never agree in silence."""
+    """A reason against something (`refuses`), a doubt, or a warning.
+
+    A doubt contradicts what it is about, but only by a row that is not verified: it never refuses, and never agrees in silence.
+    """
 
     text: str
     sources: tuple[str, ...]
     refuses: bool = True
+    doubt: bool = False
+
+    def as_json(self) -> dict[str, object]:
+        return {"text": self.text, "sources": list(self.sources)}
+
+
+def against(text: str, found: tuple[str, ...], verified: bool) -> Finding:
+    """A contradiction: it refuses if the row that it comes from is verified, and is a doubt otherwise."""
+    return Finding(text, found, refuses=verified, doubt=not verified)
+
+
+def warning(text: str, found: tuple[str, ...] = ()) -> Finding:
+    return Finding(text, found, refuses=False)
 
 
 def sources(*rows: Row | None) -> tuple[str, ...]:

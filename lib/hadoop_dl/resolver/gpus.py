@@ -1,33 +1,70 @@
-"""GPUs by the names that people use: P100, `Tesla P100-PCIE-16GB` as nvidia-smi prints it, or a PCI id."""
+"""GPUs by the names that people use: P100, `Tesla P100-PCIE-16GB` as nvidia-smi prints it, a PCI id, or cc=8.6."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hadoop_dl.compat import Compat, Row
-from hadoop_dl.resolver.versions import cc
+from hadoop_dl.resolver.versions import cc, version
 
-# A Quadro or a GeForce is another card than the one without that word.
+# Words around a name; a Quadro or GeForce may be named without that word.
 NOISE = {"nvidia", "tesla", "gpu", "corporation", "graphics", "card", "ac", "rev", "a1"}
+SERIES = {"geforce", "quadro"}
 OTHERS = {"amd", "radeon", "instinct", "intel", "matrox", "aspeed"}
+ASK = "nvidia-smi --query-gpu=name,compute_cap --format=csv"
+MIG = re.compile(r"\s*\bMIG\b.*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Device:
+    """What NVIDIA's lists say of one PCI device: the first driver in each branch that did not know it from its start."""
+
+    pci_id: str
+    first_drivers: tuple[str, ...]
+    not_in: tuple[str, ...]
+
+    def least(self) -> str | None:
+        return self.first_drivers[0] if self.first_drivers else None
+
+    def known_by(self, driver: str) -> bool:
+        """Whether a driver of a branch that NVIDIA's lists cover knows it."""
+        branch = driver.partition(".")[0]
+        own = [first for first in self.first_drivers if first.partition(".")[0] == branch]
+        if own:
+            return version(driver) >= version(own[0])
+        return branch not in self.not_in and (
+            not self.first_drivers or version(driver) > version(self.first_drivers[0])
+        )
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """One model: the name to say, its compute capability and architecture, and where both are written."""
+    """One model: the name to say, its compute capability and architecture, its devices, and where they are written.
+
+    `unlisted` is an NVIDIA device of which only the capability is known; `mig` says that a slice of the GPU was named.
+    """
 
     name: str
     cc: str
     architecture: str
     sources: tuple[str, ...]
-    verified: bool = True
+    devices: tuple[Device, ...] = ()
+    unlisted: bool = False
+    mig: bool = False
 
     @property
     def capability(self) -> tuple[int, int]:
         return cc(self.cc)
+
+    @property
+    def least_driver(self) -> str | None:
+        """The oldest driver with which each device of the model works."""
+        found = [text for text in (device.least() for device in self.devices) if text]
+        return max(found, key=version) if found else None
 
 
 @dataclass(frozen=True)
@@ -37,6 +74,15 @@ class UnknownGpu:
     name: str
     why: str
     near: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of the devices, with the words of each of its names."""
+
+    row: Row
+    names: tuple[str, ...]
+    words: tuple[tuple[str, ...], ...]
 
 
 def words(text: str) -> list[str]:
@@ -52,20 +98,33 @@ def common_names(row: Row) -> list[str]:
     return [first for first in firsts if first[0].isalpha()]
 
 
-def names(compat: Compat) -> list[str]:
-    """The common names of all known models, newest architecture first."""
+@lru_cache(maxsize=8)
+def entries(compat: Compat) -> dict[str, Entry]:
+    """All devices by PCI id; the names that this project gives to those of data centers come first."""
+    named = {row["pci_id"]: row for row in compat.rows("gpus", "devices")}
+    found = {}
+    for row in compat.rows("gpu_devices", "devices"):
+        own = named.get(row["pci_id"])
+        names = tuple(dict.fromkeys([*([own["name"]] if own else []), *row["names"]]))
+        found[row["pci_id"]] = Entry(row, names, tuple(tuple(words(name)) for name in names))
+    return found
+
+
+@lru_cache(maxsize=8)
+def model_names(compat: Compat) -> tuple[str, ...]:
+    """The names of all known models, newest architecture first, those of data centers before the rest."""
     rows = sorted(compat.rows("gpus", "devices"), key=lambda row: cc(row["cc"]), reverse=True)
-    return list(dict.fromkeys(name for row in rows for name in common_names(row)))
+    rest = sorted(entries(compat).values(), key=lambda entry: cc(entry.row["cc"]), reverse=True)
+    return tuple(dict.fromkeys([name for row in rows for name in common_names(row)] + [one.names[0] for one in rest]))
 
 
-def fits(wanted: list[str], row: Row) -> bool:
-    """Whether every word is one of the device's; the generation of SXM need not be said.
+def fits(wanted: Sequence[str], there: Sequence[str]) -> bool:
+    """Whether every word is one of the name's; the generation of SXM need not be said.
 
-    The name of a workstation card has to be whole up to its number: an RTX 6000 is no RTX PRO 6000.
+    A name has to be complete up to its number: an RTX 6000 is no RTX PRO 6000.
     """
-    there = words(row["name"])
-    number = next((place for place, word in enumerate(there) if re.search(r"\d", word)), 0)
-    return set(there[: number + 1 if number else 0]) <= set(wanted) and all(
+    number = next((place for place, word in enumerate(there) if re.search(r"\d", word)), len(there) - 1)
+    return set(there[: number + 1]) - SERIES <= set(wanted) and all(
         word in there or (word == "sxm" and any(part.startswith("sxm") for part in there)) for word in wanted
     )
 
@@ -77,48 +136,147 @@ def find_gpu(compat: Compat, given: str) -> Gpu | UnknownGpu:
 
 @lru_cache(maxsize=4096)
 def _find(compat: Compat, given: str) -> Gpu | UnknownGpu:
-    devices = compat.rows("gpus", "devices")
-    pci = re.fullmatch(r"(?:pci:)?(?:(?:0x)?([0-9a-f]{4})[:/])?(?:0x)?([0-9a-f]{4})", given.lower())
-    if pci:
-        found = [row for row in devices if row["pci_id"] == f"10de:{pci[2]}"] if pci[1] in (None, "10de") else []
-        if found:
-            return gpu(given, found)
+    plain = MIG.sub("", given)
+    if plain != given:
+        found = (
+            _find(compat, plain)
+            if plain
+            else UnknownGpu(given, f"{given} names a slice and not its GPU.", ("A100 MIG 1g.5gb",))
+        )
+        return replace(found, mig=True) if isinstance(found, Gpu) else found
+    capability = re.search(r"(?:^|\s)(?:cc|sm)[=_ ]?(\d+)\.?(\d)$", given.lower())
+    if capability:
+        pci = re.match(r"10de:[0-9a-f]{4}", given.lower())
+        listed = entries(compat).get(pci[0]) if pci else None
+        return (
+            make(compat, pci[0], [listed])
+            if pci and listed
+            else of_capability(compat, given, f"{capability[1]}.{capability[2]}")
+        )
+    pci = re.fullmatch(r"(?:pci:)?(?:(?:0x)?([0-9a-f]{4})[:/])?(0x)?([0-9a-f]{4})", given.lower())
+    sure = pci is not None and (pci[1] is not None or pci[2] is not None)
+    shown = re.search(r"\[(.+)\]", given)  # lspci: NVIDIA Corporation GP100GL [Tesla P100 PCIe 16GB] (rev a1)
+    wanted = words(shown[1] if shown else given)
+    named = [] if sure or not wanted else by_name(compat, wanted)
+    if pci and not named:
+        entry = entries(compat).get(f"10de:{pci[3]}") if pci[1] in (None, "10de") else None
+        if entry:
+            return make(compat, given, [entry])
         if pci[1] not in (None, "10de"):
             return UnknownGpu(
                 given, f"The PCI device {given} is not NVIDIA's (vendor 10de), and only those run CUDA.", ()
             )
-        if pci[1] or not words(given) or not any(set(words(given)) & set(words(row["name"])) for row in devices):
-            ids = sorted((row["pci_id"] for row in devices), key=lambda text: abs(int(text[5:], 16) - int(pci[2], 16)))
-            return UnknownGpu(given, f"The PCI id {given} is of no GPU that is known here.", tuple(sorted(ids[:3])))
+        if sure:
+            return unknown_id(compat, given, pci[3])
     if OTHERS & set(words(given)):
         return UnknownGpu(given, f"{given} is not NVIDIA's, and only those run CUDA.", ())
-    shown = re.search(r"\[(.+)\]", given)  # lspci: NVIDIA Corporation GP100GL [Tesla P100 PCIe 16GB] (rev a1)
-    wanted = words(shown[1] if shown else given)
-    found = [row for row in devices if wanted and fits(wanted, row)]
-    if found and len({row["cc"] for row in found}) == 1:
-        return gpu(given, found)
-    if found:
-        near = tuple(dict.fromkeys(name for row in found for name in common_names(row)))[:6]
+    if named and len({entry.row["cc"] for entry in named}) == 1:
+        return make(compat, given, named)
+    if named:
+        near = tuple(dict.fromkeys(entry.names[0] for entry in named))[:6]
         return UnknownGpu(given, f"The name {given} may mean any of several GPUs.", near)
-    known = names(compat)
-    lower = {name.lower(): name for name in known}
-    tries = ["".join(wanted), *wanted]
+    return unknown_name(compat, given, wanted)
+
+
+def by_name(compat: Compat, wanted: Sequence[str]) -> list[Entry]:
+    """The devices that fit a name: with more than the model's number, those of exactly that name before the rest."""
+    found = [entry for entry in entries(compat).values() if any(fits(wanted, there) for there in entry.words)]
+    exact = [entry for entry in found if any(set(there) - SERIES == set(wanted) - SERIES for there in entry.words)]
+    return exact if exact and len(wanted) > 1 and len({entry.row["cc"] for entry in found}) == 1 else found
+
+
+def unknown_id(compat: Compat, given: str, device: str) -> UnknownGpu:
+    ids = sorted(entries(compat), key=lambda text: abs(int(text[5:], 16) - int(device, 16)))
+    why = (
+        f"The PCI id {given} is of no GPU in compat/gpu_devices.yml. If you know its compute capability, "
+        f"give it: --gpu cc=8.6 (on the host: {ASK})."
+    )
+    return UnknownGpu(given, why, tuple(sorted(ids[:3])))
+
+
+def unknown_name(compat: Compat, given: str, wanted: Sequence[str]) -> UnknownGpu:
+    lower = {name.lower(): name for name in model_names(compat)}
     near = tuple(
         dict.fromkeys(
-            lower[match] for word in tries for match in difflib.get_close_matches(word, lower, n=3, cutoff=0.45)
+            lower[match]
+            for word in ["".join(wanted), *wanted]
+            for match in difflib.get_close_matches(word, lower, n=3, cutoff=0.45)
         )
     )[:3] or tuple(lower[match] for match in difflib.get_close_matches("".join(wanted), lower, n=3, cutoff=0.0))
-    return UnknownGpu(given, f"No GPU called {given} is known here.", near)
+    why = (
+        f"No GPU called {given} is in compat/gpu_devices.yml. If you know its compute capability, "
+        f"give it: --gpu cc=8.6 (on the host: {ASK})."
+    )
+    return UnknownGpu(given, why, near)
 
 
-def gpu(given: str, rows: list[Row]) -> Gpu:
-    row = rows[0]
-    sources = tuple(dict.fromkeys(source for found in rows[:1] for source in found["source"]))
-    called = common_names(row)
+def of_capability(compat: Compat, given: str, capability: str) -> Gpu | UnknownGpu:
+    """A GPU of which only the compute capability is known."""
+    rows = compat.rows("gpus", "architectures")
+    row = next((row for row in rows if row["cc"] == capability), None)
+    if row is None:
+        near = sorted({f"cc={row['cc']}" for row in rows}, key=lambda text: distance(text, capability))
+        return UnknownGpu(given, f"The compute capability {capability} is not in compat/gpus.yml.", tuple(near[:3]))
+    where = tuple(row["source"])
+    return Gpu(f"a GPU of compute capability {capability}", capability, row["architecture"], where, unlisted=True)
+
+
+def distance(name: str, capability: str) -> tuple[int, int]:
+    one, two = cc(name.removeprefix("cc=")), cc(capability)
+    return abs(one[0] - two[0]), abs(one[1] - two[1])
+
+
+def make(compat: Compat, given: str, found: Sequence[Entry]) -> Gpu:
+    own = {row["pci_id"]: row for row in compat.rows("gpus", "devices")}
+    first = next((entry for entry in found if entry.row["pci_id"] in own), found[0])
+    named = own.get(first.row["pci_id"])
+    called = common_names(named) if named else list(first.names)
     name = next((name for name in called if set(words(name)) <= set(words(given))), called[0])
-    return Gpu(name, row["cc"], row["architecture"], sources, all(found["verified"] for found in rows))
+    read = tuple(source["source"] for source in compat.subjects["gpu_devices"]["read"])
+    # A row of gpus.yml overrides the generated first drivers.
+    rows = [
+        {
+            **entry.row,
+            **{key: value for key, value in own.get(entry.row["pci_id"], {}).items() if key == "first_drivers"},
+        }
+        for entry in found
+    ]
+    devices = tuple(
+        Device(row["pci_id"], tuple(row.get("first_drivers", ())), tuple(row.get("not_in", ()))) for row in rows
+    )
+    return Gpu(name, first.row["cc"], architecture_of(compat, first.row["cc"])["architecture"], read, devices)
+
+
+@lru_cache(maxsize=256)
+def architecture_of(compat: Compat, capability: str) -> Row:
+    return next(row for row in compat.rows("gpus", "architectures") if row["cc"] == capability)
+
+
+@dataclass(frozen=True)
+class DriverLimits:
+    """What a host's GPUs need of a driver: branches ("" for any), the first driver that knows all, and the open module."""
+
+    branch_min: str
+    branch_max: str
+    first_driver: str
+    open_supported: bool
+
+
+def driver_limits(compat: Compat, names: Sequence[str]) -> DriverLimits:
+    """The limits of all these GPUs together; of one that is not known nothing is claimed."""
+    models = [model for model in (find_gpu(compat, name) for name in names) if isinstance(model, Gpu)]
+    rows = [architecture(compat, model) for model in models]
+    oldest = [row["first_driver_branch"] for row in rows if row["first_driver_branch"]]
+    newest = [row["last_driver_branch"] for row in rows if row["last_driver_branch"]]
+    firsts = [model.least_driver for model in models if model.least_driver]
+    return DriverLimits(
+        branch_min=max(oldest, key=int, default=""),
+        branch_max=min(newest, key=int, default=""),
+        first_driver=max(firsts, key=version, default=""),
+        open_supported=all(row["open_kernel_module"] for row in rows),
+    )
 
 
 def architecture(compat: Compat, model: Gpu) -> Row:
     """The row of the model's architecture."""
-    return next(row for row in compat.rows("gpus", "architectures") if row["cc"] == model.cc)
+    return architecture_of(compat, model.cc)

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hadoop_dl.compat import Compat, Row
-from hadoop_dl.resolver.versions import version
+from hadoop_dl.compat import Compat, Row, gpu_name
+from hadoop_dl.resolver.versions import known, version
 
 ALIASES = {
     "redhat": "rhel",
@@ -19,6 +19,18 @@ ALIASES = {
     "rockylinux": "rocky",
     "centosstream": "centos",
     "sl": "scientific",
+    "amazon": "amzn",
+    "al": "amzn",
+    "suse": "sles",
+}
+NAMES = {
+    "rhel": "RHEL",
+    "el": "EL",
+    "centos": "CentOS",
+    "ol": "Oracle Linux",
+    "almalinux": "AlmaLinux",
+    "sles": "SLES",
+    "amzn": "Amazon Linux",
 }
 
 
@@ -55,7 +67,7 @@ class HostFacts:
         javas = node.get("java")
         return HostFacts(
             os=name,
-            gpus=None if gpus is None else tuple(f"{gpu['vendor']}:{gpu['device']}" for gpu in gpus),
+            gpus=None if gpus is None else tuple(gpu_name(gpu) for gpu in gpus),
             hadoop=hadoop_name(hadoop.get("distribution"), hadoop.get("version")),
             glibc=node.get("glibc"),
             cpu_features=None if features is None else tuple(features),
@@ -87,6 +99,9 @@ class System:
     key: str
     label: str
     release: str
+    other: tuple[str, tuple[str, ...]] | None = (
+        None  # glibc and Pythons of an operating system that the data does not have
+    )
 
 
 @dataclass(frozen=True)
@@ -111,6 +126,8 @@ def system_name(row: Row) -> str:
 
 def find_system(compat: Compat, given: str) -> System | Unknown:
     """The operating system that a text such as rhel-7.9, centos7, el8, rocky-9.3, debian-12 or ubuntu2204 names."""
+    if given.lower().startswith("other"):
+        return other_system(given)
     text = WORDS.sub(" ", given.lower()).strip().replace(" ", "-")
     match = re.fullmatch(r"([a-z][a-z_-]*?)[-_]?v?(\d+(?:\.\d+)*)", text)
     rows = compat.rows("platforms", "releases")
@@ -140,9 +157,22 @@ def find_system(compat: Compat, given: str) -> System | Unknown:
     return unknown_system(given, text, systems, rows)
 
 
+def other_system(given: str) -> System | Unknown:
+    """`other glibc=2.39 python=3.12`: an operating system of which only these two are known."""
+    values = dict(re.findall(r"(glibc|python)=([\d.,]+\d)", given.lower()))
+    if set(values) != {"glibc", "python"} or not all(
+        known(text) for text in [values["glibc"], *values["python"].split(",")]
+    ):
+        return Unknown(
+            f"{given} names no operating system: other needs its glibc and its Python.",
+            ("other glibc=2.39 python=3.12",),
+        )
+    pythons = tuple(sorted(values["python"].split(","), key=version))
+    return System("other", f"an operating system with glibc {values['glibc']}", "0", (values["glibc"], pythons))
+
+
 def label(family: str) -> str:
-    names = {"rhel": "RHEL", "el": "EL", "centos": "CentOS", "ol": "Oracle Linux", "almalinux": "AlmaLinux"}
-    return names.get(family, family.capitalize())
+    return NAMES.get(family, family.capitalize())
 
 
 def unknown_system(given: str, text: str, systems: list[str], rows: list[Row]) -> Unknown:
@@ -153,7 +183,8 @@ def unknown_system(given: str, text: str, systems: list[str], rows: list[Row]) -
     if same and number:
         same.sort(key=lambda name: abs(int(re.search(r"\d+", name)[0]) - int(number[0])))  # type: ignore[index]
     near = same[:2] or difflib.get_close_matches(text, systems, n=2, cutoff=0.4) or systems[:2]
-    return Unknown(f"No operating system called {given} is known here.", tuple(near))
+    why = f"No operating system called {given} is known here. For any other: --os 'other glibc=2.39 python=3.12'."
+    return Unknown(why, tuple(near))
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 from hadoop_dl import stacks as stack_files
 from hadoop_dl.compat import Compat
-from hadoop_dl.resolver.answer import answer
+from hadoop_dl.resolver.answer import Answer, answer
+from hadoop_dl.resolver.core_rules import system_pythons
 from hadoop_dl.resolver.explain import Conflict, conflicts
-from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.hosts import HostFacts, System, Unknown, find_system
 from hadoop_dl.resolver.problem import Problem, engine
 from hadoop_dl.resolver.request import Item, read_request
@@ -33,22 +34,35 @@ EXACT = (
 PLAIN = ("tensorflow_package", "tensorflow_source", "driver_branch", "driver_module", "python", "java")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Candidate:
-    """A named stack against a host. `stack` is its file's content, with the one Python that the host gets."""
+    """A named stack against a host: what is wrong with it there, or the versions that the host gets and what to know."""
 
     name: str
-    stack: dict[str, Any] = field(default_factory=dict)
-    said: tuple[Finding, ...] = ()
+    python: str = ""
     conflicts: tuple[Conflict, ...] = ()
     problem: Problem | None = None
 
-    @property
-    def warnings(self) -> tuple[Finding, ...]:
-        """What to know about it; worked out when it is asked for."""
+    @cached_property
+    def answered(self) -> Answer:
+        """The versions, with the driver that this host's GPUs need; worked out when it is asked for."""
         if self.problem is None:
-            return self.said
-        return tuple(answer(self.problem, self.problem.mask(self.problem.all))[2])
+            return Answer()
+        found = answer(self.problem, self.problem.mask(self.problem.all))
+        content = {**stack_files.load_stack(self.name).data, "python": self.python}
+        if "driver_min" in found.stack:
+            content["driver_min"] = found.stack["driver_min"]
+        return replace(found, stack=content)
+
+    @property
+    def doubtful(self) -> bool:
+        return any(finding.doubt for finding in self.answered.warnings)
+
+    @property
+    def lock(self) -> Path | None:
+        """The lock that it is installed from; None where nobody has made it yet."""
+        path = stack_files.load_stack(self.name).lock_path(self.python)
+        return path if path.is_file() else None
 
 
 def constraints(stack: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,7 +84,7 @@ def system_conflict(name: str, system: System | Unknown | None) -> list[Conflict
     return [
         Conflict(
             ("os",),
-            f"{name} is made for {', '.join(made_for)}, and the host runs {system.label}. Choose a stack for it: scripts/stack list",
+            f"{name} is made for {', '.join(made_for)}, but the host has {system.label}. Choose a stack for it: scripts/stack list",
             tuple(stack_files.load_stack(name).data["sources"][:2]),
         )
     ]
@@ -82,40 +96,59 @@ def stack_items(compat: Compat, name: str) -> list[Item]:
     return read_request(compat, constraints(stack_files.load_stack(name).data))
 
 
-def with_python(name: str, host: HostFacts | None) -> dict[str, Any]:
-    """A stack's content with the first of its Pythons that the host has."""
-    stack = stack_files.load_stack(name)
-    there = [text for text in stack.pythons if host is None or host.pythons is None or text in host.pythons]
-    return {**stack.data, "python": (there or stack.pythons)[0]}
+def python_for(name: str, host: HostFacts | None) -> str:
+    """The first of a stack's Pythons that the host has; the preferred one where it has none or was not read."""
+    pythons = stack_files.load_stack(name).pythons
+    there = [text for text in pythons if host is None or host.pythons is None or text in host.pythons]
+    return (there or list(pythons))[0]
 
 
 def try_stack(compat: Compat, name: str, host: HostFacts | None) -> Candidate:
-    """One named stack on a host, with everything that is wrong with it there, or what to know about it."""
+    """One named stack on a host, with everything that is wrong with it there."""
     refused = system_conflict(name, find_system(compat, host.os) if host and host.os else None)
     problem = Problem(engine(compat), read_request(compat, {}, host) + stack_items(compat, name))
     mask = problem.mask(problem.all)
     if refused or not mask:
         return Candidate(name, conflicts=tuple([*refused, *(conflicts(problem) if not mask else ())]))
-    return Candidate(name, with_python(name, host), tuple(answer(problem, mask)[2]))
+    return Candidate(name, python_for(name, host), problem=problem)
 
 
-def fitting(compat: Compat, request: Mapping[str, Any], host: HostFacts | None) -> list[Candidate]:
-    """The named stacks that meet a request on a host, the best first: the form for the host's GPUs, then the newest."""
+def fitting(
+    compat: Compat, request: Mapping[str, Any], host: HostFacts | None, cpu: bool | None = None
+) -> list[Candidate]:
+    """The named stacks that meet a request on a host, the best first. resolve and the plan both take this order.
+
+    With a lock before without, a prebuilt TensorFlow before a build, the form for the GPUs (`cpu`: that for none) before the
+    other, no doubt before a doubt, a Python that the host or its operating system has before another, with
+    TensorFlowOnSpark before without, and then the newest.
+    """
     given = request.get("os") or (host.os if host else None)
-    system, asked = find_system(compat, given) if given else None, read_request(compat, request, host)
+    system = find_system(compat, str(given)) if given else None
+    asked = read_request(compat, request, replace(host, pythons=None) if host else None)
     found = []
     for name in stack_files.stack_names():
         if system_conflict(name, system):
             continue
         problem = Problem(engine(compat), asked + stack_items(compat, name))
         if problem.mask(problem.all):
-            found.append(Candidate(name, with_python(name, host), problem=problem))
-    cpu = host is not None and host.gpus == ()
+            found.append(Candidate(name, python_for(name, host), problem=problem))
+    there: Sequence[str] | None = host.pythons if host else None
+    if there is None and isinstance(system, System):
+        there = system_pythons(engine(compat).universe, system)
+    bare = (host is not None and host.gpus == ()) if cpu is None else cpu
 
     def rank(candidate: Candidate) -> tuple[Any, ...]:
-        built = candidate.stack["tensorflow_source"] == "built"
-        parts = tuple(-number for number in version(candidate.stack["tensorflow"]).release)
-        spark = "tensorflowonspark" not in candidate.stack
-        return built, ("cuda" in candidate.stack) is cpu, spark, parts, candidate.name
+        content = stack_files.load_stack(candidate.name).data
+        parts = tuple(-number for number in version(content["tensorflow"]).release)
+        return (
+            candidate.lock is None,
+            content["tensorflow_source"] == "built",
+            ("cuda" in content) is bare,
+            candidate.doubtful,
+            there is not None and candidate.python not in there,
+            "tensorflowonspark" not in content,
+            parts,
+            candidate.name,
+        )
 
     return sorted(found, key=rank)

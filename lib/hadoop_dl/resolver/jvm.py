@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import lru_cache
 
 from hadoop_dl.compat import Row
-from hadoop_dl.resolver.findings import Finding, sources
+from hadoop_dl.resolver.findings import Finding, against, sources
 from hadoop_dl.resolver.hosts import Hadoop, HostFacts
 from hadoop_dl.resolver.parts import Choice
 from hadoop_dl.resolver.python_parts import python_fits
@@ -58,7 +58,7 @@ class Jvm:
         label = f"TensorFlowOnSpark {row['version']}"
         if (least and version(core.name) < version(least)) or (below and version(core.name) >= version(below)):
             span = f"{least} or newer" if least else f"older than {below}"
-            return Finding(f"{label} is for TensorFlow {span}", sources(row), bool(row["verified"]))
+            return against(f"{label} is for TensorFlow {span}", sources(row), row["verified"])
         if not python_fits(row["requires_python"], core.python):
             return Finding(f"{label} needs Python {row['requires_python']}", sources(row))
         names = [name.strip() for name in row["tensorflow_distribution"].split(",")]
@@ -87,12 +87,8 @@ class Jvm:
         return rows
 
     def release(self, row: Row, pins: Sequence[Item]) -> str | None:
-        """The newest release of a line that the constraint admits: releases of a line are numbered without gaps."""
-        for patch in range(int(row["latest"].rpartition(".")[2]), -1, -1):
-            text = f"{row['line']}.{patch}"
-            if all(item.accepts(text) for item in pins):
-                return text
-        return None
+        """The newest release of a line that the constraint admits."""
+        return next((text for text in reversed(row["releases"]) if all(item.accepts(text) for item in pins)), None)
 
     def javas(self, row: Row, items: Sequence[Item]) -> list[str] | None:
         """The Java versions that remain; None where the items leave none."""
@@ -114,6 +110,7 @@ class Jvm:
         candidates: list[Row | None] = [
             row for row in fits if not ((found := self.tfos_refusal(core, row)) and found.refuses)
         ]
+        candidates.sort(key=lambda row: self.tfos_refusal(core, row) is not None if row else False)  # doubts last
         if all(item.absent for item in tfos_pins):
             candidates.append(None)
         if not candidates:
@@ -235,4 +232,4 @@ class Jvm:
         for item in items:
             if item.key == "hadoop":
                 continue
-            yield Finding(f"{item.label} was asked for" if item.key != "host" else f"{item.label} is what there is", ())
+            yield Finding(f"{item.label} was requested" if item.key != "host" else f"{item.label} is what there is", ())

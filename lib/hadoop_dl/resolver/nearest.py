@@ -3,46 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from difflib import SequenceMatcher
 from itertools import combinations
 from typing import Any
 
-from hadoop_dl.compat import Compat
 from hadoop_dl.resolver.answer import answer
-from hadoop_dl.resolver.explain import values
 from hadoop_dl.resolver.gpus import UnknownGpu
-from hadoop_dl.resolver.hosts import Unknown, system_name
+from hadoop_dl.resolver.hosts import Unknown
+from hadoop_dl.resolver.known_values import values
 from hadoop_dl.resolver.problem import Items, Problem
-from hadoop_dl.resolver.request import CHOICES, Item
+from hadoop_dl.resolver.request import CHOICES, OPTIONS, Item, read_request
 from hadoop_dl.resolver.versions import known, version
 
 Request = dict[str, Any]
 MOST = 3
 # What it costs to give up a part: an operator changes a version before a purpose, and a host last of all.
-COST = {
-    "tensorflow": 5,
-    "python": 4,
-    "hdfs": 6,
-    "kafka": 6,
-    "yarn_gpu": 6,
-    "hadoop": 30,
-    "gpu": 20,
-    "os": 12,
-    "host": 1000,
-}
+COST = {"tensorflow": 5, "python": 4, "hdfs": 6, "kafka": 6, "yarn_gpu": 6, "hadoop": 30, "host": 1000}
 CHEAP = 3
+HARDWARE = ("os", "gpu", "host")  # never changed: only a name that is not known is replaced by the one that was meant
+TYPO = 0.6  # how alike a name has to be to be taken for what was meant
 
 
 def cost(item: Item) -> int:
     """What nothing meets has to go in any case; it costs nothing more."""
-    if isinstance(item.thing, (Unknown, UnknownGpu)):
-        return 0
-    return COST.get(item.key, CHEAP)
+    return 0 if not known_thing(item) else COST.get(item.key, CHEAP)
 
 
 def give_ups(problem: Problem, fixed: frozenset[str]) -> Iterator[Items]:
     """Smallest sets of items to give up so that the rest can be met, the cheapest first; never what is fixed."""
     hopeless = frozenset(number for number in problem.all if not problem.mask(frozenset({number})))
     free = [number for number in sorted(problem.all - hopeless) if problem.items[number].key not in fixed]
+    stays = problem.all - hopeless - frozenset(free)
+    if not problem.mask(stays):
+        return
     groups = [frozenset(group) for size in range(min(4, len(free)) + 1) for group in combinations(free, size)]
     groups.sort(key=lambda group: (sum(cost(problem.items[number]) for number in group), len(group), sorted(group)))
     found: list[Items] = []
@@ -53,31 +46,28 @@ def give_ups(problem: Problem, fixed: frozenset[str]) -> Iterator[Items]:
             found.append(group)
             yield group | hopeless
     if not found:
-        yield problem.all - keepers(problem, hopeless)
+        yield problem.all - keepers(problem, stays, free)
 
 
-def keepers(problem: Problem, hopeless: Items) -> Items:
-    """As much of a request as can be kept: the dearest parts first."""
-    kept: Items = frozenset()
-    for number in sorted(problem.all - hopeless, key=lambda number: (-cost(problem.items[number]), number)):
+def keepers(problem: Problem, stays: Items, free: list[int]) -> Items:
+    """As much of a request as can be kept beside what stays: the dearest parts first."""
+    kept = stays
+    for number in sorted(free, key=lambda number: (-cost(problem.items[number]), number)):
         if problem.mask(kept | {number}):
             kept = kept | {number}
     return kept
 
 
-def nearest(
-    compat: Compat, problem: Problem, request: Mapping[str, Any], fits: Callable[[Request], bool]
-) -> list[Request]:
-    """Up to three requests in the grammar of a request that resolve; each was tried. What a read host is stays as it is."""
+def nearest(problem: Problem, request: Mapping[str, Any], fits: Callable[[Request], bool]) -> list[Request]:
+    """Up to three requests in the grammar of a request that resolve; each was tried. Hardware and hosts stay as they are."""
     found: list[Request] = []
     of_host = frozenset(name for name in ("os", "gpu", "hadoop") if name not in request)
-    for gone in give_ups(problem, of_host | {"host"}):
-        # A host keeps its GPUs and its Hadoop, if anything else can be changed.
+    for gone in give_ups(problem, of_host | frozenset(HARDWARE)):
         if found and any(
-            problem.items[number].key in ("gpu", "hadoop") and known_thing(problem.items[number]) for number in gone
+            problem.items[number].key == "hadoop" and known_thing(problem.items[number]) for number in gone
         ):
             continue
-        for offered in replaced(compat, problem, request, gone):
+        for offered in replaced(problem, gone):
             changed = {name: value for name, value in offered.items() if name not in of_host}
             if changed not in found and fits(changed):
                 found.append(changed)
@@ -87,28 +77,29 @@ def nearest(
     return found
 
 
-def replaced(compat: Compat, problem: Problem, request: Mapping[str, Any], gone: Items) -> Iterator[Request]:
+def replaced(problem: Problem, gone: Items) -> Iterator[Request]:
     """The request with other values for what is given up, the nearest first; at last without it."""
     items = [problem.items[number] for number in sorted(gone)]
     kept = base(problem, gone)
-    systems = [item for item in items if item.key == "os"]
-    if systems:
-        for name in near_systems(compat, systems[0]):
-            yield from completed(problem, {"os": name, **kept}, [item for item in items if item.key != "os"])
-    gpus = [item for item in items if isinstance(item.thing, UnknownGpu)]
-    if gpus:
-        for name in gpus[0].thing.near if isinstance(gpus[0].thing, UnknownGpu) else ():
-            there = [part for part in str(kept.get("gpu", "")).split(",") if part]
-            yield from completed(
-                problem, {**kept, "gpu": ",".join([*there, name])}, [item for item in items if item.key != "gpu"]
-            )
-    hadoops = [item for item in items if item.key == "hadoop" and isinstance(item.thing, Unknown)]
-    if hadoops:
-        for name in hadoops[0].thing.near if isinstance(hadoops[0].thing, Unknown) else ():
-            yield from completed(problem, {**kept, "hadoop": name}, [item for item in items if item.key != "hadoop"])
-    if not (systems or gpus or hadoops):
-        yield from completed(problem, kept, items)
+    misspelt = [item for item in items if item.key in OPTIONS and not known_thing(item)]
+    if any(item.key in HARDWARE and not meant(item) for item in misspelt):
+        return  # nobody knows which hardware or system it is
+    rest = [item for item in items if item not in misspelt]
+    for item in misspelt:
+        before = [part for part in str(kept.get(item.key, "")).split(",") if part]
+        kept = {**kept, item.key: ",".join([*before, *meant(item)[:1]])} if meant(item) else kept
+    yield from completed(problem, kept, rest)
     yield kept
+
+
+def meant(item: Item) -> list[str]:
+    """The known names that one with a typo may have meant; another GPU is other hardware, however alike its name."""
+    if not isinstance(item.thing, Unknown):
+        return []
+    given = item.text.lower().replace(" ", "")
+    return [
+        name for name in item.thing.near if SequenceMatcher(None, given, name.lower().replace(" ", "")).ratio() >= TYPO
+    ]
 
 
 def base(problem: Problem, gone: Items) -> Request:
@@ -121,22 +112,11 @@ def base(problem: Problem, gone: Items) -> Request:
     return {name: ",".join(texts) for name, texts in kept.items()}
 
 
-def near_systems(compat: Compat, item: Item) -> list[str]:
-    """Other operating systems: those the name may have meant, then the same family, then the rest."""
-    meant = list(item.thing.near) if isinstance(item.thing, Unknown) else []
-    family = item.text.split("-")[0].rstrip("0123456789.")
-    sure = [system_name(row) for row in compat.rows("platforms", "releases") if row["verified"]]
-    names = [name for name in sure if name.startswith(family)] + sure
-    return list(dict.fromkeys([*meant, *names]))
-
-
 def completed(problem: Problem, kept: Request, items: list[Item]) -> Iterator[Request]:
     """A value for each changed component: the nearest to what was asked for that the rest admits."""
-    from hadoop_dl.resolver.request import read_request
-
     changed = dict(kept)
     for item in items:
-        if item.key in ("os", "gpu", "hadoop"):
+        if item.key in OPTIONS:
             continue
         for value in near_values(problem, item):
             tried = {**changed, item.key: value}
@@ -145,7 +125,7 @@ def completed(problem: Problem, kept: Request, items: list[Item]) -> Iterator[Re
                 read_request(problem.universe.compat, tried) + [part for part in problem.items if part.key == "host"],
             )
             mask = trial.mask(trial.all)
-            if mask and (wants_built(problem) or not answer(trial, mask)[3].built):
+            if mask and (wants_built(problem) or not answer(trial, mask).built):
                 changed = tried
                 break
     yield spelled(problem, changed, [item.key for item in items])
@@ -155,13 +135,13 @@ def near_values(problem: Problem, item: Item) -> list[str]:
     """Other values of a component, the nearest first; a TensorFlow or Python by its line, and newer before older."""
     if not item.specs or item.key in CHOICES:
         return [choice for choice in CHOICES.get(item.key, ()) if not item.accepts(choice)]
-    there = values(problem, item.key)
+    there = values(problem.universe, item.key)
     if item.key == "tensorflow":
         there = problem.universe.line_names
     text = item.specs[0].text.lstrip("<>=!~").partition(",")[0].removesuffix(".*")
     if not known(text):
         return there[::-1]
-    asked = version(text)
+    there, asked = [value for value in there if known(value)], version(text)
     newer = [value for value in there if version(value) >= asked]
     older = [value for value in reversed(there) if version(value) < asked]
     if item.key == "tensorflow" and not any(value == ".".join(text.split(".")[:2]) for value in there):
@@ -188,8 +168,6 @@ def spelled(problem: Problem, changed: Request, keys: list[str]) -> Request:
     """With the CUDA that comes along, where TensorFlow was changed: it is what the GPUs are about."""
     if "tensorflow" not in keys or "cuda" in changed:
         return changed
-    from hadoop_dl.resolver.request import read_request
-
     trial = Problem(
         problem.engine,
         read_request(problem.universe.compat, changed) + [part for part in problem.items if part.key == "host"],
@@ -197,5 +175,5 @@ def spelled(problem: Problem, changed: Request, keys: list[str]) -> Request:
     mask = trial.mask(trial.all)
     if not mask:
         return changed
-    stack, _, _, _ = answer(trial, mask)
+    stack = answer(trial, mask).stack
     return {**changed, "cuda": stack["cuda"]} if "gpu" in changed and "cuda" in stack else changed

@@ -35,7 +35,7 @@ class Part(Protocol):
 
 
 def all_parts(universe: Universe) -> list[Part]:
-    from hadoop_dl.resolver import drivers, jvm, python_parts, toolkits
+    from hadoop_dl.resolver import drivers, jvm, python_parts, site, toolkits
 
     return [
         toolkits.Cudnn(universe),
@@ -44,5 +44,5 @@ def all_parts(universe: Universe) -> list[Part]:
         python_parts.Keras(universe),
         python_parts.Features(universe),
         jvm.Jvm(universe),
-        drivers.Site(universe),
+        site.Site(universe),
     ]

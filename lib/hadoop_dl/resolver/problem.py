@@ -12,10 +12,10 @@ from itertools import combinations
 
 from hadoop_dl.compat import Compat
 from hadoop_dl.resolver.core_rules import core_findings, cpu_features, rules
-from hadoop_dl.resolver.drivers import least_driver
 from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.gpus import UnknownGpu
 from hadoop_dl.resolver.hosts import Unknown
+from hadoop_dl.resolver.known_values import core_value
 from hadoop_dl.resolver.parts import Choice, Part, all_parts
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.universe import Core, Universe
@@ -65,25 +65,6 @@ def engine(compat: Compat) -> Engine:
     if not kept:
         kept.append(Engine(compat))
     return kept[0]
-
-
-def core_value(core: Core, key: str, universe: Universe) -> str | None:
-    """A core's own value of a component."""
-    if key == "tensorflow":
-        return core.version
-    if key == "tensorflow_package":
-        return core.package
-    if key == "tensorflow_source":
-        return core.source
-    if key == "python":
-        return core.python
-    if key == "cuda":
-        return core.cuda
-    if key == "nccl":
-        return core.nccl
-    if key == "glibc_min":
-        return core.glibc_min
-    return least_driver(universe.toolkits[core.cuda]) if core.cuda else None
 
 
 class Problem:

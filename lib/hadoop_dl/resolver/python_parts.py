@@ -93,8 +93,15 @@ class Keras:
         order = [row["version"] for row in reversed(self.releases)]
         goes = spans((row["version"] for row in there), order) or "no Keras of its own package"
         yield Finding(f"TensorFlow {core.name} on Python {core.python} goes with Keras {goes}", sources(core.line))
+        legacy = core.line["keras"].get("legacy_package")
+        if legacy and any(
+            item.accepts(row["version"]) for item in items for row in self.releases if row["version"] < "3"
+        ):
+            yield Finding(
+                f"Keras 2 for it is the package {legacy} {core.line['keras']['legacy_range']}", sources(core.line)
+            )
         for item in items:
-            yield Finding(f"{item.label} was asked for", ())
+            yield Finding(f"{item.label} was requested", ())
 
 
 class Features:
@@ -193,14 +200,14 @@ class Features:
             there = feature not in off and self.provides(core, row, feature)
             choice.values[feature] = there
             by = (
-                "inside TensorFlow"
+                "by TensorFlow itself"
                 if self.inside(core, feature)
                 else f"by tensorflow-io {row['version']}"
                 if row
                 else ""
             )
             said = (
-                f"{name} is read {by}" if there else "not asked for" if feature in off else f"nothing here reads {name}"
+                f"{name} is read {by}" if there else "not requested" if feature in off else f"nothing here reads {name}"
             )
             choice.reasons.append(Finding(f"{feature} {str(there).lower()}: {said}", sources(core.line)))
         return choice
@@ -217,4 +224,4 @@ class Features:
             sources(self.universe.compat.fact("tensorflow_io", "last release"), *self.io(core)[:1]),
         )
         for item in items:
-            yield Finding(f"{item.label} was asked for", ())
+            yield Finding(f"{item.label} was requested", ())

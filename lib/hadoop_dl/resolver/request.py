@@ -11,7 +11,7 @@ from typing import Any
 from hadoop_dl.compat import Compat
 from hadoop_dl.resolver.gpus import Gpu, UnknownGpu, find_gpu
 from hadoop_dl.resolver.hosts import Hadoop, HostFacts, System, Unknown, find_hadoop, find_system
-from hadoop_dl.resolver.versions import NONE, Spec, listed, newest, parse_spec
+from hadoop_dl.resolver.versions import LONGEST, NONE, Spec, listed, newest, parse_spec
 
 # What a request may name, with the words to call it by. The order is the order of every answer.
 COMPONENTS = {
@@ -132,6 +132,12 @@ def nearest_name(name: str, names: Iterable[str]) -> str:
 
 def check_names(names: Iterable[str]) -> None:
     for name in names:
+        if name in ("numpy", "protobuf"):
+            raise Misuse(
+                f"{name} is decided by pip: scripts/stack resolve prints the limit that it needs. Leave {name} out."
+            )
+        if name == "mig":
+            raise Misuse("A slice of a GPU is named with the GPU: --gpu 'A100 MIG 1g.5gb'.")
         if name not in COMPONENTS and name not in OPTIONS:
             raise Misuse(
                 f"{name} is no component of a request.{nearest_name(name, ORDER)} Known: {', '.join(COMPONENTS)}; "
@@ -151,10 +157,14 @@ def texts(name: str, value: Any) -> list[str]:
         found = [text for part in value for text in texts(name, part)]
         return found if name in ("gpu", "cpu_features") else ["|".join(found)]
     text = "" if value is None else str(value).strip()
+    if len(text) > LONGEST:
+        raise Misuse(f"{name} must have at most {LONGEST} characters but has {len(text)}.")
     if not text:
         raise Misuse(f"{name} needs a value, and has none. Write for example tensorflow=1.15, or leave {name} out.")
     if name == "gpu":
         return [part.strip() for part in text.split(",") if part.strip()]
+    if name == "os" and text.lower().startswith("other"):
+        return [text]
     return both(text) if name not in ("cpu_features", *BOOLEANS, *CHOICES) else [text]
 
 
@@ -268,6 +278,11 @@ def host_items(host: HostFacts | None) -> list[Item]:
         there = listed(host.javas)
         thing = HostFacts(javas=host.javas)
         found.append(Item("host", "java", f"the host's Java {there}", thing=thing, only="java", levels=("jvm",)))
+    if host.driver and host.gpus != ():
+        thing = HostFacts(driver=host.driver)
+        found.append(
+            Item("host", "driver", f"the host's driver {host.driver}", thing=thing, only="driver", levels=("driver",))
+        )
     if host.architecture not in (None, "x86_64"):
         found.append(
             Item(

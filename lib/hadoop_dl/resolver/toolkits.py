@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 
 from hadoop_dl.compat import Row
-from hadoop_dl.resolver.findings import Finding, sources
+from hadoop_dl.resolver.findings import Finding, sources, warning
 from hadoop_dl.resolver.parts import Choice
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.universe import Core, Universe
@@ -40,6 +40,17 @@ class Cudnn:
         ]
         return list(dict.fromkeys([first, *newest(others)]))
 
+    def newer(self, core: Core, items: Sequence[Item]) -> list[str]:
+        """Releases that were asked for exactly and are newer than the data, of the same soname."""
+        latest = max((text for text in self.rows), key=version)
+        exact = (spec.text for item in items for spec in item.specs if spec.kind == "prefix" and known(spec.text))
+        soname = self.rows[latest]["soname"]
+        return [
+            text
+            for text in exact
+            if version(text) > version(latest) and version(text).major == soname and core.line["cudnn_soname"] == soname
+        ]
+
     def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
         if core.cuda is None:
             return Choice() if all(item.absent for item in items) else None
@@ -53,6 +64,16 @@ class Cudnn:
                     {"cudnn": text},
                     [Finding(f"cudnn {text}: it {said}", sources(row, core.line) or sources(core.line))],
                 )
+        for text in self.newer(core, items):
+            if all(item.accepts(text) for item in items):
+                said = (
+                    f"cuDNN {text} is newer than this data; it has the soname of {core.line['cudnn']}, the tested one"
+                )
+                return Choice(
+                    {"cudnn": text},
+                    [Finding(f"cudnn {text}: requested", sources(core.line))],
+                    [warning(said, sources(core.line))],
+                )
         return None
 
     def facts(self, core: Core, items: Sequence[Item]) -> Iterator[Finding]:
@@ -64,7 +85,10 @@ class Cudnn:
         goes = f"cuDNN {there[0]}" + (f" or a newer one of its soname, up to {there[1]}" if len(there) > 1 else "")
         yield Finding(f"TensorFlow {core.name} with CUDA {core.cuda} runs with {goes}", sources(core.line, row))
         for item in items:
-            yield Finding(f"{item.label} was asked for", ())
+            yield Finding(f"{item.label} was requested", ())
+
+
+AHEAD = 4  # lines whose tested bazel may also build an old line that checks no maximum
 
 
 class Build:
@@ -83,10 +107,14 @@ class Build:
         return (core.name, core.source, core.cuda) if core.built else None
 
     def bazel_limits(self, line: Row) -> tuple[str, str]:
-        """Old lines check no maximum and do not build with much newer ones: there the tested one is the limit."""
+        """Old lines check no maximum and do not build with much newer ones: the one of a few lines later is the limit."""
         bazel = line["bazel"]
-        low = max(bazel["min"], bazel["tested"], key=version) if not bazel["max"] else bazel["min"]
-        return low, bazel["max"] or low
+        if bazel["max"]:
+            return bazel["min"], bazel["max"]
+        place = self.universe.line_names.index(line["line"])
+        later = self.universe.lines[place : place + AHEAD + 1]
+        low = max(bazel["min"], bazel["tested"], key=version)
+        return low, max([low, *(row["bazel"]["tested"] for row in later)], key=version)
 
     def bazel(self, line: Row, items: Sequence[Item]) -> str | None:
         low, high = self.bazel_limits(line)
@@ -129,6 +157,9 @@ class Build:
         choice = Choice({"bazel": bazel})
         tested = core.line["bazel"]["tested"]
         said = "the tested one" if bazel == tested else f"within what configure admits (tested: {tested})"
+        if not core.line["bazel"]["max"] and version(bazel) > version(tested):
+            text = f"TensorFlow {core.name} was tested with bazel {tested}, and its configure checks no maximum: {bazel} is not proved"
+            choice.warnings.append(warning(text, sources(core.line)))
         choice.reasons.append(Finding(f"bazel {bazel}: {said} for TensorFlow {core.name}", sources(core.line)))
         if gcc:
             choice.values["gcc"] = gcc
@@ -162,4 +193,4 @@ class Build:
                 sources(self.universe.toolkits.get(core.cuda or "")),
             )
         for item in items:
-            yield Finding(f"{item.label} was asked for", ())
+            yield Finding(f"{item.label} was requested", ())

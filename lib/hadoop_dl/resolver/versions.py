@@ -11,6 +11,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 NONE = ("none", "absent", "no")
+LONGEST = 200  # characters of a constraint; Python refuses to read a number of more than 4,300 digits
 
 
 @lru_cache(maxsize=8192)
@@ -20,6 +21,8 @@ def version(text: str) -> Version:
 
 def known(text: str) -> bool:
     """Whether this text is a version at all."""
+    if len(text) > LONGEST:
+        return False
     try:
         version(text)
     except InvalidVersion:

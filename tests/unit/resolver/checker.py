@@ -171,6 +171,16 @@ def devices(request: Json) -> list[Json]:
     ]
 
 
+def same_model(device: Json) -> list[Json]:
+    """The rows of all devices that share a word of the name's beginning."""
+    name = device["name"].removeprefix("Tesla ").split(" ")[0]
+    return [
+        known
+        for known in data("gpu_devices")["devices"]
+        if any(name in re.split(r"[ -]", other) for other in known["names"]) or known["pci_id"] == device["pci_id"]
+    ]
+
+
 def gpu_problems(request: Json, stack: Json) -> list[str]:
     """Deciding whether a GPU fits, 3 and 4."""
     found, line = [], line_of(stack["tensorflow"])
@@ -187,8 +197,8 @@ def gpu_problems(request: Json, stack: Json) -> list[str]:
         native = any(cc(sm)[0] == capability[0] and cc(sm)[1] <= capability[1] for sm in line["wheel_sm"])
         if not native and not any(cc(ptx) <= capability for ptx in line["wheel_ptx"]):
             found.append(f"the wheel has neither code nor PTX for {device['name']}")
-        if not native and capability[0] > 9 and stack["tensorflow"] < "2.20":
-            found.append(f"CUDA {stack['cuda']} has no kernels for {device['name']}")
+        if not native and capability[0] > 9 and (line.get("generated_ptx") or "9.0a").endswith("a"):
+            found.append(f"the wheel of {line['line']} has no kernels for {device['name']}")
         if not native and capability[0] <= 9 and capability > cc(toolkit["nvcc_max_cc"]):
             found.append(f"CUDA {stack['cuda']} has no kernels for {device['name']}")
     return found
@@ -219,6 +229,15 @@ def driver_problems(request: Json, stack: Json) -> list[str]:
         floors = [toolkit["bundled_driver"]]
         if compare(version, toolkit["bundled_driver"]) < 0:
             found.append(f"driver {version} cannot compile PTX of CUDA {stack['cuda']}")
+    for device in devices(request):
+        firsts = [known["first_drivers"][0] for known in same_model(device) if "first_drivers" in known]
+        own = row("gpu_devices", "devices", "pci_id", device["pci_id"])
+        there = [first for first in own.get("first_drivers", ()) if first.split(".")[0] == branch["branch"]]
+        floors += [*firsts, *device.get("first_drivers", ())]
+        if there and compare(version, there[0]) < 0:
+            found.append(f"driver {version} does not know {device['name']}")
+        if branch["branch"] in own.get("not_in", ()):
+            found.append(f"branch {branch['branch']} does not know {device['name']}")
     if stack["driver_min"] not in floors:
         found.append(f"driver_min {stack['driver_min']} is not of CUDA {stack['cuda']}")
     system = system_of(request)
@@ -306,19 +325,10 @@ def feature_problems(stack: Json) -> list[str]:
 
 
 def system_problems(request: Json, stack: Json) -> list[str]:
-    """Deciding about Python; and CUDA's packages for the operating system."""
+    """CUDA's packages for the operating system."""
     system, found = system_of(request), []
     if not system:
         return []
-    minor = request["os"].partition("-")[2]
-    release = row("platforms", "releases", "os", system)
-    there = [
-        entry["python"]
-        for entry in release["pythons"]
-        if entry["since"] is None or "." not in minor or compare(entry["since"], minor) <= 0
-    ]
-    if release["verified"] and all(compare(stack["python"], python) < 0 for python in there):
-        found.append(f"Python {stack['python']} is older than all of {request['os']}")
     packaged = [entry for entry in data("cuda")["os_support"] if entry["os"] == system and entry["verified"]]
     by_pip = stack["tensorflow_source"] == "prebuilt" and compare(stack["tensorflow"], "2.14") >= 0
     if "cuda" in stack and packaged and not by_pip:

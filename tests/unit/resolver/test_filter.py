@@ -24,14 +24,14 @@ def resolve_stack() -> Any:
 
 def test_a_request_is_resolved_as_on_the_command_line(resolve_stack: Any) -> None:
     answer = resolve_stack({"os": "rhel-7.9", "gpu": "P100", "tensorflow": "1.15"})
-    assert (answer["status"], answer["stack"]["cuda"]) == ("ok", "10.0")
+    assert (answer["status"], answer["stack"], answer["versions"]["cuda"]) == ("ok", "tf1.15-py36-el7", "10.0")
     assert resolve_stack({"gpu": "A100", "tensorflow": "1.15"})["status"] == "conflict"
 
 
 def test_a_host_that_was_read_counts(resolve_stack: Any) -> None:
     node = {"os": {"short": "el9", "id": "rhel", "version": "9.4"}, "nvidia": {"gpus": []}, "pythons": {"3.9": "/p"}}
     answer = resolve_stack({}, node)
-    assert (answer["stack"]["python"], answer["stack"]["tensorflow_package"]) == ("3.9", "tensorflow-cpu")
+    assert (answer["versions"]["python"], answer["versions"]["tensorflow_package"]) == ("3.9", "tensorflow-cpu")
     assert resolve_stack("tf1.15-py27-el7", node)["status"] == "conflict"
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from hadoop_dl import compat
-from hadoop_dl.resolver import HostFacts, Misuse, Resolution, resolve
+from hadoop_dl.resolver import HostFacts, Misuse, Resolution, compose, resolve
+from hadoop_dl.resolver.gpus import Gpu, find_gpu
 from hadoop_dl.resolver.hosts import system_name
 
 DATA = compat.load()
@@ -21,8 +22,8 @@ def refuse(**request: Any) -> Resolution:
 
 
 def accept(**request: Any) -> dict[str, Any]:
-    resolution = resolve(request)
-    assert resolution.ok, resolution.problems
+    resolution = compose(request)
+    assert resolution.fits, resolution.problems
     return resolution.stack
 
 
@@ -53,7 +54,7 @@ def test_a_source_build_takes_the_tested_toolchain(line: Any) -> None:
     [
         ({"os": "rhel-7.9", "tensorflow": "1.15", "gpu": "A100"}, {"tensorflow", "gpu"}, "TensorFlow 1.15 needs CUDA 10.0; CUDA 10.0 has no code for A100 (compute capability 8.0)"),
         ({"tensorflow": "1.15", "python": "3.11"}, {"tensorflow", "python"}, "Python 3.11 goes with TensorFlow 2.12 to 2.21"),
-        ({"tensorflow": "2.21", "os": "rhel-7.9"}, {"tensorflow", "os"}, "need glibc 2.27, and RHEL 7.9 has 2.17"),
+        ({"tensorflow": "2.21", "os": "rhel-7.9"}, {"tensorflow", "os"}, "need glibc 2.27, but RHEL 7.9 has 2.17"),
         ({"gpu": "P100", "driver_module": "open"}, {"gpu", "driver_module"}, "by the proprietary kernel modules only"),
         ({"gpu": "B200", "driver_module": "proprietary"}, {"gpu", "driver_module"}, "by the open kernel modules only"),
         ({"driver_branch": "470", "driver_module": "open"}, {"driver_branch", "driver_module"}, "driver branch 515 or newer"),
@@ -62,13 +63,16 @@ def test_a_source_build_takes_the_tested_toolchain(line: Any) -> None:
         ({"gpu": "V100", "cuda": "8.0"}, {"gpu", "cuda"}, "CUDA 8.0 has no code for V100"),
         ({"gpu": "K80", "driver_branch": "510"}, {"gpu", "driver_branch"}, "driven by branches 384 to 470"),
         ({"gpu": "K80,H100"}, {"gpu"}, "H100 (Hopper) is driven by branches 520 to 610; K80 (Kepler) is driven by branches 384 to 470"),
-        ({"os": "rhel-7.9", "gpu": "B200"}, {"os", "gpu"}, "RHEL 7.9 has driver packages of branches 384 to 550"),
-        ({"os": "rhel-8.4", "gpu": "P100", "tensorflow": "1.15"}, {"os", "tensorflow", "gpu"}, "NVIDIA packages CUDA 10.2 to 13.3"),
-        ({"os": "rhel-9.4", "python": "2.7"}, {"os", "python"}, "RHEL 9.4 brings Python 3.9, 3.11 and 3.12"),
-        ({"os": "rhel-9.2", "python": "2.7"}, {"os", "python"}, "RHEL 9.2 brings Python 3.9 and 3.11"),
-        ({"os": "rhel-9", "python": "2.7"}, {"os", "python"}, "RHEL 9 brings Python 3.9, 3.11 and 3.12"),
+        ({"os": "rhel-7.9", "gpu": "B200"}, {"os", "gpu"}, "B200 goes with TensorFlow 2.21; The wheels of TensorFlow 2.21.0 need glibc 2.27, but RHEL 7.9 has 2.17"),
+        ({"os": "rhel-8.4", "gpu": "P100", "tensorflow": "1.15"}, {"os", "tensorflow", "gpu"}, "NVIDIA packages CUDA 10.1 to 13.3"),
+        ({"gpu": "B200", "python": "2.7"}, {"gpu", "python"}, "The last TensorFlow for Python 2.7 is 2.1 (CUDA 10.1), but B200 needs CUDA 12.8 or newer"),
+        ({"gpu": "A100", "cuda": "none"}, {"gpu", "cuda"}, "cuda=none leaves only CPU builds, and those do not use A100"),
+        ({"cuda": "13.0"}, {"cuda"}, "No TensorFlow is built for CUDA 13.0; the newest is CUDA 12.5 (TensorFlow 2.18 to 2.21)"),
+        ({"cuda": "13.5"}, {"cuda"}, "No TensorFlow is built for CUDA 13.5; the newest is CUDA 12.5"),
+        ({"tensorflow": "2.16", "keras": "2.15.0"}, {"tensorflow", "keras"}, "Keras 2 for it is the package tf-keras ~=2.16.0"),
         ({"driver": "418.67", "driver_module": "open"}, {"driver", "driver_module"}, "driver_module=open needs driver branch 515 or newer"),
         ({"driver_branch": ">=620", "driver_module": "proprietary"}, {"driver_branch"}, "Nearest known: 610"),
+        ({"driver": "620.10.01", "driver_module": "proprietary"}, {"driver", "driver_module"}, "needs driver branch 615 or older"),
         ({"tensorflow": "2.16", "cudnn": "7.6"}, {"tensorflow", "cudnn"}, "runs with cuDNN 8.9"),
         ({"tensorflow": "2.18", "hdfs": "true"}, {"tensorflow", "hdfs"}, "has no HDFS inside"),
         ({"tensorflow": "1.4", "kafka": "true"}, {"tensorflow", "kafka"}, "has no Kafka inside"),
@@ -123,24 +127,38 @@ def test_every_clash_is_said_and_not_only_the_first() -> None:
         ({"tensorflow": ">=3"}, "Nearest known: 2.21.0"),
         ({"python": "3.14"}, "No TensorFlow has wheels for Python 3.14"),
         ({"cuda": "10.7"}, "Nearest known: 10.1 or 11.0"),
-        ({"os": "rhel-10"}, "No operating system called rhel-10 is known here. Nearest known: rhel-9"),
+        (
+            {"os": "rhel-11"},
+            "No operating system called rhel-11 is known here. For any other: --os 'other glibc=2.39 python=3.12'. Nearest known: rhel-10",
+        ),
         ({"os": "rhel-7.12"}, "the last release of that line is 7.9"),
         ({"os": "redhad-7.9"}, "Nearest known: "),
-        ({"gpu": "P101"}, "No GPU called P101 is known here. Nearest known: P100"),
+        ({"gpu": "P101"}, "Nearest known: P100"),
         ({"gpu": "1002:740f"}, "is not NVIDIA's"),
         ({"gpu": "tesla"}, "No GPU called tesla"),
         ({"hadoop": "cdh-9.9"}, "Nearest known: cdh-6.3"),
         ({"hadoop": "cdx-5.16"}, "Nearest known: cdh-5.16"),
-        ({"driver": "999.1"}, "There is no driver 999.1"),
-        ({"driver_module": "opne"}, "driver_module is proprietary or open, and opne was asked for. Nearest: open"),
+        ({"driver": "414.1"}, "There is no driver 414.1"),
+        ({"driver_module": "opne"}, "driver_module is proprietary or open, not opne. Nearest: open"),
         ({"keras": "9"}, "There is no Keras 9"),
         ({"tensorflow": "==1.15.*,==1.14.*"}, "No TensorFlow is ==1.15.* and ==1.14.* at once"),
         ({"tensorflow": "1.15,1.14"}, "No TensorFlow is 1.14 and 1.15 at once. Nearest known: 1.14.0 or 1.15.5"),
         ({"java": "8,11"}, "No Java is 11 and 8 at once"),
-        ({"gpu": "GeForce RTX 3090"}, "No GPU called GeForce RTX 3090"),
+        (
+            {"gpu": "GeForce RTX 9999"},
+            "No GPU called GeForce RTX 9999 is in compat/gpu_devices.yml. If you know its compute capability, give it: --gpu cc=8.6",
+        ),
+        ({"gpu": "A999"}, "No GPU called A999"),  # four hexadecimal digits are a name as well
+        ({"gpu": "2080"}, "No GPU called 2080"),
+        ({"gpu": "cc=9.9"}, "The compute capability 9.9 is not in compat/gpus.yml"),
+        ({"gpu": "MIG 1g.5gb"}, "names a slice and not its GPU. Nearest known: A100 MIG 1g.5gb"),
+        ({"os": "other glibc=2.39"}, "other needs its glibc and its Python"),
+        ({"pyspark": "3.1.0"}, "There is no PySpark 3.1.0"),
+        ({"pyspark": "2.1.0"}, "There is no PySpark 2.1.0"),
+        ({"pyspark": "2.1.1"}, "There is no PySpark 2.1.1"),
+        ({"pyspark": "2.2.0"}, "There is no PySpark 2.2.0"),
         ({"gpu": "P 100"}, "Nearest known: P100"),
-        ({"gpu": "TITAN V"}, "Nearest known: "),
-        ({"gpu": "10de:15f0"}, "Nearest known: 10de:15f7, 10de:15f8 or 10de:15f9"),
+        ({"gpu": "10de:ffff"}, "Nearest known: "),
         ({"gpu": "AMD Instinct MI250"}, "AMD Instinct MI250 is not NVIDIA's"),
         ({"hadoop": "cdsw"}, "CDSW is asked for with cdsw=true"),
     ],
@@ -148,8 +166,8 @@ def test_every_clash_is_said_and_not_only_the_first() -> None:
 def test_what_does_not_exist_is_a_conflict_with_the_nearest_known(request_: Any, words: str) -> None:
     resolution = refuse(**request_)
     assert words in " ".join(resolution.problems)
-    assert resolution.conflicts[0].sources
-    assert resolution.nearest
+    assert resolution.conflicts[0].sources or set(request_) <= {"os", "gpu"}
+    assert resolution.nearest or set(request_) <= {"os", "gpu"}  # hardware and systems are never replaced
 
 
 @pytest.mark.parametrize(
@@ -160,6 +178,9 @@ def test_what_does_not_exist_is_a_conflict_with_the_nearest_known(request_: Any,
         ({"kafka": "maybe"}, "kafka needs true or false"),
         ({"tensorflow": ""}, "tensorflow needs a value"),
         ({"tensorflow": 1.1}, "YAML reads 1.10 as 1.1"),
+        ({"tensorflow": "1." + "9" * 4301}, "tensorflow must have at most 200 characters but has 4303"),
+        ({"numpy": "1.26"}, "numpy is decided by pip"),
+        ({"mig": "true"}, "A slice of a GPU is named with the GPU"),
     ],
 )
 def test_misuse_is_no_conflict(request_: Any, words: str) -> None:
@@ -190,9 +211,46 @@ def test_an_a100_is_not_an_a10(name: str) -> None:
     assert "A100 (compute capability 8.0)" in refuse(gpu=name, tensorflow="1.15").problems[0]
 
 
-@pytest.mark.parametrize("name", ["Quadro RTX 6000", "RTX 6000", "NVIDIA RTX 6000 Ada Generation", "GeForce GTX 1080"])
-def test_a_card_that_is_not_known_is_not_taken_for_another(name: str) -> None:
-    assert refuse(gpu=name).problems[0].startswith(f"No GPU called {name} is known here.")
+def test_a_name_of_several_generations_is_not_taken_for_one_of_them() -> None:
+    assert (
+        "may mean any of several GPUs. Nearest known: Quadro RTX 6000, Quadro RTX 8000 or RTX 6000 Ada"
+        in refuse(gpu="RTX 6000").problems[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "cc"),
+    [
+        ("Quadro RTX 6000", "7.5"),
+        ("NVIDIA RTX 6000 Ada Generation", "8.9"),
+        ("GeForce GTX 1080", "6.1"),
+        ("NVIDIA GeForce RTX 3090", "8.6"),
+        ("RTX A6000", "8.6"),
+        ("10de:2230", "8.6"),
+        ("TITAN V", "7.0"),
+        ("10de:2336", "9.0"),
+        ("L2", "8.9"),
+    ],
+)
+def test_workstation_and_other_cards_are_known_by_name_and_by_id(name: str, cc: str) -> None:
+    found = find_gpu(DATA, name)
+    assert isinstance(found, Gpu)
+    assert found.cc == cc
+
+
+def test_a_gpu_of_which_only_the_capability_is_known_is_answered_with_a_warning() -> None:
+    resolution = compose({"gpu": "cc=8.6", "os": "rhel-9.4"})
+    assert resolution.ok
+    assert any("only the compute capability is known" in finding.text for finding in resolution.warnings)
+    read = HostFacts.from_node({"nvidia": {"gpus": [{"vendor": "10de", "device": "ffff", "compute_cap": "9.0"}]}})
+    assert compose({}, read).ok
+
+
+@pytest.mark.parametrize("name", ["NVIDIA A100-SXM4-40GB MIG 1g.5gb", "A100 MIG 3g.20gb"])
+def test_a_slice_has_the_capability_of_its_gpu_and_a_warning_where_it_is_scheduled(name: str) -> None:
+    assert "A100 (compute capability 8.0)" in refuse(gpu=name, tensorflow="1.15").problems[0]
+    resolution = compose({"gpu": name, "yarn_gpu": "true", "hadoop": "cdp-7.1"})
+    assert any("slices (MIG)" in finding.text for finding in resolution.warnings)
 
 
 @pytest.mark.parametrize(("name", "called"), [("NVIDIA A16", "A16"), ("A2", "A2"), ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX PRO 6000")])  # fmt: skip
@@ -242,7 +300,7 @@ def test_a_host_without_gpus_gets_the_cpu_form() -> None:
     stack = accept(os="rhel-9.4", gpu="none")
     assert stack["tensorflow_package"] == "tensorflow-cpu"
     assert not {"cuda", "cudnn", "nccl", "driver_min", "driver_branch", "driver_module"} & set(stack)
-    read = resolve({}, HostFacts(os="rhel-9.4", gpus=()))
+    read = compose({}, HostFacts(os="rhel-9.4", gpus=()))
     assert read.stack["tensorflow_package"] == "tensorflow-cpu"
 
 
@@ -252,16 +310,21 @@ def test_components_can_be_left_out() -> None:
 
 
 def test_what_only_ptx_can_run_is_a_warning_and_asks_for_a_newer_driver() -> None:
-    resolution = resolve({"tensorflow": "2.15", "gpu": "H100", "os": "rhel-9.4"})
+    resolution = compose({"tensorflow": "2.15", "gpu": "H100", "os": "rhel-9.4"})
     assert any("compiles it from PTX 8.0" in finding.text for finding in resolution.warnings)
     old = refuse(tensorflow="2.15", gpu="H100", driver="525.85.12", tensorflow_source="prebuilt")
     assert "needs driver 535.104.05 or newer" in old.problems[0]
 
 
-def test_unverified_rows_warn_and_do_not_refuse() -> None:
-    resolution = resolve({"os": "rhel-9.4", "tensorflow": "2.5"})
-    assert resolution.ok
-    assert any("NVIDIA packages CUDA 11.7" in finding.text for finding in resolution.warnings)
+def test_what_only_an_unverified_row_is_against_is_unsure_and_neither_refused_nor_ok() -> None:
+    resolution = compose({"os": "rhel-9.4", "tensorflow": "2.5"})
+    assert (resolution.status, resolution.ok, resolution.fits) == ("unsure", False, True)
+    assert any("NVIDIA packages CUDA 11.7" in finding.text for finding in resolution.doubts)
+
+
+def test_a_doubt_is_avoided_where_nothing_explicit_asks_for_it() -> None:
+    assert compose({"os": "rhel-9.4"}).ok
+    assert compose({"os": "rhel-9.4", "tensorflow": "<2.6|2.15"}).stack["tensorflow"].startswith("2.15")
 
 
 UNSURE = [row["os"] for name in ("systems", "releases") for row in DATA.rows("platforms", name) if not row["verified"]]
@@ -270,13 +333,13 @@ UNSURE = [row["os"] for name in ("systems", "releases") for row in DATA.rows("pl
 @pytest.mark.parametrize("system", sorted(set(UNSURE)))
 def test_an_operating_system_whose_row_is_not_verified_is_never_a_silent_yes(system: str) -> None:
     name = system_name(next(row for row in DATA.rows("platforms", "releases") if row["os"] == system))
-    assert any("is not verified" in finding.text for finding in resolve({"os": name}).warnings)
+    assert any("is not verified" in finding.text for finding in compose({"os": name}).warnings)
 
 
 def test_cuda_packages_that_are_not_verified_are_told() -> None:
-    resolution = resolve({"os": "rhel-9.4", "tensorflow": "2.12"})
+    resolution = compose({"os": "rhel-9.4", "tensorflow": "2.12"})
     assert any("CUDA 11.8 for RHEL 9.4 is not verified" in finding.text for finding in resolution.warnings)
-    by_pip = resolve({"os": "rhel-9.4", "tensorflow": "2.15"})
+    by_pip = compose({"os": "rhel-9.4", "tensorflow": "2.15"})
     assert not any("is not verified" in finding.text for finding in by_pip.warnings)
 
 
@@ -285,12 +348,20 @@ def test_cuda_packages_that_are_not_verified_are_told() -> None:
     [("rhel-7.6", "2.7"), ("rhel-7.9", "3.6"), ("rhel-8.0", "3.6"), ("rhel-8.4", "3.9"), ("rhel-8.10", "3.12"), ("rhel-8", "3.12")],
 )  # fmt: skip
 def test_a_minor_release_has_its_own_pythons(release: str, pythons: str) -> None:
-    resolution = resolve({"os": release, "gpu": "none"})
-    where = f"{release.replace('rhel-', 'RHEL ')} brings"
-    elsewhere = [finding.text for finding in resolution.warnings if where in finding.text]
-    assert resolution.stack["python"] == pythons or elsewhere
-    refused = resolve({"os": release, "python": pythons, "gpu": "none"})
-    assert not [finding.text for finding in refused.warnings if where in finding.text]
+    where = f"{release.replace('rhel-', 'RHEL ')} has Python"
+    own = compose({"os": release, "python": pythons, "gpu": "none"})
+    assert not [finding.text for finding in own.warnings if where in finding.text]
+    foreign = compose({"os": release, "python": "3.10", "gpu": "none"})
+    assert [finding.text for finding in foreign.warnings if where in finding.text]
+
+
+@pytest.mark.parametrize("python", ["2.7", "3.10", "3.13"])
+def test_a_python_that_the_system_does_not_have_is_a_warning_older_or_newer(python: str) -> None:
+    resolution = compose({"os": "rhel-9.4", "python": python})
+    assert resolution.fits
+    assert any(
+        f"install Python {python} on the hosts from elsewhere" in finding.text for finding in resolution.warnings
+    )
 
 
 def test_where_a_name_is_not_known_the_sources_are_those_of_the_nearest_ones() -> None:
@@ -299,9 +370,18 @@ def test_where_a_name_is_not_known_the_sources_are_those_of_the_nearest_ones() -
     assert refuse(tensorflow="9.9").conflicts[0].sources == ("https://pypi.org/project/tensorflow/2.21.0/#files",)
 
 
-def test_an_operating_system_that_is_offered_is_one_whose_row_is_verified() -> None:
-    for request in refuse(os="debian-12", python="2.7", tensorflow="1.15").nearest:
-        assert request["os"] in ("debian-12", "rhel-7.9", "rhel-8.10", "rhel-9"), request
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"os": "debian-12", "gpu": "B200", "tensorflow": "1.15"},
+        {"os": "rhel-7.9", "gpu": "P100,B200", "tensorflow": "2.15"},
+        {"os": "rhel-7.9", "gpu": "B200"},
+    ],
+)
+def test_the_nearest_requests_keep_the_hardware_and_the_operating_system(request_: dict[str, str]) -> None:
+    for near in refuse(**request_).nearest:
+        assert near["os"] == request_["os"]
+        assert set(near["gpu"].split(",")) == set(request_["gpu"].split(","))
 
 
 def test_code_that_is_there_as_ptx_only_needs_the_newer_driver() -> None:
@@ -322,7 +402,7 @@ def test_a_host_that_was_read_decides_by_what_it_has() -> None:
     resolution = resolve({"tensorflow": "1.15", "tensorflow_source": "prebuilt"}, host)
     assert any("need a CPU with avx" in problem for problem in resolution.problems)
     assert all("host" not in request for request in resolution.nearest)
-    fine = resolve(
+    fine = compose(
         {"tensorflow": "1.15"}, HostFacts(os="rhel-7.9", pythons=("2.7",), javas=("8",), gpus=("10de:15f8",))
     )
     assert (fine.stack["python"], fine.stack["java"]) == ("2.7", ["8"])

@@ -1,0 +1,99 @@
+"""The values of each component that the data has, each with the row that it is written in."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from hadoop_dl.compat import Row
+from hadoop_dl.resolver.drivers import least_driver
+from hadoop_dl.resolver.request import CHOICES
+from hadoop_dl.resolver.universe import Core, Universe
+from hadoop_dl.resolver.versions import Spec, known, version
+
+# Where a component's values are one column of one list.
+COLUMNS = {
+    "os": ("platforms", "releases", "os"),
+    "gpu": ("gpus", "devices", "name"),
+    "hadoop": ("hadoop", "distributions", "distribution"),
+    "python": ("python", "pythons", "python"),
+    "cuda": ("cuda", "toolkits", "version"),
+    "driver": ("drivers", "branches", "latest_known"),
+    "driver_branch": ("drivers", "branches", "branch"),
+    "driver_module": ("drivers", "modules", "module"),
+    "keras": ("keras", "releases", "version"),
+    "tensorflow": ("tensorflow", "releases", "version"),
+    "tensorflowonspark": ("tensorflowonspark", "releases", "version"),
+    "cdsw": ("cdsw", "facts", "fact"),
+    "yarn_gpu": ("hadoop", "facts", "fact"),
+    "hdfs": ("tensorflow", "lines", "line"),
+    "kafka": ("tensorflow", "lines", "line"),
+}
+# What a TensorFlow itself has; a value that none has is known, and no answer.
+OF_CORES: dict[str, Callable[[Core, Universe], str | None]] = {
+    "tensorflow": lambda core, _: core.version,
+    "tensorflow_package": lambda core, _: core.package,
+    "tensorflow_source": lambda core, _: core.source,
+    "python": lambda core, _: core.python,
+    "cuda": lambda core, _: core.cuda,
+    "nccl": lambda core, _: core.nccl,
+    "glibc_min": lambda core, _: core.glibc_min,
+    "driver_min": lambda core, universe: least_driver(universe.toolkits[core.cuda]) if core.cuda else None,
+}
+
+
+def core_value(core: Core, key: str, universe: Universe) -> str | None:
+    """A TensorFlow's own value of a component."""
+    return OF_CORES[key](core, universe)
+
+
+def value_rows(universe: Universe, key: str) -> Iterator[tuple[str, Row]]:
+    """The values of a component with the row that each is written in."""
+    compat, lines = universe.compat, universe.compat.rows("tensorflow", "lines")
+    if key in COLUMNS:
+        subject, name, column = COLUMNS[key]
+        yield from ((str(row[column]), row) for row in compat.rows(subject, name))
+    elif key == "bazel":
+        yield from ((row["bazel"][name], row) for row in lines for name in ("min", "tested"))
+    elif key == "gcc":
+        yield from ((row["compiler"]["version"], row) for row in lines if row["compiler"]["name"] == "gcc")
+    elif key == "nccl":
+        yield from ((re.sub(r"^[<>=~]+|,.*", "", row["nccl"]), row) for row in lines if row["nccl"])
+    elif key == "cudnn":
+        yield from ((row["version"], row) for row in compat.rows("cuda", "cudnn"))
+        yield from ((row["cudnn"], row) for row in lines)
+    elif key == "glibc_min":
+        yield from ((row["wheel_min_glibc"], row) for row in lines)
+    elif key == "driver_min":
+        yield from ((least_driver(row), row) for row in compat.rows("cuda", "toolkits"))
+    elif key == "cpu_features":
+        yield from ((",".join(row["features"]), row) for row in compat.rows("tensorflow", "cpu_features"))
+    elif key == "pyspark":
+        yield from ((release, row) for row in compat.rows("spark", "lines") for release in row["releases"])
+    elif key == "java":
+        yield from ((java, row) for row in compat.rows("spark", "lines") for java in row["java"] or [])
+    elif key == "tensorflow_io":
+        yield from ((row["version"], row) for row in compat.rows("tensorflow_io", "releases") if row["on_pypi_linux"])
+    elif key in ("tensorflow_package", "tensorflow_source"):
+        yield from ((choice, lines[-1]) for choice in CHOICES[key])
+
+
+def values(universe: Universe, key: str) -> list[str]:
+    """All values of a component that an answer can have, oldest first."""
+    found = {value for value, _ in value_rows(universe, key)}
+    if key in OF_CORES:
+        found = {value for core in universe.cores if (value := core_value(core, key, universe))}
+    return sorted(found, key=lambda text: (version(text) if known(text) else version("0"), text))
+
+
+def nearest_values(spec: Spec, there: Sequence[str]) -> list[str]:
+    """The known values around the one that was asked for."""
+    text = spec.text.lstrip("<>=!~").partition(",")[0].removesuffix(".*")
+    if not known(text):
+        return difflib.get_close_matches(spec.text, there, n=2, cutoff=0.3) or list(there[-1:])
+    asked = version(text)
+    comparable = [value for value in there if known(value)]
+    below = [value for value in comparable if version(value) < asked]
+    above = [value for value in comparable if version(value) > asked]
+    return [*below[-1:], *above[:1]]

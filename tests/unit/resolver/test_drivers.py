@@ -1,0 +1,103 @@
+"""The driver: as new as CUDA and every device need, never older than the card, and one that is newer than the data is no error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hadoop_dl import compat
+from hadoop_dl.resolver import HostFacts, compose, resolve
+from hadoop_dl.resolver.gpus import driver_limits
+
+DATA = compat.load()
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver", "first"),
+    [
+        ("L40S", "535.54.03", "535.104.05"),
+        ("L40S", "525.85.12", "535.104.05"),
+        ("10de:2335", "535.104.05", "550.90.07"),  # H200
+        ("10de:233b", "550.90.07", "565.57.01"),  # H200 NVL
+        ("10de:2330", "525.60.13", "525.85.05"),  # H100 SXM
+        ("10de:2330", "520.61.05", "525.85.05"),
+        ("B300", "575.57.08", "580.82.07"),
+        ("10de:2bb5", "570.124.06", "575.57.08"),  # RTX PRO 6000 Server Edition
+        ("B200", "570.86.15", "570.133.20"),
+        ("L4", "525.85.12", "525.105.17"),
+    ],
+)
+def test_a_driver_that_is_older_than_the_card_is_refused(gpu: str, driver: str, first: str) -> None:
+    resolution = resolve({"gpu": gpu, "driver": driver}, suggest=False)
+    assert resolution.status == "conflict", resolution.stack
+    assert f"{first} or newer" in " ".join(resolution.problems)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "tensorflow", "least"),
+    [
+        ("L40S", "2.15", "535.104.05"),
+        ("10de:2335", "2.17", "550.90.07"),
+        ("10de:2330", "2.12", "525.85.05"),
+        ("A100", "2.15", "525.60.13"),
+    ],
+)
+def test_the_oldest_driver_is_what_cuda_and_the_card_need(gpu: str, tensorflow: str, least: str) -> None:
+    stack = compose({"gpu": gpu, "tensorflow": tensorflow, "tensorflow_source": "prebuilt"}).stack
+    if least == "525.85.05":  # Hopper runs 2.12 from PTX, and the driver has to be as new as the toolkit
+        assert stack["driver_min"] >= least
+    else:
+        assert stack["driver_min"] == least
+
+
+def test_a_driver_newer_than_the_data_is_a_warning() -> None:
+    for request in ({"driver": "615.71.05"}, {"driver_branch": "620"}, {"driver": "620"}):
+        resolution = compose({"gpu": "A100", "os": "rhel-9.4", **request})
+        assert resolution.ok, resolution.problems
+        assert any("newer than this data" in finding.text for finding in resolution.warnings)
+
+
+@pytest.mark.parametrize(
+    "request_", [{"gpu": "P100", "driver": "615.71.05"}, {"os": "rhel-7.9", "driver": "615.71.05"}]
+)
+def test_a_new_driver_does_not_bring_back_what_ended_before_it(request_: dict[str, str]) -> None:
+    assert compose(request_, suggest=False).status == "conflict"
+
+
+def test_a_cudnn_newer_than_the_data_is_a_warning() -> None:
+    resolution = compose({"tensorflow": "2.18", "cudnn": "9.40.1"})
+    assert (resolution.status, resolution.stack["cudnn"]) == ("ok", "9.40.1")
+    assert any("cuDNN 9.40.1 is newer than this data" in finding.text for finding in resolution.warnings)
+    assert compose({"tensorflow": "2.15", "cudnn": "9.40.1"}).status == "conflict"
+
+
+@pytest.mark.parametrize(("gpu", "system", "branch"), [("K80", "rhel-7.9", "470"), ("K80", "rhel-8.9", "470"), ("P100", "rhel-7.4", "535"), ("P100", "rhel-9.4", "580")])  # fmt: skip
+def test_the_branch_is_the_long_term_one_that_still_drives_the_card(gpu: str, system: str, branch: str) -> None:
+    assert compose({"gpu": gpu, "os": system}).stack["driver_branch"] == branch
+
+
+def test_the_driver_that_runs_on_a_host_is_kept_if_it_is_new_enough() -> None:
+    host: dict[str, Any] = {"os": "rhel-9.4", "gpus": ("10de:20b2",), "pythons": ("3.11",)}
+    kept = compose({"tensorflow": "2.15"}, HostFacts(**host, driver="550.90.07"))
+    assert kept.stack["driver_branch"] == "550"
+    old = resolve("tf2.15-py3-el9", HostFacts(**host, driver="470.57.02"))
+    assert any(
+        "Driver 470.57.02 runs on the host, but 525.60.13 or newer is needed" in one.text for one in old.warnings
+    )
+
+
+def test_a_named_stack_needs_the_driver_that_the_hosts_gpus_need() -> None:
+    host = HostFacts(os="rhel-9.4", gpus=("10de:26b9",), pythons=("3.11",))
+    assert resolve("tf2.15-py3-el9", host).stack["driver_min"] == "535.104.05"
+
+
+def test_the_limits_of_several_gpus_are_those_of_all() -> None:
+    limits = driver_limits(DATA, ["10de:15f8", "10de:26b9", "10de:ffff"])
+    assert (limits.branch_min, limits.branch_max, limits.first_driver, limits.open_supported) == (
+        "520",
+        "580",
+        "535.104.05",
+        False,
+    )
+    assert driver_limits(DATA, []).branch_max == ""

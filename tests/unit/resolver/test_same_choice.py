@@ -1,0 +1,109 @@
+"""`scripts/stack resolve` and the plan choose the same stack, on every host and for every request of a grid."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hadoop_dl import requests
+from hadoop_dl.resolver import HostFacts, Misuse, resolve
+from hadoop_dl.stacks import load_stack
+
+SYSTEMS = {
+    "rhel-7.9": ("el7", "2.17", ["2.7", "3.6"]),
+    "rhel-7.6": ("el7", "2.17", ["2.7"]),
+    "rhel-8.10": ("el8", "2.28", ["3.6", "3.9", "3.11"]),
+    "rhel-9.4": ("el9", "2.34", ["3.9", "3.11"]),
+    "rhel-9.2": ("el9", "2.34", ["3.9"]),
+    "debian-12": ("debian12", "2.36", ["3.11"]),
+}
+GPUS = {
+    "none": [],
+    "K80": ["102d"],
+    "P100": ["15f8"],
+    "T4": ["1eb8"],
+    "A100": ["20b2"],
+    "L40S": ["26b9"],
+    "H100": ["2330"],
+    "B200": ["2901"],
+}
+REQUESTS: list[dict[str, Any]] = [
+    {"tensorflow": ">=1"},
+    {"tensorflow": "1.15"},
+    {"tensorflow": "1.15", "python": "2.7"},
+    {"tensorflow": "1.6", "kafka": True},
+    {"tensorflow": "2"},
+    {"tensorflow": ">=2.4,<2.16", "hdfs": True},
+    {"hdfs": True, "kafka": True},
+    {"tensorflowonspark": "none"},
+    {"python": "3.11"},
+    {"keras": "3"},
+    {"tensorflow": "2.12"},
+]
+
+
+def node(system: str, gpu: str) -> dict[str, Any]:
+    """A host as the reader answers."""
+    short, glibc, pythons = SYSTEMS[system]
+    identifier, _, release = system.partition("-")
+    return {
+        "os": {"id": identifier, "version": release, "short": short, "name": system},
+        "architecture": "x86_64",
+        "glibc": glibc,
+        "cpu": {"features": ["sse4_1", "sse4_2", "avx", "avx2"]},
+        "pythons": {python: f"/usr/bin/python{python}" for python in pythons},
+        "java": [{"home": "/usr/lib/jvm/java", "major": "8"}],
+        "nvidia": {"gpus": [{"vendor": "10de", "device": device, "address": "0000:3b:00.0"} for device in GPUS[gpu]]},
+    }
+
+
+@pytest.fixture(autouse=True)
+def _no_kept_verdicts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(requests, "VERDICTS", tmp_path / "verdicts.json")
+    requests.verdicts.cache_clear()
+
+
+@pytest.mark.parametrize(("system", "gpu"), list(product(SYSTEMS, GPUS)))
+def test_resolve_names_the_stack_that_the_plan_installs(system: str, gpu: str) -> None:
+    read = node(system, gpu)
+    for request in REQUESTS:
+        answer = resolve(request, HostFacts.from_node(read))
+        wanted = requests.resolve_host({"deeplearning_request": request}, read, ["data_nodes"])
+        assert wanted.stack.get("name", "") == answer.name, request
+        if answer.name:
+            assert answer.stack.get("driver_min") == wanted.stack.get("driver_min"), request
+            if answer.fits:
+                assert wanted.python == answer.stack["python"], request
+        else:
+            assert wanted.problems, request
+
+
+@pytest.mark.parametrize(("system", "gpu"), list(product(SYSTEMS, GPUS)))
+def test_an_ok_on_a_read_host_has_a_lock_or_says_that_it_has_none(system: str, gpu: str) -> None:
+    host = HostFacts.from_node(node(system, gpu))
+    for request in REQUESTS:
+        answer = resolve(request, host)
+        if answer.name and answer.fits:
+            assert answer.lock.endswith(load_stack(answer.name).lock_path(answer.stack["python"]).name)
+        elif answer.fits:
+            assert (answer.lock, answer.as_json()["lock"]) == ("", None)
+            assert answer.next[-1] == "scripts/stack lock NAME"
+
+
+@pytest.mark.parametrize("system", list(SYSTEMS))
+def test_one_request_for_hosts_with_and_without_gpus_is_one_stack(system: str) -> None:
+    names, _ = requests.stacks_for({"tensorflow": "2"}, [node(system, "none"), node(system, "A100")])
+    alone = resolve({"tensorflow": "2"}, HostFacts.from_node(node(system, "A100")))
+    assert names[:1] == ([alone.name] if alone.name else [])
+
+
+def test_misuse_is_a_problem_of_the_plan() -> None:
+    wanted = requests.resolve_host(
+        {"deeplearning_request": {"tensorfow": "1"}}, node("rhel-9.4", "A100"), ["data_nodes"]
+    )
+    assert "Did you mean tensorflow?" in wanted.problems[0]
+    with pytest.raises(Misuse):
+        resolve({"tensorfow": "1"})
