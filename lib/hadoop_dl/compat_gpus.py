@@ -40,6 +40,7 @@ CHIPS = {
     **dict.fromkeys(("GB110", "GB112"), "10.3"),
     **dict.fromkeys(("GB202", "GB203", "GB205", "GB206", "GB207"), "12.0"),
 }
+LONGEST = 140  # characters of a row on one line
 NO_GPU = re.compile(r"Audio|USB|UCSI|NVSwitch|Reserved|Initial|INT SKU|FPGA|I2C|Bridge|PCIe host", re.IGNORECASE)
 ROW = re.compile(r"^\| (.+?) +\| ([0-9A-F]{4})(?: [0-9A-F]{4} [0-9A-F]{4})? *\|", re.MULTILINE)
 HEAD = """\
@@ -76,7 +77,8 @@ class Device:
         for name, values in (("first_drivers", self.first_drivers), ("not_in", self.not_in)):
             if values:
                 parts.append(f"{name}: [{', '.join(map(quoted, values))}]")
-        return f"  - {{{', '.join(parts)}}}"
+        line = f"  - {{{', '.join(parts)}}}"
+        return line if len(line) <= LONGEST else f"  - {{{(',' + chr(10) + '     ').join(parts)}}}"
 
 
 def quoted(text: str) -> str:
