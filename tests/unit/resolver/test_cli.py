@@ -93,7 +93,7 @@ def test_the_command_ends_with_what_it_found(line: str, status: int, tmp_path: P
         ("resolve kafka=maybe", "kafka needs true or false"),
         ("resolve --os rhel-7.9 os=rhel-8.10", "Give it once"),
         ("resolve --os rhel-7.9 --os rhel-8.10", "--os was given twice, as rhel-7.9 and as rhel-8.10. Give it once."),
-        ("show tf9", "there is none called 'tf9'"),
+        ("show tf9", "none is called 'tf9'"),
         ("resolve hdfs=true hdfs=false", "hdfs was given twice"),
         ("resolve =1.15", "COMPONENT=CONSTRAINT"),
         ("resolv", "resolv is no command. Did you mean resolve?"),
