@@ -38,6 +38,11 @@ def least_driver(toolkit: Row) -> str:
     return min(floors, key=version)
 
 
+def newest_of(row: Row) -> str:
+    """The newest release of a branch in any source; latest_known is the newest that is known to be packaged."""
+    return str(row.get("latest_listed") or row["latest_known"])
+
+
 def branch_of(text: str) -> str:
     return text.partition(".")[0]
 
@@ -99,7 +104,7 @@ class Driver:
             row = next((row for row in self.branches if row["branch"] == branch_of(text)), None)
             yield from (Candidate(row, text, module) for module in self.modules if row)
         for row in self.branches:
-            for text in [*[text for text in exact if branch_of(text) == row["branch"]], row["latest_known"]]:
+            for text in [*[text for text in exact if branch_of(text) == row["branch"]], newest_of(row)]:
                 yield from (Candidate(row, text, module) for module in self.modules)
         for text in exact:
             if self.is_newer(text):
@@ -115,6 +120,7 @@ class Driver:
             **self.newest,
             "branch": branch_of(text),
             "latest_known": text,
+            "latest_listed": text,
             "kind": None,
             "is_eol": False,
             "rpm_for": [],
@@ -270,7 +276,7 @@ class Driver:
             return [warning(f"{said}, but whether it supports the GPUs is not checked", sources(self.newest))]
         if row["is_eol"]:
             found.append(warning(f"Driver branch {row['branch']} is past its end of life", sources(row)))
-        if version(candidate.version) > version(row["latest_known"]):
+        if version(candidate.version) > version(newest_of(row)):
             said = f"Driver {candidate.version} is newer than {row['latest_known']}, the newest that is known of its branch"
             found.append(warning(said, sources(row)))
         if not row["verified"]:
@@ -340,9 +346,7 @@ class Driver:
         fits = [
             int(row["branch"])
             for row in self.branches
-            if not any(
-                finding.refuses for finding in self.gpu_findings(gpu, Candidate(row, row["latest_known"], neutral))
-            )
+            if not any(finding.refuses for finding in self.gpu_findings(gpu, Candidate(row, newest_of(row), neutral)))
         ]
         text = f"{label} ({gpu.architecture}) is driven by branches {min(fits)} to {max(fits)}"
         only = self.only_open.get(gpu.architecture)

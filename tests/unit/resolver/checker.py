@@ -221,7 +221,7 @@ def driver_problems(request: Json, stack: Json) -> list[str]:
     branch = row("drivers", "branches", "branch", stack["driver_branch"])
     toolkit = row("cuda", "toolkits", "version", stack["cuda"])
     driver = request.get("driver", "")
-    version = driver if "." in driver and driver[0].isdigit() else branch["latest_known"]
+    version = driver if "." in driver and driver[0].isdigit() else branch.get("latest_listed", branch["latest_known"])
     floors = [floor for floor in (toolkit["min_driver"], toolkit["min_driver_minor_compat"]) if floor]
     if all(compare(version, floor) < 0 for floor in floors):
         found.append(f"driver {version} is older than CUDA {stack['cuda']} needs")
