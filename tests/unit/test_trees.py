@@ -9,7 +9,7 @@ import pytest
 from trees import TREES, build
 
 from hadoop_dl import plan
-from hadoop_dl.resolver import HostFacts, choose, resolve
+from hadoop_dl.resolver import HostFacts, choose, compose, resolve
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 OLD, NEW = "3.10.0-1160.el7.x86_64", "3.10.0-1160.119.1.el7.x86_64"
@@ -69,7 +69,7 @@ def test_a_read_host_refuses_in_its_own_words(
     resolution = resolve(request_, host)
     assert resolution.status == "conflict"
     assert words in " ".join(resolution.problems)
-    assert all(resolve(request, host).ok for request in resolution.nearest)
+    assert all(resolve(request, host).fits for request in resolution.nearest)
 
 
 def test_what_is_offered_to_a_read_host_leaves_the_host_as_it_is(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_what_is_offered_to_a_read_host_leaves_the_host_as_it_is(tmp_path: Path)
     found = resolve({"tensorflow": "1.15", "python": "2.7"}, host).nearest
     assert found
     assert all(set(request) <= {"tensorflow", "python", "cuda"} for request in found), found
-    assert all(resolve(request, host).ok for request in found)
+    assert all(resolve(request, host).fits for request in found)
 
 
 def test_a_host_with_amd_gpus_only_gets_the_cpu_form(tmp_path: Path) -> None:
@@ -89,10 +89,11 @@ def test_a_host_with_amd_gpus_only_gets_the_cpu_form(tmp_path: Path) -> None:
     ("name", "expected", "stack"),
     [
         ("p100", {"cuda": "11.2", "driver_branch": "535", "driver_module": "proprietary", "python": "3.6"}, "tf1.15-py36-el7"),
-        ("v100", {"cuda": "11.2", "driver_branch": "535", "driver_module": "proprietary", "python": "3.6"}, "tf1.15-py36-el7"),
-        ("mixed", {"cuda": "11.2", "driver_branch": "535", "driver_module": "proprietary"}, "tf1.15-py36-el7"),
+        # The driver that runs is kept where it is new enough: 450 on the V100, 535 on the A100.
+        ("v100", {"cuda": "11.2", "driver_branch": "450", "driver_module": "proprietary", "python": "3.6"}, "tf1.15-py36-el7"),
+        ("mixed", {"cuda": "11.2", "driver_branch": "450", "driver_module": "proprietary"}, "tf1.15-py36-el7"),
         ("t4", {"cuda": "12.5", "driver_branch": "580", "python": "3.11"}, "tf2.21-tfos-py311"),
-        ("a100_nvswitch", {"cuda": "12.5", "driver_branch": "580", "python": "3.11"}, "tf2.21-tfos-py311"),
+        ("a100_nvswitch", {"cuda": "12.5", "driver_branch": "535", "python": "3.11"}, "tf2.21-tfos-py311"),
         ("h100", {"cuda": "12.5", "driver_branch": "580", "python": "3.11"}, "tf2.21-tfos-py311"),
         ("amd_only", {"tensorflow_package": "tensorflow-cpu", "cuda": None, "driver_branch": None}, "tf2.21-tfos-cpu-py311"),
         ("no_gpu", {"tensorflow_package": "tensorflow-cpu", "cuda": None, "driver_branch": None}, "tf1.15-cpu-py36-el7"),
@@ -103,7 +104,7 @@ def test_a_read_host_gets_what_it_can_run(
     name: str, expected: dict[str, str | None], stack: str, tmp_path: Path
 ) -> None:
     host = HostFacts.from_node(node_reader.read(str(build(tmp_path, TREES[name]))))
-    found = resolve({}, host).stack
+    found = compose({}, host).stack
     assert {key: found.get(key) for key in expected} == expected
     assert choose({}, host).name == stack
 
