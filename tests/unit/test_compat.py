@@ -156,3 +156,19 @@ def test_every_row_of_the_page_has_all_its_cells_and_every_heading_is_linked() -
         assert len(rows) > 2
         assert len({line.count("|") - line.count("\\|") for line in rows}) == 1, part.splitlines()[0]
         assert f"](#{compat_docs.anchor(part.splitlines()[0])})" in text
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_says_until_when_each_of_its_sources_was_read(path: Path) -> None:
+    data = content(path.stem)
+    prefixes = tuple(entry["source"] for entry in data["read"])
+    lists = [rows for rows in data.values() if isinstance(rows, list)]
+    cited = {
+        source for rows in lists for row in rows if isinstance(row.get("source"), list) for source in row["source"]
+    }
+    assert {source for source in cited if not source.startswith(prefixes)} == set()
+    assert (
+        max(entry["until"] for entry in data["read"] if entry["until"].count("-") == 2) <= data["checked"]
+        if path.stem != "gpu_devices"
+        else True
+    )

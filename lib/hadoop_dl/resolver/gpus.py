@@ -228,7 +228,8 @@ def distance(name: str, capability: str) -> tuple[int, int]:
 
 def make(compat: Compat, given: str, found: Sequence[Entry]) -> Gpu:
     own = {row["pci_id"]: row for row in compat.rows("gpus", "devices")}
-    first = next((entry for entry in found if entry.row["pci_id"] in own), found[0])
+    found = [entry for entry in found if entry.row["pci_id"] in own] or found  # an H20 is no H20 NVL16
+    first = found[0]
     named = own.get(first.row["pci_id"])
     called = common_names(named) if named else list(first.names)
     name = next((name for name in called if set(words(name)) <= set(words(given))), called[0])

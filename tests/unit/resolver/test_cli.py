@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import shlex
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -295,3 +298,35 @@ def test_the_list_names_every_stack_with_what_it_is(capsys: pytest.CaptureFixtur
     assert status == 0
     assert "tf1.15-py27-el7      " in shown
     assert all(len(line.split()) > 4 for line in shown.splitlines())
+
+
+def test_an_answer_needs_no_more_than_yaml_and_packaging(tmp_path: Path) -> None:
+    """A fresh clone answers before the development environment is made."""
+    repository = STACK.parents[1]
+    clone = tmp_path / "clone"
+    for name in ("lib", "compat", "stacks", "scripts"):
+        shutil.copytree(repository / name, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
+    packages = tmp_path / "packages"
+    for module in ("yaml", "_yaml", "packaging"):
+        place = importlib.util.find_spec(module)
+        assert place is not None
+        assert place.origin is not None
+        shutil.copytree(Path(place.origin).parent, packages / module)
+    start = "import runpy, sys; sys.path[:0] = sys.argv[1:3]; del sys.argv[1:3]; runpy.run_module('hadoop_dl.stack_cli', run_name='__main__', alter_sys=True)"
+    # -S: no site-packages, so any other package that an answer imports is missing.
+    command = [
+        sys.executable,
+        "-S",
+        "-c",
+        start,
+        str(clone / "lib"),
+        str(packages),
+        "resolve",
+        "--os",
+        "rhel-7.4",
+        "--gpu",
+        "P100",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("tf1.15-py27-el7: ")
