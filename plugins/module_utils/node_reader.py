@@ -30,6 +30,9 @@ READ_TIMEOUT = 120  # seconds for everything; the files of a large environment t
 CPU_FLAGS = ("sse4_1", "sse4_2", "avx", "avx2", "fma", "avx512f")
 MODULES = ("nvidia", "nvidia_uvm", "nouveau", "amdgpu")
 PACKAGES = ("kernel", "kernel-devel", "kernel-headers", "nvidia-driver", "nvidia-driver-cuda", "dkms", "cuda-drivers")
+# The newest PCI device in compat/gpu_devices.yml (tests/unit/test_node_reader.py compares): only above it is nvidia-smi
+# asked for the compute capability, which takes up to seconds.
+NEWEST_DEVICE = "31c3"
 LIBRARIES = ("/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu")
 # Where a kernel's tree has NVIDIA's module: dkms on RHEL (extra) and Debian (updates/dkms), NVIDIA's precompiled packages
 # (kmod-nvidia.spec in https://github.com/NVIDIA/yum-packaging-precompiled-kmod), its .run file (kernel/drivers/video), weak-modules.
@@ -230,6 +233,8 @@ class Reader(object):
         if not gpus and self.exists("/usr/bin/nvidia-smi"):  # no PCI bus to read here, as in a container
             output = self.run(["/usr/bin/nvidia-smi", "-L"])
             listed = re.findall(r"^GPU \d+: (.*?) \(UUID", output or "", re.M) if output is not None else None
+        if running and any(gpu["device"] > NEWEST_DEVICE for gpu in gpus):
+            self.add_capabilities(gpus)
         return {
             "gpus": gpus,
             "other_gpus": others,
@@ -240,6 +245,17 @@ class Reader(object):
             "installed": self.driver_library(),
             "module_kernels": [path.split("/")[3] for path in self.glob("/lib/modules/*") if self.module_files(path)],
         }
+
+    def add_capabilities(self, gpus):
+        """What nvidia-smi says of GPUs that the resolver's table cannot have; an old one refuses the field, with status 2."""
+        argv = ["/usr/bin/nvidia-smi", "--query-gpu=pci.bus_id,compute_cap", "--format=csv,noheader"]
+        output = self.run(argv) if self.exists(argv[0]) else None
+        # 00000000:3B:00.0, 9.0; sysfs writes the domain with four digits, and small letters.
+        found = re.findall(r"^\s*[0-9A-F]{4}([0-9A-F]{4}:[0-9A-F:.]+), (\d+\.\d)\s*$", output or "", re.M | re.I)
+        known = dict((address.lower(), capability) for address, capability in found)
+        for gpu in gpus:
+            if gpu["address"].lower() in known:
+                gpu["compute_cap"] = known[gpu["address"].lower()]
 
     def loaded_driver(self):
         """Kind (open, proprietary) and version of the driver that runs in the kernel now; None, None without one."""

@@ -14,6 +14,7 @@ import pytest
 from interpreters import HOST_PYTHONS
 
 from hadoop_dl import host_script
+from hadoop_dl.compat import load
 
 SCRIPT = host_script.reader().encode()
 
@@ -220,3 +221,37 @@ def test_a_host_whose_file_system_hangs_is_named_as_unreachable(
 def test_proxies_of_hosts_with_their_passwords_are_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("https_proxy", "http://svc:canary@proxy.example.com:3128")
     assert "canary" not in json.dumps(node_reader.read(str(tmp_path)))
+
+
+CAPABILITY = "00000000:3B:00.0, 12.1\n00000000:AF:00.0, 12.1\n"
+
+
+@pytest.mark.parametrize(
+    ("device", "output", "capability"),
+    [
+        ("0x4001", CAPABILITY, "12.1"),
+        ("0x4001", None, None),  # Field "compute_cap" is not a valid field to query, status 2: nvidia-smi before 470
+        ("0x4001", "no such thing\n", None),
+        ("0x15f8", CAPABILITY, None),  # the table has it, and nvidia-smi takes its time
+    ],
+)
+def test_a_gpu_that_no_table_can_have_is_read_with_its_capability(
+    device: str, output: str | None, capability: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pci(tmp_path, "0000:3b:00.0", "10de", device[2:], "030200")
+    loaded = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Sat Apr  6 03:07:24 CDT 2019\n"
+    write(tmp_path, {"/proc/driver/nvidia/version": loaded, "/usr/bin/nvidia-smi": ""})
+    asked: list[list[str]] = []
+
+    def answer(self: Any, argv: list[str], accepted: tuple[int, ...] = (0,)) -> str | None:
+        asked.append(argv)
+        return output if "--query-gpu=pci.bus_id,compute_cap" in argv else None
+
+    monkeypatch.setattr(node_reader.Reader, "run", answer)
+    (gpu,) = node_reader.read(str(tmp_path))["nvidia"]["gpus"]
+    assert gpu.get("compute_cap") == capability
+    assert any("--query-gpu=pci.bus_id,compute_cap" in argv for argv in asked) is (device == "0x4001")
+
+
+def test_nvidia_smi_is_asked_about_devices_that_are_newer_than_the_table() -> None:
+    assert max(row["pci_id"] for row in load().rows("gpu_devices", "devices")) == f"10de:{node_reader.NEWEST_DEVICE}"
