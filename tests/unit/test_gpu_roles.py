@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +48,21 @@ NEWER = {"version": "9.3.0.75", "cuda": "12.6"}
 NCCL = {"version": "2.18.5", "cuda": "12.2"}
 
 
+def recorded(role: str, brought: list[Any], source: str) -> dict[str, str]:
+    """What slurp answers for the role's record."""
+    record = {f"{role}_items": brought, f"{role}_source": source}
+    return {"content": base64.b64encode(json.dumps(record).encode()).decode()}
+
+
 def purged(role: str, brought: list[Any], source: str, wanted: list[Any], now: str) -> tuple[list[str], list[str]]:
     """Packages and paths that go when these were brought from one source, and those are wanted from another."""
-    record = {f"{role}_items": brought, f"{role}_source": source}
-    inputs = {f"{role}_versions": wanted, f"{role}_source": now, f"__{role}_brought": record}
+    inputs = {f"{role}_versions": wanted, f"{role}_source": now, f"__{role}_record": recorded(role, brought, source)}
     loop = task(role, "purge", "Remove what is not wanted")
     names: list[str] = []
     paths: list[str] = []
-    for item in answer(role, loop["loop"], **{**loop["vars"], **inputs}):
+    for item in answer(role, loop["loop"], **inputs):
         packages = task(role, "purge_one", "Remove the packages")
-        known = {**loop["vars"], **packages.get("vars", {}), **inputs, "item": item}
+        known = {**packages.get("vars", {}), **inputs, "item": item}
         if holds(role, packages["when"], **known):
             names += answer(role, packages["packages_gone"]["names"], **known)
         paths += answer(role, task(role, "purge_one", "Remove from disk")["loop"], **known)
@@ -212,3 +218,91 @@ def test_an_installers_toolkit_goes_without_what_other_roles_laid_beside_it_and_
     found = answer("cuda", loop, __cuda_toolkit="11.8", __cuda_laid=laid)
     assert found[0] == "/etc/ld.so.conf.d/cuda-11-8.conf"
     assert found[1:] == [f"{home}/{name}" for name in reversed(names)]
+
+
+def refused(role: str, begins: str, **variables: Any) -> bool:
+    that = task(role, "preflight", begins)["ansible.builtin.assert"]["that"]
+    return not holds(role, that, **variables)
+
+
+@pytest.mark.parametrize("source", ["package", "tarball"])
+@pytest.mark.parametrize(
+    ("role", "versions", "right"),
+    [
+        ("cudnn", [{**EIGHT, "version": "7.4.2.24"}, {**EIGHT, "version": "7.6.5.32"}], False),
+        ("cudnn", [{"version": "6.0.21", "cuda": "8.0"}, EIGHT], True),
+        ("nccl", [{**NCCL, "version": "2.16.5"}, NCCL], False),
+        ("nccl", [NCCL], True),
+    ],
+)
+def test_two_libraries_of_one_soname_are_refused(role: str, versions: list[Any], right: bool, source: str) -> None:
+    inputs = {f"{role}_versions": versions, f"{role}_source": source}
+    assert refused(role, "Check that the linker", **inputs) is not right
+
+
+@pytest.mark.parametrize("role", ["cudnn", "nccl"])
+def test_a_library_does_not_go_under_a_job(role: str) -> None:
+    item = EIGHT if role == "cudnn" else NCCL
+    check = task(role, "preflight", "Check that no process")
+    users = {"gpu_host": {"users": [{"pid": 7, "name": "python"}], "locks": {"manager": "dnf"}}}
+    inputs = {f"__{role}_record": recorded(role, [item], "package"), f"__{role}_host": users}
+    assert holds(role, check["when"], **inputs, **{f"{role}_versions": []})
+    assert not holds(role, check["when"], **inputs, **{f"{role}_versions": [item]})
+    assert not holds(role, check["ansible.builtin.assert"]["that"], **inputs)
+
+
+ARCHIVES = read("cudnn", "vars/archives")
+SITE = {"file": "files/x.tgz", "sha256": "ab" * 32}
+
+
+@pytest.mark.parametrize(
+    ("item", "site", "name"),
+    [
+        ({"version": "6.0.21", "cuda": "8.0"}, {}, "cudnn-8.0-linux-x64-v6.0.tgz"),
+        ({"version": "7.6.5.32", "cuda": "10.0"}, {}, "cudnn-10.0-linux-x64-v7.6.5.32.tgz"),
+        ({"version": "8.9.7.29", "cuda": "12.2"}, {}, "cudnn-linux-x86_64-8.9.7.29_cuda12-archive.tar.xz"),
+        ({"version": "6.0.21", "cuda": "8.0"}, {"6.0.21": SITE}, "x.tgz"),
+        ({"version": "1.2.3", "cuda": "8.0"}, {"1.2.3": SITE}, "x.tgz"),
+    ],
+)
+def test_an_archive_that_nvidia_serves_openly_needs_no_line_of_the_site(item: Any, site: Any, name: str) -> None:
+    known = {**ARCHIVES, "item": item, "cudnn_tarballs": site}
+    assert answer("cudnn", "{{ __cudnn_archive.file }}", **known).endswith("/" + name)
+    assert not refused("cudnn", "Check that the archive is known", **known)
+
+
+def test_an_archive_that_nobody_knows_is_refused() -> None:
+    item = {"version": "7.6.5.32", "cuda": "8.0"}
+    assert refused("cudnn", "Check that the archive is known", **{**ARCHIVES, "item": item})
+
+
+def test_a_mirror_of_a_known_archive_needs_no_sha256() -> None:
+    known = {
+        **ARCHIVES,
+        "item": {"version": "6.0.21", "cuda": "8.0"},
+        "cudnn_tarballs": {"6.0.21": {"file": "http://mirror01/x.tgz"}},
+    }
+    found = answer("cudnn", "{{ __cudnn_archive }}", **known)
+    assert found == {
+        "file": "http://mirror01/x.tgz",
+        "sha256": ARCHIVES["__cudnn_open_archives"]["6.0.21/8.0"]["sha256"],
+    }
+
+
+@pytest.mark.parametrize(("toolkit", "cupti"), [("8.0", True), ("10.2", True), ("11.2", False), ("12.2", False)])
+def test_the_linker_finds_the_profilers_library_of_older_toolkits(toolkit: str, cupti: bool) -> None:
+    content = task("cuda", "activate", "Tell the linker")["ansible.builtin.copy"]["content"]
+    lines = answer("cuda", content, item=toolkit).split()
+    assert lines[0] == f"/usr/local/cuda-{toolkit}/lib64"
+    assert lines[1:] == ([f"/usr/local/cuda-{toolkit}/extras/CUPTI/lib64"] if cupti else [])
+
+
+def test_a_toolkit_does_not_go_under_a_job() -> None:
+    check = task("cuda", "preflight", "Check that no process")
+    record = {"content": base64.b64encode(b'{"cuda": ["8.0", "12.2"]}').decode()}
+    users = {"gpu_host": {"users": [{"pid": 7, "name": "python"}], "locks": {"manager": "dnf"}}}
+    inputs = {"__cuda_record": record, "__cuda_host": users, "cuda_versions": ["12.2"]}
+    assert answer("cuda", "{{ __cuda_leaving }}", **inputs) == ["8.0"]
+    assert holds("cuda", check["when"], **inputs)
+    assert not holds("cuda", check["ansible.builtin.assert"]["that"], **inputs)
+    assert not holds("cuda", check["when"], **inputs, cuda_purge_enabled=False)
