@@ -41,8 +41,18 @@ DRIVER_PACKAGES = re.compile(
     r"|nvidia-dkms-\S+|nvidia-compute-utils-\S+|nvidia-firmware-\S+|libnvidia-(compute|cfg1)-\S+|linux-(modules|objects|signatures)-nvidia-\S+"
     r"|nvidia-x11-drv\S*|akmod-nvidia\S*|dkms-nvidia\S*)$"
 )
-# Daemons of the driver itself: they hold the device and are no work.
-DAEMONS = ("nvidia-persiste", "nv-fabricmanage", "nv-hostengine")
+# Daemons of the driver, and those that watch it: they hold the device and are no work. As the kernel shortens their names.
+DAEMONS = ("nvidia-persiste", "nv-fabricmanage", "nv-hostengine", "dcgm-exporter", "nvidia_gpu_expo")
+# Their units: what has them open keeps the module in the kernel.
+SERVICES = (
+    "nvidia-persistenced",
+    "nvidia-fabricmanager",
+    "nvidia-dcgm",
+    "dcgm",
+    "dcgm-exporter",
+    "nvidia-dcgm-exporter",
+    "nvidia_gpu_exporter",
+)
 
 
 class Host(object):
@@ -191,6 +201,13 @@ class Host(object):
                 found.append({"pid": int(pid), "name": name})
         return sorted(found, key=lambda item: item["pid"])
 
+    def services(self):
+        """Units that are active and hold the GPUs though they do no work."""
+        argv = ["systemctl", "list-units", "--plain", "--no-legend", "--full", "--state=active"]
+        listed = self.run(argv + [name + ".service" for name in SERVICES]) or ""
+        active = [line.split()[0] for line in listed.splitlines() if line.strip()]
+        return [name for name in SERVICES if name + ".service" in active]
+
     def initramfs(self, release):
         """Paths inside a kernel's initramfs that matter here; None where there is no image."""
         if self.exists("/boot/initramfs-%s.img" % release):
@@ -237,6 +254,7 @@ class Host(object):
             "modules": self.modules(sorted(set(kernels["installed"] + kernels["needed"]))),
             "loaded": self.loaded(),
             "users": self.users(),
+            "services": self.services(),
             "gpus": ["10de:" + gpu["device"] for gpu in gpus],
             "nvswitches": switches,
             "secure_boot": self.reader.secure_boot(),

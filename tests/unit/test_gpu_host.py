@@ -251,3 +251,12 @@ def test_a_package_manager_that_does_not_answer_is_no_empty_answer(monkeypatch):
     with pytest.raises(gpu_host.NoAnswer, match="sleep 60 did not end within 0.2 s. Nothing was changed"):
         gpu_host.run_command(["sleep", "60"])
     assert gpu_host.run_command(["false"]) is None
+
+
+def test_services_that_hold_a_gpu_without_work_are_those_that_are_active(tmp_path):
+    listed = (
+        "dcgm-exporter.service loaded active running DCGM exporter\nnvidia-dcgm.service loaded active running DCGM\n"
+    )
+    host = gpu_host.Host(str(tmp_path), run=lambda argv: listed if argv[:2] == ["systemctl", "list-units"] else None)
+    assert host.services() == ["nvidia-dcgm", "dcgm-exporter"]
+    assert gpu_host.Host(str(tmp_path), run=lambda argv: None).services() == []
