@@ -125,7 +125,7 @@ def check(variables: Mapping[str, Any], repository: Path) -> Checked:
     for name, reason in table()["refused"].items():
         if isinstance(variables.get(name), (str, FailedTemplate)) and not is_template(variables[name]):
             checked.problems.append(f"{name} is not an input and must not be set. {reason}")
-    checked.problems += contradictions(checked.values)
+    checked.problems += contradictions(checked.values, repository)
     checked.problems.sort()
     for name in variables:
         nearest = misspelt(name, repository)
@@ -272,9 +272,12 @@ def to_dict(given: Input, value: Any) -> Json:
         raise Refused(accepted(given), value)
     check_plain(value)
     if given.limits.get("values") == "archive":
+        required = {"file"} if given.limits.get("known") else {"file", "sha256"}
         for one in value.values():
-            good = isinstance(one, Mapping) and set(one) == {"file", "sha256"} and isinstance(one["file"], str)
-            if not good or not re.fullmatch(r"[0-9a-f]{64}", str(one["sha256"])):
+            good = (
+                isinstance(one, Mapping) and required <= set(one) <= {"file", "sha256"} and isinstance(one["file"], str)
+            )
+            if not good or not re.fullmatch(r"[0-9a-f]{64}", str(one.get("sha256", "0" * 64))):
                 raise Refused(accepted(given), one)
     return dict(value)
 
@@ -343,7 +346,24 @@ CONVERTERS = {
 }
 
 
-def contradictions(values: Mapping[str, Any]) -> list[str]:
+@cache
+def open_archives(repository: Path) -> Mapping[str, Json]:
+    """The archives of cuDNN that the role knows, by VERSION/CUDA; CUDA may be a major number."""
+    file = repository / "roles" / "cudnn" / "vars" / "archives.yml"
+    found: Mapping[str, Json] = yaml.safe_load(file.read_text(encoding="utf-8"))["__cudnn_open_archives"]
+    return found
+
+
+def lacks_archive(item: Any, archives: Mapping[str, Json], known: Mapping[str, Json]) -> bool:
+    """Whether neither the site nor, for cuDNN, the role names the file and its sha256."""
+    if isinstance(item, str):
+        return item not in archives
+    major = item["cuda"].split(".")[0]
+    default = known.get(f"{item['version']}/{item['cuda']}") or known.get(f"{item['version']}/{major}") or {}
+    return not {"file", "sha256"} <= {*default, *archives.get(item["version"], {})}
+
+
+def contradictions(values: Mapping[str, Any], repository: Path) -> list[str]:
     """Inputs of which each is right, and which cannot be right together."""
     found = []
     toolkits, default = values.get("cuda_versions"), values.get("cuda_default")
@@ -365,8 +385,9 @@ def contradictions(values: Mapping[str, Any]) -> list[str]:
         versions = values.get(f"{role}_versions")
         if values.get(f"{role}_source") != source or not isinstance(versions, list):
             continue
-        names = [one if isinstance(one, str) else one["version"] for one in versions]
-        missing = [name for name in names if name not in values.get(archives, {})]
+        known = open_archives(repository) if role == "cudnn" else {}
+        lacking = [one for one in versions if lacks_archive(one, values.get(archives, {}), known)]
+        missing = [one if isinstance(one, str) else one["version"] for one in lacking]
         if missing:
             found.append(f"{role}_source: {source} requires an entry of {archives} for {', '.join(missing)}.")
     return found

@@ -68,8 +68,9 @@ def problems(**variables: Any) -> list[str]:
         ("cudnn_versions", ["8.9.7.29"], "a list of mappings"),
         ("cudnn_versions", [7], "a list of mappings"),
         ("nccl_versions", [{"version": "2.4.8", "cuda": "10"}], "a list of mappings"),
-        ("nvidia_driver_mig_layout", [{"gpu": "0"}], "a list of mappings with the keys gpu, profiles"),
-        ("cudnn_tarballs", {"8.9.7.29": {"file": "x.tgz"}}, "file: …, sha256: …"),
+        ("upgrade_driver_wait", "soon", "must be a whole number"),
+        ("nccl_tarballs", {"2.18.5": {"file": "x.tgz"}}, "file: …, sha256: …"),
+        ("cudnn_tarballs", {"8.9.7.29": {"sha256": "0" * 64}}, "file: …, sha256: …"),
         ("cudnn_tarballs", {8.9: ARCHIVE}, "keys are text in quotes"),
         ("cudnn_source", "Tarball", "must be package or tarball"),
         ("nvidia_driver_state", "gone", "must be present or absent"),
@@ -162,14 +163,28 @@ def test_a_boolean_is_what_the_roles_filter_makes_of_it(value: Any) -> None:
         ({"nvidia_driver_signing_key": "/k"}, "requires nvidia_driver_signing_certificate"),
         ({"cuda_versions": ["8.0"], "cuda_source": "runfile"}, "requires an entry of cuda_runfiles for 8.0"),
         (
-            {"cudnn_versions": [{"version": "7.6.5.32", "cuda": "10.0"}], "cudnn_source": "tarball"},
+            {"cudnn_versions": [{"version": "7.6.5.32", "cuda": "8.0"}], "cudnn_source": "tarball"},
             "requires an entry of cudnn_tarballs for 7.6.5.32",
+        ),
+        (
+            {
+                "cudnn_versions": [{"version": "1.2.3", "cuda": "8.0"}],
+                "cudnn_source": "tarball",
+                "cudnn_tarballs": {"1.2.3": {"file": "x.tgz"}},
+            },
+            "requires an entry of cudnn_tarballs for 1.2.3",
         ),
     ],
 )
 def test_inputs_that_contradict_each_other_are_refused(variables: dict[str, Any], words: str) -> None:
     (problem,) = problems(**variables)
     assert words in problem
+
+
+@pytest.mark.parametrize("archives", [{}, {"6.0.21": {"file": "http://mirror01/cudnn.tgz"}}])
+def test_an_archive_that_the_role_knows_needs_no_entry_or_no_sha256(archives: dict[str, Any]) -> None:
+    versions = [{"version": "6.0.21", "cuda": "8.0"}]
+    assert problems(cudnn_versions=versions, cudnn_source="tarball", cudnn_tarballs=archives) == []
 
 
 @pytest.mark.parametrize("role", ROLES)
