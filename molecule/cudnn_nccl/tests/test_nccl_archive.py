@@ -1,4 +1,4 @@
-testinfra_hosts = ["ansible://nccl-el7"]
+testinfra_hosts = ["ansible://cudnn_nccl-el7"]
 PLACE = "/usr/local/cuda-12.2/nccl-2.18.5"
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-testinfra_hosts = ["ansible://cudnn-el9"]
+testinfra_hosts = ["ansible://cudnn_nccl-el9"]
 
 
 @pytest.mark.parametrize(("soname", "version"), [("libcudnn.so.6", "6.0.20"), ("libcudnn.so.8", "8.9.7.29")])

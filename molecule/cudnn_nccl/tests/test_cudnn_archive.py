@@ -1,4 +1,4 @@
-testinfra_hosts = ["ansible://cudnn-el7"]
+testinfra_hosts = ["ansible://cudnn_nccl-el7"]
 PLACE = "/usr/local/cuda-8.0/cudnn-6.0.21"
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-testinfra_hosts = ["ansible://nccl-el9"]
+testinfra_hosts = ["ansible://cudnn_nccl-el9"]
 
 
 def test_the_linker_leads_to_the_version(host):
