@@ -125,3 +125,27 @@ def test_the_module_is_of_the_requested_kind(module: str, kmod: str) -> None:
 @pytest.mark.parametrize(("major", "version"), RELEASES)
 def test_every_package_of_the_driver_is_locked_and_removed_with_it(major: str, version: str) -> None:
     assert [name for name in dependencies(major, version) if not gpu_host.DRIVER_PACKAGES.match(name)] == []
+
+
+@pytest.mark.parametrize(
+    ("major", "inputs", "words"),
+    [
+        ("7", {}, "nvidia_driver_source: runfile"),
+        ("9", {}, "dnf module enable nvidia-driver:535-dkms"),
+        ("9", {"nvidia_driver_build": "precompiled"}, "dnf module enable nvidia-driver:535"),
+        ("9", {"nvidia_driver_repository_url": "http://mirror01/rpm"}, "request a version"),
+    ],
+)
+def test_a_missing_version_has_a_way_out(major: str, inputs: dict[str, str], words: str) -> None:
+    assert words in answer("__nvidia_driver_otherwise", variables(major, "535.104.05", **inputs))
+
+
+@pytest.mark.parametrize(("version", "leaving"), [("535.104.05", ["libnvidia-cfg", "libnvidia-ml"]), ("580.82.07", [])])
+def test_libraries_of_newer_branches_leave_with_them(version: str, leaving: list[str]) -> None:
+    installed = ["nvidia-driver-cuda", "libnvidia-ml", "libnvidia-cfg", "kmod-nvidia-latest-dkms"]
+    assert sorted(answer("__nvidia_driver_leaving", variables("9", version, installed=installed))) == leaving
+
+
+def test_the_module_of_the_other_kind_leaves_with_it() -> None:
+    known = variables("9", "580.82.07", installed=["kmod-nvidia-latest-dkms"], nvidia_driver_module="open")
+    assert answer("__nvidia_driver_leaving", known) == ["kmod-nvidia-latest-dkms"]
