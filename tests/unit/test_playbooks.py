@@ -75,6 +75,15 @@ def test_a_playbook_that_is_run_alone_says_what_it_would_do(playbook: str, tmp_p
     assert "PLAN: 1 hosts are as they should be; nothing to do." in answer.stdout
 
 
+def test_a_sites_tasks_beside_the_inventory_are_none_of_it(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("[data_nodes]\ndata1\n", encoding="utf-8")
+    for name in ("upgrade_driver_before.yml", "upgrade_driver_after.yml"):
+        (tmp_path / name).write_text("- name: Read the site's list\n  ansible.builtin.meta: noop\n", encoding="utf-8")
+    answer = run("ansible-inventory", "--inventory", str(tmp_path), "--graph")
+    assert "data1" in answer.stdout
+    assert "WARNING" not in answer.stderr
+
+
 def test_wrong_inputs_are_one_list_of_sentences_and_no_exception(tmp_path: Path) -> None:
     values = {
         "nvidia_driver_reboot_allowed": "maybe",
