@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from hadoop_dl import stacks
 from hadoop_dl.demo import cluster, images, nodes, prerequisites, services, tour
@@ -61,8 +62,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def up(wanted: cluster.Cluster, times: list[tuple[str, float]] | None = None) -> None:
-    """Everything below site.yml."""
+def up(
+    wanted: cluster.Cluster,
+    times: list[tuple[str, float]] | None = None,
+    meanwhile: Callable[[cluster.Cluster], object] = lambda _: None,
+) -> None:
+    """Everything below site.yml. `meanwhile` is called while the services start: hosts can be reached then."""
     with phase("What this machine needs", times):
         prerequisites.ensure(wanted.name)
     with phase(f"Nodes for {wanted.stack}", times):
@@ -70,8 +75,10 @@ def up(wanted: cluster.Cluster, times: list[tuple[str, float]] | None = None) ->
         services.start(wanted)
     with phase("SSH", times):
         cluster.make_reachable(wanted)
-    with phase("HDFS, YARN, Kafka", times):
+    with phase("HDFS, YARN, Kafka, and the mirror", times), ThreadPoolExecutor(1) as pool:
+        mirror = pool.submit(meanwhile, wanted)
         services.wait(wanted)
+        mirror.result()
 
 
 def down(name: str, everything: bool) -> int:

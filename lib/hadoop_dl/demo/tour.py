@@ -11,7 +11,7 @@ from typing import Any
 from hadoop_dl import stacks
 from hadoop_dl.demo import images, nodes
 from hadoop_dl.demo.cluster import Cluster
-from hadoop_dl.demo.shell import DemoError, follow, output, phase, say
+from hadoop_dl.demo.shell import DemoError, follow, output, phase, run, say
 
 BIN = images.REPOSITORY / ".venv" / "bin"
 ENVIRONMENT = {
@@ -21,10 +21,17 @@ ENVIRONMENT = {
 }
 
 
-def run_all(cluster: Cluster, up: Callable[[Cluster, list[tuple[str, float]]], None]) -> int:
+def fill_mirror(cluster: Cluster) -> None:
+    """The mirror host fetches what it will serve. site.yml finds it done, and reports what went wrong otherwise."""
+    say("    the mirror host fetches the artifacts (playbooks/mirror.yml) …")
+    playbook = images.REPOSITORY / "playbooks" / "mirror.yml"
+    run(str(BIN / "ansible-playbook"), "-i", str(cluster.inventory), str(playbook), check=False, env=ENVIRONMENT)
+
+
+def run_all(cluster: Cluster, up: Callable[[Cluster, list[tuple[str, float]], Callable[[Cluster], None]], None]) -> int:
     """Exit status 0, or what the failing phase ended with; the same command continues."""
     times: list[tuple[str, float]] = []
-    up(cluster, times)
+    up(cluster, times, fill_mirror)
     with phase("ansible-playbook -i inventories/demo site.yml", times):
         status = follow(
             [str(BIN / "ansible-playbook"), "-i", str(cluster.inventory), str(images.REPOSITORY / "site.yml")],
