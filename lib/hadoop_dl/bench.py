@@ -1,4 +1,4 @@
-"""scripts/bench: what a run with nothing to do costs (noop), and a thousand hosts in the resolver (resolve).
+"""scripts/bench: a run with nothing to do (noop), a thousand hosts in the resolver (resolve), an installation (install).
 
 noop: what a run that has nothing to do costs, beside a raw parallel ssh loop to the same hosts.
 
@@ -206,7 +206,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     resolving = commands.add_parser("resolve", help="a thousand hosts through the resolver, beside reading their facts")
     resolving.add_argument("--hosts", type=int, default=1000, help="how many (default: 1000)")
     resolving.add_argument("--rounds", type=int, default=7)
+    installing = commands.add_parser(
+        "install", help="an environment, a second one and a repair, beside cp -a of the tree"
+    )
+    installing.add_argument("--stacks", nargs=2, default=["tf2.15-cpu-py3-el9", "tf2.17-cpu-py311"])
+    installing.add_argument("--python", default="3.11", help="the stacks' Python (default: 3.11)")
+    installing.add_argument("--interpreter", default="/usr/bin/python3.11")
+    installing.add_argument("--directory", type=Path, default=Path("/var/tmp/deeplearning-bench"))  # noqa: S108
+    installing.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args(argv)
+    if arguments.command == "install":
+        from hadoop_dl import install_bench  # (loads the modules of hosts, which the other commands do not need)
+
+        say(
+            "\n"
+            + install_bench.measure(
+                arguments.stacks, arguments.python, arguments.interpreter, arguments.directory, arguments.rounds
+            )
+        )
+        return 0
     if arguments.command == "resolve":
         from hadoop_dl.resolver import bench  # (loads the resolver, which the other command does not need)
 

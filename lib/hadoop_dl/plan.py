@@ -162,6 +162,7 @@ def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = Fa
             made.problems += [f"{host.name}: {problem}" for problem in gpu_stack.contradictions(gpu)]
             made.warnings += [f"{host.name}: {warning}" for warning in gpu_stack.warnings(gpu)]
         made.warnings += [f"{host.name}: {warning}" for warning in wanted[host.name].warnings]
+        made.warnings += [f"{host.name}: {warning}" for warning in added_warnings(host)]
     made.problems += cluster_problems(read, wanted)
     environments = sorted(
         {(item.stack["name"], item.python, item.environment) for item in wanted.values() if item.environment}
@@ -234,7 +235,8 @@ def host_problems(host: Host, wanted: Wanted) -> list[str]:
             "a Hadoop client is needed, and none was found under the places of CDH, HDP, MapR and Apache. "
             "Install the distribution's client there, or set hadoop_client_hadoop_home."
         )
-    if wanted.environment and wanted.environment not in node["deeplearning"]["environments"]:
+    known = node["deeplearning"]["environments"].get(wanted.environment)
+    if wanted.environment and (known is None or known["problem"]):
         free = node.get("volatile", {}).get("disk_free_mb", {}).get("/opt")
         if free is not None and free < DISK_NEEDED_MB:
             found.append(
@@ -245,6 +247,16 @@ def host_problems(host: Host, wanted: Wanted) -> list[str]:
             "mirror_url must be the address at which hosts reach the mirror, but is not set. Set it in group_vars/all."
         )
     return found
+
+
+def added_warnings(host: Host) -> list[str]:
+    """What somebody put into a sealed environment: it stays, and it is no reason to build the environment again."""
+    environments = (host.node or {}).get("deeplearning", {}).get("environments", {})
+    return [
+        f"files were added to the environment {name} since it was sealed: {', '.join(known['added'])}. They are left alone; remove them."
+        for name, known in sorted(environments.items())
+        if known.get("added")
+    ]
 
 
 def gpu_sources(node: Json) -> str:

@@ -1,14 +1,9 @@
 # -*- coding: utf-8 -*-
-"""What an environment holds and what a lock wants: shared by locked_packages and environment_seal. Python 2.7 and 3."""
+"""What the modules of environments share: locks, state files, programs with a limit, who uses a tree. Python 2.7 and 3."""
 
 from __future__ import absolute_import, division, print_function
 
-import base64
-import csv
-import errno
-import fcntl
 import hashlib
-import io
 import json
 import os
 import re
@@ -17,16 +12,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 
-try:
-    import environment_tree
-except ImportError:  # on a host, inside the module's payload
-    from ansible.module_utils import environment_tree
+from ansible.module_utils import environment_bytes, environment_tree
 
-LINE = re.compile(r"^([A-Za-z0-9][\w.-]*)==(\S+) --hash=sha256:([0-9a-f]{64})(?:  # ([A-Za-z0-9][\w.+-]*) (\d+))?$")
+LINE = re.compile(r"^([A-Za-z0-9][\w.-]*)==(\S+) --hash=sha256:([0-9a-f]{64})  # ([A-Za-z0-9][\w.+-]*) (\d+)$")
 TOOLS = ("virtualenv",)  # make an environment and are not part of it
-CHUNK = 1 << 20
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "HOME", "LD_LIBRARY_PATH", "TZ")
 
 
@@ -42,7 +32,7 @@ def canonical(name):
 
 
 def parse_section(text):
-    """The artifacts of a lock's section: project, version, sha256, file (or None), size (or 0)."""
+    """The artifacts of a lock's section: project, version, sha256, file, size."""
     entries = []
     for line in text.splitlines():
         if not line.strip() or line.startswith("#"):
@@ -50,8 +40,8 @@ def parse_section(text):
         match = LINE.match(line)
         if not match:
             raise Refused(
-                "Every line of a lock needs one version and one sha256, and one is %r. Make the lock anew: "
-                "scripts/stack lock" % line[:80]
+                "Every line of a lock must have one version, one sha256, a file and its size, but one is %r. Make the lock "
+                "again: scripts/stack lock" % line[:80]
             )
         entries.append(
             {
@@ -59,8 +49,7 @@ def parse_section(text):
                 "version": match.group(2),
                 "sha256": match.group(3),
                 "file": match.group(4),
-                "size": int(match.group(5) or 0),
-                "line": line,
+                "size": int(match.group(5)),
             }
         )
     return entries
@@ -87,23 +76,12 @@ def lock_digest(section):
 # --- an environment ------------------------------------------------------------------------------------------------
 
 
-def state_file(environment, name):
-    return os.path.join(environment, environment_tree.STATE, name)
-
-
-def read_json(path):
-    try:
-        with open(path, "rb") as handle:
-            value = json.loads(handle.read().decode("utf-8"))
-        return value if isinstance(value, dict) else {}
-    except (IOError, OSError):
-        return None
-    except ValueError:
-        return {}
+def state_file(tree, name):
+    return os.path.join(tree, environment_tree.STATE, name)
 
 
 def write_whole(path, data):
-    """Write bytes so that the name never shows a part of them."""
+    """Write bytes so that the name never shows a part of them, and so that they last."""
     handle, draft = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".draft-")
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -115,6 +93,7 @@ def write_whole(path, data):
     except BaseException:
         os.unlink(draft)
         raise
+    environment_bytes.sync_directory(os.path.dirname(path))
 
 
 def write_json(path, value):
@@ -131,118 +110,18 @@ def site_packages(environment):
     return None
 
 
-def installed(environment):
-    """project -> (version, name of its dist-info directory)."""
-    found = {}
-    packages = site_packages(environment)
-    for name in os.listdir(packages) if packages else []:
-        if name.endswith(".dist-info") and not name.startswith("~"):
-            project, version = identity(os.path.join(packages, name, "METADATA"))
-            if project:
-                found[canonical(project)] = (version, name)
+def installed(tree):
+    """ "project version" of what is in the tree, by the names of its dist-info directories."""
+    found = set()
+    directory = site_packages(tree)
+    for name in os.listdir(directory) if directory else []:
+        match = re.match(r"^([^-]+)-([^-]+)\.dist-info$", name)
+        if match:
+            found.add("%s %s" % (canonical(match.group(1)), match.group(2)))
     return found
 
 
-def identity(path):
-    """Name and version from a METADATA file; None, None where it is missing or damaged."""
-    values = {}
-    try:
-        with io.open(path, encoding="utf-8", errors="replace") as handle:
-            for line in handle:
-                if not line.strip():
-                    break
-                key, _, value = line.partition(":")
-                values.setdefault(key.lower(), value.strip())
-    except (IOError, OSError):
-        return None, None
-    return values.get("name"), values.get("version")
-
-
-def same_version(left, right):
-    """1.0 and 1.0.0 are not told apart by pip; post releases have two spellings."""
-
-    def key(version):
-        text = re.sub(
-            r"[-_.]?(?:post|rev|r)[-_.]?(\d+)$|-(\d+)$", lambda m: ".post" + (m.group(1) or m.group(2)), version
-        )
-        return re.sub(r"(\.0)+(?=$|\.post)", "", text.lower())
-
-    return key(left) == key(right)
-
-
-def missing_packages(environment, entries):
-    """Sentences about lock entries that are not there, or not at their version."""
-    there = installed(environment)
-    found = []
-    for entry in entries:
-        if entry["project"] in TOOLS:
-            continue
-        version = there.get(entry["project"], (None, None))[0]
-        if version is None:
-            found.append("%(project)s %(version)s is not installed" % entry)
-        elif not same_version(version, entry["version"]):
-            found.append("%s is %s instead of %s" % (entry["project"], version, entry["version"]))
-    return found
-
-
-def record_problems(environment):
-    """Compare every installed file with the hash in its package's RECORD."""
-    packages = site_packages(environment)
-    found = []
-    for _, information in sorted(installed(environment).values(), key=lambda item: item[1]):
-        record = os.path.join(packages, information, "RECORD")
-        try:
-            rows = read_record(record)
-        except (IOError, OSError):
-            found.append("%s has no RECORD" % information)
-            continue
-        for name, expected in rows:
-            path = os.path.normpath(os.path.join(packages, name))
-            if not path.startswith(os.path.normpath(environment) + os.sep):
-                found.append("%s: %s lies outside the environment" % (information, name))
-            elif name.endswith((".pyc", ".pyo")) or name.startswith(information + "/"):
-                # Some wheels carry bytecode, which installing writes anew; some were edited after their RECORD was
-                # written (tensorflow 1.15.0: METADATA, *.bak). The wheel's own bytes are what the lock has proved.
-                continue
-            elif not expected:
-                if not name.endswith((".pyc", "/RECORD", "/RECORD.jws", "/RECORD.p7s")):
-                    found.append("%s: %s has no hash" % (information, name))
-            elif file_hash(path, expected.partition("=")[0]) != expected:
-                found.append(
-                    "%s: %s" % (information, "changed: " + name if os.path.exists(path) else "missing: " + name)
-                )
-    return found
-
-
-def read_record(path):
-    if sys.version_info[0] == 2:
-        with open(path, "rb") as handle:
-            return [(row[0], row[1]) for row in csv.reader(handle) if row]
-    with io.open(path, encoding="utf-8", errors="surrogateescape", newline="") as handle:
-        return [(row[0], row[1]) for row in csv.reader(handle) if row]
-
-
-def file_hash(path, algorithm):
-    """algorithm=urlsafe-base64, as RECORD writes it; empty where the file cannot be read."""
-    try:
-        digest = hashlib.new(algorithm)
-        with open(path, "rb") as handle:
-            for chunk in iter(lambda: handle.read(CHUNK), b""):
-                digest.update(chunk)
-    except (IOError, OSError, ValueError):
-        return ""
-    return algorithm + "=" + base64.urlsafe_b64encode(digest.digest()).rstrip(b"=").decode("ascii")
-
-
-def sha256_of(path):
-    digest = hashlib.sha256()
-    with open(path, "rb") as handle:
-        for chunk in iter(lambda: handle.read(CHUNK), b""):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-# --- processes and turns -------------------------------------------------------------------------------------------
+# --- processes -----------------------------------------------------------------------------------------------------
 
 
 def clean_variables(**more):
@@ -253,20 +132,22 @@ def clean_variables(**more):
     return variables
 
 
-def run(argv, timeout, variables, directory="/", inherit=None):
-    """(exit status, output); the whole process group is ended after `timeout` seconds (status None)."""
-    with tempfile.TemporaryFile() as output:
-        settings = {
-            "stdin": open(os.devnull),
-            "stdout": output,
-            "stderr": subprocess.STDOUT,
-            "env": variables,
-            "cwd": directory,
-            "preexec_fn": os.setsid,
-        }
-        if inherit is not None and sys.version_info[0] > 2:
-            settings["pass_fds"] = [inherit]
-        process = subprocess.Popen(argv, **settings)
+def run(argv, timeout, variables, directory="/", lock=None):
+    """(exit status, output); the whole process group is ended after `timeout` seconds (status None).
+
+    A program that works on the host's files inherits the lock: when this module is killed, the next run waits for it.
+    """
+
+    def prepare():
+        os.setsid()
+        if lock is not None:
+            lock.inherit()
+
+    with tempfile.TemporaryFile() as output, open(os.devnull) as nothing:
+        settings = {"stdin": nothing, "stdout": output, "stderr": subprocess.STDOUT, "env": variables, "cwd": directory}
+        if lock is not None and sys.version_info[0] > 2:
+            settings["pass_fds"] = [lock.descriptor]
+        process = subprocess.Popen(argv, preexec_fn=prepare, **settings)
         late = []
 
         def end():
@@ -274,6 +155,7 @@ def run(argv, timeout, variables, directory="/", inherit=None):
             os.killpg(process.pid, signal.SIGKILL)
 
         timer = threading.Timer(timeout, end)
+        timer.daemon = True
         timer.start()
         try:
             status = process.wait()
@@ -284,41 +166,12 @@ def run(argv, timeout, variables, directory="/", inherit=None):
     return (None if late else status), text
 
 
-class Turn(object):
-    """Only one run works on the environments of a host. pip inherits the lock, so it holds while an orphaned pip runs."""
-
-    def __init__(self, directory, wait):
-        self.path = os.path.join(directory, ".lock")
-        self.wait = wait
-        self.handle = None
-
-    def __enter__(self):
-        self.handle = open(self.path, "a+")
-        end = time.time() + self.wait
-        while True:
-            try:
-                fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return self.handle.fileno()
-            except (IOError, OSError) as error:
-                if error.errno not in (errno.EAGAIN, errno.EACCES):
-                    raise
-            if time.time() > end:
-                raise Refused(
-                    "One run at a time may change the environments, and another one has held %s for %d s. Wait until it "
-                    "ends, or look for it: fuser -v %s" % (self.path, self.wait, self.path)
-                )
-            time.sleep(1)
-
-    def __exit__(self, *_):
-        self.handle.close()
-
-
-def in_use(environment):
-    """Process ids that run from the environment or have its libraries mapped."""
-    prefix = os.path.realpath(environment) + os.sep
+def in_use(directories):
+    """Process ids that run from these directories or have their libraries mapped."""
+    prefixes = [path + os.sep for path in directories]
     found = []
     for pid in os.listdir("/proc"):
-        if pid.isdigit() and int(pid) != os.getpid() and _touches("/proc/" + pid, prefix):
+        if pid.isdigit() and int(pid) != os.getpid() and any(_touches("/proc/" + pid, one) for one in prefixes):
             found.append(int(pid))
     return sorted(found)
 

@@ -435,14 +435,16 @@ class Reader(object):
         return None
 
     def environments(self):
-        """Environments by name; problem is None for one that is sealed and whole."""
+        """Environments by name; problem is None for one that is sealed and intact, also where files were added."""
         found = {}
         for path in self.glob(ROOT + "/envs/*"):
-            if os.path.basename(path).startswith(".") or not os.path.isdir(self.at(path)):
+            name = os.path.basename(path)  # a link; its trees are NAME.1, NAME.2, and NAME.client has settings
+            if name.startswith(".") or re.search(r"\.(\d+|client)$", name) or not os.path.isdir(self.at(path)):
                 continue
-            found[os.path.basename(path)] = {
-                "problem": environment_tree.problem(self.at(path)) if environment_tree else None
-            }
+            problem, added = environment_tree.state(self.at(path)) if environment_tree else (None, [])
+            found[name] = {"problem": problem}
+            if added:
+                found[name]["added"] = added[:3] + ["and %d more" % (len(added) - 3)] * (len(added) > 3)
         return found
 
     def deeplearning(self):

@@ -1,6 +1,6 @@
 #!/usr/bin/python
 # -*- coding: utf-8 -*-
-"""Prove that an environment is what its lock says and works, seal it, make it current, and remove old ones."""
+"""Verify that an environment is what its lock says and works, and seal it."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -8,24 +8,24 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: environment_seal
-short_description: Prove, seal and activate an environment
+short_description: Verify and seal an environment
 description:
-  - The proof - every component is marked complete, every package of the lock is there at its version and none besides, every file has the hash of its
-    package's RECORD, and the imports work in a process of their own.
-  - Then C(.deeplearning/sealed.json) is written, and C(current) is switched with one rename. A failed proof leaves C(current) as it was.
+  - Verified is that every component of the lock is complete, that every file is one that the verified wheels promised and has its sha256, that there is no other
+    file (bytecode of a promised source excepted), and that the imports work in a process of their own.
+  - Then the sha256 of all files is written down, everything is synced to disk, C(.deeplearning/sealed.json) is written, and the environment's path points to the
+    tree. Nothing becomes active; that is C(environment_activate).
+  - A tree that fails is not used; the next run builds another one.
 options:
-  root: {description: Directory that holds C(envs) and C(current), type: path, default: /opt/deeplearning}
-  path: {description: Directory of the environment, type: path, required: true}
+  path: {description: The environment's path; a link to its tree, type: path, required: true}
   stack: {description: Name of the stack, type: str, required: true}
   digest: {description: The environment's digest, type: str, required: true}
   lock: {description: The whole lock, type: str, required: true}
-  imports: {description: Python modules that have to be importable, type: list, elements: str, required: true}
-  timeout: {description: Seconds for one import, and for another run that works on the environments, type: int, default: 600}
-  keep: {description: How many environments besides the current one stay, type: int, default: 1}
+  imports: {description: Python modules that must be importable, type: list, elements: str, required: true}
+  timeout: {description: Seconds for one import and for another run on this host to end, type: int, default: 600}
 """
 
 EXAMPLES = r"""
-- name: Prove the environment and make it current
+- name: Verify and seal the environment
   environment_seal:
     path: /opt/deeplearning/envs/tf1.15-py27-el7-0123456789ab
     stack: tf1.15-py27-el7
@@ -37,53 +37,76 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-sealed: {description: Whether it was sealed now, type: bool, returned: always}
-activated: {description: Whether C(current) was switched now, type: bool, returned: always}
-removed: {description: Names of the environments that were removed, type: list, returned: always}
-spared: {description: Old environments that stay because processes still run from them, type: dict, returned: always}
+sealed: {description: Whether a tree was sealed now, type: bool, returned: always}
+tree: {description: Directory of the sealed tree, type: str, returned: not in check mode}
+added: {description: Files that were added to the sealed tree since; they are left alone, type: list, returned: always}
+removed: {description: Names of damaged trees that were removed, type: list, returned: always}
+spared: {description: Damaged trees that stay because processes still run from them, type: dict, returned: always}
 """
 
 import errno
+import hashlib
 import os
-import shutil
 import signal
 
+from ansible.module_utils import environment_build as build
+from ansible.module_utils import environment_bytes, environment_tree
+from ansible.module_utils import environment_names as names
 from ansible.module_utils import environment_packages as packages
-from ansible.module_utils import environment_tree
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.environment_packages import Refused
+from ansible.module_utils.host_lock import HostLock, HostLocked
 
-REMOVED = ".removing-"
+LISTED = 10  # problems that a message names
 
 
-def proof_problems(environment, lock, imports, timeout):
-    """Say in sentences why the environment is not what it has to be; an empty list is the proof."""
-    found, entries = [], []
+def lock_problems(tree, lock):
+    """Components that are not complete, or from another lock."""
+    found = []
     for component, section in sorted(packages.sections(lock).items()):
-        marker = packages.read_json(packages.state_file(environment, component + ".json"))
-        if not marker:
+        mark = build.marker(tree, component)
+        if not mark:
             found.append("The component %s is not completely installed." % component)
-        elif marker.get("lock_sha256") != packages.lock_digest(section):
+        elif mark.get("lock_sha256") != packages.lock_digest(section):
             found.append("The component %s was installed from another lock." % component)
-        entries += packages.parse_section(section)
-    if found:
-        return found
-    found += [sentence + "." for sentence in packages.missing_packages(environment, entries)]
-    known = set(entry["project"] for entry in entries)
-    found += ["%s is not in the lock." % name for name in sorted(packages.installed(environment)) if name not in known]
-    changed = packages.record_problems(environment)
-    found += [sentence + "." for sentence in changed[:10]]
-    if len(changed) > 10:
-        found.append("%d more files differ." % (len(changed) - 10))
-    if not found:
-        found += [problem for problem in (import_problem(environment, name, timeout) for name in imports) if problem]
     return found
+
+
+def file_problems(tree):
+    """Compare every file with what the verified wheels promised; the problems, and path -> (sha256, size) of all files."""
+    try:
+        promised = build.promises(tree)
+    except (IOError, OSError, ValueError) as error:
+        return ["The list of installed files cannot be used: %s." % error], {}
+    statuses = dict(environment_tree.entries(tree.encode("utf-8")))
+    found = environment_bytes.contents(tree, sorted(statuses))
+    problems = []
+    for path in sorted(set(promised) | set(statuses)):
+        name = path.decode("utf-8", "replace")
+        if path not in statuses:
+            problems.append("%s is missing (%s)." % (name, ", ".join(sorted(promised[path]))))
+        elif path in promised:
+            if found[path] not in [row[0] for row in promised[path].values()]:
+                problems.append("%s differs from the verified wheel (%s)." % (name, ", ".join(sorted(promised[path]))))
+        elif not is_bytecode_of(path, promised):
+            problems.append("%s is in no verified wheel." % name)
+    return problems, dict((path, (found[path], status.st_size)) for path, status in statuses.items())
+
+
+def is_bytecode_of(path, promised):
+    """Whether the path is the bytecode of a source that was installed."""
+    directory, base = os.path.split(path)
+    if not environment_tree.is_bytecode(base):
+        return False
+    if os.path.basename(directory) == b"__pycache__":
+        return os.path.join(os.path.dirname(directory), base.split(b".")[0] + b".py") in promised
+    return path[:-1] in promised
 
 
 def import_problem(environment, name, timeout):
     """None when the module can be imported by the environment's Python."""
     python = os.path.join(environment, "bin", "python")
-    variables = packages.clean_variables(TF_CPP_MIN_LOG_LEVEL="2", HOME="/")
+    variables = packages.clean_variables(TF_CPP_MIN_LOG_LEVEL="2", HOME="/", PYTHONDONTWRITEBYTECODE="1")
     status, output = packages.run([python, "-c", "__import__(%r)" % str(name)], timeout, variables)
     if status == 0:
         return None
@@ -104,143 +127,123 @@ def import_problem(environment, name, timeout):
     return "import %s fails: %s." % (name, last)
 
 
-def seal(environment, stack, digest):
-    """Write down the tree, then, last of all, that it is sealed."""
-    tree = environment_tree.lines(environment)
-    packages.write_whole(packages.state_file(environment, "tree.txt"), b"\n".join(tree))
-    packages.write_json(
-        packages.state_file(environment, "sealed.json"),
-        {"stack": stack, "digest": digest, "files": len(tree), "tree_sha256": environment_tree.digest(tree)},
-    )
+def seal(tree, stack, digest, files):
+    """Write down all files and, when everything is on the disk, that the tree is sealed."""
+    listed = environment_bytes.manifest(files)
+    lines = environment_tree.lines(tree)
+    packages.write_whole(packages.state_file(tree, "files.txt"), listed)
+    packages.write_whole(packages.state_file(tree, "tree.txt"), b"\n".join(lines))
+    client = packages.state_file(tree, "client")  # Spark's and Hadoop's settings, which are not part of the tree
+    if not os.path.islink(client):
+        os.symlink(os.path.join("..", "..", "%s-%s%s" % (stack, digest, names.CLIENT)), client)
+    environment_bytes.sync(tree)
+    seal = {"stack": stack, "digest": digest, "files": len(lines), "tree_sha256": environment_tree.digest(lines)}
+    seal["files_sha256"] = hashlib.sha256(listed).hexdigest()
+    packages.write_json(packages.state_file(tree, "sealed.json"), seal)
 
 
-def current_of(root):
-    link = os.path.join(root, "current")
-    if os.path.islink(link):
-        return os.readlink(link)
-    if os.path.lexists(link):
+def shortened(problems):
+    more = ["%d more." % (len(problems) - LISTED)] if len(problems) > LISTED else []
+    return " ".join(problems[:LISTED] + more)
+
+
+def verify(path, tree, parameters):
+    """The list of all files of a tree that is what its lock and its wheels say; Refused for any other."""
+    problems = lock_problems(tree, parameters["lock"])
+    again = "Run the playbook again: it continues."
+    files = {}
+    if not problems:
+        problems, files = file_problems(tree)
+        if problems:  # never continued, or the same refusal would come for ever
+            packages.write_whole(packages.state_file(tree, "failed"), b"")
+            again = "Run the playbook again: it builds the environment again."
+        else:
+            imported = [import_problem(tree, name, parameters["timeout"]) for name in parameters["imports"]]
+            problems = [problem for problem in imported if problem]
+            again = "Correct that, then run the playbook again."
+    if problems:
         raise Refused(
-            "%s has to be a link to the active environment, and it is something else. Move it away, then run the playbook "
-            "again." % link
+            "%s failed its checks and was not activated: %s The active environment is unchanged. %s"
+            % (path, shortened(problems), again)
         )
-    return None
+    return files
 
 
-def switch(root, target):
-    draft = os.path.join(root, ".current-%d" % os.getpid())
-    os.symlink(target, draft)
-    os.rename(draft, os.path.join(root, "current"))
-
-
-def old_environments(root, keep, active):
-    """Names of environments that may go: all but the active one and the `keep` last sealed ones."""
-    directory = os.path.join(root, "envs")
-    sealed, others = [], []
-    for name in sorted(os.listdir(directory) if os.path.isdir(directory) else []):
-        path = os.path.join(directory, name)
-        if name == active or name.startswith(".") or not os.path.isdir(os.path.join(path, environment_tree.STATE)):
-            continue
-        try:
-            sealed.append((os.path.getmtime(packages.state_file(path, "sealed.json")), name))
-        except (IOError, OSError):
-            others.append(name)
-    return others + [name for _, name in sorted(sealed, reverse=True)[keep:]]
-
-
-def remove(root, name):
-    """Take the name away first, so that a half-removed tree is never an environment."""
-    directory = os.path.join(root, "envs")
-    os.rename(os.path.join(directory, name), os.path.join(directory, REMOVED + name))
-    shutil.rmtree(os.path.join(directory, REMOVED + name))
+def replaced_trees(path, tree):
+    return [other for other in names.trees(path) if other != tree]
 
 
 def work(module):
-    root, path = module.params["root"].rstrip("/"), module.params["path"].rstrip("/")
-    stack, digest = module.params["stack"], module.params["digest"]
-    name = os.path.basename(path)
-    target = os.path.join("envs", name)
-    if path != os.path.join(root, target) or name != "%s-%s" % (stack, digest):
+    path, stack, digest = module.params["path"].rstrip("/"), module.params["stack"], module.params["digest"]
+    if os.path.basename(path) != "%s-%s" % (stack, digest):
         raise Refused(
-            "The environment of %s has to be %s/envs/%s-%s, and its path is %s. Correct environment_path."
-            % (stack, root, stack, digest, path)
+            "The environment of %s must be named %s-%s but its path is %s. Correct environment_path."
+            % (stack, stack, digest, path)
         )
-    result = {"changed": False, "sealed": False, "activated": False, "removed": [], "spared": {}}
-    before = current_of(root)
-    problem = environment_tree.problem(path) if os.path.isdir(path) else "not there"
-    result["sealed"], result["activated"] = problem is not None, before != target
+    result = {"changed": False, "sealed": False, "removed": [], "spared": {}, "added": []}
+    tree = names.intact_tree(path)
     if module.check_mode:
-        result["removed"] = old_environments(root, module.params["keep"], name)
-        result["changed"] = result["sealed"] or result["activated"] or bool(result["removed"])
-        result["diff"] = difference(before, target, problem)
+        result["sealed"] = tree is None
+        result["changed"] = result["sealed"] or names.live_tree(path) != tree or bool(replaced_trees(path, tree))
+        result["diff"] = difference(names.problem(path))
         return result
-    if not os.path.isdir(path):
-        raise Refused(
-            "The environment %s is needed, and it is not there. Run the roles pip, tensorflow and keras first." % path
-        )
     os.umask(0o022)
-    with packages.Turn(os.path.join(root, "envs"), module.params["timeout"]):
-        if problem is not None:
-            if environment_tree.seal_of(path) is not None:
+    root = os.path.dirname(os.path.dirname(path))
+    with HostLock("sealing %s" % os.path.basename(path), module.params["timeout"], root):
+        before = names.problem(path)
+        tree = names.intact_tree(path)
+        if tree is None:
+            tree = names.unsealed_tree(path)
+            if tree is None:
                 raise Refused(
-                    "%s has to be the tree that was sealed, and it is not: %s. Run the roles pip, tensorflow and keras: they "
-                    "repair it." % (path, problem)
+                    "%s must be installed before it is sealed. Run the roles pip, tensorflow and keras." % path
                 )
-            found = proof_problems(path, module.params["lock"], module.params["imports"], module.params["timeout"])
-            if found:
-                raise Refused(
-                    "The environment %s has to be proved before it becomes active, and this was found: %s The active "
-                    "environment (%s) is as it was. Run the playbook again once that is corrected."
-                    % (path, " ".join(found), before or "none")
-                )
-            seal(path, stack, digest)
-        if before != target:
-            switch(root, target)
-        for old in os.listdir(os.path.join(root, "envs")):
-            if old.startswith(REMOVED):
-                shutil.rmtree(os.path.join(root, "envs", old))
-        for old in old_environments(root, module.params["keep"], name):
-            users = packages.in_use(os.path.join(root, "envs", old))
+            seal(tree, stack, digest, verify(path, tree, module.params))
+            result["sealed"] = True
+        moved = names.live_tree(path) != tree
+        if moved:
+            names.point(path, tree)
+        names.remove_leftovers(os.path.dirname(path))
+        for other in replaced_trees(path, tree):
+            users = packages.in_use([other])
             if users:
-                result["spared"][old] = users
+                result["spared"][os.path.basename(other)] = users
             else:
-                remove(root, old)
-                result["removed"].append(old)
-    result["changed"] = result["sealed"] or result["activated"] or bool(result["removed"])
-    result["diff"] = difference(before, target, problem)
+                names.remove(other)
+                result["removed"].append(os.path.basename(other))
+    result["tree"] = tree
+    result["added"] = environment_tree.state(tree)[1]
+    result["changed"] = result["sealed"] or moved or bool(result["removed"])
+    result["diff"] = difference(before)
     return result
 
 
-def difference(before, target, problem):
-    return {
-        "before": "current: %s\nseal: %s\n" % (before, problem or "whole"),
-        "after": "current: %s\nseal: whole\n" % target,
-    }
+def difference(problem):
+    return {"before": "seal: %s\n" % (problem or "intact"), "after": "seal: intact\n"}
 
 
 def main():
     module = AnsibleModule(
         argument_spec={
-            "root": {"type": "path", "default": "/opt/deeplearning"},
             "path": {"type": "path", "required": True},
             "stack": {"type": "str", "required": True},
             "digest": {"type": "str", "required": True},
             "lock": {"type": "str", "required": True},
             "imports": {"type": "list", "elements": "str", "required": True},
             "timeout": {"type": "int", "default": 600},
-            "keep": {"type": "int", "default": 1},
         },
         supports_check_mode=True,
     )
     try:
         result = work(module)
-    except Refused as problem:
+    except (Refused, HostLocked) as problem:
         module.fail_json(msg=str(problem))
     except (IOError, OSError) as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
             raise
         module.fail_json(
-            msg="%s has to be writable and have room, and the system says: %s. Correct that, then run the playbook again."
-            % (module.params["root"], error)
+            msg="%s must be writable and have room, but the system answers: %s. Correct that, then run the playbook again. The "
+            "active environment is unchanged." % (module.params["path"], error)
         )
     module.exit_json(**result)
 

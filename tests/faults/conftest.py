@@ -28,18 +28,20 @@ RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+fai
 
 # Compiled Python is left out: it records the times of its sources, and any import by root may add some.
 # What a second installation has to reproduce: names, kinds, modes, owners, links, contents. The seal's list of the tree
-# (tree.txt, and its digest in sealed.json) holds times and is of one installation; the rest of the seal is compared.
+# (tree.txt) has times, that of all bytes (files.txt) has bytecode: both are of one installation, as are their digests in sealed.json, and the number of the
+# last activation. The rest of the seal is compared.
 CONTENT = r"""
 cd /opt/deeplearning 2>/dev/null || exit 0
 find . -name __pycache__ -prune -o ! -name '*.pyc' -printf '%y %m %u:%g %p %l\n' | sort
-find . -name __pycache__ -prune -o ! -name '*.pyc' ! -path '*/.deeplearning/tree.txt' ! -path '*/.deeplearning/sealed.json' -type f -print0 |
+find . -name __pycache__ -prune -o ! -name '*.pyc' ! -path '*/.deeplearning/tree.txt' ! -path '*/.deeplearning/files.txt' \
+    ! -path '*/.deeplearning/sealed.json' ! -path '*/.deeplearning/activated.json' ! -path ./.lock -type f -print0 |
     sort -z | xargs -0r sha256sum
-for seal in envs/*/.deeplearning/sealed.json; do echo "$seal"; grep -v tree_sha256 "$seal"; done
+for seal in envs/*/.deeplearning/sealed.json; do echo "$seal"; grep -v _sha256 "$seal"; done
 """
-# What nobody may even touch: the time of the last change of every file and link, and every directory.
+# What nobody may even touch: the time of the last change of every file and link, and every directory. The lock is taken also where nothing is to do.
 STAMPS = r"""
 cd /opt/deeplearning 2>/dev/null || exit 0
-find . -name __pycache__ -prune -o ! -name '*.pyc' ! -type d -printf '%C@ %s %p %l\n' -o -type d -print | sort
+find . -name __pycache__ -prune -o ! -name '*.pyc' ! -type d ! -path ./.lock -printf '%C@ %s %p %l\n' -o -type d -print | sort
 """
 
 

@@ -1,295 +1,105 @@
-"""locked_packages and environment_seal with a real pip and real environments: small wheels, from a mirror on loopback."""
+"""locked_packages, environment_seal and environment_activate with real environments: small wheels, a mirror on loopback."""
 
 from __future__ import annotations
 
-import base64
-import ensurepip
-import hashlib
 import os
-import shutil
 import signal
 import stat
 import subprocess
 import sys
-import threading
 import time
-import zipfile
 from pathlib import Path
-from typing import Any
 
+import environment_check
 import environment_seal
-import locked_packages
 import pytest
-from ansible.module_utils import environment_packages, environment_tree
+from ansible.module_utils import environment_names, environment_packages, environment_tree
 from ansible.module_utils.environment_packages import Refused
-from faulty_server import Index, serving
+from environments import DIGEST, STACK, Module, Site, wheel
 
-STACK, DIGEST = "demo-stack", "0123456789ab"
-
-
-def wheel(directory: Path, project: str, version: str = "1.0", code: str = "") -> Path:
-    """A wheel of one module, as pip makes it from a project."""
-    path = directory / f"{project}-{version}-py2.py3-none-any.whl"
-    information = f"{project}-{version}.dist-info"
-    members = {
-        f"{project}.py": code or f"VERSION = {version!r}\n",
-        f"{information}/METADATA": f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\n",
-        f"{information}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py2-none-any\nTag: py3-none-any\n",
-    }
-    record = "".join(
-        f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b'=').decode()},{len(text)}\n"
-        for name, text in members.items()
-    )
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, text in {**members, f"{information}/RECORD": record + f"{information}/RECORD,,\n"}.items():
-            archive.writestr(name, text)
-    return path
+NAME = f"{STACK}-{DIGEST}"
 
 
-class Mirror(Index):
-    """Serves wheels/ with an index page, as Python's own web server does."""
-
-    def add(self, path: Path) -> str:
-        """The lock's line for that file."""
-        content = path.read_bytes()
-        self.files[path.name] = content
-        project, version = path.name.split("-")[:2]
-        return f"{project}=={version} --hash=sha256:{hashlib.sha256(content).hexdigest()}  # {path.name} {len(content)}"
-
-
-class Site:
-    """A host's /opt/deeplearning, a mirror, and a lock of three components."""
-
-    def __init__(self, root: Path, mirror: Mirror, fixtures: Path) -> None:
-        self.root, self.mirror, self.fixtures = root, mirror, fixtures
-        bundled = Path(ensurepip.__file__).parent / "_bundled"
-        known = {path.name.split("-")[0]: path for path in sorted(fixtures.glob("*.whl"))}
-        self.lines = {
-            "pip": [mirror.add(next(bundled.glob("pip-*.whl")))],
-            "tensorflow": [mirror.add(known["tensorflow"]), mirror.add(known["six"])],
-            "keras": [mirror.add(known["keras"])],
-        }
-        self.path = root / "envs" / f"{STACK}-{DIGEST}"
-
-    @property
-    def lock(self) -> str:
-        return "# Lock\n" + "".join(f"\n{self.section(component)}" for component in self.lines)
-
-    def section(self, component: str) -> str:
-        return "\n".join([f"# component: {component}", *self.lines[component]]) + "\n"
-
-    def install(self, component: str, check: bool = False) -> dict[str, Any]:
-        parameters = {
-            "environment": str(self.path),
-            "component": component,
-            "lock": self.section(component),
-            "mirror_url": self.mirror.url,
-            "mirror_ca": None,
-            "python": sys.executable,
-            "timeout": 120,
-        }
-        result: dict[str, Any] = locked_packages.work(Module(parameters, check))
-        return result
-
-    def seal(self, check: bool = False, **changes: Any) -> dict[str, Any]:
-        parameters = {
-            "root": str(self.root),
-            "path": str(self.path),
-            "stack": STACK,
-            "digest": DIGEST,
-            "lock": self.lock,
-            "imports": ["tensorflow", "keras"],
-            "timeout": 60,
-            "keep": 1,
-            **changes,
-        }
-        result: dict[str, Any] = environment_seal.work(Module(parameters, check))
-        return result
-
-    def everything(self) -> list[bool]:
-        return [self.install(component)["changed"] for component in self.lines] + [self.seal()["changed"]]
-
-    @property
-    def packages(self) -> Path:
-        return Path(environment_packages.site_packages(str(self.path)))
-
-    @property
-    def current(self) -> str | None:
-        link = self.root / "current"
-        return os.readlink(link) if link.is_symlink() else None
-
-
-class Module:
-    def __init__(self, params: dict[str, Any], check_mode: bool) -> None:
-        self.params, self.check_mode = params, check_mode
-
-
-@pytest.fixture(scope="session")
-def fixtures(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("wheels")
-    wheel(directory, "tensorflow")
-    wheel(directory, "six")
-    wheel(directory, "keras", code="import tensorflow\n")
-    return directory
-
-
-@pytest.fixture(scope="session")
-def stages(fixtures, tmp_path_factory):
-    """The directory after pip, after all components, and sealed: made once, because a real pip takes its time."""
-    roots = {name: tmp_path_factory.mktemp("stage") / "deeplearning" for name in ("pip", "installed", "sealed")}
-    with serving(Mirror()) as mirror:
-        site = Site(roots["pip"], mirror, fixtures)
-        site.install("pip")
-        site = copy(site, roots["installed"])
-        site.install("tensorflow")
-        site.install("keras")
-        site = copy(site, roots["sealed"])
-        site.seal()
-    return roots
-
-
-def copy(site: Site, root: Path) -> Site:
-    shutil.copytree(site.root, root, symlinks=True)
-    return Site(root, site.mirror, site.fixtures)
-
-
-@pytest.fixture
-def site(tmp_path, fixtures):
-    """A bare host."""
-    with serving(Mirror()) as mirror:
-        yield Site(tmp_path / "deeplearning", mirror, fixtures)
-
-
-@pytest.fixture
-def with_pip(site, stages):
-    shutil.copytree(stages["pip"], site.root, symlinks=True)
-    return site
-
-
-@pytest.fixture
-def unproved(site, stages):
-    """Everything is installed, nothing is sealed."""
-    shutil.copytree(stages["installed"], site.root, symlinks=True)
-    return site
-
-
-@pytest.fixture
-def done(site, stages):
-    shutil.copytree(stages["sealed"], site.root, symlinks=True)
-    return site
-
-
-def test_a_whole_run_and_the_second_one_changes_nothing(site, monkeypatch):
-    # Settings of the host must not reach pip.
+def test_a_complete_run_and_the_second_one_changes_nothing(site, monkeypatch):
+    # Settings of the host must not reach the installation.
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_REQUIRE_VIRTUALENV", "maybe")
     monkeypatch.setenv("PYTHONPATH", "/nonexistent")
-    assert site.everything() == [True, True, True, True]
-    assert site.current == f"envs/{STACK}-{DIGEST}"
-    assert environment_tree.problem(str(site.path)) is None
-    assert site.everything() == [False, False, False, False]
-    assert sorted(p.name for p in (site.path / ".deeplearning").iterdir()) == [
-        "keras.json", "made", "pip.json", "sealed.json", "tensorflow.json", "tree.txt",
-    ]  # fmt: skip
+    assert site.everything() == [True, True, True, True, True]
+    assert site.current == f"envs/{NAME}"
+    assert environment_names.problem(str(site.path)) is None
+    before = site.content()
+    assert site.everything() == [False, False, False, False, False]
+    assert site.content() == before
 
 
-def test_check_mode_on_a_bare_host_says_what_would_come_and_changes_nothing(site):
+def test_the_path_is_the_same_on_every_host_and_points_to_the_tree(done):
+    """A job names its environment by this path, also on hosts where it was repaired."""
+    assert os.readlink(done.path) == f"{NAME}.1"
+    python = done.path / "bin" / "python"
+    program = "import sys, tensorflow; print(sys.prefix, tensorflow.__file__)"
+    prefix, module = subprocess.check_output([python, "-c", program], text=True).split()
+    assert prefix == str(done.path)
+    assert module.startswith(f"{done.path}/lib/")
+
+
+def test_pip_reads_what_was_installed(site):
+    site.take_real_pip()
+    site.everything()
+    pip = site.path / "bin" / "pip"
+    listed = subprocess.check_output([pip, "list", "--format=freeze"], text=True).split()
+    assert {"tensorflow==1.0", "six==1.0", "keras==1.0"} <= set(listed)
+    assert "six.py" in subprocess.check_output([pip, "show", "--files", "six"], text=True)
+    assert subprocess.check_output([pip, "check"], text=True).startswith("No broken requirements")
+
+
+def test_check_mode_on_a_bare_host_reports_and_changes_nothing(site):
     for component in site.lines:
         result = site.install(component, check=True)
         assert result["changed"] is True
     assert "six 1.0" in site.install("tensorflow", check=True)["diff"]["after"]
     assert site.seal(check=True)["changed"] is True
-    assert not site.path.exists()
-    assert site.current is None
-
-
-def test_a_changed_byte_is_refused_by_hash_and_nothing_becomes_active(with_pip):
-    name = next(name for name in with_pip.mirror.files if name.startswith("six"))
-    content = bytearray(with_pip.mirror.files[name])
-    content[40] ^= 255
-    with_pip.mirror.files[name] = bytes(content)
-    with pytest.raises(Refused, match=r"sha256 of the lock.*six.*expected \w+, got \w+.*-e apply=all"):
-        with_pip.install("tensorflow")
-    assert environment_packages.installed(str(with_pip.path)).keys() == {"pip"}
-    with pytest.raises(Refused, match="The component keras is not completely installed"):
-        with_pip.seal()
-    assert with_pip.current is None
-
-
-def test_the_first_pip_is_checked_before_it_runs(site):
-    name = next(name for name in site.mirror.files if name.startswith("pip-"))
-    site.mirror.files[name] = site.mirror.files[name] + b"x"
-    with pytest.raises(Refused, match=r"pip-.*sha256 \w+ instead of"):
-        site.install("pip")
-    assert environment_packages.installed(str(site.path)) == {}
-
-
-def test_all_files_that_the_mirror_lacks_are_said_at_once(with_pip):
-    for name in [name for name in with_pip.mirror.files if name.startswith(("six", "tensorflow"))]:
-        del with_pip.mirror.files[name]
-    with pytest.raises(Refused, match=r"without six-.*whl, tensorflow-.*whl\. Fill the mirror"):
-        with_pip.install("tensorflow")
-
-
-def test_a_mirror_that_does_not_answer_is_told(site, monkeypatch):
-    monkeypatch.setattr(locked_packages.time, "sleep", lambda seconds: None)
-    site.mirror.url = "http://127.0.0.1:9"
-    with pytest.raises(
-        Refused, match=r"The mirror is needed, and http://127.0.0.1:9/wheels/ answers.*deeplearning-mirror"
-    ):
-        site.install("pip")
-
-
-def test_too_little_room_is_told_before_pip_runs(with_pip):
-    line = with_pip.lines["tensorflow"][0]
-    with_pip.lines["tensorflow"][0] = line.rpartition(" ")[0] + " 900000000000000"
-    with pytest.raises(Refused, match=r"About 3600000000 MB are needed in .*, and \d+ MB are free"):
-        with_pip.install("tensorflow")
+    assert site.activate(check=True)["changed"] is True
+    assert site.activate(check=True, state="ready")["changed"] is False
+    assert not site.root.exists()
 
 
 def test_a_lock_without_hashes_is_refused(site):
     site.lines["pip"] = ["pip==23.0"]
-    with pytest.raises(Refused, match="needs one version and one sha256"):
+    with pytest.raises(Refused, match="must have one version, one sha256, a file and its size"):
         site.install("pip")
 
 
-def test_a_killed_installation_heals(unproved, tmp_path):
-    """The state a killed pip leaves: the marker of the beginning, part of a package, a moved-away old one, no end."""
-    state = unproved.path / ".deeplearning"
-    (state / "tensorflow.json").rename(state / "tensorflow.started")
-    (unproved.packages / "six.py").unlink()
-    (unproved.packages / "tensorflow.py").write_text("half")
-    (unproved.packages / "~ensorflow").mkdir()
-    (unproved.packages / "~ensorflow" / "old.py").write_text("old")
-    assert unproved.everything() == [False, True, False, True]
-    assert (unproved.packages / "tensorflow.py").read_text() == "VERSION = '1.0'\n"
-    assert not list(unproved.packages.glob("~*"))
+def test_an_address_with_a_password_is_refused_without_showing_it(site):
+    site.mirror.url = "http://reader:secret@127.0.0.1:9"
+    with pytest.raises(Refused, match="must not contain a user or password") as error:
+        site.install("pip")
+    assert "secret" not in str(error.value)
 
 
-def test_an_environment_that_was_being_made_is_made_anew(site):
-    (site.path / ".deeplearning").mkdir(parents=True)
-    (site.path / ".deeplearning" / "pip.started").write_text("")
-    (site.path / "bin").mkdir()
-    (site.path / "bin" / "python").symlink_to("/bin/false")
-    assert site.everything() == [True, True, True, True]
+def test_the_role_pip_comes_first(site):
+    with pytest.raises(Refused, match="Run the role pip first"):
+        site.install("tensorflow")
 
 
-def test_a_directory_of_somebody_else_is_not_removed(site):
+def test_a_directory_with_something_else_is_not_removed(site):
     site.path.mkdir(parents=True)
     (site.path / "data").write_text("precious")
-    with pytest.raises(Refused, match="something else is there"):
+    with pytest.raises(Refused, match="contains something else"):
         site.install("pip")
     assert (site.path / "data").read_text() == "precious"
 
 
-def test_pip_that_hangs_is_ended_and_told(with_pip, monkeypatch):
-    monkeypatch.setattr(
-        locked_packages.packages, "run", lambda *_, **__: (0 if "-c" in _[0] else None, "Looking in links: x\n")
-    )
-    with pytest.raises(Refused, match="pip has to end within 120 s, and did not. Its last words: Looking in links"):
-        with_pip.install("tensorflow")
-    assert (with_pip.path / ".deeplearning" / "tensorflow.started").exists()
+def test_an_interpreter_without_its_library_is_named(site, tmp_path):
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho no module venv >&2\nexit 1\n")
+    python.chmod(0o755)
+    with pytest.raises(
+        Refused, match=r"must be able to make an environment, but that ended with status 1: no module venv"
+    ):
+        site.install("pip", python=str(python))
+    assert site.everything() == [True, True, True, True, True]
 
 
 def test_a_process_that_hangs_is_ended_with_all_its_children(tmp_path):
@@ -302,33 +112,8 @@ def test_a_process_that_hangs_is_ended_with_all_its_children(tmp_path):
 
 def test_a_sealed_environment_refuses_another_lock(done, tmp_path):
     done.lines["keras"] = [done.mirror.add(wheel(tmp_path, "keras", "2.0"))]
-    with pytest.raises(Refused, match="never changes once it is sealed"):
+    with pytest.raises(Refused, match="A sealed environment never changes"):
         done.install("keras")
-
-
-def test_a_damaged_environment_is_repaired_and_sealed_again(done):
-    before = environment_tree.lines(str(done.path))
-    (done.packages / "six.py").unlink()
-    (done.packages / "keras.py").write_text("evil = True\n")
-    (done.packages / "extra.py").write_text("")
-    problem = environment_tree.problem(str(done.path))
-    assert problem.startswith("files changed since it was sealed: 1 gone (lib/")
-    assert "six.py), 1 changed (" in problem
-    assert "keras.py), 1 added (" in problem
-    with pytest.raises(Refused, match="has to be the tree that was sealed"):
-        done.seal()
-    assert done.everything() == [True, True, True, True]
-    names = [line.split(b" ", 2)[2] for line in environment_tree.lines(str(done.path))]
-    assert names == [line.split(b" ", 2)[2] for line in before]
-    assert (done.packages / "six.py").read_text() == "VERSION = '1.0'\n"
-    assert (done.packages / "keras.py").read_text() == "import tensorflow\n"
-
-
-def test_bytecode_is_no_damage(done):
-    (done.packages / "__pycache__").mkdir(exist_ok=True)
-    (done.packages / "__pycache__" / "new.cpython-311.pyc").write_bytes(b"x")
-    (done.packages / "new.pyc").write_bytes(b"x")
-    assert environment_tree.problem(str(done.path)) is None
 
 
 def test_the_tree_digest_does_not_depend_on_the_interpreter(done):
@@ -345,116 +130,270 @@ def test_the_tree_digest_does_not_depend_on_the_interpreter(done):
     assert len(answers) == 1
 
 
+# --- the checks before the seal ------------------------------------------------------------------------------------
+
+
+def change_and_forget(site: Site) -> None:
+    """The changed file's row is deleted from the installed RECORD."""
+    (site.packages / "six.py").write_text("evil = True\n")
+    record = next(site.packages.glob("six-*.dist-info")) / "RECORD"
+    record.write_text("".join(line for line in record.read_text().splitlines(True) if "six.py" not in line))
+
+
+def change_and_keep_size(site: Site) -> None:
+    path = site.packages / "six.py"
+    path.write_bytes(path.read_bytes().replace(b"1.0", b"6.6"))
+
+
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda s: (s.packages / "six.py").write_text("evil = True\n"), "six-1.0.dist-info: changed: six.py"),
-        (lambda s: (s.packages / "six.py").unlink(), "six-1.0.dist-info: missing: six.py"),
-        (lambda s: (s.packages / "six-1.0.dist-info" / "RECORD").unlink(), "six-1.0.dist-info has no RECORD"),
-        (lambda s: (s.path / ".deeplearning" / "keras.json").unlink(), "keras is not completely installed"),
+        (lambda s: (s.packages / "six.py").write_text("evil = True\n"), "six.py differs from the verified wheel (tensorflow)"),
+        (change_and_forget, "six.py differs from the verified wheel"),
+        (change_and_keep_size, "six.py differs from the verified wheel"),
+        (lambda s: (s.packages / "six.py").unlink(), "six.py is missing (tensorflow)"),
+        (lambda s: (s.packages / "six-1.0.dist-info" / "RECORD").write_text(""), "RECORD differs"),
+        (lambda s: (s.packages / "stray.py").write_text(""), "stray.py is in no verified wheel"),
+        (lambda s: (s.packages / "x.pth").write_text("import os\n"), "x.pth is in no verified wheel"),
+        (lambda s: (s.packages / "stray.pyc").write_text(""), "stray.pyc is in no verified wheel"),
+        (lambda s: (s.tree / "bin" / "nvcc").write_text(""), "bin/nvcc is in no verified wheel"),
+        (lambda s: (s.tree / "bin" / "python").unlink(), "bin/python is missing (made)"),
+        (lambda s: (s.tree / ".deeplearning" / "tensorflow.files").write_text(""), "tensorflow.files was changed"),
+        (lambda s: (s.tree / ".deeplearning" / "keras.json").unlink(), "keras is not completely installed"),
         (lambda s: s.lines["keras"].append(s.lines["keras"][0].replace("keras==", "yaml==")), "keras was installed from another"),
-        (lambda s: (s.packages / "x-1.dist-info").mkdir() or (s.packages / "x-1.dist-info" / "METADATA").write_text("Name: x\nVersion: 1\n"), "x is not in the lock"),
     ],
-    ids=["changed", "missing", "no record", "incomplete", "other lock", "stranger"],
+    ids=["changed", "row deleted", "size kept", "missing", "no record", "stranger", "pth", "stray bytecode", "bin", "interpreter",
+         "list changed", "incomplete", "other lock"],
 )  # fmt: skip
-def test_what_is_not_proved_does_not_become_active(unproved, damage, words):
+def test_what_is_not_verified_does_not_become_active(unproved, damage, words):
     damage(unproved)
     with pytest.raises(Refused) as error:
         unproved.seal()
     assert words in str(error.value)
-    assert "active environment (none) is as it was" in str(error.value)
+    assert "was not activated" in str(error.value)
+    assert "The active environment is unchanged" in str(error.value)
+    assert unproved.current is None
+    with pytest.raises(Refused, match="is not ready: not completed"):
+        unproved.activate()
     assert unproved.current is None
 
 
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        (
-            "raise ImportError('libcudart.so.10.0: cannot open shared object file')",
-            "GPU wheels of TensorFlow up to 1.14",
-        ),
+        ("raise ImportError('libcudart.so.10.0: cannot open shared object file')", "GPU wheels of TensorFlow up to 1.14"),
         (f"import os; os.kill(os.getpid(), {int(signal.SIGILL)})", "illegal instruction"),
         ("raise RuntimeError('riddle')", "import keras fails: RuntimeError: riddle"),
         ("import time; time.sleep(60)", "import keras did not end within 2 s"),
     ],
     ids=["cuda", "avx", "other", "hang"],
-)
+)  # fmt: skip
 def test_an_import_that_fails_is_explained(unproved, code, words):
     (unproved.packages / "keras.py").write_text(code + "\n")
-    problem = environment_seal.import_problem(str(unproved.path), "keras", 2)
-    assert words in problem
+    for path in (unproved.packages / "__pycache__").glob("keras.*"):
+        path.unlink()
+    assert words in environment_seal.import_problem(str(unproved.tree), "keras", 2)
 
 
-def test_a_failed_proof_leaves_the_old_environment_active(with_pip):
-    (with_pip.root / "envs" / "old").mkdir()
-    (with_pip.root / "current").symlink_to("envs/old")
-    with pytest.raises(Refused, match="active environment \\(envs/old\\) is as it was"):
-        with_pip.seal()
-    assert with_pip.current == "envs/old"
+def test_a_path_that_two_wheels_promise_may_have_the_content_of_either(with_pip, tmp_path):
+    """TensorFlow 1.4: bin/tensorboard comes with the wheels tensorflow and tensorflow-tensorboard."""
+    for project, component in (("tensorflow", "tensorflow"), ("board", "tensorflow"), ("keras", "keras")):
+        script = {"tensorboard": f"#!python\nprint({project!r})\n"}
+        line = with_pip.mirror.add(wheel(tmp_path, project, "1.4", scripts=script))
+        with_pip.lines[component] = [*(with_pip.lines[component] if project == "board" else []), line]
+    assert with_pip.everything() == [False, True, True, True, True]
+    assert subprocess.check_output([with_pip.path / "bin" / "tensorboard"], text=True) == "keras\n"
+    assert with_pip.everything() == [False, False, False, False, False]
 
 
-def test_current_has_to_be_a_link(done):
+def test_everybody_can_read_and_only_root_can_write(site):
+    mask = os.umask(0o077)
+    try:
+        site.everything()
+    finally:
+        os.umask(mask)
+    for directory, _, files in os.walk(site.root / "envs"):
+        for name in [directory, *(os.path.join(directory, file) for file in files)]:
+            if not os.path.islink(name):
+                mode = os.stat(name).st_mode
+                assert mode & stat.S_IROTH, name
+                assert not mode & (stat.S_IWGRP | stat.S_IWOTH), name
+
+
+def test_the_path_must_be_the_one_of_stack_and_digest(done):
+    with pytest.raises(Refused, match="Correct environment_path"):
+        done.seal(digest="ffffffffffff")
+
+
+# --- activation ----------------------------------------------------------------------------------------------------
+
+
+def test_sealing_activates_nothing(unproved):
+    assert unproved.seal()["sealed"] is True
+    assert unproved.current is None
+    assert unproved.activate(state="ready")["changed"] is False
+    assert unproved.current is None
+    assert unproved.activate()["activated"] is True
+
+
+def test_current_must_be_a_link(done):
     (done.root / "current").unlink()
     (done.root / "current").mkdir()
-    with pytest.raises(Refused, match="has to be a link"):
-        done.seal()
+    with pytest.raises(Refused, match="must be a link"):
+        done.activate()
 
 
-def old(site: Site, name: str, age: int, sealed: bool = True) -> Path:
-    path = site.root / "envs" / name
+def test_the_draft_of_a_killed_switch_is_no_obstacle(done):
+    (done.root / "current").unlink()
+    (done.root / ".new-current").symlink_to("nowhere")
+    assert done.activate()["activated"] is True
+    assert done.current == f"envs/{NAME}"
+
+
+def old(site: Site, name: str, number: int, age: int = 0, sealed: bool = True) -> Path:
+    """Another environment, last activated as the `number`th; its seal is `age` seconds old."""
+    path = site.root / "envs" / f"{name}.1"
     (path / ".deeplearning").mkdir(parents=True)
+    path.with_name(name).symlink_to(path.name)
+    (path / ".deeplearning" / "activated.json").write_text(f'{{"number": {number}}}')
     if sealed:
         (path / ".deeplearning" / "sealed.json").write_text("{}")
         os.utime(path / ".deeplearning" / "sealed.json", (time.time() - age,) * 2)
     return path
 
 
-def test_old_environments_go_and_the_last_ones_stay(done):
-    for name, age in (("a-1", 300), ("b-2", 200), ("c-3", 100)):
-        old(done, name, age)
-    old(done, "d-4", 0, sealed=False)
+A, B, C, D = (f"{letter}-{letter * 12}" for letter in "abcd")
+
+
+def test_old_environments_go_and_the_ones_that_were_active_last_stay(done):
+    for number, name in enumerate((A, B, C)):
+        old(done, name, number - 10, age=-86400 if name == A else 0)  # A was sealed while the clock was a day ahead
+    old(done, D, -1, sealed=False)
     (done.root / "envs" / "notes").mkdir()
-    assert sorted(done.seal(check=True)["removed"]) == ["a-1", "b-2", "d-4"]
-    assert sorted(done.seal()["removed"]) == ["a-1", "b-2", "d-4"]
+    (done.root / "envs" / f"{A}.client").mkdir()
+    assert sorted(done.activate(check=True)["removed"]) == [A, B, D]
+    assert sorted(done.activate()["removed"]) == [A, B, D]
     left = sorted(p.name for p in (done.root / "envs").iterdir() if not p.name.startswith("."))
-    assert left == ["c-3", f"{STACK}-{DIGEST}", "notes"]
-    assert done.seal()["changed"] is False
+    assert left == [C, f"{C}.1", NAME, f"{NAME}.1", "notes"]
+    assert done.activate()["changed"] is False
+
+
+def test_the_previous_environment_stays_even_if_it_never_got_a_number(done):
+    old(done, A, 5)
+    (old(done, B, 0) / ".deeplearning" / "activated.json").unlink()
+    (done.root / "current").unlink()
+    (done.root / "current").symlink_to(f"envs/{B}")
+    assert done.activate()["removed"] == [A]
+
+
+def test_going_back_is_an_activation(done):
+    old(done, A, 5)
+    done.activate()
+    other = Site(done.root, done.mirror, done.fixtures)
+    other.path = done.root / "envs" / A
+    for name in ("tree.txt",):
+        (other.path / ".deeplearning" / name).write_text("")
+    seal = f'{{"tree_sha256": "{environment_tree.digest([])}"}}'
+    (other.path / ".deeplearning" / "sealed.json").write_text(seal)
+    assert other.activate()["activated"] is True
+    assert other.current == f"envs/{A}"
+    old(done, B, 1)
+    assert done.activate()["removed"] == [B]
 
 
 def test_an_old_environment_that_a_process_runs_from_stays(done):
-    path = old(done, "a-1", 300)
+    path = old(done, A, 1)
     process = subprocess.Popen(["/bin/sleep", "30"], cwd=path)
     try:
-        result = done.seal(keep=0)
-        assert result["spared"] == {"a-1": [process.pid]}
+        result = done.activate(keep=0)
+        assert result["spared"] == {A: [process.pid]}
         assert result["changed"] is False
         assert path.is_dir()
     finally:
         process.kill()
         process.wait()
-    assert done.seal(keep=0)["removed"] == ["a-1"]
+    assert done.activate(keep=0)["removed"] == [A]
 
 
-def test_the_path_has_to_be_the_one_of_stack_and_digest(done):
-    with pytest.raises(Refused, match="Correct environment_path"):
-        done.seal(digest="ffffffffffff")
+def test_the_clients_settings_go_with_the_environment(done):
+    """Switching `current` back switches Spark, Java and Hadoop back as well."""
+    client = done.root / "envs" / f"{NAME}.client"
+    client.mkdir()
+    (client / "hadoop-env.sh").write_text("export JAVA_HOME=/java/8\n")
+    (done.root / "etc").mkdir()
+    (done.root / "etc" / "hadoop-env.sh").write_text("an older version wrote a file\n")
+    assert done.activate()["changed"] is True
+    assert (done.root / "etc" / "hadoop-env.sh").read_text() == "export JAVA_HOME=/java/8\n"
+    assert done.activate()["changed"] is False
+    assert done.seal()["changed"] is False
+    other = old(done, A, 5)
+    (done.root / "envs" / f"{A}.client").mkdir()
+    (done.root / "envs" / f"{A}.client" / "hadoop-env.sh").write_text("export JAVA_HOME=/java/17\n")
+    (other / ".deeplearning" / "client").symlink_to(f"../../{A}.client")
+    (done.root / "current").unlink()
+    (done.root / "current").symlink_to(f"envs/{A}")
+    assert (done.root / "etc" / "hadoop-env.sh").read_text() == "export JAVA_HOME=/java/17\n"
 
 
-def test_everybody_can_read_and_only_root_can_write(done):
-    for directory, _, files in os.walk(done.path):
-        for name in [directory, *(os.path.join(directory, file) for file in files)]:
-            if not os.path.islink(name):
-                mode = os.stat(name).st_mode
-                assert mode & stat.S_IROTH
-                assert not mode & (stat.S_IWGRP | stat.S_IWOTH)
+# --- every byte ----------------------------------------------------------------------------------------------------
 
 
-def test_two_runs_at_once_take_turns(unproved):
-    (unproved.path / ".deeplearning" / "keras.json").unlink()
-    results = []
-    threads = [threading.Thread(target=lambda: results.append(unproved.install("keras")["changed"])) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(results) == [False, True]
+def check(site: Site) -> dict[str, object]:
+    result: dict[str, object] = environment_check.work(Module({"path": str(site.path)}, False))
+    return result
+
+
+def quietly(path: Path, content: bytes) -> None:
+    """As a failing disk does it: neither size nor time change."""
+    status = path.stat()
+    path.write_bytes(content)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def test_an_untouched_environment_has_every_byte(done):
+    assert check(done) == {"changed": False, "added": []}
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda s: quietly(s.packages / "six.py", b"VERSION = '1.1'\n"), "1 with other bytes (lib/python3.11/site-packages/six.py)"),
+        (lambda s: [quietly(p, b"x" * p.stat().st_size) for p in (s.packages / "__pycache__").glob("six.*")], "1 with other bytes"),
+        (lambda s: (s.packages / "__pycache__" / "six.cpython-311.opt-1.pyc").write_bytes(b"x"), "1 bytecode that was not compiled"),
+        (lambda s: [p.unlink() for p in (s.packages / "__pycache__").glob("six.*")], "1 gone"),
+        (lambda s: (s.tree / ".deeplearning" / "files.txt").write_text(""), "files.txt was changed"),
+    ],
+    ids=["bit rot", "exchanged bytecode", "planted bytecode", "bytecode gone", "list"],
+)  # fmt: skip
+def test_damage_that_only_all_bytes_show_is_found_and_repaired_by_the_next_run(done, damage, words):
+    damage(done)
+    assert environment_names.problem(str(done.path)) is None
+    found = check(done)
+    assert found["failed"] is True
+    assert words in found["msg"]
+    assert check(done)["failed"] is True
+    assert environment_names.problem(str(done.path)).startswith("damaged: ")
+    assert done.everything() == [True, True, True, True, True]
+    assert check(done) == {"changed": False, "added": []}
+    assert os.readlink(done.path) == f"{NAME}.2"
+
+
+def test_bytecode_is_loaded_without_looking_at_its_source(done):
+    """A source whose time changes must not make root's Python write new bytecode, nor users' Pythons compile it each time."""
+    [compiled] = (done.packages / "__pycache__").glob("six.*")
+    assert compiled.read_bytes()[4:8] == b"\x01\x00\x00\x00"  # PEP 552: by hash of the source, not checked
+
+
+def test_added_files_are_reported_and_nothing_else(done):
+    (done.packages / "extra.py").write_text("")
+    (done.packages / "__pycache__" / "new.cpython-311.pyc").write_bytes(b"x")
+    assert environment_names.problem(str(done.path)) is None
+    assert environment_tree.state(str(done.path)) == (None, ["lib/python3.11/site-packages/extra.py"])
+    assert done.everything() == [False, False, False, False, False]
+    assert done.seal()["added"] == ["lib/python3.11/site-packages/extra.py"]
+
+
+def test_the_difference_names_what_comes(with_pip):
+    result = with_pip.install("tensorflow", check=True)
+    assert result["diff"]["before"].startswith("pip ")
+    assert "six 1.0\n" in result["diff"]["after"]

@@ -292,3 +292,25 @@ def test_the_first_python_that_the_host_has_is_taken() -> None:
         requests.resolve_host({"deeplearning_request": "tf2.15-py3-el9"}, nine, ("data_nodes",)).interpreter
         == "/usr/bin/python3.9"
     )
+
+
+def test_files_that_were_added_to_an_environment_are_reported_and_nothing_is_built() -> None:
+    host = make_host()
+    done = after(host, plan.make_plan([host], REPOSITORY))
+    assert done.node is not None
+    for known in done.node["deeplearning"]["environments"].values():
+        known["added"] = ["lib/python2.7/site-packages/extra.py"]
+    made = plan.make_plan([done], REPOSITORY)
+    assert needs(made) == []
+    assert any("files were added to the environment" in text and "extra.py" in text for text in made.warnings)
+
+
+def test_a_repair_needs_as_much_room_as_an_installation() -> None:
+    host = make_host()
+    done = after(host, plan.make_plan([host], REPOSITORY))
+    assert done.node is not None
+    done.node["volatile"] = {"disk_free_mb": {"/opt": 100}}
+    assert plan.make_plan([done], REPOSITORY).problems == []
+    for known in done.node["deeplearning"]["environments"].values():
+        known["problem"] = "files changed since it was sealed: 1 gone (x)"
+    assert "/opt needs" in plan.make_plan([done], REPOSITORY).problems[0]

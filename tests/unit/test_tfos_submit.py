@@ -537,3 +537,54 @@ def test_a_local_script_runs_in_the_environment(host: SimpleNamespace) -> None:
 def test_the_shell_finds_a_python_for_it() -> None:
     done = subprocess.run([str(PATH), "--help"], capture_output=True, text=True, check=True)
     assert "exit status:" in done.stdout
+
+
+def second_environment(host: SimpleNamespace) -> str:
+    """A repaired environment (its second tree) with a Java and a Spark of its own."""
+    name = "old-ba9876543210"
+    tree = host.root / "envs" / f"{name}.2"
+    executable(tree / "bin/python", '#!/bin/sh\necho "python $*"\n')
+    (tree / ".deeplearning").mkdir()
+    (tree / ".deeplearning/sealed.json").write_text("{}")
+    (host.root / "envs" / name).symlink_to(tree.name)
+    client = host.root / "envs" / f"{name}.client"
+    client.mkdir()
+    (tree / ".deeplearning/client").symlink_to(f"../../{client.name}")
+    executable(host.tmp / "java8/bin/java", "#!/bin/sh\n")
+    executable(host.tmp / "spark2/bin/spark-submit", f'#!/bin/sh\ncat "$2" > {host.tmp}/settings2\n')
+    text = (host.root / "etc/hadoop-env.sh").read_text().replace(f"{host.tmp}/java'", f"{host.tmp}/java8'")
+    (client / "hadoop-env.sh").write_text(text)
+    settings = {"spark_home": str(host.tmp / "spark2"), "spark_defaults": str(client / "spark-defaults.conf")}
+    (client / "tfos-submit.json").write_text(json.dumps(settings))
+    (client / "spark-defaults.conf").write_text("spark.yarn.queue old\n")
+    return name
+
+
+@pytest.mark.parametrize("tree", ["", ".2"])
+def test_a_named_environment_is_used_with_its_own_spark_and_java(host: SimpleNamespace, tree: str) -> None:
+    name = second_environment(host)
+    assert submit(host, "--environment", name + tree).code == 0
+    told = (host.tmp / "settings2").read_text()
+    assert f"spark.executorEnv.JAVA_HOME {host.tmp}/java8\n" in told
+    assert "spark.yarn.queue old" in told
+
+
+def test_switching_back_is_one_link(host: SimpleNamespace) -> None:
+    name = second_environment(host)
+    (host.root / "current").unlink()
+    (host.root / "current").symlink_to(f"envs/{name}")
+    assert submit(host).code == 0
+    assert f"spark.executorEnv.JAVA_HOME {host.tmp}/java8\n" in (host.tmp / "settings2").read_text()
+
+
+def test_a_job_names_the_environment_as_all_hosts_do_and_not_this_hosts_tree(host: SimpleNamespace) -> None:
+    name = second_environment(host)
+    assert submit(host, "--environment", name).code == 0
+    assert f"spark.pyspark.python {host.root}/envs/{name}/bin/python\n" in (host.tmp / "settings2").read_text()
+
+
+def test_trees_and_settings_are_not_listed_as_environments(host: SimpleNamespace) -> None:
+    name = second_environment(host)
+    done = submit(host, "--environment", "nothing")
+    assert done.code == tfos.NOT_READY
+    assert f"installed: {name}, tf-0123456789ab)" in done.error

@@ -29,5 +29,5 @@ def test_nothing_is_active_before_it_is_proved(host):
 
 
 def test_only_root_can_write_to_the_environment(host):
-    found = host.check_output(f"find {ENVIRONMENT} '(' -not -user root -o -perm /022 ')' -not -type l")
+    found = host.check_output(f"find {ENVIRONMENT}/ '(' -not -user root -o -perm /022 ')' -not -type l")
     assert found == ""

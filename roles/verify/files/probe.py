@@ -165,7 +165,7 @@ def read(root, environment, expected, product):
     return {
         "environment": environment,
         "exists": os.path.isdir(environment),
-        "current": os.path.realpath(current) if os.path.islink(current) else None,
+        "current": os.path.join(root, os.readlink(current)) if os.path.islink(current) else None,
         "seal": sealed,
         "changed": changed,
         "inside": answers,

@@ -1,0 +1,364 @@
+# -*- coding: utf-8 -*-
+"""Install one component of a lock into a tree that is being built. Python 2.7 and 3.
+
+fetch and verify each wheel -> unpack it -> compile -> write the list of its files -> sync -> mark as complete.
+A wheel is unpacked while the next one is fetched. Source distributions become wheels first, with the tree's own pip.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import contextlib
+import hashlib
+import multiprocessing
+import os
+import shutil
+import threading
+import zipfile
+from multiprocessing.pool import ThreadPool
+
+from ansible.module_utils import environment_bytes, environment_names, environment_tree, mirror_download, wheel_files
+from ansible.module_utils import environment_packages as packages
+from ansible.module_utils.environment_packages import Refused
+from ansible.module_utils.six.moves.urllib.parse import unquote
+
+UNPACKED = 5  # a wheel and what it unpacks to take about so many times the wheel
+CHUNK = 300  # members of a wheel that one thread unpacks at a time
+WORKERS = max(2, min(4, multiprocessing.cpu_count()))
+HTML_LINK = 'href="'
+
+
+# --- what a tree promises ------------------------------------------------------------------------------------------
+
+
+def marker(tree, name):
+    return environment_tree.read_json(packages.state_file(tree, name + ".json"))
+
+
+def promises(tree):
+    """path (bytes) -> {component: (sha256, size)} of everything that was installed; ValueError where a list was changed."""
+    found = {}
+    directory = os.path.join(tree, environment_tree.STATE)
+    for entry in sorted(os.listdir(directory)) if os.path.isdir(directory) else []:
+        component, dot, kind = entry.partition(".")
+        mark = marker(tree, component) if dot and kind == "files" else None
+        if mark:
+            rows = environment_bytes.read_manifest(os.path.join(directory, entry), mark.get("files_sha256", "none"))
+            for path, row in rows.items():
+                found.setdefault(path, {})[component] = row
+    return found
+
+
+def write_component(tree, component, rows, **more):
+    """Mark a component as complete, once its files and the list of them are on the disk."""
+    text = environment_bytes.manifest(rows)
+    packages.write_whole(packages.state_file(tree, component + ".files"), text)
+    environment_bytes.sync(tree)
+    more.update(component=component, files_sha256=hashlib.sha256(text).hexdigest())
+    packages.write_json(packages.state_file(tree, component + ".json"), more)
+
+
+def has_its_files(tree, component):
+    """Whether every file of a component is there in its size: a power loss leaves short files."""
+    try:
+        promised = promises(tree)
+    except (IOError, OSError, ValueError):
+        return False
+    root = tree.encode("utf-8")
+    for path, by in promised.items():
+        if component in by:
+            try:
+                size = os.lstat(os.path.join(root, path)).st_size
+            except OSError:
+                return False
+            if size not in [row[1] for row in by.values()]:  # two components may promise one path
+                return False
+    return True
+
+
+def is_complete(tree, component, lock_sha256=None):
+    mark = marker(tree, component)
+    return bool(mark and mark.get("lock_sha256") == lock_sha256 and has_its_files(tree, component))
+
+
+def unfinished_tree(environment):
+    """The tree that an earlier run began and that can be continued; None without one."""
+    tree = environment_names.unsealed_tree(environment)
+    if not tree or os.path.exists(packages.state_file(tree, "failed")) or not is_complete(tree, "made"):
+        return None
+    return tree
+
+
+# --- the disk ------------------------------------------------------------------------------------------------------
+
+
+def mount_of(path, mounts="/proc/self/mounts"):
+    """Kind and options of the file system that holds the path."""
+    best = ("", "", [])
+    with open(mounts) as handle:
+        for line in handle:
+            fields = line.split(" ")
+            point = fields[1].replace("\\040", " ")
+            inside = (path + "/").startswith(point.rstrip("/") + "/")
+            if inside and len(point) >= len(best[0]):
+                best = (point, fields[2], fields[3].split(","))
+    return best
+
+
+def check_mount(directory):
+    point, kind, options = mount_of(os.path.realpath(directory))
+    wrong = [name for name in ("ro", "noexec") if name in options] + [kind] * kind.startswith(("nfs", "cifs"))
+    if wrong:
+        raise Refused(
+            "Environments need a local file system that is writable and may run programs. %s is on %s, which is mounted as "
+            "%s. Remount it, or mount a local file system there." % (directory, point, ", ".join(wrong))
+        )
+
+
+def check_room(directory, size, files):
+    status = os.statvfs(directory)
+    free = status.f_bavail * status.f_frsize
+    if size > free:
+        raise Refused(
+            "%s needs about %d MB but has %d MB free. Remove old environments (environment_keep: 0), or mount a larger file "
+            "system." % (directory, size // 10**6, free // 10**6)
+        )
+    if status.f_files and files > status.f_favail:  # btrfs and some others count none
+        raise Refused(
+            "%s needs %d inodes but has %d free (df -i). Remove small files there, or mount a file system with more inodes."
+            % (directory, files, status.f_favail)
+        )
+
+
+# --- one component -------------------------------------------------------------------------------------------------
+
+
+class Component(object):
+    """One component of a lock, on its way into a tree."""
+
+    def __init__(self, environment, tree, name, entries, digest, source, lock):
+        """source: a Source. lock: the HostLock, which programs inherit."""
+        self.environment, self.tree, self.name = environment, tree, name
+        self.entries, self.digest, self.source, self.lock = entries, digest, source, lock
+        self.scratch = packages.state_file(tree, "tmp")
+        self.archives = threading.local()
+        self.opened = []
+
+    def python(self):
+        return os.path.join(self.tree, "bin", "python")
+
+    @contextlib.contextmanager
+    def work(self):
+        """A directory of root's for downloads; it is on the tree's file system, and gone afterwards."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        os.mkdir(self.scratch, 0o700)
+        try:
+            yield
+        finally:
+            for archive in self.opened:
+                archive.close()
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def install(self):
+        started = packages.state_file(self.tree, self.name + ".started")
+        packages.write_whole(started, b"")
+        if marker(self.tree, self.name) is not None:
+            os.unlink(packages.state_file(self.tree, self.name + ".json"))
+        wheels = [entry for entry in self.entries if entry["project"] not in packages.TOOLS]
+        sources = [entry for entry in wheels if not entry["file"].endswith(".whl")]
+        with self.work():
+            rows = self.unpack(self.fetched(entry) for entry in wheels if entry not in sources)
+            for entry in sources:
+                rows.update(self.unpack([self.built(entry)]))
+            self.compile(rows)
+        write_component(self.tree, self.name, rows, lock_sha256=self.digest)
+        os.unlink(started)
+
+    def fetched(self, entry):
+        return self.source.fetch(entry, self.scratch)
+
+    def unpack(self, paths):
+        """Unpack wheels as they come; path (bytes) -> (sha256, size). Of a path in two wheels, the later one's file stays."""
+        site = os.path.relpath(packages.site_packages(self.tree), self.tree)
+        shebang = os.path.join(self.environment, "bin", "python")
+        pool = ThreadPool(WORKERS)
+        try:
+            jobs = []
+            for path in paths:
+                wheel = wheel_files.Wheel(path, site, shebang)
+                check_room(self.tree, wheel.size() * 5 // 4, 2 * len(wheel.members))
+                jobs.append(
+                    (wheel, [(part, pool.apply_async(self.part, (wheel, part))) for part in wheel.chunks(CHUNK)])
+                )
+            results = []
+            for wheel, parts in jobs:
+                written = {}
+                for _, part in parts:
+                    written.update(part.get(self.source.timeout))
+                results.append((wheel, written))
+        except wheel_files.WheelProblem as problem:
+            raise Refused("%s Lock another version of it: scripts/stack lock." % problem)
+        except (zipfile.BadZipfile, multiprocessing.TimeoutError) as problem:
+            raise Refused("A wheel could not be unpacked: %r. Run the playbook again." % problem)
+        finally:
+            pool.terminate()
+            pool.join()
+        rows = {}
+        for wheel, written in results:
+            again = [path for path in written if rows.get(path.encode("utf-8"), written[path]) != written[path]]
+            if again:
+                members = [info for info in wheel.members if wheel.destinations.get(info.filename) in again]
+                self.part(wheel, members)
+            written.update(wheel.finish(self.tree, written))
+            rows.update((path.encode("utf-8"), row) for path, row in written.items())
+        return rows
+
+    def part(self, wheel, members):
+        """Each thread opens a wheel once."""
+        known = self.archives.__dict__
+        if wheel.path not in known:
+            known[wheel.path] = zipfile.ZipFile(wheel.path)
+            self.opened.append(known[wheel.path])
+        return wheel.unpack(known[wheel.path], members, self.tree)
+
+    def built(self, entry):
+        """A wheel of a source distribution, made by the tree's own pip and setuptools without network."""
+        source = self.fetched(entry)
+        target = os.path.join(self.scratch, "built-" + entry["project"])
+        command = [self.python(), "-m", "pip", "wheel", "--isolated", "--no-deps", "--no-index", "--no-build-isolation"]
+        command += ["--no-cache-dir", "--disable-pip-version-check", "--no-input", "--wheel-dir", target, source]
+        status, output = self.run(command)
+        built = os.listdir(target) if os.path.isdir(target) else []
+        if status != 0 or len(built) != 1:
+            raise Refused(
+                "%s could not be built (status %s): %s. Correct that, then run the playbook again."
+                % (entry["file"], status, last_words(output))
+            )
+        path = os.path.join(target, built[0])
+        name, version = wheel_files.Wheel(path, "lib/python/site-packages", "").identity()
+        if packages.canonical(name) != entry["project"]:
+            raise Refused("%s became a wheel of %s %s. Check the stack's lock." % (entry["file"], name, version))
+        return path
+
+    def run(self, command, timeout=None):
+        variables = packages.clean_variables(TMPDIR=self.scratch, PYTHONDONTWRITEBYTECODE="1")
+        return packages.run(command, timeout or self.source.timeout, variables, lock=self.lock)
+
+    def compile(self, rows):
+        """Compile what was installed, in as many processes as there are processors.
+
+        From Python 3.7 on the bytecode is not compared with its source at every import, so it is loaded as it was made
+        here; the list of all files at the seal has its sha256.
+        """
+        sources = sorted(path for path in rows if path.endswith(b".py") and path.startswith(b"lib"))
+        status, version = self.run([self.python(), "-c", "import sys; print(sys.version_info >= (3, 7))"], 60)
+        mode = ["--invalidation-mode", "unchecked-hash"] if status == 0 and version.strip() == "True" else []
+        lists = []
+        for number in range(min(WORKERS, len(sources))):
+            lists.append(os.path.join(self.scratch, "sources-%d" % number))
+            with open(lists[-1], "wb") as handle:
+                handle.write(
+                    b"".join(os.path.join(self.tree.encode("utf-8"), path) + b"\n" for path in sources[number::WORKERS])
+                )
+        command = [self.python(), "-W", "ignore", "-m", "compileall", "-q"] + mode
+        pool = ThreadPool(WORKERS)
+        try:
+            found = pool.map(lambda path: self.run([word for word in command + ["-i", path]]), lists)
+        finally:
+            pool.terminate()
+        for status, output in found:
+            if status not in (0, 1):  # 1: a file is of another Python's grammar, as some packages have on purpose
+                raise Refused(
+                    "Compiling the packages ended with status %s: %s. Run the playbook again."
+                    % (status, last_words(output))
+                )
+
+
+class Source(object):
+    """The mirror, for one installation."""
+
+    def __init__(self, url, ca, timeout):
+        problem = mirror_download.url_problem(url)
+        if problem:
+            raise Refused(problem + " Correct it in the inventory.")
+        self.url, self.ca, self.timeout = url.rstrip("/") + "/wheels/", ca, timeout
+        self.end = mirror_download.monotonic() + timeout
+
+    def check(self, entries):
+        """Every file of the lock must be on the mirror; all that are missing are reported at once."""
+        try:
+            page = mirror_download.fetch_page(self.url, self.end, self.ca)
+        except mirror_download.DownloadProblem as problem:
+            raise Refused(self.silent(self.url, problem))
+        links = [part.partition('"')[0] for part in page.split(HTML_LINK)[1:]]
+        listed = set(unquote(link.partition("#")[0].partition("?")[0].rpartition("/")[2]) for link in links)
+        missing = sorted(entry["file"] for entry in entries if entry["file"] not in listed)
+        if missing:
+            raise Refused(
+                "%d files of the lock are needed, but %s lists %d files without %s. Fill the mirror: ansible-playbook site.yml "
+                "--tags always,mirror" % (len(entries), self.url, len(listed), ", ".join(missing))
+            )
+
+    def fetch(self, entry, directory):
+        """One file of the lock, verified; at most one byte more than the lock's size is read."""
+        path = os.path.join(directory, entry["file"])
+        with mirror_download.create(path) as sink:
+            try:
+                sha256, size = mirror_download.fetch(self.url + entry["file"], sink, entry["size"], self.end, self.ca)
+            except mirror_download.DownloadProblem as problem:
+                raise Refused(self.silent(self.url + entry["file"], problem))
+        if (sha256, size) != (entry["sha256"], entry["size"]):
+            os.unlink(path)
+            more = "more than " if size > entry["size"] else ""
+            raise Refused(
+                "Every file must have the sha256 of the lock. %s on the mirror %s has other bytes (expected %s, %d bytes; got "
+                "%s, %s%d bytes). Nothing of it was installed and the active environment is unchanged. Let the mirror check and "
+                "fetch it again: ansible-playbook site.yml -e apply=all --tags always,mirror"
+                % (entry["file"], self.url, entry["sha256"], entry["size"], sha256, more, min(size, entry["size"]))
+            )
+        return path
+
+    def silent(self, url, problem):
+        return (
+            "The mirror must serve %s but the answer was: %s. Check mirror_url, that the mirror host serves (systemctl status "
+            "deeplearning-mirror there) and that its port is open. The active environment is unchanged."
+            % (url, problem)
+        )
+
+
+def last_words(output):
+    lines = [line for line in output.splitlines() if line.strip() and not line.startswith("DEPRECATION")]
+    return " | ".join(lines[-6:])
+
+
+# --- a new tree ----------------------------------------------------------------------------------------------------
+
+
+def make_tree(component, interpreter):
+    """Make the empty environment (venv, or the locked virtualenv for Python 2.7) and mark it as made."""
+    tree = component.tree
+    os.makedirs(os.path.join(tree, environment_tree.STATE), 0o755)
+    tools = dict((entry["project"], entry) for entry in component.entries if entry["project"] in packages.TOOLS)
+    with component.work():
+        command = [interpreter, "-m", "venv", "--without-pip", tree]
+        if "virtualenv" in tools:
+            unpacked = os.path.join(component.scratch, "virtualenv")
+            with contextlib.closing(zipfile.ZipFile(component.fetched(tools["virtualenv"]))) as archive:
+                archive.extractall(unpacked)  # noqa: S202  (its sha256 was just compared with the lock's)
+            command = [interpreter, os.path.join(unpacked, "virtualenv.py"), "--no-download", "--no-pip"]
+            command += ["--no-setuptools", "--no-wheel", tree]
+        status, output = component.run(command, 300)
+        if status == 0:
+            status, output = component.run([component.python(), "-c", "import ssl, zlib"], 60)
+        if status != 0:
+            raise Refused(
+                "%s must be able to make an environment, but that ended with status %s: %s. Check that interpreter: its standard "
+                "library must be complete." % (interpreter, status, last_words(output))
+            )
+        rows, root = {}, tree.encode("utf-8")
+        for path, status in environment_tree.entries(root):
+            if not environment_tree.is_bytecode(path):
+                rows[path] = (environment_bytes.content(os.path.join(root, path)), status.st_size)
+        component.compile(
+            dict((path, row) for path, row in rows.items() if not os.path.isdir(os.path.join(root, path)))
+        )
+    write_component(tree, "made", rows)

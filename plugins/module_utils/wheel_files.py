@@ -1,0 +1,219 @@
+# -*- coding: utf-8 -*-
+"""Unpack a verified wheel into an environment, as pip does, and report every file with its sha256. Python 2.7 and 3.
+
+The layout is the one of https://packaging.python.org/specifications/binary-distribution-format/ ; where that leaves a
+choice (scripts, modes, bytecode in wheels), pip's behaviour. Bytecode is not made here: the environment's own Python does.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import base64
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import zipfile
+
+CHUNK = 1 << 20
+SHEBANG_LIMIT = 127  # bytes of the first line that an old kernel reads
+INSTALLER = "hadoop-deeplearning\n"
+SCRIPT = """# -*- coding: utf-8 -*-
+import sys
+
+from {module} import {name}
+
+if __name__ == "__main__":
+    if sys.argv[0].endswith(".py"):
+        sys.argv[0] = sys.argv[0][:-3]
+    sys.exit({function}())
+"""
+
+
+class WheelProblem(Exception):
+    """A wheel that cannot be installed; the text says why."""
+
+
+class Wheel(object):
+    """One wheel and where its members go: paths are text, relative to the environment, with / between the parts."""
+
+    def __init__(self, path, site, python):
+        """site: the environment's site-packages, relative to it. python: the first line of scripts names it."""
+        self.path, self.site, self.python = path, site, python
+        self.file = os.path.basename(path)
+        try:
+            with contextlib.closing(zipfile.ZipFile(path)) as archive:
+                self.members = [info for info in archive.infolist() if not info.filename.endswith("/")]
+                names = dict((_text(info.filename), info) for info in self.members)
+                self.information = self._information(names)
+                self.metadata = self._read(archive, names, "METADATA")
+                self.points = self._read(archive, names, "entry_points.txt")
+                version = self._read(archive, names, "WHEEL")
+        except (zipfile.BadZipfile, ValueError) as error:
+            raise WheelProblem("%s is not a wheel: %s." % (self.file, error))
+        if not re.search(r"(?m)^Wheel-Version: 1\.", version):
+            raise WheelProblem("%s is of a wheel format other than 1." % self.file)
+        self.data = self.information[: -len(".dist-info")] + ".data"
+        self.destinations = {}
+        for name, info in names.items():
+            if not self._is_skipped(name, names):
+                self.destinations[info.filename] = self._destination(name)
+
+    def _information(self, names):
+        found = [name.split("/")[0] for name in names if re.match(r"^[^/]+\.dist-info/WHEEL$", name)]
+        if len(found) != 1:
+            raise WheelProblem("%s must have one dist-info directory but has %d." % (self.file, len(found)))
+        return found[0]
+
+    def _read(self, archive, names, name):
+        info = names.get(self.information + "/" + name)
+        return archive.read(info).decode("utf-8", "replace") if info else ""
+
+    def _is_skipped(self, name, names):
+        """What is written anew for this environment: RECORD, and bytecode whose source is there."""
+        if name in (self.information + "/RECORD", self.information + "/INSTALLER"):
+            return True
+        directory, _, base = name.rpartition("/")
+        if not base.endswith((".pyc", ".pyo")):
+            return False
+        if directory.rpartition("/")[2] == "__pycache__":
+            source = directory.rpartition("/")[0] + "/" + base.split(".")[0] + ".py"
+        else:
+            source = name[:-1]
+        return source.lstrip("/") in names
+
+    def _destination(self, name):
+        parts = name.split("/")
+        if name.startswith("/") or "\\" in name or "\n" in name or set(parts) & set(("", ".", "..")):
+            raise WheelProblem("%s has a member outside of its own tree: %s." % (self.file, name))
+        if parts[0] != self.data:
+            return self.site + "/" + name
+        project, python = self.identity()[0], self.site.split("/")[1]
+        places = {
+            "purelib": self.site + "/",
+            "platlib": self.site + "/",
+            "scripts": "bin/",
+            "data": "",
+            "headers": "include/site/%s/%s/" % (python, project),
+        }
+        if len(parts) < 3 or parts[1] not in places:
+            raise WheelProblem("%s has data of an unknown kind: %s." % (self.file, name))
+        return places[parts[1]] + "/".join(parts[2:])
+
+    def identity(self):
+        """Name and version, as METADATA has them."""
+        values = {}
+        for line in self.metadata.splitlines():
+            if not line.strip():
+                break
+            key, _, value = line.partition(":")
+            values.setdefault(key.lower(), value.strip())
+        return values.get("name", ""), values.get("version", "")
+
+    def chunks(self, count):
+        """The members to unpack, in lists of about `count`, so that several threads can work on one wheel."""
+        members = [info for info in self.members if info.filename in self.destinations]
+        return [members[index : index + count] for index in range(0, len(members), count)]
+
+    def size(self):
+        return sum(info.file_size for info in self.members)
+
+    def unpack(self, archive, members, root):
+        """Write members (of an opened archive of this wheel) below root; path -> (sha256, size)."""
+        written = {}
+        for info in members:
+            path = self.destinations[info.filename]
+            executable = (info.external_attr >> 16) & 0o111
+            is_script = _text(info.filename).startswith(self.data + "/scripts/")
+            with contextlib.closing(archive.open(info)) as source:
+                first = source.read(CHUNK)
+                if is_script and first.startswith(b"#!python"):
+                    first = self.shebang().encode("utf-8") + first.partition(b"\n")[2]
+                written[path] = write(root, path, first, source, 0o755 if executable or is_script else 0o644)
+        return written
+
+    def finish(self, root, written):
+        """Write what belongs to this installation: scripts of entry points, INSTALLER, RECORD; path -> (sha256, size)."""
+        more = {}
+        for name, module, function in self.entry_points():
+            text = self.shebang() + SCRIPT.format(module=module, name=function.split(".")[0], function=function)
+            more["bin/" + name] = write(root, "bin/" + name, text.encode("utf-8"), None, 0o755)
+        information = self.site + "/" + self.information
+        more[information + "/INSTALLER"] = write(root, information + "/INSTALLER", INSTALLER.encode("utf-8"))
+        record = information + "/RECORD"
+        rows = [_row(path, self.site, *what) for path, what in list(written.items()) + list(more.items())]
+        rows.append("%s/RECORD,,\n" % _quoted(self.information))
+        more[record] = write(root, record, "".join(sorted(rows)).encode("utf-8"))
+        return more
+
+    def entry_points(self):
+        """Name, module and function of every console and gui script."""
+        found, section = [], ""
+        for line in self.points.splitlines():
+            line = line.strip()
+            if line.startswith("["):
+                section = line.strip("[] ")
+            elif "=" in line and section in ("console_scripts", "gui_scripts") and line[0] not in "#;":
+                name, _, target = line.partition("=")
+                module, _, function = target.partition("[")[0].partition(":")
+                name, module, function = name.strip(), module.strip(), function.strip()
+                if not re.match(r"^[\w.-]+$", name) or not re.match(r"^[\w.]+$", module + function):
+                    raise WheelProblem("%s has a script that cannot be written: %s." % (self.file, line))
+                if not re.match(r"^(pip|easy_install-?)\d+\.\d+$", name):  # the version of whoever built the wheel
+                    found.append((name, module, function))
+        return found
+
+    def shebang(self):
+        if len(self.python) + 2 <= SHEBANG_LIMIT and " " not in self.python:
+            return "#!%s\n" % self.python
+        return "#!/bin/sh\n'''exec' \"%s\" \"$0\" \"$@\"\n' '''\n" % self.python
+
+
+def write(root, path, first, source=None, mode=0o644):
+    """Write a new file (never through an old one, which may be mapped or a link); its sha256 and size."""
+    full = os.path.join(root.encode("utf-8"), path.encode("utf-8"))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    for attempt in (1, 2, 3):
+        try:
+            handle = os.fdopen(os.open(full, flags, mode), "wb")
+            break
+        except (IOError, OSError) as error:
+            if error.errno == errno.ENOENT:
+                make_directory(os.path.dirname(full))
+            elif error.errno == errno.EEXIST and attempt < 3:
+                os.unlink(full)
+            else:
+                raise
+    digest, size = hashlib.sha256(), 0
+    with handle:
+        chunk = first
+        while chunk:
+            digest.update(chunk)
+            handle.write(chunk)
+            size += len(chunk)
+            chunk = source.read(CHUNK) if source else b""
+    return digest.hexdigest(), size
+
+
+def make_directory(path):
+    try:
+        os.makedirs(path, 0o755)
+    except (IOError, OSError) as error:
+        if error.errno != errno.EEXIST:
+            raise
+
+
+def _text(name):
+    """Python 2 gives bytes for names without the flag for UTF-8; Python 3 decodes them like this."""
+    return name.decode("cp437") if isinstance(name, bytes) else name
+
+
+def _quoted(name):
+    return '"%s"' % name.replace('"', '""') if re.search('[",\n]', name) else name
+
+
+def _row(path, site, sha256, size):
+    """RECORD's line for a file: paths are relative to site-packages."""
+    name = path[len(site) + 1 :] if path.startswith(site + "/") else "../" * len(site.split("/")) + path
+    digest = base64.urlsafe_b64encode(base64.b16decode(sha256.upper())).rstrip(b"=").decode("ascii")
+    return "%s,sha256=%s,%d\n" % (_quoted(name), digest, size)

@@ -1,0 +1,204 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Make a sealed environment the current one, and remove old ones."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: environment_activate
+short_description: Switch to a sealed environment, or only check that it is ready
+description:
+  - C(current) is switched with one rename. Switching it back is the rollback, because the client's settings (Spark, Java, Hadoop) of each environment
+    are in C(envs/<environment>.client), and C(etc/) only has links that go through C(current).
+  - Then environments beyond C(keep) are removed, the longest inactive ones first; never one that a process runs from.
+options:
+  root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
+  path: {description: The environment's path, type: path, required: true}
+  state: {description: C(ready) only checks that the environment is sealed and its files are unchanged, type: str, choices: [ready, active], default: active}
+  keep: {description: How many environments besides the current one stay, type: int, default: 1}
+  timeout: {description: Seconds for another run on this host to end, type: int, default: 600}
+"""
+
+EXAMPLES = r"""
+- name: Switch to the environment
+  environment_activate:
+    path: /opt/deeplearning/envs/tf1.15-py27-el7-0123456789ab
+"""
+
+RETURN = r"""
+activated: {description: Whether C(current) was switched now, type: bool, returned: always}
+removed: {description: Names of the environments that were removed, type: list, returned: always}
+spared: {description: Old environments that stay because processes still run from them, type: dict, returned: always}
+"""
+
+import errno
+import os
+import shutil
+
+from ansible.module_utils import environment_bytes, environment_tree
+from ansible.module_utils import environment_names as names
+from ansible.module_utils import environment_packages as packages
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.environment_packages import Refused
+from ansible.module_utils.host_lock import HostLock, HostLocked
+
+ACTIVATED = "activated.json"  # in an environment's state: the number of its last activation on this host
+
+
+def current_of(root):
+    link = os.path.join(root, "current")
+    if os.path.islink(link):
+        return os.readlink(link)
+    if os.path.lexists(link):
+        raise Refused(
+            "%s must be a link to the active environment but is something else. Move it away, then run the playbook again."
+            % link
+        )
+    return None
+
+
+def replace_link(path, target):
+    """Point a link to its target by one rename; a killed run may have left the draft."""
+    draft = os.path.join(os.path.dirname(path), ".new-" + os.path.basename(path))
+    if os.path.lexists(draft):
+        os.unlink(draft)
+    os.symlink(target, draft)
+    os.rename(draft, path)
+    environment_bytes.sync_directory(os.path.dirname(path))
+
+
+def activations(root):
+    """Name of each environment below envs -> number of its last activation (0 for none): a sequence, not a clock."""
+    directory = os.path.join(root, "envs")
+    found = {}
+    for entry in os.listdir(directory) if os.path.isdir(directory) else []:
+        path = os.path.join(directory, entry)
+        if not entry.startswith(".") and names.is_state(path):
+            number = (environment_tree.read_json(packages.state_file(path, ACTIVATED)) or {}).get("number", 0)
+            name = names.name_of(entry)
+            found[name] = max(found.get(name, 0), number)
+    return found
+
+
+def old_environments(root, keep, active, previous):
+    """Names of the environments that may go: all but the active one and the `keep` that were active last."""
+    numbers = activations(root)
+    sealed, others = [], []
+    for name in sorted(numbers):
+        if name != active:
+            path = os.path.join(root, "envs", name)
+            ready = names.live_tree(path) and environment_tree.seal_of(path) is not None
+            (sealed if ready else others).append(name)
+    sealed.sort(key=lambda name: (name == previous, numbers[name], name), reverse=True)
+    return others + sealed[keep:]
+
+
+def users_of(path):
+    return packages.in_use([path] + names.trees(path))
+
+
+def remove(path):
+    """Remove an environment: its name first, then its trees and its client's settings."""
+    if os.path.islink(path):
+        os.unlink(path)
+    for tree in names.trees(path):
+        names.remove(tree)
+    if os.path.isdir(path + names.CLIENT):
+        shutil.rmtree(path + names.CLIENT)
+
+
+def connect_client(root, path):
+    """Let etc/ lead to the client's settings of the current environment."""
+    client = path + names.CLIENT
+    if not os.path.isdir(client):
+        return False
+    changed = False
+    if not os.path.isdir(os.path.join(root, "etc")):
+        os.makedirs(os.path.join(root, "etc"), 0o755)
+    for name in sorted(os.listdir(client)):
+        link = os.path.join(root, "etc", name)
+        target = os.path.join("..", "current", environment_tree.STATE, "client", name)
+        if not os.path.islink(link) or os.readlink(link) != target:
+            replace_link(link, target)
+            changed = True
+    return changed
+
+
+def check(path):
+    problem = names.problem(path)
+    if problem:
+        raise Refused("%s is not ready: %s. Run the playbook again: it builds what is missing." % (path, problem))
+
+
+def work(module):
+    root, path = module.params["root"].rstrip("/"), module.params["path"].rstrip("/")
+    name = os.path.basename(path)
+    target = os.path.join("envs", name)
+    if path != os.path.join(root, target):
+        raise Refused(
+            "The environment must be below %s/envs but its path is %s. Correct environment_path." % (root, path)
+        )
+    result = {"changed": False, "activated": False, "removed": [], "spared": {}}
+    before = current_of(root)
+    previous = os.path.basename(before or "")
+    if module.params["state"] == "ready":
+        if not module.check_mode:  # where nothing was built
+            check(path)
+        return result
+    result["activated"] = before != target
+    result["diff"] = {"before": "current: %s\n" % before, "after": "current: %s\n" % target}
+    if module.check_mode:
+        result["removed"] = old_environments(root, module.params["keep"], name, previous)
+        result["changed"] = result["activated"] or bool(result["removed"])
+        return result
+    os.umask(0o022)
+    with HostLock("activating %s" % name, module.params["timeout"], root):
+        check(path)
+        unknown = environment_tree.read_json(packages.state_file(path, ACTIVATED)) is None
+        if unknown or before != target:
+            number = 1 + max(list(activations(root).values()) or [0])
+            packages.write_json(packages.state_file(path, ACTIVATED), {"number": number})
+        if before != target:
+            replace_link(os.path.join(root, "current"), target)
+        connected = connect_client(root, path)
+        names.remove_leftovers(os.path.join(root, "envs"))
+        for old in old_environments(root, module.params["keep"], name, previous):
+            users = users_of(os.path.join(root, "envs", old))
+            if users:
+                result["spared"][old] = users
+            else:
+                remove(os.path.join(root, "envs", old))
+                result["removed"].append(old)
+    result["changed"] = result["activated"] or unknown or connected or bool(result["removed"])
+    return result
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "root": {"type": "path", "default": "/opt/deeplearning"},
+            "path": {"type": "path", "required": True},
+            "state": {"type": "str", "choices": ["ready", "active"], "default": "active"},
+            "keep": {"type": "int", "default": 1},
+            "timeout": {"type": "int", "default": 600},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        result = work(module)
+    except (Refused, HostLocked) as problem:
+        module.fail_json(msg=str(problem))
+    except (IOError, OSError) as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+            raise
+        module.fail_json(
+            msg="%s must be writable and have room, but the system answers: %s. Correct that, then run the playbook again."
+            % (module.params["root"], error)
+        )
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,415 @@
+"""Environments under faults: damage, kills, a power loss, a full disk, a mirror that goes wrong. The same command heals."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import locked_packages
+import pytest
+from ansible.module_utils import environment_build, environment_names, host_lock, mirror_download
+from ansible.module_utils.environment_packages import Refused
+from environments import DIGEST, STACK, Site
+
+NAME = f"{STACK}-{DIGEST}"
+REPO = Path(__file__).resolve().parents[2]
+STEPS = """
+import json, sys
+sys.path[:0] = [{modules!r}]
+import ansible.module_utils
+ansible.module_utils.__path__.append({utilities!r})
+import environment_activate, environment_seal, locked_packages
+
+class Module:
+    check_mode = False
+    def __init__(self, params):
+        self.params = params
+
+for name, params in json.load(sys.stdin):
+    sys.modules[name].work(Module(params))
+"""
+
+
+# --- a repair never touches what works -------------------------------------------------------------------------------
+
+
+def damage(site: Site) -> None:
+    (site.packages / "six.py").unlink()
+    (site.packages / "keras.py").write_text("evil = True\n")
+
+
+def test_a_repair_builds_beside_and_switches(done):
+    before = done.content()
+    first = done.tree
+    damage(done)
+    problem = environment_names.problem(str(done.path))
+    assert problem.startswith("files changed since it was sealed: 1 gone (lib/")
+    assert done.install("pip")["repaired"] == problem
+    assert os.readlink(done.path) == f"{NAME}.1"
+    assert done.everything() == [False, True, True, True, True]
+    assert os.readlink(done.path) == f"{NAME}.2"
+    assert not first.exists()
+    assert done.content() == before
+    assert done.everything() == [False, False, False, False, False]
+
+
+def test_a_repair_that_fails_leaves_the_environment_as_it_was(done):
+    (done.packages / "keras.py").write_text("evil = True\n")
+    seal = (done.path / ".deeplearning" / "sealed.json").read_bytes()
+    done.mirror.url = "http://127.0.0.1:9"
+    with pytest.raises(Refused, match="The active environment is unchanged"):
+        done.install("pip")
+    assert (done.path / ".deeplearning" / "sealed.json").read_bytes() == seal
+    assert done.current == f"envs/{NAME}"
+    assert subprocess.check_output([done.path / "bin" / "python", "-c", "import six; print(six.VERSION)"]) == b"1.0\n"
+    assert [path.name for path in (done.root / "envs").iterdir() if path.is_dir()] in (
+        [NAME, f"{NAME}.1"],
+        [f"{NAME}.1", NAME],
+    )
+
+
+def test_an_added_file_and_a_mirror_that_is_down_change_nothing(done):
+    (done.packages / "stray.py").write_text("")
+    done.mirror.url = "http://127.0.0.1:9"
+    assert done.everything() == [False, False, False, False, False]
+
+
+def test_a_damaged_tree_stays_while_a_process_runs_from_it(done):
+    first = done.tree
+    damage(done)
+    process = subprocess.Popen(["/bin/sleep", "60"], cwd=first)
+    try:
+        for component in done.lines:
+            done.install(component)
+        result = done.seal()
+        assert result["spared"] == {first.name: [process.pid]}
+        assert first.exists()
+    finally:
+        process.kill()
+        process.wait()
+    assert done.seal()["removed"] == [first.name]
+
+
+def test_an_environment_of_an_older_version_is_replaced_and_never_missing(done):
+    """Older versions made a directory where now the link is."""
+    tree = done.tree
+    done.path.unlink()
+    tree.rename(done.path)
+    (done.path / ".deeplearning" / "tree.txt").unlink()
+    (done.path / "lib" / "python3.11" / "site-packages" / "six.py").unlink()
+    assert done.install("pip")["changed"] is True
+    assert (done.path / "bin" / "python").exists()
+    assert done.everything() == [False, True, True, True, True]
+    assert done.path.is_symlink()
+    assert environment_names.problem(str(done.path)) is None
+
+
+# --- interruptions ---------------------------------------------------------------------------------------------------
+
+
+def start(site: Site) -> subprocess.Popen[bytes]:
+    """All steps in a process of their own, as Ansible runs a module."""
+    steps = []
+    site_install, site_seal, site_activate = [], [], []
+
+    def record(into, name):
+        return lambda module: into.append((name, module.params)) or {"changed": True}
+
+    import environment_activate  # noqa: PLC0415
+    import environment_seal  # noqa: PLC0415
+
+    saved = locked_packages.work, environment_seal.work, environment_activate.work
+    locked_packages.work = record(site_install, "locked_packages")
+    environment_seal.work = record(site_seal, "environment_seal")
+    environment_activate.work = record(site_activate, "environment_activate")
+    try:
+        site.everything()
+    finally:
+        locked_packages.work, environment_seal.work, environment_activate.work = saved
+    steps = site_install + site_seal + site_activate
+    program = STEPS.format(modules=str(REPO / "plugins/modules"), utilities=str(REPO / "plugins/module_utils"))
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    process.stdin.write(json.dumps(steps).encode())
+    process.stdin.close()
+    return process
+
+
+@pytest.fixture(scope="session")
+def undisturbed(stages, fixtures):
+    class Nowhere:
+        url = ""
+
+        @staticmethod
+        def add(path):
+            return "-".join(path.name.split("-")[:2]).replace("-", "==", 1)
+
+    return Site(stages["active"], Nowhere(), fixtures).content()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["first installation", "repair"])
+def test_a_kill_at_any_moment_heals_with_the_same_command(request, kind, seed, undisturbed):
+    site = request.getfixturevalue("site" if kind == "first installation" else "done")
+    if kind == "repair":
+        damage(site)
+    moments = random.Random(seed * 2 + (kind == "repair"))  # noqa: S311  (a reproducible moment)
+    active = site.current
+    for _ in range(2):
+        process = start(site)
+        time.sleep(moments.uniform(0.4, 4.0))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if site.current:  # nothing half-made is ever active
+            assert (site.path / ".deeplearning" / "sealed.json").exists()
+    process = start(site)
+    assert process.wait() == 0, process.stderr.read().decode()
+    assert site.current == f"envs/{NAME}"
+    assert active in (None, site.current)
+    assert environment_names.problem(str(site.path)) is None
+    assert site.content() == undisturbed
+    assert site.everything() == [False, False, False, False, False]
+    left = {path.name for path in (site.root / "envs").iterdir()}
+    assert left == {NAME, site.tree.name}
+
+
+def lose_power(tree: Path, seed: int, marks: tuple[str, ...]) -> None:
+    """What was never synced is short after a power loss; what was synced and renamed (markers) is there."""
+    dice = random.Random(seed)  # noqa: S311
+    files = [path for path in sorted(tree.rglob("*.py")) if not path.is_symlink() and path.stat().st_size]
+    for path in dice.sample(files, 2):
+        os.truncate(path, 0 if dice.random() < 0.5 else path.stat().st_size // 2)
+    for mark in marks:
+        (tree / ".deeplearning" / mark).unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_files_that_a_power_loss_cut_off_are_installed_again_by_the_next_run(unproved, seed, undisturbed):
+    lose_power(unproved.tree, seed, ())
+    unproved.everything()
+    assert unproved.content() == undisturbed
+    assert unproved.current == f"envs/{NAME}"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_sealed_tree_that_a_power_loss_cut_off_is_built_again(done, seed, undisturbed):
+    lose_power(done.tree, seed, ())
+    done.everything()
+    assert done.content() == undisturbed
+    assert os.readlink(done.path) == f"{NAME}.2"
+
+
+def test_everything_is_on_the_disk_before_a_marker_says_so(site, monkeypatch):
+    """Every .json of the state follows a sync of the tree, with no write of other files between them."""
+    events = []
+    written = environment_build.packages.write_json
+    monkeypatch.setattr(environment_build.environment_bytes, "sync", lambda path: events.append("sync"))
+    monkeypatch.setattr(
+        environment_build.packages,
+        "write_json",
+        lambda path, value: events.append(os.path.basename(path)) or written(path, value),
+    )
+    site.everything()
+    marks = ["made.json", "pip.json", "tensorflow.json", "keras.json", "sealed.json"]
+    assert [event for event in events if event != "sync"] == [*marks, "activated.json"]
+    for mark in marks:
+        assert events[events.index(mark) - 1] == "sync"
+
+
+def test_a_tree_that_failed_its_checks_is_built_again_by_the_next_run(unproved):
+    """Never refused for ever: the same size, other bytes, so only the checks before the seal notice."""
+    path = unproved.packages / "six.py"
+    path.write_bytes(path.read_bytes().replace(b"1.0", b"6.6"))
+    with pytest.raises(Refused, match="it builds the environment again"):
+        unproved.everything()
+    assert unproved.everything() == [True, True, True, True, True]
+
+
+def test_an_environment_that_was_being_made_is_made_again(site):
+    tree = site.path.with_name(f"{NAME}.1")
+    (tree / ".deeplearning").mkdir(parents=True)
+    (tree / "bin").mkdir()
+    (tree / "bin" / "python").symlink_to("/bin/false")
+    assert site.everything() == [True, True, True, True, True]
+
+
+def test_two_runs_at_once_take_turns(site):
+    """The second one finds everything done."""
+    processes = [start(site) for _ in range(2)]
+    assert [process.wait() for process in processes] == [0, 0]
+    assert os.readlink(site.path) == f"{NAME}.1"
+    assert site.everything() == [False, False, False, False, False]
+
+
+def test_a_run_that_must_wait_too_long_names_the_holder(site):
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with host_lock.HostLock("Spark 3.5.8", 1, str(site.root)):
+            entered.set()
+            leave.wait(20)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    entered.wait(10)
+    try:
+        with pytest.raises(host_lock.HostLocked, match=r"Spark 3\.5\.8 \(process \d+\) has held"):
+            site.install("pip", timeout=1)
+    finally:
+        leave.set()
+        thread.join()
+
+
+# --- the mirror ------------------------------------------------------------------------------------------------------
+
+
+def wheel_of(site: Site, project: str) -> str:
+    return next(name for name in site.mirror.files if name.startswith(project))
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(mirror_download.fetch, "__defaults__", (None, lambda seconds: None))
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("flip", r"must have the sha256 of the lock\. six.* has other bytes \(expected \w+, \d+ bytes; got \w+"),
+        ("login", "has other bytes"),
+        ("truncate", r"the answer ended after \d+ of \d+ bytes"),
+        ("404", "status 404"),
+        ("503", "status 503"),
+        ("endless", r"got \w+, more than \d+ bytes"),
+        ("redirect", r"a redirect to another server \(localhost"),
+        ("trickle", r"not complete in the time allowed"),
+        ("hang", r"not complete in the time allowed|timed out"),
+    ],
+)
+@pytest.mark.usefixtures("impatient")
+def test_what_a_server_may_answer_is_bounded_and_reported(with_pip, fault, words):
+    with_pip.mirror.faults[wheel_of(with_pip, "six")] = [fault] * 3
+    began = time.monotonic()
+    with pytest.raises(Refused, match=words) as error:
+        with_pip.install("tensorflow", timeout=4)
+    assert time.monotonic() - began < 60
+    assert "The active environment is unchanged" in str(error.value) or "the active environment is unchanged" in str(
+        error.value
+    )
+    assert not list(with_pip.packages.glob("six*"))
+    with_pip.mirror.faults.clear()
+    assert with_pip.install("tensorflow")["changed"] is True
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_fault_that_passes_is_survived(with_pip):
+    with_pip.mirror.faults[wheel_of(with_pip, "six")] = ["503", "truncate"]
+    assert with_pip.install("tensorflow")["changed"] is True
+
+
+def test_the_first_wheels_are_checked_before_they_run(site):
+    name = wheel_of(site, "pip")
+    site.mirror.files[name] += b"x"
+    with pytest.raises(Refused, match=r"pip-.* has other bytes"):
+        site.install("pip")
+    assert not list(site.packages.glob("pip*"))
+
+
+def test_all_files_that_the_mirror_lacks_are_reported_at_once(with_pip):
+    for name in [name for name in with_pip.mirror.files if name.startswith(("six", "tensorflow"))]:
+        del with_pip.mirror.files[name]
+    with pytest.raises(Refused, match=r"without six-.*whl, tensorflow-.*whl\. Fill the mirror"):
+        with_pip.install("tensorflow")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_mirror_that_does_not_answer_is_reported(site):
+    site.mirror.url = "http://127.0.0.1:9"
+    with pytest.raises(
+        Refused, match=r"The mirror must serve http://127.0.0.1:9/wheels/ but .*refused.*deeplearning-mirror"
+    ):
+        site.install("pip")
+
+
+# --- the disk --------------------------------------------------------------------------------------------------------
+
+
+def test_too_little_room_is_reported_before_anything_is_fetched(with_pip):
+    line = with_pip.lines["tensorflow"][0]
+    with_pip.lines["tensorflow"][0] = line.rpartition(" ")[0] + " 900000000000000"
+    with pytest.raises(Refused, match=r"needs about 4500000000 MB but has \d+ MB free"):
+        with_pip.install("tensorflow")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("nas:/opt /opt nfs4 rw,relatime 0 0", "nfs4"),
+        ("/dev/sda1 /opt xfs ro,relatime 0 0", "ro"),
+        ("/dev/sda1 /opt xfs rw,nosuid,noexec 0 0", "noexec"),
+    ],
+)
+def test_a_file_system_that_cannot_hold_environments_is_refused(tmp_path, monkeypatch, line, words):
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/sda2 / ext4 rw 0 0\n{line}\n/dev/sdb /optional ext4 rw 0 0\n")
+    found = environment_build.mount_of
+    monkeypatch.setattr(environment_build, "mount_of", lambda path: found(path, str(mounts)))
+    with pytest.raises(Refused, match=rf"is on /opt, which is mounted as {words}\."):
+        environment_build.check_mount("/opt/deeplearning/envs")
+    environment_build.check_mount("/optional/x")
+    environment_build.check_mount("/srv")
+
+
+def small(tmp_path: Path, options: str) -> Path:
+    path = tmp_path / "small"
+    path.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "none", str(path)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"a small file system needs the right to mount: {done.stderr.strip()}")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [("size=40m,nr_inodes=400", r"needs \d+ inodes but has \d+ free \(df -i\)"), ("size=200k", r"needs about \d+ MB but has 0 MB free"),
+     ("size=40m,noexec", "mounted as noexec"), ("size=40m,ro", "mounted as ro|Read-only")],
+    ids=["inodes", "bytes", "noexec", "read-only"],
+)  # fmt: skip
+def test_a_disk_without_room_is_refused_and_heals(site, tmp_path, options, words):
+    path = small(tmp_path, options)
+    site.take_real_pip()
+    site.root, home = path / "deeplearning", site.root
+    site.path = site.root / "envs" / NAME
+    try:
+        with pytest.raises((Refused, OSError), match=words):
+            site.everything()
+        subprocess.run(["mount", "-o", "remount,rw,exec,size=200m,nr_inodes=0", str(path)], check=True)
+        assert site.everything()[-1] is True
+        assert environment_names.problem(str(site.path)) is None
+    finally:
+        subprocess.run(["umount", "-l", str(path)], check=True)
+        site.root = home
+
+
+def test_the_draft_names_of_a_killed_run_do_not_stay(done):
+    (done.root / "envs" / f".removing-{NAME}.1").mkdir()
+    (done.root / "envs" / f".link-{NAME}").symlink_to("nowhere")
+    damage(done)
+    done.everything()
+    assert {path.name for path in (done.root / "envs").iterdir()} == {NAME, f"{NAME}.2"}
+
+
+def test_names_of_trees_are_told_apart_from_stacks_with_dots():
+    assert environment_names.name_of("tf2.15-py3-el9-0123456789ab.12") == "tf2.15-py3-el9-0123456789ab"
+    assert environment_names.name_of("tf2.15-py3-el9-0123456789ab") == "tf2.15-py3-el9-0123456789ab"
+    assert environment_names.name_of("tf2.15-py3-el9-0123456789ab.client") == "tf2.15-py3-el9-0123456789ab"

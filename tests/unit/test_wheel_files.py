@@ -1,0 +1,170 @@
+"""Unpacking wheels: the same tree as pip's, for wheels with everything that the format allows, and nothing outside of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+from ansible.module_utils.wheel_files import Wheel, WheelProblem
+
+SITE = "lib/python{}.{}/site-packages".format(*sys.version_info[:2])
+INFORMATION = "demo_tool-1.2.dist-info"
+MEMBERS = {
+    "demo_tool/__init__.py": "VERSION = '1.2'\n\n\ndef main():\n    print('main')\n",
+    "demo_tool/data, with a comma.txt": "x\n",
+    "demo_tool/ümläut.txt": "x\n",
+    "demo_tool/empty.py": "",
+    "demo_tool/__pycache__/__init__.cpython-311.pyc": "of the one who built it",
+    "demo_tool/only.pyc": "bytecode without a source",
+    "demo_tool/run.sh": "#!/bin/sh\n",
+    "demo_tool-1.2.data/scripts/demo-script": "#!python -E\nprint('script')\n",
+    "demo_tool-1.2.data/scripts/demo-shell": "#!/bin/sh\necho shell\n",
+    "demo_tool-1.2.data/data/share/demo/file.txt": "shared\n",
+    "demo_tool-1.2.data/headers/demo.h": "int x;\n",
+    "demo_tool-1.2.data/purelib/demo_pure.py": "",
+    f"{INFORMATION}/METADATA": "Metadata-Version: 2.1\nName: demo-tool\nVersion: 1.2\n",
+    f"{INFORMATION}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    f"{INFORMATION}/entry_points.txt": (
+        "[console_scripts]\ndemo-main = demo_tool:main\npip3.9 = demo_tool:main\n\n[other]\nx = y:z\n"
+    ),
+}
+
+
+def make(directory: Path, members: dict[str, str] | None = None, name: str = "demo_tool-1.2-py3-none-any.whl") -> Path:
+    path = directory / name
+    content = MEMBERS if members is None else members
+    record = "".join(f'"{member}",,\n' for member in content) + f"{INFORMATION}/RECORD,,\n"
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, text in {**content, f"{INFORMATION}/RECORD": record}.items():
+            info = zipfile.ZipInfo(member)
+            info.external_attr = (0o100755 if member.endswith("run.sh") or "/scripts/" in member else 0o100644) << 16
+            archive.writestr(info, text)
+    return path
+
+
+def unpack(path: Path, root: Path) -> dict[str, tuple[str, int]]:
+    wheel = Wheel(str(path), SITE, str(root / "bin" / "python"))
+    written: dict[str, tuple[str, int]] = {}
+    with zipfile.ZipFile(path) as archive:
+        for part in wheel.chunks(3):
+            written.update(wheel.unpack(archive, part, str(root)))
+    written.update(wheel.finish(str(root), written))
+    return written
+
+
+def tree(root: Path) -> dict[str, tuple[int, bytes]]:
+    """Mode and content of every file that an installer decides about."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        name = str(path.relative_to(root))
+        own = name.endswith((".pyc", "/INSTALLER", "/REQUESTED", "/direct_url.json", "/RECORD")) or name in (
+            "bin/demo-main",
+            "bin/pip3.9",
+        )
+        if path.is_file() and not path.is_symlink() and not own:
+            found[name] = (path.stat().st_mode & 0o777, path.read_bytes().replace(str(root).encode(), b"ROOT"))
+    return found
+
+
+def test_the_tree_is_the_one_that_pip_makes(tmp_path):
+    mask = os.umask(0o022)
+    try:
+        path = make(tmp_path)
+        for name in ("ours", "pips"):
+            venv.create(tmp_path / name, with_pip=False, symlinks=True)
+        unpack(path, tmp_path / "ours")
+        command = [sys.executable, "-m", "pip", "--python", str(tmp_path / "pips/bin/python"), "install", "--no-index"]
+        if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode:
+            import ensurepip  # noqa: PLC0415
+
+            [bundled] = (Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl")
+            command = [str(tmp_path / "pips/bin/python"), f"{bundled}/pip", "install", "--no-index"]
+        subprocess.run([*command, "--no-compile", "--disable-pip-version-check", str(path)], check=True)
+    finally:
+        os.umask(mask)
+    ours, pips = (
+        {name: what for name, what in tree(tmp_path / root).items() if "ctivate" not in name and name != "pyvenv.cfg"}
+        for root in ("ours", "pips")
+    )
+    assert ours == pips
+
+
+@pytest.fixture
+def installed(tmp_path):
+    root = tmp_path / "env"
+    venv.create(root, with_pip=False, symlinks=True)
+    return root, unpack(make(tmp_path), root)
+
+
+@pytest.mark.parametrize(
+    ("script", "words"), [("demo-main", "main"), ("demo-script", "script"), ("demo-shell", "shell")]
+)
+def test_scripts_start(installed, script, words):
+    assert subprocess.check_output([installed[0] / "bin" / script], text=True).strip() == words
+
+
+def test_scripts_start_below_a_long_path(tmp_path):
+    """Linux reads 127 bytes of the first line, up to 5.0."""
+    root = tmp_path / ("long" * 30) / "env"
+    venv.create(root, with_pip=False, symlinks=True)
+    unpack(make(tmp_path), root)
+    assert subprocess.check_output([root / "bin" / "demo-main"], text=True).strip() == "main"
+
+
+def test_every_file_is_listed_with_its_sha256_and_in_record(installed):
+    root, written = installed
+    files = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and "demo" in str(path)}
+    assert files <= set(written) | {"bin/python"}
+    program = (
+        "from importlib.metadata import files; print([str(f) for f in files('demo-tool') if not f.locate().exists()])"
+    )
+    assert subprocess.check_output([root / "bin" / "python", "-c", program], text=True).strip() == "[]"
+    assert f"{SITE}/demo_tool/__pycache__/__init__.cpython-311.pyc" not in written
+    assert f"{SITE}/demo_tool/only.pyc" in written
+    assert "bin/pip3.9" not in written
+
+
+def test_a_file_is_never_written_through_an_old_one(installed, tmp_path):
+    """A running process keeps the old file; a link in its place is replaced, not followed."""
+    root, _ = installed
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    target = root / SITE / "demo_tool" / "empty.py"
+    target.unlink()
+    target.symlink_to(victim)
+    unpack(tmp_path / "demo_tool-1.2-py3-none-any.whl", root)
+    assert victim.read_text() == "mine"
+    assert not target.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"../../evil.py": ""}, "a member outside of its own tree: ../../evil.py"),
+        ({"/etc/evil": ""}, "a member outside of its own tree: /etc/evil"),
+        ({"demo_tool-1.2.data/rootfs/etc/passwd": ""}, "data of an unknown kind"),
+        ({"other-1.dist-info/WHEEL": "Wheel-Version: 1.0\n"}, "must have one dist-info directory but has 2"),
+        ({f"{INFORMATION}/WHEEL": "Wheel-Version: 2.0\n"}, "a wheel format other than 1"),
+        ({f"{INFORMATION}/entry_points.txt": "[console_scripts]\n../x = a:b\n"}, "a script that cannot be written"),
+        (
+            {f"{INFORMATION}/entry_points.txt": "[console_scripts]\nx = a:b;import os\n"},
+            "a script that cannot be written",
+        ),
+    ],
+)
+def test_a_wheel_that_is_wrong_is_refused(tmp_path, change, words):
+    root = tmp_path / "env"
+    with pytest.raises(WheelProblem, match=words):
+        unpack(make(tmp_path, {**MEMBERS, **change}), root)
+    assert not (tmp_path / "evil.py").exists()
+
+
+def test_something_else_than_a_wheel_is_refused(tmp_path):
+    (tmp_path / "x.whl").write_bytes(b"<html>")
+    with pytest.raises(WheelProblem, match=r"x\.whl is not a wheel"):
+        Wheel(str(tmp_path / "x.whl"), SITE, "/bin/python")
