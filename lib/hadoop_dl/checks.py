@@ -32,7 +32,11 @@ LONG_SCENARIOS = ("nvidia_driver_debian",)  # builds NVIDIA's real module: ten m
 
 # What runs on hosts: Python 2.7 there, or a Python 3 as old as RHEL 8's 3.6.
 HOST_CODE = ("plugins/modules", "plugins/module_utils", "roles", "examples")
-PYTHON3_HOST_CODE = ("plugins/module_utils/mirror_files.py", "plugins/modules/mirror_artifacts.py")  # the mirror host
+PYTHON3_HOST_CODE = (  # the mirror host
+    "plugins/module_utils/mirror_files.py",
+    "plugins/modules/mirror_artifacts.py",
+    "roles/mirror/files/mirror_server.py",
+)
 
 
 @dataclass

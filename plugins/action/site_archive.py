@@ -18,7 +18,7 @@ class ActionModule(HostAction):
 
     download: where the archive lies meanwhile, in a directory that only root can write to. purpose: the subject of the sentences.
     otherwise: the way out when the sha256 is another. holds: what has to be in it, as a pattern below the place. The module unpacked_archive does the host's part; a place that is marked
-    with this sha256 is left alone, and then nothing is fetched.
+    with this sha256, and whose files have their sizes, is left alone, and then nothing is fetched.
     """
 
     REQUIRED = ("source", "sha256", "place", "download", "purpose", "otherwise")
@@ -27,7 +27,9 @@ class ActionModule(HostAction):
 
     def act(self) -> dict[str, Any]:
         place, sha256, download = str(self.args["place"]), str(self.args["sha256"]), str(self.args["download"])
-        if self.command(["cat", f"{place}/.sha256"])["stdout"].strip() == sha256:
+        if self.ask_module("unpacked_archive", archive=download, place=place, sha256=sha256, only_check=True).get(
+            "complete"
+        ):
             return {}
         if self.checking:
             self.changed = True

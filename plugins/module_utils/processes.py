@@ -12,6 +12,7 @@ import os
 import pwd
 import select
 import signal
+import stat
 import subprocess
 import threading
 import time
@@ -61,6 +62,35 @@ def account(user):
     """(name, uid, gid) of a user, by name or number."""
     entry = pwd.getpwuid(user) if isinstance(user, int) else pwd.getpwnam(user)
     return entry.pw_name, entry.pw_uid, entry.pw_gid
+
+
+def foreign(paths):
+    """(path, uid) of the first file or directory on the way to one of these that others than root may change; None where there is none."""
+    for path in paths:
+        path = os.path.realpath(path)
+        while True:
+            try:
+                status = os.stat(path)
+            except (IOError, OSError):
+                break
+            shared = status.st_mode & 0o022 and not (stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX)
+            if status.st_uid != 0 or shared:
+                return path, status.st_uid
+            if path == "/":
+                break
+            path = os.path.dirname(path)
+    return None
+
+
+def unprivileged(paths):
+    """As whom root runs a program of these files: None (root) where only root can change them, else their owner or nobody."""
+    found = foreign(paths) if os.geteuid() == 0 else None
+    if found is None:
+        return None
+    try:
+        return pwd.getpwuid(found[1]).pw_uid if found[1] != 0 else pwd.getpwnam("nobody").pw_uid
+    except KeyError:
+        return pwd.getpwnam("nobody").pw_uid
 
 
 def run(argv, seconds, environment=None, user=None):

@@ -102,7 +102,10 @@ def class_path(home, conf_dir, java_home):
     if launcher is None:
         return "", "%s/bin/hadoop is not there" % home
     environment = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "JAVA_HOME": java_home, "HADOOP_CONF_DIR": conf_dir}
-    answer = processes.run([launcher, "classpath", "--glob"], TIMEOUT, environment)
+    # The launcher reads these: who may write to one of them must not become root by it.
+    read = [launcher, home + "/libexec/hadoop-config.sh", conf_dir + "/hadoop-env.sh"]
+    user = processes.unprivileged(path for path in read if os.path.exists(path))
+    answer = processes.run([launcher, "classpath", "--glob"], TIMEOUT, environment, user)
     if answer.late:
         return "", answer.problem
     output = answer.output

@@ -65,6 +65,24 @@ def make_receipt(component, digest, paths):
     return receipt, missing
 
 
+def write(target, content):
+    """Under its name only when it is complete, in directories that everybody may enter."""
+    os.umask(0o022)
+    directory, draft = os.path.dirname(target), "%s.new-%d" % (target, os.getpid())
+    if not os.path.isdir(directory):
+        os.makedirs(directory, 0o755)
+    try:
+        with open(draft, "wb") as handle:
+            handle.write(content.encode("utf-8"))
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.chmod(draft, 0o644)
+        os.rename(draft, target)
+    finally:
+        if os.path.exists(draft):
+            os.unlink(draft)
+
+
 def main():
     module = AnsibleModule(
         argument_spec={
@@ -85,19 +103,18 @@ def main():
     target = os.path.join(directory, component + ".json")
     content = json.dumps(receipt, indent=1, sort_keys=True) + "\n"
     try:
-        with open(target) as handle:
-            before = handle.read()
+        with open(target, "rb") as handle:
+            before = handle.read().decode("utf-8", "replace")  # a torn receipt is replaced, whatever is in it
     except (IOError, OSError):
         before = ""
     if before != content and not module.check_mode:
-        if not os.path.isdir(directory):
-            os.makedirs(directory, 0o755)
-        with open(target + ".new", "w") as handle:
-            handle.write(content)
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.chmod(target + ".new", 0o644)
-        os.rename(target + ".new", target)
+        try:
+            write(target, content)
+        except (IOError, OSError) as error:
+            module.fail_json(
+                msg="The receipt %s must be written, but that failed: %s. Free some space (and inodes), or make the file system writable, "
+                "and run again; until then the role runs in every run." % (target, error)
+            )
     module.exit_json(
         changed=before != content,
         receipt=receipt,

@@ -33,6 +33,7 @@ import tarfile
 
 from ansible.module_utils import downloads
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.host_lock import HostLock, HostLocked
 
 MARKER = ".deeplearning.json"
 # The source distribution's directories, and where Spark wants them.
@@ -151,11 +152,13 @@ def main():
             downloads.fetch(
                 wanted["url"], archive, wanted["sha256"], wanted["size"], wanted["timeout"], wanted["mirror_ca"]
             )
-            build(archive, home, wanted["sha256"])
+            with HostLock("Spark in %s" % home):
+                if not is_whole(home, wanted["sha256"]):  # another run may have made it meanwhile
+                    build(archive, home, wanted["sha256"])
         finally:
             if os.path.exists(archive):
                 os.unlink(archive)
-    except (Failure, downloads.DownloadError) as failure:
+    except (Failure, HostLocked, downloads.DownloadError) as failure:
         module.fail_json(msg=str(failure))
     except (IOError, OSError, tarfile.TarError) as error:
         module.fail_json(

@@ -15,33 +15,82 @@ description:
 options:
   archive: {description: The archive on the host; tar tells its compression, type: path, required: true}
   place: {description: The directory that its content becomes, without the archive's first directory, type: path, required: true}
+  only_check: {description: Report whether the directory is complete (C(complete)) and change nothing, type: bool, default: false}
   holds: {description: What has to be in it, as a pattern below the place; any content when empty, type: str, default: ""}
   sha256: {description: The archive's sha256, already compared, type: str, required: true}
 """
 
-RETURN = r""" # """  # nothing but changed
+RETURN = r"""
+complete: {description: Whether the directory is complete now, type: bool, returned: success}
+"""
 
 import glob
+import json
 import os
 import re
 import shutil
 
+from ansible.module_utils import processes
 from ansible.module_utils.basic import AnsibleModule
 
-MARK = ".sha256"
+MARK, SIZES = ".sha256", ".sizes.json"
 
 
 def is_whole(place, sha256):
+    """Whether the directory came from this archive, and every file still has the size that it had then."""
     try:
         with open(os.path.join(place, MARK)) as handle:
-            return handle.read().strip() == sha256
-    except (IOError, OSError):
+            marked = handle.read().strip()
+        with open(os.path.join(place, SIZES)) as handle:
+            return marked == sha256 and json.load(handle) == sizes(place)
+    except (IOError, OSError, ValueError):
         return False
+
+
+def sizes(place):
+    """Size of every file and target of every link, by path; the marks do not count."""
+    found = {}
+    for directory, directories, names in os.walk(place):
+        for name in names + [name for name in directories if os.path.islink(os.path.join(directory, name))]:
+            path = os.path.join(directory, name)
+            if path not in (os.path.join(place, MARK), os.path.join(place, SIZES)):
+                found[os.path.relpath(path, place)] = (
+                    os.readlink(path) if os.path.islink(path) else os.path.getsize(path)
+                )
+    return found
+
+
+def sync(place):
+    """On disk before the mark: after a power failure a marked file must not be empty."""
+    for directory, _, names in os.walk(place):
+        for path in [os.path.join(directory, name) for name in names] + [directory]:
+            if not os.path.islink(path):
+                descriptor = os.open(path, os.O_RDONLY)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+
+
+def write(path, text):
+    with open(path, "w") as handle:
+        handle.write(text)
+        handle.flush()
+        os.fsync(handle.fileno())
 
 
 def remove(path):
     if os.path.lexists(path):
         shutil.rmtree(path)
+
+
+def running(draft):
+    """Whether another run makes this draft now: the number of its process ends the name."""
+    try:
+        os.kill(int(draft.rpartition("-")[2]), 0)
+    except (ValueError, OSError):
+        return False
+    return True
 
 
 def look_into(directory, holds):
@@ -55,10 +104,12 @@ def look_into(directory, holds):
 
 def unpack(archive, place, sha256, run, holds=""):
     """Put the content at its place. run(argv) answers status, output and error. Raises OSError or IOError."""
-    new, old = place + ".new", place + ".old"
+    new, old = "%s.new-%d" % (place, os.getpid()), place + ".old"
     parent = os.path.dirname(place)
     made = not os.path.isdir(parent)
-    remove(new)
+    for left in glob.glob(place + ".new*"):
+        if left == new or not running(left):
+            remove(left)
     try:
         os.makedirs(new)
         argv = ["tar", "--extract", "--file", archive, "--directory", new, "--strip-components=1", "--no-same-owner"]
@@ -71,10 +122,9 @@ def unpack(archive, place, sha256, run, holds=""):
         look_into(new, holds)
         if os.path.isdir(os.path.join(new, "lib")) and not os.path.lexists(os.path.join(new, "lib64")):
             os.symlink("lib", os.path.join(new, "lib64"))
-        with open(os.path.join(new, MARK), "w") as handle:
-            handle.write(sha256 + "\n")
-            handle.flush()
-            os.fsync(handle.fileno())
+        sync(new)
+        write(os.path.join(new, SIZES), json.dumps(sizes(new), indent=1, sort_keys=True) + "\n")
+        write(os.path.join(new, MARK), sha256 + "\n")
         remove(old)
         if os.path.lexists(place):
             os.rename(place, old)
@@ -89,6 +139,12 @@ def unpack(archive, place, sha256, run, holds=""):
     remove(old)
 
 
+def run(argv):
+    """tar's status, output and error; an archive of 3 GB takes minutes."""
+    answer = processes.run(argv, 3600, dict(os.environ, LC_ALL="C"))
+    return (1, "", answer.problem) if answer.late else (answer.status, answer.output, answer.error)
+
+
 def main():
     module = AnsibleModule(
         argument_spec={
@@ -96,25 +152,21 @@ def main():
             "place": {"type": "path", "required": True},
             "sha256": {"type": "str", "required": True},
             "holds": {"type": "str", "default": ""},
+            "only_check": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
     os.umask(0o022)  # users load these libraries, whatever root's umask is
     archive, place, sha256 = (module.params[name] for name in ("archive", "place", "sha256"))
-    if is_whole(place, sha256):
-        module.exit_json(changed=False)
+    complete = is_whole(place, sha256)
+    if complete or module.params["only_check"]:
+        module.exit_json(changed=False, complete=complete)
     if not module.check_mode:
         try:
-            unpack(
-                archive,
-                place,
-                sha256,
-                lambda argv: module.run_command(argv, environ_update={"LC_ALL": "C"}),
-                module.params["holds"],
-            )
+            unpack(archive, place, sha256, run, module.params["holds"])
         except (IOError, OSError) as error:
             module.fail_json(msg=str(error))
-    module.exit_json(changed=True)
+    module.exit_json(changed=True, complete=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -84,3 +85,20 @@ def test_a_question_that_hangs_is_abandoned(python: str) -> None:
 def test_a_failure_in_a_child_is_reported_to_the_parent() -> None:
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         processes.limited(lambda: 1 // 0, 30)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a program to another user")
+def test_root_runs_the_programs_of_others_as_their_owner(tmp_path: Path) -> None:
+    program = tmp_path / "hadoop"
+    program.write_text("#!/bin/sh\nid -u\n")
+    program.chmod(0o755)
+    assert processes.foreign([str(program)]) is None
+    assert processes.unprivileged([str(program)]) is None
+    os.chown(program, 65534, 65534)
+    tmp_path.chmod(0o755)
+    assert processes.foreign([str(program)]) == (str(program), 65534)
+    assert processes.unprivileged([str(program)]) == 65534
+    assert processes.run(["/usr/bin/id", "-u"], 30, user=65534).output == "65534"
+    os.chown(program, 0, 0)
+    program.chmod(0o757)
+    assert processes.unprivileged([str(program)]) == processes.account("nobody")[1]

@@ -6,7 +6,9 @@ import hashlib
 import importlib.util
 import io
 import json
+import os
 import tarfile
+import threading
 import zipfile
 from pathlib import Path
 from types import ModuleType
@@ -117,7 +119,9 @@ case $action in
     -mkdir) mkdir -p "$root$2" ;;
     -put) cp "$2" "$root$3" ;;
     -chmod) chmod "$1" "$root$2" ;;
-    -mv) mv "$root$1" "$root$2" ;;
+    -mv) [ -e "$root$2" ] && {{ echo "mv: $2: File exists"; exit 1; }}; mv "$root$1" "$root$2" ;;
+    -stat) test -f "$root$2" && echo "WARN noise" && echo "$(cat "$root$2.owner" 2>/dev/null || echo hdfs) $(stat -c %s "$root$2")" ;;
+    -rm) rm "$root$2" ;;
 esac
 """
         )
@@ -178,3 +182,51 @@ def test_the_archives_address_has_the_clusters_file_system(tmp_path: Path, writt
             f"<configuration><property><name>fs.defaultFS</name><value>{written}</value></property></configuration>"
         )
     assert hdfs.client.default_file_system() == expected
+
+
+def test_two_edge_nodes_that_upload_at_once_both_succeed(tmp_path: Path, jars: Path) -> None:
+    hdfs = Hdfs(tmp_path)
+    threads = []
+    problems: list[Exception] = []
+
+    def node(number: int) -> None:
+        downloads = tmp_path / f"downloads{number}"
+        downloads.mkdir()
+        try:
+            spark_libraries.upload(hdfs.client, str(jars), "/apps/libs.zip", str(downloads), f"edge{number}-1")
+        except Exception as problem:
+            problems.append(problem)
+
+    for number in range(3):
+        threads.append(threading.Thread(target=node, args=(number,)))
+        threads[-1].start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert [path.name for path in (hdfs.root / "apps").iterdir()] == ["libs.zip"]
+
+
+@pytest.mark.parametrize(
+    ("content", "owner", "words"),
+    [("x" * 9000, "hdfs", "has 9000 bytes, but the jars have 10"), (None, "mallory", "belongs to mallory, but must")],
+)
+def test_a_file_of_somebody_else_under_the_archives_name_is_refused(
+    tmp_path: Path, jars: Path, content: str | None, owner: str, words: str
+) -> None:
+    hdfs = Hdfs(tmp_path)
+    spark_libraries.upload(hdfs.client, str(jars), "/apps/libs.zip", str(tmp_path))
+    hdfs.client.check("/apps/libs.zip", str(jars))
+    if content:
+        (hdfs.root / "apps/libs.zip").write_text(content)
+    (hdfs.root / "apps/libs.zip.owner").write_text(owner)
+    with pytest.raises(spark_libraries.Failure, match=words):
+        hdfs.client.check("/apps/libs.zip", str(jars))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a launcher to another user")
+def test_a_launcher_that_others_may_change_is_not_run_by_root(tmp_path: Path) -> None:
+    hdfs = Hdfs(tmp_path)
+    hdfs.client.check_launcher()
+    os.chown(tmp_path / "hadoop/bin/hdfs", 65534, 65534)
+    with pytest.raises(spark_libraries.Failure, match="others may change .*/hadoop/bin/hdfs. Nothing was uploaded"):
+        hdfs.client.check_launcher()

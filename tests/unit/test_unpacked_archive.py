@@ -32,11 +32,13 @@ def names(folder: Path) -> list[str]:
 def test_the_content_gets_the_name_with_a_mark_and_the_older_directory(tmp_path: Path) -> None:
     place = tmp_path / "usr" / "cuda-12.2" / "cudnn-8.9.7"
     unpacked_archive.unpack(archive(tmp_path, "new", "lib/libcudnn.so.8", "include/cudnn.h"), str(place), "aa", run)
-    assert names(place) == [".sha256", "include", "lib", "lib64"]
+    assert names(place) == [".sha256", ".sizes.json", "include", "lib", "lib64"]
     assert (place / "lib64" / "libcudnn.so.8").read_text() == "new lib/libcudnn.so.8\n"
     assert os.readlink(place / "lib64") == "lib"
     assert unpacked_archive.is_whole(str(place), "aa")
     assert not unpacked_archive.is_whole(str(place), "bb")
+    (place / "lib" / "libcudnn.so.8").write_text("")  # as after a power failure
+    assert not unpacked_archive.is_whole(str(place), "aa")
     assert names(place.parent) == ["cudnn-8.9.7"]
 
 
@@ -62,7 +64,7 @@ def test_what_a_killed_run_left_is_no_obstacle(tmp_path: Path) -> None:
         (place.parent / left / "half").touch()
     unpacked_archive.unpack(archive(tmp_path, "new", "lib64/a"), str(place), "aa", run)
     assert names(place.parent) == ["place"]
-    assert names(place) == [".sha256", "lib64"]
+    assert names(place) == [".sha256", ".sizes.json", "lib64"]
 
 
 def test_an_archive_that_tar_cannot_read_leaves_everything_as_it_was(tmp_path: Path) -> None:
@@ -90,7 +92,7 @@ def test_when_the_last_rename_fails_the_old_content_comes_back(tmp_path: Path, m
     second, rename = archive(tmp_path, "second", "lib64/b"), os.rename
 
     def fails_once(source: str, target: str) -> None:
-        if source.endswith(".new"):
+        if ".new-" in source:
             raise OSError(5, "Input/output error")
         rename(source, target)
 

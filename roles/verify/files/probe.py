@@ -87,9 +87,10 @@ ask("hdfs", hdfs)
 """
 
 
-def run(command, environment=None):
-    """The exit status, the output, everything that was said, and what went wrong (or None)."""
-    answer = processes.run(command, TIMEOUT, environment)
+def run(command, environment=None, also=()):
+    """The exit status, the output, everything that was said, and what went wrong (or None). also: files that the program reads as code."""
+    code = [path for path in [command[0]] + list(also) if os.path.exists(path)]
+    answer = processes.run(command, TIMEOUT, environment, processes.unprivileged(code))
     return {"status": answer.status, "output": answer.output, "said": answer.error, "error": answer.problem}
 
 
@@ -143,12 +144,13 @@ def spark(root, variables):
     launcher = dict((name, value) for name, value in variables.items() if name != "CLASSPATH")
     archive = defaults.get("spark.yarn.archive")
     hdfs = os.path.join(variables.get("HADOOP_HOME", "/usr"), "bin", "hdfs")
-    hdfs = hdfs if os.path.exists(hdfs) else "hdfs"
+    hdfs = hdfs if os.path.exists(hdfs) else "/usr/bin/hdfs"
+    settings = [os.path.join(variables.get("HADOOP_CONF_DIR", "/nowhere"), "hadoop-env.sh")]
     return {
         "home": home,
         "version": run([os.path.join(home, "bin", "spark-submit"), "--version"], launcher),
         "archive": archive,
-        "archived": run([hdfs, "dfs", "-test", "-f", archive], launcher) if archive else None,
+        "archived": run([hdfs, "dfs", "-test", "-f", archive], launcher, settings) if archive else None,
     }
 
 

@@ -1,0 +1,261 @@
+# -*- coding: utf-8 -*-
+"""Serve the mirror's folders over HTTP(S), read-only. Python 3.6 and later, standard library only; started with -I by systemd.
+
+Python's own http.server serves one connection at a time on 3.6, waits for idle ones without end, and shows every file
+below its directory. Here no connection holds another: each has its thread, their number and every wait have a limit.
+"""
+
+import argparse
+import html
+import http.server
+import os
+import posixpath
+import re
+import socket
+import socketserver
+import ssl
+import sys
+import threading
+import time
+import urllib.parse
+
+FOLDERS = ("wheels", "files", "rpm")
+MANIFEST = "manifest.json"  # the role writes it into a directory that is a mirror's
+THREADS = 256
+REQUEST_SECONDS = 20  # for a request to arrive; an idle connection ends then
+CHUNK_SECONDS = 60  # for each chunk to leave
+CHUNK = 256 * 1024
+LARGEST_PATH = 4096
+EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 (what an empty --bind means)
+
+
+class Refused(Exception):
+    """Why the server does not start."""
+
+
+class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, address, root, context=None):
+        self.root = os.path.realpath(root)
+        self.context = context
+        self.slots = threading.Semaphore(THREADS)
+        self.deadlines = {}  # connection: when it must have made progress
+        self.guard = threading.Lock()
+        host = address[0] or ("::" if socket.has_ipv6 else EVERY_ADDRESS)
+        try:
+            self.listen((host, address[1]))
+        except OSError:
+            if address[0] or host != "::":
+                raise
+            self.listen((EVERY_ADDRESS, address[1]))  # a kernel without IPv6
+        threading.Thread(target=self.end_late_connections, daemon=True).start()
+
+    def listen(self, address):
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        http.server.HTTPServer.__init__(self, address, Handler)
+
+    def server_bind(self):
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, self.server_address[0] != "::")
+        socketserver.TCPServer.server_bind(self)  # HTTPServer would ask the name service for this host's name
+        self.server_name, self.server_port = self.server_address[:2]
+
+    def process_request(self, request, client_address):
+        if not self.slots.acquire(False):
+            try:
+                request.setblocking(False)
+                request.send(b"HTTP/1.1 503 Too many connections\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+            except OSError:
+                pass
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request, client_address):
+        try:
+            self.expect(request, REQUEST_SECONDS)
+            if self.context:  # here, because a client may take its time to greet
+                request.settimeout(REQUEST_SECONDS)
+                plain, request = request, self.context.wrap_socket(request, server_side=True)
+                with self.guard:
+                    self.deadlines.pop(plain, None)
+                self.expect(request, REQUEST_SECONDS)
+            super().process_request_thread(request, client_address)
+        except OSError as error:
+            say("%s: %s" % (client_address[0], error))
+            self.shutdown_request(request)
+        finally:
+            with self.guard:
+                self.deadlines.pop(request, None)
+            self.slots.release()
+
+    def expect(self, connection, seconds):
+        """The connection must make progress within this time."""
+        with self.guard:
+            self.deadlines[connection] = time.monotonic() + seconds
+
+    def end_late_connections(self):
+        """A client that sends a byte now and then never lets a socket's own timeout pass."""
+        while True:
+            time.sleep(1)
+            now = time.monotonic()
+            with self.guard:
+                late = [connection for connection, end in self.deadlines.items() if end < now]
+            for connection in late:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    continue
+
+    def handle_error(self, request, client_address):
+        """A client that goes away is no news; anything else is one line, not a traceback."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            say("%s: %s: %r" % (client_address[0], type(error).__name__, error))
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "deeplearning-mirror", ""
+    timeout = REQUEST_SECONDS
+
+    def handle_one_request(self):
+        self.server.expect(self.connection, REQUEST_SECONDS)
+        super().handle_one_request()
+
+    def do_GET(self):
+        self.answer(True)
+
+    def do_HEAD(self):
+        self.answer(False)
+
+    def answer(self, with_body):
+        path = self.place()
+        if path is None:
+            self.send_error(404)
+        elif os.path.isdir(path) and not urllib.parse.urlsplit(self.path).path.endswith("/"):
+            self.start(301, 0, Location=urllib.parse.quote(posixpath.basename(path)) + "/")
+        elif os.path.isdir(path):
+            page = self.page(path)
+            self.start(200, len(page), Content_Type="text/html; charset=utf-8")
+            if with_body:
+                self.send([page])
+        else:
+            self.file(path, with_body)
+
+    def place(self):
+        """The file or directory that is asked for; None for everything outside the folders, hidden, or not there."""
+        if len(self.path) > LARGEST_PATH:
+            return None
+        parts = [part for part in urllib.parse.unquote(urllib.parse.urlsplit(self.path).path).split("/") if part]
+        if not parts:
+            return self.server.root
+        if parts[0] not in FOLDERS or any(part.startswith(".") or "\0" in part for part in parts):
+            return None
+        folder = os.path.realpath(os.path.join(self.server.root, parts[0]))
+        path = os.path.realpath(os.path.join(self.server.root, *parts))
+        if os.path.dirname(folder) != self.server.root or not (path + "/").startswith(folder + "/"):
+            return None  # a link that leaves the folder
+        return path if os.path.isfile(path) or os.path.isdir(path) else None
+
+    def page(self, path):
+        """Links to what a folder has; pip reads them."""
+        shown = FOLDERS if path == self.server.root else [n for n in os.listdir(path) if not n.startswith(".")]
+        lines = []
+        for name in sorted(name for name in shown if os.path.exists(os.path.join(path, name))):
+            end = "/" if os.path.isdir(os.path.join(path, name)) else ""
+            lines.append('<a href="%s">%s</a><br>\n' % (urllib.parse.quote(name) + end, html.escape(name) + end))
+        return ("<!DOCTYPE html>\n<html><body>\n%s</body></html>\n" % "".join(lines)).encode("utf-8", "replace")
+
+    def file(self, path, with_body):
+        with open(path, "rb") as handle:
+            status = os.fstat(handle.fileno())
+            headers = {"Content_Type": "application/octet-stream", "Accept_Ranges": "bytes"}
+            headers["Last_Modified"] = self.date_time_string(int(status.st_mtime))
+            asked = self.asked(status.st_size)
+            begin, end = asked or (0, status.st_size)
+            if begin >= end and asked:
+                self.start(416, 0, Content_Range="bytes */%d" % status.st_size)
+                return
+            if asked:
+                headers["Content_Range"] = "bytes %d-%d/%d" % (begin, end - 1, status.st_size)
+            self.start(206 if asked else 200, end - begin, **headers)
+            if with_body:
+                handle.seek(begin)
+                self.send(self.chunks(handle, end - begin))
+
+    def asked(self, size):
+        """Begin and end of the bytes that are asked for; None for all of them, and for what is no single range."""
+        match = re.match(r"bytes=(\d*)-(\d*)$", self.headers.get("Range", "").strip())
+        if not match or not any(match.groups()) or "If-Range" in self.headers:
+            return None
+        first, last = match.groups()
+        begin = int(first) if first else max(0, size - int(last))
+        return begin, min(size, int(last) + 1) if first and last else size
+
+    def chunks(self, handle, count):
+        while count > 0:
+            chunk = handle.read(min(CHUNK, count))
+            if not chunk:
+                self.close_connection = True  # the file became shorter: the client must see that something is missing
+                return
+            count -= len(chunk)
+            yield chunk
+
+    def start(self, code, length, **headers):
+        self.send_response(code)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def send(self, chunks):
+        for chunk in chunks:
+            self.server.expect(self.connection, CHUNK_SECONDS)
+            self.connection.settimeout(CHUNK_SECONDS)
+            self.wfile.write(chunk)
+        self.connection.settimeout(REQUEST_SECONDS)
+
+    def log_message(self, form, *arguments):
+        say("%s %s" % (self.client_address[0], form % arguments))
+
+
+def say(line):
+    """One line for the journal; what clients send cannot make two of it. Before 3.9 Python buffers this output."""
+    sys.stderr.write("".join(c if c.isprintable() else "?" for c in line) + "\n")
+    sys.stderr.flush()
+
+
+def tls(certificate, key):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS)
+    context.options |= ssl.OP_NO_SSLv2 | ssl.OP_NO_SSLv3 | ssl.OP_NO_TLSv1 | ssl.OP_NO_TLSv1_1
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description="Serve a mirror's folders.")
+    parser.add_argument("--root", required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--bind", default="", help="an address of this host; all of them where it is empty")
+    parser.add_argument("--certificate")
+    parser.add_argument("--key")
+    options = parser.parse_args(arguments)
+    try:
+        if not os.path.isfile(os.path.join(options.root, MANIFEST)):
+            raise Refused(
+                "%s must be a directory that the role mirror filled, but it has no %s. Run the role."
+                % (options.root, MANIFEST)
+            )
+        context = tls(options.certificate, options.key) if options.certificate else None
+        server = Server((options.bind, options.port), options.root, context)
+    except (Refused, OSError) as problem:  # ssl.SSLError is one
+        sys.exit("mirror_server: %s" % problem)
+    say("serving %s on port %d" % (options.root, server.server_address[1]))
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

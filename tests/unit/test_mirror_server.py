@@ -1,0 +1,225 @@
+"""The mirror's server, as a process, on the Pythons of mirror hosts: what it serves, what it refuses, and that nobody holds it."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from interpreters import python
+
+SERVER = Path(__file__).resolve().parents[2] / "roles/mirror/files/mirror_server.py"
+WHEEL = "six-1.17.0-py2.py3-none-any.whl"
+CONTENT = bytes(range(256)) * 5000
+
+
+@dataclass
+class Mirror:
+    root: Path
+    port: int
+    process: subprocess.Popen[str]
+
+    def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes, dict[str, str]]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection.putrequest(method, path, skip_accept_encoding=True)
+        for name, value in headers.items():
+            connection.putheader(name.replace("_", "-"), value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        return answer.status, body, dict(answer.getheaders())
+
+    def open(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+
+
+def start(interpreter: str, root: Path, *more: str, change: str = "") -> Mirror:
+    """The server on a free port; `change` edits its limits, so that tests need not wait for them."""
+    program = root.parent / "mirror_server.py"
+    text = SERVER.read_text()
+    for edit in filter(None, change.split(";")):
+        name, value = edit.split("=")
+        text, count = re.subn(rf"^{name} = [^#\n]*", f"{name} = {value} ", text, flags=re.M)
+        assert count == 1
+    program.write_text(text)
+    command = [interpreter, "-I", str(program), f"--root={root}", "--port=0", "--bind=127.0.0.1", *more]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd="/")
+    assert process.stderr
+    line = process.stderr.readline()
+    assert "on port" in line, line + process.stderr.read()
+    threading.Thread(target=process.stderr.read, daemon=True).start()
+    return Mirror(root, int(line.split()[-1]), process)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "mirror"
+    for name, content in {
+        f"wheels/{WHEEL}": CONTENT,
+        "wheels/.hidden": b"hidden",
+        "files/a b.tar.gz": b"spark",
+        "rpm/repodata/repomd.xml": b"<repomd/>",
+        "manifest.json": b"{}",
+        ".staging/part": b"part",
+        "private/key": b"key",
+    }.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (tmp_path / "outside").write_text("outside")
+    (root / "wheels/link.whl").symlink_to(tmp_path / "outside")
+    (root / "wheels/inside.whl").symlink_to(WHEEL)
+    return root
+
+
+@pytest.fixture(params=[python("3.6"), pytest.param(sys.executable, id="controller")])
+def mirror(request: pytest.FixtureRequest, root: Path) -> Iterator[Mirror]:
+    served = start(request.param, root, change="REQUEST_SECONDS=2;CHUNK_SECONDS=2;THREADS=8")
+    yield served
+    served.process.kill()
+    served.process.wait()
+
+
+def test_files_and_pages_are_served(mirror: Mirror) -> None:
+    status, body, headers = mirror.ask(f"/wheels/{WHEEL}")
+    assert (status, body) == (200, CONTENT)
+    assert "Content-Encoding" not in headers
+    assert mirror.ask("/files/a%20b.tar.gz")[1] == b"spark"
+    assert mirror.ask("/rpm/repodata/repomd.xml")[1] == b"<repomd/>"
+    status, page, _ = mirror.ask("/wheels/")
+    assert re.findall(r'href="([^"]+)"', page.decode()) == ["inside.whl", "link.whl", WHEEL]
+    assert mirror.ask("/wheels")[0] == 301
+    assert re.findall(r'href="([^"]+)"', mirror.ask("/")[1].decode()) == ["files/", "rpm/", "wheels/"]
+    assert mirror.ask(f"/wheels/{WHEEL}", "HEAD")[:2] == (200, b"")
+
+
+OUTSIDE = (
+    *("/manifest.json", "/private/key", "/.staging/part", "/wheels/.hidden", "/wheels/link.whl", "/nothing"),
+    *("/wheels/../private/key", "/wheels/%2e%2e/private/key", "/wheels/..%2fprivate/key", "//etc/passwd"),
+    *("/wheels//../../../../etc/passwd", "/wheels/%00", "/" + "a" * 5000, "/wheels/" + "a" * 300),
+)
+
+
+def test_nothing_else_is_served(mirror: Mirror) -> None:
+    assert {path: mirror.ask(path)[0] for path in OUTSIDE} == dict.fromkeys(OUTSIDE, 404)
+
+
+def test_ranges_resume_a_download(mirror: Mirror) -> None:
+    path, size = f"/wheels/{WHEEL}", len(CONTENT)
+    status, body, headers = mirror.ask(path, Range=f"bytes={size - 100}-")
+    assert (status, body) == (206, CONTENT[-100:])
+    assert headers["Content-Range"] == f"bytes {size - 100}-{size - 1}/{size}"
+    assert mirror.ask(path, Range="bytes=0-0")[:2] == (206, CONTENT[:1])
+    assert mirror.ask(path, Range="bytes=-7")[:2] == (206, CONTENT[-7:])
+    assert mirror.ask(path, Range=f"bytes={size}-")[0] == 416
+    assert mirror.ask(path, Range="bytes=0-1,5-6")[:2] == (200, CONTENT)
+    assert mirror.ask(path, Range="lines=1-2")[:2] == (200, CONTENT)
+
+
+def test_nothing_can_be_written(mirror: Mirror) -> None:
+    assert [mirror.ask("/wheels/new.whl", method)[0] for method in ("PUT", "POST", "DELETE")] == [501] * 3
+
+
+def test_an_idle_connection_stops_nobody_and_ends(mirror: Mirror) -> None:
+    idle = mirror.open()
+    began = time.monotonic()
+    assert mirror.ask(f"/wheels/{WHEEL}")[0] == 200
+    assert time.monotonic() - began < 2
+    assert idle.recv(1) == b""  # ended by the server, before the test's own limit of 10 s
+
+
+def test_a_client_that_sends_a_byte_now_and_then_is_ended(mirror: Mirror) -> None:
+    slow = mirror.open()
+    began = time.monotonic()
+    while time.monotonic() - began < 12:
+        try:
+            slow.sendall(b"X")
+        except OSError:
+            break
+        time.sleep(0.1)
+    assert time.monotonic() - began < 10
+
+
+def test_a_client_that_does_not_read_is_ended(mirror: Mirror) -> None:
+    (mirror.root / "files/large").write_bytes(b"x" * 30_000_000)
+    stuck = mirror.open()
+    stuck.sendall(b"GET /files/large HTTP/1.1\r\nHost: x\r\n\r\n")
+    threads = Path(f"/proc/{mirror.process.pid}/task")
+    assert wait_until(lambda: len(list(threads.iterdir())) == 3)
+    assert wait_until(lambda: len(list(threads.iterdir())) == 2)  # who accepts, and who watches
+    stuck.close()
+
+
+def wait_until(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 20
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+def test_more_connections_than_threads_are_refused_at_once_and_served_later(mirror: Mirror) -> None:
+    many = [mirror.open() for _ in range(8)]
+    assert wait_until(lambda: mirror.ask("/wheels/")[0] == 503)
+    for one in many:
+        one.close()
+    assert wait_until(lambda: mirror.ask("/wheels/")[0] == 200)
+
+
+def test_twenty_clients_at_once_get_every_byte(root: Path) -> None:
+    mirror = start(sys.executable, root)
+    results: list[bool] = []
+    threads = [
+        threading.Thread(target=lambda: results.append(mirror.ask(f"/wheels/{WHEEL}")[1] == CONTENT)) for _ in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    mirror.process.kill()
+    mirror.process.wait()
+    assert results == [True] * 20
+
+
+@pytest.mark.parametrize("place", ["/", "/home", "missing"])
+def test_a_directory_that_is_no_mirror_is_refused(place: str) -> None:
+    command = [sys.executable, "-I", str(SERVER), f"--root={place}", "--port=0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"mirror_server: {place} must be a directory that the role mirror filled, but it has no manifest.json. Run the role.\n"
+    )
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="makes a certificate with openssl")
+@pytest.mark.parametrize("interpreter", [python("3.6"), pytest.param(sys.executable, id="controller")])
+def test_it_serves_tls_and_a_silent_client_stops_nobody(root: Path, interpreter: str) -> None:
+    certificate, key = root.parent / "tls.crt", root.parent / "tls.key"
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, *subject],
+        check=True,
+        capture_output=True,
+    )
+    mirror = start(interpreter, root, f"--certificate={certificate}", f"--key={key}")
+    silent = mirror.open()
+    try:
+        context = ssl.create_default_context(cafile=str(certificate))
+        url = f"https://localhost:{mirror.port}/wheels/{WHEEL}"
+        with urllib.request.urlopen(url, context=context, timeout=10) as answer:  # noqa: S310
+            assert answer.read() == CONTENT
+    finally:
+        silent.close()
+        mirror.process.kill()
+        mirror.process.wait()
