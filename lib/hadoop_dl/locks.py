@@ -212,14 +212,28 @@ def needed(requirement: Requirement, extras: Iterable[str], environment: Mapping
     return marker is None or any(marker.evaluate({**environment, "extra": extra}) for extra in ("", *extras))
 
 
+def requested_extras(requires: Mapping[str, list[Requirement]], environment: Mapping[str, str]) -> dict[str, set[str]]:
+    """project -> the extras that a package of the set asks of it: tensorflow[and-cuda] asks for and-cuda."""
+    extras: dict[str, set[str]] = {}
+    while True:
+        before = {name: set(values) for name, values in extras.items()}
+        for project, requirements in requires.items():
+            for requirement in requirements:
+                if requirement.extras and needed(requirement, extras.get(project, ()), environment):
+                    extras.setdefault(canonicalize_name(requirement.name), set()).update(requirement.extras)
+        if extras == before:
+            return extras
+
+
 def closure_problems(
     versions: Mapping[str, str], requires: Mapping[str, list[Requirement]], environment: Mapping[str, str]
 ) -> list[str]:
     """Say which requirement of which package the set does not meet; an empty list proves that it is complete."""
     problems = []
+    extras = requested_extras(requires, environment)
     for project in sorted(requires):
         for requirement in requires[project]:
-            if not needed(requirement, (), environment):
+            if not needed(requirement, extras.get(project, ()), environment):
                 continue
             name = canonicalize_name(requirement.name)
             if name not in versions:
@@ -288,13 +302,18 @@ def assign(
     for component in COMPONENTS:
         for text in requirements.get(component, []):
             named[canonicalize_name(Requirement(text).name)] = component
+    stated = {"": [Requirement(text) for texts in requirements.values() for text in texts]}
+    extras = requested_extras({**requires, **stated}, environment)
     assigned = dict(named)
     for component in COMPONENTS:
         queue = [name for name, owner in named.items() if owner == component]
         while queue:
-            for requirement in requires[queue.pop()]:
+            project = queue.pop()
+            for requirement in requires[project]:
                 name = canonicalize_name(requirement.name)
-                if name not in assigned and name in versions and needed(requirement, (), environment):
+                if name in assigned or name not in versions:
+                    continue
+                if needed(requirement, extras.get(project, ()), environment):
                     assigned[name] = component
                     queue.append(name)
     return {name: owner for name, owner in assigned.items() if name in versions}

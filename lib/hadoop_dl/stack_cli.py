@@ -6,7 +6,7 @@ scripts/stack show NAME  one named stack
 
 for maintainers:
 scripts/stack lock       write or check the locks of stacks
-scripts/stack docs       write docs/compatibility.md and docs/inputs.md
+scripts/stack docs       write docs/compatibility.md, docs/stacks.md and docs/inputs.md
 scripts/stack data       compare compat/ with PyPI, or write the table of GPUs
 
 Exit codes of resolve: 0 there is a stack, 1 misuse (an unknown component or option), 2 the request cannot be met,
@@ -229,9 +229,10 @@ def run(command: str, arguments: Sequence[str]) -> int:
 
         return locks.main(list(arguments))
     if command == "docs":
-        from hadoop_dl import compat_docs, input_docs
+        from hadoop_dl import compat_docs, input_docs, tested
 
-        return compat_docs.main(list(arguments)) | input_docs.write(check="--check" in arguments)
+        status = compat_docs.main(list(arguments)) | input_docs.write(check="--check" in arguments)
+        return status | tested.main(list(arguments))
     if command == "data":
         from hadoop_dl import compat_check
 
