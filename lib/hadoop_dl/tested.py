@@ -172,7 +172,7 @@ NOTES = "## Why not"
 GUIDE = """\
 ## Run it
 
-    tests/stacks/run                                   every lock, two images at a time (make test-long does this)
+    tests/stacks/run                                   every lock (make test-long: two images at a time)
     tests/stacks/run --stack tf2.15-cpu-py3-el9        one stack
     scripts/stack docs                                 writes this page
 

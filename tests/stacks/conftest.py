@@ -165,6 +165,7 @@ def install(installed: Installed) -> None:
         "python": installed.python,
         "interpreter": node.interpreter(installed.python),
         "environment": installed.path.rpartition("/")[2],
+        "parts": stack.lock(installed.python).components,
         "mirror_environments": [[stack.name, installed.python]],
     }
     variables = {"plan": plan, "mirror_url": MIRROR_URL}
