@@ -170,6 +170,25 @@ without GPUs), seals it, and asks it what the stack promises. A lock that change
 """
 NOTES = "## Why not"
 GUIDE = """\
+## Stacks and packages of a site
+
+A site's stacks are beside its inventory: `inventories/SITE/stacks/NAME.yml`, written like [these](../stacks), with locks in
+`inventories/SITE/stacks/locks/`. The plan, the playbooks and `deeplearning_request` know them by name; a name that this project has is refused.
+
+    scripts/stack lock NAME --stacks inventories/SITE/stacks          writes the locks of a site's stack
+    scripts/stack list --stacks inventories/SITE/stacks
+    scripts/mirror fetch NAME --stacks inventories/SITE/stacks
+
+Packages besides a stack's: lock them, commit the two files that this writes, and name the same packages in `group_vars`.
+
+    scripts/stack lock tf2.15-cpu-py3-el9 --extra pandas --extra 'dask<2025' --stacks inventories/SITE/stacks
+
+    deeplearning_request: tf2.15-cpu-py3-el9
+    deeplearning_extra_packages: [pandas, 'dask<2025']
+
+The stack's own versions stay: packages that do not fit them are refused. The environment has a digest of its own, so that adding a package
+builds another one beside the active one. For Python 2.7 name every package with its exact version, those that it needs too.
+
 ## Run it
 
     tests/stacks/run                                   every lock (make test-long: two images at a time)
