@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -133,7 +134,7 @@ def lock(request: pytest.FixtureRequest) -> Iterator[Installed]:
         try:
             install(installed)
         except DemoError as error:
-            installed.failed = str(error)
+            installed.failed = message_of(str(error))
     yield installed
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     image = installed.node.image if installed.node else ""
@@ -141,6 +142,12 @@ def lock(request: pytest.FixtureRequest) -> Iterator[Installed]:
     tested.write(tested.Record(*identity, image, today, installed.answers, installed.skipped))
     if installed.node and not request.config.getoption("--keep-node"):
         nodes.execute(installed.node.name, "sh", "-c", f"rm -rf {ROOT}/current {ROOT}/envs")
+
+
+def message_of(output: str) -> str:
+    """The sentence of the task that failed, out of what ansible-playbook printed."""
+    found = re.search(r"^\s*msg: (?:\|-|>-)?(.*?)(?=\n\s*(?:\w+:|PLAY RECAP)|\Z)", output, re.MULTILINE | re.DOTALL)
+    return " ".join((found[1] if found else last_words(output, "")).split()).strip("'")[:400]
 
 
 def place(installed: Installed) -> None:

@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-# ruff: noqa: UP (environments have Python 2.7, too)
+# ruff: noqa: UP009, UP010, UP031
 """Questions about an environment, answered by its own Python (2.7 and 3): one JSON line for each, {"name", "value", "error"}.
 
 python questions.py '{"modules": ["tensorflow"], "cuda": false}'
