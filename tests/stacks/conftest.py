@@ -146,7 +146,7 @@ def lock(request: pytest.FixtureRequest) -> Iterator[Installed]:
 
 def message_of(output: str) -> str:
     """The sentence of the task that failed, out of what ansible-playbook printed."""
-    found = re.search(r"^\s*msg: (?:\|-|>-)?(.*?)(?=\n\s*(?:\w+:|PLAY RECAP)|\Z)", output, re.MULTILINE | re.DOTALL)
+    found = re.search(r"^\s*msg: (?:\|-|>-)?(.*?)(?=\n\s*\n|PLAY RECAP|\Z)", output, re.MULTILINE | re.DOTALL)
     return " ".join((found[1] if found else last_words(output, "")).split()).strip("'")[:400]
 
 

@@ -204,7 +204,7 @@ def test_the_json_of_an_answer_has_these_keys(capsys: pytest.CaptureFixture[str]
     assert found["pins"] == {"protobuf": "<3.21"}
     built = answer("resolve --os rhel-7.9 --gpu P100 tensorflow=1.6 python=2.7 kafka=true hdfs=true cuda=8.0", capsys)
     assert built["pins"] == {}  # a build states its own
-    assert any(warning["text"].startswith("TensorFlow 1.6 was tested with CUDA 9.0") for warning in found["warnings"])
+    assert any(warning["text"].startswith("TensorFlow 1.6 was tested with CUDA 9.0") for warning in built["warnings"])
     assert all(set(warning) == {"text", "sources", "doubt"} for warning in found["warnings"])
     assert all(set(reason) == {"text", "sources"} for reason in found["reasons"])
 
