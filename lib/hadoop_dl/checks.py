@@ -23,7 +23,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 LAYERS = ("lint", "unit", "molecule", "e2e")  # make test
 LONG = "long"  # make test-long: what is slow and rarely breaks
-STACKS = ("tf1.15-py27-el7", "tf2.15-py3-el9")
+STACKS = ("tf1.15-py27-el7", "tf2.15-cpu-py3-el9")  # the GPU form of the second is 2.8 GB
 # The slow faults do not depend on the stack and run for the first one only.
 QUICK_FAULTS = ("tests/faults/test_repeated_run.py", "tests/faults/test_refused.py")
 # The longest scenarios start first: what starts last decides when the layer ends.
@@ -142,6 +142,19 @@ def long_steps(repo: Path) -> list[Step]:
     return steps
 
 
+def stack_steps(repo: Path) -> list[Step]:
+    """Every lock of every stack, installed on a node of its system; a node for each image."""
+    return [
+        Step(
+            LONG,
+            f"stacks {image}",
+            ["pytest", "tests/stacks", "--image", image, *junit(f"{LONG}-stacks-{image}", repo)],
+            needs_tests=True,
+        )
+        for image in ("el7", "el8", "el9")
+    ]
+
+
 def e2e_steps(repo: Path, stacks: Sequence[str]) -> list[Step]:
     """A new cluster for each stack: site.yml, the training jobs, the testinfra suite, the faults."""
     steps = []
@@ -239,12 +252,12 @@ class Runner:
             say(f"<== {step.layer}: {step.name} {step.outcome} in {clock(step.seconds)}")
 
     def run_side_by_side(self, steps: Sequence[Step], jobs: int) -> None:
-        """Run `jobs` steps at a time; show a step's log only when it failed."""
+        """Run `jobs` steps at a time; show a step's log only when it failed. Only the layer long continues after a failure."""
         left = list(steps)
         with ThreadPoolExecutor(jobs) as pool:
             pending: dict[Future[None], Step] = {}
-            while pending or (left and not self.failed):
-                while left and len(pending) < jobs and not self.failed:
+            while pending or (left and (left[0].layer == LONG or not self.failed)):
+                while left and len(pending) < jobs and (left[0].layer == LONG or not self.failed):
                     step = left.pop(0)
                     say(f"==> {step.layer}: {step.name} (log: .cache/test/{step.slug}.log)")
                     pending[pool.submit(self.run, step, False)] = step
@@ -313,7 +326,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--scenario", action="append", help="molecule: only this scenario (repeatable)")
     parser.add_argument("--stack", action="append", help="e2e: only this stack (repeatable)")
-    parser.add_argument("--jobs", type=int, default=2, help="molecule: scenarios at a time (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=2, help="molecule, stacks: steps at a time (default: %(default)s)")
     options = parser.parse_args(arguments)
     layers = (*LAYERS, LONG)
     unknown = sorted(set(options.layers) - set(layers))
@@ -334,7 +347,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.scenario
         else molecule_steps(REPO),
         "e2e": e2e_steps(REPO, options.stack or STACKS),
-        LONG: long_steps(REPO),
+        LONG: [*long_steps(REPO), *stack_steps(REPO)],
     }
     runner.steps = [step for layer in chosen for step in plan[layer]]
     with interrupted_politely(runner):
@@ -342,6 +355,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if layer == "molecule":
                 if not runner.failed:
                     runner.run_side_by_side(plan[layer], options.jobs)
+            elif layer == LONG:
+                stacks = [step for step in plan[LONG] if step.name.startswith("stacks ")]
+                runner.run_in_order([step for step in plan[LONG] if step not in stacks])
+                runner.run_side_by_side(stacks, options.jobs)
             else:
                 runner.run_in_order(plan[layer])
     say(runner.summary())

@@ -212,14 +212,28 @@ def needed(requirement: Requirement, extras: Iterable[str], environment: Mapping
     return marker is None or any(marker.evaluate({**environment, "extra": extra}) for extra in ("", *extras))
 
 
+def requested_extras(requires: Mapping[str, list[Requirement]], environment: Mapping[str, str]) -> dict[str, set[str]]:
+    """project -> the extras that a package of the set asks of it: tensorflow[and-cuda] asks for and-cuda."""
+    extras: dict[str, set[str]] = {}
+    while True:
+        before = {name: set(values) for name, values in extras.items()}
+        for project, requirements in requires.items():
+            for requirement in requirements:
+                if requirement.extras and needed(requirement, extras.get(project, ()), environment):
+                    extras.setdefault(canonicalize_name(requirement.name), set()).update(requirement.extras)
+        if extras == before:
+            return extras
+
+
 def closure_problems(
     versions: Mapping[str, str], requires: Mapping[str, list[Requirement]], environment: Mapping[str, str]
 ) -> list[str]:
     """Say which requirement of which package the set does not meet; an empty list proves that it is complete."""
     problems = []
+    extras = requested_extras(requires, environment)
     for project in sorted(requires):
         for requirement in requires[project]:
-            if not needed(requirement, (), environment):
+            if not needed(requirement, extras.get(project, ()), environment):
                 continue
             name = canonicalize_name(requirement.name)
             if name not in versions:
@@ -259,20 +273,33 @@ def requires_txt(text: str) -> list[str]:
     return found
 
 
-def resolve(requirements: Iterable[str], python: str, glibc: str, uv: str = "uv") -> Versions:
-    """Ask uv which versions fit together on the stack's hosts."""
+def resolve(
+    requirements: Iterable[str], python: str, glibc: str, uv: str = "uv", locked: Mapping[str, str] | None = None
+) -> Versions:
+    """Ask uv which versions fit together on the stack's hosts; what is locked already keeps its version."""
     with tempfile.TemporaryDirectory() as scratch:
-        source = Path(scratch) / "requirements.in"
+        source, constraints = Path(scratch) / "requirements.in", Path(scratch) / "constraints.txt"
         source.write_text("\n".join(requirements) + "\n", encoding="utf-8")
+        lines = [f"{name}=={version}\n" for name, version in (locked or {}).items()]
+        constraints.write_text("".join(lines), encoding="utf-8")
         run = subprocess.run(
             [uv, "pip", "compile", "--quiet", "--no-annotate", "--no-header", "--no-config", "--python-version", python]
-            + ["--python-platform", f"x86_64-manylinux_2_{glibc.split('.')[1]}", "--only-binary", ":all:", str(source)],
+            + [
+                "--python-platform",
+                f"x86_64-manylinux_2_{glibc.split('.')[1]}",
+                "--only-binary",
+                ":all:",
+                "--constraint",
+                str(constraints),
+                str(source),
+            ],
             capture_output=True,
             text=True,
             check=False,
         )
     if run.returncode != 0:
-        raise LockError(f"uv found no set of versions for Python {python}: {run.stderr.strip()}")
+        kept = " with the versions that are locked already" if locked else ""
+        raise LockError(f"uv found no set of versions for Python {python}{kept}: {run.stderr.strip()}")
     pairs = (line.split("==") for line in run.stdout.splitlines() if "==" in line)
     return {canonicalize_name(name.strip()): version.split(";")[0].strip() for name, version in pairs}
 
@@ -288,13 +315,18 @@ def assign(
     for component in COMPONENTS:
         for text in requirements.get(component, []):
             named[canonicalize_name(Requirement(text).name)] = component
+    stated = {"": [Requirement(text) for texts in requirements.values() for text in texts]}
+    extras = requested_extras({**requires, **stated}, environment)
     assigned = dict(named)
     for component in COMPONENTS:
         queue = [name for name, owner in named.items() if owner == component]
         while queue:
-            for requirement in requires[queue.pop()]:
+            project = queue.pop()
+            for requirement in requires[project]:
                 name = canonicalize_name(requirement.name)
-                if name not in assigned and name in versions and needed(requirement, (), environment):
+                if name in assigned or name not in versions:
+                    continue
+                if needed(requirement, extras.get(project, ()), environment):
                     assigned[name] = component
                     queue.append(name)
     return {name: owner for name, owner in assigned.items() if name in versions}
@@ -322,7 +354,9 @@ def make_lock(stack: Stack, python: str, cache: Path, say: Callable[[str], None]
     elif python.startswith("2.") or all(EXACT.fullmatch(text) for text in flat):  # nothing is left to resolve
         versions = {canonicalize_name(Requirement(text).name): exact(text) for text in flat}
     else:
-        versions = resolve(flat, python, stack.data["glibc_min"])
+        base = stack.base.lock(python).entries if stack.base else ()
+        locked = {canonicalize_name(entry.project): entry.version for entry in base}
+        versions = resolve(flat, python, stack.data["glibc_min"], locked=locked)
     tags = platform_tags(python, stack.data["glibc_min"])
     chosen: dict[str, Offer] = {}
     missing = []
@@ -381,18 +415,36 @@ def exact(text: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """lock NAME [--check]: write a stack's locks, or prove that those in the repository still hold."""
+    from hadoop_dl import extras
     from hadoop_dl.mirror import MirrorError
     from hadoop_dl.parser import Parser  # noqa: PLC0415 (with the resolver, which reading a lock does not need)
-    from hadoop_dl.stacks import UnknownStack, load_stack, stack_names
+    from hadoop_dl.stacks import StackError, UnknownStack, add_directory, load_stack, stack_names
 
     parser = Parser(prog="stack lock", description="Write or prove the locks of stacks, from PyPI.", allow_abbrev=False)
     parser.add_argument("names", metavar="NAME", nargs="*", help="a stack; all of them when none is named")
+    parser.add_argument(
+        "--stacks", type=Path, metavar="DIR", help="directory of a site's own stacks: inventories/SITE/stacks"
+    )
+    parser.add_argument(
+        "--extra",
+        action="append",
+        default=[],
+        metavar="PACKAGE",
+        help="lock the stack with this package added (repeatable)",
+    )
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 when a lock no longer holds")
     parser.add_argument("--cache", type=Path, default=Path(".cache/mirror"), help="where downloads are kept")
     options = parser.parse_args(arguments)
+    if options.extra and (not options.stacks or not options.names):
+        parser.error("--extra needs the name of a stack, and --stacks with the directory for the new one.")
+    if options.stacks:
+        options.stacks.mkdir(parents=True, exist_ok=True)
+        add_directory(options.stacks)
     failed = False
-    for name in options.names or stack_names():
+    for name in options.names or stack_names(options.stacks):
         try:
+            if options.extra:
+                name = extras.write_stack(load_stack(name), options.extra, options.stacks)
             stack = load_stack(name)
             for python in stack.pythons:
                 path = stack.lock_path(python)
@@ -410,7 +462,7 @@ def main(arguments: list[str] | None = None) -> int:
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_text(text, encoding="utf-8")
                     print(f"{path.name}: written")
-        except (UnknownStack, LockError, MirrorError) as error:
+        except (UnknownStack, StackError, extras.ExtrasError, LockError, MirrorError) as error:
             failed = True
             print(f"{name}: {error}", file=sys.stderr)
     return 1 if failed else 0

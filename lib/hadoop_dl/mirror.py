@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hadoop_dl.locks import Lock, LockError
-from hadoop_dl.stacks import StackError, UnknownStack, load_stack
+from hadoop_dl.stacks import StackError, UnknownStack, add_directory, load_stack
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 sys.path.append(str(REPOSITORY / "plugins" / "module_utils"))
@@ -67,11 +67,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("stacks", metavar="STACK", nargs="+", help="a stack, for all its Pythons; or STACK:PYTHON")
     parser.add_argument("--root", type=Path, default=REPOSITORY / ".cache" / "mirror", help="the mirror's directory")
     parser.add_argument("--index-url", help="a PEP 503 or 691 index (default: PIP_INDEX_URL, then PyPI)")
+    parser.add_argument(
+        "--stacks", dest="site", type=Path, metavar="DIR", help="a site's own stacks, too: inventories/SITE/stacks"
+    )
     options = parser.parse_args(arguments)
     if options.index_url and mirror_files.login_of(options.index_url):
         parser.error(
             "--index-url must not have a user or password: every user of this machine can read it. Set PIP_INDEX_URL."
         )
+    if options.site:
+        add_directory(options.site)
     try:
         pairs: list[tuple[str, str]] = []
         for text in options.stacks:

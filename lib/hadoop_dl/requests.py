@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hadoop_dl import stacks
+from hadoop_dl import extras, stacks
 from hadoop_dl.compat import gpu_name
 
 Json = dict[str, Any]
@@ -57,8 +57,9 @@ def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str]
             return wanted
         request = found[0]
     try:
+        request = extras.requested_name(request, variables.get("deeplearning_extra_packages"))
         stack = stacks.load_stack(request)
-    except stacks.UnknownStack as error:
+    except (stacks.UnknownStack, extras.ExtrasError) as error:
         wanted.problems.append(str(error))
         return wanted
     wanted.stack = stack.data
@@ -211,9 +212,11 @@ def by_part(name: str, host: Any) -> list[str]:
 def data_digest() -> str:
     """Changes with anything that a verdict is made from."""
     digest = hashlib.sha256()
-    for pattern in ("compat/*.yml", "stacks/*.yml", "lib/hadoop_dl/resolver/*.py", "lib/hadoop_dl/requests.py"):
-        for path in sorted(REPOSITORY.glob(pattern)):
-            digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    paths = [path for directory in stacks.directories() for path in sorted(directory.glob("*.yml"))]
+    for pattern in ("compat/*.yml", "lib/hadoop_dl/resolver/*.py", "lib/hadoop_dl/requests.py"):
+        paths += sorted(REPOSITORY.glob(pattern))
+    for path in paths:
+        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 

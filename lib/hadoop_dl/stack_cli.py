@@ -6,7 +6,7 @@ scripts/stack show NAME  one named stack
 
 for maintainers:
 scripts/stack lock       write or check the locks of stacks
-scripts/stack docs       write docs/compatibility.md and docs/inputs.md
+scripts/stack docs       write docs/compatibility.md, docs/stacks.md and docs/inputs.md
 scripts/stack data       compare compat/ with PyPI, or write the table of GPUs
 
 Exit codes of resolve: 0 there is a stack, 1 misuse (an unknown component or option), 2 the request cannot be met,
@@ -20,6 +20,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from hadoop_dl.compat import load
@@ -29,7 +30,7 @@ from hadoop_dl.resolver.install import fitting
 from hadoop_dl.resolver.request import COMPONENTS, OPTIONS, nearest_name
 from hadoop_dl.resolver.versions import version
 from hadoop_dl.stack_text import answer_text, conflict_text, stack_text
-from hadoop_dl.stacks import Stack, UnknownStack, load_stack, stack_names
+from hadoop_dl.stacks import Stack, UnknownStack, add_directory, load_stack, stack_names
 
 COMMANDS = ("resolve", "list", "show", "lock", "docs", "data")
 STATUS = {"ok": 0, "conflict": 2, "unsure": 3}
@@ -182,7 +183,10 @@ def list_command(arguments: Sequence[str]) -> int:
         prog="stack list", description="List the named stacks, the best first if hosts are named.", allow_abbrev=False
     )
     add_host_options(parser)
+    parser.add_argument("--stacks", type=Path, metavar="DIR", help="a site's own stacks, too: inventories/SITE/stacks")
     options = parser.parse_args(list(arguments))
+    if options.stacks:
+        add_directory(options.stacks)
     system = once("os", options.os)
     request = {**({"os": system} if system else {}), **({"gpu": options.gpu} if options.gpu else {})}
     names = stack_names()
@@ -229,9 +233,10 @@ def run(command: str, arguments: Sequence[str]) -> int:
 
         return locks.main(list(arguments))
     if command == "docs":
-        from hadoop_dl import compat_docs, input_docs
+        from hadoop_dl import compat_docs, input_docs, tested
 
-        return compat_docs.main(list(arguments)) | input_docs.write(check="--check" in arguments)
+        status = compat_docs.main(list(arguments)) | input_docs.write(check="--check" in arguments)
+        return status | tested.main(list(arguments))
     if command == "data":
         from hadoop_dl import compat_check
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,7 +34,7 @@ CHOICES = {"tensorflow_source": ("prebuilt", "built"), "driver_module": ("propri
 LISTS = ("os", "java", "cpu_features", "sources")
 SOURCE = re.compile(r"pypi:\S+$|https://\S+$")
 REQUIRED = ("name", "description", "os", "python", "tensorflow", "tensorflow_package", "tensorflow_source", "sources")
-KNOWN = {*REQUIRED, *VERSIONS, *CHOICES, *LISTS, "hdfs", "kafka", "files", "requirements", "bazel", "gcc"}
+KNOWN = {*REQUIRED, *VERSIONS, *CHOICES, *LISTS, "hdfs", "kafka", "files", "requirements", "bazel", "gcc", "based_on"}
 
 
 class UnknownStack(LookupError):
@@ -58,6 +58,12 @@ class Stack:
         """The Python versions it can be installed for, the preferred one first."""
         python = self.data["python"]
         return (python,) if isinstance(python, str) else tuple(python)
+
+    @property
+    def base(self) -> Stack | None:
+        """The stack that this one adds packages to; its locked versions stay."""
+        name = self.data.get("based_on")
+        return load_stack(name) if name else None
 
     def lock_path(self, python: str) -> Path:
         name = self.name if len(self.pythons) == 1 else f"{self.name}-py{python}"
@@ -85,14 +91,43 @@ def file_artifact(file: Mapping[str, Any]) -> dict[str, Any]:
     return {**artifact, "project": project} if kind == "pypi" else {**artifact, "url": file["source"]}
 
 
-def stack_names(directory: Path = DIRECTORY) -> list[str]:
-    return sorted(path.stem for path in directory.glob("*.yml"))
+_site: list[Path] = []  # directories of the site's own stacks, for this process
 
 
-def load_stack(name: str, directory: Path = DIRECTORY) -> Stack:
+def add_site_stacks(inventories: Iterable[str | Path]) -> None:
+    """Read the site's own stacks, too: the directory stacks beside each inventory, inventories/SITE/stacks."""
+    for source in inventories:
+        path = Path(source)
+        add_directory((path if path.is_dir() else path.parent) / "stacks")
+
+
+def add_directory(directory: Path) -> None:
+    directory = directory.resolve()
+    if directory.is_dir() and directory != DIRECTORY.resolve() and directory not in _site:
+        _site.append(directory)
+
+
+def directories() -> list[Path]:
+    """Where stacks are: the project's, then the site's."""
+    return [DIRECTORY, *_site]
+
+
+def stack_names(directory: Path | None = None) -> list[str]:
+    searched = [directory] if directory else directories()
+    return sorted({path.stem for each in searched for path in each.glob("*.yml")})
+
+
+def load_stack(name: str, directory: Path | None = None) -> Stack:
     """The stack of that name; UnknownStack lists the known ones, the nearest first to be tried."""
-    path = directory / f"{name}.yml"
-    if len(name) > LONGEST_NAME or path.name != f"{name}.yml" or not path.is_file():
+    searched = [directory] if directory else directories()
+    usable = len(name) <= LONGEST_NAME and Path(name).name == name
+    found = [path for each in searched if usable and (path := each / f"{name}.yml").is_file()]
+    if len(found) > 1:
+        raise StackError(
+            f"The name of a stack must be unique, but {' and '.join(map(str, found))} have the same. Rename the site's "
+            "file, the name in it, and its locks."
+        )
+    if not found:
         names = stack_names(directory)
         nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
         hint = f" Did you mean {nearest[0]}?" if nearest else ""
@@ -100,7 +135,7 @@ def load_stack(name: str, directory: Path = DIRECTORY) -> Stack:
         raise UnknownStack(
             f"The name of a stack is required, but none is called {short!r}.{hint} Known stacks: {', '.join(names)}."
         )
-    return _load(path)
+    return _load(found[0])
 
 
 @cache

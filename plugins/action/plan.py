@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible import context
 from ansible.errors import AnsibleError
 from ansible.parsing.yaml.objects import AnsibleVaultEncryptedUnicode
 from ansible.plugins.action import ActionBase
@@ -19,7 +20,7 @@ from jinja2.exceptions import TemplateError
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(REPOSITORY / "lib"))
 
-from hadoop_dl import inputs, plan  # noqa: E402  (the path above comes first)
+from hadoop_dl import inputs, plan, stacks  # noqa: E402  (the path above comes first)
 from hadoop_dl.compat import LOADER  # noqa: E402
 
 display = Display()
@@ -37,6 +38,7 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         task_vars = task_vars or {}
+        stacks.add_site_stacks(context.CLIARGS.get("inventory") or ())
         hosts = [self._host(name, task_vars) for name in task_vars["ansible_play_hosts_all"]]
         try:
             made = plan.make_plan(hosts, REPOSITORY, driver_upgrade=bool(self._task.args.get("driver_upgrade")))

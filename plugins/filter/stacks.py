@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible import context
 from ansible.errors import AnsibleFilterError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
 
 from hadoop_dl import stacks  # noqa: E402  (the path above comes first)
+
+stacks.add_site_stacks(context.CLIARGS.get("inventory") or ())
 
 
 def stack_lock(name: str, python: str, component: str = "") -> str:

@@ -6,6 +6,8 @@ import pytest
 
 from hadoop_dl import checks
 from hadoop_dl.checks import Runner, Step
+from hadoop_dl.demo import images
+from hadoop_dl.stacks import load_stack, stack_names
 
 
 @pytest.fixture
@@ -140,4 +142,19 @@ def test_every_file_of_tests_long_is_a_step(tmp_path):
 def test_a_failure_does_not_end_the_long_layer(runner):
     runner.steps = [bash("one", "exit 1", checks.LONG), bash("two", "true", checks.LONG)]
     runner.run_in_order(runner.steps)
+    assert outcomes(runner) == ["FAILED", "passed"]
+
+
+def test_the_long_layer_installs_the_locks_of_every_image():
+    wanted = {images_of(name) for name in stack_names()}
+    assert {step.command[3] for step in checks.stack_steps(checks.REPO)} == wanted
+
+
+def images_of(name: str) -> str:
+    return next(image for image in images.image_names() if image in load_stack(name).data["os"])
+
+
+def test_side_by_side_the_long_layer_continues_after_a_failure(runner):
+    runner.steps = [bash("bad", "exit 1", "long"), bash("next", "true", "long")]
+    runner.run_side_by_side(runner.steps, jobs=1)
     assert outcomes(runner) == ["FAILED", "passed"]

@@ -106,6 +106,28 @@ def test_the_closure_names_what_is_missing_and_what_does_not_fit():
     assert locks.closure_problems({"a": "1", "b": "2"}, requires, locks.marker_environment("3.9")) == []
 
 
+AND_CUDA = [Requirement("nvidia-cudnn-cu12==8.9.4; extra == 'and-cuda'"), Requirement("numpy")]
+
+
+def test_an_extra_that_is_asked_for_belongs_to_the_closure():
+    versions = {"the stack's file": "", "tensorflow": "2.15.1", "numpy": "1"}
+    requires = {"tensorflow": AND_CUDA, "numpy": [], "the stack's file": [Requirement("tensorflow[and-cuda]==2.15.1")]}
+    (problem,) = locks.closure_problems(versions, requires, locks.marker_environment("3.11"))
+    assert problem.startswith("tensorflow 2.15.1 needs nvidia-cudnn-cu12==8.9.4")
+    requires["the stack's file"] = [Requirement("tensorflow==2.15.1")]
+    assert locks.closure_problems(versions, requires, locks.marker_environment("3.11")) == []
+
+
+def test_what_an_extra_needs_has_the_component_of_the_package():
+    versions = {"tensorflow": "2.15.1", "numpy": "1", "nvidia-cudnn-cu12": "8.9.4"}
+    requires = {"tensorflow": AND_CUDA, "numpy": [], "nvidia-cudnn-cu12": []}
+    requirements = {"tensorflow": ["tensorflow[and-cuda]==2.15.1"]}
+    environment = locks.marker_environment("3.11")
+    assert set(locks.assign(requirements, versions, requires, environment)) == set(versions)
+    requirements = {"tensorflow": ["tensorflow==2.15.1"]}
+    assert set(locks.assign(requirements, versions, requires, environment)) == {"tensorflow", "numpy"}
+
+
 def test_a_package_belongs_to_the_component_that_names_it_then_to_the_first_that_needs_it():
     requires = {name: [] for name in ("wheel", "six", "keras", "yaml")}
     requires["tensorflow"] = [Requirement(name) for name in ("six", "wheel", "keras")]

@@ -187,7 +187,6 @@ def test_a_changed_input_of_a_role_is_needed_again_and_others_are_not() -> None:
         ({}, {"gpu_count": "two"}, 'whole number from 0 to 64, but is "two"'),
         ({}, {"gpu_count": True}, "whole number"),
         ({}, {"deeplearning_request": None}, "deeplearning_request"),
-        ({}, {"deeplearning_request": "tf1.6-py27-el7"}, "the playbooks do not build one yet"),
         ({}, {"mirror_url": ""}, "mirror_url must be the address"),
         ({"error": "Python 2.7 or 3 is needed on the host"}, {}, "Python 2.7 or 3 is needed"),
     ],

@@ -127,8 +127,8 @@ def fitting(
     asked = read_request(compat, request, replace(host, pythons=None) if host else None)
     found = []
     for name in stack_files.stack_names():
-        if system_conflict(name, system):
-            continue
+        if system_conflict(name, system) or stack_files.load_stack(name).base:
+            continue  # With packages of a site it is a choice by name.
         problem = Problem(engine(compat), asked + stack_items(compat, name))
         if problem.mask(problem.all):
             found.append(Candidate(name, python_for(name, host), problem=problem))

@@ -1,0 +1,142 @@
+"""A node for the environments of one image: the mirror and Pythons mounted, HDFS and Kafka running on it alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hadoop_dl import stacks
+from hadoop_dl.demo import fixtures, images, nodes, services
+from hadoop_dl.demo.shell import DemoError, output, run
+from hadoop_dl.tested import all_locks
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+MIRROR = REPOSITORY / ".cache" / "mirror"
+MIRROR_URL = "http://127.0.0.1:8000"
+ROOT = "/opt/deeplearning"
+NEWER = ("el7", "el8", "el9")  # an older system's lock may be tried on a newer one, never the other way round
+OF_IMAGE = {"el7": ("2.7",), "el8": ("3.11",), "el9": ("3.11",)}  # the Pythons that images have themselves
+
+
+def on_this_machine(version: str) -> Path | None:
+    """A Python that this machine has (pyenv, uv) or that uv can install; None where there is none."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    for path in sorted(pyenv.glob(f"{version}.*/bin/python{version}")):
+        return path
+    uv = Path(sys.executable).parent / "uv"
+    find = [str(uv), "python", "find", "--managed-python", version]
+    for command in ([*find, "--offline"], [str(uv), "python", "install", version], find):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        if "find" in command and done.returncode == 0:
+            return Path(done.stdout.strip()).resolve()
+    return None
+
+
+def borrowed() -> dict[str, Path]:
+    """version -> interpreter, for the Pythons that locks need and some image lacks."""
+    versions = sorted({python for _, python in all_locks() if any(python not in own for own in OF_IMAGE.values())})
+    found = {version: on_this_machine(version) for version in versions if version != "2.7"}
+    return {version: path for version, path in found.items() if path}
+
+
+@dataclass
+class Node:
+    """One container; every command has a time limit."""
+
+    image: str
+    pythons: dict[str, Path]
+    started: bool = False
+    serves: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"stacks-{self.image}"
+
+    def start(self) -> None:
+        mounts = [f"{MIRROR}:/srv/mirror:ro", f"{REPOSITORY / 'examples' / 'digits'}:/srv/digits:ro"]
+        mounts += [f"{HERE}:/srv/stacks:ro", f"{fixtures.ensure()}:/srv/site-repo:ro"]
+        mounts += [f"{path.parents[1]}:{path.parents[1]}:ro" for path in self.pythons.values()]
+        MIRROR.mkdir(parents=True, exist_ok=True)
+        # The images' Hadoop and Kafka know the cluster's host names; here one host is all of them.
+        options = nodes.options_of(self.name, hostname="master1", hosts={"edge1": "127.0.0.1"}, mounts=mounts)
+        nodes.remove(self.name)
+        nodes.start(self.name, self.image, options)
+        self.started = True
+        serve = ["systemd-run", "--unit", "mirror", "/usr/bin/python3", "-m", "http.server", "8000"]
+        nodes.execute(self.name, *serve, "--directory", "/srv/mirror")
+
+    def start_services(self) -> None:
+        """HDFS and Kafka, and nvidia-smi's stand-in; once."""
+        if self.serves:
+            return
+        # TensorFlowOnSpark asks nvidia-smi for free GPUs where TensorFlow was built for GPUs.
+        install = "rm -f /etc/yum.repos.d/*; cat > /etc/yum.repos.d/site.repo && dnf -q -y install nvidia-smi-standin"
+        shell = ["docker", "exec", "--interactive", self.name, "sh", "-c"]
+        run(*shell, install, stdin=fixtures.REPOSITORY_FILE, timeout=300)
+        nodes.execute(self.name, "systemctl", "start", "hdfs-namenode", "hdfs-datanode", "kafka")
+        shown = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+        address = output("docker", "inspect", "--format", shown, self.name)
+        services.until("HDFS", lambda: services.hdfs_problem(address, 1))
+        services.until("Kafka", lambda: services.kafka_problem(address))
+        self.serves = True
+
+    def stop(self) -> None:
+        nodes.remove(self.name)
+        self.started = self.serves = False
+
+    def interpreter(self, version: str) -> str:
+        """The path of that Python on the node; a DemoError says why there is none."""
+        own = version in OF_IMAGE[self.image]
+        path = Path(f"/usr/bin/python{version}") if own else self.pythons.get(version)
+        if path is None:
+            raise DemoError(f"Python {version} is not in the image {self.image}, and neither pyenv nor uv has it here.")
+        done = run("docker", "exec", self.name, str(path), "-c", "import ssl, ctypes, zlib", check=False, timeout=60)
+        if done.returncode:
+            said = (done.stderr.strip().splitlines() or ["no word"])[-1].split(": ", 1)[-1]
+            raise DemoError(f"This machine's Python {version} does not start on the image {self.image} ({said}).")
+        return str(path)
+
+    def play(self, playbook: Path, variables: Mapping[str, Any], timeout: float = 1800) -> None:
+        """Run a playbook on the node; a DemoError has its last words."""
+        python = "/usr/bin/python2.7" if self.image == "el7" else "/usr/bin/python3"
+        host = {"ansible_connection": "community.docker.docker", "ansible_python_interpreter": python}
+        group = {"hosts": {self.name: {**host, "ansible_become": False}}}
+        inventory = REPOSITORY / ".cache" / "test" / f"{self.name}.json"
+        inventory.parent.mkdir(parents=True, exist_ok=True)
+        inventory.write_text(json.dumps({"all": {"children": {"needs_environment": group}}}), encoding="utf-8")
+        command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", str(inventory), str(playbook)]
+        environment = {**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
+        run(*command, "-e", json.dumps(dict(variables)), env=environment, timeout=timeout)
+
+    def ask(self, command: Sequence[str], variables: Mapping[str, str] | None = None, timeout: float = 600) -> str:
+        """Run a command as a user with the Hadoop environment would; its output, or an AssertionError with its last words."""
+        given = {"HADOOP_USER_NAME": "hdfs", "TF_CPP_MIN_LOG_LEVEL": "1", **(variables or {})}
+        pairs = [part for name, value in given.items() for part in ("--env", f"{name}={value}")]
+        inside = f'[ ! -e {ROOT}/etc/hadoop-env.sh ] || . {ROOT}/etc/hadoop-env.sh; exec timeout {timeout:.0f} "$@"'
+        argv = ["docker", "exec", *pairs, self.name, "sh", "-c", inside, "sh", *command]
+        done = run(*argv, check=False, timeout=timeout + 60)
+        assert done.returncode == 0, f"status {done.returncode}: {last_words(done.stdout, done.stderr)}"
+        return done.stdout
+
+
+def last_words(stdout: str, stderr: str) -> str:
+    """The line that says what went wrong: the last one that names an error, else the last one."""
+    lines = [line.strip() for line in (stdout + "\n" + stderr).splitlines() if line.strip()]
+    errors = [line for line in lines if "Error" in line and not line.startswith("at ")]
+    return (errors or lines or ["no word"])[-1][:300]
+
+
+def images_of(stack: stacks.Stack) -> list[str]:
+    """The images to try: the stack's own systems, then newer ones."""
+    own = [name for name in images.image_names() if name in stack.data["os"]]
+    return own + [name for name in NEWER[NEWER.index(own[0]) :] if name not in own]

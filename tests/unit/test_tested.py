@@ -1,0 +1,116 @@
+"""What tests/stacks found: a record counts for the artifacts that it was made with, and for nothing else."""
+
+import dataclasses
+
+import pytest
+
+from hadoop_dl import stack_cli, tested
+from hadoop_dl.stacks import load_stack, stack_names
+
+STACK, PYTHON = load_stack("tf2.15-cpu-py3-el9"), "3.11"
+ANSWERS = dict.fromkeys(tested.questions(STACK, PYTHON), tested.YES)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "tested.yml"
+
+
+def record(**changes) -> tested.Record:
+    made = tested.Record(STACK.name, PYTHON, tested.digest(STACK, PYTHON), "el9", "2026-11-01", dict(ANSWERS))
+    return dataclasses.replace(made, **changes)
+
+
+def test_the_page_is_current():
+    assert tested.PAGE.read_text(encoding="utf-8") == tested.page(), "run scripts/stack docs"
+
+
+def test_every_lock_is_on_the_page():
+    rows = tested.PAGE.read_text(encoding="utf-8")
+    assert [
+        lock for lock in tested.all_locks() if f"| [{lock[0]}](../stacks/{lock[0]}.yml) | {lock[1]} |" not in rows
+    ] == []
+
+
+def test_a_lock_that_changed_since_counts_as_not_tested(path):
+    tested.write(record(digest="0" * 16), path)
+    assert set(tested.status(STACK, PYTHON, tested.read(path)).values()) == {"not tested"}
+    row = next(line for line in tested.page(path).splitlines() if f"[{STACK.name}]" in line and "| 3.11 |" in line)
+    assert "yes" not in row
+    assert "2026-11-01" not in row
+
+
+def test_the_digest_changes_with_any_artifact():
+    changed = dataclasses.replace(STACK, data={**STACK.data, "files": []})
+    assert tested.digest(changed, PYTHON) != tested.digest(STACK, PYTHON)
+    assert tested.digest(STACK, "3.9") != tested.digest(STACK, PYTHON)
+
+
+def test_an_answer_that_was_never_given_is_not_a_yes(path):
+    answers = {name: answer for name, answer in ANSWERS.items() if name != "trained"}
+    tested.write(record(answers=answers), path)
+    assert tested.status(STACK, PYTHON, tested.read(path))["trained"] == "not tested"
+
+
+def test_a_failure_is_shown_with_its_sentence(path):
+    tested.write(record(answers={**ANSWERS, "kafka": "no broker"}), path)
+    page = tested.page(path)
+    assert "1. no broker" in page
+    assert "| no [1] |" in page
+
+
+def test_a_skipped_lock_is_shown_as_skipped(path):
+    tested.write(record(answers={}, skipped="no Python 3.11"), path)
+    assert set(tested.status(STACK, PYTHON, tested.read(path)).values()) == {"skipped: no Python 3.11"}
+
+
+def test_a_skip_on_another_machine_replaces_no_answers(path):
+    tested.write(record(), path)
+    tested.write(record(answers={}, skipped="no Python 3.11"), path)
+    assert tested.read(path)[(STACK.name, PYTHON)] == record()
+
+
+def test_the_same_answers_again_change_nothing(path):
+    tested.write(record(), path)
+    before = path.read_bytes()
+    tested.write(record(date="2026-12-31"), path)
+    assert path.read_bytes() == before
+
+
+def test_other_answers_take_the_new_date(path):
+    tested.write(record(), path)
+    tested.write(record(date="2026-12-31", answers={**ANSWERS, "hdfs": "refused"}), path)
+    assert tested.read(path)[(STACK.name, PYTHON)].date == "2026-12-31"
+
+
+def test_only_what_a_stack_promises_is_asked():
+    assert tested.questions(load_stack("tf2.21-cpu-py311"), "3.11") == ["installed", "imports", "computes"]
+    assert "cuda" in tested.questions(load_stack("tf2.21-py311"), "3.11")
+    # Linked to CUDA 8.0 and the driver: nothing of it starts without them.
+    assert tested.questions(load_stack("tf1.4-py27-el7"), "2.7") == ["installed"]
+
+
+def test_gpu_stacks_from_2_14_on_carry_cuda_as_the_stack_says():
+    for name in stack_names():
+        stack = load_stack(name)
+        version = tuple(int(part) for part in stack.data["tensorflow"].split(".")[:2])
+        if "cuda" not in stack.data or version < (2, 14):
+            continue
+        for python in stack.pythons:
+            locked = {entry.project: entry.version for entry in stack.lock(python).entries}
+            assert locked["nvidia-cuda-runtime-cu12"].startswith(stack.data["cuda"] + ".")
+            assert locked["nvidia-cudnn-cu12"].startswith(stack.data["cudnn"] + ".")
+            assert locked["nvidia-nccl-cu12"] == stack.data.get("nccl", locked["nvidia-nccl-cu12"])
+
+
+def test_cpu_stacks_say_so_in_their_name():
+    assert [name for name in stack_names() if ("cuda" in load_stack(name).data) == ("-cpu-" in name)] == []
+
+
+def test_docs_writes_both_pages(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(tested, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(tested, "PAGE", tmp_path / "stacks.md")
+    assert stack_cli.main(["docs", "--check"]) == 1
+    assert "stacks.md is not what" in capsys.readouterr().out
+    assert tested.main([]) == 0
+    assert stack_cli.main(["docs", "--check"]) == 0
