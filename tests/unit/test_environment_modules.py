@@ -12,6 +12,7 @@ from pathlib import Path
 
 import environment_check
 import environment_seal
+import node_reader
 import pytest
 from ansible.module_utils import environment_names, environment_packages, environment_tree
 from ansible.module_utils.environment_packages import Refused
@@ -397,3 +398,15 @@ def test_the_difference_names_what_comes(with_pip):
     result = with_pip.install("tensorflow", check=True)
     assert result["diff"]["before"].startswith("pip ")
     assert "six 1.0\n" in result["diff"]["after"]
+
+
+def test_an_environment_is_read_once_by_its_name_and_additions_are_no_problem(tmp_path, done):
+    """Its trees (NAME.1) and its settings (NAME.client) are no environments of their own."""
+    (tmp_path / "host/opt").mkdir(parents=True)
+    (tmp_path / "host/opt/deeplearning").symlink_to(done.root)
+    (done.root / "envs" / f"{done.path.name}.client").mkdir()
+    (done.packages / "extra.py").write_text("")
+    found = node_reader.read(str(tmp_path / "host"))["deeplearning"]
+    assert found["current"] == done.path.name
+    added = [str((done.packages / "extra.py").relative_to(done.tree))]
+    assert found["environments"] == {done.path.name: {"problem": None, "added": added}}

@@ -255,15 +255,3 @@ def test_a_gpu_that_no_table_can_have_is_read_with_its_capability(
 
 def test_nvidia_smi_is_asked_about_devices_that_are_newer_than_the_table() -> None:
     assert max(row["pci_id"] for row in load().rows("gpu_devices", "devices")) == f"10de:{node_reader.NEWEST_DEVICE}"
-
-
-def test_an_environment_is_read_once_by_its_name_and_additions_are_no_problem(tmp_path: Path, done: Any) -> None:
-    """Its trees (NAME.1) and its settings (NAME.client) are no environments of their own."""
-    (tmp_path / "host/opt").mkdir(parents=True)
-    (tmp_path / "host/opt/deeplearning").symlink_to(done.root)
-    (done.root / "envs" / f"{done.path.name}.client").mkdir()
-    (done.packages / "extra.py").write_text("")
-    found = node_reader.read(str(tmp_path / "host"))["deeplearning"]
-    assert found["current"] == done.path.name
-    added = [str((done.packages / "extra.py").relative_to(done.tree))]
-    assert found["environments"] == {done.path.name: {"problem": None, "added": added}}
