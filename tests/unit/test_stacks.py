@@ -1,9 +1,11 @@
 """Stacks and locks as data: each is whole, and what is wrong with one is said in sentences."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from hadoop_dl import stacks
 from hadoop_dl.locks import LockError
@@ -89,3 +91,12 @@ def test_a_stack_file_with_problems_is_not_loaded(tmp_path):
     (tmp_path / "broken.yml").write_text(yaml.safe_dump({"name": "broken"}))
     with pytest.raises(StackError, match=r"The key os is missing.*The key tensorflow is missing"):
         load_stack("broken", tmp_path)
+
+
+@pytest.mark.parametrize(("name", "python"), PAIRS)
+def test_the_role_mirror_accepts_the_artifacts_of_every_stack(name, python):
+    path = Path(__file__).resolve().parents[2] / "roles/mirror/meta/argument_specs.yml"
+    options = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
+    validator = ArgumentSpecValidator({"mirror_artifacts": options["mirror_artifacts"]})
+    artifacts = load_stack(name).artifacts(python)
+    assert validator.validate({"mirror_artifacts": artifacts}).error_messages == []
