@@ -26,7 +26,7 @@ def test_the_report_tells_the_outcomes(host, run, outcomes):
 def test_the_text_says_what_is_wrong_and_what_to_do(host):
     text = (REPORTS / "bad/report.txt").read_text()
     assert (
-        "FAILED on verify-el7: tensorflow sees every gpu: TensorFlow must list 1 GPUs but lists 0. nvidia-smi is required to ask the GPUs"
+        "FAILED on verify-el7: cuda computes on every gpu: The linker must find libcuda.so.1 but its cache has none. Run ldconfig"
         in text
     )
     assert text.splitlines()[-1].startswith("verify: 1 hosts, ")
