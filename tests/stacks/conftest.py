@@ -115,7 +115,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
     report = yield
     installed = getattr(item, "funcargs", {}).get("lock")
-    if call.when == "call" and installed and not report.skipped:
+    if call.when == "call" and installed and report.skipped:
+        installed.answers[question(item)] = str(report.longrepr[2])
+    elif call.when == "call" and installed:
         error = str(call.excinfo.value) if call.excinfo else ""
         installed.answers[question(item)] = (
             tested.YES if report.passed else last_words(error.partition("\nassert ")[0], "")

@@ -22,6 +22,7 @@ MIRROR = REPOSITORY / ".cache" / "mirror"
 MIRROR_URL = "http://127.0.0.1:8000"
 ROOT = "/opt/deeplearning"
 NEWER = ("el7", "el8", "el9")  # an older system's lock may be tried on a newer one, never the other way round
+JAVA_OF_IMAGE = {"el7": "11", "el8": "17", "el9": "17"}
 OF_IMAGE = {"el7": ("2.7",), "el8": ("3.11",), "el9": ("3.11",)}  # the Pythons that images have themselves
 
 

@@ -74,9 +74,9 @@ def ask(name, question):
 
 def main():
     asked = json.loads(sys.argv[1])
+    ask("versions", versions)  # first: pkg_resources puts the packages that setuptools carries onto sys.path
     for module in asked["modules"]:
         ask("import " + module, lambda name=module: importlib.import_module(str(name)) and None)
-    ask("versions", versions)
     ask("product", product)
     if asked["cuda"]:
         ask("cuda", cuda)

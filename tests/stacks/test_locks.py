@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from node import JAVA_OF_IMAGE
 from packaging.version import Version
 
 MODULES = {
@@ -101,6 +102,11 @@ def test_tensorflow_reads_a_topic(ready, connected):
 @pytest.mark.question("trained")
 def test_tensorflowonspark_trains_the_digits(ready, connected):
     """Two executors of Spark on this host; where TensorFlow has no HDFS, the digits are in the node's own files."""
+    java = JAVA_OF_IMAGE[ready.node.image]
+    if java not in ready.stack.data["java"]:
+        pytest.skip(
+            f"Spark {ready.stack.data['pyspark']} is for Java {' or '.join(ready.stack.data['java'])}, and the image {ready.node.image} has {java}"
+        )
     base = "hdfs://master1:8020/stacks" if ready.stack.data.get("hdfs") else "file:///var/tmp/stacks"
     if base.startswith("file:"):
         ready.ask("/srv/digits/prepare.py", base)
