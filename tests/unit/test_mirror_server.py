@@ -58,7 +58,9 @@ def start(interpreter: str, root: Path, *more: str, change: str = "") -> Mirror:
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd="/")
     assert process.stderr
     line = process.stderr.readline()
-    assert "on port" in line, line + process.stderr.read()
+    if "on port" not in line:
+        process.kill()  # it may run on, and its output would have no end
+        pytest.fail(line + process.stderr.read())
     threading.Thread(target=process.stderr.read, daemon=True).start()
     return Mirror(root, int(line.split()[-1]), process)
 

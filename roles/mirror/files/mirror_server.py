@@ -229,8 +229,11 @@ def say(line):
 
 
 def tls(certificate, key):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS)
-    context.options |= ssl.OP_NO_SSLv2 | ssl.OP_NO_SSLv3 | ssl.OP_NO_TLSv1 | ssl.OP_NO_TLSv1_1
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if hasattr(context, "minimum_version"):
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+    else:  # Python 3.6
+        context.options |= ssl.OP_NO_SSLv2 | ssl.OP_NO_SSLv3 | ssl.OP_NO_TLSv1 | ssl.OP_NO_TLSv1_1
     context.load_cert_chain(certificate, key)
     return context
 
