@@ -16,7 +16,6 @@ SYSTEMS = {
     "el9": ("Red Hat Enterprise Linux 9.4", "2.34"),
 }
 LOCKS = [(name, python) for name in stacks.stack_names() for python in stacks.load_stack(name).pythons]
-PREBUILT = [one for one in LOCKS if stacks.load_stack(one[0]).data["tensorflow_source"] == "prebuilt"]
 SITE = {
     "mirror_url": "http://mirror1:8900",
     "nvidia_driver_version": "none",
@@ -52,7 +51,7 @@ def planned(name: str, python: str, gpus: bool, group: str = "edge_nodes", **var
     return plan.make_plan([host], REPOSITORY)
 
 
-@pytest.mark.parametrize(("name", "python"), PREBUILT)
+@pytest.mark.parametrize(("name", "python"), LOCKS)
 def test_a_host_gets_the_components_that_its_stack_has(name: str, python: str) -> None:
     stack = stacks.load_stack(name)
     made = planned(name, python, gpus="cuda" in stack.data)
@@ -65,7 +64,7 @@ def test_a_host_gets_the_components_that_its_stack_has(name: str, python: str) -
     assert made.hosts["host1"]["needs"] == [*expected, "verify"]
 
 
-@pytest.mark.parametrize(("name", "python"), PREBUILT)
+@pytest.mark.parametrize(("name", "python"), LOCKS)
 def test_a_role_of_the_environment_runs_where_the_lock_has_packages_for_it(name: str, python: str) -> None:
     made = planned(name, python, gpus="cuda" in stacks.load_stack(name).data)
     lock = stacks.load_stack(name).lock(python)
@@ -82,7 +81,7 @@ def test_a_stack_without_hadoop_needs_no_hadoop_client() -> None:
     assert made.hosts["host1"]["needs"] == ["environment", "verify"]
 
 
-@pytest.mark.parametrize(("name", "python"), [one for one in PREBUILT if "cuda" not in stacks.load_stack(one[0]).data])
+@pytest.mark.parametrize(("name", "python"), [one for one in LOCKS if "cuda" not in stacks.load_stack(one[0]).data])
 def test_a_cpu_stack_that_is_named_runs_on_a_host_with_gpus_with_a_warning(name: str, python: str) -> None:
     made = planned(name, python, gpus=True)
     assert made.problems == []
@@ -93,8 +92,3 @@ def test_a_cpu_stack_that_is_named_runs_on_a_host_with_gpus_with_a_warning(name:
 def test_constraints_still_prefer_the_gpu_build_on_a_host_with_gpus() -> None:
     made = planned("tf1.15-py27-el7", "2.7", gpus=True, deeplearning_request={"tensorflow": "1.15", "python": "2.7"})
     assert made.hosts["host1"]["stack"]["name"] == "tf1.15-py27-el7"
-
-
-@pytest.mark.parametrize(("name", "python"), [one for one in LOCKS if one not in PREBUILT])
-def test_a_stack_that_needs_a_build_is_refused(name: str, python: str) -> None:
-    assert any("built from source" in problem for problem in planned(name, python, gpus=True).problems)

@@ -27,3 +27,7 @@ def test_a_user_without_rights_may_run_it(host):
     result = host.run(f"su nobody -s /bin/sh -c '{GPU_CHECK} --list'")
     assert result.rc == 0, result.stderr
     assert "xid" in result.stdout
+
+
+def test_a_login_shell_finds_it(host):
+    assert host.run("su - nobody -s /bin/sh -c 'command -v gpu-check'").stdout == "/usr/local/bin/gpu-check\n"
