@@ -214,6 +214,7 @@ def add_webapps(home: Path) -> None:
     """HDFS's web pages are in no jar, and its daemons stop without their directories; YARN's are in hadoop-yarn-common."""
     for name in ("hdfs", "datanode"):
         (home / "webapps" / name / "WEB-INF").mkdir(parents=True)
+    shutil.copy(DATA / "hadoop" / "index.html", home / "webapps" / "hdfs" / "index.html")
     common = next((home / "share/hadoop/common").glob("hadoop-yarn-common-*.jar"))
     with zipfile.ZipFile(common) as jar:
         for name in jar.namelist():
