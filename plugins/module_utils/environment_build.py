@@ -14,7 +14,7 @@ import os
 import shutil
 import threading
 import zipfile
-from multiprocessing.pool import ThreadPool
+from multiprocessing.pool import ThreadPool  # novermin (2.7 has it)
 
 from ansible.module_utils import environment_bytes, environment_names, environment_tree, mirror_download, wheel_files
 from ansible.module_utils import environment_packages as packages

@@ -6,7 +6,7 @@ from __future__ import absolute_import, division, print_function
 import ctypes
 import hashlib
 import os
-from multiprocessing.pool import ThreadPool
+from multiprocessing.pool import ThreadPool  # novermin (2.7 has it)
 
 try:
     import environment_tree as tree

@@ -16,8 +16,8 @@ import threading
 import time
 
 try:
-    from http.client import HTTPConnection, HTTPException, HTTPSConnection
-    from urllib.parse import urljoin, urlsplit
+    from http.client import HTTPConnection, HTTPException, HTTPSConnection  # novermin
+    from urllib.parse import urljoin, urlsplit  # novermin
 except ImportError:  # Python 2.7
     from httplib import HTTPConnection, HTTPException, HTTPSConnection  # novermin
     from urlparse import urljoin, urlsplit  # novermin
@@ -111,7 +111,8 @@ def _connection(parts, end, ca):
     timeout = min(READ_TIMEOUT, max(0.1, end - monotonic()))
     if parts.scheme == "https":
         context = ssl.create_default_context(cafile=ca)
-        return HTTPSConnection(parts.hostname, parts.port, timeout=timeout, context=context)
+        # 2.7 has `context` since 2.7.9, and RHEL 7's 2.7.5 by a backport.
+        return HTTPSConnection(parts.hostname, parts.port, timeout=timeout, context=context)  # novermin
     return HTTPConnection(parts.hostname, parts.port, timeout=timeout)
 
 

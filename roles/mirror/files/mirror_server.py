@@ -230,9 +230,9 @@ def say(line):
 
 def tls(certificate, key):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    if hasattr(context, "minimum_version"):
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-    else:  # Python 3.6
+    if hasattr(context, "minimum_version"):  # Python 3.7 and later
+        context.minimum_version = ssl.TLSVersion.TLSv1_2  # novermin
+    else:
         context.options |= ssl.OP_NO_SSLv2 | ssl.OP_NO_SSLv3 | ssl.OP_NO_TLSv1 | ssl.OP_NO_TLSv1_1
     context.load_cert_chain(certificate, key)
     return context
