@@ -40,17 +40,18 @@ NO_PYTHON = (
     "TensorFlow's environment was made with Python 2.7 and requires it, with its library, at /usr/bin/python2.7; "
     "it is not here, found /usr/bin/python3.11: this is another system than the host's."
 )
-# By the system of the demo's nodes: the engine's has RHEL 9's Python, and not RHEL 7's.
+CPU_BUILD = "This is TensorFlow's CPU build: "
+# By the system of the demo's nodes: the engine's has RHEL 9's Python, and not RHEL 7's. The stack for el9 is one for the CPU.
 TENSORFLOW = {
     "el9": {
-        "tensorflow_lists_gpus": ("FAIL", f"TensorFlow must list 2 GPUs but lists 0. {WITHOUT_GPUS}"),
+        "tensorflow_lists_gpus": ("FAIL", f"TensorFlow must list 2 GPUs but lists 0. {CPU_BUILD}"),
         "tensorflow_computes_on_gpu": (
             "FAIL",
-            f"The product must be computed on GPU:0, but TensorFlow sees no GPU. {WITHOUT_GPUS}",
+            f"The product must be computed on GPU:0, but TensorFlow sees no GPU. {CPU_BUILD}",
         ),
         "tensorflow_convolves_on_gpu": (
             "FAIL",
-            f"The convolution must be computed on GPU:0, but TensorFlow sees no GPU. {WITHOUT_GPUS}",
+            f"The convolution must be computed on GPU:0, but TensorFlow sees no GPU. {CPU_BUILD}",
         ),
         "tensorflow_computes_on_cpu": ("PASS", "TF 1, TF 2"),
     },
