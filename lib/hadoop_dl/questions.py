@@ -15,7 +15,8 @@ def stack_parts(stack: Stack) -> frozenset[str]:
     readers = {name for name in ("hdfs", "kafka") if stack.get(name)}
     # A Hadoop client is of use to what reads HDFS, and to what submits to YARN.
     client = {"hadoop_client"} if "hdfs" in readers or "tensorflowonspark" in versions else set()
-    return frozenset({"environment", "tensorflow", *versions, *readers, *client})
+    gpus = {"cuda"} if stack.get("cuda") else set()  # a stack for the CPU computes on no GPU, wherever it is installed
+    return frozenset({"environment", "tensorflow", *versions, *readers, *client, *gpus})
 
 
 def distribution(stack: Stack, part: str) -> str:

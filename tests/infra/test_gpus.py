@@ -15,6 +15,8 @@ COMPUTING = {
     "tensorflow_computes_on_gpu": "test_tensorflow_computes_on_the_first_gpu",
     "tensorflow_computes_on_cpu": "test_tensorflow_computes_on_the_cpu_where_gpus_are_hidden",
 }
+# A stack for the CPU may be installed on a host with GPUs; its TensorFlow is not asked for them.
+OF_CUDA = ("tensorflow_convolves_on_gpu", "tensorflow_lists_gpus", "tensorflow_computes_on_gpu")
 
 
 @pytest.mark.part("gpu")
@@ -41,7 +43,8 @@ def question(check: str) -> Callable[..., None]:
             pytest.skip(answer["message"])
         assert answer["outcome"] == "PASS", answer["message"]
 
-    return pytest.mark.part("gpu")(test)
+    marked = pytest.mark.part("gpu")(test)
+    return pytest.mark.stack_has("cuda")(marked) if check in OF_CUDA else marked
 
 
 for check in CHECKS:

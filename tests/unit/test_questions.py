@@ -47,16 +47,17 @@ def test_parts_that_are_not_in_the_lock_are_not_asked_for(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[str]]:
-    """The questions that pytest collects: for each stack on a data node and on an edge node."""
+    """The questions that pytest collects: for each stack on a data node, on an edge node, and on a host with GPUs."""
     directory = tmp_path_factory.mktemp("inventory")
     groups = {
         "data_nodes": {"hosts": {f"data-{name}": {} for name in STACKS}},
         "edge_nodes": {"hosts": {f"edge-{name}": {} for name in STACKS}},
+        "cdsw_hosts": {"hosts": {f"gpus-{name}": {} for name in STACKS}},
     }
     (directory / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": groups}}))
     expectations = {
-        f"{kind}-{name}": {"stack": load_stack(name).data, "gpu_count": 0, "parts": []}
-        for kind in ("data", "edge")
+        f"{kind}-{name}": {"stack": load_stack(name).data, "gpu_count": 2 if kind == "gpus" else 0, "parts": []}
+        for kind in ("data", "edge", "gpus")
         for name in STACKS
     }
     (directory / "expectations.json").write_text(json.dumps(expectations))
@@ -96,6 +97,15 @@ def test_only_what_the_stack_has_is_asked(asked: Mapping[str, list[str]], name: 
     assert ("test_tfos_submit_answers" in questions) == (kind == "edge" and "tensorflowonspark" in stack)
     assert ("test_java_starts" in questions) == bool(stack.get("hdfs") or stack.get("tensorflowonspark"))
     assert "test_tensorflow_multiplies_matrices" in questions
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_a_stack_for_the_cpu_is_not_asked_for_the_gpus_of_its_host(asked: Mapping[str, list[str]], name: str) -> None:
+    questions = asked[f"gpus-{name}"]
+    assert ("test_tensorflow_sees_every_gpu" in questions) == ("cuda" in load_stack(name).data)
+    assert ("test_tensorflow_convolves_on_the_first_gpu" in questions) == ("cuda" in load_stack(name).data)
+    assert "test_tensorflow_computes_on_the_cpu_where_gpus_are_hidden" in questions
+    assert "test_cuda_computes_on_every_gpu" in questions
 
 
 # The names that the program may use, in stand-ins with the surface of a real release: TensorFlow 1.4.1 has tf.Session and
