@@ -25,7 +25,10 @@ def versions():
     except ImportError:  # Python 3.7 and older
         import pkg_resources
 
-        found = [(item.project_name, item.version) for item in pkg_resources.working_set]
+        # Not the eggs of the interpreter's own library: argparse, wsgiref, Python itself.
+        inside = os.path.realpath(sys.prefix) + os.sep
+        items = [item for item in pkg_resources.working_set if os.path.realpath(item.location).startswith(inside)]
+        found = [(item.project_name, item.version) for item in items]
     return dict((re.sub(r"[-_.]+", "-", name).lower(), version) for name, version in found)
 
 
