@@ -3,17 +3,15 @@
 
 from __future__ import absolute_import, division, print_function
 
+import errno
 import hashlib
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
 import tempfile
-import threading
 
-from ansible.module_utils import environment_bytes, environment_tree
+from ansible.module_utils import environment_bytes, environment_tree, processes
+from ansible.module_utils.host_lock import HostLocked
 
 LINE = re.compile(r"^([A-Za-z0-9][\w.-]*)==(\S+) --hash=sha256:([0-9a-f]{64})  # ([A-Za-z0-9][\w.+-]*) (\d+)$")
 TOOLS = ("virtualenv",)  # make an environment and are not part of it
@@ -132,38 +130,28 @@ def clean_variables(**more):
     return variables
 
 
-def run(argv, timeout, variables, directory="/", lock=None):
-    """(exit status, output); the whole process group is ended after `timeout` seconds (status None).
+def run(argv, timeout, variables, lock=None):
+    """(exit status, output); status None where it was ended after `timeout` seconds."""
+    answer = processes.run(argv, timeout, variables, lock=lock)
+    if answer.status == 127 and not answer.output and not answer.error:
+        return answer.status, answer.problem
+    return answer.status, "\n".join(text for text in (answer.output, answer.error) if text)
 
-    A program that works on the host's files inherits the lock: when this module is killed, the next run waits for it.
-    """
 
-    def prepare():
-        os.setsid()
-        if lock is not None:
-            lock.inherit()
-
-    with tempfile.TemporaryFile() as output, open(os.devnull) as nothing:
-        settings = {"stdin": nothing, "stdout": output, "stderr": subprocess.STDOUT, "env": variables, "cwd": directory}
-        if lock is not None and sys.version_info[0] > 2:
-            settings["pass_fds"] = [lock.descriptor]
-        process = subprocess.Popen(argv, preexec_fn=prepare, **settings)
-        late = []
-
-        def end():
-            late.append(True)
-            os.killpg(process.pid, signal.SIGKILL)
-
-        timer = threading.Timer(timeout, end)
-        timer.daemon = True
-        timer.start()
-        try:
-            status = process.wait()
-        finally:
-            timer.cancel()
-        output.seek(0)
-        text = output.read().decode("utf-8", "replace")
-    return (None if late else status), text
+def end_with_result(module, work, directory, after=""):
+    """Run a module's work and end it with the result, or with the sentence of what stopped it. after: what holds then."""
+    try:
+        result = work(module)
+    except (Refused, HostLocked) as problem:
+        module.fail_json(msg=str(problem))
+    except (IOError, OSError) as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+            raise
+        module.fail_json(
+            msg="%s must be writable and have room, but the system answers: %s. Correct that, then run the playbook again%s."
+            % (directory, error, after)
+        )
+    module.exit_json(**result)
 
 
 def in_use(directories):

@@ -14,6 +14,7 @@ import select
 import signal
 import stat
 import subprocess
+import sys
 import threading
 import time
 import traceback
@@ -93,12 +94,22 @@ def unprivileged(paths):
         return pwd.getpwnam("nobody").pw_uid
 
 
-def run(argv, seconds, environment=None, user=None):
-    """Run a program in / with no input; end it, with its process group, after this many seconds."""
+def run(argv, seconds, environment=None, user=None, lock=None):
+    """Run a program in / with no input; end it, with its process group, after this many seconds.
+
+    lock: a HostLock that the program holds too, so that the next run waits for it when its caller is killed.
+    """
     identity = account(user) if user is not None else None
+    settings = {"cwd": "/", "env": environment, "close_fds": True}
+    if lock is not None and sys.version_info[0] > 2:
+        settings["pass_fds"] = [lock.descriptor]
+    elif lock is not None:
+        settings["close_fds"] = False  # Python 2.7 closes descriptors after prepare(), and has no pass_fds
 
     def prepare():
         os.setsid()
+        if lock is not None:
+            lock.inherit()
         if identity is not None:
             os.initgroups(identity[0], identity[2])
             os.setgid(identity[2])
@@ -108,14 +119,7 @@ def run(argv, seconds, environment=None, user=None):
     with open(os.devnull, "rb") as nothing:
         try:
             process = subprocess.Popen(
-                argv,
-                cwd="/",
-                env=environment,
-                stdin=nothing,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                close_fds=True,
-                preexec_fn=prepare,
+                argv, stdin=nothing, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=prepare, **settings
             )
         except NOT_RUN as error:
             cause = os.strerror(error.errno) if getattr(error, "errno", None) else str(error)

@@ -33,7 +33,6 @@ removed: {description: Names of the environments that were removed, type: list, 
 spared: {description: Old environments that stay because processes still run from them, type: dict, returned: always}
 """
 
-import errno
 import os
 import shutil
 
@@ -42,7 +41,7 @@ from ansible.module_utils import environment_names as names
 from ansible.module_utils import environment_packages as packages
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.environment_packages import Refused
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.host_lock import HostLock
 
 ACTIVATED = "activated.json"  # in an environment's state: the number of its last activation on this host
 
@@ -186,18 +185,7 @@ def main():
         },
         supports_check_mode=True,
     )
-    try:
-        result = work(module)
-    except (Refused, HostLocked) as problem:
-        module.fail_json(msg=str(problem))
-    except (IOError, OSError) as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
-            raise
-        module.fail_json(
-            msg="%s must be writable and have room, but the system answers: %s. Correct that, then run the playbook again."
-            % (module.params["root"], error)
-        )
-    module.exit_json(**result)
+    packages.end_with_result(module, work, module.params["root"])
 
 
 if __name__ == "__main__":

@@ -44,7 +44,6 @@ removed: {description: Names of damaged trees that were removed, type: list, ret
 spared: {description: Damaged trees that stay because processes still run from them, type: dict, returned: always}
 """
 
-import errno
 import hashlib
 import os
 import signal
@@ -55,7 +54,7 @@ from ansible.module_utils import environment_names as names
 from ansible.module_utils import environment_packages as packages
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.environment_packages import Refused
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.host_lock import HostLock
 
 LISTED = 10  # problems that a message names
 
@@ -234,18 +233,7 @@ def main():
         },
         supports_check_mode=True,
     )
-    try:
-        result = work(module)
-    except (Refused, HostLocked) as problem:
-        module.fail_json(msg=str(problem))
-    except (IOError, OSError) as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
-            raise
-        module.fail_json(
-            msg="%s must be writable and have room, but the system answers: %s. Correct that, then run the playbook again. The "
-            "active environment is unchanged." % (module.params["path"], error)
-        )
-    module.exit_json(**result)
+    packages.end_with_result(module, work, module.params["path"], ". The active environment is unchanged")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,6 @@ tree: {description: Directory that the component is in, type: str, returned: not
 repaired: {description: Why the sealed tree is being replaced, type: str, returned: when it is}
 """
 
-import errno
 import os
 
 from ansible.module_utils import environment_build as build
@@ -48,7 +47,7 @@ from ansible.module_utils import environment_packages as packages
 from ansible.module_utils import environment_tree
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.environment_packages import Refused
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.host_lock import HostLock
 
 
 class Installation(object):
@@ -172,18 +171,9 @@ def main():
         },
         supports_check_mode=True,
     )
-    try:
-        result = work(module)
-    except (Refused, HostLocked) as problem:
-        module.fail_json(msg=str(problem))
-    except (IOError, OSError) as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
-            raise
-        module.fail_json(
-            msg="%s must be writable and have room, but the system answers: %s. Correct that, then run the playbook again: "
-            "it continues. The active environment is unchanged." % (module.params["environment"], error)
-        )
-    module.exit_json(**result)
+    packages.end_with_result(
+        module, work, module.params["environment"], ": it continues. The active environment is unchanged"
+    )
 
 
 if __name__ == "__main__":
