@@ -52,6 +52,14 @@ def shards(rows, count):
     return [rows[number::count] for number in range(count)]
 
 
+def blocks(rows, size, epochs):
+    """The rows of an iterator in lists of so many rows, so many times; the last list of an epoch may be shorter."""
+    rows = list(rows)
+    for _ in range(epochs):
+        for start in range(0, len(rows), size):
+            yield rows[start : start + size]
+
+
 def steps(rows, epochs, batch, share=1.0):
     """How many steps of batch rows there are in this share of so many epochs."""
     return max(1, int(rows * epochs * share) // batch)

@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 """Train on the digits with TensorFlowOnSpark and TensorFlow 2: two or more workers, all-reduce after every step.
 
-    tfos-submit --executors 2 --py-files digits.py,storage.py train_tf2.py \\
+    tfos-submit --executors 2 --py-files digits.py,job.py,storage.py train_tf2.py \\
         --data hdfs:///user/me/digits --output hdfs:///user/me/model --input-mode spark
 
 spark: Spark reads the CSV rows and feeds them to the workers; tensorflow: each worker reads its TFRecords itself.
@@ -10,10 +10,8 @@ The driver then loads the model from HDFS, asks it about the held-out digits, an
 
 from __future__ import absolute_import, division, print_function
 
-import argparse
-import time
-
 import digits
+import job
 import storage
 
 
@@ -39,7 +37,7 @@ def fed_batches(arguments, feed):
 
     rows = []
     while not feed.should_stop():
-        rows += feed.next_batch(arguments.batch_size)
+        rows += [row for block in feed.next_batch(1) for row in block]
         while len(rows) >= arguments.batch_size:
             batch, rows = rows[: arguments.batch_size], rows[arguments.batch_size :]
             yield np.array([row[0] for row in batch], "float32"), np.array([row[1] for row in batch], "int64")
@@ -145,60 +143,5 @@ def evaluate(arguments):
     return float((guesses == answers).mean()), len(answers)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=storage.address, required=True, help="where prepare.py wrote the digits")
-    parser.add_argument(
-        "--output",
-        type=storage.address,
-        required=True,
-        help="directory for the model, the events and result.json; emptied first",
-    )
-    parser.add_argument(
-        "--input-mode", choices=["spark", "tensorflow"], default="spark", help="who reads the training data"
-    )
-    parser.add_argument("--epochs", type=int, default=20, help="how often each training row is used")
-    parser.add_argument("--batch-size", type=int, default=64, help="rows per step and worker")
-    parser.add_argument("--num-gpus", type=int, default=1, help="GPUs for each worker; 0 trains on CPUs")
-    parser.add_argument("--minimum-accuracy", type=float, default=0.0, help="fail below this")
-    arguments = parser.parse_args()
-
-    from pyspark import SparkConf, SparkContext
-    from tensorflowonspark import TFCluster
-
-    started = time.time()
-    context = SparkContext(conf=SparkConf().setAppName("digits, input mode " + arguments.input_mode))
-    executors = int(context.getConf().get("spark.executor.instances", "2"))
-    storage.fresh(storage.tensorflow(), arguments.output)
-    rows = context.textFile(arguments.data + "/csv/train").map(digits.parse)
-    arguments.rows = rows.count()
-
-    mode = TFCluster.InputMode.SPARK if arguments.input_mode == "spark" else TFCluster.InputMode.TENSORFLOW
-    cluster = TFCluster.run(
-        context, train, arguments, executors, num_ps=0, input_mode=mode, master_node="chief", reservation_timeout=300
-    )
-    if arguments.input_mode == "spark":
-        cluster.train(rows.repartition(executors), arguments.epochs)
-        # The last rows are in the workers' queues now, not yet in the model.
-        storage.wait(storage.tensorflow(), arguments.output + "/finished", seconds=180)
-    hosts = {node["host"] for node in cluster.cluster_info}
-    cluster.shutdown(grace_secs=5)
-    context.stop()
-
-    accuracy, held_out = evaluate(arguments)
-    report = digits.result(
-        accuracy,
-        held_out,
-        time.time() - started,
-        executors,
-        hosts,
-        input_mode=arguments.input_mode,
-        model=arguments.output + "/model",
-    )
-    storage.write(storage.tensorflow(), arguments.output + "/result.json", report)
-    print("RESULT " + report)
-    storage.demand(accuracy, arguments.minimum_accuracy)
-
-
 if __name__ == "__main__":
-    main()
+    job.run(job.options(__doc__.splitlines()[0]), train, evaluate, master_node="chief")

@@ -119,7 +119,11 @@ def test_tensorflowonspark_trains_the_digits(ready, connected):
     }
     submit = [f"{ready.spark}/bin/spark-submit", "--master", "local-cluster[2,1,1024]"]
     submit += [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
-    submit += ["--py-files", "/srv/digits/digits.py,/srv/digits/storage.py", f"/srv/digits/train_tf{major}.py"]
+    submit += [
+        "--py-files",
+        ",".join(f"/srv/digits/{name}.py" for name in ("digits", "job", "storage")),
+        f"/srv/digits/train_tf{major}.py",
+    ]
     submit += ["--data", base, "--output", f"{base}-model", "--num-gpus", "1", "--minimum-accuracy", "0.95"]
     python = f"{ready.path}/bin/python"
     variables = {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python, "SPARK_HOME": ready.spark}

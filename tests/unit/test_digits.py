@@ -63,6 +63,13 @@ def test_every_row_is_in_exactly_one_shard() -> None:
     assert sorted(row for part in parts for row in part) == list(range(1437))
 
 
+@pytest.mark.parametrize(("count", "sizes"), [(150, [64, 64, 22]), (128, [64, 64]), (0, [])])
+def test_every_epoch_has_every_row_in_exactly_one_block(count: int, sizes: list[int]) -> None:
+    found = list(digits.blocks(iter(range(count)), 64, epochs=2))
+    assert [len(block) for block in found] == sizes * 2
+    assert [row for block in found for row in block] == list(range(count)) * 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"), [((1437, 20, 128), 224), ((1437, 20, 128, 0.9), 202), ((1, 1, 128), 1)]
 )
