@@ -135,7 +135,7 @@ class HostAction(ActionBase):
                 self._refuse_bytes(source, sha256, answer["sha256"], purpose=purpose, otherwise=otherwise)
             if answer.get("failed"):
                 raise AnsibleActionFail(
-                    f"{purpose} has to come from {without_secrets(source)} to {path} on {self.host}, and that ended with: "
+                    f"{purpose} must come from {without_secrets(source)} to {path} on {self.host}, but that ended with: "
                     f"{answer.get('msg')}. Solve what it names, and run this again."
                 )
             self.count(answer)
@@ -149,7 +149,7 @@ class HostAction(ActionBase):
 
     def _refuse_bytes(self, source: str, sha256: str, found: str, *, purpose: str, otherwise: str) -> None:
         raise AnsibleActionFail(
-            f"{purpose} has to have the sha256 {sha256}, and {without_secrets(source)} has {found}; it was not used. {otherwise}"
+            f"{purpose} must have the sha256 {sha256} but {without_secrets(source)} has {found}; it was not used. {otherwise}"
         )
 
 

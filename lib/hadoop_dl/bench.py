@@ -172,7 +172,7 @@ def bench_noop(counts: Sequence[int], rounds: int) -> dict[int, dict[str, list[C
         with phase(f"{max(counts)} light containers from {source}"):
             make_image(source)
             everyone = start_hosts(max(counts), base)
-        # An ssh control socket's path has to be short.
+        # An ssh control socket's path must be short.
         with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory(prefix="b") as short:
             control = Path(short)
             for count in counts:

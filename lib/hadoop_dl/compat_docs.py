@@ -51,7 +51,7 @@ def stacks() -> Table:
     found = [load_stack(name) for name in stack_names()]
     found.sort(key=lambda stack: (version(stack.data["tensorflow"]), stack.name))
     text = (
-        "Complete sets with a lock of every artifact by sha256. `built`: TensorFlow has to be compiled; the others are wheels. "
+        "Complete sets with a lock of every artifact by sha256. `built`: TensorFlow must be compiled; the others are wheels. "
         "`driver`: the least that its CUDA needs, and the branch and kind of module that were chosen for it."
     )
     columns = (

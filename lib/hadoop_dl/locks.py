@@ -124,7 +124,7 @@ def parse_lock(text: str, stack: str, python: str, origin: str = "the lock") -> 
     if not entries:
         problems.append("it holds no artifact")
     if problems:
-        raise LockError(f"{origin} cannot be used: {'; '.join(problems)}. Write it anew: scripts/stack lock {stack}")
+        raise LockError(f"{origin} cannot be used: {'; '.join(problems)}. Write it again: scripts/stack lock {stack}")
     return Lock(stack, python, text, tuple(entries))
 
 

@@ -61,7 +61,7 @@ def stack_artifacts(pairs: Iterable[tuple[str, str]]) -> list[Artifact]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """fetch and verify a mirror directory; list what it has to hold."""
+    """fetch and verify a mirror directory; list what it must hold."""
     parser = argparse.ArgumentParser(prog="mirror", description="The directory from which hosts install.")
     parser.add_argument("command", choices=("fetch", "verify", "list"))
     parser.add_argument("stacks", metavar="STACK", nargs="+", help="a stack, for all its Pythons; or STACK:PYTHON")

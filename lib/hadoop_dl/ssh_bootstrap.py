@@ -259,7 +259,7 @@ def check_host_key(host: Host, key: paramiko.PKey, known: KnownHosts) -> str:
         recorded = [fingerprint(old) for old in (known.keys.lookup(host.known_as) or {}).values()]
         raise HostKeyRefused(
             f"its host key is not the recorded one: {known.path} has {', '.join(recorded)}, and it shows {fingerprint(key)}. "
-            "Somebody may be between you and the host; nothing was sent to it. If the host was installed anew, compare the fingerprint on "
+            "Somebody may be between you and the host; nothing was sent to it. If the host was installed again, compare the fingerprint on "
             f"its console, then: ssh-keygen -f {shlex.quote(str(known.path))} -R {shlex.quote(host.known_as)}"
         )
     return verdict
@@ -556,7 +556,7 @@ def read_public_key(path: Path | None, home: Path) -> tuple[str, Path]:
             except ValueError:
                 valid = False
             if not valid or "\n" in text or "PRIVATE" in text:
-                raise Misuse(f"{candidate} has to be a public key in one line, and is not. Give the .pub file.")
+                raise Misuse(f"{candidate} must be a public key in one line but is not. Give the .pub file.")
             return text, candidate.with_suffix("")
     raise Misuse(
         f"a public key is needed, and there is none at {', '.join(map(str, candidates))}. "
@@ -575,10 +575,10 @@ def load_identities(paths: Sequence[Path], agent: bool = True) -> tuple[paramiko
         except FileNotFoundError:
             continue
         except (paramiko.SSHException, ValueError, OSError) as error:
-            raise Misuse(f"{path} has to be a private key, and cannot be read: {error}.") from error
+            raise Misuse(f"{path} must be a private key but cannot be read: {error}.") from error
     if agent:
         found += paramiko.Agent().get_keys()
-    # sshd closes the connection at the sixth try, and the password has to be among them.
+    # sshd closes the connection at the sixth try, and the password must be among them.
     return tuple({key.get_base64(): key for key in found}.values())[:5]
 
 
@@ -590,7 +590,7 @@ def vault_password(path: Path, secret: str) -> str:
 
     data = path.read_bytes()
     if not is_encrypted(data):
-        raise Misuse(f"{path} has to be encrypted, and is plain text. Encrypt it with: ansible-vault encrypt {path}")
+        raise Misuse(f"{path} must be encrypted but is plain text. Encrypt it with: ansible-vault encrypt {path}")
     try:
         plain = VaultLib([("default", VaultSecret(secret.encode()))]).decrypt(data)
     except AnsibleError as error:
@@ -601,7 +601,7 @@ def vault_password(path: Path, secret: str) -> str:
         content = None  # the parser's message quotes the decrypted text
     if not isinstance(content, dict) or not isinstance(content.get("ansible_password"), str):
         raise Misuse(
-            f"{path} has to hold a line 'ansible_password: ...', and does not. Edit it with: ansible-vault edit {path}"
+            f"{path} must hold a line 'ansible_password: ...' but does not. Edit it with: ansible-vault edit {path}"
         )
     return str(content["ansible_password"])
 
@@ -673,7 +673,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if options.limit and not options.inventory:
         parser.error("--limit needs an inventory (-i), and there is none.")
     if options.parallel < 1 or options.timeout <= 0:
-        parser.error("--parallel and --timeout have to be greater than 0.")
+        parser.error("--parallel and --timeout must be greater than 0.")
     return options
 
 

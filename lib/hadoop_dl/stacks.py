@@ -80,7 +80,7 @@ class Stack:
         return read_lock(self.lock_path(python), self.name, python)
 
     def artifacts(self, python: str | None = None) -> list[dict[str, Any]]:
-        """Everything that the mirror has to hold for it: the lock's wheels and the stack's other files."""
+        """Everything that the mirror must hold for it: the lock's wheels and the stack's other files."""
         return self.lock(python).artifacts + [file_artifact(file) for file in self.data.get("files", [])]
 
 
@@ -150,7 +150,7 @@ def _load(path: Path) -> Stack:
 def stack_problems(data: object, stem: str) -> list[str]:
     """Say in sentences what is wrong with a stack file's content; an empty list means nothing."""
     if not isinstance(data, dict):
-        return ["It has to be a mapping."]
+        return ["It must be a mapping."]
     problems = [f"The key {key} is missing." for key in REQUIRED if key not in data]
     for key in sorted(set(data) - KNOWN):
         nearest = difflib.get_close_matches(key, KNOWN, n=1)
@@ -159,18 +159,18 @@ def stack_problems(data: object, stem: str) -> list[str]:
         problems.append(f"Its name is {data['name']!r}, and the file is called {stem}.yml; make them equal.")
     for key in VERSIONS:
         if key in data and not _is_version(data[key]):
-            problems.append(f"{key} has to be a quoted version, and is {data[key]!r}.")
+            problems.append(f"{key} must be a quoted version but is {data[key]!r}.")
     for key, choices in CHOICES.items():
         if key in data and data[key] not in choices:
-            problems.append(f"{key} has to be {' or '.join(choices)}, and is {data[key]!r}.")
+            problems.append(f"{key} must be {' or '.join(choices)} but is {data[key]!r}.")
     for key in LISTS:
         if key in data and not (isinstance(data[key], list) and all(isinstance(item, str) for item in data[key])):
-            problems.append(f"{key} has to be a list of quoted values, and is {data[key]!r}.")
+            problems.append(f"{key} must be a list of quoted values but is {data[key]!r}.")
     pythons = data.get("python")
     if "python" in data and not (
         _is_version(pythons) or (isinstance(pythons, list) and pythons and all(map(_is_version, pythons)))
     ):
-        problems.append(f"python has to be a quoted version or a list of them, and is {pythons!r}.")
+        problems.append(f"python must be a quoted version or a list of them but is {pythons!r}.")
     requirements = data.get("requirements", {})
     if not isinstance(requirements, dict) or set(requirements) - set(COMPONENTS):
         problems.append(f"requirements may have the components {', '.join(COMPONENTS)}, and is {requirements!r}.")

@@ -1,6 +1,6 @@
 """Run the testinfra suite against an inventory, and say the result as text, JSON and JUnit. The role verify calls this.
 
-A failure can be expected: where there is no GPU, the question whether TensorFlow computes on it has to fail. It is
+A failure can be expected: where there is no GPU, the question whether TensorFlow computes on it must fail. It is
 reported as such; and an expected failure that does not happen fails the run, because then the expectation is wrong.
 """
 
@@ -174,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="what should be true, by host, as JSON; - is standard input. It is kept with the report",
     )
     parser.add_argument(
-        "--expect-failure", action="append", default=[], metavar="TEST", help="a test that has to fail here"
+        "--expect-failure", action="append", default=[], metavar="TEST", help="a test that must fail here"
     )
     parser.add_argument(
         "--answers", type=Path, metavar="DIRECTORY", help="what the hosts answered to the action plugin suite_facts"

@@ -310,7 +310,7 @@ def test_a_file_with_another_sha256_does_not_stay() -> None:
     host = Host()
     with pytest.raises(
         AnsibleActionFail,
-        match=r"has to have the sha256 00, and http://mirror01/x.run has [0-9a-f]{64}; it was not used",
+        match=r"must have the sha256 00 but http://mirror01/x.run has [0-9a-f]{64}; it was not used",
     ):
         host.run("site_file", **FILE, sha256="00")
     assert host.files == {}

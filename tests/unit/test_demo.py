@@ -119,7 +119,7 @@ def test_other_bytes_are_refused_and_leave_nothing(served: tuple[Path, str], tmp
     root, url = served
     (root / "a.jar").write_bytes(b"<html>please log in</html>")
     wanted = artifacts.Artifact("a.jar", hashlib.sha256(b"jar").hexdigest(), f"{url}/a.jar")
-    with pytest.raises(DemoError, match="has to have the sha256"):
+    with pytest.raises(DemoError, match="must have the sha256"):
         artifacts.fetch_all([wanted], tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -138,7 +138,7 @@ def test_a_file_of_a_project_is_found_by_its_digest(served: tuple[Path, str], tm
 def test_a_page_without_the_file_is_told(served: tuple[Path, str], body: str) -> None:
     root, url = served
     (root / "index.html").write_text(body, encoding="utf-8")
-    with pytest.raises(DemoError, match=r"has to list x-1\.tar\.gz"):
+    with pytest.raises(DemoError, match=r"must list x-1\.tar\.gz"):
         artifacts.file_url(artifacts.Artifact("x-1.tar.gz", "0" * 64, f"{url}/"))
 
 

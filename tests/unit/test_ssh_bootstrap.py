@@ -417,7 +417,7 @@ def test_a_bastion_is_named_because_it_cannot_be_used(tmp_path):
 def test_a_binary_public_key_is_refused(tmp_path, capsys):
     (tmp_path / "key.pub").write_bytes(b"\xff\xfe\x00binary")
     assert ssh_bootstrap.main(["data1", f"--public-key={tmp_path / 'key.pub'}"]) == 1
-    assert "has to be a public key" in capsys.readouterr().err
+    assert "must be a public key" in capsys.readouterr().err
 
 
 def test_an_executable_vault_password_file_is_run(tmp_path):
@@ -521,7 +521,7 @@ def test_the_password_comes_from_a_vault(vault):
 
 def test_a_vault_that_is_not_yaml_never_shows_its_content(vault):
     path = vault(f"ansible_password: {PASSWORD}: [\n")
-    with pytest.raises(Misuse, match="has to hold a line 'ansible_password") as caught:
+    with pytest.raises(Misuse, match="must hold a line 'ansible_password") as caught:
         ssh_bootstrap.vault_password(path, "opener")
     shown = "".join(traceback.format_exception(caught.value))
     assert PASSWORD not in shown
@@ -549,7 +549,7 @@ def test_misuse_exits_with_1_and_contacts_nobody(arguments, capsys):
 
 def test_a_private_key_is_never_installed(keypair, capsys):
     assert ssh_bootstrap.main(["data1", f"--public-key={keypair}"]) == 1
-    assert "has to be a public key" in capsys.readouterr().err
+    assert "must be a public key" in capsys.readouterr().err
 
 
 def test_openssh_finds_what_was_recorded(run, server, known_hosts):

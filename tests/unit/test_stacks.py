@@ -68,11 +68,11 @@ def test_a_missing_lock_says_how_to_write_it(tmp_path):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"cuda": 10.0}, "cuda has to be a quoted version, and is 10.0."),
+        ({"cuda": 10.0}, "cuda must be a quoted version but is 10.0."),
         ({"cudaa": "10.0"}, "The key cudaa is not known; cuda is."),
-        ({"tensorflow_source": "compiled"}, "tensorflow_source has to be prebuilt or built, and is 'compiled'."),
-        ({"java": "8"}, "java has to be a list of quoted values, and is '8'."),
-        ({"python": [3.9]}, "python has to be a quoted version or a list of them, and is [3.9]."),
+        ({"tensorflow_source": "compiled"}, "tensorflow_source must be prebuilt or built but is 'compiled'."),
+        ({"java": "8"}, "java must be a list of quoted values but is '8'."),
+        ({"python": [3.9]}, "python must be a quoted version or a list of them but is [3.9]."),
         ({"name": "other"}, "Its name is 'other', and the file is called tf1.15-py27-el7.yml; make them equal."),
         ({"files": [{"name": "a"}]}, "Every entry of files needs name, source, sha256 and size"),
         (

@@ -81,7 +81,7 @@ def fetch(artifact: Artifact, directory: Path) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found != artifact.sha256:
         raise DemoError(
-            f"{artifact.name} has to have the sha256 {artifact.sha256}, and what {url} sent ({len(content)} bytes) has {found}. "
+            f"{artifact.name} must have the sha256 {artifact.sha256} but what {url} sent ({len(content)} bytes) has {found}. "
             "A proxy that answers with a page of its own is the usual cause: look at it with curl."
         )
     partial = directory / f".{artifact.name}.partial"
@@ -95,7 +95,7 @@ def file_url(artifact: Artifact) -> str:
     link = rf"""["']((?:[^"'#]*/)?{re.escape(artifact.name)})(?:#[^"']*)?["']"""
     match = re.search(rf"href\s*=\s*{link}", page) or re.search(rf'"url"\s*:\s*{link}', page)
     if match is None:
-        raise DemoError(f"{artifact.url} has to list {artifact.name}, and does not. Is PIP_INDEX_URL a full index?")
+        raise DemoError(f"{artifact.url} must list {artifact.name} but does not. Is PIP_INDEX_URL a full index?")
     return str(urllib.parse.urljoin(artifact.url, html.unescape(match.group(1))))
 
 

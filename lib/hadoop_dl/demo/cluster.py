@@ -53,7 +53,7 @@ class Cluster:
     def __post_init__(self) -> None:
         stacks.load_stack(self.stack)
         if not 1 <= self.data_nodes <= MAX_DATA_NODES:
-            raise DemoError(f"DATA_NODES has to be 1 to {MAX_DATA_NODES}, and is {self.data_nodes}.")
+            raise DemoError(f"DATA_NODES must be 1 to {MAX_DATA_NODES} but is {self.data_nodes}.")
 
     @property
     def subnet(self) -> str:

@@ -68,7 +68,7 @@ def start(name: str, image: str, options: Sequence[str]) -> None:
     """Start a node, or the stopped one of that name, and wait until systemd has booted it."""
     if is_other(name, image, options):
         raise DemoError(
-            f"{name} has to be made from {images.tag(image)} and today's settings, and was made from others. "
+            f"{name} must be made from {images.tag(image)} and today's settings but was made from others. "
             f"Remove it, then repeat: scripts/demo node stop {name}"
         )
     current = state(name)
