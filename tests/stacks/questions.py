@@ -50,7 +50,7 @@ def cuda():
     """
     import tensorflow as tf
 
-    home = os.path.dirname(tf.__file__)
+    home = os.path.dirname(os.path.realpath(tf.__file__))  # as the kernel names it: an environment's name is a link
     for library in ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2"):
         loaded = ctypes.CDLL(os.path.join(home, library))
         for name in ("CudaRuntime", "Cublas", "CublasLt", "Cudnn", "Cufft", "Cusolver", "Cusparse"):
