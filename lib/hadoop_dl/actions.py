@@ -82,13 +82,13 @@ class HostAction(ActionBase):
         found = ", ".join(f"{key}: {self.args[key]!r}" for key in sorted(self.args))
         raise AnsibleActionFail(f"{self._task.action} needs {needed}; found {found or 'nothing'}.")
 
-    def command(self, argv: list[str], seconds: int = 120) -> dict[str, Any]:
-        """Run a command that ends within this time, in check mode too: stdout, stderr, rc."""
+    def command(self, argv: list[str], seconds: int = 120, left: str = "Nothing was changed.") -> dict[str, Any]:
+        """Run a command that ends within this time, in check mode too: stdout, stderr, rc. left: what is true when it did not."""
         limited = ["timeout", "--kill-after=5", str(seconds), "env", "LC_ALL=C", *argv]
         answer: dict[str, Any] = self._low_level_execute_command(shlex.join(limited))
         if answer.get("rc") in TIMED_OUT:
             raise AnsibleActionFail(
-                f"{shlex.join(argv)} must answer on {self.host}, but did not end within {seconds} s. Nothing was changed. Look for what "
+                f"{shlex.join(argv)} must answer on {self.host}, but did not end within {seconds} s. {left} Look for what "
                 "holds it (another package manager, a file system that does not answer: ps -eo pid,stat,args), end that, and run again."
             )
         return answer

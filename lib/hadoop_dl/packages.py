@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MANAGERS = ("dnf", "yum", "apt")
+LOCK_WAIT = 600  # seconds that a transaction waits for another package manager on the host
 PLACES = ("/", "/usr", "/var", "/boot")  # where a transaction needs space
 
 # What each manager, rpm or dpkg prints. dnf: dnf/base.py (_sig_check_pkg), rpm: lib/rpmprob.c, apt: apt-pkg/acquire-item.cc,
@@ -20,6 +21,12 @@ PLACES = ("/", "/usr", "/var", "/boot")  # where a transaction needs space
 WRONG_KEY = re.compile(
     r"gpg signature|gpg keys? |public key|NOKEY|no_pubkey|not signed|cannot be authenticated|unauthenticated packages"
     r"|signature(s)? .*(verif|invalid)|failed to fetch gpg key|invalid signature",
+    re.I,
+)
+# Ansible's dnf and yum modules (yumdnf.py), dnf and yum with exit_on_lock, apt.
+LOCKED = re.compile(
+    r"lockfile is held by another process|waiting for process with pid|another app is currently holding the yum lock"
+    r"|could not get lock|unable to (acquire the dpkg|lock the administration)",
     re.I,
 )
 NO_SPACE = re.compile(
@@ -69,17 +76,34 @@ class Source:
     url: str = ""
     key: str = ""
     key_file: str = ""
+    unsigned: tuple[tuple[str, str], ...] = ()
+    """Repositories of the host that check no signatures, with the files that define them: nothing comes from these."""
+
+    @property
+    def switches(self) -> list[str]:
+        """What tells dnf and yum which repositories take part."""
+        enable = [f"--enablerepo={self.repository}"] if self.repository else []
+        return [*enable, *(f"--disablerepo={name}" for name, _ in self.unsigned)]
 
     def ask(self, packages: Sequence[Package]) -> list[str]:
         """The command that lists every version of the packages, those behind a version lock too."""
         names = list(dict.fromkeys(package.name for package in packages))
-        enable = [f"--enablerepo={self.repository}"] if self.repository else []
         if self.manager == "apt":
             return ["apt-cache", "madison", *names]
         unlocked = "--disableplugin=versionlock"
         if self.manager == "dnf":
-            return ["dnf", "--quiet", "--refresh", unlocked, *enable, "list", "--showduplicates", *names]
-        return ["yum", "--quiet", unlocked, "--showduplicates", *enable, "list", *names]
+            return ["dnf", "--quiet", "--refresh", unlocked, *self.switches, "list", "--showduplicates", *names]
+        return ["yum", "--quiet", unlocked, "--showduplicates", *self.switches, "list", *names]
+
+    def left_out(self, host: str) -> str:
+        """Which repositories of the host were not used, and what to do about it; empty where all were."""
+        if not self.unsigned:
+            return ""
+        names = ", ".join(f"{name} ({file})" if file else name for name, file in self.unsigned)
+        return (
+            f" These repositories of {host} were not used, because they check no signatures: {names}. Set gpgcheck=1 and gpgkey there, or set "
+            "the role's repository_url and repository_key."
+        )
 
     def __str__(self) -> str:
         return self.url or "its own"
@@ -133,17 +157,24 @@ def missing(
             f"{for_kernel if package.kernel else purpose + ' needs the package'} {package}, and the repositories of {host} ({source}) "
             f"have: {', '.join(versions) or 'no version of it'}{said}. Add this package to the mirror{instead}."
         )
-    return " ".join(sentences)
+    return " ".join(sentences) + (source.left_out(host) if sentences else "")
 
 
-def failure(source: Source, message: str, *, host: str, purpose: str, key: str = "", free: str = "") -> str:
+def failure(
+    source: Source, message: str, *, host: str, purpose: str, key: str = "", free: str = "", holder: str = ""
+) -> str:
     """What the package manager said, as a sentence with the cause and the way out.
 
-    key: the expected key's fingerprint and owner, as gpg shows them; free: the free space of the file systems, both read on
-    the host, both may be empty.
+    key: the expected key's fingerprint and owner, as gpg shows them; free: the free space of the file systems; holder: the process that
+    has the manager's lock. All are read on the host, and may be empty.
     """
     said = " ".join(message.split()).rstrip(".")
     said = said if len(said) <= 700 else said[:400] + " … " + said[-280:]
+    if LOCKED.search(message):
+        return (
+            f"{purpose} requires the lock of {source.manager} on {host}, but another process has held it for {LOCK_WAIT} s"
+            f"{f': {holder}' if holder else ''}; {source.manager} says: {said}. Nothing was installed. Wait until it ends, or end it, and run again."
+        )
     if NO_SPACE.search(message):
         has = f" ({free})" if free else ""
         return (
@@ -157,7 +188,10 @@ def failure(source: Source, message: str, *, host: str, purpose: str, key: str =
             f"{source.manager} says: {said}. Nothing was installed. Get the key from who signs the packages, compare its fingerprint, and name "
             "its file on the controller (the role's repository_key); never turn the check off."
         )
-    return f"{purpose} has to be installed on {host} from its repositories ({source}), and {source.manager} says: {said}. Solve what it names, and run this again."
+    return (
+        f"{purpose} has to be installed on {host} from its repositories ({source}), and {source.manager} says: {said}. Solve what it names, and "
+        f"run this again.{source.left_out(host)}"
+    )
 
 
 def unreadable(source: Source, message: str, *, host: str, key: str = "") -> str:
@@ -247,7 +281,7 @@ def exchange(source: Source, packages: Sequence[Package], gone: Sequence[str], e
         f"install {' '.join(package.spec(source.manager) for package in packages)}",
         "run",
     ]
-    how = [f"--enablerepo={source.repository}"] if source.repository else []
+    how = [*source.switches, "--setopt=exit_on_lock=1"]
     how += [f"--exclude={pattern}" for pattern in exclude]
     how += ["--setopt=install_weak_deps=False"] if source.manager == "dnf" else []
     script = 'printf "%s\\n" "$1" | { shift; "$@" shell /dev/stdin; }'
@@ -289,6 +323,29 @@ def key_package(colons: str) -> str:
     """The package of rpm's data base that a trusted key is, out of the same; empty where there is no key."""
     found = re.search(r"^pub:(?:[^:]*:){3}[0-9A-F]*([0-9A-F]{8}):", colons, re.M)
     return f"gpg-pubkey-{found[1].lower()}" if found else ""
+
+
+def lock_files() -> list[str]:
+    """The command that prints the process numbers in the lock files of dnf and yum."""
+    return [
+        "find",
+        "/var/cache/dnf",
+        "/run",
+        "-maxdepth",
+        "1",
+        "(",
+        "-name",
+        "*_lock.pid",
+        "-o",
+        "-name",
+        "yum.pid",
+        ")",
+    ] + [*("-exec", "grep", "--no-filename", "^[0-9]", "{}", "+")]
+
+
+def holder_of(numbers: str) -> list[str]:
+    """The command that names the processes with these numbers."""
+    return ["ps", "-o", "pid=,user=,args=", "-p", ",".join(re.findall(r"\d+", numbers))]
 
 
 def free_lines(df: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,12 @@ from hadoop_dl import packages  # noqa: E402  (the path above comes first)
 from hadoop_dl.actions import HostAction  # noqa: E402
 
 STATES = ("offered", "present")
+TRANSACTION = 3600  # seconds; a driver's transaction builds modules and writes initramfs images
+LOCK_HELD, LOCK_PAUSE = (
+    200,
+    10,
+)  # exit status of dnf and yum whose lock another process holds; seconds until it is tried again
+HALF_DONE = "The transaction was ended. Look at what it did (dnf history, yum history), and repair it."
 
 
 class ActionModule(HostAction):
@@ -25,7 +33,8 @@ class ActionModule(HostAction):
     have); `present` installs them in one transaction, and turns the manager's failure into a sentence. downgrade: true lets it install
     an older version over a newer one, never of a kernel package. remove: installed packages that leave in the same transaction
     (dnf, yum). names: names, or {name, version, kernel}. manager: dnf, yum or apt. purpose: what they are for, the subject of the
-    sentences ("Driver 535.104.05"). repository: what signed_repository returned; the host's own repositories serve beside it.
+    sentences ("Driver 535.104.05"). repository: what signed_repository returned; the host's own repositories serve beside it, but with dnf and
+    yum not those that check no signatures (gpgcheck=0).
     exclude: packages that the transaction must not touch, as patterns: one that would is refused. otherwise: another way out than adding the package to the mirror.
     In check mode nothing can be asked of a repository that is not defined yet: `offered` is satisfied, `present` is a change.
     """
@@ -51,7 +60,15 @@ class ActionModule(HostAction):
         if not repository.get("usable", True):
             self.changed = self.args["state"] == "present"
             return {}
+        source = replace(source, unsigned=self._unsigned(source.manager))
         return self._ask(source, wanted) if self.args["state"] == "offered" else self._install(source, wanted)
+
+    def _unsigned(self, manager: str) -> tuple[tuple[str, str], ...]:
+        """The host's repositories from which a package would be installed unchecked, also as a dependency. apt refuses such packages itself."""
+        if manager == "apt":
+            return ()
+        answer = self.count(self.ask_module("package_repositories_info", manager=manager))
+        return tuple((entry["name"], entry["file"]) for entry in answer["unsigned"])
 
     @property
     def _downgrade(self) -> bool:
@@ -83,6 +100,7 @@ class ActionModule(HostAction):
                 self.command(["rpm", "--erase", key])
             said = "\n".join(line for key in ("msg", "failures", "stderr") for line in packages.flat(answer.get(key)))
             shown = self.command(packages.show_key(source.key_file))["stdout"] if source.key_file else ""
+            holder = self._lock_holder() if packages.LOCKED.search(said) else ""
             free = self.command(["df", "-P", "-m", *packages.PLACES, *packages.named_places(said)])["stdout"]
             raise AnsibleActionFail(
                 packages.failure(
@@ -92,6 +110,7 @@ class ActionModule(HostAction):
                     purpose=str(self.args["purpose"]),
                     key=packages.key_lines(shown),
                     free=packages.free_lines(free),
+                    holder=holder,
                 )
             )
         return dict(self.count(answer))
@@ -100,11 +119,13 @@ class ActionModule(HostAction):
         how: dict[str, Any]
         if source.manager == "apt":
             # Recommended packages would bring a kernel's meta package, a desktop or a driver.
-            how = {"install_recommends": False}
+            how = {"install_recommends": False, "lock_timeout": packages.LOCK_WAIT}
             self._refuse_touching(source, wanted)
         else:
             how = {
                 "enablerepo": [source.repository] if source.repository else [],
+                "disablerepo": [name for name, _ in source.unsigned],
+                "lock_timeout": packages.LOCK_WAIT,
                 "exclude": list(self.args.get("exclude") or []),
                 "install_weak_deps": False,
             }
@@ -122,7 +143,12 @@ class ActionModule(HostAction):
         if self.checking:
             return {"changed": True}
         exclude = [str(pattern) for pattern in self.args.get("exclude") or []]
-        answer = self.command(packages.exchange(source, wanted, self.args["remove"], exclude))
+        argv = packages.exchange(source, wanted, self.args["remove"], exclude)
+        answer, waited = self.command(argv, TRANSACTION, left=HALF_DONE), 0
+        while answer["rc"] == LOCK_HELD and waited < packages.LOCK_WAIT:
+            time.sleep(LOCK_PAUSE)
+            waited += LOCK_PAUSE
+            answer = self.command(argv, TRANSACTION, left=HALF_DONE)
         said = "\n".join(line for line in (answer["stdout"], answer["stderr"]) if line)
         return {"changed": True, "failed": answer["rc"] != 0, "msg": said}
 
@@ -132,6 +158,12 @@ class ActionModule(HostAction):
         lacking = re.findall(r"^package (\S+) is not installed$", queried["stdout"], re.M)
         said = "; ".join([f"it did not install {', '.join(lacking)}", *packages.flat(answer.get("msg"))])
         return {"failed": True, "msg": said} if lacking else {}
+
+    def _lock_holder(self) -> str:
+        """The processes that the lock files of dnf and yum name, as ps shows them."""
+        numbers = self.command(packages.lock_files())["stdout"]
+        shown = self.command(packages.holder_of(numbers))["stdout"] if numbers.strip() else ""
+        return "; ".join(" ".join(line.split()) for line in shown.splitlines())
 
     def _refuse_touching(self, source: packages.Source, wanted: list[packages.Package]) -> None:
         """dnf and yum leave excluded packages out; apt has no such thing, so it is asked first what it would do."""

@@ -8,7 +8,7 @@ import importlib.util
 import subprocess
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from ansible.errors import AnsibleActionFail
@@ -40,6 +40,7 @@ class Host:
         self.modules: list[tuple[str, dict[str, Any]]] = []
         self.simulated = ""  # what apt-get says it would do
         self.imports = ""  # the key that dnf takes in before it fails
+        self.unsigned: list[dict[str, str]] = []  # enabled repositories with gpgcheck off
 
     def run(self, action_name: str, /, check: bool = False, **args: Any) -> dict[str, Any]:
         kind = plugin(action_name).ActionModule
@@ -52,8 +53,12 @@ class Host:
         result: dict[str, Any] = action.act()
         return {**result, "changed": action.changed}
 
-    def command(self, argv: list[str]) -> dict[str, Any]:
+    def command(self, argv: list[str], seconds: int = 120, left: str = "") -> dict[str, Any]:
         self.asked.append(argv)
+        if argv[0] == "find":
+            return {"stdout": "4242\n", "rc": 0}
+        if argv[0] == "ps":
+            return {"stdout": " 4242 root     /usr/bin/dnf -y update\n", "rc": 0}
         if argv[0] == "gpg":
             key = KEYS.get(self.files.get(argv[-1], ""), "")
             return {"stdout": f"pub:-:4096:1:{key}:1456432000:::-:::scSC::::::23::0:\n" if key else "", "rc": 0}
@@ -82,6 +87,8 @@ class Host:
         name = module.rpartition(".")[2]
         if args.get("only_check"):
             return {"complete": self.files.get(f"{args['place']}/.sha256", "").strip() == args["sha256"]}
+        if name == "package_repositories_info":
+            return {"changed": False, "unsigned": self.unsigned}
         self.modules.append((name, args))
         if name in self.fails:
             self.ring |= {self.imports} - {""}
@@ -285,6 +292,56 @@ def test_with_apt_a_transaction_that_touches_no_others_is_made(exclude: list[str
     assert install(host, manager="apt", exclude=exclude)["changed"]
 
 
+UNSIGNED = [{"name": "site", "file": "/etc/yum.repos.d/site.repo"}, {"name": "made", "file": ""}]
+
+
+@pytest.mark.parametrize("manager", ["dnf", "yum"])
+@pytest.mark.parametrize("repository", [{}, {"name": "deeplearning-cuda", "url": "u", "key": "k", "key_file": ""}])
+def test_nothing_comes_from_a_repository_that_checks_no_signatures(manager: str, repository: dict[str, str]) -> None:
+    host = Host()
+    host.unsigned = UNSIGNED
+    install(host, manager=manager, repository=repository)
+    ((name, args),) = host.modules
+    assert (name, args["disablerepo"]) == (manager, ["site", "made"])
+
+
+@pytest.mark.parametrize("manager", ["dnf", "yum"])
+def test_a_package_that_only_an_unsigned_repository_has_is_refused_with_its_name(manager: str) -> None:
+    host = Host()
+    host.unsigned = UNSIGNED
+    with pytest.raises(
+        AnsibleActionFail,
+        match=r"no version of it.* of data1 were not used, because they check no signatures: site \(/etc/yum.repos.d/site.repo\), made\. "
+        r"Set gpgcheck=1 and gpgkey there, or set the role's repository_url and repository_key",
+    ):
+        install(host, manager=manager, state="offered")
+    assert [argv for argv in host.asked if {"--disablerepo=site", "--disablerepo=made"} < set(argv)] == host.asked
+    assert host.modules == []
+
+
+def test_a_dependency_that_only_an_unsigned_repository_has_is_told_with_its_name() -> None:
+    host = Host()
+    host.unsigned = UNSIGNED
+    host.fails["dnf"] = "Depsolve Error occurred: nothing provides dkms"
+    with pytest.raises(AnsibleActionFail, match=r"nothing provides dkms.*check no signatures: site"):
+        install(host)
+
+
+def test_a_host_whose_repositories_cannot_be_read_installs_nothing() -> None:
+    host = Host()
+    host.module = lambda module, **args: {"failed": True, "msg": "dnf must be able to read its repositories"}  # type: ignore[method-assign]
+    with pytest.raises(AnsibleActionFail, match="must be able to read its repositories"):
+        install(host)
+
+
+def test_the_holder_of_the_package_managers_lock_is_named() -> None:
+    host = Host()
+    host.fails["dnf"] = "dnf lockfile is held by another process"
+    with pytest.raises(AnsibleActionFail, match=r"has held it for 600 s: 4242 root /usr/bin/dnf -y update; dnf says"):
+        install(host)
+    assert host.modules[0][1]["lock_timeout"] == 600
+
+
 def test_what_repositories_do_not_have_is_refused_before_anything_is_installed() -> None:
     host = Host()
     with pytest.raises(AnsibleActionFail, match="no version of it"):
@@ -370,14 +427,24 @@ def test_an_archive_that_cannot_be_unpacked_is_told_and_does_not_stay() -> None:
 class Exchange(Host):
     """A host on which the shells of dnf and yum end with status 0 whatever happens; rpm says what is installed then."""
 
-    def __init__(self, installed: str) -> None:
-        super().__init__()
-        self.installed = installed
+    done: ClassVar = {"stdout": "Error: nothing provides dkms", "stderr": "", "rc": 0}
 
-    def command(self, argv: list[str]) -> dict[str, Any]:
+    def __init__(self, installed: str, locked: int = 0) -> None:
+        super().__init__()
+        self.installed, self.locked = installed, locked
+        self.limits: list[int] = []
+
+    def command(self, argv: list[str], seconds: int = 120, left: str = "") -> dict[str, Any]:
         if argv[0] == "sh":
             self.asked.append(argv)
-            return {"stdout": "Error: nothing provides dkms", "stderr": "", "rc": 0}
+            self.limits.append(seconds)
+            locked = self.locked > 0
+            self.locked -= 1
+            return (
+                {"stdout": "", "stderr": "Waiting for process with pid 4242 to finish.", "rc": 200}
+                if locked
+                else self.done
+            )
         if argv[:2] == ["rpm", "--query"] and "--all" not in argv:
             return {"stdout": self.installed, "stderr": "", "rc": 0}
         return super().command(argv)
@@ -394,6 +461,7 @@ def test_what_leaves_for_another_package_goes_in_its_transaction() -> None:
             "dnf",
             "--assumeyes",
             "--enablerepo=deeplearning-cuda",
+            "--setopt=exit_on_lock=1",
             "--exclude=kernel",
             "--setopt=install_weak_deps=False",
         ),
@@ -405,6 +473,25 @@ def test_an_exchange_that_did_not_happen_is_a_failure_with_its_words() -> None:
     host = Exchange("package a-1.2 is not installed\n")
     with pytest.raises(AnsibleActionFail, match=r"did not install a-1\.2; Error: nothing provides dkms"):
         install(host, remove=["b"])
+
+
+def test_an_exchange_waits_for_the_lock_and_then_names_its_holder(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    host = Exchange("a-1.2-1.x86_64\n", locked=2)
+    assert install(host, remove=["b"])["changed"]
+    assert len(slept) == 2
+    with pytest.raises(AnsibleActionFail, match=r"has held it for 600 s: 4242 root"):
+        install(Exchange("", locked=1000), remove=["b"])
+    assert sum(slept) == 20 + 600
+
+
+def test_an_exchange_has_the_time_that_the_build_of_a_module_takes() -> None:
+    host = Exchange("a-1.2-1.x86_64\n")
+    host.unsigned = UNSIGNED
+    install(host, remove=["b"])
+    assert host.limits == [3600]
+    assert "--disablerepo=site" in next(argv for argv in host.asked if argv[0] == "sh")
 
 
 def test_in_check_mode_an_exchange_is_a_change_and_runs_nothing() -> None:

@@ -134,11 +134,13 @@ class Rhel7:
         action.act()
 
     def ask_module(self, module: str, **params: Any) -> dict[str, Any]:
+        if module == "package_repositories_info":
+            return {"changed": False, "unsigned": []}
         assert module == "ansible.legacy.yum"
         result: dict[str, Any] = self.kind(**params).install(params["name"], None)
         return {**result, "failed": result["rc"] != 0}
 
-    def command(self, argv: list[str]) -> dict[str, Any]:
+    def command(self, argv: list[str], seconds: int = 120, left: str = "") -> dict[str, Any]:
         if argv[:2] != ["rpm", "--query"] or "--all" in argv:
             return {"stdout": "", "stderr": "", "rc": 0}
         lacking = [spec for spec in argv[2:] if not self.matching(self.installed, spec)]
