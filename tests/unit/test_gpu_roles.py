@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import receipt
 import yaml
+from ansible.module_utils import node_reader
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
@@ -306,3 +308,29 @@ def test_a_toolkit_does_not_go_under_a_job() -> None:
     assert holds("cuda", check["when"], **inputs)
     assert not holds("cuda", check["ansible.builtin.assert"]["that"], **inputs)
     assert not holds("cuda", check["when"], **inputs, cuda_purge_enabled=False)
+
+
+@pytest.mark.parametrize(("role", "item"), [("cudnn", EIGHT), ("nccl", NCCL)])
+@pytest.mark.parametrize("size", [7, receipt.LARGEST_HASHED + 1])
+def test_a_library_that_lost_its_content_is_a_problem_of_the_receipt(
+    tmp_path: Path, role: str, item: dict[str, str], size: int
+) -> None:
+    """As after a power failure: the archive's mark is on the disk, the library is empty."""
+    paths = answer(role, "{{ " + role + "_paths }}", **{f"{role}_versions": [item], f"{role}_source": "tarball"})
+    place = f"/usr/local/cuda-{item['cuda']}/{role}-{item['version']}"
+    assert place in paths
+    library = tmp_path / place[1:] / "lib" / f"lib{role}.so.{item['version']}"
+    for path in (library, tmp_path / place[1:] / ".sha256", *(tmp_path / path[1:] for path in paths if path != place)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"content")
+    with library.open("r+b") as handle:
+        handle.truncate(size)
+    found, missing = receipt.make_receipt(role, "aa", [str(tmp_path) + path for path in paths])
+    assert not missing
+    state = tmp_path / f"opt/deeplearning/state/{role}.json"
+    state.parent.mkdir(parents=True)
+    state.write_text(json.dumps(found).replace(str(tmp_path), ""))
+    assert node_reader.Reader(str(tmp_path)).receipts()[role]["problem"] is None
+    with library.open("r+b") as handle:
+        handle.truncate(0)
+    assert str(library.relative_to(tmp_path)) in node_reader.Reader(str(tmp_path)).receipts()[role]["problem"]
