@@ -41,3 +41,15 @@ def test_a_host_that_promises_no_gpu_is_a_reported_skip(host):
 @pytest.mark.parametrize("file", ["report.txt", "report.json", "junit.xml", "pytest.log"])
 def test_every_form_of_the_report_is_there(host, file):
     assert (REPORTS / "good" / file).stat().st_size > 0
+
+
+@pytest.mark.parametrize("way", ["sudo", "su"])
+def test_the_suite_is_answered_where_becoming_root_asks_for_a_password(host, way):
+    answers = json.loads((REPORTS / way / "answers/verify-el7.json").read_text())
+    assert answers["exists"] is False
+    assert "no_answer" not in answers
+
+
+def test_a_wrong_password_is_what_the_report_will_name(host):
+    answers = json.loads((REPORTS / "wrong/answers/verify-el7.json").read_text())
+    assert "incorrect password" in answers["no_answer"]
