@@ -16,7 +16,14 @@ import threading
 import zipfile
 from multiprocessing.pool import ThreadPool  # novermin (2.7 has it)
 
-from ansible.module_utils import environment_bytes, environment_names, environment_tree, mirror_download, wheel_files
+from ansible.module_utils import (
+    environment_bytes,
+    environment_names,
+    environment_tree,
+    mirror_download,
+    room,
+    wheel_files,
+)
 from ansible.module_utils import environment_packages as packages
 from ansible.module_utils.environment_packages import Refused
 from ansible.module_utils.six.moves.urllib.parse import unquote
@@ -115,17 +122,11 @@ def check_mount(directory):
 
 
 def check_room(directory, size, files):
-    status = os.statvfs(directory)
-    free = status.f_bavail * status.f_frsize
-    if size > free:
+    problem = room.shortage(directory, size, files)
+    if problem:
         raise Refused(
-            "%s needs about %d MB but has %d MB free. Remove old environments (environment_keep: 0), or mount a larger file "
-            "system." % (directory, size // 10**6, free // 10**6)
-        )
-    if status.f_files and files > status.f_favail:  # btrfs and some others count none
-        raise Refused(
-            "%s needs %d inodes but has %d free (df -i). Remove small files there, or mount a file system with more inodes."
-            % (directory, files, status.f_favail)
+            "%s Remove old environments (environment_keep: 0) or other files there, or mount a file system with more room."
+            % problem
         )
 
 

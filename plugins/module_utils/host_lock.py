@@ -11,6 +11,7 @@
 - The lock is /opt/deeplearning/.lock (or `root`/.lock), mode 0600: with a readable file any local user could hold it.
 - The kernel releases it when the process ends, however it ends. A program that must keep it when its module is killed
   inherits it: run it with preexec_fn=lock.inherit (Python 3: with pass_fds=[lock.descriptor] as well).
+- Ansible's own modules do not take it: they replace whole files, and the package managers have locks of their own.
 - It is not reentrant: take it once, at the outermost place. Do not take it in check mode: that changes nothing.
 """
 
@@ -50,17 +51,21 @@ class HostLock(object):
                     raise
             finally:
                 os.umask(mask)
-        self.descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        try:
-            os.fchmod(self.descriptor, 0o600)  # an older version left it readable
-            flags = fcntl.fcntl(self.descriptor, fcntl.F_GETFD)
-            fcntl.fcntl(self.descriptor, fcntl.F_SETFD, flags | fcntl.FD_CLOEXEC)  # a daemon started meanwhile
-            self._take()
-            self._write({"pid": os.getpid(), "purpose": self.purpose})
-        except BaseException:
-            self._close()
-            raise
-        return self
+        end = monotonic() + self.wait
+        while True:
+            self.descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            try:
+                os.fchmod(self.descriptor, 0o600)  # an older version left it readable
+                flags = fcntl.fcntl(self.descriptor, fcntl.F_GETFD)
+                fcntl.fcntl(self.descriptor, fcntl.F_SETFD, flags | fcntl.FD_CLOEXEC)  # a daemon started meanwhile
+                self._take(end)
+                if self._is_current():
+                    self._write({"pid": os.getpid(), "purpose": self.purpose})
+                    return self
+            except BaseException:
+                self._close()
+                raise
+            self._close()  # its holder removed the file: only who has the new one has the lock
 
     def __exit__(self, *_):
         self._write({})
@@ -71,8 +76,17 @@ class HostLock(object):
         flags = fcntl.fcntl(self.descriptor, fcntl.F_GETFD)
         fcntl.fcntl(self.descriptor, fcntl.F_SETFD, flags & ~fcntl.FD_CLOEXEC)
 
-    def _take(self):
-        end = monotonic() + self.wait
+    def remove(self):
+        """Remove the lock's file while it is held; whoever waits for it goes on with a new one."""
+        os.unlink(self.path)
+
+    def _is_current(self):
+        try:
+            return os.path.samestat(os.fstat(self.descriptor), os.stat(self.path))
+        except OSError:
+            return False
+
+    def _take(self, end):
         while True:
             try:
                 fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -94,13 +94,13 @@ def unprivileged(paths):
         return pwd.getpwnam("nobody").pw_uid
 
 
-def run(argv, seconds, environment=None, user=None, lock=None):
-    """Run a program in / with no input; end it, with its process group, after this many seconds.
+def run(argv, seconds, environment=None, user=None, lock=None, directory="/"):
+    """Run a program in this directory with no input; end it, with its process group, after this many seconds.
 
     lock: a HostLock that the program holds too, so that the next run waits for it when its caller is killed.
     """
     identity = account(user) if user is not None else None
-    settings = {"cwd": "/", "env": environment, "close_fds": True}
+    settings = {"cwd": directory, "env": environment, "close_fds": True}
     if lock is not None and sys.version_info[0] > 2:
         settings["pass_fds"] = [lock.descriptor]
     elif lock is not None:

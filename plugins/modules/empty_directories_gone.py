@@ -23,16 +23,27 @@ removed: {description: Directories that were removed (in check mode, would be), 
 import errno
 import os
 
+from ansible.module_utils import host_lock
 from ansible.module_utils.basic import AnsibleModule
 
 STAYS = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EBUSY)
 
 
 def removable(path, gone):
-    """Whether nothing is in it but what goes as well."""
+    """Whether nothing is in it but what goes as well. The host's lock goes with its directory."""
     if os.path.islink(path) or not os.path.isdir(path):
         return False
-    return all(os.path.join(path, name) in gone for name in os.listdir(path))
+    return all(os.path.join(path, name) in gone for name in os.listdir(path) if name != host_lock.NAME)
+
+
+def remove_one(path):
+    if not os.path.lexists(os.path.join(path, host_lock.NAME)):
+        os.rmdir(path)
+        return
+    with host_lock.HostLock("removing %s" % path, 0, path) as lock:  # who has it still needs the directory
+        if os.listdir(path) == [host_lock.NAME]:
+            lock.remove()
+            os.rmdir(path)
 
 
 def remove(paths, dry):
@@ -42,12 +53,14 @@ def remove(paths, dry):
         if removable(path, gone):
             try:
                 if not dry:
-                    os.rmdir(path)
+                    remove_one(path)
+            except host_lock.HostLocked:
+                continue
             except OSError as error:
                 if error.errno not in STAYS:
                     raise
             else:
-                gone.append(path)
+                gone += [path] if dry or not os.path.isdir(path) else []
     return gone
 
 

@@ -19,7 +19,8 @@ options:
     type: list
     elements: str
     required: true
-  state_directory: {description: Where receipts are kept, type: str, default: /opt/deeplearning/state}
+  state_directory: {description: Where receipts are kept; the host's lock is beside it, type: str, default: /opt/deeplearning/state}
+  wait: {description: Seconds for another run to end, type: int, default: 600}
 """
 
 RETURN = r"""
@@ -31,6 +32,7 @@ import json
 import os
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.host_lock import HostLock, HostLocked
 
 LARGEST_HASHED = 16 * 1024 * 1024  # bytes; of larger files the size is compared, because every run reads the receipt
 
@@ -83,17 +85,8 @@ def write(target, content):
             os.unlink(draft)
 
 
-def main():
-    module = AnsibleModule(
-        argument_spec={
-            "component": {"type": "str", "required": True},
-            "digest": {"type": "str", "required": True},
-            "paths": {"type": "list", "elements": "str", "required": True},
-            "state_directory": {"type": "str", "default": "/opt/deeplearning/state"},
-        },
-        supports_check_mode=True,
-    )
-    component, directory = module.params["component"], module.params["state_directory"]
+def record(module, component, directory):
+    """Compare, write, and answer."""
     receipt, missing = make_receipt(component, module.params["digest"], module.params["paths"])
     if missing and not module.check_mode:  # in check mode the role has not made them
         module.fail_json(
@@ -108,18 +101,39 @@ def main():
     except (IOError, OSError):
         before = ""
     if before != content and not module.check_mode:
-        try:
-            write(target, content)
-        except (IOError, OSError) as error:
-            module.fail_json(
-                msg="The receipt %s must be written, but that failed: %s. Free some space (and inodes), or make the file system writable, "
-                "and run again; until then the role runs in every run." % (target, error)
-            )
+        write(target, content)
     module.exit_json(
         changed=before != content,
         receipt=receipt,
         diff={"before": before, "after": content, "before_header": target, "after_header": target},
     )
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "component": {"type": "str", "required": True},
+            "digest": {"type": "str", "required": True},
+            "paths": {"type": "list", "elements": "str", "required": True},
+            "state_directory": {"type": "str", "default": "/opt/deeplearning/state"},
+            "wait": {"type": "int", "default": 600},
+        },
+        supports_check_mode=True,
+    )
+    component, directory = module.params["component"], module.params["state_directory"]
+    try:
+        if module.check_mode:
+            record(module, component, directory)
+        with HostLock("the receipt of %s" % component, module.params["wait"], os.path.dirname(directory)):
+            record(module, component, directory)
+    except HostLocked as problem:
+        module.fail_json(msg=str(problem))
+    except (IOError, OSError) as error:
+        module.fail_json(
+            msg="The receipt %s must be written, but that failed: %s. Free some space (and inodes), or make the file system writable, "
+            "and run again; until then the role runs in every run."
+            % (os.path.join(directory, component + ".json"), error)
+        )
 
 
 if __name__ == "__main__":

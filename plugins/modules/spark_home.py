@@ -19,6 +19,8 @@ options:
   downloads: {description: Directory of root for the download, type: path, default: /opt/deeplearning/downloads}
   size: {description: Its size in bytes; 0 where it is not known, type: int, default: 0}
   timeout: {description: Seconds for the whole download, type: int, default: 3600}
+  wait: {description: Seconds for another run to end, type: int, default: 600}
+  root: {description: Directory of the host's lock, type: path, default: /opt/deeplearning}
   mirror_ca: {description: CA bundle for a mirror with https, type: path}
 """
 
@@ -31,7 +33,7 @@ import os
 import shutil
 import tarfile
 
-from ansible.module_utils import downloads
+from ansible.module_utils import downloads, room
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.host_lock import HostLock, HostLocked
 
@@ -105,11 +107,25 @@ def unpack(archive, home):
         )
 
 
+def needs(archive):
+    """Bytes and inodes that the home takes."""
+    size, paths = 0, set()
+    with tarfile.open(archive, "r:gz") as bundle:
+        for member in bundle:
+            path = place(member.name)
+            size += member.size if path else 0
+            while path and path not in paths:
+                paths.add(path)
+                path = os.path.dirname(path)
+    return size, len(paths) + 1
+
+
 def build(archive, home, sha256):
     """Build beside the home, then put it in place; what was there goes away last."""
     building, old = home + ".building", home + ".old"
     for path in (building, old):
         shutil.rmtree(path, ignore_errors=True)
+    room.require(os.path.dirname(home), *needs(archive))
     os.makedirs(building, 0o755)
     unpack(archive, building)
     with open(os.path.join(building, MARKER), "w") as handle:
@@ -131,6 +147,8 @@ def main():
             "downloads": {"type": "path", "default": "/opt/deeplearning/downloads"},
             "size": {"type": "int", "default": 0},
             "timeout": {"type": "int", "default": 3600},
+            "wait": {"type": "int", "default": 600},
+            "root": {"type": "path", "default": "/opt/deeplearning"},
             "mirror_ca": {"type": "path"},
         },
         supports_check_mode=True,
@@ -149,10 +167,11 @@ def main():
             os.makedirs(os.path.dirname(home), 0o755)
         archive = os.path.join(wanted["downloads"], "%s-%d" % (os.path.basename(wanted["url"]), os.getpid()))
         try:
+            room.require(wanted["downloads"], wanted["size"], 1)
             downloads.fetch(
                 wanted["url"], archive, wanted["sha256"], wanted["size"], wanted["timeout"], wanted["mirror_ca"]
             )
-            with HostLock("Spark in %s" % home):
+            with HostLock("Spark in %s" % home, wanted["wait"], wanted["root"]):
                 if not is_whole(home, wanted["sha256"]):  # another run may have made it meanwhile
                     build(archive, home, wanted["sha256"])
         finally:
@@ -163,7 +182,8 @@ def main():
     except (IOError, OSError, tarfile.TarError) as error:
         module.fail_json(
             msg="Spark has to be unpacked into %s, and that failed: %s. The old one, if any, is untouched. "
-            "Make room or repair the file system, then run this again." % (home, error)
+            "Make room or repair the file system, then run this again."
+            % (home, room.explained(error, os.path.dirname(home)))
         )
     module.exit_json(changed=True, marker=marker)
 

@@ -18,6 +18,8 @@ options:
   only_check: {description: Report whether the directory is complete (C(complete)) and change nothing, type: bool, default: false}
   holds: {description: What has to be in it, as a pattern below the place; any content when empty, type: str, default: ""}
   sha256: {description: The archive's sha256, already compared, type: str, required: true}
+  wait: {description: Seconds for another run to end, type: int, default: 600}
+  root: {description: Directory of the host's lock, type: path, default: /opt/deeplearning}
 """
 
 RETURN = r"""
@@ -30,9 +32,11 @@ import os
 import re
 import shutil
 
-from ansible.module_utils import processes
+from ansible.module_utils import processes, room
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.host_lock import HostLock, HostLocked
 
+FEWEST = 100  # files and directories that an archive of NVIDIA's has about; its bytes are never fewer unpacked
 MARK, SIZES = ".sha256", ".sizes.json"
 
 
@@ -107,6 +111,8 @@ def unpack(archive, place, sha256, run, holds=""):
     new, old = "%s.new-%d" % (place, os.getpid()), place + ".old"
     parent = os.path.dirname(place)
     made = not os.path.isdir(parent)
+    if os.path.exists(archive):
+        room.require(parent, os.path.getsize(archive), FEWEST)
     for left in glob.glob(place + ".new*"):
         if left == new or not running(left):
             remove(left)
@@ -153,6 +159,8 @@ def main():
             "sha256": {"type": "str", "required": True},
             "holds": {"type": "str", "default": ""},
             "only_check": {"type": "bool", "default": False},
+            "wait": {"type": "int", "default": 600},
+            "root": {"type": "path", "default": "/opt/deeplearning"},
         },
         supports_check_mode=True,
     )
@@ -163,9 +171,14 @@ def main():
         module.exit_json(changed=False, complete=complete)
     if not module.check_mode:
         try:
-            unpack(archive, place, sha256, run, module.params["holds"])
+            with HostLock("unpacking %s" % place, module.params["wait"], module.params["root"]):
+                if is_whole(place, sha256):  # another run unpacked it meanwhile
+                    module.exit_json(changed=False, complete=True)
+                unpack(archive, place, sha256, run, module.params["holds"])
+        except HostLocked as problem:
+            module.fail_json(msg=str(problem))
         except (IOError, OSError) as error:
-            module.fail_json(msg=str(error))
+            module.fail_json(msg=room.explained(error, os.path.dirname(place)))
     module.exit_json(changed=True, complete=True)
 
 

@@ -158,8 +158,11 @@ def test_a_receipt_holds_while_its_files_do(tmp_path: Path) -> None:
     assert "missing" in receipt_of(tmp_path, files={"/etc/gone": digest})["problem"]
 
 
-def test_a_torn_receipt_is_a_problem_and_not_a_traceback(tmp_path: Path) -> None:
-    write(tmp_path, {"/opt/deeplearning/state/thing.json": '{"component": "th'})
+@pytest.mark.parametrize("content", [b'{"component": "th', b"\xff\xfe\x00", b"", b"[1]"])
+def test_a_torn_receipt_is_a_problem_and_not_a_traceback(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "opt/deeplearning/state/thing.json"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
     assert "not readable" in node_reader.read(str(tmp_path))["deeplearning"]["receipts"]["thing"]["problem"]
 
 

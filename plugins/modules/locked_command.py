@@ -1,0 +1,75 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Run an installer while no other run of this project changes the host, within a time."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: locked_command
+short_description: Run a program that changes the host, one run at a time
+description:
+  - Takes the host's lock, which the program holds too, so that a run after a killed one waits until its installer ends.
+  - Unlike C(command) it has a time limit. It answers like C(command), and does nothing in check mode.
+options:
+  argv: {description: The program and its arguments, type: list, elements: str, required: true}
+  purpose: {description: What a waiting run reads about it, type: str, required: true}
+  directory: {description: Where the program runs, type: path, default: /}
+  removes: {description: Run it only where this file exists, type: path}
+  timeout: {description: Seconds for the program, type: int, default: 7200}
+  wait: {description: Seconds for another run to end, type: int, default: 600}
+  root: {description: Directory of the lock, type: path, default: /opt/deeplearning}
+"""
+
+RETURN = r"""
+cmd: {description: What was run, type: list, returned: always}
+rc: {description: Its exit status; 124 where it was ended at the limit, type: int, returned: when it ran}
+stdout: {description: Its output, type: str, returned: when it ran}
+stderr: {description: Its error output, type: str, returned: when it ran}
+"""
+
+import os
+
+from ansible.module_utils import processes
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.host_lock import HostLock, HostLocked
+
+ENDED = 124  # as coreutils' timeout
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "argv": {"type": "list", "elements": "str", "required": True},
+            "purpose": {"type": "str", "required": True},
+            "directory": {"type": "path", "default": "/"},
+            "removes": {"type": "path"},
+            "timeout": {"type": "int", "default": 7200},
+            "wait": {"type": "int", "default": 600},
+            "root": {"type": "path", "default": "/opt/deeplearning"},
+        },
+        supports_check_mode=True,
+    )
+    wanted = module.params
+    if wanted["removes"] and not os.path.exists(wanted["removes"]):
+        module.exit_json(changed=False, cmd=wanted["argv"])
+    if module.check_mode:
+        module.exit_json(changed=True, cmd=wanted["argv"])
+    try:
+        with HostLock(wanted["purpose"], wanted["wait"], wanted["root"]) as lock:
+            answer = processes.run(wanted["argv"], wanted["timeout"], lock=lock, directory=wanted["directory"])
+    except HostLocked as problem:
+        module.fail_json(msg=str(problem), cmd=wanted["argv"])
+    except (IOError, OSError) as error:
+        module.fail_json(msg="%s must be writable for the lock, but: %s" % (wanted["root"], error), cmd=wanted["argv"])
+    error = answer.problem if answer.late or answer.status == 127 else answer.error
+    status = ENDED if answer.late else answer.status
+    result = {"cmd": wanted["argv"], "rc": status, "stdout": answer.output, "stderr": error or "", "changed": True}
+    if answer.problem:
+        module.fail_json(msg=answer.problem, **result)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

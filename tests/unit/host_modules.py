@@ -1,0 +1,40 @@
+"""Runs a module of this project as Ansible does: a process of its own, with its arguments on standard input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
+BOOT = """
+import runpy, sys, ansible.module_utils
+module, utilities = sys.argv[1:]
+sys.argv = [module]
+ansible.module_utils.__path__.append(utilities)
+runpy.run_path(module, run_name="__main__")
+"""
+
+
+def start(name: str, **arguments: Any) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-c", BOOT, str(PLUGINS / "modules" / f"{name}.py"), str(PLUGINS / "module_utils")]
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert process.stdin is not None
+    process.stdin.write(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))
+    process.stdin.close()
+    process.stdin = None
+    return process
+
+
+def answer(process: subprocess.Popen[str], seconds: float = 60) -> dict[str, Any]:
+    output, _ = process.communicate(timeout=seconds)
+    lines = [line for line in output.splitlines() if line.startswith("{")]
+    assert lines, output  # a traceback
+    found: dict[str, Any] = json.loads(lines[-1])
+    return found
+
+
+def run(name: str, **arguments: Any) -> dict[str, Any]:
+    return answer(start(name, **arguments))

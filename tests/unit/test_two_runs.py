@@ -1,0 +1,167 @@
+"""Two runs on one host: what changes it waits for the other one, as processes of their own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import tarfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils.host_lock import HostLock, HostLocked
+from host_modules import answer, run, start
+
+Arguments = dict[str, Any]
+
+
+def archive(root: Path, top: str, *names: str) -> tuple[str, str]:
+    """A packed directory with these files; its path and sha256."""
+    for name in names:
+        (root / top / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / top / name).write_text(name)
+    path = root / f"{top}.tar.gz"
+    with tarfile.open(path, "w:gz") as bundle:
+        bundle.add(root / top, top)
+    return str(path), hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def receipt(root: Path) -> Arguments:
+    (root / "file").write_text("content")
+    state = str(root / "deeplearning/state")
+    return {"component": "cuda", "digest": "aa", "paths": [str(root / "file")], "state_directory": state}
+
+
+def unpacked_archive(root: Path) -> Arguments:
+    path, sha256 = archive(root, "cudnn", "lib/libcudnn.so.8")
+    return {"archive": path, "place": str(root / "cuda/cudnn-8"), "sha256": sha256, "root": str(root / "deeplearning")}
+
+
+def spark_home(root: Path) -> Arguments:
+    names = ("deps/bin/spark-submit", "deps/jars/a.jar", "lib/pyspark.zip")
+    path, sha256 = archive(root, "pyspark-9", *names)
+    downloads, home = str(root / "downloads"), str(root / "spark/pyspark-9")
+    return {
+        "path": home,
+        "url": f"file://{path}",
+        "sha256": sha256,
+        "downloads": downloads,
+        "root": str(root / "deeplearning"),
+    }
+
+
+def locked_command(root: Path) -> Arguments:
+    made = str(root / "installed")
+    return {"purpose": "an installer", "argv": ["touch", made], "root": str(root / "deeplearning")}
+
+
+MODULES: dict[str, tuple[Callable[[Path], Arguments], str]] = {
+    "receipt": (receipt, "deeplearning/state/cuda.json"),
+    "unpacked_archive": (unpacked_archive, "cuda/cudnn-8"),
+    "spark_home": (spark_home, "spark/pyspark-9"),
+    "locked_command": (locked_command, "installed"),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_that_changes_the_host_names_who_changes_it_now(tmp_path: Path, name: str) -> None:
+    arguments, result = MODULES[name]
+    with HostLock("TensorFlow into demo-1", 1, str(tmp_path / "deeplearning")):
+        found = run(name, **arguments(tmp_path), wait=1)
+    assert found["failed"]
+    assert f"TensorFlow into demo-1 (process {os.getpid()}) has held" in found["msg"]
+    assert not (tmp_path / result).exists()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_that_changes_the_host_waits_for_its_turn(tmp_path: Path, name: str) -> None:
+    arguments, result = MODULES[name]
+    with HostLock("TensorFlow into demo-1", 1, str(tmp_path / "deeplearning")):
+        process = start(name, **arguments(tmp_path))
+        time.sleep(2)
+        assert process.poll() is None
+        assert not (tmp_path / result).exists()
+    assert answer(process)["changed"]
+    assert (tmp_path / result).exists()
+
+
+@pytest.mark.parametrize("name", ["unpacked_archive", "spark_home"])
+def test_of_two_runs_that_unpack_one_archive_the_second_finds_it_done(tmp_path: Path, name: str) -> None:
+    arguments, result = MODULES[name]
+    given = arguments(tmp_path)
+    both = [start(name, **given) for _ in range(2)]
+    found = [answer(process) for process in both]
+    assert not any(entry.get("failed") for entry in found)
+    assert [path.name for path in (tmp_path / result).parent.iterdir()] == [Path(result).name]
+
+
+def test_an_installer_holds_the_host_also_when_its_module_is_killed(tmp_path: Path) -> None:
+    """As after a reboot of the controller: the installer goes on, and a new run must not start a second one."""
+    root = str(tmp_path / "deeplearning")
+    script = f"echo $$ > {tmp_path}/pid; exec sleep 60"
+    module = start("locked_command", purpose="the installer of CUDA 8.0", argv=["sh", "-c", script], root=root)
+    pid = tmp_path / "pid"
+    while not (pid.exists() and pid.read_text().strip()):
+        time.sleep(0.05)
+    module.kill()
+    module.communicate()
+    try:
+        with pytest.raises(HostLocked, match=r"the installer of CUDA 8\.0"), HostLock("another run", 0, root):
+            pass
+    finally:
+        os.kill(int(pid.read_text()), signal.SIGKILL)
+    with HostLock("another run", 5, root):
+        pass
+
+
+def test_an_installer_that_does_not_end_is_ended_and_named(tmp_path: Path) -> None:
+    found = run("locked_command", purpose="it", argv=["sleep", "60"], timeout=1, root=str(tmp_path))
+    assert found["failed"]
+    assert (found["rc"], found["cmd"]) == (124, ["sleep", "60"])
+    assert "sleep 60 did not end within 1 s" in found["msg"]
+
+
+def test_an_installer_answers_with_what_it_printed_and_where_it_ran(tmp_path: Path) -> None:
+    argv = ["sh", "-c", "pwd; echo why >&2; exit 3"]
+    found = run("locked_command", purpose="it", argv=argv, directory=str(tmp_path), root=str(tmp_path))
+    assert (found["failed"], found["rc"], found["stdout"], found["stderr"]) == (True, 3, str(tmp_path), "why")
+
+
+def test_an_uninstaller_that_is_not_there_is_not_run(tmp_path: Path) -> None:
+    argv = ["touch", str(tmp_path / "ran")]
+    assert not run("locked_command", purpose="it", argv=argv, removes="/nowhere", root=str(tmp_path))["changed"]
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_lock_goes_with_the_directory_that_has_nothing_else(tmp_path: Path) -> None:
+    root = tmp_path / "deeplearning"
+    with HostLock("a run", 1, str(root)):
+        assert (
+            run("empty_directories_gone", paths=[str(root)])["removed"] == []
+        )  # who holds it still needs the directory
+    assert run("empty_directories_gone", paths=[str(root)], _ansible_check_mode=True)["removed"] == [str(root)]
+    assert run("empty_directories_gone", paths=[str(root)])["removed"] == [str(root)]
+    assert not root.exists()
+
+
+def test_who_waited_for_a_lock_that_was_removed_has_the_new_one(tmp_path: Path) -> None:
+    """A lock on a file without a name excludes nobody."""
+    taken: list[bool] = []
+
+    def wait() -> None:
+        with HostLock("the second", 10, str(tmp_path)):
+            done = subprocess.run(["flock", "--nonblock", str(tmp_path / ".lock"), "true"], check=False)
+            taken.append(done.returncode != 0)
+
+    with HostLock("the first", 1, str(tmp_path)) as lock:
+        thread = threading.Thread(target=wait)
+        thread.start()
+        time.sleep(1)
+        lock.remove()
+    thread.join(10)
+    assert taken == [True]
