@@ -169,11 +169,12 @@ def test_a_toolkit_of_somebody_else_is_not_written_over() -> None:
 
 @pytest.mark.parametrize(("toolkit", "verbose"), [("8.0", True), ("10.0", True), ("10.1", False), ("12.2", False)])
 def test_the_installer_works_in_a_directory_of_its_own_and_tells_its_log(toolkit: str, verbose: bool) -> None:
-    command = task("cuda", "run_installer", "Install nothing but")["ansible.builtin.command"]
+    command = task("cuda", "run_installer", "Install nothing but")["locked_command"]
     argv = answer("cuda", command["argv"], __cuda_toolkit=toolkit, __cuda_file="/d/x.run")
     assert argv[:2] == ["sh", "/d/x.run"]
     assert f"--toolkitpath=/usr/local/cuda-{toolkit}" in argv
     assert "--tmpdir=/d/x.run.tmp" in argv
+    assert answer("cuda", command["directory"], __cuda_file="/d/x.run") == "/d/x.run.tmp"
     assert ("--verbose" in argv) == verbose
 
 
