@@ -90,10 +90,21 @@ class Source:
         names = list(dict.fromkeys(package.name for package in packages))
         if self.manager == "apt":
             return ["apt-cache", "madison", *names]
+        # --assumeyes: a repository whose metadata is signed asks whether its key may be taken.
         unlocked = "--disableplugin=versionlock"
         if self.manager == "dnf":
-            return ["dnf", "--quiet", "--refresh", unlocked, *self.switches, "list", "--showduplicates", *names]
-        return ["yum", "--quiet", unlocked, "--showduplicates", *self.switches, "list", *names]
+            return [
+                "dnf",
+                "--quiet",
+                "--assumeyes",
+                "--refresh",
+                unlocked,
+                *self.switches,
+                "list",
+                "--showduplicates",
+                *names,
+            ]
+        return ["yum", "--quiet", "--assumeyes", unlocked, "--showduplicates", *self.switches, "list", *names]
 
     def left_out(self, host: str) -> str:
         """Which repositories of the host were not used, and what to do about it; empty where all were."""

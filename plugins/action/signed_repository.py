@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
+from ansible.module_utils.parsing.convert_bool import boolean
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
 
@@ -21,6 +22,7 @@ class ActionModule(HostAction):
 
     name: of the repository, which begins with `deeplearning-`. manager: dnf, yum or apt. url: empty for the repositories that the host
     has. key: path on the controller of the key that signs it. suite: suite and components (apt). description: for people (dnf, yum).
+    metadata_signed: true has dnf and yum check the signature of the repository's metadata too (repo_gpgcheck); apt always does.
     state: `present` or `absent`.
     Returns `repository`, which exact_packages takes: name, url, key, key_file, and `usable`: false where check mode has not defined it.
     With dnf and yum the definition stays disabled between runs, so an ordinary update of the host never meets it. With apt the
@@ -29,7 +31,7 @@ class ActionModule(HostAction):
     """
 
     REQUIRED = ("name", "manager")
-    OPTIONAL = ("description", "url", "key", "suite", "state")
+    OPTIONAL = ("description", "url", "key", "suite", "metadata_signed", "state")
 
     def act(self) -> dict[str, Any]:
         name, manager, url = self.args["name"], self.args["manager"], self.args.get("url") or ""
@@ -76,7 +78,9 @@ class ActionModule(HostAction):
             baseurl=url,
             enabled=False,
             gpgcheck=True,
+            repo_gpgcheck=boolean(self.args.get("metadata_signed") or False),
             gpgkey=f"file://{files.key}",
+            skip_if_unavailable=False,  # what cannot be read, or is not signed, is an error and no empty answer
             module_hotfixes=True,  # no module stream hides a version
             **ROOT,
         )

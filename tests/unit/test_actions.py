@@ -173,6 +173,17 @@ def test_a_repository_that_check_mode_did_not_define_cannot_be_asked() -> None:
     assert define(host, "cuda")["repository"]["usable"]
 
 
+@pytest.mark.parametrize(
+    ("given", "checked"), [({}, False), ({"metadata_signed": "true"}, True), ({"metadata_signed": False}, False)]
+)
+def test_signed_metadata_is_checked_where_the_site_has_it(given: dict[str, Any], checked: bool) -> None:
+    host = Host()
+    define(host, "cuda", **given)
+    (args,) = [args for name, args in host.modules if name == "yum_repository"]
+    assert (args["gpgcheck"], args["repo_gpgcheck"]) == (True, checked)
+    assert args["skip_if_unavailable"] is False  # RHEL 8 and 9 would leave it out in silence
+
+
 def test_a_repository_without_a_key_is_refused() -> None:
     with pytest.raises(AnsibleActionFail, match="unsigned packages are not installed"):
         define(Host(), "cuda", key="")

@@ -253,3 +253,12 @@ def test_a_vaulted_value_is_not_shown() -> None:
 def test_a_misspelt_input_is_a_warning_and_a_sites_own_variable_is_none() -> None:
     checked = inputs.check({"cuda_version": "12.2", "cuda_rack": "b4", "nvidia_smi_path": "/x"}, REPOSITORY)
     assert checked.warnings == ["cuda_version is not an input of this project and is not used; cuda_versions is one."]
+
+
+def test_one_variable_names_the_ca_of_the_mirror() -> None:
+    group_vars = yaml.safe_load((REPOSITORY / "playbooks/group_vars/all.yml").read_text(encoding="utf-8"))
+    of_roles = {name for name in KNOWN if name.endswith("_mirror_ca")}
+    assert len(of_roles) == 4
+    assert {name: group_vars.get(name) for name in of_roles} == dict.fromkeys(of_roles, "{{ mirror_ca | default('') }}")
+    (problem,) = problems(mirror_ca="site-ca.pem")
+    assert problem.startswith("mirror_ca must be the absolute path of a file on the hosts, such as ")
