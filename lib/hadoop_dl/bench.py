@@ -1,4 +1,4 @@
-"""scripts/bench: a run with nothing to do (noop), a thousand hosts in the resolver (resolve), an installation (install).
+"""scripts/bench: a run with nothing to do (noop), a thousand hosts in the resolver (resolve) and in the plan (plan), an installation (install).
 
 noop: what a run that has nothing to do costs, beside a raw parallel ssh loop to the same hosts.
 
@@ -206,6 +206,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     resolving = commands.add_parser("resolve", help="a thousand hosts through the resolver, beside reading their facts")
     resolving.add_argument("--hosts", type=int, default=1000, help="how many (default: 1000)")
     resolving.add_argument("--rounds", type=int, default=7)
+    planning = commands.add_parser("plan", help="the plan of 250 and of 1,000 hosts, the first one and the next")
+    planning.add_argument("--hosts", default="250,1000", help="numbers of hosts (default: 250,1000)")
+    planning.add_argument("--rounds", type=int, default=5)
     installing = commands.add_parser(
         "install", help="an environment, a second one and a repair, beside cp -a of the tree"
     )
@@ -224,6 +227,11 @@ def main(argv: Sequence[str] | None = None) -> int:
                 arguments.stacks, arguments.python, arguments.interpreter, arguments.directory, arguments.rounds
             )
         )
+        return 0
+    if arguments.command == "plan":
+        from hadoop_dl import plan_bench  # (loads the plan, which the other commands do not need)
+
+        say("\n" + plan_bench.measure([int(count) for count in arguments.hosts.split(",")], arguments.rounds))
         return 0
     if arguments.command == "resolve":
         from hadoop_dl.resolver import bench  # (loads the resolver, which the other command does not need)

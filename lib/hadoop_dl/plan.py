@@ -169,6 +169,7 @@ def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = Fa
     )
     for host in read:
         add_host(made, Case(host, wanted[host.name], environments, repository), driver_upgrade)
+    requests.keep_verdicts()
     made.problems, made.warnings = group_alike(made.problems), group_alike(made.warnings)
     return made
 
@@ -361,7 +362,8 @@ class Case:
             return Row(self.host.name, component, now, "none", "no longer requested")
         self.digests[component] = digest
         if receipt is None:
-            return Row(self.host.name, component, "none", digest, "not there yet")
+            reason = "not verified yet" if component == "verify" else "missing"
+            return Row(self.host.name, component, "none", digest, reason)
         if receipt["problem"]:
             return Row(self.host.name, component, receipt["digest"] or "unknown", digest, receipt["problem"])
         if receipt["digest"] != digest:
@@ -373,7 +375,7 @@ class Case:
         self.digests["environment"] = wanted
         known = there["environments"].get(wanted)
         if known is None:
-            reason = "not there yet"
+            reason = "missing"
         elif known["problem"]:
             reason = known["problem"]
         elif there["current"] != wanted:

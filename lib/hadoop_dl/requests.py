@@ -22,6 +22,7 @@ from hadoop_dl.compat import gpu_name
 Json = dict[str, Any]
 REPOSITORY = Path(__file__).resolve().parents[2]
 VERDICTS = REPOSITORY / ".cache" / "verdicts.json"
+MOST_VERDICTS = 20_000  # more than that: those of earlier runs are forgotten
 ENVIRONMENT_GROUPS = {"data_nodes", "edge_nodes", "cdsw_hosts"}
 
 
@@ -122,14 +123,23 @@ def gpus(node: Json) -> list[Any]:
     return list(nvidia.get("gpus") or nvidia.get("listed") or [])
 
 
+@dataclass
+class Verdicts:
+    """What the resolver said: in earlier runs, and in this one."""
+
+    kept: dict[str, Json] = field(default_factory=dict)
+    new: dict[str, Json] = field(default_factory=dict)
+
+
 def verdict(request: str | Json, node: Json) -> Json:
     """What the resolver says of a request on a host: {"problems": [...], "warnings": [...]}; kept between runs."""
     key = hashlib.sha256(json.dumps([request, facts(node), data_digest()], sort_keys=True).encode()).hexdigest()
     known = verdicts()
-    if key not in known:
-        known[key] = judge(request, node)
-        keep(known)
-    return known[key]
+    if key in known.kept:
+        return known.kept[key]
+    if key not in known.new:
+        known.new[key] = judge(request, node)
+    return known.new[key]
 
 
 def facts(node: Json) -> Json:
@@ -165,17 +175,19 @@ def judge(request: str | Json, node: Json) -> Json:
                 "Choose a stack for GPUs to use them: scripts/stack list"
             ]
             host = replace(host, gpus=None)
-        problems = by_part(request, host)
+        problems = sentences(conflict.message for conflict in install.part_conflicts(compat, request, host))
         answer = resolver.Resolution("ok") if problems else resolver.resolve(request, host)
         driver = {"driver_min": answer.stack["driver_min"]} if "driver_min" in answer.stack else {}
-        return {"driver": driver, "problems": problems or answer.problems, "warnings": unused + texts(answer.warnings)}
+        warnings = unused + sentences(finding.text for finding in answer.warnings)
+        return {"driver": driver, "problems": problems or answer.problems, "warnings": warnings}
     try:
-        orders = {
-            form: [candidate.name for candidate in install.fitting(compat, request, read, cpu=form == "cpu")]
-            for form in ("gpu", "cpu")
-        }
-        if orders["gpu"]:
-            return {"names": orders, "problems": [], "warnings": []}
+        fits = install.candidates(compat, request, read)
+        if fits:
+            names = {
+                form: [one.name for one in install.ordered(compat, request, read, fits, bare=form == "cpu")]
+                for form in ("gpu", "cpu")
+            }
+            return {"names": names, "problems": [], "warnings": []}
         answer = resolver.choose(request, host, compat)
     except resolver.Misuse as error:
         return {"names": {}, "problems": [str(error)], "warnings": []}
@@ -184,28 +196,9 @@ def judge(request: str | Json, node: Json) -> Json:
     return {"names": {}, "problems": [sentence + suffix for sentence in answer.problems], "warnings": []}
 
 
-def texts(findings: Iterable[Any]) -> list[str]:
-    return [finding.text for finding in findings]
-
-
-def by_part(name: str, host: Any) -> list[str]:
-    """What a host lacks for a named stack, asked part by part: a stack fits itself, so the host clashes with some part.
-
-    Asking for all versions at once would also list how each of them follows from the others.
-    """
-    from hadoop_dl import resolver  # noqa: PLC0415
-    from hadoop_dl.resolver import install  # noqa: PLC0415
-
-    exact = install.constraints(stacks.load_stack(name).data)
-    found: list[str] = []
-    for part in (
-        ("tensorflow", "tensorflow_package", "tensorflow_source"),
-        ("driver_branch", "driver_module"),
-        ("pyspark", "java"),
-    ):
-        asked: Json = {key: exact[key] for key in part if key in exact}
-        found += resolver.resolve(asked, host, suggest=False).problems if asked else []
-    return list(dict.fromkeys(found))
+def sentences(texts: Iterable[str]) -> list[str]:
+    """Each once."""
+    return list(dict.fromkeys(texts))
 
 
 @cache
@@ -221,21 +214,28 @@ def data_digest() -> str:
 
 
 @cache
-def verdicts() -> dict[str, Json]:
+def verdicts() -> Verdicts:
     """What was judged before; a file that cannot be read is as good as none."""
     try:
         found = json.loads(VERDICTS.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return Verdicts()
+    return Verdicts(found if isinstance(found, dict) else {})
 
 
-def keep(known: dict[str, Json]) -> None:
-    """Write the verdicts whole, by a rename: two runs at once must not tear the file. A read-only checkout keeps none."""
+def keep_verdicts() -> None:
+    """Write the verdicts once for all hosts, and complete, by a rename: two runs at once must not tear the file.
+
+    A read-only checkout keeps none.
+    """
+    known = verdicts()
+    if not known.new:
+        return
+    complete = {**known.kept, **known.new}
     try:
         VERDICTS.parent.mkdir(exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=VERDICTS.parent, delete=False, encoding="utf-8") as handle:
-            json.dump(known, handle)
+            json.dump(complete if len(complete) <= MOST_VERDICTS else known.new, handle)
         os.replace(handle.name, VERDICTS)
     except OSError:
         return

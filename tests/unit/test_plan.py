@@ -139,7 +139,7 @@ def test_a_host_that_nobody_asked_after_its_last_change_is_asked() -> None:
     del done.node["deeplearning"]["receipts"]["verify"]
     made = plan.make_plan([done], REPOSITORY)
     assert needs(made) == ["verify"]
-    assert [(row.component, row.reason) for row in made.rows] == [("verify", "not there yet")]
+    assert [(row.component, row.reason) for row in made.rows] == [("verify", "not verified yet")]
 
 
 def test_a_host_is_asked_again_when_something_else_should_be_true() -> None:
@@ -256,6 +256,24 @@ def test_constraints_are_judged_a_fixed_number_of_times_for_each_host(
     assert len(asked) == 2 * count
 
 
+@pytest.mark.parametrize("count", [10, 40])
+def test_hosts_of_one_kind_are_judged_once_and_the_verdicts_are_written_once(
+    count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(requests, "VERDICTS", tmp_path / "verdicts.json")
+    requests.verdicts.cache_clear()
+    judged: list[object] = []
+    real, written = requests.judge, requests.os.replace
+    writes: list[object] = []
+    monkeypatch.setattr(requests, "judge", lambda *given: judged.append(given) or real(*given))
+    monkeypatch.setattr(requests.os, "replace", lambda *given: writes.append(given) or written(*given))
+    hosts = [make_host(f"data{number}", deeplearning_request={"tensorflow": "1.15"}) for number in range(count)]
+    assert plan.make_plan(hosts, REPOSITORY).problems == []
+    assert len(judged) == 2  # the constraints, and the stack that they mean
+    assert len([one for one in writes if one[1] == requests.VERDICTS]) == 1
+    requests.verdicts.cache_clear()
+
+
 def test_a_lock_is_read_once_for_all_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     requests.locked.cache_clear()
     read: list[object] = []
@@ -272,6 +290,7 @@ def test_a_verdict_is_kept_and_forgotten_when_the_data_change(monkeypatch: pytes
     monkeypatch.setattr(requests, "judge", lambda *given: asked.append(given) or {"problems": [], "warnings": []})
     for _ in range(2):
         requests.verdict(STACK, NODE)
+        requests.keep_verdicts()
         requests.verdicts.cache_clear()  # as a new run
     assert len(asked) == 1
     monkeypatch.setattr(requests, "data_digest", lambda: "other data")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -33,6 +33,12 @@ EXACT = (
 )
 PLAIN = ("tensorflow_package", "tensorflow_source", "driver_branch", "driver_module", "python", "java")
 
+PARTS = (
+    ("tensorflow", "tensorflow_package", "tensorflow_source"),
+    ("driver_branch", "driver_module"),
+    ("pyspark", "java"),
+)
+
 
 @dataclass
 class Candidate:
@@ -54,7 +60,7 @@ class Candidate:
             content["driver_min"] = found.stack["driver_min"]
         return replace(found, stack=content)
 
-    @property
+    @cached_property
     def doubtful(self) -> bool:
         return any(finding.doubt for finding in self.answered.warnings)
 
@@ -113,17 +119,33 @@ def try_stack(compat: Compat, name: str, host: HostFacts | None) -> Candidate:
     return Candidate(name, python_for(name, host), problem=problem)
 
 
-def fitting(
-    compat: Compat, request: Mapping[str, Any], host: HostFacts | None, cpu: bool | None = None
-) -> list[Candidate]:
-    """The named stacks that meet a request on a host, the best first. resolve and the plan both take this order.
+def part_conflicts(compat: Compat, name: str, host: HostFacts) -> list[Conflict]:
+    """What a host lacks for a named stack, asked part by part: a stack fits itself, so the host clashes with some part.
 
-    With a lock before without, a prebuilt TensorFlow before a build, the form for the GPUs (`cpu`: that for none) before the
-    other, no doubt before a doubt, a Python that the host or its operating system has before another, with
-    TensorFlowOnSpark before without, and then the newest.
+    Asking for all versions at once would also list how each of them follows from the others.
     """
+    complete = Problem(engine(compat), read_request(compat, {}, host) + stack_items(compat, name))
+    if complete.mask(complete.all):
+        return []
+    exact = constraints(stack_files.load_stack(name).data)
+    found: list[Conflict] = []
+    for part in PARTS:
+        asked = {key: exact[key] for key in part if key in exact}
+        if not asked:
+            continue
+        problem = Problem(engine(compat), read_request(compat, asked, host))
+        found += conflicts(problem) if not problem.mask(problem.all) else []
+    return found
+
+
+def requested_system(compat: Compat, request: Mapping[str, Any], host: HostFacts | None) -> System | Unknown | None:
     given = request.get("os") or (host.os if host else None)
-    system = find_system(compat, str(given)) if given else None
+    return find_system(compat, str(given)) if given else None
+
+
+def candidates(compat: Compat, request: Mapping[str, Any], host: HostFacts | None) -> list[Candidate]:
+    """The named stacks that meet a request on a host, in no order."""
+    system = requested_system(compat, request, host)
     asked = read_request(compat, request, replace(host, pythons=None) if host else None)
     found = []
     for name in stack_files.stack_names():
@@ -132,10 +154,28 @@ def fitting(
         problem = Problem(engine(compat), asked + stack_items(compat, name))
         if problem.mask(problem.all):
             found.append(Candidate(name, python_for(name, host), problem=problem))
+    return found
+
+
+def fitting(compat: Compat, request: Mapping[str, Any], host: HostFacts | None) -> list[Candidate]:
+    """The named stacks that meet a request on a host, the best first. resolve and the plan both take this order."""
+    bare = host is not None and host.gpus == ()
+    return ordered(compat, request, host, candidates(compat, request, host), bare)
+
+
+def ordered(
+    compat: Compat, request: Mapping[str, Any], host: HostFacts | None, fits: Iterable[Candidate], bare: bool
+) -> list[Candidate]:
+    """Candidates, the best first.
+
+    With a lock before without, a prebuilt TensorFlow before a build, the form for the GPUs (`bare`: that for none) before the
+    other, no doubt before a doubt, a Python that the host or its operating system has before another, with
+    TensorFlowOnSpark before without, and then the newest.
+    """
+    system = requested_system(compat, request, host)
     there: Sequence[str] | None = host.pythons if host else None
     if there is None and isinstance(system, System):
         there = system_pythons(engine(compat).universe, system)
-    bare = (host is not None and host.gpus == ()) if cpu is None else cpu
 
     def rank(candidate: Candidate) -> tuple[Any, ...]:
         content = stack_files.load_stack(candidate.name).data
@@ -151,4 +191,4 @@ def fitting(
             candidate.name,
         )
 
-    return sorted(found, key=rank)
+    return sorted(fits, key=rank)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hadoop_dl import bench
+from hadoop_dl import bench, plan_bench
 from hadoop_dl.resolver import HostFacts
 from hadoop_dl.resolver import bench as resolver_bench
 
@@ -24,3 +24,16 @@ def test_it_prints_a_table_with_the_ratio(capsys: pytest.CaptureFixture[str]) ->
     assert (cells["hosts"], cells["kinds"]) == ("24", "21")  # no GPU is no GPU, whatever its model would be
     assert 0 < int(cells["get a stack"]) < 24
     assert float(cells["resolving / facts"]) > 0
+
+
+def test_the_bench_of_the_plan_has_a_row_for_each_site_and_judges_each_kind_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert bench.main(["plan", "--hosts", "60,120", "--rounds", "1"]) == 0
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in capsys.readouterr().out.strip().splitlines()
+    ]
+    assert [row[1] for row in rows[2:]] == ["60", "120"] * len(plan_bench.SITES)
+    judged = {(row[0], row[1]): row[2] for row in rows[2:]}
+    for site in plan_bench.SITES:
+        assert int(judged[site, "60"]) == int(judged[site, "120"]) > 0
