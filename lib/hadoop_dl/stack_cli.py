@@ -25,10 +25,10 @@ from typing import Any
 
 from hadoop_dl.compat import load
 from hadoop_dl.parser import Parser
-from hadoop_dl.resolver import HostFacts, Misuse, Resolution, compose, resolve
+from hadoop_dl.resolver import HostFacts, Misuse, Resolution, newest_wheel, resolve
 from hadoop_dl.resolver.install import fitting
 from hadoop_dl.resolver.request import COMPONENTS, OPTIONS, nearest_name
-from hadoop_dl.resolver.versions import version
+from hadoop_dl.resolver.versions import listed, version
 from hadoop_dl.stack_text import answer_text, conflict_text, stack_text
 from hadoop_dl.stacks import Stack, UnknownStack, add_directory, load_stack, stack_names
 
@@ -155,14 +155,14 @@ def both(name: str, first: str, second: str) -> str:
     return f"{first},{second}"
 
 
-def newer_set(request: dict[str, Any], resolution: Resolution) -> Resolution | None:
+def newer_line(request: dict[str, Any], resolution: Resolution) -> str:
     """A newer TensorFlow that would meet the request too, on the same terms, but has no lock."""
-    if not resolution.name:
-        return None
-    other = compose(request, suggest=False)
-    if other.ok and version(other.stack["tensorflow"]) > version(resolution.stack["tensorflow"]):
-        return other
-    return None
+    found = newest_wheel(request, gpu="cuda" in resolution.stack) if resolution.name else None
+    if found is None or version(found.version) <= version(resolution.stack["tensorflow"]):
+        return ""
+    own = " of your own" if found.foreign else ""
+    pythons = listed(found.pythons, "or")
+    return f"Newer, without a lock: TensorFlow {found.version} on Python {pythons}{own} (docs/stacks.md, scripts/stack lock)."
 
 
 def resolve_command(arguments: Sequence[str]) -> int:
@@ -172,7 +172,7 @@ def resolve_command(arguments: Sequence[str]) -> int:
     if options.format == "json":
         print(json.dumps(resolution.as_json(), indent=2))
     elif resolution.fits:
-        print(answer_text(resolution, options.explain, newer_set(request, resolution)))
+        print(answer_text(resolution, options.explain, newer_line(request, resolution)))
     else:
         print(conflict_text(resolution, options.explain))
     return STATUS[resolution.status]

@@ -55,7 +55,7 @@ def needs(stack: Mapping[str, Any], pins: Mapping[str, str]) -> list[str]:
     return found
 
 
-def answer_text(resolution: Resolution, explain: bool, newer: Resolution | None = None) -> str:
+def answer_text(resolution: Resolution, explain: bool, newer: str = "") -> str:
     """An answer that is a stack: its name or that it has none, its versions, and what to do next."""
     lines = []
     if resolution.doubts:
@@ -72,10 +72,7 @@ def answer_text(resolution: Resolution, explain: bool, newer: Resolution | None 
     lines += ["Good to know:", *findings(known, explain)] if known else []
     if explain:
         lines += ["Why:", *findings(resolution.reasons, explain)]
-    if newer is not None:
-        lines.append(
-            f"Newer, without a lock: TensorFlow {newer.stack['tensorflow']} on Python {newer.stack['python']}."
-        )
+    lines += [newer] if newer else []
     return "\n".join([*lines, "Do next:", *[f"  {line}" for line in do_next(resolution)]])
 
 

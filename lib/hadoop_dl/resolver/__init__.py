@@ -14,7 +14,7 @@ from typing import Any
 
 from hadoop_dl import stacks as stack_files
 from hadoop_dl.compat import Compat, load
-from hadoop_dl.resolver.answer import KEYS, Answer, answer
+from hadoop_dl.resolver.answer import KEYS, Answer, answer, native_pythons
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.hosts import HostFacts
@@ -22,6 +22,7 @@ from hadoop_dl.resolver.install import Candidate, fitting, try_stack
 from hadoop_dl.resolver.nearest import nearest
 from hadoop_dl.resolver.problem import Problem, engine
 from hadoop_dl.resolver.request import Misuse, read_request
+from hadoop_dl.resolver.versions import version
 
 __all__ = [
     "Conflict",
@@ -32,6 +33,7 @@ __all__ = [
     "choose",
     "compose",
     "mixed_cluster",
+    "newest_wheel",
     "resolve",
     "resolve_many",
 ]
@@ -166,6 +168,29 @@ def compose(
 
     near = nearest(problem, request, fits) if suggest else []
     return Resolution(CONFLICT, conflicts=tuple(conflicts(problem)), nearest=tuple(near))
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A TensorFlow that meets a request, its Pythons there, and whether none of them is the operating system's."""
+
+    version: str
+    pythons: tuple[str, ...]
+    foreign: bool
+
+
+def newest_wheel(request: Mapping[str, Any], gpu: bool, compat: Compat | None = None) -> Wheel | None:
+    """The newest release with wheels that meet a request without a doubt, for GPUs or for the CPU."""
+    data = compat or load()
+    problem = Problem(engine(data), read_request(data, request))
+    cores = [core for core in problem.cores(problem.mask(problem.all)) if not core.built and core.gpu == gpu]
+    cores = [core for core in cores if not any(finding.doubt for finding in problem.findings(core))]
+    if not cores:
+        return None
+    newest = max((core.version for core in cores), key=version)
+    pythons = sorted({core.python for core in cores if core.version == newest}, key=version)
+    natives = native_pythons(problem)
+    return Wheel(newest, tuple(pythons), bool(natives) and not natives & set(pythons))
 
 
 def resolve_name(name: str, host: HostFacts | None, compat: Compat) -> Resolution:

@@ -324,6 +324,9 @@ class Driver:
             else:
                 needs = f"needs driver branch {module['last_branch']} or older" if module else "was requested"
             return Finding(f"{item.label} {needs}", sources(module))
+        if item.key == "driver" and any(other.key == "driver_branch" for other in items):
+            for text in self.exact([item]):
+                return Finding(f"{item.label} is of branch {branch_of(text)}", self.branch_sources(item))
         return Finding(f"{item.label} was requested", self.branch_sources(item))
 
     def exact(self, items: Sequence[Item]) -> Iterator[str]:

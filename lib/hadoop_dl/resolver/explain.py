@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hadoop_dl.compat import Compat, Row
@@ -17,6 +17,7 @@ from hadoop_dl.resolver.request import CHOICES, COMPONENTS, Item
 from hadoop_dl.resolver.universe import Core
 from hadoop_dl.resolver.versions import Spec, cc, known, listed, parse_spec, spans, version
 
+COUNTS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
 SHARED = ("tensorflow", "python", "cuda", "tensorflow_source", "tensorflow_package")
 
 
@@ -35,11 +36,13 @@ class Conflict:
 
 def conflicts(problem: Problem) -> list[Conflict]:
     """Every clash of the request, the smallest first."""
-    found = [explain(problem, clash) for clash in problem.clashes()]
+    clashes = problem.clashes()
+    names = things(problem, clashes)
+    found = [explain(problem, clash, names) for clash in clashes]
     return list({conflict.message: conflict for conflict in found}.values())
 
 
-def explain(problem: Problem, clash: Items) -> Conflict:
+def explain(problem: Problem, clash: Items, names: Mapping[int, str]) -> Conflict:
     items = [problem.items[number] for number in sorted(clash)]
     findings = unknown_value(problem, items[0]) if len(items) == 1 else at_once(problem, items)
     findings = findings or by_part(problem, clash) or by_environment(problem, clash) or by_projection(problem, clash)
@@ -47,13 +50,45 @@ def explain(problem: Problem, clash: Items) -> Conflict:
     text = sentence([finding.text for finding in findings])
     found = merged(finding.sources for finding in findings) or merged(item_sources(problem, item) for item in items)
     keys = tuple(dict.fromkeys(item.key for item in items))
-    return Conflict(keys, text, found, tuple(dict.fromkeys(item.label for item in items)))
+    return Conflict(keys, text, found, tuple(dict.fromkeys(names[number] for number in sorted(clash))))
+
+
+def things(problem: Problem, clashes: Sequence[Items]) -> dict[int, str]:
+    """What one line over all conflicts calls each item: `B200 or TensorFlow 2.21` is one thing where a B200 leaves nothing else."""
+    partners: dict[int, set[int]] = {}
+    for clash in clashes:
+        for number in clash:
+            partners.setdefault(number, set()).update(clash - {number})
+    groups: dict[int, list[int]] = {}
+    for number in sorted(partners):
+        same = [other for other in groups if partners[other] == partners[number]]
+        first = next((other for other in same if requires(problem, other, number)), number)
+        groups.setdefault(first, []).append(number)
+    return {
+        number: listed((problem.items[one].label for one in group), "or")
+        for group in groups.values()
+        for number in group
+    }
+
+
+def requires(problem: Problem, one: int, other: int) -> bool:
+    """Whether one of two items leaves nothing but the version that the other asks for."""
+    left = {number: problem.mask(frozenset({number})) for number in (one, other)}
+    return any(
+        left[first] and left[first] & left[second] == left[first] and bool(problem.items[second].specs)
+        for first, second in ((one, other), (other, one))
+    )
 
 
 def together(found: Sequence[Conflict]) -> str:
-    """One line over all conflicts: which parts of the request cannot all stay."""
-    labels = list(dict.fromkeys(label for conflict in found if len(conflict.labels) > 1 for label in conflict.labels))
-    return f"These cannot all stay: {listed(labels)}." if labels else ""
+    """One line over all conflicts: how many things of the request cannot stay together, and which."""
+    labels = dict.fromkeys(label for conflict in found if len(conflict.labels) > 1 for label in conflict.labels)
+    several = sorted(labels, key=lambda label: " or " in label)
+    if not several:
+        return ""
+    count = COUNTS[len(several)] if len(several) < len(COUNTS) else str(len(several))
+    text = f"{', '.join(several[:-1])}, and {several[-1]}" if " or " in several[-1] else listed(several)
+    return f"{count} things cannot stay together: {text}."
 
 
 def other_builds(problem: Problem, items: Sequence[Item]) -> Iterator[Finding]:
@@ -69,7 +104,8 @@ def other_builds(problem: Problem, items: Sequence[Item]) -> Iterator[Finding]:
 
 
 def sentence(parts: Sequence[str]) -> str:
-    text = "; ".join(dict.fromkeys(part.rstrip(".") for part in parts))
+    first, *others = dict.fromkeys(part.rstrip(".") for part in parts)
+    text = "; ".join([first, *(re.sub(r"^(The|A|No|What) ", lambda word: word[0].lower(), part) for part in others)])
     name = text.split(" ")[0]
     return (text if re.search(r"[\d_=]", name) or name.startswith("tensorflow") else text[:1].upper() + text[1:]) + "."
 

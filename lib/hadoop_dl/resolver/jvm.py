@@ -76,10 +76,9 @@ class Jvm:
                 return row
         return None
 
-    def sparks(self, core: Core, items: Sequence[Item]) -> list[Row]:
-        """The Spark lines for this Python: verified ones first, and those that share a Java with Hadoop before them."""
-        rows = [row for row in self.lines if python_listed(row["python"], core.python)]
-        rows.sort(key=lambda row: not row["verified"])
+    def sparks(self, items: Sequence[Item]) -> list[Row]:
+        """The Spark lines: verified ones first, and those that share a Java with Hadoop before them."""
+        rows = sorted(self.lines, key=lambda row: not row["verified"])
         for item in items:
             if isinstance(item.thing, Hadoop):
                 there = set(item.thing.java)
@@ -100,11 +99,30 @@ class Jvm:
         there = [java for java in left if all(java in (host.javas or ()) for host in hosts)]
         return there or None
 
+    # --- the rules: what `best` decides by, and what `facts` prints ----------------------------------------------------
+
+    def spark_refusals(self, python: str, row: Row, items: Sequence[Item]) -> Iterator[Finding]:
+        """Why a Spark line does not run here."""
+        if not python_listed(row["python"], python):
+            yield Finding(f"Spark {row['line']} runs on Python {row['python']}", sources(row))
+        if self.javas(row, items) is None:
+            runs = f"Spark {row['line']} runs on Java {listed(row['java'] or (), 'or')}"
+            yield Finding(runs if row["java"] else f"The data has no Java for Spark {row['line']}", sources(row))
+        if not row["gpu_scheduling"] and any(item.key == "yarn_gpu" and item.flag for item in items):
+            yield Finding(f"Spark {row['line']} does not schedule GPUs", sources(row))
+
+    def pair_refusal(self, tfos: Row, spark: Row) -> Finding | None:
+        """Why a TensorFlowOnSpark does not run on a Spark line."""
+        hung = self.seen(tfos["version"], spark["line"], "hangs")
+        text = f"TensorFlowOnSpark {tfos['version']} hangs on Spark {spark['line']}"
+        return Finding(text, sources(hung)) if hung else None
+
+    # --- the choice ----------------------------------------------------------------------------------------------------
+
     def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
         tfos_pins = [item for item in items if item.key == "tensorflowonspark"]
         spark_pins = [item for item in items if item.key == "pyspark"]
         java_pins = [item for item in items if item.key == "java"]
-        gpu = any(item.key == "yarn_gpu" and item.flag for item in items)
         hadoops = [item.thing for item in items if isinstance(item.thing, Hadoop)]
         fits = [row for row in self.releases if all(item.accepts(row["version"]) for item in tfos_pins)]
         candidates: list[Row | None] = [
@@ -115,24 +133,23 @@ class Jvm:
             candidates.append(None)
         if not candidates:
             return None
-        runs: list[tuple[Row, str, list[str]]] = []
-        for row in self.sparks(core, items):
-            release, javas = self.release(row, spark_pins), self.javas(row, items)
-            if release and javas is not None and (row["gpu_scheduling"] or not gpu):
-                runs.append((row, release, javas))
-        no_spark = any(item.absent for item in spark_pins)
+        runs: list[tuple[Row, str]] = []
+        for row in self.sparks(items):
+            release = self.release(row, spark_pins)
+            if release and not any(self.spark_refusals(core.python, row, items)):
+                runs.append((row, release))
         for tfos in candidates:
             if tfos is None and all(item.absent for item in [*spark_pins, *java_pins]):
                 return Choice()
-            for row, release, javas in [] if no_spark else self.ordered(tfos, runs):
-                return self.choice(core, tfos, row, release, javas, hadoops)
+            for row, release in self.ordered(tfos, runs)[:1]:
+                return self.choice(core, tfos, row, release, self.javas(row, items) or [], hadoops)
         return None
 
-    def ordered(self, tfos: Row | None, runs: list[tuple[Row, str, list[str]]]) -> list[tuple[Row, str, list[str]]]:
-        """Without the Sparks on which this TensorFlowOnSpark hangs, and those on which it was seen to run first."""
+    def ordered(self, tfos: Row | None, runs: list[tuple[Row, str]]) -> list[tuple[Row, str]]:
+        """Without the Sparks on which this TensorFlowOnSpark does not run, and those on which it was seen to run first."""
         if tfos is None:
             return runs
-        left = [run for run in runs if not self.seen(tfos["version"], run[0]["line"], "hangs")]
+        left = [run for run in runs if not self.pair_refusal(tfos, run[0])]
         return sorted(left, key=lambda run: not self.seen(tfos["version"], run[0]["line"], "ok"))
 
     def choice(
@@ -198,38 +215,35 @@ class Jvm:
                 choice.warnings.append(Finding(said, hadoop.sources, False))
         return choice
 
+    # --- why there is none ---------------------------------------------------------------------------------------------
+
     def facts(self, core: Core, items: Sequence[Item]) -> Iterator[Finding]:
-        keys = {item.key for item in items}
-        if "tensorflowonspark" in keys:
-            wanted = [
-                row
-                for row in self.releases
-                if any(item.key == "tensorflowonspark" and item.accepts(row["version"]) for item in items)
-            ]
-            refused = [finding for finding in (self.tfos_refusal(core, row) for row in wanted) if finding]
-            yield from refused[:1]
-            if wanted and not refused:
-                hung = [
-                    row
-                    for row in self.observed
-                    if row["tensorflowonspark"] == wanted[0]["version"] and row["result"] == "hangs"
-                ]
-                for row in hung[:1]:
-                    yield Finding(
-                        f"TensorFlowOnSpark {wanted[0]['version']} hangs on Spark {line_of(row['pyspark'])}",
-                        sources(row),
-                    )
-        if keys & {"pyspark", "tensorflowonspark", "yarn_gpu"}:
-            pins = [item for item in items if item.key == "pyspark"]
-            for row in [row for row in self.lines if self.release(row, pins)][:1] if pins else []:
-                java = f" and Java {listed(row['java'], 'or')}" if row["java"] else ""
-                gpus = "" if row["gpu_scheduling"] or "yarn_gpu" not in keys else ", and does not schedule GPUs"
-                yield Finding(f"Spark {row['line']} runs on Python {row['python']}{java}{gpus}", sources(row))
-        if keys & {"java", "host"} and "pyspark" not in keys:
-            there = [row for row in self.sparks(core, items) if row["java"]]
-            goes = "; ".join(f"{row['line']} on Java {listed(row['java'], 'or')}" for row in there[:4])
-            yield Finding(f"Spark for Python {core.python}: {goes}", sources(*there[:1]))
+        asked = [item for item in items if item.key == "tensorflowonspark" and not item.absent]
+        pins = [item for item in items if item.key == "pyspark"]
+        wanted = [row for row in self.releases if asked and all(item.accepts(row["version"]) for item in asked)]
+        refused = [finding for row in wanted if (finding := self.tfos_refusal(core, row))]
+        yield from refused[:1]
+        lines = [row for row in self.lines if self.release(row, pins)]
+        if pins:
+            for row in lines[:1]:
+                yield from self.spark_refusals(core.python, row, items)
+        else:
+            yield from self.every_spark(core, lines, items)
+        if wanted and not refused:
+            hangs = (self.pair_refusal(wanted[0], row) for row in lines)
+            yield from [finding for finding in hangs if finding][:1]
+            if not lines:
+                yield Finding(f"TensorFlowOnSpark {wanted[0]['version']} runs on Spark", sources(wanted[0]))
         for item in items:
-            if item.key == "hadoop":
-                continue
-            yield Finding(f"{item.label} was requested" if item.key != "host" else f"{item.label} is what there is", ())
+            if item.key != "hadoop":
+                said = "is what there is" if item.key == "host" else "was requested"
+                yield Finding(f"{item.label} {said}", ())
+
+    def every_spark(self, core: Core, lines: Sequence[Row], items: Sequence[Item]) -> Iterator[Finding]:
+        """What is against the Spark lines that run on a Python, where the request names none of them."""
+        there = [row for row in lines if python_listed(row["python"], core.python)]
+        found = [next(self.spark_refusals(core.python, row, items), None) for row in there]
+        against_it = [finding for finding in found if finding]
+        if against_it and all(found):
+            said = "; ".join(finding.text for finding in against_it[:4])
+            yield Finding(f"For Python {core.python}: {said}", against_it[0].sources)

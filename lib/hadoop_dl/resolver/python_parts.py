@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 
 from hadoop_dl.compat import Row
-from hadoop_dl.resolver.findings import Finding, sources
+from hadoop_dl.resolver.findings import Finding, sources, warning
 from hadoop_dl.resolver.parts import Choice
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.universe import Core, Universe, python_of
 from hadoop_dl.resolver.versions import listed, ranges, spans, version
+
+NAMES = {"hdfs": "HDFS", "kafka": "Kafka"}
 
 
 def python_fits(wanted: str | None, python: str) -> bool:
@@ -56,50 +58,46 @@ class Keras:
         own = core.line["keras"].get("standalone")
         return sorted(rows, key=lambda row: row["version"] != own)
 
-    def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
+    def candidates(self, core: Core) -> list[Row | None]:
+        """What may be installed, the best first; None is no Keras: a line that requires the package cannot do without."""
         keras = core.line["keras"]
         if keras.get("package"):
-            for row in self.fitting(core):
-                if all(item.accepts(row["version"]) for item in items):
-                    reason = Finding(
-                        f"keras {row['version']}: TensorFlow {core.name} requires {keras['range']}",
-                        sources(core.line, row),
-                    )
-                    return Choice({"keras": row["version"]}, [reason])
-            return None
-        own = keras.get("standalone")
-        if all(item.absent for item in items) and (items or not own):
-            return Choice()
-        for row in self.fitting(core):
-            if not all(item.accepts(row["version"]) for item in items):
-                continue
-            choice = Choice({"keras": row["version"]})
-            said = f"the multi-backend Keras of TensorFlow {core.name}'s time"
-            choice.reasons.append(Finding(f"keras {row['version']}: {said}", sources(row, core.line)))
-            if row["version"] != own or not keras["standalone_verified"]:
-                choice.warnings.append(
-                    Finding(
-                        f"Keras {row['version']} with TensorFlow {core.name} was not seen to run"
-                        + (f"; {own} is the matching one" if own and own != row["version"] else ""),
-                        sources(core.line),
-                        False,
-                    )
-                )
-            return choice
+            return list(self.fitting(core))
+        return [*self.fitting(core), None] if keras.get("standalone") else [None, *self.fitting(core)]
+
+    def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
+        for row in self.candidates(core):
+            if all(item.accepts(row["version"] if row else None) for item in items):
+                return self.choice(core, row) if row else Choice()
         return None
 
+    def choice(self, core: Core, row: Row) -> Choice:
+        keras, text = core.line["keras"], row["version"]
+        if keras.get("package"):
+            said = f"TensorFlow {core.name} requires {keras['range']}"
+            return Choice({"keras": text}, [Finding(f"keras {text}: {said}", sources(core.line, row))])
+        said = f"the multi-backend Keras of TensorFlow {core.name}'s time"
+        choice = Choice({"keras": text}, [Finding(f"keras {text}: {said}", sources(row, core.line))])
+        own = keras.get("standalone")
+        if text != own or not keras["standalone_verified"]:
+            matching = f"; {own} is the matching one" if own and own != text else ""
+            told = f"Keras {text} with TensorFlow {core.name} was not seen to run{matching}"
+            choice.warnings.append(warning(told, sources(core.line)))
+        return choice
+
     def facts(self, core: Core, items: Sequence[Item]) -> Iterator[Finding]:
-        there = self.fitting(core)
+        there = self.candidates(core)
         order = [row["version"] for row in reversed(self.releases)]
-        goes = spans((row["version"] for row in there), order) or "no Keras of its own package"
-        yield Finding(f"TensorFlow {core.name} on Python {core.python} goes with Keras {goes}", sources(core.line))
+        goes = spans((row["version"] for row in there if row), order) or "no Keras of its own package"
+        also = " or without it" if goes and None in there and len(there) > 1 else ""
+        yield Finding(
+            f"TensorFlow {core.name} on Python {core.python} goes with Keras {goes}{also}", sources(core.line)
+        )
         legacy = core.line["keras"].get("legacy_package")
-        if legacy and any(
-            item.accepts(row["version"]) for item in items for row in self.releases if row["version"] < "3"
-        ):
-            yield Finding(
-                f"Keras 2 for it is the package {legacy} {core.line['keras']['legacy_range']}", sources(core.line)
-            )
+        old = [row["version"] for row in self.releases if version(row["version"]).major < 3]
+        if legacy and any(item.accepts(text) for item in items for text in old):
+            said = f"Keras 2 for it is the package {legacy} {core.line['keras']['legacy_range']}"
+            yield Finding(said, sources(core.line))
         for item in items:
             yield Finding(f"{item.label} was requested", ())
 
@@ -154,10 +152,16 @@ class Features:
         there: list[Row | None] = list(self.io(core))
         return [*there, None] if useful else [None, *there]
 
-    def provides(self, core: Core, row: Row | None, feature: str) -> bool:
+    def lack(self, core: Core, row: Row | None, feature: str) -> Finding | None:
+        """Why a feature is missing with this release of tensorflow-io, or without any; None where it is not."""
         if self.inside(core, feature):
-            return True
-        return row is not None and (row["hdfs_filesystem"] == "plugin" if feature == "hdfs" else bool(row["kafka"]))
+            return None
+        if row is None:
+            kind = "built from source" if core.built else "as a wheel"
+            return Finding(f"TensorFlow {core.name} {kind} has no {NAMES[feature]} inside", sources(core.line))
+        if row["hdfs_filesystem"] == "plugin" if feature == "hdfs" else row["kafka"]:
+            return None
+        return Finding(f"tensorflow-io {row['version']} does not read {NAMES[feature]}", sources(row))
 
     def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
         flags = {item.key: item for item in items if item.key in ("hdfs", "kafka") and item.flag}
@@ -168,7 +172,7 @@ class Features:
         for row in self.candidates(core, items):
             if not all(item.accepts(row["version"] if row else None) for item in pins):
                 continue
-            if all(self.provides(core, row, feature) for feature in flags):
+            if not any(self.lack(core, row, feature) for feature in flags):
                 return self.choice(core, row, off)
         return None
 
@@ -196,8 +200,8 @@ class Features:
                         False,
                     )
                 )
-        for feature, name in (("hdfs", "HDFS"), ("kafka", "Kafka")):
-            there = feature not in off and self.provides(core, row, feature)
+        for feature, name in NAMES.items():
+            there = feature not in off and not self.lack(core, row, feature)
             choice.values[feature] = there
             by = (
                 "by TensorFlow itself"
@@ -213,15 +217,15 @@ class Features:
         return choice
 
     def facts(self, core: Core, items: Sequence[Item]) -> Iterator[Finding]:
-        kind = "built from source" if core.built else "as a wheel"
-        for feature, name in (("hdfs", "HDFS"), ("kafka", "Kafka")):
-            if any(item.key == feature for item in items):
-                has = "has" if self.inside(core, feature) else "has no"
-                yield Finding(f"TensorFlow {core.name} {kind} {has} {name} inside", sources(core.line))
-        there = [row["version"] for row in self.io(core)]
+        there = self.io(core)
+        for feature in NAMES:
+            if any(item.key == feature and item.flag for item in items):
+                lacks = [self.lack(core, row, feature) for row in (None, *there)]
+                yield from [finding for finding in lacks if finding][:2]
+        versions = listed([row["version"] for row in there], "or") or "not published"
         yield Finding(
-            f"tensorflow-io for {core.package} {core.name} on Python {core.python} is {listed(there, 'or') or 'not published'}",
-            sources(self.universe.compat.fact("tensorflow_io", "last release"), *self.io(core)[:1]),
+            f"tensorflow-io for {core.package} {core.name} on Python {core.python} is {versions}",
+            sources(self.universe.compat.fact("tensorflow_io", "last release"), *there[:1]),
         )
         for item in items:
             yield Finding(f"{item.label} was requested", ())

@@ -154,9 +154,37 @@ def test_sources_are_shown_when_they_are_asked_for(capsys: pytest.CaptureFixture
     assert "https://" in run(f"{A100} --explain", capsys)[1]
 
 
-def test_one_line_over_several_conflicts_says_what_cannot_all_stay(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            "resolve --os rhel-7.9 --gpu B200 tensorflow=2.21 python=2.7",
+            "Three things cannot stay together: RHEL 7.9, Python 2.7, and B200 or TensorFlow 2.21.",
+        ),
+        (
+            "resolve --os rhel-9.4 --gpu A100 tensorflow=1.15 python=3.11",
+            "Three things cannot stay together: A100, TensorFlow 1.15 and Python 3.11.",
+        ),
+    ],
+)
+def test_one_line_over_several_conflicts_counts_what_cannot_stay_together(
+    line: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(line, capsys)[1].splitlines()[1] == words
+
+
+def test_a_sentence_goes_on_in_small_letters(capsys: pytest.CaptureFixture[str]) -> None:
     shown = run("resolve --os rhel-7.9 --gpu B200 tensorflow=2.21 python=2.7", capsys)[1]
-    assert "These cannot all stay: RHEL 7.9, B200, TensorFlow 2.21 and Python 2.7." in shown.splitlines()[1]
+    assert "TensorFlow 2.21; the wheels of TensorFlow 2.21.0 need glibc 2.27, but RHEL 7.9 has 2.17." in shown
+
+
+def test_a_newer_tensorflow_without_a_lock_is_named_with_its_pythons(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = run("resolve --os rhel-7.4 --gpu P100 tensorflow=1.15", capsys)[1]
+    assert (
+        "Newer, without a lock: TensorFlow 1.15.5 on Python 3.6 or 3.7 of your own (docs/stacks.md, scripts/stack lock)."
+        in shown
+    )
+    assert "Newer" not in run("resolve --os rhel-7.4 --gpu P100 tensorflow=1.15.0", capsys)[1]
 
 
 def test_an_answer_begins_with_the_stack_and_ends_with_the_next_step(capsys: pytest.CaptureFixture[str]) -> None:

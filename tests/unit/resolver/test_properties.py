@@ -106,6 +106,15 @@ def test_every_clash_is_real_and_none_is_left_when_one_part_of_each_is_gone(requ
         assert compose({name: value for name, value in request.items() if name not in touched}, suggest=False).fits
 
 
+@SOME
+@given(REQUESTS)
+def test_no_rule_refuses_without_a_fact(request: dict[str, Any]) -> None:
+    """What was requested is never the only reason: a rule that decides also explains."""
+    for conflict in compose(request, suggest=False).conflicts:
+        parts = conflict.message.rstrip(".").split("; ")
+        assert [part for part in parts if not part.endswith(("was requested", "is what there is"))], request
+
+
 @FEW
 @given(REQUESTS)
 def test_the_nearest_requests_resolve_when_they_are_asked(request: dict[str, Any]) -> None:

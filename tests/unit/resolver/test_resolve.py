@@ -63,7 +63,7 @@ def test_a_source_build_takes_the_tested_toolchain(line: Any) -> None:
         ({"gpu": "V100", "cuda": "8.0"}, {"gpu", "cuda"}, "CUDA 8.0 has no code for V100"),
         ({"gpu": "K80", "driver_branch": "510"}, {"gpu", "driver_branch"}, "driven by branches 384 to 470"),
         ({"gpu": "K80,H100"}, {"gpu"}, "H100 (Hopper) is driven by branches 520 to 610; K80 (Kepler) is driven by branches 384 to 470"),
-        ({"os": "rhel-7.9", "gpu": "B200"}, {"os", "gpu"}, "B200 goes with TensorFlow 2.21; The wheels of TensorFlow 2.21.0 need glibc 2.27, but RHEL 7.9 has 2.17"),
+        ({"os": "rhel-7.9", "gpu": "B200"}, {"os", "gpu"}, "B200 goes with TensorFlow 2.21; the wheels of TensorFlow 2.21.0 need glibc 2.27, but RHEL 7.9 has 2.17"),
         ({"os": "rhel-8.4", "gpu": "P100", "tensorflow": "1.15"}, {"os", "tensorflow", "gpu"}, "NVIDIA packages CUDA 10.1 to 13.3"),
         ({"gpu": "B200", "python": "2.7"}, {"gpu", "python"}, "The last TensorFlow for Python 2.7 is 2.1 (CUDA 10.1), but B200 needs CUDA 12.8 or newer"),
         ({"gpu": "A100", "cuda": "none"}, {"gpu", "cuda"}, "cuda=none leaves only CPU builds, and those do not use A100"),
