@@ -145,12 +145,23 @@ def same_range(text: str, found: set[SpecifierSet]) -> bool:
     return parts <= found
 
 
-def cudnn_differences(compat: Compat, offers: Offers) -> Iterator[Difference]:
-    """cuDNN's wheels are the only list of its releases that a program can read."""
+def nvidia_differences(compat: Compat, offers: Offers) -> Iterator[Difference]:
+    """What NVIDIA's wheels tell of releases: the only list of cuDNN, and the newest CUDA and driver branch."""
     newest = max((row["version"] for row in compat.rows("cuda", "cudnn")), key=version)
     for text in sorted(published(offers("nvidia-cudnn-cu12")), key=version):
         if version(text) > version(newest):
             yield Difference("newer", f"cuDNN {text} is on PyPI and not in compat/cuda.yml")
+    newest = max((row["version"] for row in compat.rows("cuda", "toolkits")), key=version)
+    lines = {".".join(text.split(".")[:2]): text for text in published(offers("cuda-toolkit"))}
+    for line in sorted(lines, key=version):
+        if version(line) > version(newest):
+            yield Difference("newer", f"CUDA {line} is on PyPI (cuda-toolkit {lines[line]}) and not in compat/cuda.yml")
+    known_branch = max(int(row["branch"]) for row in compat.rows("drivers", "branches"))
+    branches = {version(text).minor: text for text in published(offers("nvidia-ml-py"))}  # 13.615.71 is of branch 615
+    for branch in sorted(branches):
+        if branch > known_branch:
+            said = f"driver branch {branch} has a nvidia-ml-py on PyPI ({branches[branch]}) and is not in compat/drivers.yml"
+            yield Difference("newer", said)
 
 
 def differences(compat: Compat, offers: Offers, metadata: Metadata) -> list[Difference]:
@@ -158,7 +169,7 @@ def differences(compat: Compat, offers: Offers, metadata: Metadata) -> list[Diff
         *release_differences(compat, offers),
         *wheel_differences(compat, offers),
         *metadata_differences(compat, offers, metadata),
-        *cudnn_differences(compat, offers),
+        *nvidia_differences(compat, offers),
     ]
 
 

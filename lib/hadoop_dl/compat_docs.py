@@ -79,6 +79,7 @@ def page(compat: Compat | None = None) -> str:
         tables_of.cdsw(data),
         tables_of.systems(data),
         tables_of.facts(data),
+        tables_of.sources_read(data),
     ]
     contents = ", ".join(f"[{table.title}](#{anchor(table.title)})" for table in tables)
     dates = f"The sources were last read on {span(checked[0], checked[-1])}."

@@ -102,6 +102,7 @@ class Driver:
         ]
         for text in running:
             row = next((row for row in self.branches if row["branch"] == branch_of(text)), None)
+            row = row or (self.newer_row(text) if self.is_newer(text) else None)
             yield from (Candidate(row, text, module) for module in self.modules if row)
         for row in self.branches:
             for text in [*[text for text in exact if branch_of(text) == row["branch"]], newest_of(row)]:

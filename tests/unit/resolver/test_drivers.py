@@ -59,6 +59,20 @@ def test_a_driver_newer_than_the_data_is_a_warning() -> None:
         assert any("newer than this data" in finding.text for finding in resolution.warnings)
 
 
+@pytest.mark.parametrize("driver", ["615.71.05", "620.10.01"])
+def test_a_host_that_runs_a_driver_newer_than_the_data_is_answered_with_a_warning(driver: str) -> None:
+    host = HostFacts(os="rhel-9.4", gpus=("10de:20b2",), pythons=("3.11",), driver=driver)
+    for resolution in (compose({"tensorflow": "2.15"}, host), resolve("tf2.15-py3-el9", host)):
+        assert resolution.ok, resolution.problems
+    assert any("newer than this data" in one.text for one in compose({"tensorflow": "2.15"}, host).warnings)
+
+
+@pytest.mark.parametrize("cuda", ["13.4", "13.5"])
+def test_a_cuda_newer_than_the_data_is_told_as_one_that_no_tensorflow_is_built_for(cuda: str) -> None:
+    (problem,) = resolve({"cuda": cuda}).problems
+    assert problem.startswith(f"No TensorFlow is built for CUDA {cuda}; the newest is CUDA 12.5")
+
+
 @pytest.mark.parametrize(
     "request_", [{"gpu": "P100", "driver": "615.71.05"}, {"os": "rhel-7.9", "driver": "615.71.05"}]
 )
