@@ -151,8 +151,11 @@ def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = Fa
     read = [
         host for host in hosts if host.node is not None and "error" not in host.node and not checked[host.name].problems
     ]
-    variables = settled(read)
-    wanted = {host.name: requests.resolve_host(variables[host.name], host.node or {}, host.groups) for host in read}
+    names = settled(read)
+    wanted = {
+        host.name: requests.resolve_host(host.variables, host.node or {}, host.groups, names.get(host.name, ""))
+        for host in read
+    }
     for host in read:
         made.problems += [f"{host.name}: {problem}" for problem in wanted[host.name].problems]
         made.problems += [f"{host.name}: {problem}" for problem in host_problems(host, wanted[host.name])]
@@ -187,17 +190,16 @@ def group_problems(made: Plan, hosts: Sequence[Host]) -> None:
         made.warnings += [f"{name}: {text}" for name in strangers]
 
 
-def settled(hosts: Sequence[Host]) -> dict[str, Mapping[str, Any]]:
-    """Every host's variables; constraints become one named stack that fits all hosts which ask the same, if there is one."""
+def settled(hosts: Sequence[Host]) -> dict[str, str]:
+    """The one named stack that constraints mean on all hosts which ask the same, by host, where there is one that fits all."""
     alike: dict[str, list[Host]] = {}
     for host in hosts:
         if isinstance(host.variables.get("deeplearning_request"), Mapping) and host.wants("environment"):
             alike.setdefault(json.dumps(host.variables["deeplearning_request"], sort_keys=True), []).append(host)
-    found = {host.name: host.variables for host in hosts}
+    found: dict[str, str] = {}
     for group in alike.values():
         names, _ = requests.stacks_for(group[0].variables["deeplearning_request"], [host.node or {} for host in group])
-        for host in group if names else ():
-            found[host.name] = {**host.variables, "deeplearning_request": names[0]}
+        found.update({host.name: names[0] for host in group if names})
     return found
 
 

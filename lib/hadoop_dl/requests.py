@@ -39,8 +39,11 @@ class Wanted:
     warnings: list[str] = field(default_factory=list)
 
 
-def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str]) -> Wanted:
-    """The set that the host's deeplearning_request means on this host, with every reason why it does not fit."""
+def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str], name: str = "") -> Wanted:
+    """The set that the host's deeplearning_request means on this host, with every reason why it does not fit.
+
+    name: the stack that constraints mean on all hosts which ask the same; without it, the best one for this host.
+    """
     wanted = Wanted()
     if not ENVIRONMENT_GROUPS & set(groups):
         return wanted
@@ -51,11 +54,13 @@ def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str]
             f"but is not set. Known stacks: {', '.join(stacks.stack_names())}. Set it in group_vars/all."
         )
         return wanted
+    admitted: Sequence[str] | None = None
     if isinstance(request, Mapping):
-        found, problems = stacks_for(request, [node])
+        found, problems = ([name], []) if name else stacks_for(request, [node])
         wanted.problems += problems
         if not found:
             return wanted
+        admitted = verdict(dict(request), node)["pythons"][found[0]]
         request = found[0]
     try:
         request = extras.requested_name(request, variables.get("deeplearning_extra_packages"))
@@ -82,11 +87,12 @@ def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str]
             "Choose a stack with tensorflow_source: prebuilt."
         )
     pythons = node.get("pythons", {})
-    usable = [python for python in stack.pythons if python in pythons]
+    admitted = stack.pythons if admitted is None else admitted
+    usable = [python for python in admitted if python in pythons]
     if not usable:
         wanted.problems.append(
-            f"{stack.name} needs Python {' or '.join(stack.pythons)} on the host, and there is "
-            f"{', '.join(sorted(pythons)) or 'none'}. Install python{stack.pythons[0]} from the operating system's repositories."
+            f"{stack.name} needs Python {' or '.join(admitted)} on the host, and there is "
+            f"{', '.join(sorted(pythons)) or 'none'}. Install python{admitted[0]} from the operating system's repositories."
         )
         return wanted
     wanted.python, wanted.interpreter = usable[0], pythons[usable[0]]
@@ -162,6 +168,7 @@ def judge(request: str | Json, node: Json) -> Json:
     from hadoop_dl import resolver  # noqa: PLC0415
     from hadoop_dl.compat import load  # noqa: PLC0415
     from hadoop_dl.resolver import install  # noqa: PLC0415
+    from hadoop_dl.resolver.request import read_request  # noqa: PLC0415
 
     read = replace(resolver.HostFacts.from_node(node), gpus=tuple(facts(node)["gpus"]))
     # A Python that the host lacks is reported once, by resolve_host, with the package to install.
@@ -187,7 +194,9 @@ def judge(request: str | Json, node: Json) -> Json:
                 form: [one.name for one in install.ordered(compat, request, read, fits, bare=form == "cpu")]
                 for form in ("gpu", "cpu")
             }
-            return {"names": names, "problems": [], "warnings": []}
+            asked = read_request(compat, request)
+            pythons = {one.name: install.pythons_for(one.name, asked) for one in fits}
+            return {"names": names, "pythons": pythons, "problems": [], "warnings": []}
         answer = resolver.choose(request, host, compat)
     except resolver.Misuse as error:
         return {"names": {}, "problems": [str(error)], "warnings": []}

@@ -253,7 +253,7 @@ def test_constraints_are_judged_a_fixed_number_of_times_for_each_host(
     request = {"tensorflow": "1.15", "python": "2.7"}
     hosts = [make_host(f"data{number}", deeplearning_request=dict(request)) for number in range(count)]
     assert plan.make_plan(hosts, REPOSITORY).problems == []
-    assert len(asked) == 2 * count
+    assert len(asked) == 3 * count
 
 
 @pytest.mark.parametrize("count", [10, 40])

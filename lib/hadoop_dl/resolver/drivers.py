@@ -83,7 +83,8 @@ class Driver:
                 why = f"CUDA {core.cuda} needs it to compile PTX for {gpu.name}; without that it would be {least}"
                 yield str(toolkit["bundled_driver"]), why, sources(toolkit, core.line)
             if gpu.least_driver:
-                yield gpu.least_driver, f"the first that knows {gpu.name}", gpu.sources
+                every = "every " if len({device.least() for device in gpu.devices}) > 1 else ""
+                yield gpu.least_driver, f"the first that knows {every}{gpu.name}", gpu.sources
 
     def needed(self, core: Core, items: Sequence[Item]) -> str:
         return max((floor for floor, _, _ in self.floors(core, items)), key=version)

@@ -33,6 +33,8 @@ EXACT = (
 )
 PLAIN = ("tensorflow_package", "tensorflow_source", "driver_branch", "driver_module", "python", "java")
 
+READERS = ("hdfs", "kafka")
+OWN = (*EXACT, *PLAIN, "glibc_min")  # what a stack's file has of a request
 PARTS = (
     ("tensorflow", "tensorflow_package", "tensorflow_source"),
     ("driver_branch", "driver_module"),
@@ -74,7 +76,7 @@ class Candidate:
 def constraints(stack: Mapping[str, Any]) -> dict[str, Any]:
     """A stack file as a request: all its versions, exactly."""
     wanted = {name: stack[name] for name in (*EXACT, *PLAIN) if name in stack}
-    return wanted | {name: True for name in ("hdfs", "kafka") if stack.get(name)}
+    return wanted | {name: True for name in READERS if stack.get(name)}
 
 
 def short_name(key: str) -> str:
@@ -102,11 +104,17 @@ def stack_items(compat: Compat, name: str) -> list[Item]:
     return read_request(compat, constraints(stack_files.load_stack(name).data))
 
 
-def python_for(name: str, host: HostFacts | None) -> str:
-    """The first of a stack's Pythons that the host has; the preferred one where it has none or was not read."""
-    pythons = stack_files.load_stack(name).pythons
+def pythons_for(name: str, asked: Iterable[Item] = ()) -> list[str]:
+    """A stack's Pythons that a request admits, the preferred one first."""
+    pins = [item for item in asked if item.key == "python"]
+    return [python for python in stack_files.load_stack(name).pythons if all(item.accepts(python) for item in pins)]
+
+
+def python_for(name: str, host: HostFacts | None, asked: Iterable[Item] = ()) -> str:
+    """The first of these Pythons that the host has; the preferred one where it has none or was not read."""
+    pythons = pythons_for(name, asked)
     there = [text for text in pythons if host is None or host.pythons is None or text in host.pythons]
-    return (there or list(pythons))[0]
+    return (there or pythons)[0]
 
 
 def try_stack(compat: Compat, name: str, host: HostFacts | None) -> Candidate:
@@ -138,6 +146,21 @@ def part_conflicts(compat: Compat, name: str, host: HostFacts) -> list[Conflict]
     return found
 
 
+def has_requested(name: str, asked: Sequence[Item]) -> bool:
+    """Whether a stack itself has what was asked of it: what it leaves out could be added to it, but is not installed."""
+    content = stack_files.load_stack(name).data
+    for item in asked:
+        if item.key in READERS and item.flag and not content.get(item.key):
+            return False
+        if item.key == "python" and not pythons_for(name, asked):
+            return False
+        if item.key in OWN and item.specs:
+            there = content.get(item.key)
+            if not any(item.accepts(value) for value in (there if isinstance(there, list) else [there])):
+                return False
+    return True
+
+
 def requested_system(compat: Compat, request: Mapping[str, Any], host: HostFacts | None) -> System | Unknown | None:
     given = request.get("os") or (host.os if host else None)
     return find_system(compat, str(given)) if given else None
@@ -152,8 +175,8 @@ def candidates(compat: Compat, request: Mapping[str, Any], host: HostFacts | Non
         if system_conflict(name, system) or stack_files.load_stack(name).base:
             continue  # With packages of a site it is a choice by name.
         problem = Problem(engine(compat), asked + stack_items(compat, name))
-        if problem.mask(problem.all):
-            found.append(Candidate(name, python_for(name, host), problem=problem))
+        if has_requested(name, asked) and problem.mask(problem.all):
+            found.append(Candidate(name, python_for(name, host, asked), problem=problem))
     return found
 
 

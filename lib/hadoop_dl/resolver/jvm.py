@@ -42,6 +42,7 @@ class Jvm:
         )
         self.lines = sorted(compat.rows("spark", "lines"), key=lambda row: version(row["line"]), reverse=True)
         self.refusals: dict[tuple[str, str, str, str], Finding | None] = {}
+        self.found: dict[Hashable, list[tuple[Row, str]]] = {}
         self.observed = [row for row in compat.rows("observed_stacks", "stacks") if row["tensorflowonspark"]]
 
     def classify(self, core: Core) -> Hashable:
@@ -133,17 +134,25 @@ class Jvm:
             candidates.append(None)
         if not candidates:
             return None
-        runs: list[tuple[Row, str]] = []
-        for row in self.sparks(items):
-            release = self.release(row, spark_pins)
-            if release and not any(self.spark_refusals(core.python, row, items)):
-                runs.append((row, release))
         for tfos in candidates:
             if tfos is None and all(item.absent for item in [*spark_pins, *java_pins]):
                 return Choice()
-            for row, release in self.ordered(tfos, runs)[:1]:
+            for row, release in self.ordered(tfos, self.runs(core.python, items))[:1]:
                 return self.choice(core, tfos, row, release, self.javas(row, items) or [], hadoops)
         return None
+
+    def runs(self, python: str, items: Sequence[Item]) -> list[tuple[Row, str]]:
+        """The Spark lines that run here, each with its release; the same for every TensorFlow on this Python."""
+        key = (python, tuple((item.key, item.text, item.only, item.thing) for item in items))
+        if key not in self.found:
+            if len(self.found) > 20_000:
+                self.found.clear()
+            pins = [item for item in items if item.key == "pyspark"]
+            there = [(row, self.release(row, pins)) for row in self.sparks(items)]
+            self.found[key] = [
+                (row, release) for row, release in there if release and not any(self.spark_refusals(python, row, items))
+            ]
+        return self.found[key]
 
     def ordered(self, tfos: Row | None, runs: list[tuple[Row, str]]) -> list[tuple[Row, str]]:
         """Without the Sparks on which this TensorFlowOnSpark does not run, and those on which it was seen to run first."""

@@ -15,7 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hadoop_dl import compat
-from hadoop_dl.resolver import compose
+from hadoop_dl.resolver import compose, resolve
+from hadoop_dl.resolver.answer import KEYS
+from hadoop_dl.resolver.request import read_request
 from hadoop_dl.stack_cli import read_constraints, resolve_parser
 from hadoop_dl.stack_text import command_line
 
@@ -106,6 +108,43 @@ def test_every_clash_is_real_and_none_is_left_when_one_part_of_each_is_gone(requ
         assert compose({name: value for name, value in request.items() if name not in touched}, suggest=False).fits
 
 
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"tensorflowonspark": "2.1.1"},
+        {"tensorflow": "2.21", "pyspark": "4"},
+        {"tensorflow": "2.4", "keras": "2.4.3"},
+        {"tensorflow": "2.21", "java": "21"},
+        {"os": "rhel-9.4", "tensorflow": "2.15", "python": "3.9"},
+    ],
+)
+def test_a_named_stack_has_what_was_requested_of_it(request_: dict[str, Any]) -> None:
+    assert unmet(request_) == []
+
+
+@SOME
+@given(REQUESTS)
+def test_every_named_stack_has_what_was_requested_of_it(request: dict[str, Any]) -> None:
+    assert unmet(request) == []
+
+
+def unmet(request: dict[str, Any]) -> list[str]:
+    """The parts of a request that the named stack of its answer does not have."""
+    answer = resolve(request, suggest=False)
+    found = []
+    for item in read_request(DATA, request) if answer.name else ():
+        if item.key in ("hdfs", "kafka"):
+            met = bool(answer.stack.get(item.key)) is item.flag
+        elif item.specs and item.key in KEYS:
+            there = answer.stack.get(item.key)
+            values = there if isinstance(there, list) else [there]
+            met = any(item.accepts(value) for value in values)
+        else:
+            continue
+        found += [] if met else [f"{answer.name}: {item.label}"]
+    return found
+
+
 @SOME
 @given(REQUESTS)
 def test_no_rule_refuses_without_a_fact(request: dict[str, Any]) -> None:
@@ -163,7 +202,9 @@ def test_asking_for_what_the_answer_has_gives_the_same_answer(request: dict[str,
 SCRIPT = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from hadoop_dl.resolver import compose
+from hadoop_dl.resolver import compose, resolve
+from hadoop_dl.resolver.answer import KEYS
+from hadoop_dl.resolver.request import read_request
 print(json.dumps([compose(request).as_json() for request in json.loads(sys.argv[2])]))
 """
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import requests
+from hadoop_dl import plan, requests
 from hadoop_dl.resolver import HostFacts, Misuse, resolve
 from hadoop_dl.stacks import load_stack
 
@@ -40,6 +40,7 @@ REQUESTS: list[dict[str, Any]] = [
     {"hdfs": True, "kafka": True},
     {"tensorflowonspark": "none"},
     {"python": "3.11"},
+    {"tensorflow": "2.15", "python": "3.9"},
     {"keras": "3"},
     {"tensorflow": "2.12"},
 ]
@@ -107,3 +108,19 @@ def test_misuse_is_a_problem_of_the_plan() -> None:
     assert "Did you mean tensorflow?" in wanted.problems[0]
     with pytest.raises(Misuse):
         resolve({"tensorfow": "1"})
+
+
+@pytest.mark.parametrize("python", ["3.9", "3.11"])
+def test_the_plan_takes_the_python_that_was_requested(python: str) -> None:
+    request = {"tensorflow": "2.15", "python": python}
+    host = plan.Host("data1", ("data_nodes",), {"deeplearning_request": request}, node("rhel-9.4", "A100"))
+    assert plan.settled([host]) == {"data1": "tf2.15-py3-el9"}
+    wanted = requests.resolve_host(host.variables, host.node or {}, host.groups, "tf2.15-py3-el9")
+    assert (wanted.python, resolve(request, HostFacts.from_node(host.node or {})).stack["python"]) == (python, python)
+
+
+def test_a_python_that_the_host_lacks_is_named_as_it_was_requested() -> None:
+    request = {"tensorflow": "2.15", "python": "3.11"}
+    wanted = requests.resolve_host({"deeplearning_request": request}, node("rhel-9.2", "A100"), ["data_nodes"])
+    (problem,) = wanted.problems
+    assert problem.startswith("tf2.15-py3-el9 needs Python 3.11 on the host, and there is 3.9.")
