@@ -86,7 +86,15 @@ class Resolution:
             return ["write stacks/NAME.yml with these versions (docs/stacks.md)", "scripts/stack lock NAME"]
         if not self.lock:
             return [f"scripts/stack lock {self.name}"]
-        return [f"deeplearning_request: {self.name}", "ansible-playbook -i inventories/SITE playbooks/plan.yml"]
+        return [f"deeplearning_request: {self.inventory}", "ansible-playbook -i inventories/SITE playbooks/plan.yml"]
+
+    @property
+    def inventory(self) -> str:
+        """The value of deeplearning_request: a stack's name, or constraints where another of its Pythons was asked for."""
+        python = self.stack["python"]
+        if python == stack_files.load_stack(self.name).pythons[0]:
+            return self.name
+        return f'{{tensorflow: "{self.stack["tensorflow"]}", python: "{python}"}}'
 
     def as_json(self) -> dict[str, Any]:
         return {

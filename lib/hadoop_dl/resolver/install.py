@@ -14,6 +14,7 @@ from hadoop_dl.compat import Compat
 from hadoop_dl.resolver.answer import Answer, answer
 from hadoop_dl.resolver.core_rules import system_pythons
 from hadoop_dl.resolver.explain import Conflict, conflicts
+from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.hosts import HostFacts, System, Unknown, find_system
 from hadoop_dl.resolver.problem import Problem, engine
 from hadoop_dl.resolver.request import Item, read_request
@@ -60,7 +61,15 @@ class Candidate:
         content = {**stack_files.load_stack(self.name).data, "python": self.python}
         if "driver_min" in found.stack:
             content["driver_min"] = found.stack["driver_min"]
-        return replace(found, stack=content)
+        return replace(found, stack=content, reasons=tuple(self.reason(one, content) for one in found.reasons))
+
+    def reason(self, finding: Finding, content: Mapping[str, Any]) -> Finding:
+        """A reason for the stack's own value: its lock may need more than TensorFlow does, such as a newer glibc."""
+        key, _, value = finding.text.partition(":")[0].partition(" ")
+        own = content.get(key)
+        if key not in OWN or not isinstance(own, str) or own == value:
+            return finding
+        return Finding(f"{key} {own}: as {self.name} has it", tuple(content["sources"][:2]))
 
     @cached_property
     def doubtful(self) -> bool:

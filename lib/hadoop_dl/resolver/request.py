@@ -59,6 +59,21 @@ OPTIONAL = (
     "pyspark",
     "java",
 )
+EXAMPLES = {
+    "os": "--os rhel-9.4",
+    "gpu": "--gpu A100",
+    "hadoop": "--hadoop cdp-7.1",
+    "python": "python=3.11",
+    "tensorflow_package": "tensorflow_package=tensorflow",
+    "tensorflow_source": "tensorflow_source=prebuilt",
+    "driver_module": "driver_module=open",
+    "driver_min": "driver_min=535.104.05",
+    "bazel": "bazel=0.26.1",
+    "gcc": "gcc=7.3.1",
+    "glibc_min": "glibc_min=2.17",
+    "cpu_features": "cpu_features=avx,avx2",
+    "cdsw": "cdsw=true",
+}
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 ORDER = [*OPTIONS, *COMPONENTS]
 
@@ -160,7 +175,8 @@ def texts(name: str, value: Any) -> list[str]:
     if len(text) > LONGEST:
         raise Misuse(f"{name} must have at most {LONGEST} characters but has {len(text)}.")
     if not text:
-        raise Misuse(f"{name} needs a value, and has none. Write for example tensorflow=1.15, or leave {name} out.")
+        example = EXAMPLES.get(name, f"{name}={'true' if name in BOOLEANS else 'none' if name in OPTIONAL else '1.15'}")
+        raise Misuse(f"{name} needs a value, but has none. Write for example {example}, or leave {name} out.")
     if name == "gpu":
         return [part.strip() for part in text.split(",") if part.strip()]
     if name == "os" and text.lower().startswith("other"):

@@ -92,7 +92,9 @@ def test_the_command_ends_with_what_it_found(line: str, status: int, tmp_path: P
         ("resolve kerass", "Did you mean keras?"),
         ("resolve ''", "COMPONENT=CONSTRAINT"),
         ("resolve tensorflow=", "tensorflow needs a value"),
-        ("resolve --gpu ''", "gpu needs a value"),
+        ("resolve --gpu ''", "gpu needs a value, but has none. Write for example --gpu A100, or leave gpu out."),
+        ("resolve keras=", "Write for example keras=none, or leave keras out."),
+        ("resolve bazel=", "Write for example bazel=0.26.1, or leave bazel out."),
         ("resolve kafka=maybe", "kafka needs true or false"),
         ("resolve --os rhel-7.9 os=rhel-8.10", "Give it once"),
         ("resolve --os rhel-7.9 --os rhel-8.10", "--os was given twice, as rhel-7.9 and as rhel-8.10. Give it once."),
@@ -194,6 +196,22 @@ def test_an_answer_begins_with_the_stack_and_ends_with_the_next_step(capsys: pyt
     assert lines[-2].split("  ")[1] == "deeplearning_request: tf1.15-py27-el7"
     assert lines[-1].strip() == "ansible-playbook -i inventories/SITE playbooks/plan.yml"
     assert (STACK.parents[1] / "playbooks" / "plan.yml").is_file()
+
+
+def test_the_next_step_installs_the_python_that_was_requested(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "resolve --os rhel-9.4 --gpu A100 tensorflow=2.15"
+    assert answer(f"{line} python=3.11", capsys)["next"][0] == "deeplearning_request: tf2.15-py3-el9"
+    other = answer(f"{line} python=3.9", capsys)
+    assert (other["versions"]["python"], other["lock"]) == ("3.9", "stacks/locks/tf2.15-py3-el9-py3.9.txt")
+    assert other["next"][0] == 'deeplearning_request: {tensorflow: "2.15.1", python: "3.9"}'
+
+
+def test_the_reasons_are_those_of_the_versions_that_are_answered(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer("resolve --os rhel-9.4 --gpu A100 tensorflow=2.15", capsys)
+    assert found["versions"]["glibc_min"] == "2.28"
+    told = dict(reason["text"].partition(":")[0].split(" ", 1) for reason in found["reasons"] if ":" in reason["text"])
+    shown = {key: value for key, value in found["versions"].items() if isinstance(value, str)}
+    assert {key: told[key] for key in shown} == shown
 
 
 def test_an_answer_without_a_lock_says_so_and_how_to_make_one(capsys: pytest.CaptureFixture[str]) -> None:
