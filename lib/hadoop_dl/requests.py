@@ -77,7 +77,7 @@ def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str]
         )
     else:
         judged = verdict(stack.name, node)
-        # The GPUs of this host may need a newer driver than CUDA does.
+        # The GPUs of this host may need a newer driver than CUDA does, or the open kernel modules.
         wanted.stack = {**stack.data, **judged.get("driver", {})}
         wanted.problems += [f"{stack.name}: {sentence}" for sentence in judged["problems"]]
         wanted.warnings += judged["warnings"]
@@ -184,7 +184,7 @@ def judge(request: str | Json, node: Json) -> Json:
             host = replace(host, gpus=None)
         problems = sentences(conflict.message for conflict in install.part_conflicts(compat, request, host))
         answer = resolver.Resolution("ok") if problems else resolver.resolve(request, host)
-        driver = {"driver_min": answer.stack["driver_min"]} if "driver_min" in answer.stack else {}
+        driver = {key: answer.stack[key] for key in install.BY_HOST if key in answer.stack}
         warnings = unused + sentences(finding.text for finding in answer.warnings)
         return {"driver": driver, "problems": problems or answer.problems, "warnings": warnings}
     try:

@@ -34,6 +34,7 @@ EXACT = (
 )
 PLAIN = ("tensorflow_package", "tensorflow_source", "driver_branch", "driver_module", "python", "java")
 
+BY_HOST = ("driver_min", "driver_module")  # of the driver, what the GPUs of a host decide
 READERS = ("hdfs", "kafka")
 OWN = (*EXACT, *PLAIN, "glibc_min")  # what a stack's file has of a request
 PARTS = (
@@ -59,8 +60,7 @@ class Candidate:
             return Answer()
         found = answer(self.problem, self.problem.mask(self.problem.all))
         content = {**stack_files.load_stack(self.name).data, "python": self.python}
-        if "driver_min" in found.stack:
-            content["driver_min"] = found.stack["driver_min"]
+        content |= {key: found.stack[key] for key in BY_HOST if key in found.stack}
         return replace(found, stack=content, reasons=tuple(self.reason(one, content) for one in found.reasons))
 
     def reason(self, finding: Finding, content: Mapping[str, Any]) -> Finding:
@@ -83,8 +83,10 @@ class Candidate:
 
 
 def constraints(stack: Mapping[str, Any]) -> dict[str, Any]:
-    """A stack file as a request: all its versions, exactly."""
+    """A stack file as a request: all its versions, exactly. Proprietary kernel modules give way to GPUs that need the open ones."""
     wanted = {name: stack[name] for name in (*EXACT, *PLAIN) if name in stack}
+    if wanted.get("driver_module") == "proprietary":
+        del wanted["driver_module"]
     return wanted | {name: True for name in READERS if stack.get(name)}
 
 

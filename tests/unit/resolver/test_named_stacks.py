@@ -78,6 +78,15 @@ def test_a_request_becomes_the_named_stack_that_can_be_installed(request_: Any, 
     assert host.pythons is None or resolution.stack["python"] in host.pythons
 
 
+@pytest.mark.parametrize(
+    ("gpu", "module"), [("10de:2901", "open"), ("10de:20b0", "proprietary"), ("10de:1db4", "proprietary")]
+)
+def test_the_kernel_module_of_a_named_stack_is_the_one_that_the_hosts_gpus_need(gpu: str, module: str) -> None:
+    resolution = choose({"tensorflow": "2.21"}, HostFacts(os="rhel-9.4", gpus=(gpu,), pythons=("3.11",)))
+    assert resolution.name == "tf2.21-tfos-py311", resolution.problems
+    assert resolution.stack["driver_module"] == module
+
+
 def test_a_set_without_a_lock_says_what_to_do() -> None:
     resolution = choose({"tensorflow": "1.12"}, P100)
     assert not resolution.ok

@@ -75,7 +75,8 @@ def test_resolve_names_the_stack_that_the_plan_installs(system: str, gpu: str) -
         wanted = requests.resolve_host({"deeplearning_request": request}, read, ["data_nodes"])
         assert wanted.stack.get("name", "") == answer.name, request
         if answer.name:
-            assert answer.stack.get("driver_min") == wanted.stack.get("driver_min"), request
+            for key in ("driver_min", "driver_module"):
+                assert answer.stack.get(key) == wanted.stack.get(key), request
             if answer.fits:
                 assert wanted.python == answer.stack["python"], request
         else:
