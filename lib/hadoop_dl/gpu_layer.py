@@ -95,13 +95,57 @@ def driver_problems(version: str, node: Json, variables: Mapping[str, Any], stac
             "Secure Boot is on, so the host loads only modules that are signed with an enrolled key, and nvidia_driver_signing_key and "
             "nvidia_driver_signing_certificate name none. Enroll the site's key and set both, or turn Secure Boot off in the firmware."
         )
+    return [*found, *module_problems(branch, limit, variables, stack), *fabric_problems(node)]
+
+
+def module_problems(branch: int, limit: Json, variables: Mapping[str, Any], stack: Json) -> list[str]:
+    """Why no module of the requested kind exists for this branch and these GPUs."""
     written = str(variables.get("nvidia_driver_module") or "{{")
-    if (stack.get("driver_module") if "{{" in written else written) == "open" and not limit["open_supported"]:
-        found.append(
-            "the host's GPUs are older than Turing and need the proprietary module, and nvidia_driver_module is open. "
-            "Set nvidia_driver_module: proprietary for this host."
+    module = (stack.get("driver_module") or "proprietary") if "{{" in written else written
+    if module == "open":
+        return (
+            []
+            if limit["open_supported"]
+            else [
+                "the host's GPUs are older than Turing and need the proprietary module, and nvidia_driver_module is open. "
+                "Set nvidia_driver_module: proprietary for this host."
+            ]
         )
-    return found
+    from_file = variables.get("nvidia_driver_source") == "runfile"
+    last = int(proprietary_module()["last_branch" if from_file else "last_package_branch"])
+    way_out = "Set nvidia_driver_module: open" if limit["open_supported"] else "Set an older nvidia_driver_version"
+    if branch > last:
+        ends = "the proprietary module ends" if from_file else "packages of the proprietary module end"
+        return [
+            f"{ends} with branch {last}, but nvidia_driver_version is of branch {branch} and nvidia_driver_module is "
+            f"proprietary. {way_out} (compat/drivers.yml names the sources)."
+        ]
+    if limit["only_open"]:
+        return [
+            f"the host's GPUs ({', '.join(limit['only_open'])}) have no proprietary module, but nvidia_driver_module is "
+            "proprietary. Set nvidia_driver_module: open."
+        ]
+    return []
+
+
+def proprietary_module() -> Mapping[str, Any]:
+    from hadoop_dl.compat import load  # noqa: PLC0415 (only where a driver is to be installed)
+
+    return next(row for row in load().rows("drivers", "modules") if row["module"] == "proprietary")
+
+
+def fabric_problems(node: Json) -> list[str]:
+    """GPUs whose NVSwitches need more than the fabric manager; those switches are no devices of the host's PCI bus."""
+    from hadoop_dl.compat import load  # noqa: PLC0415 (only where a driver is to be installed)
+
+    listed = {f"10de:{gpu['device']}" for gpu in node.get("nvidia", {}).get("gpus") or []}
+    rows = [row for row in load().rows("gpus", "devices") if row.get("nvlink_subnet_manager")]
+    names = [row["name"] for row in rows if row["pci_id"] in listed]
+    return [
+        f"{name} requires the NVLink subnet manager (nvlsm) beside the fabric manager, which these playbooks do not install. "
+        "Install driver, fabric manager and nvlsm by NVIDIA's fabric manager guide, and set nvidia_driver_version: none."
+        for name in names
+    ]
 
 
 def kernel_warnings(version: str, node: Json, variables: Mapping[str, Any]) -> list[str]:

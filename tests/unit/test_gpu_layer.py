@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import gpu_stack, plan
+from hadoop_dl import gpu_layer, gpu_stack, plan
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KERNELS = ["3.10.0-1160.114.2.el7.x86_64", "3.10.0-1160.118.1.el7.x86_64"]
@@ -234,6 +234,49 @@ def test_what_cannot_be_is_said_before_a_host_is_touched(device: str, variables:
     node = changed(nvidia={"gpus": [{"vendor": "10de", "device": device}]})
     problems = made(host(node, **{**WISH, **variables})).problems
     assert any(words in problem and problem.startswith("data1: ") for problem in problems), problems
+
+
+T4, H100, B200, B300, RTX_PRO = "1eb8", "2330", "2901", "3182", "2bb5"
+OPEN = {"nvidia_driver_module": "open"}
+FROM_FILE = {"nvidia_driver_source": "runfile"}
+
+
+def driver_problems(device: str, version: str, variables: dict[str, Any]) -> list[str]:
+    node = changed(nvidia={"gpus": [{"vendor": "10de", "device": device}]})
+    return gpu_layer.driver_problems(version, node, variables, {"name": "tf2.21"}, upgrade=False)
+
+
+@pytest.mark.parametrize(
+    ("device", "version", "variables", "words"),
+    [
+        (T4, "615.71.09", {}, "packages of the proprietary module end with branch 610"),
+        (T4, "620.10", FROM_FILE, "the proprietary module ends with branch 615"),
+        (RTX_PRO, "580.95.05", {}, "have no proprietary module"),
+        (B200, "580.95.05", OPEN, "NVLink subnet manager (nvlsm)"),
+        (B300, "580.95.05", OPEN, "set nvidia_driver_version: none"),
+    ],
+)
+def test_a_module_or_fabric_that_nobody_packages_is_refused(
+    device: str, version: str, variables: dict[str, Any], words: str
+) -> None:
+    (problem,) = driver_problems(device, version, variables)
+    assert words in problem
+
+
+@pytest.mark.parametrize(
+    ("device", "version", "variables"),
+    [
+        (T4, "610.57.04", {}),
+        (T4, "615.71.09", OPEN),
+        (T4, "615.71.09", FROM_FILE),
+        (RTX_PRO, "580.95.05", OPEN),  # Blackwell without NVLink
+        (H100, "580.95.05", {}),  # its NVSwitches need the fabric manager alone
+    ],
+)
+def test_a_module_and_a_fabric_that_the_role_installs_are_no_problem(
+    device: str, version: str, variables: dict[str, Any]
+) -> None:
+    assert driver_problems(device, version, variables) == []
 
 
 @pytest.mark.parametrize("switches", [0, 6])

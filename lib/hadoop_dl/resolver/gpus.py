@@ -255,12 +255,14 @@ def architecture_of(compat: Compat, capability: str) -> Row:
 
 @dataclass(frozen=True)
 class DriverLimits:
-    """What a host's GPUs need of a driver: branches ("" for any), the first driver that knows all, and the open module."""
+    """What a host's GPUs need of a driver: branches ("" for any), the first driver that knows all, the open module,
+    and the architectures among them that have no other one."""
 
     branch_min: str
     branch_max: str
     first_driver: str
     open_supported: bool
+    only_open: tuple[str, ...]
 
 
 def driver_limits(compat: Compat, names: Sequence[str]) -> DriverLimits:
@@ -270,11 +272,13 @@ def driver_limits(compat: Compat, names: Sequence[str]) -> DriverLimits:
     oldest = [row["first_driver_branch"] for row in rows if row["first_driver_branch"]]
     newest = [row["last_driver_branch"] for row in rows if row["last_driver_branch"]]
     firsts = [model.least_driver for model in models if model.least_driver]
+    only_open = {row["architecture"] for row in compat.rows("drivers", "architectures_without_proprietary_module")}
     return DriverLimits(
         branch_min=max(oldest, key=int, default=""),
         branch_max=min(newest, key=int, default=""),
         first_driver=max(firsts, key=version, default=""),
         open_supported=all(row["open_kernel_module"] for row in rows),
+        only_open=tuple(sorted({row["architecture"] for row in rows} & only_open)),
     )
 
 
