@@ -42,15 +42,21 @@ class PackageError(Exception):
 class Package:
     """A package's name, and the version it has to have: up to the release (535.104.05) or with it (8.9.7.29-1.cuda12.2).
 
-    `kernel` names the kernel that a package of headers is for.
+    `kernel` names the kernel that a package of headers is for; `other` is the name that another repository gives the package.
     """
 
     name: str
     version: str = ""
     kernel: str = ""
+    other: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name}-{self.version}" if self.version else self.name
+        name = f"{self.name}-{self.version}" if self.version else self.name
+        return f"{name} (or {self.other})" if self.other else name
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name in (self.name, self.other) if name]
 
     def offered_in(self, versions: Iterable[str]) -> bool:
         """Whether one of the versions that a repository has, each with release and perhaps epoch, is this one."""
@@ -87,7 +93,7 @@ class Source:
 
     def ask(self, packages: Sequence[Package]) -> list[str]:
         """The command that lists every version of the packages, those behind a version lock too."""
-        names = list(dict.fromkeys(package.name for package in packages))
+        names = list(dict.fromkeys(name for package in packages for name in package.names))
         if self.manager == "apt":
             return ["apt-cache", "madison", *names]
         # --assumeyes: a repository whose metadata is signed asks whether its key may be taken.
@@ -125,7 +131,7 @@ def packages_of(items: Sequence[Any]) -> list[Package]:
     found = []
     for item in items:
         fields = {"name": item} if isinstance(item, str) else item
-        if not isinstance(fields, Mapping) or not fields.get("name") or set(fields) - {"name", "version", "kernel"}:
+        if not isinstance(fields, Mapping) or not fields.get("name") or set(fields) - {"name", "version", "kernel", "other"}:
             raise PackageError(
                 f"names needs entries such as {{name: nvidia-driver-cuda, version: 535.104.05}}, and one is {item!r}."
             )
@@ -159,7 +165,7 @@ def missing(
     said = "; " + " ".join(error.split())[-300:] if error.strip() else ""
     sentences = []
     for package in packages:
-        versions = found.get(package.name, [])
+        versions = [version for name in package.names for version in found.get(name, [])]
         if package.offered_in(versions):
             continue
         for_kernel = f"The module for kernel {package.kernel} is compiled with exactly"
@@ -169,6 +175,12 @@ def missing(
             f"have: {', '.join(versions) or 'no version of it'}{said}. Add this package to the mirror{instead}."
         )
     return " ".join(sentences) + (source.left_out(host) if sentences else "")
+
+
+def offered_names(packages: Sequence[Package], output: str) -> list[str]:
+    """The name by which the repositories have each package."""
+    found = offers(output)
+    return [next(name for name in one.names if one.offered_in(found.get(name, []))) for one in packages]
 
 
 def failure(

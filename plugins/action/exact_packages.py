@@ -30,9 +30,9 @@ class ActionModule(HostAction):
     """exact_packages: two steps of one thing, so that everything can be asked for before anything is changed.
 
     state: `offered` fails with a sentence for each package that the repositories do not have in its version (and lists those they
-    have); `present` installs them in one transaction, and turns the manager's failure into a sentence. downgrade: true lets it install
+    have) and answers `names`, by which they have them; `present` installs them in one transaction, and turns the manager's failure into a sentence. downgrade: true lets it install
     an older version over a newer one, never of a kernel package. remove: installed packages that leave in the same transaction
-    (dnf, yum). names: names, or {name, version, kernel}. manager: dnf, yum or apt. purpose: what they are for, the subject of the
+    (dnf, yum). names: names, or {name, version, kernel, other}; other is a second name to ask for. manager: dnf, yum or apt. purpose: what they are for, the subject of the
     sentences ("Driver 535.104.05"). repository: what signed_repository returned; the host's own repositories serve beside it, but with dnf and
     yum not those that check no signatures (gpgcheck=0).
     exclude: packages that the transaction must not touch, as patterns: one that would is refused. otherwise: another way out than adding the package to the mirror.
@@ -88,7 +88,7 @@ class ActionModule(HostAction):
         )
         if lacking:
             raise AnsibleActionFail(lacking)
-        return {}
+        return {"names": packages.offered_names(wanted, answer["stdout"])}
 
     def _install(self, source: packages.Source, wanted: list[packages.Package]) -> dict[str, Any]:
         trusted = self._trusted_keys(source)

@@ -149,3 +149,31 @@ def test_libraries_of_newer_branches_leave_with_them(version: str, leaving: list
 def test_the_module_of_the_other_kind_leaves_with_it() -> None:
     known = variables("9", "580.82.07", installed=["kmod-nvidia-latest-dkms"], nvidia_driver_module="open")
     assert answer("__nvidia_driver_leaving", known) == ["kmod-nvidia-latest-dkms"]
+
+
+@pytest.mark.parametrize(
+    ("offered", "installed", "name"),
+    [
+        ([], [], "nvidia-fabric-manager"),
+        (["nvidia-fabricmanager"], [], "nvidia-fabricmanager"),
+        ([], ["nvidia-fabricmanager"], "nvidia-fabricmanager"),  # nothing was asked for: this version is installed
+        (["nvidia-fabricmanager"], ["nvidia-fabric-manager"], "nvidia-fabricmanager"),
+    ],
+)
+def test_the_fabric_manager_has_the_name_that_the_repositories_offer(
+    offered: list[str], installed: list[str], name: str
+) -> None:
+    inputs = {"nvidia_driver_fabric_manager_enabled": True, "__nvidia_driver_offered": {"names": offered}}
+    known = variables("9", "580.82.07", installed=installed, **inputs)
+    assert answer("__nvidia_driver_parts", known)[-1] == {"name": name, "version": "580.82.07"}
+
+
+@pytest.mark.parametrize(("installed", "asked"), [([], True), (["nvidia-fabric-manager"], False)])
+def test_a_fabric_manager_that_is_missing_is_asked_for_although_the_driver_is_installed(
+    installed: list[str], asked: bool
+) -> None:
+    known = variables("9", "580.82.07", installed=installed, nvidia_driver_fabric_manager_enabled=True)
+    known["__nvidia_driver_before"]["gpu_host"]["driver"]["version"] = "580.82.07"
+    known["nvidia_driver_version"] = "580.82.07"
+    both = {"name": "nvidia-fabric-manager", "other": "nvidia-fabricmanager", "version": "580.82.07"}
+    assert (both in answer("__nvidia_driver_wanted", known)) is asked

@@ -97,6 +97,21 @@ def test_missing_headers_name_the_kernel_and_offer_no_other_version() -> None:
     assert told.endswith("Add this package to the mirror. The kernel was not touched.")
 
 
+FABRIC = Package("nvidia-fabric-manager", "535.104.05", other="nvidia-fabricmanager")
+
+
+@pytest.mark.parametrize("name", ["nvidia-fabric-manager", "nvidia-fabricmanager"])
+def test_a_package_with_two_names_is_taken_by_the_one_that_is_offered(name: str) -> None:
+    output = DNF + f"{name}.x86_64   3:535.104.05-1   deeplearning-nvidia-driver\n"
+    assert packages.missing(HERE, [FABRIC], output, "", host="data1", purpose="Driver", otherwise="wait") == ""
+    assert packages.offered_names([FABRIC, Package("libcudnn8")], output) == [name, "libcudnn8"]
+    assert HERE.ask([FABRIC])[-2:] == ["nvidia-fabric-manager", "nvidia-fabricmanager"]
+
+
+def test_a_package_with_two_names_that_is_missing_is_told_with_both() -> None:
+    assert "nvidia-fabric-manager-535.104.05 (or nvidia-fabricmanager)" in missing(FABRIC)
+
+
 # What the managers print; the first line of each as seen, or as their sources have it.
 WRONG_KEY = [
     "Failed to validate GPG signature for libcudnn6-6.0.21-1.cuda8.0.x86_64: Public key for libcudnn6.rpm is not installed",
