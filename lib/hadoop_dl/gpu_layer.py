@@ -95,6 +95,11 @@ def driver_problems(version: str, node: Json, variables: Mapping[str, Any], stac
             "Secure Boot is on, so the host loads only modules that are signed with an enrolled key, and nvidia_driver_signing_key and "
             "nvidia_driver_signing_certificate name none. Enroll the site's key and set both, or turn Secure Boot off in the firmware."
         )
+    if node.get("os", {}).get("id") == "ubuntu":
+        found.append(
+            f"the driver's packages are known on RHEL 7, 8, 9 and Debian, but the host has {node['os']['name']}. "
+            "Install the driver there by its own means, and set nvidia_driver_version: none."
+        )
     return [*found, *module_problems(branch, limit, variables, stack), *fabric_problems(node)]
 
 

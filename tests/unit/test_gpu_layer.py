@@ -279,6 +279,13 @@ def test_a_module_and_a_fabric_that_the_role_installs_are_no_problem(
     assert driver_problems(device, version, variables) == []
 
 
+def test_a_driver_for_ubuntu_is_refused() -> None:
+    node = changed(os={"id": "ubuntu", "name": "Ubuntu 22.04.4 LTS"})
+    (problem,) = gpu_layer.driver_problems("535.104.05", node, {}, {"name": "tf2.21"}, upgrade=False)
+    assert "Ubuntu 22.04.4 LTS" in problem
+    assert "nvidia_driver_version: none" in problem
+
+
 @pytest.mark.parametrize("switches", [0, 6])
 def test_the_plan_tells_the_role_of_nvswitches(switches: int) -> None:
     """playbooks/group_vars/all.yml turns the fabric manager on by it."""

@@ -1,0 +1,109 @@
+"""What nvidia_driver makes of a host: the expressions of its task files, on a host that is a mapping."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+ROLE = Path(__file__).resolve().parents[2] / "roles" / "nvidia_driver"
+KERNEL = "5.14.0-427.18.1.el9_4.x86_64"
+
+
+def tasks(name: str) -> dict[str, Any]:
+    """The tasks of a file by their names, inside blocks too."""
+    waiting = yaml.safe_load((ROLE / "tasks" / f"{name}.yml").read_text(encoding="utf-8"))
+    found = {}
+    while waiting:
+        task = waiting.pop(0)
+        found[task["name"]] = task
+        waiting += [inner for part in ("block", "rescue", "always") for inner in task.get(part, [])]
+    return found
+
+
+def template(expression: Any, **known: Any) -> Any:
+    defaults = {
+        key: value
+        for file in ("defaults/main.yml", "vars/main.yml", "vars/RedHat.yml")
+        for key, value in yaml.safe_load((ROLE / file).read_text(encoding="utf-8")).items()
+    }
+    return Templar(loader=DataLoader(), variables={"inventory_hostname": "data1", **defaults, **known}).template(
+        expression
+    )
+
+
+def holds(conditions: Any, **known: Any) -> bool:
+    listed = conditions if isinstance(conditions, list) else [conditions]
+    return all(template("{{ " + str(condition) + " }}", **known) for condition in listed)
+
+
+@pytest.mark.parametrize(
+    ("family", "distribution", "supported"),
+    [
+        ("RedHat", "rhel", True),
+        ("RedHat", "rocky", True),
+        ("Debian", "debian", True),
+        ("Debian", "ubuntu", False),  # NVIDIA's and Ubuntu's own packages have other names
+    ],
+)
+def test_a_system_whose_packages_are_not_known_is_refused_first(
+    family: str, distribution: str, supported: bool
+) -> None:
+    found = tasks("preflight")
+    assert list(found)[1] == "Check the system"
+    known = {"__nvidia_driver_host": {"family": family, "distribution": distribution, "major": "22"}}
+    check = found["Check the system"]["ansible.builtin.assert"]
+    assert holds(check["that"], **known) is supported
+    assert f"data1 is {distribution} 22" in template(check["fail_msg"], **known)
+
+
+def loaded(version: str | None, nouveau: bool = False) -> dict[str, Any]:
+    host = {"loaded": {"version": version, "kind": "proprietary", "nouveau": nouveau}, "gpus": ["10de:15f8"] * 2}
+    return {"gpu_host": {**host, "users": [], "services": []}}
+
+
+def test_nouveau_is_unloaded_before_the_module_is_loaded() -> None:
+    names = list(tasks("load"))
+    assert names.index("Unload nouveau") < names.index("Load the new module")
+    unload = tasks("load")["Unload nouveau"]
+    assert unload["ansible.builtin.command"]["argv"] == ["modprobe", "-r", "nouveau"]
+    for nouveau in (True, False):
+        assert holds(unload["when"], __nvidia_driver_after=loaded(None, nouveau)) is nouveau
+
+
+@pytest.mark.parametrize(("status", "tried"), [(0, True), (1, False)])
+def test_the_module_is_loaded_where_nouveau_left(status: int, tried: bool) -> None:
+    load = tasks("load")["Load the new module"]
+    known = {"__nvidia_driver_nouveau": {"rc": status}, "__nvidia_driver_unloaded": {"skipped": True}}
+    assert holds(load["when"], **known) is tried
+
+
+@pytest.mark.parametrize(
+    ("now", "reason"),
+    [
+        (loaded(None, nouveau=True), "nouveau is loaded and holds the GPU"),  # it stayed
+        (loaded("550.54.15"), ""),  # it left
+        (loaded("535.104.05"), "driver 535.104.05 (proprietary) runs, 550.54.15 (proprietary) is installed"),
+    ],
+)
+def test_a_reboot_is_required_only_for_what_stayed(now: dict[str, Any], reason: str) -> None:
+    decide = tasks("activate")["Decide whether a reboot is needed"]["ansible.builtin.set_fact"]
+    answer = template(
+        decide["nvidia_driver_reboot_required"], __nvidia_driver_now=now, nvidia_driver_version="550.54.15"
+    )
+    assert answer.strip() == reason
+
+
+def test_the_device_of_unified_memory_is_created_at_once_and_at_each_boot() -> None:
+    create = tasks("load")["Create the device nodes, also that of unified memory"]
+    known = {**create["vars"], "__nvidia_driver_after": loaded("550.54.15")}
+    argv = template(create["ansible.builtin.command"]["argv"], **known)
+    assert argv == ["nvidia-modprobe", "-u", "-c", "0", "-c", "1"]
+    assert create["ansible.builtin.command"]["creates"] == "/dev/nvidia-uvm"
+    unit = tasks("daemons")["Create the device nodes at boot, also that of unified memory"]["ansible.builtin.copy"]
+    assert unit["content"] == "[Service]\nExecStartPre=-/usr/bin/nvidia-modprobe -u -c 0\n"
+    assert template(unit["dest"]) == "/etc/systemd/system/nvidia-persistenced.service.d/deeplearning.conf"
