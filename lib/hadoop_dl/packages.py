@@ -131,7 +131,11 @@ def packages_of(items: Sequence[Any]) -> list[Package]:
     found = []
     for item in items:
         fields = {"name": item} if isinstance(item, str) else item
-        if not isinstance(fields, Mapping) or not fields.get("name") or set(fields) - {"name", "version", "kernel", "other"}:
+        if (
+            not isinstance(fields, Mapping)
+            or not fields.get("name")
+            or set(fields) - {"name", "version", "kernel", "other"}
+        ):
             raise PackageError(
                 f"names needs entries such as {{name: nvidia-driver-cuda, version: 535.104.05}}, and one is {item!r}."
             )
