@@ -1,9 +1,9 @@
 #!/bin/sh
 # A modprobe whose driver is the files that the real one shows: /proc/driver/nvidia/version, device nodes, what nvidia-smi answers.
-# While /srv/module-stays exists, the module does not leave the kernel.
+# While /srv/module-stays exists, the module does not leave the kernel. At each boot the kernel of the default entry runs, and its module is loaded.
 set -eu
 mount -t tmpfs none /proc/driver
-cat > /usr/local/bin/modprobe <<'END'
+cat > /usr/local/sbin/stand-in-modprobe <<'END'
 #!/bin/sh
 set -eu
 if [ "$1" = -r ]; then
@@ -21,4 +21,29 @@ for node in /dev/nvidia0 /dev/nvidiactl /dev/nvidia-uvm; do # files: no driver s
 done
 printf '{"driver": "%s", "gpus": [{"uuid": "GPU-0", "bus_id": "00000000:3B:00.0", "name": "Tesla P100-PCIE-16GB"}]}' "$version" > /etc/nvidia-smi-stand-in.json
 END
-chmod 0755 /usr/local/bin/modprobe
+chmod 0755 /usr/local/sbin/stand-in-modprobe
+cp /usr/local/sbin/stand-in-modprobe /usr/local/bin/modprobe
+
+cat > /usr/local/sbin/stand-in-boot <<'END'
+#!/bin/sh
+set -eu
+sh /usr/local/sbin/gpu_in_sysfs.sh 0x15f8
+cp /usr/local/sbin/stand-in-modprobe /usr/local/bin/modprobe
+mount -t tmpfs none /proc/driver
+basename "$(grubby --default-kernel)" | sed 's/^vmlinuz-//' > /etc/stand-in-kernel
+modprobe nvidia
+END
+chmod 0755 /usr/local/sbin/stand-in-boot
+cat > /etc/systemd/system/stand-in-boot.service <<'END'
+[Unit]
+DefaultDependencies=no
+After=local-fs.target
+Before=sysinit.target
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/local/sbin/stand-in-boot
+[Install]
+WantedBy=sysinit.target
+END
+systemctl enable --quiet stand-in-boot

@@ -107,3 +107,84 @@ def test_the_device_of_unified_memory_is_created_at_once_and_at_each_boot() -> N
     unit = tasks("daemons")["Create the device nodes at boot, also that of unified memory"]["ansible.builtin.copy"]
     assert unit["content"] == "[Service]\nExecStartPre=-/usr/bin/nvidia-modprobe -u -c 0\n"
     assert template(unit["dest"]) == "/etc/systemd/system/nvidia-persistenced.service.d/deeplearning.conf"
+
+
+NEXT = "5.14.0-427.20.1.el9_4"
+
+
+@pytest.mark.parametrize(
+    ("requested", "needed", "moves", "accepted"),
+    [
+        ("", [KERNEL], False, True),
+        (KERNEL.removesuffix(".x86_64"), [KERNEL], False, True),
+        (NEXT, [KERNEL], False, False),
+        (NEXT, [KERNEL, NEXT + ".x86_64"], False, False),  # installed, and the host was not rebooted
+        (NEXT, [KERNEL], True, True),  # playbooks/upgrade_kernel.yml
+    ],
+)
+def test_another_kernel_is_the_upgrades_work(requested: str, needed: list[str], moves: bool, accepted: bool) -> None:
+    check = tasks("check_host")["Check that the kernel is the one that is requested"]["ansible.builtin.assert"]
+    known: dict[str, Any] = {
+        "nvidia_driver_kernel_version": requested,
+        "__nvidia_driver_host": {"kernels": {"needed": needed}},
+        **({"__nvidia_driver_kernel_moves": True} if moves else {}),
+    }
+    assert holds(check["that"], **known) is accepted
+    assert "playbooks/upgrade_kernel.yml" in template(check["fail_msg"], **known)
+
+
+@pytest.mark.parametrize(
+    ("build", "module"),
+    [
+        ("dkms", {"name": "kernel-devel", "version": NEXT}),
+        ("precompiled", {"name": "kmod-nvidia-580.82.07-5.14.0-427.20.1", "version": "580.82.07"}),
+    ],
+)
+def test_a_kernel_is_asked_for_with_what_its_module_needs(build: str, module: dict[str, str]) -> None:
+    inputs = {"nvidia_driver_kernel_version": NEXT, "nvidia_driver_version": "580.82.07", "nvidia_driver_build": build}
+    wanted = template("{{ __nvidia_driver_kernel_packages_wanted }}", **inputs)
+    assert wanted == [{"name": "kernel", "version": NEXT}, module]
+
+
+def test_a_kernel_whose_module_fails_is_not_booted() -> None:
+    found = yaml.safe_load((ROLE / "tasks" / "kernel.yml").read_text(encoding="utf-8"))
+    change = next(task for task in found if "block" in task)
+    files = [task["ansible.builtin.include_tasks"] for task in change["block"]]
+    assert files == ["kernel_packages.yml", "boot_kernel.yml", "main.yml"]
+    back, locks = change["rescue"]
+    assert back["ansible.builtin.include_tasks"] == "boot_kernel.yml"
+    assert back["vars"] == {"__nvidia_driver_boot": "{{ __nvidia_driver_booted }}"}
+    assert locks["ansible.builtin.include_tasks"] == "take_back.yml"  # it fails with the reason
+    names = [task["name"] for task in found]
+    assert names.index(change["name"]) < names.index("Reboot, or report that it is required")
+
+
+MODULE = {"version": "580.82.07", "built_for": KERNEL, "open": False, "signer": None}
+
+
+@pytest.mark.parametrize(
+    ("module", "accepted"),
+    [
+        (MODULE, True),
+        (None, False),  # dkms built none
+        ({**MODULE, "version": "550.54.15"}, False),
+        ({**MODULE, "built_for": "5.14.0-427.13.1.el9_4.x86_64"}, False),
+        ({**MODULE, "open": True}, False),
+    ],
+)
+def test_a_kernel_without_its_module_is_told_with_what_dkms_says(module: Any, accepted: bool) -> None:
+    task = tasks("module")["Check the module for {{ __nvidia_driver_kernel }}"]
+    known = {
+        **task["vars"],
+        "nvidia_driver_version": "580.82.07",
+        "__nvidia_driver_kernel": KERNEL,
+        "__nvidia_driver_before": {"gpu_host": {"secure_boot": None}},
+        "__nvidia_driver_built": {"gpu_host": {"modules": {KERNEL: module}}},
+        "__nvidia_driver_dkms": {"rc": 10, "stderr": "Error! Bad return status for module build"},
+        "__nvidia_driver_dkms_name": "nvidia",
+    }
+    check = task["ansible.builtin.assert"]
+    assert holds(check["that"], **known) is accepted
+    said = " ".join(template(check["fail_msg"], **known).split())
+    assert f"Kernel {KERNEL} of data1 needs the proprietary module 580.82.07 built for it" in said
+    assert "dkms ended with status 10: Error! Bad return status" in said

@@ -49,7 +49,7 @@ def test_a_playbook_plans_before_it_addresses_hosts(path: Path) -> None:
 def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
     inventory: str, command_line: tuple[str, ...], hosts: int, tmp_path: Path
 ) -> None:
-    plays = yaml.safe_load((REPOSITORY / "playbooks" / "upgrade_driver.yml").read_text(encoding="utf-8"))
+    plays = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / "upgrade.yml").read_text(encoding="utf-8"))
     (serial,) = {found["serial"] for found in plays if "serial" in found}
     group = "needs_nvidia_driver"
     shown = {"name": "Show", "ansible.builtin.debug": {"msg": "batch of {{ ansible_play_batch | length }}"}}
@@ -61,6 +61,37 @@ def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
     (tmp_path / "hosts").write_text("".join(f"[{group}]\n{name} {LOCAL}{variable}\n" for name in ("a", "b")))
     answer = run("ansible-playbook", "-i", str(tmp_path / "hosts"), str(tmp_path / "probe.yml"), *command_line)
     assert answer.stdout.count(f"batch of {hosts}") == 2, answer.stdout + answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("playbook", "changes", "may_replace_driver"), [("driver", "main.yml", True), ("kernel", "kernel.yml", False)]
+)
+def test_both_upgrades_are_one_rollout_with_checks_and_a_way_back_of_their_own(
+    playbook: str, changes: str, may_replace_driver: bool
+) -> None:
+    _, upgrade = yaml.safe_load((REPOSITORY / "playbooks" / f"upgrade_{playbook}.yml").read_text(encoding="utf-8"))
+    assert upgrade["ansible.builtin.import_playbook"] == "layers/upgrade.yml"
+    given = upgrade["vars"]
+    assert given["upgrade_checks"][:2] == ["preflight.yml", "look_up.yml"]
+    role = REPOSITORY / "roles" / "nvidia_driver" / "tasks"
+    assert [name for name in [*given["upgrade_checks"], given["upgrade_tasks"]] if not (role / name).exists()] == []
+    assert given["upgrade_tasks"] == changes
+    assert given["upgrade_way_back"].startswith(f"playbooks/upgrade_{playbook}.yml -e ")
+    assert given.get("nvidia_driver_upgrade_allowed", False) is may_replace_driver
+
+
+def test_a_rollout_checks_all_hosts_first_and_stops_at_the_first_failure() -> None:
+    plays = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / "upgrade.yml").read_text(encoding="utf-8"))
+    check, change, _ = plays
+    assert (check["any_errors_fatal"], change["any_errors_fatal"]) == (True, True)
+    assert "serial" not in check
+    (rollout,) = change["tasks"]
+    files = [task.get("ansible.builtin.include_role", {}).get("tasks_from") for task in rollout["block"]]
+    assert files.index("{{ upgrade_tasks }}") < files.index("accept.yml")
+    assert "include_tasks" in next(iter(rollout["block"][-1].keys() - {"name", "when"}))  # the host goes back last
+    (stop,) = rollout["rescue"]
+    for words in ("rollout stopped at", "resumes it", "{{ upgrade_way_back }} --limit"):
+        assert words in stop["ansible.builtin.fail"]["msg"]
 
 
 def test_the_layers_see_the_same_variables_as_the_playbooks() -> None:

@@ -28,16 +28,20 @@ def builds(listed: dict[str, Any], system: str) -> list[tuple[str, dict[str, str
     """Every run of rpmbuild for a system: the spec's name and its macros."""
     own = listed[system]
     common = {"el": own["el"], "dist": own["dist"]}
-    kernels = [dict(zip(("kver", "krel"), kernel.split("-", 1), strict=True)) for kernel in own["kernels"]]
+    kernels = [macros_of(kernel) for kernel in own["kernels"]]
     # A precompiled module's package carries the kernel's build, without .el9_4, in its name; it is for the newest kernel.
     newest = {**kernels[-1], "kbuild": kernels[-1]["krel"].split(".el")[0]}
     made = [("stand-in-base", common), ("tools", common), ("dependencies", common)]
-    made += [("kernel", {**common, **kernel}) for kernel in kernels]
+    made += [("kernel", {**common, **kernel}) for kernel in [*kernels, macros_of(own["kernel_newer"])]]
     made += [(own["driver_spec"], {**common, **newest, "driver": version}) for version in own["drivers"]]
     made += [("cuda-toolkit", {**common, **toolkit}) for toolkit in listed["cuda"]]
     made += [("libcudnn", {**common, **library}) for library in listed["cudnn"]]
     made += [("libnccl", {**common, **library}) for library in listed["nccl"]]
     return made
+
+
+def macros_of(kernel: str) -> dict[str, str]:
+    return dict(zip(("kver", "krel"), kernel.split("-", 1), strict=True))
 
 
 def ensure(system: str, cache: Path = CACHE) -> Path:
