@@ -188,3 +188,13 @@ def test_a_kernel_without_its_module_is_told_with_what_dkms_says(module: Any, ac
     said = " ".join(template(check["fail_msg"], **known).split())
     assert f"Kernel {KERNEL} of data1 needs the proprietary module 580.82.07 built for it" in said
     assert "dkms ended with status 10: Error! Bad return status" in said
+
+
+@pytest.mark.parametrize(
+    ("reason", "checking", "accepted"),
+    [("", False, True), ("nouveau is loaded and holds the GPU", False, False), ("nouveau is loaded", True, True)],
+)
+def test_a_required_reboot_stops_a_rollout_but_no_rehearsal(reason: str, checking: bool, accepted: bool) -> None:
+    check = tasks("accept")["Check that the new driver runs without a reboot"]["ansible.builtin.assert"]
+    known = {"nvidia_driver_reboot_required": reason, "ansible_check_mode": checking}
+    assert holds(check["that"], **known) is accepted
