@@ -21,6 +21,7 @@ from ansible.module_utils import (
     environment_names,
     environment_tree,
     mirror_download,
+    processes,
     room,
     wheel_files,
 )
@@ -282,7 +283,7 @@ class Source(object):
         if problem:
             raise Refused(problem + " Correct it in the inventory.")
         self.url, self.ca, self.timeout = url.rstrip("/") + "/wheels/", ca, timeout
-        self.end = mirror_download.monotonic() + timeout
+        self.end = processes.clock() + timeout
 
     def check(self, entries):
         """Every file of the lock must be on the mirror; all that are missing are reported at once."""

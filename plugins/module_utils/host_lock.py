@@ -23,10 +23,14 @@ import json
 import os
 import time
 
+try:
+    from ansible.module_utils.processes import clock
+except ImportError:  # where there is no Ansible
+    from processes import clock
+
 ROOT = "/opt/deeplearning"
 NAME = ".lock"
 POLL = 0.5  # seconds between two tries
-monotonic = getattr(time, "monotonic", time.time)  # Python 2.7 has only the wall clock
 
 
 class HostLocked(Exception):
@@ -51,7 +55,7 @@ class HostLock(object):
                     raise
             finally:
                 os.umask(mask)
-        end = monotonic() + self.wait
+        end = clock() + self.wait
         while True:
             self.descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
             try:
@@ -94,12 +98,12 @@ class HostLock(object):
             except (IOError, OSError) as error:
                 if error.errno not in (errno.EAGAIN, errno.EACCES):
                     raise
-            if monotonic() >= end:
+            if clock() >= end:
                 raise HostLocked(
                     "Only one run at a time may change this host. %s has held %s for more than %d s. "
                     "Wait until it ends, or find it: fuser -v %s" % (self._holder(), self.path, self.wait, self.path)
                 )
-            time.sleep(min(POLL, max(0.01, end - monotonic())))
+            time.sleep(min(POLL, max(0.01, end - clock())))
 
     def _holder(self):
         try:

@@ -12,8 +12,9 @@ import io
 import os
 import socket
 import ssl
-import threading
 import time
+
+from ansible.module_utils import processes
 
 try:
     from http.client import HTTPConnection, HTTPException, HTTPSConnection  # novermin
@@ -27,7 +28,6 @@ READ_TIMEOUT = 60  # seconds without any byte
 PAGE_LIMIT = 10 * 1000 * 1000  # bytes of an index page
 REDIRECTS = 3
 TRIES = 3
-monotonic = getattr(time, "monotonic", time.time)  # Python 2.7 has only the wall clock
 
 
 class DownloadProblem(Exception):
@@ -54,7 +54,7 @@ def fetch(url, sink, limit, end, ca=None, sleep=time.sleep):
         try:
             return _fetch(url, sink, limit, end, ca)
         except DownloadProblem as problem:
-            if problem.final or attempt == TRIES or monotonic() >= end:
+            if problem.final or attempt == TRIES or processes.clock() >= end:
                 raise
         sleep(attempt)
         sink.seek(0)
@@ -66,14 +66,12 @@ def _fetch(url, sink, limit, end, ca):
     for _ in range(REDIRECTS + 1):
         parts = urlsplit(url)
         connection = _connection(parts, end, ca)
-        late, sockets = [], []  # the connection forgets its socket when the server announces the end of the connection
+        late, sockets = [], []  # copies: where the server announces the end, Python 2.7 closes its own while it still reads
 
-        timer = threading.Timer(max(0.0, end - monotonic()), _close, (sockets, late))
-        timer.daemon = True
-        timer.start()
+        timer = processes.Timer(end - processes.clock(), lambda sockets=sockets, late=late: _close(sockets, late))
         try:
             connection.connect()
-            sockets.append(connection.sock)
+            sockets.append(socket.fromfd(connection.sock.fileno(), connection.sock.family, socket.SOCK_STREAM))
             if late:
                 raise DownloadProblem("no connection in the time allowed", True)
             target = (parts.path or "/") + ("?" + parts.query if parts.query else "")
@@ -91,11 +89,21 @@ def _fetch(url, sink, limit, end, ca):
                 raise  # of this host's disk
             if late:
                 raise DownloadProblem("not complete in the time allowed", True)
-            raise DownloadProblem(str(error) or error.__class__.__name__)
+            raise DownloadProblem((str(error) or error.__class__.__name__) + _clock_hint(error))
         finally:
             timer.cancel()
-            connection.close()
+            for one in [connection] + sockets:
+                one.close()
     raise DownloadProblem("more than %d redirects" % REDIRECTS, True)
+
+
+def _clock_hint(error):
+    """A certificate is refused where the host's clock is wrong; Python 2.7 and 3.6 do not say for what a certificate is refused."""
+    if not isinstance(error, ssl.SSLError) or "certificate verify failed" not in str(error).lower():
+        return ""
+    return " (this host's clock shows %s UTC; correct it, or the certificate)" % time.strftime(
+        "%Y-%m-%d %H:%M", time.gmtime()
+    )
 
 
 def _close(sockets, late):
@@ -108,7 +116,7 @@ def _close(sockets, late):
 
 
 def _connection(parts, end, ca):
-    timeout = min(READ_TIMEOUT, max(0.1, end - monotonic()))
+    timeout = min(READ_TIMEOUT, max(0.1, end - processes.clock()))
     if parts.scheme == "https":
         context = ssl.create_default_context(cafile=ca)
         # 2.7 has `context` since 2.7.9, and RHEL 7's 2.7.5 by a backport.

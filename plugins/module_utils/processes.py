@@ -22,7 +22,8 @@ import traceback
 GRACE = 1.0  # seconds for the rest of the output, once the program has ended or was killed
 LARGEST = 64 * 1024 * 1024  # bytes of output that are kept
 CHUNK = 64 * 1024
-clock = getattr(time, "monotonic", time.time)  # Python 2.7 has no monotonic clock
+# Seconds that nobody sets. Python 2.7 has no time.monotonic; times(2) counts from the start of the system as well.
+clock = getattr(time, "monotonic", lambda: os.times()[4])
 
 NOT_RUN = (IOError, OSError, getattr(subprocess, "SubprocessError", OSError))
 
@@ -33,6 +34,27 @@ Answer = collections.namedtuple("Answer", "status output error late problem")
 
 class Late(Exception):
     """Something did not end within its limit; the text says what."""
+
+
+class Timer(threading.Thread):
+    """Calls action() after these seconds, unless it is cancelled before. Python 2.7's own timer goes by the clock on the wall."""
+
+    def __init__(self, seconds, action):
+        super(Timer, self).__init__()
+        self.daemon = True
+        self.end = clock() + seconds
+        self.action = action
+        self.cancelled = False
+        self.start()
+
+    def run(self):
+        while not self.cancelled and clock() < self.end:
+            time.sleep(max(0.0, min(0.2, self.end - clock())))
+        if not self.cancelled:
+            self.action()
+
+    def cancel(self):
+        self.cancelled = True
 
 
 class Reader(threading.Thread):

@@ -1,0 +1,184 @@
+"""A host whose clock is a day off, or is set while something waits: waits keep their length, and messages name the clock.
+
+The processes really see another time: other_clock.c is loaded before the C library. Files that they write have the time of this machine.
+"""
+
+from __future__ import annotations
+
+import datetime
+import fcntl
+import http.server
+import ipaddress
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from faulty_server import Index, serving
+
+HERE = Path(__file__).resolve().parent
+UTILITIES = HERE.parents[1] / "plugins" / "module_utils"
+PYENV = Path.home() / ".pyenv" / "versions"
+PYTHONS = [
+    sys.executable,
+    *(str(path) for pattern in ("2.7.*", "3.6.*") for path in PYENV.glob(f"{pattern}/bin/python")),
+]
+DAY = 86400
+AS_ON_A_HOST = """
+import sys, types
+for name in ("ansible", "ansible.module_utils"):
+    sys.modules[name] = types.ModuleType(name)
+sys.modules["ansible.module_utils"].__path__ = [sys.argv[1]]
+from ansible.module_utils import host_lock, mirror_download, processes
+print("ready")
+sys.stdout.flush()
+"""
+WAITS = {
+    "the lock": """
+try:
+    with host_lock.HostLock("Spark", 2, sys.argv[2]):
+        pass
+except host_lock.HostLocked as problem:
+    print(problem)
+""",
+    "a program": """
+print(processes.run(["sleep", "40"], 2).problem)
+""",
+    "a download": """
+import io
+try:
+    mirror_download.fetch(sys.argv[2], io.BytesIO(), 10**6, processes.clock() + 2)
+except mirror_download.DownloadProblem as problem:
+    print(problem)
+""",
+}
+SAID = {
+    "the lock": "has held",
+    "a program": "sleep 40 did not end within 2 s",
+    "a download": "not complete in the time allowed",
+}
+FETCH = """
+import io
+try:
+    mirror_download.fetch(sys.argv[2], io.BytesIO(), 10**6, processes.clock() + 20, sys.argv[3], sleep=lambda seconds: None)
+    print("fetched")
+except mirror_download.DownloadProblem as problem:
+    print(problem)
+"""
+
+
+@pytest.fixture(scope="session")
+def other_clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("cc")
+    if not compiler:
+        pytest.skip("another clock for one process needs a C compiler (cc)")
+    library = tmp_path_factory.mktemp("clock") / "other_clock.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, HERE / "other_clock.c", "-ldl"], check=True)
+    return library
+
+
+@pytest.fixture
+def start(other_clock: Path, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start a program with a clock that is off by the seconds in tmp_path/clock."""
+    processes = []
+
+    def start(python: str, program: str, *arguments: str) -> subprocess.Popen[str]:
+        environment = {**os.environ, "LD_PRELOAD": str(other_clock), "OTHER_CLOCK": str(tmp_path / "clock")}
+        command = [python, "-B", "-c", AS_ON_A_HOST + program, str(UTILITIES), *arguments]
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        processes.append(process)
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def arguments(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """What each wait waits for: a lock that is held, nothing, and a server that sends a byte now and then."""
+    index = Index()
+    index.files["wheel"] = b"x" * 10000
+    index.faults["wheel"] = ["trickle"] * 9
+    with (tmp_path / ".lock").open("w") as held, serving(index):
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield {"the lock": str(tmp_path), "a program": "", "a download": f"{index.url}/wheels/wheel"}
+
+
+@pytest.mark.parametrize("python", PYTHONS, ids=lambda python: Path(python).parents[1].name)
+@pytest.mark.parametrize("jump", [DAY, -DAY], ids=["a day forward", "a day back"])
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_wait_keeps_its_length_when_the_clock_is_set(start, arguments, tmp_path, wait, jump, python):
+    process = start(python, WAITS[wait], arguments[wait])
+    began = time.monotonic()
+    time.sleep(0.5)
+    (tmp_path / "clock").write_text(str(jump))
+    said, _ = process.communicate(timeout=15)
+    assert SAID[wait] in said
+    assert 1.5 < time.monotonic() - began < 5
+
+
+@pytest.fixture
+def https(tmp_path: Path) -> Iterator[Callable[[int, int], str]]:
+    """A mirror with a certificate that is valid from one day to another, counted from today."""
+    servers = []
+
+    def serve(first: int, last: int) -> str:
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "mirror")])
+        now = datetime.datetime.now(datetime.timezone.utc)
+        address = x509.SubjectAlternativeName(
+            [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        )
+        builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        builder = builder.not_valid_before(now + datetime.timedelta(first, -3600))
+        builder = builder.not_valid_after(now + datetime.timedelta(last))
+        certificate = builder.add_extension(address, False).sign(key, hashes.SHA256())
+        plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        pem = serialization.Encoding.PEM
+        (tmp_path / "ca.pem").write_bytes(certificate.public_bytes(pem))
+        (tmp_path / "key.pem").write_bytes(key.private_bytes(pem, *plain))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(tmp_path / "ca.pem", tmp_path / "key.pem")
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        servers.append(server)
+        return f"https://localhost:{server.server_address[1]}/"
+
+    yield serve
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("python", PYTHONS, ids=lambda python: Path(python).parents[1].name)
+@pytest.mark.parametrize(
+    ("clock", "days"), [(-DAY, (0, 9)), (DAY, (-9, 0)), (0, (1, 9))], ids=["behind", "ahead", "the mirror's is ahead"]
+)
+def test_a_certificate_that_the_clock_refuses_is_reported_with_the_clock(start, https, tmp_path, clock, days, python):
+    url = https(days[0], days[1] + 0.5)
+    (tmp_path / "clock").write_text(str(clock))
+    said, _ = start(python, FETCH, url, str(tmp_path / "ca.pem")).communicate(timeout=30)
+    shown = datetime.datetime.fromtimestamp(time.time() + clock, datetime.timezone.utc)
+    assert "certificate verify failed" in said.lower()
+    assert f"this host's clock shows {shown:%Y-%m-%d}" in said
+
+
+@pytest.mark.parametrize("python", PYTHONS, ids=lambda python: Path(python).parents[1].name)
+def test_a_clock_within_the_certificates_days_is_enough(start, https, tmp_path, python):
+    url = https(-2, 2)
+    (tmp_path / "clock").write_text(str(DAY))
+    assert start(python, FETCH, url, str(tmp_path / "ca.pem")).communicate(timeout=30)[0] == "fetched\n"
