@@ -351,6 +351,11 @@ def make_tree(component, interpreter):
         status, output = component.run(command, 300)
         if status == 0:
             status, output = component.run([component.python(), "-c", "import ssl, zlib"], 60)
+        if status != 0 and ("No space left" in output or "Disk quota" in output):
+            raise Refused(
+                "%s needs more room: %s. Remove old environments (environment_keep: 0) or small files, or mount a larger file "
+                "system, then run the playbook again." % (os.path.dirname(tree), last_words(output))
+            )
         if status != 0:
             raise Refused(
                 "%s must be able to make an environment, but that ended with status %s: %s. Check that interpreter: its standard "

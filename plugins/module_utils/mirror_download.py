@@ -66,7 +66,10 @@ def _fetch(url, sink, limit, end, ca):
     for _ in range(REDIRECTS + 1):
         parts = urlsplit(url)
         connection = _connection(parts, end, ca)
-        late, sockets = [], []  # copies: where the server announces the end, Python 2.7 closes its own while it still reads
+        late, sockets = (
+            [],
+            [],
+        )  # copies: where the server announces the end, Python 2.7 closes its own while it still reads
 
         timer = processes.Timer(end - processes.clock(), lambda sockets=sockets, late=late: _close(sockets, late))
         try:

@@ -8,7 +8,7 @@ import http.server
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 LOGIN = b"<!DOCTYPE html><html><body>Please log in to the guest network</body></html>"
@@ -27,6 +27,7 @@ class Index:
 
         self.login = ""  # user:password that this server wants on its own name, 127.0.0.1
         self.received: list[tuple[str, str]] = []  # host name and login of every request
+        self.meanwhile: Callable[[str], object] = lambda name: None  # what happens elsewhere when a file is asked for
 
     hidden: tuple[str, ...] = ()
 
@@ -79,6 +80,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         faults = self.index.faults.get(name, [])
         fault = faults.pop(0) if faults else ""
         content = self.index.files[name]
+        self.index.meanwhile(name)
         if fault == "503":
             return self.answer(503, b"busy")
         if fault == "404":
