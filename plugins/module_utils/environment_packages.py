@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 
 from ansible.module_utils import environment_bytes, environment_tree, processes
 from ansible.module_utils.host_lock import HostLocked
@@ -79,17 +78,20 @@ def state_file(tree, name):
 
 
 def write_whole(path, data):
-    """Write bytes so that the name never shows a part of them, and so that they last."""
-    handle, draft = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".draft-")
+    """Write bytes so that the name never shows a part of them, and so that they last. The draft of a killed run is replaced."""
+    draft = os.path.join(os.path.dirname(path), ".draft-" + os.path.basename(path))
+    if os.path.lexists(draft):
+        os.unlink(draft)
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
         os.chmod(draft, 0o644)
         os.rename(draft, path)
     except BaseException:
-        os.unlink(draft)
+        if os.path.lexists(draft):  # a full disk has no name for it
+            os.unlink(draft)
         raise
     environment_bytes.sync_directory(os.path.dirname(path))
 

@@ -93,6 +93,8 @@ class Installation(object):
         self.source.check(self.entries)
         if self.tree is None:
             self.begin(lock)
+        if names.live_tree(self.environment) is None:  # also where a run was killed after it made the tree
+            names.point(self.environment, self.tree)
         self.part(lock).install()
 
     def part(self, lock):
@@ -116,8 +118,6 @@ class Installation(object):
             names.remove(left)
         self.tree = names.next_tree(self.environment)
         build.make_tree(self.part(lock), self.python)
-        if names.live_tree(self.environment) is None:
-            names.point(self.environment, self.tree)
 
 
 def difference(installation, reason):

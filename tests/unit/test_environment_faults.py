@@ -32,6 +32,17 @@ class Module:
     def __init__(self, params):
         self.params = params
 
+import os, signal
+names = []
+def last_breath(what):
+    def wrapped(source, target, **more):
+        names.append(os.path.basename(target))
+        if len(names) == int(os.environ.get("KILL_AT", 0)):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return what(source, target, **more)
+    return wrapped
+os.rename, os.symlink = last_breath(os.rename), last_breath(os.symlink)
+
 for name, params in json.load(sys.stdin):
     sys.modules[name].work(Module(params))
 """
@@ -114,8 +125,8 @@ def test_an_environment_of_an_older_version_is_replaced_and_never_missing(done):
 # --- interruptions ---------------------------------------------------------------------------------------------------
 
 
-def start(site: Site) -> subprocess.Popen[bytes]:
-    """All steps in a process of their own, as Ansible runs a module."""
+def start(site: Site, kill_at: int = 0) -> subprocess.Popen[bytes]:
+    """All steps in a process of their own, as Ansible runs a module. kill_at: the rename or link before which it is killed, counted from 1."""
     steps = []
     site_install, site_seal, site_activate = [], [], []
 
@@ -136,7 +147,11 @@ def start(site: Site) -> subprocess.Popen[bytes]:
     steps = site_install + site_seal + site_activate
     program = STEPS.format(modules=str(REPO / "plugins/modules"), utilities=str(REPO / "plugins/module_utils"))
     process = subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        [sys.executable, "-c", program],
+        env={**os.environ, "KILL_AT": str(kill_at)},
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
     process.stdin.write(json.dumps(steps).encode())
     process.stdin.close()
@@ -179,6 +194,24 @@ def test_a_kill_at_any_moment_heals_with_the_same_command(request, kind, seed, u
     assert site.everything() == [False, False, False, False, False]
     left = {path.name for path in (site.root / "envs").iterdir()}
     assert left == {NAME, site.tree.name}
+
+
+def test_a_kill_before_each_rename_and_link_leaves_nothing_behind(site, undisturbed):
+    """The moments that change what counts: markers, seal, links. Each run continues what the killed one left."""
+    number, status = 1, -signal.SIGKILL
+    while status == -signal.SIGKILL:
+        process = start(site, kill_at=number)
+        status = process.wait()
+        number += 1
+        if site.current:
+            assert environment_names.problem(str(site.path)) is None
+    assert status == 0, process.stderr.read().decode()
+    assert number > 3
+    assert site.content() == undisturbed
+    assert sorted(path.name for path in (site.root / "envs").iterdir()) == [NAME, f"{NAME}.1"]
+    state = [path.name for path in (site.tree / ".deeplearning").iterdir()]
+    assert [name for name in state if name.startswith(".") or name.endswith(".started")] == []
+    assert sorted(path.name for path in site.root.iterdir()) == [".lock", "current", "envs"]
 
 
 def lose_power(tree: Path, seed: int, marks: tuple[str, ...]) -> None:
