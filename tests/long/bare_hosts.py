@@ -1,0 +1,181 @@
+"""Bare hosts over SSH for faults of a whole run of site.yml: no Hadoop runs, and each host serves the mirror to itself.
+
+The stack is the smallest one (TensorFlow 1.4, 99 MB), so that a run takes seconds. Only the plays that need Hadoop's services are left out: verify.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from hadoop_dl import mirror, stacks
+from hadoop_dl.demo import nodes
+from hadoop_dl.demo.cluster import wait_for_sshd
+from hadoop_dl.demo.shell import output, run
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+MIRROR = REPOSITORY / ".cache" / "mirror"
+STACK = "tf1.4-cpu-py27-el7"
+IMAGE = "el7"
+RUN_SECONDS = 1200
+ENVIRONMENT = f"{STACK}-{stacks.load_stack(STACK).lock().digest}"
+PATH = f"/opt/deeplearning/envs/{ENVIRONMENT}"
+TREE = re.compile(re.escape(ENVIRONMENT) + r"\.\d+")
+
+# One line for each file, directory and link of a directory: kind, mode, owner, size, sha256 or target, path.
+LIST = r"""
+import hashlib, os, re, stat, sys
+root = sys.argv[1]
+for top, directories, files in os.walk(root):
+    for name in sorted(directories + files):
+        path = os.path.join(top, name)
+        status = os.lstat(path)
+        size, content = status.st_size, ""
+        if stat.S_ISLNK(status.st_mode):
+            content = os.readlink(path)
+        elif stat.S_ISREG(status.st_mode):
+            data = open(path, "rb").read()
+            if name.endswith(".pyc"):
+                data = data[8:]  # after its version, the time of its source
+            if name == "sealed.json":
+                data = re.sub(b'"(tree|files)_sha256": "[0-9a-f]+"', b"", data)
+            content = hashlib.sha256(data).hexdigest()
+        else:
+            size = 0  # of a directory, the file system's own affair
+        owner = "%d:%d" % (status.st_uid, status.st_gid)
+        print(stat.filemode(status.st_mode), owner, size, content, os.path.relpath(path, root))
+"""
+# What differs between two installations that are the same: lists with the times of files, and the lock's last holder.
+OF_ONE_INSTALLATION = re.compile(r" (envs/\S+/\.deeplearning/(tree\.txt|files\.txt)|\.lock)$")
+# Written by the system while it runs, and by Ansible, whose working directories a killed run leaves.
+OF_THE_SYSTEM = re.compile(
+    r"^. (/run|/tmp|/var/tmp|/var/log|/var/lib/systemd|/var/lib/private|/home/deploy/\.ansible|/root/\.ansible)(/|$)"
+)
+
+
+class Hosts:
+    """Containers of one group, and the runs of site.yml on them."""
+
+    def __init__(self, prefix: str, names: tuple[str, ...], directory: Path) -> None:
+        """directory: for the key, the inventory and the SSH masters; its path is short, because a socket's is limited."""
+        self.prefix, self.names, self.directory = prefix, names, directory
+
+    def container(self, name: str) -> str:
+        return f"{self.prefix}-{name}"
+
+    def start(self) -> None:
+        mirror.fetch_artifacts(stacks.load_stack(STACK).artifacts(), MIRROR)
+        key = self.directory / "key"
+        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key))
+        known, hosts = [], {}
+        for name in self.names:
+            container = self.container(name)
+            nodes.remove(container)
+            options = nodes.options_of(container, hostname=name, mounts=[f"{MIRROR}:/srv/mirror:ro"])
+            nodes.start(container, IMAGE, options)
+            serve = ["systemd-run", "--unit", "mirror", "/usr/bin/python3", "-m", "http.server", "8000"]
+            nodes.execute(container, *serve, "--directory", "/srv/mirror")
+            home = "install -d -m 700 -o deploy -g deploy /home/deploy/.ssh && cat > /home/deploy/.ssh/authorized_keys"
+            admit = ["docker", "exec", "--interactive", container, "sh", "-c", home]
+            run(*admit, stdin=key.with_suffix(".pub").read_text())
+            address = output(
+                "docker", "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", container
+            )
+            wait_for_sshd(address)
+            public = nodes.execute(container, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()
+            known.append(f"{address} {public[0]} {public[1]}\n")
+            hosts[name] = {"ansible_host": address}
+        (self.directory / "known_hosts").write_text("".join(known))
+        variables = {
+            "deeplearning_request": STACK,
+            "mirror_mode": "external",
+            "mirror_url": "http://127.0.0.1:8000",
+            "gpu_count": 0,
+            "ansible_python_interpreter": "/usr/bin/python2.7",
+            "ansible_user": "deploy",
+            "ansible_ssh_private_key_file": str(key),
+            "ansible_ssh_common_args": f"-o UserKnownHostsFile={self.directory / 'known_hosts'}",
+        }
+        inventory = {"all": {"children": {"data_nodes": {"hosts": hosts, "vars": variables}}}}
+        (self.directory / "inventory.json").write_text(json.dumps(inventory))
+
+    def remove(self) -> None:
+        nodes.remove(*(self.container(name) for name in self.names))
+
+    def shell(self, name: str, command: str, check: bool = True) -> str:
+        return nodes.execute(self.container(name), "sh", "-c", command, check=check)
+
+    def start_site(self, *arguments: str) -> subprocess.Popen[str]:
+        """site.yml in a session of its own, with SSH masters of its own, so that all of it can be killed."""
+        playbook = str(Path(sys.executable).parent / "ansible-playbook")
+        return subprocess.Popen(
+            [playbook, "-i", str(self.directory / "inventory.json"), "site.yml", "--skip-tags", "verify", *arguments],
+            cwd=REPOSITORY,
+            env={**os.environ, "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.directory / "cp"), "ANSIBLE_NOCOLOR": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def finish(self, process: subprocess.Popen[str], seconds: float = RUN_SECONDS) -> tuple[int, str]:
+        try:
+            said, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.kill_controller(process)
+            raise
+        return process.returncode, said
+
+    def site(self, *arguments: str) -> str:
+        """A run that must succeed; what it printed."""
+        code, said = self.finish(self.start_site(*arguments))
+        assert code == 0, said[-6000:]
+        return said
+
+    def kill_controller(self, process: subprocess.Popen[str]) -> None:
+        """As a power cut on the controller: the whole session, and the SSH masters that would outlive it."""
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and str(self.directory / "cp").encode() in command_line(entry):
+                os.kill(int(entry.name), signal.SIGKILL)
+
+    def kill_on_host(self, name: str) -> list[str]:
+        """SIGKILL for everything that came in by SSH, with its children; what it was."""
+        table = [line.split(None, 2) for line in self.shell(name, "ps -e -o pid= -o ppid= -o args=").splitlines()]
+        chosen = {pid for pid, _, words in table if words.startswith("sshd: deploy")}
+        sessions = set(chosen)
+        while more := {pid for pid, parent, _ in table if parent in chosen} - chosen:
+            chosen |= more
+        victims = sorted(chosen - sessions, key=int)
+        if victims:
+            self.shell(name, f"kill -KILL {' '.join(victims)}", check=False)
+        return [words for pid, _, words in table if pid in victims]
+
+    def wait(self, name: str, command: str, seconds: float) -> None:
+        """Until the command succeeds on the host."""
+        end = time.monotonic() + seconds
+        while run("docker", "exec", self.container(name), "sh", "-c", command, check=False).returncode != 0:
+            assert time.monotonic() < end, f"{command!r} did not become true on {name} within {seconds:.0f} s"
+            time.sleep(0.2)
+
+    def content(self, name: str) -> set[str]:
+        """Everything below /opt/deeplearning, and the names of everything else that differs from the image."""
+        argv = ["docker", "exec", "--interactive", self.container(name), "/usr/bin/python3", "-", "/opt/deeplearning"]
+        files = {line for line in run(*argv, stdin=LIST).stdout.splitlines() if not OF_ONE_INSTALLATION.search(line)}
+        changed = output("docker", "diff", self.container(name)).splitlines()
+        return files | {line for line in changed if not OF_THE_SYSTEM.search(line) and "/opt/deeplearning/" not in line}
+
+
+def command_line(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:
+        return b""

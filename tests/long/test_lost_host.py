@@ -1,0 +1,61 @@
+"""A host is lost while its environment is installed: the run ends in time and names it, the others are served, and the same command heals."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from bare_hosts import PATH, Hosts
+
+from hadoop_dl.demo.shell import run
+
+LIMIT = 300  # seconds from the loss to the end of the run: 45 s without an answer, then three tries to connect, and data1's own work
+STARTED = f"ls {PATH}.1/.deeplearning/tensorflow.started"
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    hosts = Hosts("lost", ("data1", "data2"), tmp_path_factory.mktemp("l"))
+    hosts.start()
+    yield hosts
+    hosts.remove()
+
+
+def freeze(hosts: Hosts) -> Callable[[], object]:
+    container = hosts.container("data2")
+    run("docker", "pause", container)
+    return lambda: run("docker", "unpause", container)
+
+
+def cut(hosts: Hosts) -> Callable[[], object]:
+    hosts.shell("data2", "ip route show default > /run/route && ip link set eth0 down")
+    return lambda: hosts.shell("data2", "ip link set eth0 up && ip route add $(cat /run/route)")
+
+
+@pytest.mark.parametrize("lose", [freeze, cut], ids=["frozen", "its link is down"])
+def test_a_host_that_is_lost_in_the_middle_is_named_and_healed(
+    hosts: Hosts, lose: Callable[[Hosts], Callable[[], object]]
+) -> None:
+    for name in hosts.names:
+        hosts.shell(name, "rm -rf /opt/deeplearning")
+    process = hosts.start_site()
+    hosts.wait("data2", STARTED, 300)
+    bring_back = lose(hosts)
+    began = time.monotonic()
+    try:
+        code, said = hosts.finish(process)
+    finally:
+        bring_back()
+    assert time.monotonic() - began < LIMIT
+    assert code != 0
+    assert re.search(r"^data2 .*unreachable=1 ", said, re.MULTILINE), said[-3000:]
+    assert re.search(r"^data1 .*unreachable=0 ", said, re.MULTILINE)
+    assert hosts.shell("data1", f"cat {PATH}/.deeplearning/sealed.json"), "data1 is served"
+    assert "is not ready on data2, so it was not activated on any of data1, data2" in " ".join(said.split())
+    for name in hosts.names:  # jobs run on both or on none
+        assert not hosts.shell(name, "readlink /opt/deeplearning/current || true")
+    hosts.site()
+    assert hosts.content("data2") == hosts.content("data1")
+    assert hosts.site().count("changed=0 ") == 2
