@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 MANAGERS = ("dnf", "yum", "apt")
-LOCK_WAIT = 600  # seconds that a transaction waits for another package manager on the host
 PLACES = ("/", "/usr", "/var", "/boot")  # where a transaction needs space
 
 # What each manager, rpm or dpkg prints. dnf: dnf/base.py (_sig_check_pkg), rpm: lib/rpmprob.c, apt: apt-pkg/acquire-item.cc,
@@ -21,12 +20,6 @@ PLACES = ("/", "/usr", "/var", "/boot")  # where a transaction needs space
 WRONG_KEY = re.compile(
     r"gpg signature|gpg keys? |public key|NOKEY|no_pubkey|not signed|cannot be authenticated|unauthenticated packages"
     r"|signature(s)? .*(verif|invalid)|failed to fetch gpg key|invalid signature",
-    re.I,
-)
-# Ansible's dnf and yum modules (yumdnf.py), dnf and yum with exit_on_lock, apt.
-LOCKED = re.compile(
-    r"lockfile is held by another process|waiting for process with pid|another app is currently holding the yum lock"
-    r"|could not get lock|unable to (acquire the dpkg|lock the administration)",
     re.I,
 )
 NO_SPACE = re.compile(
@@ -193,14 +186,14 @@ def failure(
     """What the package manager said, as a sentence with the cause and the way out.
 
     key: the expected key's fingerprint and owner, as gpg shows them; free: the free space of the file systems; holder: the process that
-    has the manager's lock. All are read on the host, and may be empty.
+    holds the package manager's lock. All are read on the host, and may be empty.
     """
     said = " ".join(message.split()).rstrip(".")
     said = said if len(said) <= 700 else said[:400] + " … " + said[-280:]
-    if LOCKED.search(message):
+    if holder:
         return (
-            f"{purpose} requires the lock of {source.manager} on {host}, but another process has held it for {LOCK_WAIT} s"
-            f"{f': {holder}' if holder else ''}; {source.manager} says: {said}. Nothing was installed. Wait until it ends, or end it, and run again."
+            f"{purpose} requires the lock of {source.manager} on {host}, but {holder}; {source.manager} says: {said}. Wait until that process "
+            "ends, or end it, and run this again."
         )
     if NO_SPACE.search(message):
         has = f" ({free})" if free else ""
@@ -350,29 +343,6 @@ def key_package(colons: str) -> str:
     """The package of rpm's data base that a trusted key is, out of the same; empty where there is no key."""
     found = re.search(r"^pub:(?:[^:]*:){3}[0-9A-F]*([0-9A-F]{8}):", colons, re.M)
     return f"gpg-pubkey-{found[1].lower()}" if found else ""
-
-
-def lock_files() -> list[str]:
-    """The command that prints the process numbers in the lock files of dnf and yum."""
-    return [
-        "find",
-        "/var/cache/dnf",
-        "/run",
-        "-maxdepth",
-        "1",
-        "(",
-        "-name",
-        "*_lock.pid",
-        "-o",
-        "-name",
-        "yum.pid",
-        ")",
-    ] + [*("-exec", "grep", "--no-filename", "^[0-9]", "{}", "+")]
-
-
-def holder_of(numbers: str) -> list[str]:
-    """The command that names the processes with these numbers."""
-    return ["ps", "-o", "pid=,user=,args=", "-p", ",".join(re.findall(r"\d+", numbers))]
 
 
 def free_lines(df: str) -> str:

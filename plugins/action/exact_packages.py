@@ -19,10 +19,7 @@ from hadoop_dl.actions import HostAction  # noqa: E402
 
 STATES = ("offered", "present")
 TRANSACTION = 3600  # seconds; a driver's transaction builds modules and writes initramfs images
-LOCK_HELD, LOCK_PAUSE = (
-    200,
-    10,
-)  # exit status of dnf and yum whose lock another process holds; seconds until it is tried again
+LOCK_WAIT, LOCK_PAUSE = 120, 5  # seconds for another package manager, as packages_gone waits
 HALF_DONE = "The transaction was ended. Look at what it did (dnf history, yum history), and repair it."
 
 
@@ -91,6 +88,7 @@ class ActionModule(HostAction):
         return {"names": packages.offered_names(wanted, answer["stdout"])}
 
     def _install(self, source: packages.Source, wanted: list[packages.Package]) -> dict[str, Any]:
+        self._wait_for_lock(source)
         trusted = self._trusted_keys(source)
         answer = (self._exchange if self.args.get("remove") else self._run_module)(source, wanted)
         if not answer.get("failed") and not self.checking and source.manager != "apt":
@@ -100,7 +98,6 @@ class ActionModule(HostAction):
                 self.command(["rpm", "--erase", key])
             said = "\n".join(line for key in ("msg", "failures", "stderr") for line in packages.flat(answer.get(key)))
             shown = self.command(packages.show_key(source.key_file))["stdout"] if source.key_file else ""
-            holder = self._lock_holder() if packages.LOCKED.search(said) else ""
             free = self.command(["df", "-P", "-m", *packages.PLACES, *packages.named_places(said)])["stdout"]
             raise AnsibleActionFail(
                 packages.failure(
@@ -110,7 +107,7 @@ class ActionModule(HostAction):
                     purpose=str(self.args["purpose"]),
                     key=packages.key_lines(shown),
                     free=packages.free_lines(free),
-                    holder=holder,
+                    holder=self._lock_holder(),
                 )
             )
         return dict(self.count(answer))
@@ -119,13 +116,13 @@ class ActionModule(HostAction):
         how: dict[str, Any]
         if source.manager == "apt":
             # Recommended packages would bring a kernel's meta package, a desktop or a driver.
-            how = {"install_recommends": False, "lock_timeout": packages.LOCK_WAIT}
+            how = {"install_recommends": False, "lock_timeout": LOCK_WAIT}
             self._refuse_touching(source, wanted)
         else:
             how = {
                 "enablerepo": [source.repository] if source.repository else [],
                 "disablerepo": [name for name, _ in source.unsigned],
-                "lock_timeout": packages.LOCK_WAIT,
+                "lock_timeout": LOCK_WAIT,
                 "exclude": list(self.args.get("exclude") or []),
                 "install_weak_deps": False,
             }
@@ -144,11 +141,7 @@ class ActionModule(HostAction):
             return {"changed": True}
         exclude = [str(pattern) for pattern in self.args.get("exclude") or []]
         argv = packages.exchange(source, wanted, self.args["remove"], exclude)
-        answer, waited = self.command(argv, TRANSACTION, left=HALF_DONE), 0
-        while answer["rc"] == LOCK_HELD and waited < packages.LOCK_WAIT:
-            time.sleep(LOCK_PAUSE)
-            waited += LOCK_PAUSE
-            answer = self.command(argv, TRANSACTION, left=HALF_DONE)
+        answer = self.command(argv, TRANSACTION, left=HALF_DONE)
         said = "\n".join(line for line in (answer["stdout"], answer["stderr"]) if line)
         return {"changed": True, "failed": answer["rc"] != 0, "msg": said}
 
@@ -160,10 +153,18 @@ class ActionModule(HostAction):
         return {"failed": True, "msg": said} if lacking else {}
 
     def _lock_holder(self) -> str:
-        """The processes that the lock files of dnf and yum name, as ps shows them."""
-        numbers = self.command(packages.lock_files())["stdout"]
-        shown = self.command(packages.holder_of(numbers))["stdout"] if numbers.strip() else ""
-        return "; ".join(" ".join(line.split()) for line in shown.splitlines())
+        return str(self.ask_module("package_lock_info").get("holder", ""))
+
+    def _wait_for_lock(self, source: packages.Source) -> None:
+        """Ansible's dnf and yum wait for another one without end, and fail at once where rpm's lock is held."""
+        end = time.monotonic() + LOCK_WAIT
+        while not self.checking and (holder := self._lock_holder()):
+            if time.monotonic() > end:
+                raise AnsibleActionFail(
+                    f"{self.args['purpose']} requires the lock of {source.manager} on {self.host}, but {holder} for more than {LOCK_WAIT} s. "
+                    "Nothing was installed. Wait until that process ends, or end it, and run this again."
+                )
+            time.sleep(LOCK_PAUSE)
 
     def _refuse_touching(self, source: packages.Source, wanted: list[packages.Package]) -> None:
         """dnf and yum leave excluded packages out; apt has no such thing, so it is asked first what it would do."""

@@ -27,7 +27,7 @@ import os
 import re
 import time
 
-from ansible.module_utils import processes
+from ansible.module_utils import package_locks, processes
 from ansible.module_utils.basic import AnsibleModule
 
 ASK, CHANGE = 120, 3600  # seconds; a removal also writes initramfs images and builds modules of other kernels
@@ -82,14 +82,15 @@ class Packages(object):
         """The output of a program that may need the package manager's lock, and must succeed."""
         end = processes.clock() + LOCK_WAIT
         answer = self.answered(self.execute(argv, CHANGE, variables()))
-        while answer.status == LOCKED and processes.clock() < end:
+        holder = self.holder(answer)
+        while holder and processes.clock() < end:
             time.sleep(LOCK_PAUSE)
             answer = self.answered(self.execute(argv, CHANGE, variables()))
-        if answer.status == LOCKED:
+            holder = self.holder(answer)
+        if holder:
             raise Refused(
                 "%s must be able to lock the packages, but another package manager has held the lock for %d s: %s. Nothing was "
-                "removed. Wait until it ends, and run again."
-                % (argv[0], LOCK_WAIT, (answer.error or answer.output)[-600:])
+                "removed. Wait until it ends, and run again." % (argv[0], LOCK_WAIT, holder)
             )
         if answer.status != 0:
             raise Refused(
@@ -97,6 +98,12 @@ class Packages(object):
                 % (" ".join(argv), answer.status, (answer.error or answer.output)[-600:])
             )
         return answer.output
+
+    def holder(self, answer):
+        """Who holds the lock that stopped the program; empty where none did. dnf and yum name the holder of their own, not of rpm's."""
+        if answer.status == LOCKED:
+            return (answer.error or answer.output)[-600:] or "it does not say which"
+        return package_locks.holder() if answer.status != 0 and self.manager != "apt" else ""
 
     def answered(self, answer):
         if answer.late:

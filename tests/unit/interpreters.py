@@ -23,3 +23,14 @@ def python(version: str) -> object:
 
 
 HOST_PYTHONS = [python("2.7"), python("3.6"), pytest.param(sys.executable, id="controller")]
+
+# The first lines of a program that imports utilities of modules as on a host, without Ansible; sys.argv[1] is their directory.
+AS_ON_A_HOST = """
+import sys, types
+for name in ("ansible", "ansible.module_utils"):
+    sys.modules[name] = types.ModuleType(name)
+sys.modules["ansible.module_utils"].__path__ = [sys.argv[1]]
+from ansible.module_utils import host_lock, mirror_download, processes
+print("ready")
+sys.stdout.flush()
+"""

@@ -13,7 +13,6 @@ import os
 import shutil
 import ssl
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,24 +23,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from faulty_server import Index, serving
+from interpreters import AS_ON_A_HOST, HOST_PYTHONS
 
 HERE = Path(__file__).resolve().parent
 UTILITIES = HERE.parents[1] / "plugins" / "module_utils"
-PYENV = Path.home() / ".pyenv" / "versions"
-PYTHONS = [
-    sys.executable,
-    *(str(path) for pattern in ("2.7.*", "3.6.*") for path in PYENV.glob(f"{pattern}/bin/python")),
-]
 DAY = 86400
-AS_ON_A_HOST = """
-import sys, types
-for name in ("ansible", "ansible.module_utils"):
-    sys.modules[name] = types.ModuleType(name)
-sys.modules["ansible.module_utils"].__path__ = [sys.argv[1]]
-from ansible.module_utils import host_lock, mirror_download, processes
-print("ready")
-sys.stdout.flush()
-"""
 WAITS = {
     "the lock": """
 try:
@@ -117,7 +103,7 @@ def arguments(tmp_path: Path) -> Iterator[dict[str, str]]:
         yield {"the lock": str(tmp_path), "a program": "", "a download": f"{index.url}/wheels/wheel"}
 
 
-@pytest.mark.parametrize("python", PYTHONS, ids=lambda python: Path(python).parents[1].name)
+@pytest.mark.parametrize("python", HOST_PYTHONS)
 @pytest.mark.parametrize("jump", [DAY, -DAY], ids=["a day forward", "a day back"])
 @pytest.mark.parametrize("wait", WAITS)
 def test_a_wait_keeps_its_length_when_the_clock_is_set(start, arguments, tmp_path, wait, jump, python):
@@ -164,7 +150,7 @@ def https(tmp_path: Path) -> Iterator[Callable[[int, int], str]]:
         server.server_close()
 
 
-@pytest.mark.parametrize("python", PYTHONS, ids=lambda python: Path(python).parents[1].name)
+@pytest.mark.parametrize("python", HOST_PYTHONS)
 @pytest.mark.parametrize(
     ("clock", "days"), [(-DAY, (0, 9)), (DAY, (-9, 0)), (0, (1, 9))], ids=["behind", "ahead", "the mirror's is ahead"]
 )
@@ -177,7 +163,7 @@ def test_a_certificate_that_the_clock_refuses_is_reported_with_the_clock(start, 
     assert f"this host's clock shows {shown:%Y-%m-%d}" in said
 
 
-@pytest.mark.parametrize("python", PYTHONS, ids=lambda python: Path(python).parents[1].name)
+@pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_a_clock_within_the_certificates_days_is_enough(start, https, tmp_path, python):
     url = https(-2, 2)
     (tmp_path / "clock").write_text(str(DAY))

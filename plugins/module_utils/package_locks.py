@@ -1,0 +1,40 @@
+# -*- coding: utf-8 -*-
+"""Who holds rpm's lock: dnf and yum say only that there is no transaction. apt names the holder itself. Python 2.7 and 3."""
+
+from __future__ import absolute_import, division, print_function
+
+import os
+
+# RHEL, newer systems, and rpm as Debian builds it.
+RPM_LOCKS = ("/var/lib/rpm/.rpm.lock", "/usr/lib/sysimage/rpm/.rpm.lock", "/root/.rpmdb/.rpm.lock")
+
+
+def holder(paths=RPM_LOCKS, proc="/proc"):
+    """A clause about the process that holds one of these locks; empty where none does."""
+    files = {}
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except (IOError, OSError):
+            continue
+        files["%02x:%02x:%d" % (os.major(status.st_dev), os.minor(status.st_dev), status.st_ino)] = path
+    try:
+        with open(os.path.join(proc, "locks")) as handle:
+            rows = [line.split() for line in handle]
+    except (IOError, OSError):
+        return ""
+    for (
+        row
+    ) in rows:  # 1: POSIX ADVISORY WRITE 606 00:43:4844073 0 EOF; a process that waits has an arrow after its number
+        if len(row) == 8 and row[3] == "WRITE" and row[5] in files:
+            return "process %s (%s) holds %s" % (row[4], command(row[4], proc), files[row[5]])
+    return ""
+
+
+def command(pid, proc="/proc"):
+    try:
+        with open(os.path.join(proc, pid, "cmdline"), "rb") as handle:
+            words = handle.read().decode("utf-8", "replace").replace("\0", " ").strip()
+    except (IOError, OSError):
+        words = ""
+    return words[:200] or "it has ended"

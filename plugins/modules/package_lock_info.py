@@ -1,0 +1,35 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Name the process that holds rpm's lock."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: package_lock_info
+short_description: Name the process that holds rpm's lock
+description:
+  - It reads /proc/locks and changes nothing.
+"""
+
+EXAMPLES = r"""
+- name: Ask who holds rpm's lock
+  package_lock_info:
+"""
+
+RETURN = r"""
+holder: {description: The process and the file that it holds, empty where the lock is free, type: str, returned: always}
+"""
+
+from ansible.module_utils import package_locks
+from ansible.module_utils.basic import AnsibleModule
+
+
+def main():
+    module = AnsibleModule(argument_spec={}, supports_check_mode=True)
+    module.exit_json(changed=False, holder=package_locks.holder())
+
+
+if __name__ == "__main__":
+    main()

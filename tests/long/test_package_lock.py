@@ -1,0 +1,109 @@
+"""Another process holds the package manager's lock, with real dnf, rpm and apt: it is named in time, and the next run does the work.
+
+The images have no yum 3: what RHEL 7 has is not asked here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hadoop_dl.demo import fixtures, nodes
+from hadoop_dl.demo.shell import run
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+LIMIT = 200  # seconds; the longest wait for a lock is 120
+NODES = {
+    "el9": {"package": "nvidia-smi-standin", "manager": "dnf"},
+    "debian12": {"package": "lock-test", "manager": "apt"},
+}
+POSIX = "import fcntl, time; f = open('%s', 'a'); fcntl.lockf(f, fcntl.LOCK_EX); time.sleep(600)"
+# A real dnf that reads the index of a repository whose server accepts and never answers.
+DNF = (
+    "import socket, subprocess; s = socket.create_server(('127.0.0.1', 9999)); "
+    "subprocess.run(['dnf', '--repofrompath=hang,http://127.0.0.1:9999/', '--repo=hang', '--setopt=timeout=600', 'makecache'])"
+)
+HOLDERS = {  # image, what holds it, what shows that it does, who is named
+    "rpm": ("el9", POSIX % "/root/.rpmdb/.rpm.lock", "grep -q POSIX /proc/locks", "holds /root/.rpmdb/.rpm.lock"),
+    "dnf": ("el9", DNF, "test -e /var/cache/dnf/metadata_lock.pid", "is: dnf"),
+    "dpkg": ("debian12", POSIX % "/var/lib/dpkg/lock-frontend", "grep -q POSIX /proc/locks", "is held by process"),
+}
+DEBIAN = r"""
+set -e
+[ -z "$http_proxy" ] || echo "Acquire::http::Proxy \"$http_proxy\";" > /etc/apt/apt.conf.d/80proxy
+mkdir -p /srv/debs/lock-test/DEBIAN && cd /srv/debs
+printf 'Package: lock-test\nVersion: 1.0\nArchitecture: all\nMaintainer: nobody <nobody@example.com>\nDescription: test\n' > lock-test/DEBIAN/control
+dpkg-deb --build lock-test lock-test.deb
+sum=$(sha256sum lock-test.deb | cut -d' ' -f1)
+{ cat lock-test/DEBIAN/control; printf 'Filename: ./lock-test.deb\nSize: %s\nSHA256: %s\n' "$(stat -c %s lock-test.deb)" "$sum"; } > Packages
+printf 'deb http://deb.debian.org/debian bookworm main\ndeb [trusted=yes] file:/srv/debs ./\n' > /etc/apt/sources.list
+apt-get -q update && apt-get -q -y install python3-apt
+"""
+
+
+@pytest.fixture(scope="module", params=NODES)
+def image(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A node with one small package in a repository of its own, and with what Ansible's apt needs."""
+    name = f"lock-{request.param}"
+    nodes.remove(name)
+    nodes.start(name, request.param, nodes.options_of(name, mounts=[f"{fixtures.ensure()}:/srv/site-repo:ro"]))
+    inside = ["docker", "exec", "--interactive", "--env", "http_proxy", name, "sh", "-c"]
+    if request.param == "debian12":
+        run(*inside, DEBIAN, timeout=300)
+    else:
+        run(*inside, "rm -f /etc/yum.repos.d/*; cat > /etc/yum.repos.d/site.repo", stdin=fixtures.REPOSITORY_FILE)
+    yield request.param
+    nodes.remove(name)
+
+
+def play(image: str, tag: str) -> subprocess.CompletedProcess[str]:
+    variables = {"ansible_connection": "community.docker.docker", "ansible_python_interpreter": "/usr/bin/python3"}
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", f"lock-{image},", "--tags", tag]
+    return subprocess.run(
+        [*command, "-e", json.dumps({**variables, **NODES[image]}), "tests/long/package_lock.yml"],
+        cwd=REPOSITORY,
+        env={**os.environ, "ANSIBLE_NOCOLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("tag", ["install", "remove"])
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_a_lock_is_waited_for_and_its_holder_is_named(image: str, holder: str, tag: str) -> None:
+    of_image, program, shows, named = HOLDERS[holder]
+    if of_image != image:
+        pytest.skip(f"{holder} is asked on {of_image}")
+    if tag == "remove":
+        assert play(image, "install").returncode == 0
+    container = f"lock-{image}"
+    nodes.execute(container, "systemd-run", "--unit", "holder", "/usr/bin/python3", "-c", program)
+    try:
+        end = time.monotonic() + 30
+        while run("docker", "exec", container, "sh", "-c", shows, check=False).returncode:
+            assert time.monotonic() < end, "the lock is not held"
+            time.sleep(0.2)
+        done = play(image, tag)
+    finally:
+        nodes.execute(container, "systemctl", "kill", "--signal=KILL", "holder")
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 2, said
+    assert named in said, said
+    end = time.monotonic() + 30
+    while run("docker", "exec", container, "systemctl", "is-active", "--quiet", "holder", check=False).returncode == 0:
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    nodes.execute(container, "systemctl", "reset-failed", "holder", check=False)
+    healed = play(image, tag)
+    assert healed.returncode == 0, healed.stdout
+    assert "changed=1 " in healed.stdout
+    play(image, "remove")

@@ -1,0 +1,34 @@
+"""Who holds a lock of rpm: a real process with a real POSIX lock (flock does nothing there)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ansible.module_utils import package_locks
+
+HOLD = "import fcntl, sys, time; f = open(sys.argv[1], 'a'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); time.sleep(60)"
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[tuple[Path, int]]:
+    path = tmp_path / ".rpm.lock"
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        yield path, process.pid
+        process.kill()
+
+
+def test_the_process_that_holds_it_is_named_with_its_command(held):
+    path, pid = held
+    assert package_locks.holder((str(path),)).startswith(f"process {pid} ({sys.executable} -c import fcntl")
+    assert package_locks.holder((str(path),)).endswith(f" holds {path}")
+
+
+def test_another_file_and_a_missing_one_are_free(held, tmp_path):
+    (tmp_path / "other").touch()
+    assert package_locks.holder((str(tmp_path / "other"), str(tmp_path / "missing"))) == ""
