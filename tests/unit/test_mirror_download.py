@@ -71,7 +71,9 @@ def test_a_download_ends_in_time_with_the_reason(index, python, fault, reason):
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-@pytest.mark.parametrize(("fault", "size"), [("endless", len(CONTENT) + 1), ("login", len(LOGIN)), ("flip", len(CONTENT))])
+@pytest.mark.parametrize(
+    ("fault", "size"), [("endless", len(CONTENT) + 1), ("login", len(LOGIN)), ("flip", len(CONTENT))]
+)
 def test_other_bytes_are_seen_and_at_most_one_too_many_is_read(index, python, fault, size):
     """Who fetches compares them with the lock."""
     sha256, found = fetch(python, index, fault)
