@@ -1,16 +1,27 @@
 # -*- coding: utf-8 -*-
-"""Who holds rpm's lock: dnf and yum say only that there is no transaction. apt names the holder itself. Python 2.7 and 3."""
+"""Who holds the lock of rpm, dnf or yum: for rpm's, dnf only fails; for its own, it waits without end. apt names the holder itself. Python 2.7 and 3."""
 
 from __future__ import absolute_import, division, print_function
 
+import glob
 import os
 
 # RHEL, newer systems, and rpm as Debian builds it.
 RPM_LOCKS = ("/var/lib/rpm/.rpm.lock", "/usr/lib/sysimage/rpm/.rpm.lock", "/root/.rpmdb/.rpm.lock")
+# A file with the number of the process that holds it; left by a process that was killed, it locks nothing.
+PID_FILES = ("/var/cache/dnf/*_lock.pid", "/var/lib/dnf/*_lock.pid", "/var/run/yum.pid")
 
 
-def holder(paths=RPM_LOCKS, proc="/proc"):
+def holder(paths=RPM_LOCKS, pid_files=PID_FILES, proc="/proc"):
     """A clause about the process that holds one of these locks; empty where none does."""
+    for path in sorted(sum((glob.glob(pattern) for pattern in pid_files), [])):
+        try:
+            with open(path) as handle:
+                pid = handle.read().strip()
+        except (IOError, OSError):
+            continue
+        if pid.isdigit() and os.path.isdir(os.path.join(proc, pid)):
+            return "process %s (%s) holds %s" % (pid, command(pid, proc), path)
     files = {}
     for path in paths:
         try:

@@ -1,6 +1,6 @@
 #!/usr/bin/python
 # -*- coding: utf-8 -*-
-"""Name the process that holds rpm's lock."""
+"""Name the process that holds the lock of rpm, dnf or yum."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -8,13 +8,13 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: package_lock_info
-short_description: Name the process that holds rpm's lock
+short_description: Name the process that holds the lock of rpm, dnf or yum
 description:
-  - It reads /proc/locks and changes nothing.
+  - It reads /proc/locks and the files of dnf and yum, and changes nothing.
 """
 
 EXAMPLES = r"""
-- name: Ask who holds rpm's lock
+- name: Ask who holds the package manager's lock
   package_lock_info:
 """
 

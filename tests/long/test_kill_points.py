@@ -70,10 +70,10 @@ def test_the_same_command_heals_a_run_that_was_killed(
     before = active(hosts)
     process = hosts.start_site()
     time.sleep(part * seconds)
+    if victim != "controller":  # before the controller: without it, they are nobody's children
+        print("killed on the host:", hosts.kill_on_host(HOST) or "nothing ran")
     if victim != "host":
         hosts.kill_controller(process)
-    if victim != "controller":
-        print("killed on the host:", hosts.kill_on_host(HOST) or "nothing ran")
     if victim == "host":
         hosts.finish(process)
     if active(hosts):  # nothing half-made is ever active: a sealed tree, or the one that was active before

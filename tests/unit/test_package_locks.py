@@ -1,4 +1,4 @@
-"""Who holds a lock of rpm: a real process with a real POSIX lock (flock does nothing there)."""
+"""Who holds a lock of rpm or dnf: a real process with a real POSIX lock (flock does nothing there), or its number in a file."""
 
 from __future__ import annotations
 
@@ -25,10 +25,20 @@ def held(tmp_path: Path) -> Iterator[tuple[Path, int]]:
 
 def test_the_process_that_holds_it_is_named_with_its_command(held):
     path, pid = held
-    assert package_locks.holder((str(path),)).startswith(f"process {pid} ({sys.executable} -c import fcntl")
-    assert package_locks.holder((str(path),)).endswith(f" holds {path}")
+    assert package_locks.holder((str(path),), ()).startswith(f"process {pid} ({sys.executable} -c import fcntl")
+    assert package_locks.holder((str(path),), ()).endswith(f" holds {path}")
+
+
+@pytest.mark.parametrize(("state", "named"), [("lives", True), ("was killed", False)])
+def test_the_process_of_dnfs_own_file_is_named_while_it_lives(held, tmp_path, state, named):
+    path, pid = held
+    file = tmp_path / "metadata_lock.pid"
+    file.write_text(str(pid if state == "lives" else 2**22 + 1))
+    found = package_locks.holder((), (str(tmp_path / "*_lock.pid"),))
+    assert found.endswith(f" holds {file}") is named
+    assert bool(found) is named
 
 
 def test_another_file_and_a_missing_one_are_free(held, tmp_path):
     (tmp_path / "other").touch()
-    assert package_locks.holder((str(tmp_path / "other"), str(tmp_path / "missing"))) == ""
+    assert package_locks.holder((str(tmp_path / "other"), str(tmp_path / "missing")), ()) == ""
