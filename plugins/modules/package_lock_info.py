@@ -1,6 +1,6 @@
 #!/usr/bin/python
 # -*- coding: utf-8 -*-
-"""Name the process that holds the lock of rpm, dnf or yum."""
+"""Name the process that holds the package manager's lock."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -8,9 +8,9 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: package_lock_info
-short_description: Name the process that holds the lock of rpm, dnf or yum
+short_description: Name the process that holds the package manager's lock
 description:
-  - It reads /proc/locks and the files of dnf and yum, and changes nothing.
+  - It reads /proc/locks and the lock files of dnf and yum, and changes nothing.
 """
 
 EXAMPLES = r"""

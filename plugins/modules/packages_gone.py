@@ -100,10 +100,10 @@ class Packages(object):
         return answer.output
 
     def holder(self, answer):
-        """Who holds the lock that stopped the program; empty where none did. dnf and yum name the holder of their own, not of rpm's."""
+        """Who holds the lock that stopped the program; empty where none did. dnf and yum name the holder of their own lock only."""
         if answer.status == LOCKED:
             return (answer.error or answer.output)[-600:] or "it does not say which"
-        return package_locks.holder() if answer.status != 0 and self.manager != "apt" else ""
+        return package_locks.holder() if answer.status != 0 else ""
 
     def answered(self, answer):
         if answer.late:
