@@ -29,6 +29,9 @@ def plugin(name: str) -> ModuleType:
     return module
 
 
+HOLDER = "process 4242, /usr/bin/dnf -y update, holds it"
+
+
 class Host:
     """What the modules that the plugins call do, as far as these tests look."""
 
@@ -41,6 +44,7 @@ class Host:
         self.simulated = ""  # what apt-get says it would do
         self.imports = ""  # the key that dnf takes in before it fails
         self.unsigned: list[dict[str, str]] = []  # enabled repositories with gpgcheck off
+        self.locked = 0  # how often the package manager's lock is found held
 
     def run(self, action_name: str, /, check: bool = False, **args: Any) -> dict[str, Any]:
         kind = plugin(action_name).ActionModule
@@ -55,10 +59,6 @@ class Host:
 
     def command(self, argv: list[str], seconds: int = 120, left: str = "") -> dict[str, Any]:
         self.asked.append(argv)
-        if argv[0] == "find":
-            return {"stdout": "4242\n", "rc": 0}
-        if argv[0] == "ps":
-            return {"stdout": " 4242 root     /usr/bin/dnf -y update\n", "rc": 0}
         if argv[0] == "gpg":
             key = KEYS.get(self.files.get(argv[-1], ""), "")
             return {"stdout": f"pub:-:4096:1:{key}:1456432000:::-:::scSC::::::23::0:\n" if key else "", "rc": 0}
@@ -89,6 +89,9 @@ class Host:
             return {"complete": self.files.get(f"{args['place']}/.sha256", "").strip() == args["sha256"]}
         if name == "package_repositories_info":
             return {"changed": False, "unsigned": self.unsigned}
+        if name == "package_lock_info":
+            self.locked -= 1
+            return {"changed": False, "holder": HOLDER if self.locked >= 0 else ""}
         self.modules.append((name, args))
         if name in self.fails:
             self.ring |= {self.imports} - {""}
@@ -345,12 +348,35 @@ def test_a_host_whose_repositories_cannot_be_read_installs_nothing() -> None:
         install(host)
 
 
-def test_the_holder_of_the_package_managers_lock_is_named() -> None:
+def test_the_holder_of_a_lock_that_was_taken_in_between_is_named() -> None:
     host = Host()
     host.fails["dnf"] = "dnf lockfile is held by another process"
-    with pytest.raises(AnsibleActionFail, match=r"has held it for 600 s: 4242 root /usr/bin/dnf -y update; dnf says"):
+    answers = iter(["", HOLDER])
+    host.module = lambda module, **args: (  # type: ignore[method-assign]
+        {"holder": next(answers)} if module == "package_lock_info" else Host.module(host, module, **args)
+    )
+    with pytest.raises(
+        AnsibleActionFail, match=f"requires the lock of dnf on data1, but {HOLDER}; dnf says: dnf lockfile"
+    ):
         install(host)
-    assert host.modules[0][1]["lock_timeout"] == 600
+
+
+@pytest.mark.parametrize("manager", ["dnf", "yum", "apt"])
+def test_an_installation_waits_for_the_lock_and_then_names_its_holder(
+    manager: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("time.sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
+    host = Host()
+    host.locked = 3
+    assert install(host, manager=manager)["changed"]
+    assert clock == [15]
+    host.locked, host.modules = 1000, []
+    with pytest.raises(AnsibleActionFail, match=f"{HOLDER} for more than 120 s. Nothing was installed"):
+        install(host, manager=manager)
+    assert 120 <= clock[0] - 15 <= 130
+    assert host.modules == []
 
 
 def test_what_repositories_do_not_have_is_refused_before_anything_is_installed() -> None:
@@ -440,22 +466,16 @@ class Exchange(Host):
 
     done: ClassVar = {"stdout": "Error: nothing provides dkms", "stderr": "", "rc": 0}
 
-    def __init__(self, installed: str, locked: int = 0) -> None:
+    def __init__(self, installed: str) -> None:
         super().__init__()
-        self.installed, self.locked = installed, locked
+        self.installed = installed
         self.limits: list[int] = []
 
     def command(self, argv: list[str], seconds: int = 120, left: str = "") -> dict[str, Any]:
         if argv[0] == "sh":
             self.asked.append(argv)
             self.limits.append(seconds)
-            locked = self.locked > 0
-            self.locked -= 1
-            return (
-                {"stdout": "", "stderr": "Waiting for process with pid 4242 to finish.", "rc": 200}
-                if locked
-                else self.done
-            )
+            return self.done
         if argv[:2] == ["rpm", "--query"] and "--all" not in argv:
             return {"stdout": self.installed, "stderr": "", "rc": 0}
         return super().command(argv)
@@ -484,17 +504,6 @@ def test_an_exchange_that_did_not_happen_is_a_failure_with_its_words() -> None:
     host = Exchange("package a-1.2 is not installed\n")
     with pytest.raises(AnsibleActionFail, match=r"did not install a-1\.2; Error: nothing provides dkms"):
         install(host, remove=["b"])
-
-
-def test_an_exchange_waits_for_the_lock_and_then_names_its_holder(monkeypatch: pytest.MonkeyPatch) -> None:
-    slept: list[float] = []
-    monkeypatch.setattr("time.sleep", slept.append)
-    host = Exchange("a-1.2-1.x86_64\n", locked=2)
-    assert install(host, remove=["b"])["changed"]
-    assert len(slept) == 2
-    with pytest.raises(AnsibleActionFail, match=r"has held it for 600 s: 4242 root"):
-        install(Exchange("", locked=1000), remove=["b"])
-    assert sum(slept) == 20 + 600
 
 
 def test_an_exchange_has_the_time_that_the_build_of_a_module_takes() -> None:
