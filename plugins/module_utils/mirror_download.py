@@ -66,11 +66,8 @@ def _fetch(url, sink, limit, end, ca):
     for _ in range(REDIRECTS + 1):
         parts = urlsplit(url)
         connection = _connection(parts, end, ca)
-        late, sockets = (
-            [],
-            [],
-        )  # copies: where the server announces the end, Python 2.7 closes its own while it still reads
-
+        late = []
+        sockets = []  # copies: where the server announces the end, Python 2.7 closes its own while it still reads
         timer = processes.Timer(end - processes.clock(), lambda sockets=sockets, late=late: _close(sockets, late))
         try:
             connection.connect()
@@ -90,7 +87,7 @@ def _fetch(url, sink, limit, end, ca):
         except (IOError, OSError, ValueError, HTTPException) as error:
             if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO):
                 raise  # of this host's disk
-            if late:
+            if late or processes.clock() >= end:  # the connection's own limit may come before the timer
                 raise DownloadProblem("not complete in the time allowed", True)
             raise DownloadProblem((str(error) or error.__class__.__name__) + _clock_hint(error))
         finally:
