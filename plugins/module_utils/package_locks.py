@@ -1,5 +1,8 @@
 # -*- coding: utf-8 -*-
-"""Who holds the package manager's lock: for rpm's, dnf only fails; for its own, it waits without end; apt waits, and then does not say for whom. Python 2.7 and 3."""
+"""Who holds the package manager's lock. Python 2.7 and 3.
+
+For rpm's lock, dnf only fails; for its own, it waits without end; apt waits, and then does not say for whom.
+"""
 
 from __future__ import absolute_import, division, print_function
 
@@ -35,9 +38,8 @@ def holder(paths=RPM_LOCKS + DPKG_LOCKS, pid_files=PID_FILES, proc="/proc"):
             rows = [line.split() for line in handle]
     except (IOError, OSError):
         return ""
-    for (
-        row
-    ) in rows:  # 1: POSIX ADVISORY WRITE 606 00:43:4844073 0 EOF; a process that waits has an arrow after its number
+    # 1: POSIX ADVISORY WRITE 606 00:43:4844073 0 EOF; a process that waits has an arrow after its number.
+    for row in rows:
         if len(row) == 8 and row[3] == "WRITE" and row[5] in files:
             return "process %s (%s) holds %s" % (row[4], command(row[4], proc), files[row[5]])
     return ""
