@@ -111,7 +111,13 @@ def lint_steps(repo: Path) -> list[Step]:
 
 
 def unit_steps(repo: Path) -> list[Step]:
-    return [Step("unit", "pytest", ["pytest", "tests/unit", *junit("unit-pytest", repo)])]
+    """The unit tests in two halves of about the same size, because most of them wait for a process or a server."""
+    files = sorted((repo / "tests" / "unit").rglob("test_*.py"), key=lambda path: (-path.stat().st_size, path))
+    halves = [sorted(str(path.relative_to(repo)) for path in files[number::2]) for number in (0, 1)]
+    return [
+        Step("unit", f"half {number}", ["pytest", *half, *junit(f"unit-half-{number}", repo)], needs_tests=True)
+        for number, half in enumerate(halves, 1)
+    ]
 
 
 def scenarios(repo: Path) -> list[str]:
@@ -326,7 +332,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--scenario", action="append", help="molecule: only this scenario (repeatable)")
     parser.add_argument("--stack", action="append", help="e2e: only this stack (repeatable)")
-    parser.add_argument("--jobs", type=int, default=2, help="molecule, stacks: steps at a time (default: %(default)s)")
+    parser.add_argument(
+        "--jobs", type=int, default=2, help="unit, molecule, stacks: steps at a time (default: %(default)s)"
+    )
     options = parser.parse_args(arguments)
     layers = (*LAYERS, LONG)
     unknown = sorted(set(options.layers) - set(layers))
@@ -352,7 +360,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runner.steps = [step for layer in chosen for step in plan[layer]]
     with interrupted_politely(runner):
         for layer in chosen:
-            if layer == "molecule":
+            if layer in ("unit", "molecule"):
                 if not runner.failed:
                     runner.run_side_by_side(plan[layer], options.jobs)
             elif layer == LONG:
