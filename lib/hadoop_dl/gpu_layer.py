@@ -107,15 +107,13 @@ def module_problems(branch: int, limit: Json, variables: Mapping[str, Any], stac
     """Why no module of the requested kind exists for this branch and these GPUs."""
     written = str(variables.get("nvidia_driver_module") or "{{")
     module = (stack.get("driver_module") or "proprietary") if "{{" in written else written
+    if module == "open" and limit["open_supported"]:
+        return []
     if module == "open":
-        return (
-            []
-            if limit["open_supported"]
-            else [
-                "the host's GPUs are older than Turing and need the proprietary module, and nvidia_driver_module is open. "
-                "Set nvidia_driver_module: proprietary for this host."
-            ]
-        )
+        return [
+            "the host's GPUs are older than Turing and need the proprietary module, and nvidia_driver_module is open. "
+            "Set nvidia_driver_module: proprietary for this host."
+        ]
     from_file = variables.get("nvidia_driver_source") == "runfile"
     last = int(proprietary_module()["last_branch" if from_file else "last_package_branch"])
     way_out = "Set nvidia_driver_module: open" if limit["open_supported"] else "Set an older nvidia_driver_version"

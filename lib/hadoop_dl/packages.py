@@ -209,7 +209,7 @@ def failure(
             "its file on the controller (the role's repository_key); never turn the check off."
         )
     return (
-        f"{purpose} has to be installed on {host} from its repositories ({source}), and {source.manager} says: {said}. Solve what it names, and "
+        f"{purpose} must be installed on {host} from its repositories ({source}), but {source.manager} says: {said}. Solve what it names, and "
         f"run this again.{source.left_out(host)}"
     )
 

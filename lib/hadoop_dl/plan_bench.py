@@ -9,6 +9,7 @@ The hosts are those of scripts/bench resolve: three operating systems, five mode
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -25,7 +26,7 @@ SITES: dict[str, tuple[Any, ...]] = {
     "constraints, three, and a name": bench.REQUESTS,
     "a name, one for all hosts": ("tf1.15-py27-el7",),
 }
-CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from hadoop_dl import plan_bench; plan_bench.once(*sys.argv[2:])"
+CHILD = "import sys; from hadoop_dl import plan_bench; plan_bench.once(*sys.argv[1:])"
 
 
 def host(number: int, asked: tuple[Any, ...]) -> plan.Host:
@@ -61,8 +62,10 @@ def once(site: str, count: str, verdicts: str) -> None:
 
 
 def run(site: str, count: int, verdicts: Path) -> dict[str, Any]:
-    command = [sys.executable, "-I", "-c", CHILD, str(bench.LIB), site, str(count), str(verdicts)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", CHILD, site, str(count), str(verdicts)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(bench.LIB)}
+    )
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

@@ -9,7 +9,7 @@ import pytest
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parents[2] / "plugins" / "module_utils"))
 
 from environments import Mirror, Site, wheel  # noqa: E402  (they import modules of hosts)
-from faulty_server import serving  # noqa: E402
+from faulty_server import Index, serving  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -69,3 +69,10 @@ def done(site, stages):
     """The environment is sealed and active."""
     shutil.copytree(stages["active"], site.root, symlinks=True)
     return site
+
+
+@pytest.fixture
+def index():
+    """A package index that answers as its faults say."""
+    with serving(Index()) as served:
+        yield served

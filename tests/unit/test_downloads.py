@@ -6,27 +6,19 @@ import hashlib
 import os
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from ansible.module_utils import downloads
-from faulty_server import Index, serving
+from faulty_server import Index
 
 CONTENT = bytes(range(256)) * 2000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 NAME = "spark-1.0.tar.gz"
 
 
-@pytest.fixture
-def index() -> Iterator[Index]:
-    index = Index()
-    index.files[NAME] = CONTENT
-    with serving(index) as served:
-        yield served
-
-
 def fetch(index: Index, directory: Path, fault: str = "", seconds: float = 20, size: int = len(CONTENT)) -> Path:
+    index.files[NAME] = CONTENT
     index.faults[NAME] = [fault] * 9 if fault else []
     downloads.fetch(f"{index.url}/files/{NAME}", str(directory / NAME), SHA256, size, seconds)
     return directory / NAME

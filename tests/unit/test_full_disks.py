@@ -53,7 +53,7 @@ def cudnn(root: Path, path: Path) -> dict[str, Any]:
 def test_a_file_system_without_inodes_is_refused_before_anything_is_unpacked(
     tmp_path: Path, small: Callable[[str], Path], module: str, arguments: Callable[[Path, Path], dict[str, Any]]
 ) -> None:
-    """df shows room there, so the message has to name what is missing."""
+    """df shows room there, so the message must name what is missing."""
     path = small(NO_INODES)
     given = arguments(tmp_path, path)
     found = run(module, **given)

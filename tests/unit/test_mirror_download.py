@@ -6,11 +6,10 @@ import hashlib
 import json
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faulty_server import LOGIN, Index, serving
+from faulty_server import LOGIN, Index
 from interpreters import AS_ON_A_HOST, HOST_PYTHONS
 
 UTILITIES = Path(__file__).resolve().parents[2] / "plugins" / "module_utils"
@@ -27,16 +26,9 @@ print(json.dumps(answer))
 """
 
 
-@pytest.fixture
-def index() -> Iterator[Index]:
-    index = Index()
-    index.files[NAME] = CONTENT
-    with serving(index) as served:
-        yield served
-
-
 def fetch(python: str, index: Index, *faults: str) -> object:
     """(sha256, size) as a list, or the reason."""
+    index.files[NAME] = CONTENT
     index.faults[NAME] = list(faults)
     command = [
         python,
