@@ -37,7 +37,7 @@ java=$(readlink -f /usr/bin/java)
 home=${java%/bin/java}
 mkdir -p /opt/hadoop/lib/native
 cd /build/libhdfs
-gcc -shared -fPIC -O2 -w -D_GNU_SOURCE -I. -Iinclude -Ios/posix -I"$home/include" -I"$home/include/linux" \
+tcc -shared -w -D_GNU_SOURCE -I. -Iinclude -Ios/posix -I/usr/include/android/nativehelper \
     $(find . -name '*.c') -o /opt/hadoop/lib/native/libhdfs.so -L"$home/lib/server" -ljvm -lpthread
 # shellcheck disable=SC2046
 apt-get -qq purge --auto-remove $(cat /build/purge) > /dev/null

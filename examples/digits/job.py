@@ -21,6 +21,7 @@ def options(description):
         required=True,
         help="directory for the model, the events and result.json; emptied first",
     )
+    parser.add_argument("--result", help="file on this host for the result, too")
     parser.add_argument(
         "--input-mode", choices=["spark", "tensorflow"], default="spark", help="who reads the training data"
     )
@@ -68,5 +69,8 @@ def run(arguments, train, evaluate, parameter_servers=0, **cluster_options):
         model=arguments.output + "/model",
     )
     storage.write(storage.tensorflow(), arguments.output + "/result.json", report)
+    if arguments.result:
+        with open(arguments.result, "w") as handle:
+            handle.write(report + "\n")
     print("RESULT " + report)
     storage.demand(accuracy, arguments.minimum_accuracy)

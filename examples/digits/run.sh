@@ -13,8 +13,7 @@ case $mode in
         tfos-submit --local prepare.py "$home/digits"
         tfos-submit --executors "${EXECUTORS:-2}" --memory "${MEMORY:-3g}" --timeout "${TIMEOUT:-600}" --py-files digits.py,job.py,storage.py \
             "$train" --data "$home/digits" --output "$home/model-$mode" --input-mode "$mode" --num-gpus "${GPUS:-1}" \
-            --minimum-accuracy 0.95
-        hdfs dfs -cat "$home/model-$mode/result.json" >result.json
+            --minimum-accuracy 0.95 --result result.json
         ;;
     kafka)
         train=$(tfos-submit --local choose.py "$mode")

@@ -6,7 +6,7 @@
     find "${places[@]}" -type f ! -path /etc/ld.so.cache ! -path /etc/hosts ! -path '/etc/*.new' -print0 2> /dev/null | sort -z | xargs -0 sha256sum
     find "${places[@]}" -type l -printf 'link %p %l\n' 2> /dev/null | sort
     find /usr/local /opt -type d | sort
-    rpm -qa | sort
+    if [ -e /etc/redhat-release ]; then rpm -qa; else dpkg-query --show; fi | sort
     for image in /boot/initramfs-*; do
         [ -f "$image" ] || continue
         echo "$image"

@@ -16,7 +16,7 @@ import yaml
 
 from hadoop_dl import stacks
 from hadoop_dl.demo import artifacts, cluster, fixtures, images, prerequisites, services, tour
-from hadoop_dl.demo.shell import DemoError
+from hadoop_dl.demo.shell import DemoError, pipe
 
 
 @pytest.fixture
@@ -74,6 +74,57 @@ def test_a_suite_that_nobody_has_names_every_mirror(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(images.urllib.request, "urlopen", refuse)
     with pytest.raises(DemoError, match=r"http://one\.example: 404.*DEBIAN_MIRROR"):
         images.find_mirror("bullseye", ["http://one.example"])
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand-ins that write down how they were called: mmdebstrap prints an archive, docker import takes it."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    scripts = {
+        "mmdebstrap": 'echo "mmdebstrap in $(stat -f -c %T "$TMPDIR")" >> "$CALLS"; echo archive; exit "${MMDEBSTRAP_STATUS:-0}"',
+        "docker": 'echo "docker $*" >> "$CALLS"; if [ "$1" = import ]; then cat > /dev/null; echo sha256:new; fi',
+    }
+    for name, text in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
+    monkeypatch.setattr(images, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(images, "find_mirror", lambda suite, mirrors: ("http://one.example", False))
+    return tmp_path / "calls"
+
+
+def test_a_base_image_gets_its_name_when_all_of_it_is_there(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MMDEBSTRAP_STATUS", "1")
+    with pytest.raises(DemoError, match="mmdebstrap .* ended with status 1"):
+        images.make_base("el9")
+    assert "docker tag" not in tools.read_text(encoding="utf-8")
+    monkeypatch.delenv("MMDEBSTRAP_STATUS")
+    images.make_base("el9")
+    assert tools.read_text(encoding="utf-8").endswith(f"docker tag sha256:new {images.base_tag('el9')}\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+@pytest.mark.parametrize(("free", "in_memory"), [(images.MEMORY_FOR_BASE, True), (images.MEMORY_FOR_BASE - 1, False)])
+def test_a_base_image_is_made_in_memory_where_there_is_enough(
+    tools: Path, monkeypatch: pytest.MonkeyPatch, free: int, in_memory: bool
+) -> None:
+    monkeypatch.setattr(images, "available_memory", lambda: free)
+    images.make_base("el9")
+    assert ("mmdebstrap in tmpfs" in tools.read_text(encoding="utf-8")) is in_memory
+    assert "node-image" not in Path("/proc/mounts").read_text(encoding="utf-8")
+    assert list(images.CACHE.iterdir()) == []
+
+
+def test_the_failure_of_either_end_of_a_pipe_is_told() -> None:
+    assert pipe(["echo", "one"], ["cat"]) == "one\n"
+    with pytest.raises(DemoError, match="exit 3.*status 3:\n    why"):
+        pipe(["sh", "-c", "echo part; echo why >&2; exit 3"], ["cat"])
+    with pytest.raises(DemoError, match="status 4:\n    full"):  # the first one would write for ever
+        pipe(["yes"], ["sh", "-c", "echo full >&2; exit 4"])
+    with pytest.raises(DemoError, match="no-such-command is needed"):
+        pipe(["no-such-command"], ["cat"])
 
 
 @pytest.mark.parametrize("name", ["hadoop", "kafka"])

@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import json
 import shutil
+import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -87,6 +88,47 @@ def test_the_result_is_json() -> None:
         "input_mode": "spark",
         "seconds": 12.3,
     }
+
+
+class Rows(list):  # type: ignore[type-arg]
+    """A data set of Spark, in this process."""
+
+    def map(self, function: object) -> Rows:
+        return self
+
+    count = list.__len__
+    repartition = mapPartitions = map
+
+
+def test_the_driver_leaves_the_same_result_beside_the_model_and_on_its_host(
+    storage: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No Hadoop command, a JVM of its own, reads it back from HDFS."""
+    events: list[str] = []
+    cluster = SimpleNamespace(
+        cluster_info=[{"host": "data1"}, {"host": "data2"}],
+        train=lambda *given, **named: storage.write(tf, f"{tmp_path}/model/finished", "yes"),
+        shutdown=lambda: events.append("shutdown"),
+    )
+    conf = SimpleNamespace(setAppName=lambda name: None, get=lambda name, default: default)
+    context = SimpleNamespace(
+        getConf=lambda: conf, textFile=lambda path: Rows("ab"), stop=lambda: events.append("stop")
+    )
+    pyspark = SimpleNamespace(SparkConf=lambda: conf, SparkContext=lambda conf: context)
+    mode = SimpleNamespace(SPARK=1, TENSORFLOW=0)
+    library = SimpleNamespace(InputMode=mode, run=lambda *given, **named: cluster)
+    monkeypatch.setitem(sys.modules, "pyspark", pyspark)
+    monkeypatch.setitem(sys.modules, "tensorflowonspark", SimpleNamespace(TFCluster=library))
+    tf = SimpleNamespace(__version__="1.4.1", gfile=OldGfile)
+    monkeypatch.setattr(storage, "tensorflow", lambda: tf)
+    job = importlib.import_module("job")
+    arguments = ["train.py", "--data", f"{tmp_path}/data", "--output", f"{tmp_path}/model"]
+    monkeypatch.setattr(sys, "argv", [*arguments, "--result", f"{tmp_path}/result.json"])
+    job.run(job.options("Train"), None, lambda arguments: (0.97, 360), parameter_servers=1)
+    assert events == ["shutdown", "stop"]
+    there = (tmp_path / "model/result.json").read_text()
+    assert (tmp_path / "result.json").read_text() == there
+    assert json.loads(there)["accuracy"] == 0.97
 
 
 @pytest.fixture

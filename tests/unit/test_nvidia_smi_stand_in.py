@@ -85,7 +85,9 @@ def test_an_option_that_it_does_not_know_is_refused(tmp_path: Path) -> None:
         ("remapped_rows.failure", 580),
         ("remapped_rows.pending", 580),
         ("gpu_recovery_action", 580),
-        ("fabric.state", 580),
+        ("fabric.state", 535),
+        ("clocks_event_reasons.active", 535),
+        ("fabric.health.summary", 580),
         ("nonsense", 1000),
     ],
 )
@@ -96,6 +98,12 @@ def test_each_branch_refuses_the_fields_of_later_ones(tmp_path: Path, branch: in
         assert done.returncode == 0
     else:
         assert (done.returncode, done.stdout) == (2, f'Field "{field}" is not a valid field to query.\n\n')
+
+
+@pytest.mark.parametrize(("branch", "status"), [(470, 2), (535, 0), (580, 2)])
+def test_a_field_may_go_again(tmp_path: Path, branch: int, status: int) -> None:
+    done = smi(tmp_path, "--query-gpu=reset_status.reset_required", "--format=csv,noheader", driver=BRANCHES[branch])
+    assert done.returncode == status, done.stdout
 
 
 @pytest.mark.parametrize(("branch", "status"), [(418, 2), (470, 0), (580, 0)])

@@ -21,9 +21,21 @@ ln -s libnvidia-ml.so.1 "$root/usr/lib64/libnvidia-ml.so"
 for program in nvidia-persistenced nv-fabricmanager; do
     printf '#!/bin/sh\n# %s %s (stand-in)\nexec sleep infinity\n' $program "$version" > "$root/usr/bin/$program"
 done
-for program in nvidia-modprobe nvidia-xconfig nvidia-bug-report.sh; do
+for program in nvidia-xconfig nvidia-bug-report.sh; do
     printf '#!/bin/sh\n# %s %s (stand-in)\nexit 0\n' $program "$version" > "$root/usr/bin/$program"
 done
+cat > "$root/usr/bin/nvidia-modprobe" <<END
+#!/bin/sh
+# nvidia-modprobe $version (stand-in): where a driver runs, the device nodes as files; that of unified memory only with -u, as the real one.
+set -eu
+[ -e /proc/driver/nvidia/version ] || exit 0
+nodes='/dev/nvidiactl /dev/nvidia0'
+[ "\${1:-}" != -u ] || nodes="\$nodes /dev/nvidia-uvm"
+for node in \$nodes; do
+    : >> "\$node"
+    chmod 0666 "\$node"
+done
+END
 unit() { # unit NAME PROGRAM
     printf '[Unit]\nDescription=%s (stand-in)\n[Service]\nExecStart=/usr/bin/%s\n[Install]\nWantedBy=multi-user.target\n' "$2" "$2" \
         > "$root/usr/lib/systemd/system/$1.service"

@@ -1,7 +1,7 @@
 """Fixture packages of the GPU layer: NVIDIA's file names, versions and dependencies without NVIDIA's files.
 
 `python -m hadoop_dl.demo.gpu_packages el9` builds a signed repository for the stand-in el9, and a fixture .run file, and
-prints the directory. Specs and the list of versions are in demo/gpu.
+prints the directory; `debian12` a repository of Debian's. Specs and the list of versions are in demo/gpu.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from hadoop_dl.demo import gpu_debs
 from hadoop_dl.demo.fixtures import KEY_NAME, signing_key
 from hadoop_dl.demo.images import CACHE, DATA, digest
 from hadoop_dl.demo.shell import DemoError, run
@@ -49,7 +50,7 @@ def ensure(system: str, cache: Path = CACHE) -> Path:
     listed = yaml.safe_load((SOURCE / "packages.yml").read_text(encoding="utf-8"))
     if system not in listed or "kernels" not in listed[system]:
         raise DemoError(
-            f"fixture packages exist for el7 and el9, and were asked for {system!r}. See demo/gpu/packages.yml."
+            f"Fixture packages exist for el7, el9 and debian12, but {system!r} is requested. See demo/gpu/packages.yml."
         )
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "gpu-packages.lock").open("w") as lock:
@@ -59,7 +60,8 @@ def ensure(system: str, cache: Path = CACHE) -> Path:
 
 def make(system: str, listed: dict[str, Any], cache: Path) -> Path:
     target = cache / f"gpu-packages-{system}"
-    files = sorted(path for path in [*SOURCE.rglob("*"), Path(__file__)] if path.is_file())
+    programs = [Path(__file__), Path(gpu_debs.__file__)]
+    files = sorted(path for path in [*SOURCE.rglob("*"), *programs] if path.is_file())
     wanted = digest(*(path.name.encode() + path.read_bytes() for path in files))
     stamp = target / ".digest"
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
@@ -67,16 +69,25 @@ def make(system: str, listed: dict[str, Any], cache: Path) -> Path:
     with tempfile.TemporaryDirectory(dir=cache) as directory:
         made = Path(directory) / "made"
         made.mkdir(mode=0o755)
-        jobs = [(*job, Path(directory) / f"build-{number}", made) for number, job in enumerate(builds(listed, system))]
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda job: build(*job), jobs))
-        sign(made, signing_key(cache / "gpg"))
-        run("createrepo_c", "--quiet", str(made))
-        write_runfiles(made, listed[system]["drivers"])
+        home = signing_key(cache / "gpg")
+        if "dist" in listed[system]:
+            make_rpms(system, listed, Path(directory), made, home)
+        else:
+            gpu_debs.make(SOURCE, listed[system], Path(directory), made, home)
+        write_keys(made, home)
         (made / ".digest").write_text(wanted, encoding="utf-8")
         shutil.rmtree(target, ignore_errors=True)
         made.rename(target)
     return target
+
+
+def make_rpms(system: str, listed: dict[str, Any], directory: Path, made: Path, home: Path) -> None:
+    jobs = [(*job, directory / f"build-{number}", made) for number, job in enumerate(builds(listed, system))]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda job: build(*job), jobs))
+    sign(made, home)
+    run("createrepo_c", "--quiet", str(made))
+    write_runfiles(made, listed[system]["drivers"])
 
 
 def build(spec: str, macros: dict[str, str], top: Path, made: Path) -> None:
@@ -117,6 +128,9 @@ def sign(made: Path, home: Path) -> None:
         *packages,
         env=environment,
     )
+
+
+def write_keys(made: Path, home: Path) -> None:
     exported = run("gpg", "--homedir", str(home), "--armor", "--export", KEY_NAME).stdout
     (made / "RPM-GPG-KEY-fixtures").write_text(exported, encoding="utf-8")
     other = signing_key(home.with_name("gpg-other"))  # a key that signed nothing here
@@ -156,7 +170,7 @@ def main(arguments: list[str]) -> int:
     try:
         print(ensure(arguments[0]))
     except (DemoError, IndexError) as error:
-        print(f"gpu_packages: {error or 'say el7 or el9'}", file=sys.stderr)
+        print(f"gpu_packages: {error or 'name el7, el9 or debian12'}", file=sys.stderr)
         return 1
     return 0
 

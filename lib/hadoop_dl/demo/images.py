@@ -23,12 +23,14 @@ from typing import Any
 import yaml
 
 from hadoop_dl.demo import artifacts
-from hadoop_dl.demo.shell import DemoError, only_one, run, say
+from hadoop_dl.demo.shell import DemoError, only_one, pipe, run, say
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 DATA = REPOSITORY / "demo"
 CACHE = REPOSITORY / ".cache" / "demo"
 NAME = "hadoop-deeplearning"
+# A root file system of 1 GB with the packages it came from; the rest stays for whatever else runs here.
+MEMORY_FOR_BASE = 6 * 2**30
 DOCKERFILE = """\
 FROM {base}
 COPY rootfs /
@@ -128,26 +130,31 @@ def make_base(image: str) -> None:
     mirror, moved = find_mirror(suite, defined["mirrors"])
     packages = defined["common"]["packages"] + defined["images"][image]["packages"]
     say(f"    {image}: {len(packages)} packages and what they need, suite {suite} from {mirror} …")
+    options = ["--variant=minbase", "--components=main", f"--include={','.join(packages)}"]
+    if moved:  # the archive's Release files are old by design; their signatures are checked all the same
+        options.append("--aptopt=Acquire::Check-Valid-Until false")
+    options += [
+        "--customize-hook=rm -rf $1/var/lib/apt/lists/* $1/var/cache/apt/* $1/usr/share/doc/* $1/usr/share/locale/*"
+    ]
+    keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+    source = f"deb [signed-by={keyring}] {mirror} {suite} main"
+    make = ["nice", "mmdebstrap", *options, f"--keyring={keyring}", suite, "-", source]
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE, prefix="making-") as directory:
-        archive = Path(directory) / "base.tar"
-        options = ["--variant=minbase", "--components=main", f"--include={','.join(packages)}"]
-        if moved:  # the archive's Release files are old by design; their signatures are checked all the same
-            options.append("--aptopt=Acquire::Check-Valid-Until false")
-        options += [
-            "--customize-hook=rm -rf $1/var/lib/apt/lists/* $1/var/cache/apt/* $1/usr/share/doc/* $1/usr/share/locale/*"
-        ]
-        keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
-        run(
-            "nice",
-            "mmdebstrap",
-            *options,
-            f"--keyring={keyring}",
-            suite,
-            str(archive),
-            f"deb [signed-by={keyring}] {mirror} {suite} main",
-        )
-        run("docker", "import", str(archive), base_tag(image))
+        if os.geteuid() == 0 and available_memory() >= MEMORY_FOR_BASE:
+            make = ["unshare", "--mount", "sh", str(DATA / "in_memory.sh"), directory, *make]
+        imported = pipe(make, ["docker", "import", "-"], env={**os.environ, "TMPDIR": directory})
+    run(
+        "docker", "tag", imported.strip(), base_tag(image)
+    )  # only now: the engine imports what came of a broken archive too
+
+
+def available_memory() -> int:
+    """Bytes that programs can still have, from /proc/meminfo; 0 where it does not say."""
+    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 def find_mirror(suite: str, mirrors: list[str]) -> tuple[str, bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,6 +34,25 @@ def run(
         said = "\n    ".join((done.stdout.strip() + "\n" + done.stderr.strip()).strip().splitlines()[-16:])
         raise DemoError(f"{' '.join(argv)[:200]} ended with status {done.returncode}:\n    {said}")
     return done
+
+
+def pipe(first: Sequence[str], second: Sequence[str], env: Mapping[str, str] | None = None) -> str:
+    """Run `first | second` and return what the second printed; the failure of either is a DemoError with its last words."""
+    with tempfile.TemporaryFile("w+") as words:
+        try:
+            source = subprocess.Popen(first, stdout=subprocess.PIPE, stderr=words, env=env)
+        except FileNotFoundError as error:
+            raise DemoError(f"the command {first[0]} is needed and is not there. Install it and repeat.") from error
+        with source:
+            done = subprocess.run(second, stdin=source.stdout, capture_output=True, text=True, check=False)
+            if source.stdout:
+                source.stdout.close()  # a first command that still writes ends, and does not wait for ever
+        words.seek(0)
+        for argv, status, said in ((second, done.returncode, done.stderr), (first, source.returncode, words.read())):
+            if status != 0:
+                last = "\n    ".join(said.strip().splitlines()[-16:])
+                raise DemoError(f"{' '.join(argv)[:200]} ended with status {status}:\n    {last}")
+    return done.stdout
 
 
 def output(*argv: str) -> str:
