@@ -2,7 +2,7 @@
 """Install one component of a lock into a tree that is being built. Python 2.7 and 3.
 
 fetch and verify each wheel -> unpack it -> compile -> write the list of its files -> sync -> mark as complete.
-A wheel is unpacked while the next one is fetched. Source distributions become wheels first, with the tree's own pip.
+A wheel is unpacked while the next one is fetched. Source distributions become wheels first (source_builds).
 """
 
 from __future__ import absolute_import, division, print_function
@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import multiprocessing
 import os
+import re
 import shutil
 import threading
 import zipfile
@@ -23,6 +24,7 @@ from ansible.module_utils import (
     mirror_download,
     processes,
     room,
+    source_builds,
     wheel_files,
 )
 from ansible.module_utils import environment_packages as packages
@@ -32,6 +34,7 @@ from ansible.module_utils.six.moves.urllib.parse import unquote
 UNPACKED = 5  # a wheel and what it unpacks to take about so many times the wheel
 CHUNK = 300  # members of a wheel that one thread unpacks at a time
 WORKERS = max(2, min(4, multiprocessing.cpu_count()))
+DRAFT = re.compile(b"[.]py[co][.][0-9]+$")
 HTML_LINK = 'href="'
 
 
@@ -86,6 +89,13 @@ def has_its_files(tree, component):
 def is_complete(tree, component, lock_sha256=None):
     mark = marker(tree, component)
     return bool(mark and mark.get("lock_sha256") == lock_sha256 and has_its_files(tree, component))
+
+
+def remove_drafts(tree):
+    """Remove what a killed compiler left: Python writes bytecode under a name with a number, and renames it."""
+    promised, root = promises(tree), tree.encode("utf-8")
+    for path in [path for path, _ in environment_tree.entries(root) if DRAFT.search(path) and path not in promised]:
+        os.unlink(os.path.join(root, path))
 
 
 def unfinished_tree(environment):
@@ -151,6 +161,7 @@ class Component(object):
     @contextlib.contextmanager
     def work(self):
         """A directory of root's for downloads; it is on the tree's file system, and gone afterwards."""
+        source_builds.clear(self.tree)
         shutil.rmtree(self.scratch, ignore_errors=True)
         os.mkdir(self.scratch, 0o700)
         try:
@@ -162,6 +173,8 @@ class Component(object):
 
     def install(self):
         started = packages.state_file(self.tree, self.name + ".started")
+        if os.path.exists(started):
+            remove_drafts(self.tree)
         packages.write_whole(started, b"")
         if marker(self.tree, self.name) is not None:
             os.unlink(packages.state_file(self.tree, self.name + ".json"))
@@ -170,7 +183,7 @@ class Component(object):
         with self.work():
             rows = self.unpack(self.fetched(entry) for entry in wheels if entry not in sources)
             for entry in sources:
-                rows.update(self.unpack([self.built(entry)]))
+                rows.update(self.unpack([self.built(entry, rows)]))
             self.compile(rows)
         write_component(self.tree, self.name, rows, lock_sha256=self.digest)
         os.unlink(started)
@@ -222,24 +235,14 @@ class Component(object):
             self.opened.append(known[wheel.path])
         return wheel.unpack(known[wheel.path], members, self.tree)
 
-    def built(self, entry):
-        """A wheel of a source distribution, made by the tree's own pip and setuptools without network."""
-        source = self.fetched(entry)
+    def built(self, entry, rows):
+        """A wheel of a source distribution, built by a user without rights. rows: what the component has so far."""
+        try:
+            others = set(promises(self.tree)) | set(rows)
+        except ValueError as error:
+            raise Refused("The lists of installed files must be intact but %s. Run the playbook again." % error)
         target = os.path.join(self.scratch, "built-" + entry["project"])
-        command = [self.python(), "-m", "pip", "wheel", "--isolated", "--no-deps", "--no-index", "--no-build-isolation"]
-        command += ["--no-cache-dir", "--disable-pip-version-check", "--no-input", "--wheel-dir", target, source]
-        status, output = self.run(command)
-        built = os.listdir(target) if os.path.isdir(target) else []
-        if status != 0 or len(built) != 1:
-            raise Refused(
-                "%s could not be built (status %s): %s. Correct that, then run the playbook again."
-                % (entry["file"], status, last_words(output))
-            )
-        path = os.path.join(target, built[0])
-        name, version = wheel_files.Wheel(path, "lib/python/site-packages", "").identity()
-        if packages.canonical(name) != entry["project"]:
-            raise Refused("%s became a wheel of %s %s. Check the stack's lock." % (entry["file"], name, version))
-        return path
+        return source_builds.build(entry, self.fetched(entry), self.tree, target, self.source.timeout, others)
 
     def run(self, command, timeout=None):
         variables = packages.clean_variables(TMPDIR=self.scratch, PYTHONDONTWRITEBYTECODE="1")

@@ -116,19 +116,20 @@ def unprivileged(paths):
         return pwd.getpwnam("nobody").pw_uid
 
 
-def run(argv, seconds, environment=None, user=None, lock=None, directory="/"):
+def run(argv, seconds, environment=None, user=None, lock=None, directory="/", prepare=None):
     """Run a program in this directory with no input; end it, with its process group, after this many seconds.
 
     lock: a HostLock that the program holds too, so that the next run waits for it when its caller is killed.
+    prepare: called in the child before the program starts, as its last step as root.
     """
     identity = account(user) if user is not None else None
     settings = {"cwd": directory, "env": environment, "close_fds": True}
     if lock is not None and sys.version_info[0] > 2:
         settings["pass_fds"] = [lock.descriptor]
     elif lock is not None:
-        settings["close_fds"] = False  # Python 2.7 closes descriptors after prepare(), and has no pass_fds
+        settings["close_fds"] = False  # Python 2.7 closes descriptors after begin(), and has no pass_fds
 
-    def prepare():
+    def begin():
         os.setsid()
         if lock is not None:
             lock.inherit()
@@ -136,12 +137,14 @@ def run(argv, seconds, environment=None, user=None, lock=None, directory="/"):
             os.initgroups(identity[0], identity[2])
             os.setgid(identity[2])
             os.setuid(identity[1])
+        if prepare is not None:
+            prepare()
 
     command = " ".join(argv)
     with open(os.devnull, "rb") as nothing:
         try:
             process = subprocess.Popen(
-                argv, stdin=nothing, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=prepare, **settings
+                argv, stdin=nothing, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=begin, **settings
             )
         except NOT_RUN as error:
             cause = os.strerror(error.errno) if getattr(error, "errno", None) else str(error)

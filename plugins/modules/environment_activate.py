@@ -36,7 +36,7 @@ spared: {description: Old environments that stay because processes still run fro
 import os
 import shutil
 
-from ansible.module_utils import environment_bytes, environment_tree
+from ansible.module_utils import environment_bytes, environment_tree, source_builds
 from ansible.module_utils import environment_names as names
 from ansible.module_utils import environment_packages as packages
 from ansible.module_utils.basic import AnsibleModule
@@ -95,6 +95,9 @@ def old_environments(root, keep, active, previous):
 
 
 def users_of(path):
+    """Processes that use an environment; a build that was killed there is none."""
+    for tree in names.trees(path):
+        source_builds.clear(tree)
     return packages.in_use([path] + names.trees(path))
 
 

@@ -49,7 +49,7 @@ import os
 import signal
 
 from ansible.module_utils import environment_build as build
-from ansible.module_utils import environment_bytes, environment_tree
+from ansible.module_utils import environment_bytes, environment_tree, source_builds
 from ansible.module_utils import environment_names as names
 from ansible.module_utils import environment_packages as packages
 from ansible.module_utils.basic import AnsibleModule
@@ -204,6 +204,7 @@ def work(module):
             names.point(path, tree)
         names.remove_leftovers(os.path.dirname(path))
         for other in replaced_trees(path, tree):
+            source_builds.clear(other)
             users = packages.in_use([other])
             if users:
                 result["spared"][os.path.basename(other)] = users

@@ -25,13 +25,16 @@ gpu_host: {description: What was read, type: dict, returned: always}
 import os
 import re
 
-from ansible.module_utils import node_reader, processes
+from ansible.module_utils import node_reader, node_system, processes
 from ansible.module_utils.basic import AnsibleModule
 
 COMMAND_TIMEOUT = 60  # seconds; one initramfs is listed in two
 
 # Packages that are the kernel, or follow it: their versions are compared before and after.
 KERNEL_PACKAGES = re.compile(r"^(kernel(-core|-modules|-modules-core|-modules-extra|-uek)?|linux-image-\S+)$")
+# Headers that modules are built with. This role installs some, so they are not compared; but an update must leave them alone.
+HEADER_PACKAGES = re.compile(r"^kernel(-uek)?-devel(-matched)?$")
+OUR_LOCKS = "# BEGIN deeplearning nvidia_driver"  # blockinfile's first line
 # NVIDIA's own, Debian's and Ubuntu's packages of the driver, and those of ELRepo, RPM Fusion and negativo17.
 DRIVER_PACKAGES = re.compile(
     r"^(nvidia-driver\S*|kmod-nvidia\S*|nvidia-kernel\S*|nvidia-open-kernel\S*|nvidia-headless\S*|nvidia-utils\S*|nvidia-smi"
@@ -74,7 +77,7 @@ class Host(object):
         needed = sorted(set(name for name in (running, default) if name))
         return {
             "running": running,
-            "installed": sorted(installed, key=node_reader.version_key),
+            "installed": sorted(installed, key=node_system.version_key),
             "default_boot": default,
             "needed": needed,
             "headers": dict((name, self.reader.headers(name)) for name in sorted(set(installed + needed))),
@@ -99,20 +102,27 @@ class Host(object):
         return found
 
     def packages(self):
-        """Installed versions by name, of kernel and driver packages."""
+        """Installed versions by name, of packages of kernels, of their headers, and of the driver."""
         if self.family() == "RedHat":
             answer = self.run(["rpm", "-qa", "--qf", "%{NAME} %|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\\n"])
         else:
             answer = self.run(["dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Status}\\n"])
-        kernel, driver = {}, {}
+        kernel, headers, driver = {}, {}, {}
         for line in (answer or "").splitlines():
             words = line.split()
             if len(words) < 2 or words[2:] not in ([], ["installed"]):
                 continue
-            for pattern, found in ((KERNEL_PACKAGES, kernel), (DRIVER_PACKAGES, driver)):
+            for pattern, found in ((KERNEL_PACKAGES, kernel), (HEADER_PACKAGES, headers), (DRIVER_PACKAGES, driver)):
                 if pattern.match(words[0]):
                     found[words[0]] = sorted(found.get(words[0], []) + [words[1]])
-        return kernel, driver
+        return kernel, headers, driver
+
+    @staticmethod
+    def locked_versions(kernel, headers, driver):
+        """What may be installed of each package: what is, and of headers also those of every installed kernel."""
+        locked = dict(kernel, **dict(headers, **driver))
+        matching = set(sum((locked.get(name, []) for name in ("kernel", "kernel-core", "kernel-devel")), []))
+        return dict(locked, **{"kernel-devel": sorted(matching)}) if matching else locked
 
     def locks(self, versions):
         """The package manager's lock list, whether its plugin honours it, and the lines that pin these versions."""
@@ -125,6 +135,7 @@ class Host(object):
                 "lines": sorted(versions),
                 "held": sorted(held),
                 "file_exists": True,
+                "ours": False,
             }
         manager = "dnf" if self.exists("/usr/bin/dnf") else "yum"
         directory = "/etc/dnf/plugins" if manager == "dnf" else "/etc/yum/pluginconf.d"
@@ -140,6 +151,7 @@ class Host(object):
             "manager": manager,
             "file": directory + "/versionlock.list",
             "file_exists": self.exists(directory + "/versionlock.list"),
+            "ours": OUR_LOCKS in (self.text(directory + "/versionlock.list") or ""),
             "plugin": re.search(r"^enabled\s*=\s*(1|true)", settings, re.M | re.I) is not None,
             "lines": lines,
             "held": [],
@@ -232,7 +244,7 @@ class Host(object):
 
     def read(self, initramfs=False):
         kernels = self.kernels()
-        kernel_packages, driver_packages = self.packages()
+        kernel_packages, header_packages, driver_packages = self.packages()
         source, version = self.source(driver_packages)
         gpus, _, switches = self.reader.pci()
         system = self.reader.operating_system()
@@ -242,7 +254,8 @@ class Host(object):
             "major": system["major"],
             "kernels": kernels,
             "kernel_packages": kernel_packages,
-            "locks": self.locks(dict(kernel_packages, **driver_packages)),
+            "header_packages": header_packages,
+            "locks": self.locks(self.locked_versions(kernel_packages, header_packages, driver_packages)),
             "disk_free_mb": dict((path, self.free(path)) for path in ("/usr", "/boot", "/var")),
             "boot_arguments": self.boot_arguments(),
             "driver": {

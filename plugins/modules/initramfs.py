@@ -62,7 +62,7 @@ class Images(object):
         status, output, error = self.module.run_command(["lsinitrd" if dracut else "lsinitramfs", path])
         if status != 0:
             self.module.fail_json(
-                msg="%s has to be readable to know what it holds, and cannot be listed: %s. Rebuild it by hand and look."
+                msg="%s must be readable, but it cannot be listed: %s. Rebuild it by hand and look."
                 % (path, (error or output).strip()[-300:])
             )
         return output

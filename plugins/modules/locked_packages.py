@@ -44,7 +44,7 @@ import os
 from ansible.module_utils import environment_build as build
 from ansible.module_utils import environment_names as names
 from ansible.module_utils import environment_packages as packages
-from ansible.module_utils import environment_tree
+from ansible.module_utils import environment_tree, source_builds
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.environment_packages import Refused
 from ansible.module_utils.host_lock import HostLock
@@ -115,6 +115,7 @@ class Installation(object):
             )
         left = names.unsealed_tree(self.environment)
         if left:
+            source_builds.clear(left)
             names.remove(left)
         self.tree = names.next_tree(self.environment)
         build.make_tree(self.part(lock), self.python)

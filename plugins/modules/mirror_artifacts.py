@@ -44,7 +44,7 @@ import io
 import os
 import time
 
-from ansible.module_utils import mirror_files
+from ansible.module_utils import mirror_files, mirror_index
 from ansible.module_utils.basic import AnsibleModule
 
 
@@ -67,7 +67,7 @@ def work(module):
     if parameters["state"] == "served":
         problems = mirror_files.served_problems(artifacts, parameters["url"])
         if problems:
-            raise mirror_files.MirrorError(" ".join(problems))
+            raise mirror_index.MirrorError(" ".join(problems))
         return result
     result["missing"] = mirror_files.problems_of(artifacts, parameters["root"])
     if parameters["state"] == "fetched" and not module.check_mode:
@@ -79,7 +79,7 @@ def work(module):
     elif parameters["state"] == "fetched":
         result["fetched"] = sorted(result["missing"])
     elif result["missing"] and not module.check_mode:
-        raise mirror_files.MirrorError(
+        raise mirror_index.MirrorError(
             "%d artifacts are needed under %s, and these are not there as the locks say: %s. Run the role mirror with "
             "mirror_mode fetch or push."
             % (
@@ -117,10 +117,10 @@ def main():
     variables = {str(name): str(value) for name, value in module.params["environment"].items()}
     os.environ.update(variables)
     # Logins are hidden, not whole addresses: messages name the server that failed.
-    module.no_log_values = mirror_files.secrets_of(variables)
+    module.no_log_values = mirror_index.secrets_of(variables)
     try:
         result = work(module)
-    except mirror_files.MirrorError as problem:
+    except mirror_index.MirrorError as problem:
         module.fail_json(msg=str(problem))
     module.exit_json(**result)
 

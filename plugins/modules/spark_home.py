@@ -181,7 +181,7 @@ def main():
         module.fail_json(msg=str(failure))
     except (IOError, OSError, tarfile.TarError) as error:
         module.fail_json(
-            msg="Spark has to be unpacked into %s, and that failed: %s. The old one, if any, is untouched. "
+            msg="Spark must be unpacked into %s, but that failed: %s. The old one, if any, is untouched. "
             "Make room or repair the file system, then run this again."
             % (home, room.explained(error, os.path.dirname(home)))
         )

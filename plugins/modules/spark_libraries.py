@@ -194,7 +194,7 @@ def main():
             module.fail_json(msg=str(failure))
         except (IOError, OSError) as error:
             module.fail_json(
-                msg="Spark's jars have to be packed in %s, and that failed: %s. Make room there, then run this again."
+                msg="Spark's jars must be packed in %s, but that failed: %s. Make room there, then run this again."
                 % (wanted["downloads"], error)
             )
     module.exit_json(changed=True, uri=uri)

@@ -170,6 +170,17 @@ def undisturbed(stages, fixtures):
     return Site(stages["active"], Nowhere(), fixtures).content()
 
 
+def test_the_draft_of_bytecode_of_a_killed_compiler_is_removed(with_pip):
+    """As Python 3, and Debian's 2.7, write bytecode; the seal would refuse the file, which no wheel has."""
+    with_pip.install("tensorflow")
+    state = with_pip.tree / ".deeplearning"
+    (state / "tensorflow.json").unlink()  # killed before it was complete
+    (state / "tensorflow.started").write_bytes(b"")
+    (with_pip.packages / "six.pyc.139905033886192").write_bytes(b"")
+    (with_pip.packages / "__pycache__" / "six.cpython-311.pyc.139645794247584").write_bytes(b"")
+    assert with_pip.everything() == [False, True, True, True, True]
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", ["first installation", "repair"])
 def test_a_kill_at_any_moment_heals_with_the_same_command(request, kind, seed, undisturbed):

@@ -124,6 +124,43 @@ def test_lock_lines_for_dnf_carry_epochs(rhel):
     assert f"kernel-0:{OLD[:-7]}.*" in locks["lines"]
 
 
+DEVEL = f"kernel-devel {OLD[:-7]}\nkernel-devel-matched {OLD[:-7]}\nkernel-headers {NEW[:-7]}\n"
+
+
+@pytest.mark.parametrize(
+    ("packages", "locked", "free"),
+    [
+        (PACKAGES + DEVEL, [f"kernel-devel-0:{OLD[:-7]}.*", f"kernel-devel-matched-0:{OLD[:-7]}.*"], "kernel-headers-"),
+        # The headers of an installed kernel may still come.
+        (PACKAGES + DEVEL, [f"kernel-devel-0:{NEW[:-7]}.*"], f"kernel-devel-matched-0:{NEW[:-7]}"),
+        (PACKAGES, [f"kernel-devel-0:{OLD[:-7]}.*", f"kernel-devel-0:{NEW[:-7]}.*"], "kernel-devel-matched"),
+        # Those of a kernel that is not installed any more stay.
+        (PACKAGES + "kernel-devel 5.14.0-70.13.1.el9_0\n", ["kernel-devel-0:5.14.0-70.13.1.el9_0.*"], "matched"),
+        ("bash 5.1-1\n", [], "kernel-devel"),
+    ],
+)
+def test_headers_are_locked_to_installed_kernels(rhel, packages, locked, free):
+    rhel.run = answers(rpm=packages)
+    lines = rhel.read()["locks"]["lines"]
+    assert [line for line in locked if line not in lines] == []
+    assert not any(free in line for line in lines)
+
+
+def test_headers_are_no_part_of_the_kernel_that_must_not_move(rhel):
+    rhel.run = answers(rpm=PACKAGES + DEVEL)
+    found = rhel.read()
+    assert list(found["kernel_packages"]) == ["kernel"]
+    assert sorted(found["header_packages"]) == ["kernel-devel", "kernel-devel-matched"]
+
+
+@pytest.mark.parametrize(
+    ("text", "ours"), [("bash-0:5.1-1.*\n", False), ("# BEGIN deeplearning nvidia_driver\n", True)]
+)
+def test_locks_of_the_site_are_told_from_ours(rhel, tmp_path, text, ours):
+    (tmp_path / "etc/dnf/plugins/versionlock.list").write_text(text)
+    assert rhel.read()["locks"]["ours"] is ours
+
+
 def test_lock_lines_for_yum_have_their_own_order(tmp_path):
     host = tree(
         tmp_path, {"/etc/redhat-release": "", "/etc/yum/pluginconf.d/versionlock.conf": "[main]\nenabled = 1\n"}

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import mirror_files
+import mirror_index
 import pytest
 from faulty_server import Index, serving
-from mirror_files import MirrorError
+from mirror_index import MirrorError
 
 from hadoop_dl import mirror
 
@@ -30,8 +31,8 @@ WHEEL = "numpy-1.16.6-py3-none-any.whl"
 def index(monkeypatch: pytest.MonkeyPatch) -> Any:
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "PIP_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(mirror_files, "TIMEOUT", 1)
-    mirror_files._pages.clear()
+    monkeypatch.setattr(mirror_index, "TIMEOUT", 1)
+    mirror_index._pages.clear()
     with serving(Index()) as served:
         yield served
 
@@ -81,7 +82,7 @@ def test_an_artifact_with_an_address_of_its_own_is_not_looked_up_in_the_index(in
 
 def test_a_sites_copy_of_maven_central_is_used(index, tmp_path, monkeypatch):
     monkeypatch.setenv("MAVEN_CENTRAL_URL", index.url + "/copy/")
-    assert fetch(index, tmp_path, by_address(index, mirror_files.MAVEN_CENTRAL)) == [JAR]
+    assert fetch(index, tmp_path, by_address(index, mirror_index.MAVEN_CENTRAL)) == [JAR]
     assert index.requests[0][0].startswith("/copy/org/tensorflow/")
 
 
@@ -263,7 +264,7 @@ def test_two_runs_take_turns_and_a_wait_is_bounded(index, tmp_path, monkeypatch)
     try:
         time.sleep(0.3)
         monkeypatch.setattr(mirror_files, "LOCK_WAIT", 1)
-        with pytest.raises(MirrorError, match="one run at a time"):
+        with pytest.raises(MirrorError, match="One run at a time"):
             fetch(index, tmp_path, index.artifact(WHEEL, BIG))
     finally:
         other.terminate()
@@ -313,8 +314,8 @@ def test_the_login_of_an_index_goes_to_no_other_server(index, tmp_path):
     "url", ["https://index/x.whl", "http://index:81/x.whl", "http://other/x.whl", "http://index.evil/x.whl"]
 )
 def test_another_scheme_port_or_host_is_another_server(url):
-    assert mirror_files.with_login_of("http://svc:canary@index/simple", url) == url
-    same = mirror_files.with_login_of("http://svc:canary@index/simple", "http://index:80/x.whl")
+    assert mirror_index.with_login_of("http://svc:canary@index/simple", url) == url
+    same = mirror_index.with_login_of("http://svc:canary@index/simple", "http://index:80/x.whl")
     assert same == "http://svc:canary@index:80/x.whl"
 
 
@@ -326,7 +327,7 @@ def test_what_is_secret_of_the_downloads_variables():
         "no_proxy": "localhost",
         "VENDOR_TOKEN": "abc",
     }
-    assert mirror_files.secrets_of(variables) == {"svc:can%2Fary", "can%2Fary", "can/ary", "token", "key=sig", "abc"}
+    assert mirror_index.secrets_of(variables) == {"svc:can%2Fary", "can%2Fary", "can/ary", "token", "key=sig", "abc"}
 
 
 def test_scripts_mirror_takes_no_password_on_its_command_line(capsys):

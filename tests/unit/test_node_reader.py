@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import node_reader
+import node_system
 import pytest
 from interpreters import HOST_PYTHONS
 
@@ -197,7 +198,7 @@ def test_the_command_leaves_the_directory_and_the_variables_of_the_ssh_user(
 
 
 def test_a_command_that_hangs_is_reported_and_counts_as_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_reader, "COMMAND_TIMEOUT", 0.2)
+    monkeypatch.setattr(node_system, "COMMAND_TIMEOUT", 0.2)
     reader = node_reader.Reader("/")
     assert reader.run(["sleep", "60"]) is None
     assert reader.unanswered == ["sleep 60 did not end within 0.2 s"]
@@ -257,4 +258,4 @@ def test_a_gpu_that_no_table_can_have_is_read_with_its_capability(
 
 
 def test_nvidia_smi_is_asked_about_devices_that_are_newer_than_the_table() -> None:
-    assert max(row["pci_id"] for row in load().rows("gpu_devices", "devices")) == f"10de:{node_reader.NEWEST_DEVICE}"
+    assert max(row["pci_id"] for row in load().rows("gpu_devices", "devices")) == f"10de:{node_system.NEWEST_DEVICE}"

@@ -8,7 +8,7 @@ import pytest
 REPO = Path(__file__).resolve().parents[2]
 GRAMMAR = parso.load_grammar(version="2.7")
 # The mirror host runs these, with Python 3.6 or newer.
-PYTHON3 = {"mirror_files.py", "mirror_artifacts.py"}
+PYTHON3 = {"mirror_files.py", "mirror_index.py", "mirror_artifacts.py"}
 FILES = [
     path
     for pattern in (

@@ -8,7 +8,7 @@ import node_reader
 import pytest
 from trees import TREES, build
 
-from hadoop_dl import plan
+from hadoop_dl import plan, plan_model
 from hadoop_dl.resolver import HostFacts, choose, compose, resolve
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -109,7 +109,7 @@ def test_a_read_host_gets_what_it_can_run(
     assert choose({}, host).name == stack
 
 
-def planned(tmp_path: Path, name: str, request: object, **variables: object) -> plan.Plan:
+def planned(tmp_path: Path, name: str, request: object, **variables: object) -> plan_model.Plan:
     node = node_reader.read(str(build(tmp_path, TREES[name])))
     site = {
         "deeplearning_request": request,
@@ -118,7 +118,7 @@ def planned(tmp_path: Path, name: str, request: object, **variables: object) -> 
         # What a stack decides about the GPU layer is asked in test_gpu_stack.py.
         **dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none"),
     }
-    return plan.make_plan([plan.Host("data1", ("data_nodes",), {**site, **variables}, node)], REPOSITORY)
+    return plan.make_plan([plan_model.Host("data1", ("data_nodes",), {**site, **variables}, node)], REPOSITORY)
 
 
 @pytest.mark.parametrize(
