@@ -9,7 +9,7 @@ HOST ?= edge1
 # molecule, ansible-lint and ansible-playbook call each other by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help demo demo-down demo-shell test test-long lint unit molecule e2e lock
+.PHONY: help demo demo-down demo-shell test test-long lint unit molecule e2e structure lock
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -32,6 +32,9 @@ test-long: $(VENV)/.complete ## what is slow and rarely breaks: see docs/testing
 
 lint unit molecule e2e: $(VENV)/.complete
 	scripts/check $@ $(ARGS)
+
+structure: $(VENV)/.complete ## what can be counted of the structure, and its limits (ARGS=--lower)
+	scripts/_run hadoop_dl.structure $(ARGS)
 
 lint: ## formats, types, Python 2.7 on hosts, ansible-lint
 unit: ## tests that need no host

@@ -124,6 +124,16 @@ class HostAction(ActionBase):
         self.diff += found if isinstance(found, list) else [found]
         return answer
 
+    def unsigned_repositories(self, manager: str) -> list[dict[str, str]]:
+        """The host's repositories from which a package would be installed unchecked, also as a dependency: name and file of each.
+
+        apt refuses such packages itself.
+        """
+        if manager == "apt":
+            return []
+        found: list[dict[str, str]] = self.module("package_repositories_info", manager=manager)["unsigned"]
+        return found
+
     def absent(self, path: str) -> None:
         self.module("ansible.legacy.file", path=path, state="absent")
 

@@ -23,17 +23,23 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 LAYERS = ("lint", "unit", "molecule", "e2e")  # make test
 LONG = "long"  # make test-long: what is slow and rarely breaks
+WHOLE = ("lint", LONG)  # layers that go on after a failure: all of what they find is wanted
 STACKS = ("tf1.15-py27-el7", "tf2.15-cpu-py3-el9")  # the GPU form of the second is 2.8 GB
 # The slow faults do not depend on the stack and run for the first one only.
 QUICK_FAULTS = ("tests/faults/test_repeated_run.py", "tests/faults/test_refused.py")
+UNIT_PARTS = 6
 # The longest scenarios start first: what starts last decides when the layer ends.
 LONGEST_SCENARIOS = ("nvidia_driver",)
 LONG_SCENARIOS = ("nvidia_driver_debian",)  # builds NVIDIA's real module: ten minutes
+
+# Where a file may begin with #!/bin/sh or bash.
+SHELL_FOLDERS = ("scripts", ".ci", "demo", "lib", "roles", "molecule", "examples", "tests")
 
 # What runs on hosts: Python 2.7 there, or a Python 3 as old as RHEL 8's 3.6.
 HOST_CODE = ("plugins/modules", "plugins/module_utils", "roles", "examples")
 PYTHON3_HOST_CODE = (  # the mirror host
     "plugins/module_utils/mirror_files.py",
+    "plugins/module_utils/mirror_index.py",
     "plugins/modules/mirror_artifacts.py",
     "roles/mirror/files/mirror_server.py",
 )
@@ -83,8 +89,8 @@ def count_junit(path: Path) -> Count:
 
 
 def shell_scripts(repo: Path) -> list[str]:
-    """Find the files of scripts/ and .ci/ that bash will read."""
-    candidates = [path for folder in ("scripts", ".ci", "demo") for path in sorted((repo / folder).rglob("*"))]
+    """Find the files that a shell will read."""
+    candidates = [path for folder in SHELL_FOLDERS for path in sorted((repo / folder).rglob("*"))]
     return [
         str(path.relative_to(repo))
         for path in candidates
@@ -99,6 +105,7 @@ def lint_steps(repo: Path) -> list[Step]:
     mirror_code = [path for path in PYTHON3_HOST_CODE if (repo / path).exists()]
     exclude = [part for path in PYTHON3_HOST_CODE for part in ("--exclude-regex", f"{path}$")]
     return [
+        Step("lint", "ansible-lint", ["ansible-lint", "--strict", "--offline"]),  # the longest one
         Step("lint", "ruff", ["ruff", "check", "."]),
         Step("lint", "ruff format", ["ruff", "format", "--check", "."]),
         Step("lint", "shell syntax", ["bash", "-n", *shell_scripts(repo)]),
@@ -106,17 +113,17 @@ def lint_steps(repo: Path) -> list[Step]:
         Step("lint", "mypy", ["mypy"]),
         Step("lint", "python 2.7", [*vermin, "-t=2.7-", "-t=3.6-", *exclude, *host_code]),
         Step("lint", "python 3.6", [*vermin, "-t=3.6-", *mirror_code]),
-        Step("lint", "ansible-lint", ["ansible-lint", "--strict", "--offline"]),
+        Step("lint", "structure", ["scripts/_run", "hadoop_dl.structure"]),
     ]
 
 
 def unit_steps(repo: Path) -> list[Step]:
-    """The unit tests in two halves of about the same size, because most of them wait for a process or a server."""
+    """The unit tests in parts of about the same size, more at a time than there are cores: most of them wait for a process or a server."""
     files = sorted((repo / "tests" / "unit").rglob("test_*.py"), key=lambda path: (-path.stat().st_size, path))
-    halves = [sorted(str(path.relative_to(repo)) for path in files[number::2]) for number in (0, 1)]
+    parts = [sorted(str(path.relative_to(repo)) for path in files[number::UNIT_PARTS]) for number in range(UNIT_PARTS)]
     return [
-        Step("unit", f"half {number}", ["pytest", *half, *junit(f"unit-half-{number}", repo)], needs_tests=True)
-        for number, half in enumerate(halves, 1)
+        Step("unit", f"part {number}", ["pytest", *part, *junit(f"unit-part-{number}", repo)], needs_tests=True)
+        for number, part in enumerate(parts, 1)
     ]
 
 
@@ -251,19 +258,19 @@ class Runner:
 
     def run_in_order(self, steps: Sequence[Step]) -> None:
         for step in steps:
-            if self.failed and step.layer not in ("lint", LONG) and not (step.always and was_started(step, steps)):
+            if self.failed and step.layer not in WHOLE and not (step.always and was_started(step, steps)):
                 continue
             say(f"\n==> {step.layer}: {step.name}")
             self.run(step, show=True)
             say(f"<== {step.layer}: {step.name} {step.outcome} in {clock(step.seconds)}")
 
     def run_side_by_side(self, steps: Sequence[Step], jobs: int) -> None:
-        """Run `jobs` steps at a time; show a step's log only when it failed. Only the layer long continues after a failure."""
+        """Run `jobs` steps at a time; show a step's log only when it failed, which ends the run of all layers but WHOLE."""
         left = list(steps)
         with ThreadPoolExecutor(jobs) as pool:
             pending: dict[Future[None], Step] = {}
-            while pending or (left and (left[0].layer == LONG or not self.failed)):
-                while left and len(pending) < jobs and (left[0].layer == LONG or not self.failed):
+            while pending or (left and (left[0].layer in WHOLE or not self.failed)):
+                while left and len(pending) < jobs and (left[0].layer in WHOLE or not self.failed):
                     step = left.pop(0)
                     say(f"==> {step.layer}: {step.name} (log: .cache/test/{step.slug}.log)")
                     pending[pool.submit(self.run, step, False)] = step
@@ -333,7 +340,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--scenario", action="append", help="molecule: only this scenario (repeatable)")
     parser.add_argument("--stack", action="append", help="e2e: only this stack (repeatable)")
     parser.add_argument(
-        "--jobs", type=int, default=2, help="unit, molecule, stacks: steps at a time (default: %(default)s)"
+        "--jobs",
+        type=int,
+        default=2,
+        help="lint, molecule, stacks: steps at a time, and one more for unit (default: %(default)s)",
     )
     options = parser.parse_args(arguments)
     layers = (*LAYERS, LONG)
@@ -360,9 +370,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runner.steps = [step for layer in chosen for step in plan[layer]]
     with interrupted_politely(runner):
         for layer in chosen:
-            if layer in ("unit", "molecule"):
+            if layer in ("lint", "unit", "molecule"):
                 if not runner.failed:
-                    runner.run_side_by_side(plan[layer], options.jobs)
+                    runner.run_side_by_side(plan[layer], options.jobs + (layer == "unit"))
             elif layer == LONG:
                 stacks = [step for step in plan[LONG] if step.name.startswith("stacks ")]
                 runner.run_in_order([step for step in plan[LONG] if step not in stacks])

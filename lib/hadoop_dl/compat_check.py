@@ -198,7 +198,7 @@ class RemoteFile(io.RawIOBase):
         last = min(self.place + len(buffer), self.size) - 1
         if last < self.place:
             return 0
-        with mirror.mirror_files.open_url(self.url, {"Range": f"bytes={self.place}-{last}"}) as answer:
+        with mirror.mirror_index.open_url(self.url, {"Range": f"bytes={self.place}-{last}"}) as answer:
             data: bytes = answer.read()
         buffer[: len(data)] = data
         self.place += len(data)

@@ -213,7 +213,8 @@ def lock_has_cuda(name: str, python: str) -> bool:
 
 def contradictions(host: GpuHost) -> list[str]:
     """Why the pinned versions cannot work with each other or with the stack."""
-    found = [*driver_contradictions(host), *pair_contradictions(host), *source_contradictions(host)]
+    found = [*system_contradictions(host), *driver_contradictions(host), *pair_contradictions(host)]
+    found += source_contradictions(host)
     if not host.needs_libraries:
         return found
     for role in ROLES[1:]:
@@ -235,6 +236,21 @@ def contradictions(host: GpuHost) -> list[str]:
             f"or to none where the site installs it (docs/gpu.md), or choose a stack for the CPU."
         )
     return found
+
+
+def system_contradictions(host: GpuHost) -> list[str]:
+    """Toolkits and libraries of a host whose packages and directories the roles do not know."""
+    system = host.node.get("os", {})
+    asked = {role: versions(requested(role, host)) for role in ROLES[1:]}
+    names = [f"{NAMES[role]} {', '.join(found)}" for role, found in asked.items() if found]
+    if not names or system.get("family") == "RedHat":
+        return []
+    none = " and ".join(f"{variable(role)}: none" for role, found in asked.items() if found)
+    return [
+        f"CUDA, cuDNN and NCCL are installed on RHEL 7, 8 and 9 only, but the host has {system.get('name') or 'another system'} and "
+        f"{'; '.join(names)} {'is' if len(names) == 1 else 'are'} requested. Install that there by its own means and set {none}, or "
+        "choose a stack that has CUDA as wheels (docs/gpu.md)."
+    ]
 
 
 def driver_contradictions(host: GpuHost) -> list[str]:

@@ -74,7 +74,7 @@ def utilities(*names: str) -> dict[str, Path]:
 
 def reader() -> str:
     """The script that reads a host for the plan."""
-    sources = utilities("processes", "environment_tree", "node_reader")
+    sources = utilities("processes", "environment_tree", "node_system", "node_reader")
     return pack(sources, "sys.modules['node_reader'].main()")
 
 

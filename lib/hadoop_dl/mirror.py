@@ -1,5 +1,5 @@
-"""The mirror on the controller: what stacks need, fetched and verified. The work is in plugins/module_utils/mirror_files.py,
-because the same code runs on the mirror host."""
+"""The mirror on the controller: what stacks need, fetched and verified. The work is in plugins/module_utils/mirror_files.py
+and mirror_index.py, because the same code runs on the mirror host."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ sys.path.append(str(REPOSITORY / "plugins" / "module_utils"))
 
 
 mirror_files: Any = importlib.import_module("mirror_files")
-MirrorError: type[Exception] = mirror_files.MirrorError
+mirror_index: Any = importlib.import_module("mirror_index")
+MirrorError: type[Exception] = mirror_index.MirrorError
 Artifact = dict[str, Any]
 
 
 def offers(project: str, index_url: str | None = None) -> list[dict[str, Any]]:
     """What the index lists for a project: name, url, sha256, size (None where the index does not tell)."""
-    return list(mirror_files.offers(project, index_url))
+    return list(mirror_index.offers(project, index_url))
 
 
 def fetch_artifacts(
@@ -71,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--stacks", dest="site", type=Path, metavar="DIR", help="a site's own stacks, too: inventories/SITE/stacks"
     )
     options = parser.parse_args(arguments)
-    if options.index_url and mirror_files.login_of(options.index_url):
+    if options.index_url and mirror_index.login_of(options.index_url):
         parser.error(
             "--index-url must not have a user or password: every user of this machine can read it. Set PIP_INDEX_URL."
         )

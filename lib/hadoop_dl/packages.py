@@ -327,6 +327,11 @@ def flat(said: Any) -> list[str]:
     return [str(part) for part in said] if isinstance(said, list) else [str(said)]
 
 
+def of_dpkg(output: str) -> list[str]:
+    """What dpkg and the scripts of packages print about a failure; apt's own message has dpkg's status alone."""
+    return [line.strip() for line in output.splitlines() if re.search(r"\berror\b", line, re.I)]
+
+
 def named_places(message: str) -> list[str]:
     """The file systems that rpm calls too small: other ones than PLACES where a site mounts them."""
     return sorted(set(re.findall(r"more space (?:needed )?on the (/\S*) filesystem", message)))

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hadoop_dl import plan, requests
+from hadoop_dl import plan, plan_model, requests
 from hadoop_dl.resolver import bench
 
 SITES: dict[str, tuple[Any, ...]] = {
@@ -29,7 +29,7 @@ SITES: dict[str, tuple[Any, ...]] = {
 CHILD = "import sys; from hadoop_dl import plan_bench; plan_bench.once(*sys.argv[1:])"
 
 
-def host(number: int, asked: tuple[Any, ...]) -> plan.Host:
+def host(number: int, asked: tuple[Any, ...]) -> plan_model.Host:
     """A host of the inventory with what its reader answered."""
     node = bench.node(number)
     node["os"]["name"] = f"Red Hat Enterprise Linux {node['os']['version']}"
@@ -45,7 +45,7 @@ def host(number: int, asked: tuple[Any, ...]) -> plan.Host:
         "mirror_mode": "fetch",
         "nvidia_license_accepted": True,
     }
-    return plan.Host(f"data{number}", ("data_nodes",), variables, node)
+    return plan_model.Host(f"data{number}", ("data_nodes",), variables, node)
 
 
 def once(site: str, count: str, verdicts: str) -> None:

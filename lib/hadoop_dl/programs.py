@@ -20,6 +20,11 @@ UTILITIES = ("processes",)  # modules that every program may import
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip archive can have
 
 
+def directories(role: Path) -> list[Path]:
+    """The directories of the programs that a role installs."""
+    return sorted(path.parent for path in role.glob("files/*/launcher.sh"))
+
+
 def modules(directory: Path) -> dict[str, Path]:
     """The Python files of a program by their names in the archive."""
     own = {str(path.relative_to(directory)): path for path in sorted(directory.rglob("*.py"))}

@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,17 @@ from hadoop_dl.compat import gpu_name
 Json = dict[str, Any]
 REPOSITORY = Path(__file__).resolve().parents[2]
 VERDICTS = REPOSITORY / ".cache" / "verdicts.json"
+DECIDERS = ("compat", "requests", "stacks")  # modules beside the resolver that a verdict depends on
 MOST_VERDICTS = 20_000  # more than that: those of earlier runs are forgotten
 ENVIRONMENT_GROUPS = {"data_nodes", "edge_nodes", "cdsw_hosts"}
+INPUTS = ("deeplearning_request", "deeplearning_extra_packages")  # the variables that decide what a host gets
 
 
 @dataclass
 class Wanted:
-    """`environment` is the directory's name, <stack>-<digest>; all empty for a host that gets no environment."""
+    """What a host gets; hosts that ask the same and are alike share one, so nobody changes it.
+
+    `environment` is the directory's name, <stack>-<digest>; all empty for a host that gets no environment."""
 
     stack: Json = field(default_factory=dict)
     python: str = ""
@@ -37,6 +41,11 @@ class Wanted:
     parts: tuple[str, ...] = ()  # the roles of the environment for which the lock has packages
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    @cached_property
+    def stack_text(self) -> str:
+        """The stack as sorted JSON, as digests have it: written once for all hosts that share it."""
+        return json.dumps(self.stack, sort_keys=True, default=str)
 
 
 def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str], name: str = "") -> Wanted:
@@ -162,6 +171,11 @@ def facts(node: Json) -> Json:
     }
 
 
+def kind(node: Json) -> str:
+    """The facts as text: hosts with the same one get the same verdicts."""
+    return json.dumps(facts(node), sort_keys=True)
+
+
 def judge(request: str | Json, node: Json) -> Json:
     from dataclasses import replace  # noqa: PLC0415 (with the resolver, which a no-op run does not load)
 
@@ -178,7 +192,7 @@ def judge(request: str | Json, node: Json) -> Json:
         unused: list[str] = []
         if host.gpus and "cuda" not in stacks.load_stack(request).data:
             unused = [
-                f"{request} is for the CPU and the host has {len(gpus(node))} GPUs, which TensorFlow does not use. "
+                f"{request} is for the CPU and the host has GPUs, which TensorFlow does not use. "
                 "Choose a stack for GPUs to use them: scripts/stack list"
             ]
             host = replace(host, gpus=None)
@@ -195,9 +209,9 @@ def judge(request: str | Json, node: Json) -> Json:
                 for form in ("gpu", "cpu")
             }
             asked = read_request(compat, request)
-            pythons = {one.name: install.pythons_for(one.name, asked) for one in fits}
+            pythons = {one.name: install.pythons_for(one.stack, asked) for one in fits}
             return {"names": names, "pythons": pythons, "problems": [], "warnings": []}
-        answer = resolver.choose(request, host, compat)
+        answer = resolver.unmet(request, host, compat)
     except resolver.Misuse as error:
         return {"names": {}, "problems": [str(error)], "warnings": []}
     near = [", ".join(f"{key}={value}" for key, value in other.items()) for other in answer.nearest]
@@ -215,10 +229,13 @@ def data_digest() -> str:
     """Changes with anything that a verdict is made from."""
     digest = hashlib.sha256()
     paths = [path for directory in stacks.directories() for path in sorted(directory.glob("*.yml"))]
-    for pattern in ("compat/*.yml", "lib/hadoop_dl/resolver/*.py", "lib/hadoop_dl/requests.py"):
+    for pattern in ("compat/*.yml", "lib/hadoop_dl/resolver/*.py", *(f"lib/hadoop_dl/{name}.py" for name in DECIDERS)):
         paths += sorted(REPOSITORY.glob(pattern))
     for path in paths:
         digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    # Of a lock it decides whether there is one, not what is in it.
+    locks = [path.name for directory in stacks.directories() for path in sorted(directory.glob("locks/*.txt"))]
+    digest.update(json.dumps(locks).encode())
     return digest.hexdigest()
 
 

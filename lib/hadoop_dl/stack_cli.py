@@ -229,9 +229,9 @@ def show_command(arguments: Sequence[str]) -> int:
 
 def run(command: str, arguments: Sequence[str]) -> int:
     if command == "lock":
-        from hadoop_dl import locks
+        from hadoop_dl import lock_maker
 
-        return locks.main(list(arguments))
+        return lock_maker.main(list(arguments))
     if command == "docs":
         from hadoop_dl import compat_docs, input_docs, tested
 

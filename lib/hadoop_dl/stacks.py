@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -120,11 +121,12 @@ def stack_names(directory: Path | None = None) -> list[str]:
 def load_stack(name: str, directory: Path | None = None) -> Stack:
     """The stack of that name; UnknownStack lists the known ones, the nearest first to be tried."""
     searched = [directory] if directory else directories()
-    usable = len(name) <= LONGEST_NAME and Path(name).name == name
-    found = [path for each in searched if usable and (path := each / f"{name}.yml").is_file()]
+    usable = len(name) <= LONGEST_NAME and os.path.basename(name) == name
+    # As texts: the resolver asks for stacks thousands of times, and paths take longer than the question.
+    found = [path for each in searched if usable and os.path.isfile(path := f"{each}/{name}.yml")]
     if len(found) > 1:
         raise StackError(
-            f"The name of a stack must be unique, but {' and '.join(map(str, found))} have the same. Rename the site's "
+            f"The name of a stack must be unique, but {' and '.join(found)} have the same. Rename the site's "
             "file, the name in it, and its locks."
         )
     if not found:
@@ -139,7 +141,8 @@ def load_stack(name: str, directory: Path | None = None) -> Stack:
 
 
 @cache
-def _load(path: Path) -> Stack:
+def _load(file: str) -> Stack:
+    path = Path(file)
     data = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
     problems = stack_problems(data, path.stem)
     if problems:

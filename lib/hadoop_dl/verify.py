@@ -26,7 +26,7 @@ GPU_CHECK = REPOSITORY / "roles/gpu_check/files/gpu-check/gpu_check"
 # Its modules in the order of their imports.
 GPU_CHECK_MODULES = (
     *("questions", "host", "sentences", "causes", "cudadriver", "product"),
-    *("driver", "toolkit", "compute", "health", "cli"),
+    *("driver", "toolkit", "packages", "compute", "health", "cli"),
 )
 ROOT = "/opt/deeplearning"
 PASSED, FAILED, EXPECTED, SURPRISE, SKIPPED = "passed", "failed", "expected failure", "unexpected success", "skipped"

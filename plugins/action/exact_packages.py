@@ -31,7 +31,7 @@ class ActionModule(HostAction):
     an older version over a newer one, never of a kernel package. remove: installed packages that leave in the same transaction
     (dnf, yum). names: names, or {name, version, kernel, other}; other is a second name to ask for. manager: dnf, yum or apt. purpose: what they are for, the subject of the
     sentences ("Driver 535.104.05"). repository: what signed_repository returned; the host's own repositories serve beside it, but with dnf and
-    yum not those that check no signatures (gpgcheck=0).
+    yum not those that check no signatures (gpgcheck=0): the host is asked which these are, unless repository has them.
     exclude: packages that the transaction must not touch, as patterns: one that would is refused. otherwise: another way out than adding the package to the mirror.
     In check mode nothing can be asked of a repository that is not defined yet: `offered` is satisfied, `present` is a change.
     """
@@ -57,15 +57,11 @@ class ActionModule(HostAction):
         if not repository.get("usable", True):
             self.changed = self.args["state"] == "present"
             return {}
-        source = replace(source, unsigned=self._unsigned(source.manager))
+        unsigned = repository.get("unsigned")
+        if unsigned is None:
+            unsigned = self.unsigned_repositories(source.manager)
+        source = replace(source, unsigned=tuple((entry["name"], entry["file"]) for entry in unsigned))
         return self._ask(source, wanted) if self.args["state"] == "offered" else self._install(source, wanted)
-
-    def _unsigned(self, manager: str) -> tuple[tuple[str, str], ...]:
-        """The host's repositories from which a package would be installed unchecked, also as a dependency. apt refuses such packages itself."""
-        if manager == "apt":
-            return ()
-        answer = self.count(self.ask_module("package_repositories_info", manager=manager))
-        return tuple((entry["name"], entry["file"]) for entry in answer["unsigned"])
 
     @property
     def _downgrade(self) -> bool:
@@ -96,7 +92,9 @@ class ActionModule(HostAction):
         if answer.get("failed"):
             for key in self._trusted_keys(source) - trusted:  # what did not happen leaves no key behind
                 self.command(["rpm", "--erase", key])
-            said = "\n".join(line for key in ("msg", "failures", "stderr") for line in packages.flat(answer.get(key)))
+            told = packages.of_dpkg(str(answer.get("stdout") or "")) if source.manager == "apt" else []
+            told += [line for key in ("msg", "failures", "stderr") for line in packages.flat(answer.get(key))]
+            said = "\n".join(told)
             shown = self.command(packages.show_key(source.key_file))["stdout"] if source.key_file else ""
             free = self.command(["df", "-P", "-m", *packages.PLACES, *packages.named_places(said)])["stdout"]
             raise AnsibleActionFail(

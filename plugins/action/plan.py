@@ -20,7 +20,7 @@ from jinja2.exceptions import TemplateError
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(REPOSITORY / "lib"))
 
-from hadoop_dl import inputs, plan, stacks  # noqa: E402  (the path above comes first)
+from hadoop_dl import inputs, plan, plan_model, stacks  # noqa: E402  (the path above comes first)
 from hadoop_dl.compat import LOADER  # noqa: E402
 
 display = Display()
@@ -55,7 +55,7 @@ class ActionModule(ActionBase):
             return {**result, "failed": True, "msg": made.failure()}
         return {**result, "changed": False, "changes": made.changes(every=bool(self._task.args.get("publish_all")))}
 
-    def _write(self, made: plan.Plan) -> None:
+    def _write(self, made: plan_model.Plan) -> None:
         path = self._task.args.get("file")
         if not path:
             return
@@ -67,7 +67,7 @@ class ActionModule(ActionBase):
                 f"{error.strerror}. Create its directory, or set another path."
             )
 
-    def _host(self, name: str, task_vars: dict[str, Any]) -> plan.Host:
+    def _host(self, name: str, task_vars: dict[str, Any]) -> plan_model.Host:
         """The host with the values of the inputs that the site set; what the playbooks compute stays a template."""
         variables = dict(task_vars["hostvars"].raw_get(name))
         node = variables.pop("preflight_node", {}).get("facts")
@@ -76,7 +76,9 @@ class ActionModule(ActionBase):
         given = {key: value for key, value in variables.items() if key in known and value != computed.get(key)}
         for key, value in given.items():
             variables[key] = self._value(value, variables, task_vars)
-        return plan.Host(name=name, groups=tuple(variables.get("group_names", ())), variables=variables, node=node)
+        return plan_model.Host(
+            name=name, groups=tuple(variables.get("group_names", ())), variables=variables, node=node
+        )
 
     def _value(self, value: Any, variables: dict[str, Any], task_vars: dict[str, Any]) -> Any:
         value = unlocked(value)
@@ -91,7 +93,7 @@ class ActionModule(ActionBase):
         except (AnsibleError, TemplateError) as error:
             return inputs.FailedTemplate(reason(error))
 
-    def _check_later(self, host: plan.Host, made: plan.Plan, task_vars: dict[str, Any]) -> None:
+    def _check_later(self, host: plan_model.Host, made: plan_model.Plan, task_vars: dict[str, Any]) -> None:
         """Check the site's values that need the plan, now that there is one."""
         part = made.hosts.get(host.name)
         computed = playbook_variables()

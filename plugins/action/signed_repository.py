@@ -24,7 +24,8 @@ class ActionModule(HostAction):
     has. key: path on the controller of the key that signs it. suite: suite and components (apt). description: for people (dnf, yum).
     metadata_signed: true has dnf and yum check the signature of the repository's metadata too (repo_gpgcheck); apt always does.
     state: `present` or `absent`.
-    Returns `repository`, which exact_packages takes: name, url, key, key_file, and `usable`: false where check mode has not defined it.
+    Returns `repository`, which exact_packages takes: name, url, key, key_file, `usable` (false where check mode has not defined it), and
+    `unsigned`: the host's repositories that check no signatures, so that the host is asked once for all packages of a role.
     With dnf and yum the definition stays disabled between runs, so an ordinary update of the host never meets it. With apt the
     lists are read; a source that apt cannot read would stop every other use of apt, so it is taken back. A removal takes the key out of
     rpm's key ring when no other repository of this project is left that uses it, and rpm did not trust it before.
@@ -58,13 +59,15 @@ class ActionModule(HostAction):
             self._define_apt(url, key, files)
         elif url:
             self._define_rpm(name, url, key, files)
+        usable = not (self.checking and self.changed)
         return {
             "repository": {
                 "name": name if url else "",
                 "url": url,
                 "key": key,
                 "key_file": files.key if url else "",
-                "usable": not (self.checking and self.changed),
+                "usable": usable,
+                "unsigned": self.unsigned_repositories(manager) if usable else [],
             }
         }
 

@@ -39,11 +39,13 @@ class Host:
         self.files: dict[str, str] = {}
         self.ring: set[str] = set()
         self.fails: dict[str, str] = {}  # module: message
+        self.prints = ""  # of a module that fails
         self.asked: list[list[str]] = []
         self.modules: list[tuple[str, dict[str, Any]]] = []
         self.simulated = ""  # what apt-get says it would do
         self.imports = ""  # the key that dnf takes in before it fails
         self.unsigned: list[dict[str, str]] = []  # enabled repositories with gpgcheck off
+        self.queries = 0  # how often it was asked for them
         self.locked = 0  # how often the package manager's lock is found held
 
     def run(self, action_name: str, /, check: bool = False, **args: Any) -> dict[str, Any]:
@@ -88,6 +90,7 @@ class Host:
         if args.get("only_check"):
             return {"complete": self.files.get(f"{args['place']}/.sha256", "").strip() == args["sha256"]}
         if name == "package_repositories_info":
+            self.queries += 1
             return {"changed": False, "unsigned": self.unsigned}
         if name == "package_lock_info":
             self.locked -= 1
@@ -95,7 +98,7 @@ class Host:
         self.modules.append((name, args))
         if name in self.fails:
             self.ring |= {self.imports} - {""}
-            return {"failed": True, "msg": self.fails[name]}
+            return {"failed": True, "msg": self.fails[name], "stdout": self.prints}
         if name == "file" and args["state"] == "absent":
             return {"changed": self.files.pop(args["path"], None) is not None}
         if name == "yum_repository":
@@ -280,6 +283,22 @@ def test_a_refused_transaction_leaves_no_key_that_it_brought() -> None:
     assert host.ring == {trusted("site.key")}
 
 
+def test_with_apt_a_failure_names_what_dpkg_and_the_package_said() -> None:
+    host = Host()
+    host.fails["apt"] = "E: Sub-process /usr/bin/dpkg returned an error code (1)"
+    host.prints = """Setting up a (1.2-1) ...
+Error! Bad return status for module build on kernel: 6.1.0-31-amd64 (x86_64)
+dpkg: error processing package a (--configure):
+ installed a package post-installation script subprocess returned error exit status 10
+"""
+    with pytest.raises(
+        AnsibleActionFail, match=r"but apt says: Error! Bad return .* dpkg: error processing package a"
+    ) as said:
+        install(host, manager="apt")
+    assert "error exit status 10 E: Sub-process" in str(said.value)
+    assert "Setting up" not in str(said.value)
+
+
 SIMULATED = """Inst linux-image-5.10.0-30-amd64 (5.10.218-1 Debian:11.10 [amd64])
 Inst libxnvctrl0 [535.54.03-1] (535.104.05-1 mirror01 [amd64])
 Conf linux-image-5.10.0-30-amd64 (5.10.218-1 Debian:11.10 [amd64])
@@ -317,6 +336,46 @@ def test_nothing_comes_from_a_repository_that_checks_no_signatures(manager: str,
     install(host, manager=manager, repository=repository)
     ((name, args),) = host.modules
     assert (name, args["disablerepo"]) == (manager, ["site", "made"])
+
+
+@pytest.mark.parametrize("manager", ["dnf", "yum"])
+@pytest.mark.parametrize("url", ["", "http://mirror01/rpm"])
+@pytest.mark.parametrize("unsigned", [[], UNSIGNED])
+def test_a_role_asks_a_host_once_which_repositories_check_no_signatures(
+    manager: str, url: str, unsigned: list[dict[str, str]]
+) -> None:
+    """It defines its repository, and looks for and installs several versions from it."""
+    host = Host()
+    host.unsigned = unsigned
+    source = {"manager": manager, "url": url, "key": "site.key"}
+    repository = host.run("signed_repository", name="deeplearning-cuda", **source)["repository"]
+    host.modules.clear()
+    for names in ([], ["b"]):
+        with pytest.raises(AnsibleActionFail, match="no version of it"):
+            install(host, manager=manager, repository=repository, names=["a", *names], state="offered")
+        install(host, manager=manager, repository=repository, names=["a", *names])
+    assert host.queries == 1
+    excluded = [entry["name"] for entry in unsigned]
+    assert [args["disablerepo"] for _, args in host.modules] == [excluded, excluded]
+    listed = [argv for argv in host.asked if "list" in argv]
+    assert [[one for one in argv if one.startswith("--disablerepo")] for argv in listed] == [
+        [f"--disablerepo={name}" for name in excluded]
+    ] * 2
+
+
+def test_what_is_not_installed_from_a_defined_repository_is_asked_about_at_once() -> None:
+    host = Host()
+    host.unsigned = UNSIGNED
+    install(host)
+    assert host.queries == 1
+    ((_, args),) = host.modules
+    assert args["disablerepo"] == ["site", "made"]
+
+
+def test_apt_is_not_asked_because_it_refuses_unsigned_packages_itself() -> None:
+    host = Host()
+    install(host, manager="apt", repository=apt(host, "cuda")["repository"])
+    assert host.queries == 0
 
 
 @pytest.mark.parametrize("manager", ["dnf", "yum"])

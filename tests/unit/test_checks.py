@@ -35,7 +35,7 @@ def test_the_first_failure_ends_the_run(runner):
 
 def test_all_lint_steps_run_although_one_failed(runner):
     runner.steps = [bash("one", "exit 1", "lint"), bash("two", "true", "lint")]
-    runner.run_in_order(runner.steps)
+    runner.run_side_by_side(runner.steps, jobs=1)
     assert outcomes(runner) == ["FAILED", "passed"]
     assert runner.failed
 
@@ -160,8 +160,8 @@ def test_side_by_side_the_long_layer_continues_after_a_failure(runner):
     assert outcomes(runner) == ["FAILED", "passed"]
 
 
-def test_every_unit_test_is_in_exactly_one_half() -> None:
-    halves = [[word for word in step.command if word.startswith("tests/")] for step in checks.unit_steps(checks.REPO)]
+def test_every_unit_test_is_in_exactly_one_part() -> None:
+    parts = [[word for word in step.command if word.startswith("tests/")] for step in checks.unit_steps(checks.REPO)]
     wanted = [str(path.relative_to(checks.REPO)) for path in (checks.REPO / "tests" / "unit").rglob("test_*.py")]
-    assert sorted(sum(halves, [])) == sorted(wanted)
-    assert all(halves)
+    assert sorted(sum(parts, [])) == sorted(wanted)
+    assert all(parts)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import plan, stacks
+from hadoop_dl import plan, plan_model, stacks
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SYSTEMS = {
@@ -46,8 +46,10 @@ def node(name: str, python: str, gpus: bool) -> dict[str, Any]:
     }
 
 
-def planned(name: str, python: str, gpus: bool, group: str = "edge_nodes", **variables: Any) -> plan.Plan:
-    host = plan.Host("host1", (group,), {**SITE, "deeplearning_request": name, **variables}, node(name, python, gpus))
+def planned(name: str, python: str, gpus: bool, group: str = "edge_nodes", **variables: Any) -> plan_model.Plan:
+    host = plan_model.Host(
+        "host1", (group,), {**SITE, "deeplearning_request": name, **variables}, node(name, python, gpus)
+    )
     return plan.make_plan([host], REPOSITORY)
 
 
@@ -76,7 +78,7 @@ def test_a_role_of_the_environment_runs_where_the_lock_has_packages_for_it(name:
 def test_a_stack_without_hadoop_needs_no_hadoop_client() -> None:
     bare = {**node("tf2.21-cpu-py311", "3.11", gpus=False), "hadoop": None, "java": []}
     variables = {**SITE, "deeplearning_request": "tf2.21-cpu-py311"}
-    made = plan.make_plan([plan.Host("host1", ("data_nodes",), variables, bare)], REPOSITORY)
+    made = plan.make_plan([plan_model.Host("host1", ("data_nodes",), variables, bare)], REPOSITORY)
     assert made.problems == []
     assert made.hosts["host1"]["needs"] == ["environment", "verify"]
 
@@ -86,7 +88,7 @@ def test_a_cpu_stack_that_is_named_runs_on_a_host_with_gpus_with_a_warning(name:
     made = planned(name, python, gpus=True)
     assert made.problems == []
     assert made.hosts["host1"]["stack"]["name"] == name
-    assert any(f"{name} is for the CPU" in warning and "2 GPUs" in warning for warning in made.warnings)
+    assert any(f"{name} is for the CPU" in warning and "the host has GPUs" in warning for warning in made.warnings)
 
 
 def test_constraints_still_prefer_the_gpu_build_on_a_host_with_gpus() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_gpu_layer import KERNELS, NOTHING, changed, gpu_rows, host, made
+from test_gpu_layer import KERNELS, NOTHING, WISH, changed, gpu_rows, host, made
 
-from hadoop_dl import gpu_stack, plan
+from hadoop_dl import gpu_stack, plan_model, requests
 
 ACCEPTED = {"nvidia_license_accepted": True}
 NO_GPUS = {"gpus": []}
@@ -16,13 +16,13 @@ NO_GPUS = {"gpus": []}
 def el8(**parts: dict[str, Any]) -> dict[str, Any]:
     """A RHEL 8 host with a T4, as TensorFlow 2.4 and 2.11 want it."""
     node = changed(**parts)
-    node |= {"os": {"short": "el8", "name": "RHEL 8.10"}, "glibc": "2.28"}
+    node |= {"os": {"id": "rhel", "family": "RedHat", "short": "el8", "name": "RHEL 8.10"}, "glibc": "2.28"}
     node["pythons"] = {"3.8": "/usr/bin/python3.8", "3.9": "/usr/bin/python3.9"}
     node["nvidia"] = {**node["nvidia"], "gpus": [{"vendor": "10de", "device": "1eb8"}]}
     return node
 
 
-def part(answer: plan.Plan) -> dict[str, Any]:
+def part(answer: plan_model.Plan) -> dict[str, Any]:
     assert answer.problems == []
     gpu = answer.hosts["data1"]["gpu"]
     return {name: gpu[name] for name in map(gpu_stack.variable, gpu_stack.ROLES) if name in gpu}
@@ -80,6 +80,42 @@ def test_what_the_site_pins_is_taken_instead() -> None:
         "cudnn_versions": [{"version": "7.6.4.38", "cuda": "10.0"}],
     }
     assert part(made(host(**ACCEPTED, **pinned))) == pinned
+
+
+DEBIAN = {"id": "debian", "family": "Debian", "short": "debian12", "name": "Debian GNU/Linux 12 (bookworm)"}
+
+
+def on_debian(**variables: Any) -> list[str]:
+    return gpu_stack.contradictions(gpu_stack.GpuHost(variables, changed(os=DEBIAN), requests.Wanted({}), []))
+
+
+@pytest.mark.parametrize(
+    ("variables", "named", "way_out"),
+    [
+        ({"cuda_versions": ["12.2"]}, "CUDA 12.2 is requested", "cuda_versions: none,"),
+        ({"cuda_versions": ["12.2"], "cuda_source": "runfile"}, "CUDA 12.2 is requested", "cuda_versions: none,"),
+        (
+            {"cudnn_versions": [{"version": "8.9.7.29", "cuda": "12.2"}], "nccl_versions": WISH["nccl_versions"]},
+            "cuDNN 8.9.7.29; NCCL 2.4.8 are requested",
+            "cudnn_versions: none and nccl_versions: none,",
+        ),
+    ],
+)
+def test_toolkits_and_libraries_are_for_rhel_alone(variables: dict[str, Any], named: str, way_out: str) -> None:
+    (problem,) = on_debian(**variables)
+    assert problem.startswith(
+        "CUDA, cuDNN and NCCL are installed on RHEL 7, 8 and 9 only, but the host has Debian GNU/Linux 12"
+    )
+    assert named in problem
+    assert way_out in problem
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [{"nvidia_driver_version": "535.261.03"}, {"cuda_versions": "none"}, {"cuda_versions": [], "nccl_state": "absent"}],
+)
+def test_a_driver_for_debian_and_what_nobody_requests_is_no_problem(variables: dict[str, Any]) -> None:
+    assert on_debian(**variables) == []
 
 
 def test_a_driver_and_libraries_of_the_site_that_serve_are_left_alone() -> None:

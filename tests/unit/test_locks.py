@@ -8,7 +8,7 @@ import zipfile
 import pytest
 from packaging.requirements import Requirement
 
-from hadoop_dl import locks
+from hadoop_dl import lock_maker
 from hadoop_dl.locks import LockError, parse_lock
 
 A, B, C = (letter * 64 for letter in "abc")
@@ -84,13 +84,18 @@ def test_an_empty_lock_is_refused():
     ],
 )
 def test_the_file_is_the_one_that_pip_takes(python, glibc, names, chosen):
-    offer = locks.choose_file([{"name": name} for name in names], "x", "1.0", locks.platform_tags(python, glibc))
+    offer = lock_maker.choose_file(
+        [{"name": name} for name in names], "x", "1.0", lock_maker.platform_tags(python, glibc)
+    )
     assert (offer or {"name": None})["name"] == chosen
 
 
 def test_an_sdist_with_a_dash_in_its_version_is_found():
     offers = [{"name": "functools32-3.2.3-2.tar.gz"}]
-    assert locks.choose_file(offers, "functools32", "3.2.3.post2", locks.platform_tags("2.7", "2.17")) == offers[0]
+    assert (
+        lock_maker.choose_file(offers, "functools32", "3.2.3.post2", lock_maker.platform_tags("2.7", "2.17"))
+        == offers[0]
+    )
 
 
 def test_the_closure_names_what_is_missing_and_what_does_not_fit():
@@ -98,12 +103,12 @@ def test_the_closure_names_what_is_missing_and_what_does_not_fit():
         "a": [Requirement("b>=2"), Requirement("c; python_version<'3'"), Requirement("d; extra == 'more'")],
         "b": [],
     }
-    problems = locks.closure_problems({"a": "1", "b": "1"}, requires, locks.marker_environment("2.7"))
+    problems = lock_maker.closure_problems({"a": "1", "b": "1"}, requires, lock_maker.marker_environment("2.7"))
     assert problems == [
         "a 1 needs b>=2, and the lock has 1.",
         'a 1 needs c; python_version < "3", and the lock has none.',
     ]
-    assert locks.closure_problems({"a": "1", "b": "2"}, requires, locks.marker_environment("3.9")) == []
+    assert lock_maker.closure_problems({"a": "1", "b": "2"}, requires, lock_maker.marker_environment("3.9")) == []
 
 
 AND_CUDA = [Requirement("nvidia-cudnn-cu12==8.9.4; extra == 'and-cuda'"), Requirement("numpy")]
@@ -112,20 +117,20 @@ AND_CUDA = [Requirement("nvidia-cudnn-cu12==8.9.4; extra == 'and-cuda'"), Requir
 def test_an_extra_that_is_asked_for_belongs_to_the_closure():
     versions = {"the stack's file": "", "tensorflow": "2.15.1", "numpy": "1"}
     requires = {"tensorflow": AND_CUDA, "numpy": [], "the stack's file": [Requirement("tensorflow[and-cuda]==2.15.1")]}
-    (problem,) = locks.closure_problems(versions, requires, locks.marker_environment("3.11"))
+    (problem,) = lock_maker.closure_problems(versions, requires, lock_maker.marker_environment("3.11"))
     assert problem.startswith("tensorflow 2.15.1 needs nvidia-cudnn-cu12==8.9.4")
     requires["the stack's file"] = [Requirement("tensorflow==2.15.1")]
-    assert locks.closure_problems(versions, requires, locks.marker_environment("3.11")) == []
+    assert lock_maker.closure_problems(versions, requires, lock_maker.marker_environment("3.11")) == []
 
 
 def test_what_an_extra_needs_has_the_component_of_the_package():
     versions = {"tensorflow": "2.15.1", "numpy": "1", "nvidia-cudnn-cu12": "8.9.4"}
     requires = {"tensorflow": AND_CUDA, "numpy": [], "nvidia-cudnn-cu12": []}
     requirements = {"tensorflow": ["tensorflow[and-cuda]==2.15.1"]}
-    environment = locks.marker_environment("3.11")
-    assert set(locks.assign(requirements, versions, requires, environment)) == set(versions)
+    environment = lock_maker.marker_environment("3.11")
+    assert set(lock_maker.assign(requirements, versions, requires, environment)) == set(versions)
     requirements = {"tensorflow": ["tensorflow==2.15.1"]}
-    assert set(locks.assign(requirements, versions, requires, environment)) == {"tensorflow", "numpy"}
+    assert set(lock_maker.assign(requirements, versions, requires, environment)) == {"tensorflow", "numpy"}
 
 
 def test_a_package_belongs_to_the_component_that_names_it_then_to_the_first_that_needs_it():
@@ -134,7 +139,7 @@ def test_a_package_belongs_to_the_component_that_names_it_then_to_the_first_that
     requires["keras"] = [Requirement("yaml"), Requirement("six")]
     versions = dict.fromkeys(requires, "1")
     requirements = {"pip": ["wheel"], "tensorflow": ["tensorflow"], "keras": ["keras"]}
-    assert locks.assign(requirements, versions, requires, locks.marker_environment("2.7")) == {
+    assert lock_maker.assign(requirements, versions, requires, lock_maker.marker_environment("2.7")) == {
         "wheel": "pip",
         "tensorflow": "tensorflow",
         "six": "tensorflow",
@@ -147,7 +152,7 @@ def test_requirements_are_read_from_a_wheel(tmp_path):
     path = tmp_path / "x-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("x-1.0.dist-info/METADATA", "Name: x\nVersion: 1.0\nRequires-Dist: six (>=1.10)\n\nText\n")
-    assert [str(item) for item in locks.requirements_inside(path)] == ["six>=1.10"]
+    assert [str(item) for item in lock_maker.requirements_inside(path)] == ["six>=1.10"]
 
 
 def test_requirements_are_read_from_an_sdist(tmp_path):
@@ -157,4 +162,4 @@ def test_requirements_are_read_from_an_sdist(tmp_path):
         member = tarfile.TarInfo("x-1.0/x.egg-info/requires.txt")
         member.size = len(text)
         archive.addfile(member, io.BytesIO(text))
-    assert [str(item) for item in locks.requirements_inside(path)] == ["six>=1.9", 'enum34; python_version < "3"']
+    assert [str(item) for item in lock_maker.requirements_inside(path)] == ["six>=1.9", 'enum34; python_version < "3"']

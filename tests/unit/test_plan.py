@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hadoop_dl import plan, requests, stacks
+from hadoop_dl import plan, plan_digests, plan_model, programs, requests, stacks
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STACK = "tf1.15-py27-el7"
@@ -36,24 +38,24 @@ EVERYTHING = ["gpu", "gpu_check", "environment", "hadoop_client", "verify"]  # o
 
 def make_host(
     name: str = "data1", groups: tuple[str, ...] = ("data_nodes",), node: Any = NODE, **variables: Any
-) -> plan.Host:
-    return plan.Host(name=name, groups=groups, variables={**SITE, **variables}, node=copy.deepcopy(node))
+) -> plan_model.Host:
+    return plan_model.Host(name=name, groups=groups, variables={**SITE, **variables}, node=copy.deepcopy(node))
 
 
 def changed_node(**parts: Any) -> dict[str, Any]:
     return {**copy.deepcopy(NODE), **parts}
 
 
-def after(host: plan.Host, made: plan.Plan) -> plan.Host:
+def after(host: plan_model.Host, made: plan_model.Plan) -> plan_model.Host:
     """The host as it would read once everything that the plan names was done."""
     entry = made.hosts[host.name]
     environments = {entry["environment"]: {"problem": None}} if entry["environment"] else {}
     receipts = {name: {"digest": digest, "problem": None} for name, digest in entry["digests"].items()}
     there = {"current": entry["environment"] or None, "environments": environments, "receipts": receipts}
-    return plan.Host(host.name, host.groups, host.variables, changed_node(deeplearning=there))
+    return plan_model.Host(host.name, host.groups, host.variables, changed_node(deeplearning=there))
 
 
-def needs(made: plan.Plan, name: str = "data1") -> list[str]:
+def needs(made: plan_model.Plan, name: str = "data1") -> list[str]:
     assert made.problems == []
     return list(made.hosts[name]["needs"])
 
@@ -147,7 +149,7 @@ def test_a_host_is_asked_again_when_something_else_should_be_true() -> None:
     done = after(host, plan.make_plan([host], REPOSITORY))
     fewer = {**done.node, "nvidia": {"gpus": [], "listed": ["Tesla P100-PCIE-16GB"]}} if done.node else None
     assert needs(
-        plan.make_plan([plan.Host(done.name, done.groups, {**done.variables, "gpu_count": 1}, fewer)], REPOSITORY)
+        plan.make_plan([plan_model.Host(done.name, done.groups, {**done.variables, "gpu_count": 1}, fewer)], REPOSITORY)
     ) == ["verify"]
 
 
@@ -164,9 +166,9 @@ def test_a_damaged_file_is_the_reason_in_the_table() -> None:
 def test_a_changed_input_of_a_role_is_needed_again_and_others_are_not() -> None:
     host = make_host(hadoop_client_java_home="{{ java_place }}", java_place="/a", colour="red")
     done = after(host, plan.make_plan([host], REPOSITORY))
-    recoloured = plan.Host(done.name, done.groups, {**done.variables, "colour": "blue"}, done.node)
+    recoloured = plan_model.Host(done.name, done.groups, {**done.variables, "colour": "blue"}, done.node)
     assert needs(plan.make_plan([recoloured], REPOSITORY)) == []
-    moved = plan.Host(done.name, done.groups, {**done.variables, "java_place": "/b"}, done.node)
+    moved = plan_model.Host(done.name, done.groups, {**done.variables, "java_place": "/b"}, done.node)
     assert needs(plan.make_plan([moved], REPOSITORY)) == ["hadoop_client", "verify"]
 
 
@@ -244,7 +246,7 @@ def test_constraints_become_one_named_stack_for_all_hosts_that_ask_the_same() ->
 
 
 @pytest.mark.parametrize("count", [10, 40])
-def test_constraints_are_judged_a_fixed_number_of_times_for_each_host(
+def test_constraints_are_judged_a_fixed_number_of_times_for_all_hosts_that_are_alike(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
@@ -253,7 +255,64 @@ def test_constraints_are_judged_a_fixed_number_of_times_for_each_host(
     request = {"tensorflow": "1.15", "python": "2.7"}
     hosts = [make_host(f"data{number}", deeplearning_request=dict(request)) for number in range(count)]
     assert plan.make_plan(hosts, REPOSITORY).problems == []
-    assert len(asked) == 3 * count
+    assert len(asked) == 3  # for the stack of all, for its Pythons, and for the stack on this kind of host
+
+
+def unlike_hosts() -> list[plan_model.Host]:
+    """Hosts that ask the same in many ways, or other things, each with something of its own that decides."""
+    request = {"tensorflow": "1.15"}
+    elsewhere = changed_node(pythons={"2.7": "/opt/python/bin/python2.7"})
+    return [
+        make_host("plain", deeplearning_request=request),
+        make_host("again", deeplearning_request=dict(request)),
+        make_host("named", deeplearning_request=STACK),
+        make_host("unset", deeplearning_request=""),
+        make_host("python", node=elsewhere, deeplearning_request=request),
+        make_host(
+            "driver", node=changed_node(nvidia={**NODE["nvidia"], "driver": "390.157"}), deeplearning_request=request
+        ),
+        make_host("glibc", node=changed_node(glibc="2.12"), deeplearning_request=request),
+        make_host("extras", deeplearning_request=STACK, deeplearning_extra_packages=["pandas"]),
+        make_host("builder", ("build_hosts",), deeplearning_request=request),
+        make_host("twin", ("build_hosts", "data_nodes"), deeplearning_request=request),
+    ]
+
+
+def test_hosts_that_share_an_answer_get_the_one_that_each_would_get_alone() -> None:
+    hosts = unlike_hosts()
+    kinds = {host.name: requests.kind(host.node or {}) for host in hosts}
+    shared = plan.resolved(hosts, kinds, {"plain": STACK})
+    for host in hosts:
+        alone = requests.resolve_host(
+            host.variables, host.node or {}, host.groups, STACK if host.name == "plain" else ""
+        )
+        assert vars(shared[host.name]) == vars(alone), host.name
+    assert len({id(one) for one in shared.values()}) == len(hosts) - 1
+    assert shared["twin"] is shared["again"]
+
+
+def gpu_check_digest() -> str:
+    plan_digests.role_digests.cache_clear()
+    node = changed_node(nvidia={**NODE["nvidia"], "driver": "580.95.05"})
+    made = plan.make_plan([make_host("gpu1", node=node)], REPOSITORY)
+    return str(made.hosts["gpu1"]["digests"]["gpu_check"])
+
+
+def test_a_changed_utility_of_a_program_is_installed_on_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    before = gpu_check_digest()
+    shutil.copytree(programs.MODULE_UTILS, tmp_path / "module_utils")
+    monkeypatch.setattr(programs, "MODULE_UTILS", tmp_path / "module_utils")
+    assert gpu_check_digest() == before
+    with (tmp_path / "module_utils" / "processes.py").open("a", encoding="utf-8") as file:
+        file.write("# changed\n")
+    assert gpu_check_digest() != before
+    plan_digests.role_digests.cache_clear()
+
+
+def test_a_digest_is_of_everything_that_decides_in_one_text() -> None:
+    values = {"stack": {"b": ["2", 1], "a": None}, "node": {"os": {"short": "el7"}}, "gpu": None, "roles": ["é"]}
+    texts = {name: plan_digests.canonical(value) for name, value in values.items()}
+    assert plan_digests.joined(texts) == json.dumps(values, sort_keys=True)
 
 
 @pytest.mark.parametrize("count", [10, 40])
@@ -299,9 +358,37 @@ def test_a_verdict_is_kept_and_forgotten_when_the_data_change(monkeypatch: pytes
     requests.verdicts.cache_clear()
 
 
+def test_a_lock_that_is_made_or_removed_changes_what_verdicts_are_kept_by(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A stack with a lock comes before one without: constraints may mean another stack from then on."""
+    monkeypatch.setattr(stacks, "directories", lambda: [tmp_path])
+    (tmp_path / "locks").mkdir()
+    digests = []
+    for names in ((), ("ours",), ("ours", "other"), ("other",)):
+        for name in ("ours", "other"):
+            (tmp_path / "locks" / f"{name}.txt").unlink(missing_ok=True)
+        for name in names:
+            (tmp_path / "locks" / f"{name}.txt").write_text("numpy==1.16.6\n", encoding="utf-8")
+        requests.data_digest.cache_clear()
+        digests.append(requests.data_digest())
+    requests.data_digest.cache_clear()
+    assert len(set(digests)) == 4
+
+
+def test_what_is_said_of_a_host_does_not_depend_on_an_alike_host_with_more_gpus() -> None:
+    gpus = NODE["nvidia"]["gpus"] or [{"vendor": "10de", "device": "1db4", "address": "0000:3b:00.0"}]
+    said = []
+    for count in (1, 3):
+        node = changed_node(nvidia={**NODE["nvidia"], "gpus": gpus[:1] * count})
+        said.append(requests.judge("tf1.4-cpu-py27-el7", node)["warnings"])
+    assert said[0] == said[1]
+    assert any("is for the CPU" in warning for warning in said[0])
+
+
 def test_closure_follows_templates_and_stops_at_facts() -> None:
     variables = {"a": "{{ b }}/{{ node.x }}", "b": "{{ c | default('d') }}", "c": 1, "d": 2, "node": 3, "z": "{{ a }}"}
-    assert set(plan.closure(["a"], variables)) == {"a", "b", "c", "d"}
+    assert set(plan_digests.closure(["a"], variables)) == {"a", "b", "c", "d"}
 
 
 def test_the_first_python_that_the_host_has_is_taken() -> None:

@@ -64,15 +64,24 @@ def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
 
 
 @pytest.mark.parametrize(
-    ("playbook", "changes", "may_replace_driver"), [("driver", "main.yml", True), ("kernel", "kernel.yml", False)]
+    ("playbook", "first", "changes", "may_replace_driver"),
+    [
+        ("driver", ["preflight.yml"], "main.yml", True),
+        (
+            "kernel",
+            ["preflight.yml", "kernel_request.yml"],
+            "kernel.yml",
+            False,
+        ),  # Debian is refused before look_up.yml
+    ],
 )
 def test_both_upgrades_are_one_rollout_with_checks_and_a_way_back_of_their_own(
-    playbook: str, changes: str, may_replace_driver: bool
+    playbook: str, first: list[str], changes: str, may_replace_driver: bool
 ) -> None:
     _, upgrade = yaml.safe_load((REPOSITORY / "playbooks" / f"upgrade_{playbook}.yml").read_text(encoding="utf-8"))
     assert upgrade["ansible.builtin.import_playbook"] == "layers/upgrade.yml"
     given = upgrade["vars"]
-    assert given["upgrade_checks"][:2] == ["preflight.yml", "look_up.yml"]
+    assert given["upgrade_checks"][: len(first) + 1] == [*first, "look_up.yml"]  # which defines a repository
     role = REPOSITORY / "roles" / "nvidia_driver" / "tasks"
     assert [name for name in [*given["upgrade_checks"], given["upgrade_tasks"]] if not (role / name).exists()] == []
     assert given["upgrade_tasks"] == changes

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from hadoop_dl import programs
 
-GPU_CHECK = Path(__file__).resolve().parents[2] / "roles/gpu_check/files/gpu-check"
+ROLES = Path(__file__).resolve().parents[2] / "roles"
+GPU_CHECK = ROLES / "gpu_check/files/gpu-check"
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +37,18 @@ def test_the_same_files_make_the_same_bytes() -> None:
 def test_an_archive_tool_shows_what_is_in_it(gpu_check: Path) -> None:
     names = zipfile.ZipFile(gpu_check).namelist()
     assert {"__main__.py", "processes.py", "gpu_check/cli.py"} <= set(names)
+
+
+def test_every_program_that_a_role_installs_is_one_that_the_plan_knows() -> None:
+    """The plan's digests are of what programs.directories finds."""
+    installed = {
+        path.parents[1] / "files" / re.sub(r"^.*/files/", "", str(task["host_program"]["source"]))
+        for path in sorted(ROLES.glob("*/tasks/*.yml"))
+        for task in yaml.safe_load(path.read_text(encoding="utf-8")) or []
+        if "host_program" in task
+    }
+    assert installed == {one for role in ROLES.iterdir() for one in programs.directories(role)}
+    assert GPU_CHECK in installed
 
 
 def test_no_file_of_a_program_is_longer_than_one_can_read() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hadoop_dl import extras, locks, mirror, requests, stack_cli, stacks
+from hadoop_dl import extras, lock_maker, mirror, requests, stack_cli, stacks
 from hadoop_dl.stacks import StackError, load_stack, stack_names
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -94,8 +94,8 @@ def test_packages_make_a_stack_of_its_own_with_its_own_digest(site, monkeypatch)
     text = load_stack(BASE).lock("3.11").text
     line = f"pandas==2.3.0 --hash=sha256:{'a' * 64}  # pandas-2.3.0-cp311-cp311-manylinux_2_17_x86_64.whl 9\n"
     added = text.replace("# component: tensorflow\n", f"# component: tensorflow\n{line}")
-    monkeypatch.setattr(locks, "make_lock", lambda *_, **__: added)
-    assert locks.main([BASE, "--extra", "pandas", "--stacks", str(site)]) == 0
+    monkeypatch.setattr(lock_maker, "make_lock", lambda *_, **__: added)
+    assert lock_maker.main([BASE, "--extra", "pandas", "--stacks", str(site)]) == 0
     wanted = resolve(deeplearning_request=BASE, deeplearning_extra_packages=["pandas"])
     assert wanted.problems == []
     assert wanted.stack["based_on"] == BASE
@@ -109,12 +109,12 @@ def test_the_base_keeps_its_versions(site, monkeypatch):
 
     def resolve_versions(requirements, python, glibc, locked):
         given.update(locked)
-        raise locks.LockError("enough")
+        raise lock_maker.LockError("enough")
 
-    monkeypatch.setattr(locks, "resolve", resolve_versions)
+    monkeypatch.setattr(lock_maker, "resolve", resolve_versions)
     name = extras.write_stack(load_stack(BASE), ["pandas"], site)
-    with pytest.raises(locks.LockError, match="enough"):
-        locks.make_lock(load_stack(name), "3.11", site, print)
+    with pytest.raises(lock_maker.LockError, match="enough"):
+        lock_maker.make_lock(load_stack(name), "3.11", site, print)
     assert given["numpy"] == "1.26.4"
 
 

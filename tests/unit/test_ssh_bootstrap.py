@@ -16,8 +16,8 @@ from pathlib import Path
 import paramiko
 import pytest
 
-from hadoop_dl import ssh_bootstrap
-from hadoop_dl.ssh_bootstrap import Misuse
+from hadoop_dl.ssh_bootstrap import cli, connections, credentials, host_keys, model, targets
+from hadoop_dl.ssh_bootstrap.model import Misuse
 
 PASSWORD = "correct horse"  # noqa: S105 - of a server that lives for one test
 TOOLS = ("sh", "grep", "tail", "head", "mkdir", "chmod", "stat")
@@ -144,8 +144,8 @@ def run(keypair, known_hosts, monkeypatch, capsys):
     """Call the command; the password is what the prompt would answer. Returns exit code, results, and what was said."""
 
     def run(*hosts, options=("--accept-new",), password: str | None = PASSWORD):
-        monkeypatch.setattr(ssh_bootstrap.getpass, "getpass", lambda prompt: password)
-        code = ssh_bootstrap.main(
+        monkeypatch.setattr(credentials.getpass, "getpass", lambda prompt: password)
+        code = cli.main(
             [
                 *(f"operator@127.0.0.1:{getattr(host, 'port', host)}" for host in hosts),
                 f"--public-key={keypair}.pub",
@@ -178,7 +178,7 @@ def test_a_bare_host_gets_the_key_and_is_described(run, server, keypair, known_h
     assert (mode(server.authorized_keys), mode(server.authorized_keys.parent)) == (0o600, 0o700)
     assert (result["host_key"], result["key"], result["sudo"]) == ("recorded", "added", "yes")
     assert result["python"].startswith("3.6.8 ")
-    assert ssh_bootstrap.fingerprint(server.host_key) in said
+    assert host_keys.fingerprint(server.host_key) in said
     assert known_hosts.read_text().startswith(f"[127.0.0.1]:{server.port} ecdsa-sha2-nistp256 ")
     assert mode(known_hosts) == 0o600
 
@@ -262,16 +262,16 @@ def test_a_revoked_host_key_is_refused(run, server, known_hosts):
 
 
 def test_an_unknown_host_key_is_not_recorded_without_consent(run, server, known_hosts, monkeypatch):
-    monkeypatch.setattr(ssh_bootstrap.sys, "stdin", open(os.devnull))  # noqa: SIM115 - closed with the test
+    monkeypatch.setattr(cli.sys, "stdin", open(os.devnull))  # noqa: SIM115 - closed with the test
     code, [result], said = run(server, options=())
     assert (code, result["host_key"]) == (2, "not accepted")
-    assert ssh_bootstrap.fingerprint(server.host_key) in said
+    assert host_keys.fingerprint(server.host_key) in said
     assert not known_hosts.exists()
     assert server.password_tries == []
 
 
 def test_an_unknown_host_key_is_recorded_after_a_yes(run, server, known_hosts, monkeypatch):
-    monkeypatch.setattr(ssh_bootstrap, "agree_on_terminal", lambda lines: True)
+    monkeypatch.setattr(cli, "agree_on_terminal", lambda lines: True)
     assert run(server, options=())[0] == 0
     assert known_hosts.exists()
 
@@ -373,8 +373,8 @@ def test_a_name_that_is_none_does_not_stop_the_others(run, server, name, keypair
         "--accept-new",
         "-k",
     ]
-    monkeypatch.setattr(ssh_bootstrap.getpass, "getpass", lambda prompt: PASSWORD)
-    assert ssh_bootstrap.main([f"me@{name}", fine, *options, "--json"]) == 2
+    monkeypatch.setattr(credentials.getpass, "getpass", lambda prompt: PASSWORD)
+    assert cli.main([f"me@{name}", fine, *options, "--json"]) == 2
     bad, good = json.loads(capsys.readouterr().out)
     assert "cannot be resolved" in bad["problems"][0]
     assert good["ok"]
@@ -390,7 +390,7 @@ def test_a_sudo_that_asks_for_a_password_is_a_state_and_no_failure(run, server):
 def test_what_a_host_says_cannot_move_the_operators_cursor(run, server):
     server.tool("sudo", "printf 'no\\033[2J\\033]0;title\\007' >&2; exit 1")
     _, (result,), _ = run(server)
-    shown = ssh_bootstrap.table([ssh_bootstrap.Result("data1", "192.0.2.1", problems=["\x1b[2Jwiped"])])
+    shown = cli.table([model.Result("data1", "192.0.2.1", problems=["\x1b[2Jwiped"])])
     assert "\x1b" not in shown + json.dumps(result, ensure_ascii=False)
 
 
@@ -403,20 +403,20 @@ def test_what_a_host_says_cannot_move_the_operators_cursor(run, server):
 )
 def test_an_inventory_that_cannot_be_used_is_refused_in_a_sentence(tmp_path, keypair, capsys, line, words):
     (tmp_path / "hosts").write_text(line + "\n")
-    assert ssh_bootstrap.main(["-i", str(tmp_path / "hosts"), f"--public-key={keypair.with_suffix('.pub')}"]) == 1
+    assert cli.main(["-i", str(tmp_path / "hosts"), f"--public-key={keypair.with_suffix('.pub')}"]) == 1
     assert words in capsys.readouterr().err
 
 
 def test_a_bastion_is_named_because_it_cannot_be_used(tmp_path):
     (tmp_path / "hosts").write_text("data1 ansible_ssh_common_args='-o ProxyJump=gate.example.com'\n")
-    (host,) = ssh_bootstrap.inventory_hosts([str(tmp_path / "hosts")], None, "me")
-    with pytest.raises(ssh_bootstrap.HostProblem, match="through a bastion .*ProxyJump=gate.example.com"):
-        ssh_bootstrap.open_transport(host, None, None)
+    (host,) = targets.inventory_hosts([str(tmp_path / "hosts")], None, "me")
+    with pytest.raises(model.HostProblem, match="through a bastion .*ProxyJump=gate.example.com"):
+        connections.open_transport(host, None, None)
 
 
 def test_a_binary_public_key_is_refused(tmp_path, capsys):
     (tmp_path / "key.pub").write_bytes(b"\xff\xfe\x00binary")
-    assert ssh_bootstrap.main(["data1", f"--public-key={tmp_path / 'key.pub'}"]) == 1
+    assert cli.main(["data1", f"--public-key={tmp_path / 'key.pub'}"]) == 1
     assert "must be a public key" in capsys.readouterr().err
 
 
@@ -424,9 +424,9 @@ def test_an_executable_vault_password_file_is_run(tmp_path):
     path = tmp_path / "opener.sh"
     path.write_text("#!/bin/sh\necho opener\n")
     path.chmod(0o755)
-    assert ssh_bootstrap.vault_secret(path) == "opener"
+    assert credentials.vault_secret(path) == "opener"
     path.chmod(0o644)
-    assert ssh_bootstrap.vault_secret(path) == "#!/bin/sh\necho opener"
+    assert credentials.vault_secret(path) == "#!/bin/sh\necho opener"
 
 
 def test_a_port_that_accepts_and_stays_silent_is_bounded(run):
@@ -460,10 +460,10 @@ def test_twenty_hosts_at_once(run, start):
 
 def test_the_table_has_a_line_for_each_host_and_each_problem():
     results = [
-        ssh_bootstrap.Result("data1", "data1", "known", "there", "3.6.8 /usr/bin/python3", "yes"),
-        ssh_bootstrap.Result("data2", "data2", problems=["port 22 of data2 does not answer."]),
+        model.Result("data1", "data1", "known", "there", "3.6.8 /usr/bin/python3", "yes"),
+        model.Result("data2", "data2", problems=["port 22 of data2 does not answer."]),
     ]
-    assert ssh_bootstrap.table(results).splitlines() == [
+    assert cli.table(results).splitlines() == [
         "HOST   HOST KEY  KEY    PYTHON  SUDO  RESULT",
         "data1  known     there  3.6.8   yes   ok",
         "data2  -         -      -       -     FAILED",
@@ -477,9 +477,9 @@ def test_hosts_come_from_an_inventory(tmp_path):
         "all: {children: {data_nodes: {hosts: {data1: {ansible_host: 192.0.2.7, ansible_port: 2222, ansible_user: ops},"
         " data2: {}, here: {ansible_connection: local}}}}}\n"
     )
-    hosts = ssh_bootstrap.inventory_hosts([str(inventory)], None, None)
+    hosts = targets.inventory_hosts([str(inventory)], None, None)
     assert [(host.name, host.known_as) for host in hosts] == [("data1", "[192.0.2.7]:2222"), ("data2", "data2")]
-    assert [host.name for host in ssh_bootstrap.inventory_hosts([str(inventory)], "data2", None)] == ["data2"]
+    assert [host.name for host in targets.inventory_hosts([str(inventory)], "data2", None)] == ["data2"]
 
 
 @pytest.mark.parametrize(
@@ -492,14 +492,14 @@ def test_hosts_come_from_an_inventory(tmp_path):
     ],
 )
 def test_hosts_come_from_the_command_line(text, expected):
-    host = ssh_bootstrap.named_host(text, 22, "me")
+    host = targets.named_host(text, 22, "me")
     assert (host.address, host.port, host.user) == expected
 
 
 @pytest.mark.parametrize("text", ["", "data1:ssh", "ops@"])
 def test_what_is_not_a_host_is_refused(text):
     with pytest.raises(Misuse, match="USER@"):
-        ssh_bootstrap.named_host(text, 22, "me")
+        targets.named_host(text, 22, "me")
 
 
 @pytest.fixture
@@ -516,26 +516,26 @@ def vault(tmp_path):
 
 def test_the_password_comes_from_a_vault(vault):
     path = vault(f"ansible_password: {PASSWORD}\n")
-    assert ssh_bootstrap.vault_password(path, "opener") == PASSWORD
+    assert credentials.vault_password(path, "opener") == PASSWORD
 
 
 def test_a_vault_that_is_not_yaml_never_shows_its_content(vault):
     path = vault(f"ansible_password: {PASSWORD}: [\n")
     with pytest.raises(Misuse, match="must hold a line 'ansible_password") as caught:
-        ssh_bootstrap.vault_password(path, "opener")
+        credentials.vault_password(path, "opener")
     shown = "".join(traceback.format_exception(caught.value))
     assert PASSWORD not in shown
 
 
 def test_a_vault_that_cannot_be_used_is_refused(vault, tmp_path):
     with pytest.raises(Misuse, match="cannot be decrypted"):
-        ssh_bootstrap.vault_password(vault("ansible_password: x"), "wrong")
+        credentials.vault_password(vault("ansible_password: x"), "wrong")
     with pytest.raises(Misuse, match="ansible_password"):
-        ssh_bootstrap.vault_password(vault("other: x"), "opener")
+        credentials.vault_password(vault("other: x"), "opener")
     plain = tmp_path / "plain.yml"
     plain.write_text("ansible_password: x\n")
     with pytest.raises(Misuse, match="plain text"):
-        ssh_bootstrap.vault_password(plain, "opener")
+        credentials.vault_password(plain, "opener")
 
 
 @pytest.mark.parametrize(
@@ -543,12 +543,12 @@ def test_a_vault_that_cannot_be_used_is_refused(vault, tmp_path):
     [[], ["--password", "secret", "data1"], ["data1", "--limit", "x"], ["data1", "--parallel", "0"], ["a:b"]],
 )
 def test_misuse_exits_with_1_and_contacts_nobody(arguments, capsys):
-    assert ssh_bootstrap.main(arguments) == 1
+    assert cli.main(arguments) == 1
     assert "bootstrap_ssh: " in capsys.readouterr().err
 
 
 def test_a_private_key_is_never_installed(keypair, capsys):
-    assert ssh_bootstrap.main(["data1", f"--public-key={keypair}"]) == 1
+    assert cli.main(["data1", f"--public-key={keypair}"]) == 1
     assert "must be a public key" in capsys.readouterr().err
 
 

@@ -36,6 +36,7 @@ __all__ = [
     "newest_wheel",
     "resolve",
     "resolve_many",
+    "unmet",
 ]
 Request = str | Mapping[str, Any]
 OK, UNSURE, CONFLICT = "ok", "unsure", "conflict"
@@ -214,7 +215,19 @@ def resolve_name(name: str, host: HostFacts | None, compat: Compat) -> Resolutio
 def choose(request: Request, host: HostFacts | None = None, compat: Compat | None = None) -> Resolution:
     """What to install: resolve's answer, but a set without a lock is a conflict which says what to do."""
     resolution = resolve(request, host, compat)
-    if not resolution.fits or resolution.name:
+    return resolution if resolution.name else without_stack(request, resolution, host, compat)
+
+
+def unmet(request: Mapping[str, Any], host: HostFacts | None = None, compat: Compat | None = None) -> Resolution:
+    """Choose's answer to constraints that no named stack meets on a host: whoever has looked need not look again."""
+    return without_stack(request, compose(request, host, compat), host, compat)
+
+
+def without_stack(
+    request: Request, resolution: Resolution, host: HostFacts | None = None, compat: Compat | None = None
+) -> Resolution:
+    """An answer without a name as a conflict, with the stacks that do fit the host."""
+    if not resolution.fits:
         return resolution
     stack = resolution.stack
     message = (

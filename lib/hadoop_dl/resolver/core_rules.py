@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from hadoop_dl.compat import Row
@@ -18,26 +18,33 @@ GENERATIONS = {2: 0, 3: 1, 5: 2, 6: 3, 7: 4, 8: 5, 9: 6, 10: 7, 11: 7, 12: 7}
 
 
 Rule = Callable[[Core], Iterator[Finding]]
-Alike = Callable[[Core], Hashable]
+Fields = tuple[str, ...]
+# What decides whether a fact of a host that was read refuses a core.
+OF_HOST: dict[str, Fields] = {
+    "python": ("python",),
+    "glibc": ("glibc_min",),
+    "cpu": ("name", "source"),
+    "architecture": ("source",),
+}
 
 
-def rules(universe: Universe, item: Item) -> Iterator[tuple[Rule, Alike]]:
-    """The rules of an environment item (os, gpu, host), each with what of a core it looks at: alike cores fare alike."""
+def rules(universe: Universe, item: Item) -> Iterator[tuple[Rule, Fields]]:
+    """The rules of an environment item (os, gpu, host), each with what of a core decides: it refuses all alike or none.
+
+    What it says of them may differ: their versions and packages are in the sentences.
+    """
     thing = item.thing
     if isinstance(thing, System):
-        yield partial(wheel_on_system, universe, thing), lambda core: (core.version, core.package, core.source)
-        yield partial(cuda_on_system, universe, thing), lambda core: (core.version, core.source, core.cuda)
+        yield partial(wheel_on_system, universe, thing), ("name", "glibc_min")
+        yield partial(cuda_on_system, universe, thing), ("cuda", "pip_cuda")
         if not item.only:  # of a host that was read, only what it has counts
-            yield partial(python_on_system, universe, thing), lambda core: (core.version, core.python)
+            yield partial(python_on_system, universe, thing), ("python",)
     elif isinstance(thing, Gpu):
-        yield partial(code_for_gpu, universe, thing), lambda core: (core.version, core.package, core.source, core.cuda)
+        yield partial(code_for_gpu, universe, thing), ("name", "source", "cuda", "pip_cuda")
     elif item.key == "gpu" and item.absent:
-        yield no_gpu_needed, lambda core: (core.version, core.package, core.cuda)
+        yield no_gpu_needed, ("gpu",)
     elif isinstance(thing, HostFacts):
-        yield (
-            partial(host_findings, universe, thing, item.only),
-            lambda core: (core.version, core.package, core.source, core.python),
-        )
+        yield partial(host_findings, universe, thing, item.only), OF_HOST.get(item.only, ("index",))
 
 
 def core_findings(universe: Universe, item: Item, core: Core) -> Iterator[Finding]:

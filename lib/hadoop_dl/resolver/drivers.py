@@ -10,7 +10,7 @@ from hadoop_dl.resolver.core_rules import from_ptx, platform
 from hadoop_dl.resolver.findings import Finding, against, sources, warning
 from hadoop_dl.resolver.gpus import Gpu, architecture
 from hadoop_dl.resolver.hosts import HostFacts, System
-from hadoop_dl.resolver.parts import Choice
+from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.universe import Core, Universe
 from hadoop_dl.resolver.versions import cc, known, version
@@ -47,7 +47,7 @@ def branch_of(text: str) -> str:
     return text.partition(".")[0]
 
 
-class Driver:
+class Driver(Part):
     """Supported branches first, long-term before production before the rest; then the newest. One that runs comes first."""
 
     level = "driver"
@@ -201,9 +201,18 @@ class Driver:
     # --- the choice --------------------------------------------------------------------------------------------------------
 
     def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
-        asked = [item for item in items if item.key.startswith("driver")]
         if core.cuda is None:
-            return Choice() if all(item.absent for item in asked) else None
+            return Choice() if self.possible(core, items) else None
+        found = self.find(core, items)
+        return self.choice(core, found[0], items, found[1]) if found else None
+
+    def possible(self, core: Core, items: Sequence[Item]) -> bool:
+        if core.cuda is None:
+            return all(item.absent for item in items if item.key.startswith("driver"))
+        return self.find(core, items) is not None
+
+    def find(self, core: Core, items: Sequence[Item]) -> tuple[Candidate, list[Finding]] | None:
+        """The first driver for a TensorFlow with CUDA, and what there is to know about it; found once for each floor."""
         needed = self.needed(core, items)
         if not all(item.accepts(needed) for item in items if item.key == "driver_min"):
             return None
@@ -212,8 +221,7 @@ class Driver:
             if len(self.first) > 20_000:
                 self.first.clear()
             self.first[asked_for] = self.find_first(needed, items)
-        found = self.first[asked_for]
-        return self.choice(core, found[0], items, found[1]) if found else None
+        return self.first[asked_for]
 
     def find_first(self, needed: str, items: Sequence[Item]) -> tuple[Candidate, list[Finding]] | None:
         """The first driver that is new enough and that no item refuses; one without doubts before one with."""

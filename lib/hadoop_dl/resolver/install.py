@@ -19,6 +19,7 @@ from hadoop_dl.resolver.hosts import HostFacts, System, Unknown, find_system
 from hadoop_dl.resolver.problem import Problem, engine
 from hadoop_dl.resolver.request import Item, read_request
 from hadoop_dl.resolver.versions import version
+from hadoop_dl.stacks import Stack
 
 EXACT = (
     "tensorflow",
@@ -54,12 +55,16 @@ class Candidate:
     problem: Problem | None = None
 
     @cached_property
+    def stack(self) -> Stack:
+        return stack_files.load_stack(self.name)
+
+    @cached_property
     def answered(self) -> Answer:
         """The versions, with the driver that this host's GPUs need; worked out when it is asked for."""
         if self.problem is None:
             return Answer()
         found = answer(self.problem, self.problem.mask(self.problem.all))
-        content = {**stack_files.load_stack(self.name).data, "python": self.python}
+        content = {**self.stack.data, "python": self.python}
         content |= {key: found.stack[key] for key in BY_HOST if key in found.stack}
         return replace(found, stack=content, reasons=tuple(self.reason(one, content) for one in found.reasons))
 
@@ -78,7 +83,7 @@ class Candidate:
     @property
     def lock(self) -> Path | None:
         """The lock that it is installed from; None where nobody has made it yet."""
-        path = stack_files.load_stack(self.name).lock_path(self.python)
+        path = self.stack.lock_path(self.python)
         return path if path.is_file() else None
 
 
@@ -95,16 +100,16 @@ def short_name(key: str) -> str:
     return re.sub(r"^rhel", "el", key)
 
 
-def system_conflict(name: str, system: System | Unknown | None) -> list[Conflict]:
+def system_conflict(stack: Stack, system: System | Unknown | None) -> list[Conflict]:
     """A stack is made, locked and proved for some operating systems; on another it is not even tried."""
-    made_for = stack_files.load_stack(name).data["os"]
+    made_for = stack.data["os"]
     if not isinstance(system, System) or short_name(system.key) in made_for:
         return []
     return [
         Conflict(
             ("os",),
-            f"{name} is made for {', '.join(made_for)}, but the host has {system.label}. Choose a stack for it: scripts/stack list",
-            tuple(stack_files.load_stack(name).data["sources"][:2]),
+            f"{stack.name} is made for {', '.join(made_for)}, but the host has {system.label}. Choose a stack for it: scripts/stack list",
+            tuple(stack.data["sources"][:2]),
         )
     ]
 
@@ -115,27 +120,28 @@ def stack_items(compat: Compat, name: str) -> list[Item]:
     return read_request(compat, constraints(stack_files.load_stack(name).data))
 
 
-def pythons_for(name: str, asked: Iterable[Item] = ()) -> list[str]:
+def pythons_for(stack: Stack, asked: Iterable[Item] = ()) -> list[str]:
     """A stack's Pythons that a request admits, the preferred one first."""
     pins = [item for item in asked if item.key == "python"]
-    return [python for python in stack_files.load_stack(name).pythons if all(item.accepts(python) for item in pins)]
+    return [python for python in stack.pythons if all(item.accepts(python) for item in pins)]
 
 
-def python_for(name: str, host: HostFacts | None, asked: Iterable[Item] = ()) -> str:
+def python_for(stack: Stack, host: HostFacts | None, asked: Iterable[Item] = ()) -> str:
     """The first of these Pythons that the host has; the preferred one where it has none or was not read."""
-    pythons = pythons_for(name, asked)
+    pythons = pythons_for(stack, asked)
     there = [text for text in pythons if host is None or host.pythons is None or text in host.pythons]
     return (there or pythons)[0]
 
 
 def try_stack(compat: Compat, name: str, host: HostFacts | None) -> Candidate:
     """One named stack on a host, with everything that is wrong with it there."""
-    refused = system_conflict(name, find_system(compat, host.os) if host and host.os else None)
+    stack = stack_files.load_stack(name)
+    refused = system_conflict(stack, find_system(compat, host.os) if host and host.os else None)
     problem = Problem(engine(compat), read_request(compat, {}, host) + stack_items(compat, name))
     mask = problem.mask(problem.all)
     if refused or not mask:
         return Candidate(name, conflicts=tuple([*refused, *(conflicts(problem) if not mask else ())]))
-    return Candidate(name, python_for(name, host), problem=problem)
+    return Candidate(name, python_for(stack, host), problem=problem)
 
 
 def part_conflicts(compat: Compat, name: str, host: HostFacts) -> list[Conflict]:
@@ -157,13 +163,13 @@ def part_conflicts(compat: Compat, name: str, host: HostFacts) -> list[Conflict]
     return found
 
 
-def has_requested(name: str, asked: Sequence[Item]) -> bool:
+def has_requested(stack: Stack, asked: Sequence[Item]) -> bool:
     """Whether a stack itself has what was asked of it: what it leaves out could be added to it, but is not installed."""
-    content = stack_files.load_stack(name).data
+    content = stack.data
     for item in asked:
         if item.key in READERS and item.flag and not content.get(item.key):
             return False
-        if item.key == "python" and not pythons_for(name, asked):
+        if item.key == "python" and not pythons_for(stack, asked):
             return False
         if item.key in OWN and item.specs:
             there = content.get(item.key)
@@ -183,11 +189,14 @@ def candidates(compat: Compat, request: Mapping[str, Any], host: HostFacts | Non
     asked = read_request(compat, request, replace(host, pythons=None) if host else None)
     found = []
     for name in stack_files.stack_names():
-        if system_conflict(name, system) or stack_files.load_stack(name).base:
+        stack = stack_files.load_stack(name)
+        if system_conflict(stack, system) or stack.base:
             continue  # With packages of a site it is a choice by name.
+        if not has_requested(stack, asked):
+            continue
         problem = Problem(engine(compat), asked + stack_items(compat, name))
-        if has_requested(name, asked) and problem.mask(problem.all):
-            found.append(Candidate(name, python_for(name, host, asked), problem=problem))
+        if problem.mask(problem.all):
+            found.append(Candidate(name, python_for(stack, host, asked), problem=problem))
     return found
 
 
@@ -212,7 +221,7 @@ def ordered(
         there = system_pythons(engine(compat).universe, system)
 
     def rank(candidate: Candidate) -> tuple[Any, ...]:
-        content = stack_files.load_stack(candidate.name).data
+        content = candidate.stack.data
         parts = tuple(-number for number in version(content["tensorflow"]).release)
         return (
             candidate.lock is None,

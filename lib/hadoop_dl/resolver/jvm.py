@@ -8,7 +8,7 @@ from functools import lru_cache
 from hadoop_dl.compat import Row
 from hadoop_dl.resolver.findings import Finding, against, sources
 from hadoop_dl.resolver.hosts import Hadoop, HostFacts
-from hadoop_dl.resolver.parts import Choice
+from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.python_parts import python_fits
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.universe import Core, Universe
@@ -29,7 +29,7 @@ def line_of(release: str) -> str:
     return ".".join(release.split(".")[:2])
 
 
-class Jvm:
+class Jvm(Part):
     """The newest TensorFlowOnSpark that fits, on a Spark with which it was seen to run if there is one."""
 
     level = "jvm"
@@ -41,25 +41,31 @@ class Jvm:
             compat.rows("tensorflowonspark", "releases"), key=lambda row: version(row["version"]), reverse=True
         )
         self.lines = sorted(compat.rows("spark", "lines"), key=lambda row: version(row["line"]), reverse=True)
-        self.refusals: dict[tuple[str, str, str, str], Finding | None] = {}
+        self.for_lines: dict[str, list[tuple[Row, Finding | None]]] = {}
+        self.known: dict[Hashable, list[Row]] = {}
         self.found: dict[Hashable, list[tuple[Row, str]]] = {}
         self.observed = [row for row in compat.rows("observed_stacks", "stacks") if row["tensorflowonspark"]]
+        self.results: dict[tuple[str, str, str], Row] = {}
+        for row in self.observed:
+            self.results.setdefault((row["tensorflowonspark"], line_of(row["pyspark"]), row["result"]), row)
 
     def classify(self, core: Core) -> Hashable:
         return core.name, core.package, core.python
 
     def tfos_refusal(self, core: Core, row: Row) -> Finding | None:
-        key = (core.name, core.package, core.python, row["version"])
-        if key not in self.refusals:
-            self.refusals[key] = self._tfos_refusal(core, row)
-        return self.refusals[key]
+        """Why a TensorFlowOnSpark is not for a TensorFlow, or may not be."""
+        return self.line_refusal(core.name, row) or self.form_refusal(core, row)
 
-    def _tfos_refusal(self, core: Core, row: Row) -> Finding | None:
+    def line_refusal(self, line: str, row: Row) -> Finding | None:
         least, below = row["tensorflow"]["min"], row["tensorflow"]["below"]
-        label = f"TensorFlowOnSpark {row['version']}"
-        if (least and version(core.name) < version(least)) or (below and version(core.name) >= version(below)):
+        if (least and version(line) < version(least)) or (below and version(line) >= version(below)):
             span = f"{least} or newer" if least else f"older than {below}"
-            return against(f"{label} is for TensorFlow {span}", sources(row), row["verified"])
+            text = f"TensorFlowOnSpark {row['version']} is for TensorFlow {span}"
+            return against(text, sources(row), row["verified"])
+        return None
+
+    def form_refusal(self, core: Core, row: Row) -> Finding | None:
+        label = f"TensorFlowOnSpark {row['version']}"
         if not python_fits(row["requires_python"], core.python):
             return Finding(f"{label} needs Python {row['requires_python']}", sources(row))
         names = [name.strip() for name in row["tensorflow_distribution"].split(",")]
@@ -72,10 +78,23 @@ class Jvm:
 
     def seen(self, tfos: str, spark: str, result: str) -> Row | None:
         """A run of this TensorFlowOnSpark on this Spark line that ended like this."""
-        for row in self.observed:
-            if row["tensorflowonspark"] == tfos and line_of(row["pyspark"]) == spark and row["result"] == result:
-                return row
-        return None
+        return self.results.get((tfos, spark, result))
+
+    def fitting(self, core: Core) -> list[Row]:
+        """The releases of TensorFlowOnSpark for a TensorFlow, the newest first, those with a doubt last."""
+        key = self.classify(core)
+        if key not in self.known:
+            there = self.for_line(core.name)
+            sure = [row for row, doubt in there if not doubt and not self.form_refusal(core, row)]
+            self.known[key] = sure + [row for row, doubt in there if doubt]
+        return self.known[key]
+
+    def for_line(self, line: str) -> list[tuple[Row, Finding | None]]:
+        """The releases for a line of TensorFlow, the newest first, each with the doubt about it if there is one."""
+        if line not in self.for_lines:
+            found = [(row, self.line_refusal(line, row)) for row in self.releases]
+            self.for_lines[line] = [(row, doubt) for row, doubt in found if not (doubt and doubt.refuses)]
+        return self.for_lines[line]
 
     def sparks(self, items: Sequence[Item]) -> list[Row]:
         """The Spark lines: verified ones first, and those that share a Java with Hadoop before them."""
@@ -121,24 +140,32 @@ class Jvm:
     # --- the choice ----------------------------------------------------------------------------------------------------
 
     def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
-        tfos_pins = [item for item in items if item.key == "tensorflowonspark"]
-        spark_pins = [item for item in items if item.key == "pyspark"]
-        java_pins = [item for item in items if item.key == "java"]
-        hadoops = [item.thing for item in items if isinstance(item.thing, Hadoop)]
-        fits = [row for row in self.releases if all(item.accepts(row["version"]) for item in tfos_pins)]
-        candidates: list[Row | None] = [
-            row for row in fits if not ((found := self.tfos_refusal(core, row)) and found.refuses)
-        ]
-        candidates.sort(key=lambda row: self.tfos_refusal(core, row) is not None if row else False)  # doubts last
-        if all(item.absent for item in tfos_pins):
-            candidates.append(None)
-        if not candidates:
+        found = self.find(core, items)
+        if found is None:
             return None
+        tfos, run = found
+        if run is None:
+            return Choice()
+        hadoops = [item.thing for item in items if isinstance(item.thing, Hadoop)]
+        return self.choice(core, tfos, *run, self.javas(run[0], items) or [], hadoops)
+
+    def possible(self, core: Core, items: Sequence[Item]) -> bool:
+        return self.find(core, items) is not None
+
+    def find(self, core: Core, items: Sequence[Item]) -> tuple[Row | None, tuple[Row, str] | None] | None:
+        """The TensorFlowOnSpark and the Spark with its release, or none of the two; None where the items leave nothing."""
+        pins = [item for item in items if item.key == "tensorflowonspark"]
+        spark_pins = [item for item in items if item.key in ("pyspark", "java")]
+        candidates: list[Row | None] = [
+            row for row in self.fitting(core) if all(item.accepts(row["version"]) for item in pins)
+        ]
+        if all(item.absent for item in pins):
+            candidates.append(None)
         for tfos in candidates:
-            if tfos is None and all(item.absent for item in [*spark_pins, *java_pins]):
-                return Choice()
-            for row, release in self.ordered(tfos, self.runs(core.python, items))[:1]:
-                return self.choice(core, tfos, row, release, self.javas(row, items) or [], hadoops)
+            if tfos is None and all(item.absent for item in spark_pins):
+                return None, None
+            for run in self.ordered(tfos, self.runs(core.python, items))[:1]:
+                return tfos, run
         return None
 
     def runs(self, python: str, items: Sequence[Item]) -> list[tuple[Row, str]]:

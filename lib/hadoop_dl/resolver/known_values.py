@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 from hadoop_dl.compat import Row
 from hadoop_dl.resolver.drivers import least_driver
@@ -81,10 +82,15 @@ def value_rows(universe: Universe, key: str) -> Iterator[tuple[str, Row]]:
 
 def values(universe: Universe, key: str) -> list[str]:
     """All values of a component that an answer can have, oldest first."""
+    return list(_values(universe, key))
+
+
+@lru_cache(maxsize=128)
+def _values(universe: Universe, key: str) -> tuple[str, ...]:
     found = {value for value, _ in value_rows(universe, key)}
     if key in OF_CORES:
         found = {value for core in universe.cores if (value := core_value(core, key, universe))}
-    return sorted(found, key=lambda text: (version(text) if known(text) else version("0"), text))
+    return tuple(sorted(found, key=lambda text: (version(text) if known(text) else version("0"), text)))
 
 
 def nearest_values(spec: Spec, there: Sequence[str]) -> list[str]:

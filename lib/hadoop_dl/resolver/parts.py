@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.request import Item
-from hadoop_dl.resolver.universe import Core, Universe
+from hadoop_dl.resolver.universe import Core
 
 
 @dataclass
@@ -30,19 +30,9 @@ class Part(Protocol):
     def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
         """The first choice that meets all items; None where there is none."""
 
+    def possible(self, core: Core, items: Sequence[Item]) -> bool:
+        """Whether there is a choice: a part whose reasons take long to write finds out without them."""
+        return self.best(core, items) is not None
+
     def facts(self, core: Core, items: Sequence[Item]) -> Iterator[Finding]:
         """One fact for each item, and one for the core: together they say why there is no choice."""
-
-
-def all_parts(universe: Universe) -> list[Part]:
-    from hadoop_dl.resolver import drivers, jvm, python_parts, site, toolkits
-
-    return [
-        toolkits.Cudnn(universe),
-        drivers.Driver(universe),
-        toolkits.Build(universe),
-        python_parts.Keras(universe),
-        python_parts.Features(universe),
-        jvm.Jvm(universe),
-        site.Site(universe),
-    ]

@@ -6,23 +6,37 @@ can be met together is then a few `and`s. So every smallest set of items that cl
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import combinations
+from operator import attrgetter
 
 from hadoop_dl.compat import Compat
+from hadoop_dl.resolver import drivers, jvm, python_parts, site, toolkits
 from hadoop_dl.resolver.core_rules import core_findings, cpu_features, rules
 from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.gpus import UnknownGpu
 from hadoop_dl.resolver.hosts import Unknown
 from hadoop_dl.resolver.known_values import core_value
-from hadoop_dl.resolver.parts import Choice, Part, all_parts
+from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.universe import Core, Universe
 
 Items = frozenset[int]
 PATIENCE = 4000  # sets of items that are looked at before the search for clashes goes by size instead
 Identity = tuple[str, str, str, Hashable]
+
+
+def all_parts(universe: Universe) -> list[Part]:
+    return [
+        toolkits.Cudnn(universe),
+        drivers.Driver(universe),
+        toolkits.Build(universe),
+        python_parts.Keras(universe),
+        python_parts.Features(universe),
+        jvm.Jvm(universe),
+        site.Site(universe),
+    ]
 
 
 def identity(item: Item) -> Identity:
@@ -38,19 +52,34 @@ class Engine:
         self.parts = all_parts(self.universe)
         self.everything = (1 << len(self.universe.cores)) - 1
         self.classes: list[dict[Hashable, tuple[Core, int]]] = []
+        self.class_keys: list[list[Hashable]] = []  # for a part and a core: the core's class
         for part in self.parts:
-            found: dict[Hashable, tuple[Core, int]] = {}
-            for core in self.universe.cores:
-                key = part.classify(core)
-                first, mask = found.get(key, (core, 0))
-                found[key] = (first, mask | 1 << core.index)
-            self.classes.append(found)
+            keys = [part.classify(core) for core in self.universe.cores]
+            self.class_keys.append(keys)
+            self.classes.append(self.grouped(keys))
+        self.groups: dict[tuple[str, ...], list[tuple[Core, int]]] = {}
         self.core_masks: dict[Identity, int] = {}
         self.value_masks: dict[str, dict[str | None, int]] = {}
         self.refusals: dict[tuple[Identity, int], Finding | None] = {}
         self.choices: dict[tuple[int, Hashable, tuple[Identity, ...]], Choice | None] = {}
         # For a part and its items: the cores that were asked about, and those of them for which there is a choice.
         self.part_masks: dict[tuple[int, tuple[Identity, ...]], tuple[int, int]] = {}
+
+    def alike(self, fields: tuple[str, ...]) -> list[tuple[Core, int]]:
+        """The cores by what they have in these fields: the first of each group, and all of it."""
+        if fields not in self.groups:
+            self.groups[fields] = list(self.grouped(map(attrgetter(*fields), self.universe.cores)).values())
+        return self.groups[fields]
+
+    def grouped(self, keys: Iterable[Hashable]) -> dict[Hashable, tuple[Core, int]]:
+        """The first core and the set of all cores for each key; there is one key for each core, in their order."""
+        members: dict[Hashable, list[int]] = {}
+        for index, key in enumerate(keys):
+            members.setdefault(key, []).append(index)
+        return {
+            key: (self.universe.cores[indexes[0]], sum(1 << index for index in indexes))
+            for key, indexes in members.items()
+        }
 
 
 @cache
@@ -107,26 +136,24 @@ class Problem:
         """A version is asked about once, not once for every core that has it."""
         kept = self.engine.value_masks
         if item.key not in kept:
-            found: dict[str | None, int] = {}
-            for core in self.universe.cores:
-                value = core_value(core, item.key, self.universe)
-                found[value] = found.get(value, 0) | 1 << core.index
-            kept[item.key] = found
+            there = [core_value(core, item.key, self.universe) for core in self.universe.cores]
+            masks = self.engine.grouped(there)
+            kept[item.key] = {value: masks[value][1] for value in dict.fromkeys(there)}
         return sum(mask for value, mask in kept[item.key].items() if item.accepts(value))
 
     def core_mask_of_rules(self, number: int) -> int:
-        item = self.items[number]
-        left = self.universe.cores
+        """A rule is asked once for each group of cores that are alike in the fields that it looks at."""
+        item, left = self.items[number], self.engine.everything
         if item.key == "cpu_features":
             there = set(item.text.replace("none", "").split(","))
-            left = [core for core in left if set(cpu_features(self.universe, core)[0]) <= there]
-        for rule, alike in rules(self.universe, item):
-            refused: dict[Hashable, bool] = {}
-            for core in left:
-                if alike(core) not in refused:
-                    refused[alike(core)] = any(finding.refuses for finding in rule(core))
-            left = [core for core in left if not refused[alike(core)]]
-        return sum(1 << core.index for core in left)
+            for core, members in self.engine.alike(("name", "source")):
+                if not set(cpu_features(self.universe, core)[0]) <= there:
+                    left &= ~members
+        for rule, fields in rules(self.universe, item):
+            for core, members in self.engine.alike(fields):
+                if members & left and any(finding.refuses for finding in rule(core)):
+                    left &= ~members
+        return left
 
     def refusal(self, number: int, core: Core) -> Finding | None:
         """The first reason of an operating system, a GPU or a host against a core."""
@@ -149,12 +176,16 @@ class Problem:
         known = (place, tuple(self.identities[number] for number in sorted(own)))
         kept = self.engine.part_masks
         asked, fits = kept.get(known, (0, 0))
-        if within & ~asked:
-            for key, (core, members) in self.engine.classes[place].items():
-                if members & within & ~asked:
-                    asked |= members
-                    if self.choice(place, key, core, own) is not None:
-                        fits |= members
+        left = within & ~asked
+        if left:
+            part, items = self.engine.parts[place], [self.items[number] for number in sorted(own)]
+            while left:
+                key = self.engine.class_keys[place][(left & -left).bit_length() - 1]
+                core, members = self.engine.classes[place][key]
+                left &= ~members
+                asked |= members
+                if part.possible(core, items):
+                    fits |= members
             if len(kept) > 20_000:
                 kept.clear()
             kept[known] = asked, fits

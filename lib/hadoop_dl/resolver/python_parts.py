@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from functools import lru_cache
 
 from hadoop_dl.compat import Row
 from hadoop_dl.resolver.findings import Finding, sources, warning
-from hadoop_dl.resolver.parts import Choice
+from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.universe import Core, Universe, python_of
 from hadoop_dl.resolver.versions import listed, ranges, spans, version
@@ -14,11 +15,12 @@ from hadoop_dl.resolver.versions import listed, ranges, spans, version
 NAMES = {"hdfs": "HDFS", "kafka": "Kafka"}
 
 
+@lru_cache(maxsize=4096)
 def python_fits(wanted: str | None, python: str) -> bool:
     return not wanted or ranges(wanted).contains(python)
 
 
-class Keras:
+class Keras(Part):
     """Multi-backend Keras up to TensorFlow 2.4, none for 2.5, the package that TensorFlow requires from 2.6 on."""
 
     level = "keras"
@@ -66,10 +68,18 @@ class Keras:
         return [*self.fitting(core), None] if keras.get("standalone") else [None, *self.fitting(core)]
 
     def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
+        found = self.find(core, items)
+        return (self.choice(core, found[0]) if found[0] else Choice()) if found else None
+
+    def possible(self, core: Core, items: Sequence[Item]) -> bool:
+        return bool(self.find(core, items))
+
+    def find(self, core: Core, items: Sequence[Item]) -> list[Row | None]:
+        """The release of Keras, or None for no Keras, as a list of one; an empty list where the items leave nothing."""
         for row in self.candidates(core):
             if all(item.accepts(row["version"] if row else None) for item in items):
-                return self.choice(core, row) if row else Choice()
-        return None
+                return [row]
+        return []
 
     def choice(self, core: Core, row: Row) -> Choice:
         keras, text = core.line["keras"], row["version"]
@@ -102,7 +112,7 @@ class Keras:
             yield Finding(f"{item.label} was requested", ())
 
 
-class Features:
+class Features(Part):
     """Whether HDFS and Kafka can be read, by what TensorFlow has inside or by tensorflow-io."""
 
     level = "features"
@@ -164,17 +174,25 @@ class Features:
         return Finding(f"tensorflow-io {row['version']} does not read {NAMES[feature]}", sources(row))
 
     def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
-        flags = {item.key: item for item in items if item.key in ("hdfs", "kafka") and item.flag}
-        off = {item.key for item in items if item.key in ("hdfs", "kafka") and not item.flag}
-        if off & set(flags):
-            return None
+        off = {item.key for item in items if item.key in NAMES and not item.flag}
+        found = self.find(core, items)
+        return self.choice(core, found[0], off) if found else None
+
+    def possible(self, core: Core, items: Sequence[Item]) -> bool:
+        return bool(self.find(core, items))
+
+    def find(self, core: Core, items: Sequence[Item]) -> list[Row | None]:
+        """The release of tensorflow-io, or None for none, as a list of one; an empty list where the items leave nothing."""
+        flags = {item.key for item in items if item.key in NAMES and item.flag}
+        if any(item.key in flags and not item.flag for item in items):
+            return []
         pins = [item for item in items if item.key == "tensorflow_io"]
         for row in self.candidates(core, items):
             if not all(item.accepts(row["version"] if row else None) for item in pins):
                 continue
             if not any(self.lack(core, row, feature) for feature in flags):
-                return self.choice(core, row, off)
-        return None
+                return [row]
+        return []
 
     def choice(self, core: Core, row: Row | None, off: set[str]) -> Choice:
         choice = Choice()

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from hadoop_dl.resolver.findings import Finding, against, warning
 from hadoop_dl.resolver.gpus import Gpu
 from hadoop_dl.resolver.hosts import Hadoop, System
-from hadoop_dl.resolver.parts import Choice
+from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.universe import Core, Universe
 from hadoop_dl.resolver.versions import listed, version
@@ -15,7 +15,7 @@ from hadoop_dl.resolver.versions import listed, version
 YARN_GPUS = "3.1.0"  # the first Hadoop that schedules GPUs
 
 
-class Site:
+class Site(Part):
     """One operating system for a host, GPU scheduling only where Hadoop has it, one model of GPU for CDSW."""
 
     level = "site"

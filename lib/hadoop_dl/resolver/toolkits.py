@@ -6,13 +6,13 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from hadoop_dl.compat import Row
 from hadoop_dl.resolver.findings import Finding, sources, warning
-from hadoop_dl.resolver.parts import Choice
+from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.universe import Core, Universe
 from hadoop_dl.resolver.versions import known, newest, version
 
 
-class Cudnn:
+class Cudnn(Part):
     """The tested cuDNN first; newer ones of the same soname that exist for this CUDA are as good."""
 
     level = "cudnn"
@@ -91,7 +91,7 @@ class Cudnn:
 AHEAD = 4  # lines whose tested bazel may also build an old line that checks no maximum
 
 
-class Build:
+class Build(Part):
     """bazel and gcc, for a source build only."""
 
     level = "build"

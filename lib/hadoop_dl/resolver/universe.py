@@ -34,7 +34,7 @@ class Core:
     cuda: str | None
     tested: bool  # with this CUDA, or without CUDA
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.line["line"]  # type: ignore[no-any-return]
 
@@ -46,7 +46,7 @@ class Core:
     def built(self) -> bool:
         return self.source == "built"
 
-    @property
+    @cached_property
     def glibc_min(self) -> str | None:
         """The C library that the wheel asks for; a build has that of its build host."""
         if self.built:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import plan, requests
+from hadoop_dl import plan, plan_model, requests
 from hadoop_dl.resolver import HostFacts, Misuse, resolve
 from hadoop_dl.stacks import load_stack
 
@@ -114,8 +114,8 @@ def test_misuse_is_a_problem_of_the_plan() -> None:
 @pytest.mark.parametrize("python", ["3.9", "3.11"])
 def test_the_plan_takes_the_python_that_was_requested(python: str) -> None:
     request = {"tensorflow": "2.15", "python": python}
-    host = plan.Host("data1", ("data_nodes",), {"deeplearning_request": request}, node("rhel-9.4", "A100"))
-    assert plan.settled([host]) == {"data1": "tf2.15-py3-el9"}
+    host = plan_model.Host("data1", ("data_nodes",), {"deeplearning_request": request}, node("rhel-9.4", "A100"))
+    assert plan.settled([host], {"data1": requests.kind(host.node or {})}) == {"data1": "tf2.15-py3-el9"}
     wanted = requests.resolve_host(host.variables, host.node or {}, host.groups, "tf2.15-py3-el9")
     assert (wanted.python, resolve(request, HostFacts.from_node(host.node or {})).stack["python"]) == (python, python)
 
