@@ -1,4 +1,4 @@
-"""SIGKILL at ten points of a first installation and ten of a repair; the same command ends in the same files as an undisturbed run.
+"""SIGKILL at ten points of a first installation, ten of a repair, and while a source distribution is built; the same command ends in the same files as an undisturbed run.
 
 The points are random, one in each tenth of an undisturbed run. KILL_POINTS_SEED repeats a run that failed; KILL_POINTS is their number.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
 import time
 from collections.abc import Iterator
 
@@ -24,6 +25,7 @@ CHOSEN = {
     kind: [((number + DICE.random()) / POINTS, DICE.choice(VICTIMS)) for number in range(POINTS)]
     for kind in ("first installation", "repair")
 }
+BUILDS = "ps -e -o uid= -o args= | awk '$1 >= 60600 && $1 < 61184' | grep ."  # processes that build, if there are any
 RESET = {
     "first installation": "rm -rf /opt/deeplearning",
     "repair": f"rm -rf /opt/deeplearning && cp -a {ASIDE} /opt/deeplearning"
@@ -70,12 +72,34 @@ def test_the_same_command_heals_a_run_that_was_killed(
     before = active(hosts)
     process = hosts.start_site()
     time.sleep(part * seconds)
+    kill(hosts, process, victim)
+    heals(hosts, before, expected)
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_build_of_a_source_distribution_that_was_killed_leaves_nothing(
+    hosts: Hosts, undisturbed: dict[str, tuple[float, set[str]]], victim: str
+) -> None:
+    """The stack has some of them; a build runs as a user number that no account has."""
+    hosts.shell(HOST, RESET["first installation"])
+    process = hosts.start_site()
+    hosts.wait(HOST, BUILDS, 300)
+    kill(hosts, process, victim)
+    heals(hosts, "", undisturbed["first installation"][1])
+    assert hosts.shell(HOST, BUILDS, check=False) == ""
+
+
+def kill(hosts: Hosts, process: subprocess.Popen[str], victim: str) -> None:
     if victim != "controller":  # before the controller: without it, they are nobody's children
         print("killed on the host:", hosts.kill_on_host(HOST) or "nothing ran")
     if victim != "host":
         hosts.kill_controller(process)
     if victim == "host":
         hosts.finish(process)
+
+
+def heals(hosts: Hosts, before: str, expected: set[str]) -> None:
+    """The same command ends like an undisturbed run, and then changes nothing."""
     if active(hosts):  # nothing half-made is ever active: a sealed tree, or the one that was active before
         assert hosts.shell(HOST, "cat /opt/deeplearning/current/.deeplearning/sealed.json")
         hosts.shell(HOST, "/opt/deeplearning/current/bin/python -c 'import sys'")

@@ -73,6 +73,9 @@ class Node:
         nodes.remove(self.name)
         nodes.start(self.name, self.image, options)
         self.started = True
+        # As on a host whose users run the interpreter: pyenv's may be below root's home, which only root can enter.
+        parents = {str(parent) for path in self.pythons.values() for parent in path.parents[2:-1]}
+        nodes.execute(self.name, "chmod", "o+x", "/", *sorted(parents))
         serve = ["systemd-run", "--unit", "mirror", "/usr/bin/python3", "-m", "http.server", "8000"]
         nodes.execute(self.name, *serve, "--directory", "/srv/mirror")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import shutil
 import subprocess
@@ -13,6 +14,8 @@ import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
+
+from hadoop_dl.demo import gpu_debs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ROLE = REPOSITORY / "roles" / "nvidia_driver"
@@ -29,7 +32,13 @@ def variables(major: str, version: str, installed: list[str] | None = None, **in
         "family": "RedHat",
         "major": major,
         "distribution": "rhel",
-        "kernels": {"needed": [KERNELS[major]], "headers": {KERNELS[major]: "/usr/src"}},
+        "kernels": {
+            "needed": [KERNELS[major]],
+            "headers": {KERNELS[major]: "/usr/src"},
+            "default_boot": KERNELS[major],
+        },
+        "kernel_packages": {"kernel": [KERNELS[major]]},
+        "header_packages": {"kernel-devel": [KERNELS[major]]},
         "driver": {"version": None, "packages": {name: [version] for name in installed or []}},
     }
     known: dict[str, Any] = {"__nvidia_driver_before": {"gpu_host": host}, "nvidia_driver_version": version, **inputs}
@@ -177,3 +186,44 @@ def test_a_fabric_manager_that_is_missing_is_asked_for_although_the_driver_is_in
     known["nvidia_driver_version"] = "580.82.07"
     both = {"name": "nvidia-fabric-manager", "other": "nvidia-fabricmanager", "version": "580.82.07"}
     assert (both in answer("__nvidia_driver_wanted", known)) is asked
+
+
+def debian() -> list[dict[str, Any]]:
+    """The fixture packages of Debian 12."""
+    described, listed = (
+        yaml.safe_load((SPECS.parent / f"{name}.yml").read_text(encoding="utf-8")) for name in ("debian", "packages")
+    )
+    return list(gpu_debs.packages(described, listed["debian12"]))
+
+
+def test_the_fixtures_of_debian_have_every_package_that_is_named() -> None:
+    packages = debian()
+    host = {"kernels": {"needed": ["6.1.0-28-amd64"], "headers": {}}, "driver": {"packages": {}}}
+    known = {**variables("9", "535.261.03"), "__nvidia_driver_before": {"gpu_host": host}}
+    known |= yaml.safe_load((ROLE / "vars/Debian.yml").read_text(encoding="utf-8"))
+    names = [part["name"] for part in answer("__nvidia_driver_parts", known)]
+    names += answer("__nvidia_driver_unversioned + __nvidia_driver_header_packages", known)
+    assert set(names) - {one["name"] for one in packages} == set()
+    # The role pins what comes of these sources: all parts of a driver are of one version.
+    pinned = [one for one in packages if one["source"] == "nvidia-graphics-drivers"]
+    assert {one["version"] for one in pinned} == {"535.216.01-1", "535.261.03-1"}
+
+
+def test_every_dependency_of_a_debian_fixture_is_a_fixture_of_the_same_version() -> None:
+    packages = debian()
+    offered = {one["name"] for one in packages}
+    offered |= {word.split()[0] for one in packages for word in one.get("provides", "").split(",") if word.strip()}
+    for one in packages:
+        for needed in filter(None, one.get("depends", "").split(",")):
+            assert {choice.split()[0] for choice in needed.split("|")} & offered, (one["name"], needed)
+            assert f"= {one['driver']}" in needed or " (= " not in needed
+
+
+@pytest.mark.parametrize(
+    ("file", "kernel"), [("RedHat", "kernel-core"), ("RedHat", "kernel"), ("Debian", "linux-image-6.1.0-31-amd64")]
+)
+def test_headers_never_come_with_another_kernel(file: str, kernel: str) -> None:
+    known = variables("9", "535.261.03") | yaml.safe_load((ROLE / f"vars/{file}.yml").read_text(encoding="utf-8"))
+    excluded = answer("__nvidia_driver_kernel_packages", known)
+    assert any(fnmatch.fnmatchcase(kernel, pattern) for pattern in excluded)
+    assert not any(fnmatch.fnmatchcase("linux-headers-6.1.0-31-amd64", pattern) for pattern in excluded)

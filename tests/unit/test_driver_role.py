@@ -142,8 +142,76 @@ def test_another_kernel_is_the_upgrades_work(requested: str, needed: list[str], 
 )
 def test_a_kernel_is_asked_for_with_what_its_module_needs(build: str, module: dict[str, str]) -> None:
     inputs = {"nvidia_driver_kernel_version": NEXT, "nvidia_driver_version": "580.82.07", "nvidia_driver_build": build}
-    wanted = template("{{ __nvidia_driver_kernel_packages_wanted }}", **inputs)
-    assert wanted == [{"name": "kernel", "version": NEXT}, module]
+    matched = {"name": "kernel-devel-matched", "version": NEXT}
+    for headers, ties in (({}, []), ({"kernel-devel-matched": ["5.14.0-427.18.1.el9_4"]}, [matched])):
+        inputs["__nvidia_driver_before"] = {"gpu_host": {"header_packages": headers}}
+        wanted = template("{{ __nvidia_driver_kernel_packages_wanted }}", **inputs)
+        assert wanted == [{"name": "kernel", "version": NEXT}, module, *ties]
+
+
+@pytest.mark.parametrize(
+    ("major", "build", "kernels", "headers", "asked"),
+    [
+        ("9", "dkms", {"kernel-core": ["1"]}, {}, True),
+        ("10", "dkms", {"kernel-core": ["1"]}, {}, True),
+        ("8", "dkms", {"kernel-core": ["1"]}, {}, False),  # its dkms does not require it
+        ("9", "dkms", {"kernel-core": ["1"]}, {"kernel-devel-matched": ["1"]}, False),  # it is there
+        ("9", "dkms", {}, {}, False),  # a kernel of another vendor
+        ("9", "precompiled", {"kernel-core": ["1"]}, {}, False),
+    ],
+)
+def test_what_dkms_requires_of_the_kernels_headers_is_asked_for_before_anything_changes(
+    major: str, build: str, kernels: Any, headers: Any, asked: bool
+) -> None:
+    host = {"major": major, "kernel_packages": kernels, "header_packages": headers, "kernels": {"default_boot": KERNEL}}
+    required = template(
+        "{{ __nvidia_driver_required }}", nvidia_driver_build=build, __nvidia_driver_before={"gpu_host": host}
+    )
+    assert ({"name": "kernel-devel-matched", "version": KERNEL.removesuffix(".x86_64")} in required) is asked
+    assert (
+        tasks("look_up")["Check that the repositories have every package"]["exact_packages"]["names"]
+        == "{{ __nvidia_driver_wanted }}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("headers", "ours", "renewed"), [([{"name": "kernel-devel"}], True, True), ([], True, False), ([{}], False, False)]
+)
+def test_locks_of_an_earlier_run_let_the_headers_of_a_forced_kernel_in(headers: Any, ours: bool, renewed: bool) -> None:
+    names = list(tasks("headers"))
+    name = "Lock headers to the kernels that are installed now"
+    assert names.index(name) < names.index("Install the headers of exactly these kernels")
+    known = {
+        "__nvidia_driver_headers": headers,
+        "__nvidia_driver_before": {"gpu_host": {"locks": {"ours": ours}}},
+    }
+    assert holds(tasks("headers")[name]["when"], **known) is renewed
+
+
+@pytest.mark.parametrize(
+    ("family", "kernel", "installed", "refusals"),
+    [
+        ("RedHat", NEXT, "580.82.07", []),
+        ("RedHat", "", "580.82.07", ["Check which kernel is requested"]),
+        ("RedHat", NEXT, None, ["Check which kernel is requested"]),
+        ("Debian", "6.1.0-31", "580.82.07", ["Check the system"]),
+    ],
+)
+def test_a_kernel_is_changed_on_rhel_where_the_driver_is(
+    family: str, kernel: str, installed: str | None, refusals: list[str]
+) -> None:
+    found = {"family": family, "distribution": "debian", "major": "12", "driver": {"version": installed}}
+    known = {
+        "__nvidia_driver_before": {"gpu_host": found},
+        "nvidia_driver_kernel_version": kernel,
+        "nvidia_driver_version": "580.82.07",
+    }
+    checks = {name: task["ansible.builtin.assert"] for name, task in tasks("kernel_request").items()}
+    assert [name for name, check in checks.items() if not holds(check["that"], **known)] == refusals
+    said = " ".join(template(checks["Check the system"]["fail_msg"], **known).split())
+    assert (
+        "changes the kernel of RHEL 7, 8 and 9, but data1 is Debian 12. Run this again with --limit '!data1'." in said
+    )
 
 
 def test_a_kernel_whose_module_fails_is_not_booted() -> None:

@@ -36,10 +36,26 @@ def test_no_question_fails_on_a_healthy_gpu(tmp_path, branch):
     assert {name: said for name, (outcome, said) in found.items() if outcome == "FAIL"} == {}
 
 
-@pytest.mark.parametrize("branch", [418, 470, 535])
+@pytest.mark.parametrize("branch", [418, 470])
 def test_a_field_that_a_driver_does_not_know_is_not_reported(tmp_path, branch):
     words = "this driver does not report gpu_recovery_action"
     assert asked(tmp_path, branch)["recovery_action"] == ("SKIP", words)
+
+
+@pytest.mark.parametrize(
+    ("flags", "outcome", "words"),
+    [
+        ({}, "PASS", "GPU 0: None"),
+        ({"reset_required": "Yes"}, "FAIL", "GPU 0: reset_status.reset_required. Drain the host"),
+        ({"drain_and_reset_recommended": "Yes"}, "FAIL", "GPU 0: reset_status.drain_and_reset_recommended. Drain"),
+        ({"reset_required": "[N/A]"}, "PASS", "GPU 0: None"),
+    ],
+)
+def test_a_driver_before_the_recovery_action_is_asked_for_its_reset_status(tmp_path, flags, outcome, words):
+    gpu = {f"reset_status.{name}": answer for name, answer in flags.items()}
+    found = asked(tmp_path, 535, gpu=gpu)["recovery_action"]
+    assert found[0] == outcome
+    assert words in found[1]
 
 
 def test_an_old_driver_without_remapped_rows_still_reports_its_pages(tmp_path):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import gpu_layer, gpu_stack, plan
+from hadoop_dl import gpu_layer, gpu_stack, plan, plan_model
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KERNELS = ["3.10.0-1160.114.2.el7.x86_64", "3.10.0-1160.118.1.el7.x86_64"]
@@ -21,7 +21,7 @@ WISH: dict[str, Any] = {
     "nvidia_license_accepted": True,
 }
 NODE: dict[str, Any] = {
-    "os": {"short": "el7", "name": "Red Hat Enterprise Linux 7.9"},
+    "os": {"id": "rhel", "family": "RedHat", "short": "el7", "name": "Red Hat Enterprise Linux 7.9"},
     "architecture": "x86_64",
     "glibc": "2.17",
     "cpu": {"features": ["sse4_1", "sse4_2", "avx", "avx2", "fma"]},
@@ -47,16 +47,16 @@ def changed(**parts: dict[str, Any]) -> dict[str, Any]:
 
 def host(
     node: dict[str, Any] = NODE, name: str = "data1", groups: Any = ("data_nodes",), **variables: Any
-) -> plan.Host:
+) -> plan_model.Host:
     site = {"deeplearning_request": STACK, "mirror_url": "http://mirror1:8900"}
-    return plan.Host(name, groups, {**site, **variables}, copy.deepcopy(node))
+    return plan_model.Host(name, groups, {**site, **variables}, copy.deepcopy(node))
 
 
-def made(*hosts: plan.Host, **options: Any) -> plan.Plan:
+def made(*hosts: plan_model.Host, **options: Any) -> plan_model.Plan:
     return plan.make_plan(hosts, REPOSITORY, **options)
 
 
-def gpu_rows(answer: plan.Plan) -> dict[str, plan.Row]:
+def gpu_rows(answer: plan_model.Plan) -> dict[str, plan_model.Row]:
     return {row.component: row for row in answer.rows if row.component in gpu_stack.ROLES}
 
 

@@ -33,9 +33,9 @@ def task(role: str, name: str, begins: str) -> Any:
     raise AssertionError(f"{role}/tasks/{name}.yml has no task {begins!r}")
 
 
-def answer(role: str, expression: Any, manager: str = "dnf", **variables: Any) -> Any:
+def answer(role: str, expression: Any, **variables: Any) -> Any:
     """What an expression becomes with the role's defaults and vars."""
-    host = {f"__{role}_host": {"gpu_host": {"locks": {"manager": manager}}}}
+    host = {f"__{role}_host": {"gpu_host": {"locks": {"manager": "dnf"}}}}
     known = {**read(role, "defaults/main"), **read(role, "vars/main"), **host, **variables}
     return Templar(loader=DataLoader(), variables=known).template(expression)
 
@@ -112,6 +112,21 @@ def test_an_archive_that_is_not_wanted_goes_with_its_line_for_the_linker(role: s
     assert paths == [f"/usr/local/cuda-12.2/{name}", f"/etc/ld.so.conf.d/deeplearning-{name}.conf"]
 
 
+@pytest.mark.parametrize("role", ["cuda", "cudnn", "nccl"])
+def test_another_system_is_refused_before_anything_else(role: str) -> None:
+    first, check = read(role, "tasks/preflight")[:2]
+    assert "gpu_host" in first
+    assert check["name"] == "Check the system"
+    found = {"gpu_host": {"family": "Debian", "distribution": "debian", "major": "12"}}
+    known = {"inventory_hostname": "data1", f"__{role}_host": found, f"{role}_versions": ["12.2"]}
+    assert holds(role, check["when"], **known)
+    assert not holds(role, check["when"], **{**known, f"{role}_state": "absent"})
+    assert not holds(role, check["ansible.builtin.assert"]["that"], **known)
+    said = answer(role, check["ansible.builtin.assert"]["fail_msg"], **known)
+    assert "on RHEL 7, 8 and 9 only, but data1 is debian 12." in said
+    assert f"set {role}_versions: none. Nothing was changed." in said
+
+
 @pytest.mark.parametrize("role", ["cudnn", "nccl"])
 def test_one_version_for_two_toolkits_is_refused(role: str) -> None:
     item = {"version": "8.9.7.29", "cuda": "12.2"}
@@ -122,16 +137,15 @@ def test_one_version_for_two_toolkits_is_refused(role: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("manager", "item", "packages"),
+    ("item", "packages"),
     [
-        ("dnf", EIGHT, ["libcudnn8-8.9.7.29-1.cuda12.2", "libcudnn8-devel-8.9.7.29-1.cuda12.2"]),
-        ("apt", EIGHT, ["libcudnn8-8.9.7.29-1+cuda12.2", "libcudnn8-dev-8.9.7.29-1+cuda12.2"]),
-        ("apt", NINE, [f"libcudnn9-{part}cuda-12-9.1.0.70" for part in ("", "dev-", "headers-")]),
+        (EIGHT, ["libcudnn8-8.9.7.29-1.cuda12.2", "libcudnn8-devel-8.9.7.29-1.cuda12.2"]),
+        (NINE, [f"libcudnn9-{part}cuda-12-9.1.0.70" for part in ("", "devel-", "headers-")]),
     ],
 )
-def test_every_package_of_cudnn_is_named_with_its_version(manager: str, item: Any, packages: list[str]) -> None:
+def test_every_package_of_cudnn_is_named_with_its_version(item: Any, packages: list[str]) -> None:
     names = task("cudnn", "package", "Look for")["args"]["names"]
-    found = answer("cudnn", names, manager=manager, item=item)
+    found = answer("cudnn", names, item=item)
     assert [f"{one['name']}-{one['version']}" for one in found] == packages
 
 

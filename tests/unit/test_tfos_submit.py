@@ -422,6 +422,13 @@ def test_a_job_that_succeeds_exits_with_0_and_leaves_no_settings_file(host: Simp
     assert f"spark.pyspark.python {host.root}/envs/tf-0123456789ab/bin/python\n" in settings
 
 
+def test_the_end_of_a_job_is_noticed_before_the_next_look_at_yarn(host: SimpleNamespace) -> None:
+    host.spark_submit("sleep 2")
+    begin = time.monotonic()
+    assert submit(host, "--poll", "30").code == 0
+    assert time.monotonic() - begin < 20
+
+
 def test_a_job_that_fails_exits_with_1_and_explains(host: SimpleNamespace) -> None:
     host.yarn.application = app("FAILED", -1)
     host.spark_submit("echo 'Container killed by YARN for exceeding memory limits' >&2; sleep 1; exit 7")

@@ -150,6 +150,33 @@ class Rhel7:
 
 
 RUNNING, NEWER = "3.10.0-957.el7", "3.10.0-1127.el7"
+GPU_HOST = PLUGIN.parents[1] / "modules" / "gpu_host.py"
+
+
+def lock_lines(tmp_path: Path, kernels: list[str], headers: list[str]) -> list[str]:
+    """What the role writes into yum's lock list on a host with these kernels and headers."""
+    spec = importlib.util.spec_from_file_location("gpu_host", GPU_HOST)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/redhat-release").write_text("Red Hat Enterprise Linux Server release 7.9 (Maipo)")
+    listed = [f"kernel {one}" for one in kernels] + [f"kernel-devel {one}" for one in headers]
+    host = module.Host(str(tmp_path), lambda argv: "\n".join(listed) if argv[0] == "rpm" else None)
+    lines: list[str] = host.read()["locks"]["lines"]
+    return lines
+
+
+def behind_locks(offered: dict[str, list[str]], lines: list[str]) -> dict[str, list[str]]:
+    """What yum's versionlock leaves of a repository: of a locked name the versions that a line names (EPOCH:NAME-VERSION-RELEASE.ARCH)."""
+    names = {split_file_name(line)[0] for line in lines}
+    return {
+        name: [one for one in versions if name not in names or f"0:{name}-{one}.*" in lines]
+        for name, versions in offered.items()
+    }
+
+
 DRIVER = ("nvidia-driver-latest-dkms", "nvidia-driver-latest-dkms-cuda", "nvidia-driver-latest-dkms-libs")
 
 
@@ -204,6 +231,19 @@ def test_a_locked_package_is_refused_and_nothing_else_is_installed(yum_module: M
     with pytest.raises(AnsibleActionFail, match="No package matching"):
         host.present(*driver("535.104.05"))
     assert host.installed == {name: ["470.82.01-1"] for name in DRIVER}
+
+
+@pytest.mark.parametrize("headers", [[RUNNING], []])
+def test_headers_of_the_locked_kernel_may_come_and_newer_ones_may_not(
+    yum_module: ModuleType, tmp_path: Path, headers: list[str]
+) -> None:
+    lines = lock_lines(tmp_path, [RUNNING], headers)
+    host = Rhel7(yum_module, behind_locks({"kernel-devel": [RUNNING, NEWER], "kernel": [RUNNING, NEWER]}, lines))
+    host.installed = {"kernel": [RUNNING]}
+    with pytest.raises(AnsibleActionFail, match="No package matching"):
+        host.present({"name": "kernel-devel", "version": NEWER})
+    host.present({"name": "kernel-devel", "version": RUNNING})
+    assert host.installed == {"kernel": [RUNNING], "kernel-devel": [RUNNING]}
 
 
 @pytest.mark.parametrize("name", ["kernel", "kernel-devel", "kernel-core"])

@@ -17,7 +17,15 @@ def test_the_record_has_the_drivers_library(host):
 
 @pytest.mark.parametrize(
     "check",
-    ["versions_agree", "module_for_boot_kernel", "linker_finds_the_driver", "nvcc_version", "cuda_link", "nccl_loads"],
+    [
+        "versions_agree",
+        "module_for_boot_kernel",
+        "linker_finds_the_driver",
+        "nvcc_version",
+        "cuda_link",
+        "nccl_loads",
+        "package_files",
+    ],
 )
 def test_gpu_check_passes_what_needs_no_hardware(host, check):
     result = host.run(f"/opt/deeplearning/bin/gpu-check {check}")
@@ -29,3 +37,16 @@ def test_gpu_check_misses_the_driver_that_no_kernel_loaded(host):
     result = host.run("/opt/deeplearning/bin/gpu-check driver_runs")
     assert result.rc == 1
     assert "modprobe nvidia" in result.stdout
+
+
+def test_gpu_check_finds_a_library_of_a_package_that_lost_its_content(host):
+    library = host.check_output("readlink -f /usr/lib64/libcudnn.so.8")
+    package = host.check_output(f"rpm -qf --qf '%{{NAME}}' {library}")
+    host.check_output(f"cp --preserve=all {library} /root/kept && truncate --size 0 {library}")
+    try:
+        result = host.run("/opt/deeplearning/bin/gpu-check package_files")
+    finally:
+        host.check_output(f"mv /root/kept {library}")
+    assert result.rc == 1
+    assert f"missing or have other content: {library} ({package})." in result.stdout
+    assert f"reinstall) {package}." in result.stdout

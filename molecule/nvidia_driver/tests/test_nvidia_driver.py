@@ -31,12 +31,17 @@ def test_every_boot_entry_has_the_argument(host, argument):
     assert info.count(argument) == len(kernels(host))
 
 
-def test_an_update_does_not_bring_another_driver(host, driver):
-    # Headers of a newer kernel would come, too: they are not locked, and then the host's own.
-    host.run("dnf -y --repofrompath=gpu,file:///srv/gpu-packages --nogpgcheck --exclude=kernel-devel update")
+def test_an_update_does_not_bring_another_driver_and_keeps_kernels_and_headers(host, driver):
+    before = host.check_output("rpm -qa 'kernel*' | sort")
+    assert "kernel-devel" in before
+    # best: as RHEL 8 and 9 have it. The limit lets an update that adds headers remove those of the oldest kernel, which runs.
+    host.check_output(
+        "dnf -y --best --setopt=installonly_limit=2 --repofrompath=gpu,file:///srv/gpu-packages --nogpgcheck update"
+    )
     installed = host.check_output("rpm -qa --qf '%{NAME} %{VERSION}\\n' '*nvidia*'").splitlines()
     versions = {name: version for name, version in map(str.split, installed) if not name.endswith("-plugin-nvidia")}
     assert set(versions.values()) == {driver}, versions
+    assert host.check_output("rpm -qa 'kernel*' | sort") == before
 
 
 def test_the_lock_is_what_holds_it(host):
@@ -44,6 +49,18 @@ def test_the_lock_is_what_holds_it(host):
         "dnf --disableplugin=versionlock --repofrompath=gpu,file:///srv/gpu-packages --repo=gpu -q list --upgrades"
     )
     assert "kmod-nvidia-latest-dkms" in offered
+
+
+def test_the_lock_is_what_holds_the_headers(host):
+    simulated = host.run(
+        "dnf --disableplugin=versionlock --repofrompath=gpu,file:///srv/gpu-packages --repo=gpu --assumeno update kernel-devel"
+    )
+    assert "Installing:" in simulated.stdout
+    assert "kernel-devel" in simulated.stdout
+
+
+def test_locks_of_the_site_are_there(host):
+    assert "stand-in-base-0:1-1" in host.file("/etc/dnf/plugins/versionlock.list").content_string
 
 
 def test_gpu_check_passes_where_no_gpu_is_promised(host):

@@ -61,7 +61,7 @@ def test_nvml_says_the_same_from_python(answers):
 
 
 @pytest.mark.parametrize(
-    "name", ["versions_agree", "module_for_boot_kernel", "linker_finds_the_driver", "nouveau_absent"]
+    "name", ["versions_agree", "module_for_boot_kernel", "linker_finds_the_driver", "nouveau_absent", "package_files"]
 )
 def test_what_needs_no_gpu_passes(answers, name):
     assert answers[name]["outcome"] == "PASS", answers[name]["message"]
@@ -69,3 +69,15 @@ def test_what_needs_no_gpu_passes(answers, name):
 
 def test_a_promised_gpu_that_is_not_there_fails(answers):
     assert answers["gpus_on_pci_as_declared"]["outcome"] == "FAIL"
+
+
+def test_a_library_that_lost_its_content_is_named_with_its_package(host):
+    library = host.check_output("readlink -f /usr/lib/x86_64-linux-gnu/libcuda.so.1")
+    package = host.check_output(f"dpkg-query --search {library}").split(":")[0]
+    host.check_output(f"cp --preserve=all {library} /root/kept && truncate --size 0 {library}")
+    try:
+        result = host.run("/opt/deeplearning/bin/gpu-check package_files")
+    finally:
+        host.check_output(f"mv /root/kept {library}")
+    assert result.rc == 1
+    assert f"{library} ({package}). Run apt-get install --reinstall {package}." in result.stdout

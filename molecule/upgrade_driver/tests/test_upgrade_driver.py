@@ -9,8 +9,19 @@ def driver(host):
 
 
 @pytest.fixture
-def kernel(host):
-    return host.ansible.get_variables()["kernel_newer"] + ".x86_64"
+def debian(host):
+    return host.file("/etc/debian_version").exists and not host.file("/etc/redhat-release").exists
+
+
+@pytest.fixture
+def kernel(host, debian):
+    return "6.1.0-28-amd64" if debian else host.ansible.get_variables()["kernel_newer"] + ".x86_64"
+
+
+@pytest.fixture
+def rhel(debian):
+    if debian:
+        pytest.skip("the kernel of Debian is apt's")
 
 
 def test_the_newer_driver_runs(host, driver):
@@ -21,24 +32,27 @@ def test_the_newer_driver_runs(host, driver):
 
 def test_it_is_recorded(host, driver):
     receipt = json.loads(host.file("/opt/deeplearning/state/nvidia_driver.json").content_string)
-    assert f"/usr/lib64/libcuda.so.{driver}" in receipt["files"]
+    assert [path for path in receipt["files"] if path.endswith(f"/libcuda.so.{driver}")], receipt["files"]
 
 
 def test_the_sites_tasks_ran_before_and_after_and_a_finished_host_was_left_alone(host, driver, kernel):
-    older = {"535.104.05": "470.82.01", "580.82.07": "535.104.05"}[driver]
-    running = {"535.104.05": "3.10.0-1160.114.2.el7", "580.82.07": "5.14.0-427.13.1.el9_4"}[driver] + ".x86_64"
+    older, running = {
+        "535.104.05": ("470.82.01", "3.10.0-1160.114.2.el7.x86_64"),
+        "580.82.07": ("535.104.05", "5.14.0-427.18.1.el9_4.x86_64"),  # it was rebooted once
+        "535.261.03": ("535.216.01", kernel),
+    }[driver]
     kernel_stopped = [["before", driver, running]] if driver == "580.82.07" else []  # its module did not build
+    kernel_lines = [*kernel_stopped, ["before", driver, running], ["after", driver, kernel]]
     journal = host.file("/srv/journal").content_string.split("\n")
     assert [line.split() for line in journal if line] == [
-        ["before", older, running],  # stopped: the GPU was in use, or the module stayed
+        ["before", older, running],  # stopped: the GPU was in use, the module stayed, or was not built
         ["before", older, running],
         ["after", driver, running],
-        *kernel_stopped,
-        ["before", driver, running],
-        ["after", driver, kernel],
+        *([] if running == kernel else kernel_lines),
     ]
 
 
+@pytest.mark.usefixtures("rhel")
 def test_the_newer_kernel_runs_and_boots_with_the_module_for_it(host, kernel):
     assert host.check_output("/usr/local/bin/uname -r") == kernel
     assert host.check_output("grubby --default-kernel") == f"/boot/vmlinuz-{kernel}"
@@ -47,11 +61,45 @@ def test_the_newer_kernel_runs_and_boots_with_the_module_for_it(host, kernel):
     assert "PASS" in result.stdout
 
 
-def test_the_kernels_are_locked_and_the_older_ones_are_there(host, kernel):
+@pytest.mark.usefixtures("rhel")
+@pytest.mark.parametrize("package", ["kernel", "kernel-devel"])
+def test_the_kernels_and_their_headers_are_locked_and_the_older_ones_are_there(host, kernel, package):
     locked = host.file("/etc/dnf/plugins/versionlock.list").content_string
-    assert f"kernel-0:{kernel.removesuffix('.x86_64')}.*" in locked
-    assert len(host.check_output("rpm -q kernel").splitlines()) == 3
+    assert f"{package}-0:{kernel.removesuffix('.x86_64')}.*" in locked
+    assert len(host.check_output(f"rpm -q {package}").splitlines()) == 3
 
 
-def test_it_is_locked(host, driver):
-    assert f":{driver}" in host.file("/etc/dnf/plugins/versionlock.list").content_string
+@pytest.mark.usefixtures("rhel")
+def test_what_ties_headers_to_their_kernel_went_along(host, kernel):
+    installed = host.run("rpm -q kernel-devel-matched").stdout.strip()
+    assert installed in (f"kernel-devel-matched-{kernel}", "package kernel-devel-matched is not installed")
+    assert (".el7." in kernel) == installed.endswith("is not installed")
+
+
+def test_it_is_locked(host, driver, debian):
+    if debian:
+        held = host.check_output("apt-mark showhold").split()
+        assert {"nvidia-kernel-dkms", "libcuda1", "nvidia-smi", "linux-image-6.1.0-28-amd64"} <= set(held)
+    else:
+        assert f":{driver}" in host.file("/etc/dnf/plugins/versionlock.list").content_string
+
+
+def test_no_package_is_left_half_installed(host, debian):
+    assert host.check_output("dpkg --audit" if debian else "rpm --verify --all --nofiles") == ""
+
+
+@pytest.mark.parametrize("setting", ["/etc/modprobe.d/deeplearning-nouveau.conf"])
+def test_nouveau_was_unloaded_and_only_the_host_where_it_stayed_was_rebooted(host, driver, setting):
+    log = host.file("/srv/kernel.log").content_string.splitlines()
+    stayed = driver == "580.82.07"
+    assert log[:2] == ["modprobe -r nouveau", "boot" if stayed else "modprobe nvidia"]
+    assert "modprobe nvidia" in log[2:] or not stayed
+    assert "nouveau" not in host.file("/srv/modules").content_string
+    assert "blacklist nouveau" in host.file(setting).content_string
+
+
+def test_the_device_of_unified_memory_is_there_also_after_a_boot(host, debian):
+    assert host.file("/dev/nvidia-uvm").exists
+    started = host.check_output("systemctl show --property=ExecStartPre nvidia-persistenced")
+    assert "argv[]=/usr/bin/nvidia-modprobe -u -c 0" in started
+    assert debian or "status=0" in started  # the last boot was the kernel's; nothing else creates that device

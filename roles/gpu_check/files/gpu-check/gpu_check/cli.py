@@ -21,7 +21,7 @@ import traceback
 from gpu_check.host import Host
 from gpu_check.questions import QUESTIONS, Fail, Skip
 
-ORDER = ("driver", "toolkit", "compute", "health")  # the modules that have questions
+ORDER = ("driver", "toolkit", "packages", "compute", "health")  # the modules that have questions
 for module in ORDER:
     importlib.import_module("gpu_check." + module)
 QUESTIONS.sort(key=lambda one: ORDER.index(one[1].__module__.rpartition(".")[2]))

@@ -18,6 +18,8 @@ APPLICATION_XIDS = {
     109: "context switch timeout",
 }
 
+RESETS = ("reset_status.reset_required", "reset_status.drain_and_reset_recommended")
+
 
 def each(rows):
     return "; ".join("GPU %s: %s" % tuple(row) for row in rows)
@@ -79,7 +81,7 @@ def retired_pages(host):
 def recovery_action(host):
     """The driver asks for no reset and no reboot"""
     host.requires_gpu()
-    rows = host.query("index", "gpu_recovery_action")
+    rows = recovery_rows(host)
     waiting = [row for row in rows if row[1] not in ("None", "N/A", "[N/A]")]
     if waiting:
         raise Fail(
@@ -87,6 +89,18 @@ def recovery_action(host):
             % each(waiting)
         )
     return each(rows)
+
+
+def recovery_rows(host):
+    """Number of each GPU, and what the driver asks for: 535 has two flags for it."""
+    try:
+        return host.query("index", "gpu_recovery_action")
+    except NotReported as reason:
+        try:
+            flags = host.query("index", *RESETS)
+        except NotReported:
+            raise reason
+    return [[row[0], " and ".join(RESETS[at] for at in (0, 1) if row[1 + at] == "Yes") or "None"] for row in flags]
 
 
 @host_check
