@@ -18,16 +18,10 @@ import zipfile
 CHUNK = 1 << 20
 SHEBANG_LIMIT = 127  # bytes of the first line that an old kernel reads
 INSTALLER = "hadoop-deeplearning\n"
-SCRIPT = """# -*- coding: utf-8 -*-
-import sys
-
-from {module} import {name}
-
-if __name__ == "__main__":
-    if sys.argv[0].endswith(".py"):
-        sys.argv[0] = sys.argv[0][:-3]
-    sys.exit({function}())
-"""
+# A console script. Only the names are the wheel's: two lines that no file could hold, because they import what is not here.
+SCRIPT = "from {module} import {name}\nif __name__ == '__main__': raise SystemExit({function}())\n"
+# Where the path is too long for the first line: sh runs the second one up to the #, and Python reads it as a text.
+LONG_SHEBANG = "#!/bin/sh\n''':'; exec \"%s\" \"$0\" \"$@\" #'''\n"
 
 
 class WheelProblem(Exception):
@@ -166,7 +160,7 @@ class Wheel(object):
     def shebang(self):
         if len(self.python) + 2 <= SHEBANG_LIMIT and " " not in self.python:
             return "#!%s\n" % self.python
-        return "#!/bin/sh\n'''exec' \"%s\" \"$0\" \"$@\"\n' '''\n" % self.python
+        return LONG_SHEBANG % self.python
 
 
 def write(root, path, first, source=None, mode=0o644):

@@ -108,12 +108,26 @@ def test_scripts_start(installed, script, words):
     assert subprocess.check_output([installed[0] / "bin" / script], text=True).strip() == words
 
 
+def test_a_script_that_a_process_of_its_own_imports_runs_nothing(installed):
+    """multiprocessing imports the main program again where it starts processes anew."""
+    program = f"import runpy; runpy.run_path({str(installed[0] / 'bin/demo-main')!r}, run_name='__mp_main__')"
+    assert subprocess.check_output([installed[0] / "bin/python", "-c", program], text=True) == ""
+
+
+def test_a_script_ends_with_what_its_function_returns(tmp_path):
+    root = tmp_path / "env"
+    venv.create(root, with_pip=False, symlinks=True)
+    unpack(make(tmp_path, {**MEMBERS, "demo_tool/__init__.py": "def main():\n    return 7\n"}), root)
+    assert subprocess.run([root / "bin" / "demo-main"], check=False).returncode == 7
+
+
 def test_scripts_start_below_a_long_path(tmp_path):
     """Linux reads 127 bytes of the first line, up to 5.0."""
     root = tmp_path / ("long" * 30) / "env"
     venv.create(root, with_pip=False, symlinks=True)
     unpack(make(tmp_path), root)
     assert subprocess.check_output([root / "bin" / "demo-main"], text=True).strip() == "main"
+    assert subprocess.check_output(["sh", root / "bin" / "demo-script"], text=True).strip() == "script"
 
 
 def test_every_file_is_listed_with_its_sha256_and_in_record(installed):
