@@ -22,6 +22,7 @@ from hadoop_dl import host_script
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROBE = REPOSITORY / "roles/verify/files/probe.py"
+QUESTIONS = REPOSITORY / "roles/verify/files/environment_questions.py"
 GPU_CHECK = REPOSITORY / "roles/gpu_check/files/gpu-check/gpu_check"
 # Its modules in the order of their imports.
 GPU_CHECK_MODULES = (
@@ -52,8 +53,8 @@ def probe_script(expectation: Mapping[str, Any]) -> str:
     gpus = {"gpu_count": str(count), "driver_min": minimum} if count > 0 else {}
     gpu_check = {f"gpu_check.{name}": GPU_CHECK / f"{name}.py" for name in GPU_CHECK_MODULES}
     sources = host_script.utilities("processes", "environment_tree") | {"gpu_check": GPU_CHECK / "__init__.py"}
-    product = (GPU_CHECK / "product.py").read_text(encoding="utf-8")
-    call = f"sys.modules['probe'].main({ROOT!r}, {environment!r}, {gpus!r}, {product!r})"
+    programs = {path.stem: path.read_text(encoding="utf-8") for path in (QUESTIONS, GPU_CHECK / "product.py")}
+    call = f"sys.modules['probe'].main({ROOT!r}, {environment!r}, {gpus!r}, {programs!r})"
     return host_script.pack({**sources, **gpu_check, "probe": PROBE}, call)
 
 

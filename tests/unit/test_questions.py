@@ -18,6 +18,7 @@ from hadoop_dl.questions import distribution, stack_parts
 from hadoop_dl.stacks import load_stack, stack_names
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+QUESTIONS = REPOSITORY / "roles/verify/files/environment_questions.py"
 STACKS = stack_names()
 PARTS = ("keras", "tensorflow_io", "tensorflowonspark")
 
@@ -143,12 +144,7 @@ class io:
 
 
 def answers(tmp_path: Path, tensorflow: str, distributions: tuple[str, ...] = ()) -> dict[str, Any]:
-    """What the program that runs in the environment answers there."""
-    sys.path.insert(0, str(REPOSITORY / "roles/verify/files"))
-    try:
-        import probe
-    finally:
-        sys.path.pop(0)
+    """What the environment's own Python answers."""
     (tmp_path / "tensorflow.py").write_text(tensorflow)
     (tmp_path / "core-site.xml").write_text(
         "<configuration><property><name>fs.defaultFS</name><value>hdfs://master1:8020</value></property></configuration>"
@@ -159,7 +155,7 @@ def answers(tmp_path: Path, tensorflow: str, distributions: tuple[str, ...] = ()
             f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.21.0\n"
         )
     done = subprocess.run(
-        [sys.executable, "-c", probe.INSIDE],
+        [sys.executable, "-c", QUESTIONS.read_text(encoding="utf-8")],
         env={"PYTHONPATH": str(tmp_path), "HADOOP_CONF_DIR": str(tmp_path), "PATH": os.environ["PATH"]},
         capture_output=True,
         text=True,

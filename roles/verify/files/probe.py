@@ -2,7 +2,8 @@
 """Answer every question of the suite (tests/infra) about one host at once, as one JSON line.
 
 Runs on the host: Python 2.7 and 3, standard library only, packed with processes, environment_tree and gpu_check
-(hadoop_dl.verify). Called with the root of what this project installs, an environment's directory, and what the GPUs should be. Each answer stands alone: one that fails says why and hides no other.
+(hadoop_dl.verify). Called with the root of what this project installs, an environment's directory, what the GPUs should be, and the
+texts of the programs that the environment's own Python runs. Each answer stands alone: one that fails says why and hides no other.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -19,72 +20,6 @@ from gpu_check.host import Host
 TIMEOUT = 240  # seconds for one program; for a NameNode that does not answer, a GPU that hangs
 READ_TIMEOUT = 900  # seconds for everything
 NAMES = ("JAVA_HOME", "HADOOP_HOME", "HADOOP_HDFS_HOME", "HADOOP_CONF_DIR", "LD_LIBRARY_PATH", "CLASSPATH")
-
-# Asked inside the environment. One process, because importing TensorFlow takes long; a line for each answer, because a
-# library that crashes takes the process along, and what was answered before still counts.
-INSIDE = r"""
-import importlib, json, os, re, sys, traceback
-import xml.etree.ElementTree as tree
-
-def python():
-    return "%d.%d" % sys.version_info[:2]
-
-def versions():
-    try:
-        from importlib.metadata import distributions
-        pairs = [(item.metadata["Name"], item.version) for item in distributions()]
-    except ImportError:  # Python 2.7, 3.6
-        import pkg_resources
-        pairs = [(item.project_name, item.version) for item in pkg_resources.working_set]
-    return dict((re.sub("[-_.]+", "-", name).lower(), version) for name, version in pairs)
-
-def product():
-    import tensorflow as tf
-    left, right = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
-    if not tf.__version__.startswith("1."):
-        return tf.matmul(tf.constant(left), tf.constant(right)).numpy().tolist()
-    with tf.Graph().as_default(), tf.Session() as session:
-        return session.run(tf.matmul(tf.constant(left), tf.constant(right))).tolist()
-
-def keras_model():
-    try:
-        import keras
-    except ImportError:  # a stack without a keras of its own
-        from tensorflow import keras
-    import numpy
-    model = keras.models.Sequential([keras.layers.Dense(1, input_shape=(3,))])
-    return list(model.predict(numpy.ones((2, 3)), verbose=0).shape)
-
-def listed(tf, path):
-    # TensorFlow 1.4 has no tf.io; the gfile of 2 has no ListDirectory.
-    files = getattr(getattr(tf, "io", None), "gfile", None)
-    return files.listdir(path) if files else tf.gfile.ListDirectory(path)
-
-def hdfs():
-    import tensorflow as tf
-    entries = tree.parse(os.path.join(os.environ["HADOOP_CONF_DIR"], "core-site.xml")).getroot().iter("property")
-    values = dict((entry.findtext("name").strip(), entry.findtext("value").strip()) for entry in entries)
-    return sorted(listed(tf, values["fs.defaultFS"].rstrip("/") + "/"))
-
-def ask(name, question):
-    try:
-        answer = {"name": name, "value": question(), "error": None}
-    except BaseException:
-        said = traceback.format_exc().strip().splitlines()
-        # TensorFlow 1 prints advice below the line that names the error.
-        errors = [line for line in said if re.match(r"[\w.]*(Error|Exception|Interrupt|Exit)\b", line)]
-        answer = {"name": name, "value": None, "error": (errors or said)[-1]}
-    sys.stdout.write(json.dumps(answer) + "\n")
-    sys.stdout.flush()
-
-ask("python", python)
-ask("versions", versions)
-for module in ("tensorflow", "keras", "tensorflowonspark", "tensorflow_io", "kafka"):
-    ask("import " + module, lambda: importlib.import_module(module) and None)
-ask("product", product)
-ask("keras model", keras_model)
-ask("hdfs", hdfs)
-"""
 
 
 def run(command, environment=None, also=()):
@@ -124,7 +59,7 @@ def inside(environment, variables, program):
 
 
 def gpu_answers(expected, environment, product):
-    """What gpu-check answers about this host, in the environment that is verified. product: the text of its product.py."""
+    """What gpu-check answers about this host, in the environment that is verified."""
     host = Host(python=os.path.join(environment, "bin", "python"), program=product)
     host.expected.update(expected)
     known = bool(host.expected.get("driver") or host.pci())
@@ -154,8 +89,11 @@ def spark(root, variables):
     }
 
 
-def read(root, environment, expected, product):
-    """Everything about this host. expected: what gpu-check must find, or nothing for a host that promises no GPU."""
+def read(root, environment, expected, programs):
+    """Everything about this host. expected: what gpu-check must find, or nothing for a host that promises no GPU.
+
+    programs: the texts of environment_questions.py and of gpu-check's product.py.
+    """
     current = os.path.join(root, "current")
     sealed, changed = seal(environment)
     hadoop = hadoop_environment(os.path.join(root, "etc", "hadoop-env.sh"))
@@ -163,7 +101,7 @@ def read(root, environment, expected, product):
     variables.update((str(name), str(value)) for name, value in hadoop.items())
     load = 'import ctypes, os; ctypes.CDLL(os.environ["HADOOP_HDFS_HOME"] + "/lib/native/libhdfs.so")'
     variables["CUDA_VISIBLE_DEVICES"] = ""  # gpu-check asks about the GPUs; nothing else takes memory there
-    answers, unanswered = inside(environment, variables, INSIDE)
+    answers, unanswered = inside(environment, variables, programs["environment_questions"])
     return {
         "environment": environment,
         "exists": os.path.isdir(environment),
@@ -181,16 +119,16 @@ def read(root, environment, expected, product):
             if path.endswith(".jar") and not os.path.exists(path)
         ],
         "nvidia_smi": run(["nvidia-smi", "-L"]),
-        "gpu": gpu_answers(expected, environment, product) if expected else None,
+        "gpu": gpu_answers(expected, environment, programs["product"]) if expected else None,
         "submit": run([os.path.join(root, "bin", "tfos-submit"), "--help"]),
         "login": run(["su", "-", "-s", "/bin/sh", "nobody", "-c", "command -v tfos-submit"]),
         "spark": spark(root, variables),
     }
 
 
-def main(root, environment, expected, product):
+def main(root, environment, expected, programs):
     try:
-        answer = processes.limited(lambda: read(root, environment, expected, product), READ_TIMEOUT)
+        answer = processes.limited(lambda: read(root, environment, expected, programs), READ_TIMEOUT)
     except processes.Late as late:
         answer = {
             "late": "the host accepts connections, but asking it gave %s. A disk or a network file system that does not answer "

@@ -1,0 +1,94 @@
+# -*- coding: utf-8 -*-
+"""Questions that the environment's own Python answers: 2.7 or 3, TensorFlow 1 or 2. probe.py gives it this text.
+
+One process, because importing TensorFlow takes long; a line of JSON for each answer, because a library that crashes takes
+the process along, and what was answered before still counts.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import importlib
+import json
+import os
+import re
+import sys
+import traceback
+import xml.etree.ElementTree as ElementTree
+
+MODULES = ("tensorflow", "keras", "tensorflowonspark", "tensorflow_io", "kafka")
+
+
+def python():
+    return "%d.%d" % sys.version_info[:2]
+
+
+def versions():
+    try:
+        from importlib.metadata import distributions  # novermin
+
+        pairs = [(item.metadata["Name"], item.version) for item in distributions()]
+    except ImportError:  # Python 2.7, 3.6
+        import pkg_resources
+
+        pairs = [(item.project_name, item.version) for item in pkg_resources.working_set]
+    return dict((re.sub("[-_.]+", "-", name).lower(), version) for name, version in pairs)
+
+
+def product():
+    import tensorflow as tf
+
+    left, right = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    if not tf.__version__.startswith("1."):
+        return tf.matmul(tf.constant(left), tf.constant(right)).numpy().tolist()
+    with tf.Graph().as_default(), tf.Session() as session:
+        return session.run(tf.matmul(tf.constant(left), tf.constant(right))).tolist()
+
+
+def keras_model():
+    try:
+        import keras
+    except ImportError:  # a stack without a keras of its own
+        from tensorflow import keras
+    import numpy
+
+    model = keras.models.Sequential([keras.layers.Dense(1, input_shape=(3,))])
+    return list(model.predict(numpy.ones((2, 3)), verbose=0).shape)
+
+
+def hdfs():
+    """The names in the root directory of HDFS."""
+    import tensorflow as tf
+
+    path = os.path.join(os.environ["HADOOP_CONF_DIR"], "core-site.xml")
+    entries = ElementTree.parse(path).getroot().iter("property")  # noqa: S314 (the site's own settings)
+    values = dict((entry.findtext("name").strip(), entry.findtext("value").strip()) for entry in entries)
+    root = values["fs.defaultFS"].rstrip("/") + "/"
+    # TensorFlow 1.4 has no tf.io; the gfile of 2 has no ListDirectory.
+    files = getattr(getattr(tf, "io", None), "gfile", None)
+    return sorted(files.listdir(root) if files else tf.gfile.ListDirectory(root))
+
+
+def answer(name, question):
+    try:
+        found = {"name": name, "value": question(), "error": None}
+    except BaseException:
+        report = traceback.format_exc().strip().splitlines()
+        # TensorFlow 1 prints advice below the line that names the error.
+        errors = [line for line in report if re.match(r"[\w.]*(Error|Exception|Interrupt|Exit)\b", line)]
+        found = {"name": name, "value": None, "error": (errors or report)[-1]}
+    sys.stdout.write(json.dumps(found) + "\n")
+    sys.stdout.flush()
+
+
+def main():
+    answer("python", python)
+    answer("versions", versions)
+    for module in MODULES:
+        answer("import " + module, lambda name=module: importlib.import_module(name) and None)
+    answer("product", product)
+    answer("keras model", keras_model)
+    answer("hdfs", hdfs)
+
+
+if __name__ == "__main__":
+    main()
