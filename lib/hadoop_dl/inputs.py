@@ -7,7 +7,6 @@ values in, converted values and sentences out.
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from typing import Any
 import yaml
 
 from hadoop_dl.compat import LOADER
+from hadoop_dl.json_text import encoded
 
 Json = dict[str, Any]
 TABLE = Path(__file__).with_suffix(".yml")
@@ -33,7 +33,7 @@ class Secret(str):
 
 @dataclass(frozen=True)
 class FailedTemplate:
-    """The value of an input whose template could not be evaluated."""
+    """The value of an input whose template failed, or that could not be decrypted."""
 
     reason: str
 
@@ -114,9 +114,7 @@ def check(variables: Mapping[str, Any], repository: Path) -> Checked:
     for name in known.keys() & variables.keys():
         value = variables[name]
         if isinstance(value, FailedTemplate):
-            checked.problems.append(
-                f"{name} has a template that cannot be evaluated: {value.reason}. Correct it in the inventory."
-            )
+            checked.problems.append(f"{name} cannot be evaluated: {value.reason}. Correct it in the inventory.")
         elif not is_template(value):
             try:
                 checked.values[name] = convert(known[name], value)
@@ -161,7 +159,7 @@ def shown(value: Any) -> str:
         return "empty (null)"
     if isinstance(value, Secret):
         return "a value that is not shown"
-    text = json.dumps(value, default=str)
+    text = encoded(value)
     text = re.sub(r"//[^/@\s]*@", "//…@", text)
     text = text if len(text) <= 80 else f"{text[:77]}…"
     return f"the number {text}" if isinstance(value, (int, float)) and not isinstance(value, bool) else text

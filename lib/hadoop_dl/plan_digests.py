@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from hadoop_dl import inputs, programs
+from hadoop_dl.json_text import encoded
 from hadoop_dl.plan_model import COMPONENTS, Json
 
 PERMISSION = re.compile(r"_(license_accepted|upgrade_allowed|reboot_allowed)$")  # inputs that decide whether, not what
-ENCODER = json.JSONEncoder(sort_keys=True, default=str)
 MAGIC = re.compile(
     r"^(ansible_|group_names$|groups$|hostvars$|inventory_|omit$|play|role_|environment$|vars$|plan$|apply$|node$|stack$)"
 )
@@ -30,7 +30,7 @@ def closure(names: Iterable[str], variables: Mapping[str, Any]) -> Json:
             continue
         found[name] = variables[name]
         value = variables[name]
-        written = value if isinstance(value, str) else json.dumps(value, default=str)
+        written = value if isinstance(value, str) else encoded(value)
         if "{{" in written or "{%" in written:
             queue += re.findall(r"[A-Za-z_]\w*", written)
     return found
@@ -38,7 +38,7 @@ def closure(names: Iterable[str], variables: Mapping[str, Any]) -> Json:
 
 def canonical(value: Any) -> str:
     """A value as sorted JSON."""
-    return ENCODER.encode(value)
+    return encoded(value, sort_keys=True)
 
 
 def joined(texts: Mapping[str, str]) -> str:

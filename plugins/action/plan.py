@@ -11,16 +11,14 @@ from typing import Any
 
 import yaml
 from ansible import context
-from ansible.errors import AnsibleError
 from ansible.parsing.yaml.objects import AnsibleVaultEncryptedUnicode
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from jinja2.exceptions import TemplateError
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(REPOSITORY / "lib"))
 
-from hadoop_dl import inputs, plan, plan_model, stacks  # noqa: E402  (the path above comes first)
+from hadoop_dl import inputs, json_text, plan, plan_model, stacks  # noqa: E402  (the path above comes first)
 from hadoop_dl.compat import LOADER  # noqa: E402
 
 display = Display()
@@ -73,7 +71,7 @@ class ActionModule(ActionBase):
         node = variables.pop("preflight_node", {}).get("facts")
         computed = playbook_variables()
         known = inputs.all_inputs(REPOSITORY)
-        given = {key: value for key, value in variables.items() if key in known and value != computed.get(key)}
+        given = {key: value for key, value in variables.items() if key in known and not same(value, computed.get(key))}
         for key, value in given.items():
             variables[key] = self._value(value, variables, task_vars)
         return plan_model.Host(
@@ -81,17 +79,19 @@ class ActionModule(ActionBase):
         )
 
     def _value(self, value: Any, variables: dict[str, Any], task_vars: dict[str, Any]) -> Any:
-        value = unlocked(value)
-        text = value if isinstance(value, str) else json.dumps(value, default=str)
+        try:
+            return self._evaluated(unlocked(value), variables, task_vars)
+        except Exception as error:  # noqa: BLE001  (an expression may raise anything: 1/0, a filter that gets another type)
+            return inputs.FailedTemplate(reason(error))
+
+    def _evaluated(self, value: Any, variables: dict[str, Any], task_vars: dict[str, Any]) -> Any:
+        text = value if isinstance(value, str) else json_text.encoded(value)
         if "{{" not in text and "{%" not in text:
             return value
         if mentions(text, variables) & LATER and "plan" not in variables:
             return value
         self._templar.available_variables = {**variables, "hostvars": task_vars["hostvars"]}
-        try:
-            return self._templar.template(value)
-        except (AnsibleError, TemplateError) as error:
-            return inputs.FailedTemplate(reason(error))
+        return self._templar.template(value)
 
     def _check_later(self, host: plan_model.Host, made: plan_model.Plan, task_vars: dict[str, Any]) -> None:
         """Check the site's values that need the plan, now that there is one."""
@@ -109,6 +109,11 @@ class ActionModule(ActionBase):
             {key: self._value(value, variables, task_vars) for key, value in later.items()}, REPOSITORY
         )
         made.problems += [f"{host.name}: {problem}" for problem in checked.problems]
+
+
+def same(value: Any, computed: Any) -> bool:
+    """Whether the value is what the playbooks compute; to compare a vault's value would decrypt it."""
+    return not isinstance(value, AnsibleVaultEncryptedUnicode) and bool(value == computed)
 
 
 def unlocked(value: Any) -> Any:
@@ -146,4 +151,4 @@ def reason(error: Exception) -> str:
     """The sentence of a template's error that names the cause."""
     text = " ".join(str(error).split())
     cause = re.search(r"'[^']+' is undefined|object has no (?:attribute|element) '?[^'.]+'?", text)
-    return cause[0] if cause else inputs.shown(text.rpartition("error was: ")[2])
+    return cause[0] if cause else inputs.shown(re.split(r"error was: |original message: ", text)[-1])

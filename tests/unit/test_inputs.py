@@ -107,7 +107,7 @@ def problems(**variables: Any) -> list[str]:
         ("upgrade_batch", "101%", "a whole number of hosts from 1"),
         ("deeplearning_root", "/srv/dl", "is not an input and must not be set"),
         ("environment_root", "/srv/dl", "must be /opt/deeplearning"),
-        ("mirror_url", inputs.FailedTemplate("'place' is undefined"), "template that cannot be evaluated: 'place' is"),
+        ("mirror_url", inputs.FailedTemplate("'place' is undefined"), "cannot be evaluated: 'place' is"),
     ],
 )
 def test_a_wrong_value_is_refused_with_its_name_and_what_is_accepted(name: str, value: Any, words: str) -> None:

@@ -141,7 +141,7 @@ def test_wrong_inputs_are_one_list_of_sentences_and_no_exception(tmp_path: Path)
     assert answer.returncode == 2
     assert "9 problems found; no host was changed." in said
     assert [name for name in values if f"build1: {name} " not in said] == []
-    assert "mirror_url has a template that cannot be evaluated: 'nowhere' is undefined" in said
+    assert "mirror_url cannot be evaluated: 'nowhere' is undefined" in said
     assert [word for word in ("xception", "Traceback", "NoneType", "MODULE FAILURE") if word in said] == []
 
 
@@ -172,3 +172,26 @@ def test_an_action_that_refuses_prints_its_sentence_alone(action: str) -> None:
     assert answer.returncode == 2
     assert f"{action} needs " in answer.stdout
     assert "xception" not in answer.stdout + answer.stderr
+
+
+def test_values_that_no_file_of_settings_can_hold_are_refused_like_others(tmp_path: Path) -> None:
+    """Dates as keys, expressions that raise, a vault without its password: what YAML and Jinja allow and JSON does not."""
+    (tmp_path / "group_vars").mkdir()
+    (tmp_path / "group_vars" / "all.yml").write_text(
+        "places: {2026-01-01: 1, x: 2, 5: 3}\n"
+        "deeplearning_request: {tensorflow: 2026-01-01, 2026-01-01: '1.15'}\n"
+        "cuda_runfiles: {2026-01-01: {file: x}}\n"
+        "mirror_url: '{{ 1 / 0 }}'\n"
+        "spark_home: '{{ places[undefined_place] }}'\n"
+        "verify_become: '{{ places }}'\n"
+        "pip_timeout: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  6162\n",
+        encoding="utf-8",
+    )
+    answer = play("plan.yml", tmp_path, {"build1": "build_hosts"})
+    said = answer.stdout + answer.stderr
+    assert answer.returncode == 2
+    assert "6 problems found; no host was changed." in said
+    names = ("deeplearning_request", "cuda_runfiles", "mirror_url", "spark_home", "verify_become", "pip_timeout")
+    assert [name for name in names if f"build1: {name} " not in said] == []
+    assert 'mirror_url cannot be evaluated: "division by zero"' in said
+    assert [word for word in ("xception", "Traceback", "TypeError") if word in said] == []
