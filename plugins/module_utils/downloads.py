@@ -26,6 +26,14 @@ class DownloadError(Exception):
     sha256 = None
 
 
+def sha256_of(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as handle:
+        for chunk in iter(lambda: handle.read(CHUNK), b""):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
 def without_secrets(url):
     """The address as it may be shown: no user, no password, no query."""
     parts = urlsplit(url)

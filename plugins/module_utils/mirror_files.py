@@ -232,14 +232,14 @@ class only_one(object):  # noqa: N801  (reads as a sentence: with only_one(root)
 
     def __enter__(self):
         self.handle = open(self.path, "a+")
-        started = time.time()
+        started = time.monotonic()
         told = False
         while True:
             try:
                 fcntl.lockf(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return self
             except OSError:
-                if time.time() - started > LOCK_WAIT:
+                if time.monotonic() - started > LOCK_WAIT:
                     raise index.MirrorError(
                         "One run at a time must fill the mirror, but another one has held %s for %d s. Wait for it, "
                         "or find it with: fuser %s" % (self.path, LOCK_WAIT, self.path)
@@ -304,14 +304,14 @@ def _fetch_all(missing, root, index_url, say, workers, deadline, pause):
     problems = {}
     done = [0]
     guard = threading.Lock()
-    end = time.time() + deadline if deadline else None
+    end = time.monotonic() + deadline if deadline else None
 
     def one(artifact):
-        started = last = time.time()
+        started = last = time.monotonic()
 
         def report(have):
             nonlocal last
-            now = time.time()
+            now = time.monotonic()
             if end and now > end:
                 raise index.MirrorError(
                     "%s was not complete when the time was over. Run the same command again: it continues."
@@ -328,7 +328,7 @@ def _fetch_all(missing, root, index_url, say, workers, deadline, pause):
             size = os.path.getsize(place_of(artifact, root))
             say(
                 "[%d/%d] %s, %s in %.1f s"
-                % (done[0], len(missing), artifact["name"], megabytes(size), time.time() - started)
+                % (done[0], len(missing), artifact["name"], megabytes(size), time.monotonic() - started)
             )
 
     with ThreadPoolExecutor(workers) as pool:
@@ -376,9 +376,7 @@ def served_problems(artifacts, url):
 
     def names_on(place):
         with index.open_url(place, proxied=False) as answer:
-            return set(
-                offer["name"] for offer in index.parse_index(answer.read().decode("utf-8", "replace"), "", place)
-            )
+            return set(offer["name"] for offer in index.parse_index(index.page_of(answer, place), "", place))
 
     with ThreadPoolExecutor(4) as pool:
         found = [answer for answer in pool.map(ask, artifacts) if answer]

@@ -20,6 +20,7 @@ MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 DEFAULT_INDEX = "https://pypi.org/simple"
 ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.5"
 TIMEOUT = 60  # seconds without a byte
+LARGEST_PAGE = 64 << 20  # bytes
 ATTEMPTS = 5  # in a row, without a byte gained
 RETRIED = (408, 425, 429, 500, 502, 503, 504)
 
@@ -196,6 +197,17 @@ def patiently(what, url, action, pause=time.sleep):
         pause(min(30, 2 ** (failures - 1)))
 
 
+def page_of(answer, url):
+    """The text of a page; PyPI's longest have a few MB."""
+    body = answer.read(LARGEST_PAGE + 1)
+    if len(body) > LARGEST_PAGE:
+        raise MirrorError(
+            "A page of at most %d MB is needed, and %s answers with more. Check the index's address."
+            % (LARGEST_PAGE >> 20, without_secrets(url))
+        )
+    return body.decode("utf-8", "replace")
+
+
 _pages = {}  # type: dict
 _pages_guard = threading.Lock()
 
@@ -209,7 +221,7 @@ def offers(project, index_url=None, pause=time.sleep):
 
     def read():
         with open_url(url, {"Accept": ACCEPT}) as answer:
-            return answer.read().decode("utf-8"), answer.headers.get("Content-Type", ""), answer.geturl()
+            return page_of(answer, url), answer.headers.get("Content-Type", ""), answer.geturl()
 
     body, content_type, address = patiently("The index page of " + project, url, read, pause)
     try:

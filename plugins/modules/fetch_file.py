@@ -20,6 +20,7 @@ options:
   size: {description: Its size in bytes; 0 where it is not known, type: int, default: 0}
   timeout: {description: Seconds for the whole download, type: int, default: 3600}
   ca: {description: CA bundle for https, type: path}
+  use_proxy: {description: Whether the host's proxy is used; never for the site's own mirror, type: bool, default: true}
 """
 
 RETURN = r"""
@@ -28,7 +29,7 @@ sha256: {description: The sha256 of what the server delivered, where it is anoth
 
 import os
 
-from ansible.module_utils import downloads, environment_packages
+from ansible.module_utils import downloads
 from ansible.module_utils.basic import AnsibleModule
 
 
@@ -42,21 +43,21 @@ def main():
             "size": {"type": "int", "default": 0},
             "timeout": {"type": "int", "default": 3600},
             "ca": {"type": "path"},
+            "use_proxy": {"type": "bool", "default": True},
         },
         supports_check_mode=True,
     )
     wanted = module.params
     path, mode = wanted["path"], int(wanted["permissions"], 8)
     try:
-        if os.path.isfile(path) and environment_packages.sha256_of(path) == wanted["sha256"]:
+        if os.path.isfile(path) and downloads.sha256_of(path) == wanted["sha256"]:
             changed = os.stat(path).st_mode & 0o7777 != mode
             if changed and not module.check_mode:
                 os.chmod(path, mode)
             module.exit_json(changed=changed)
         if not module.check_mode:
-            downloads.fetch(
-                wanted["url"], path, wanted["sha256"], wanted["size"], wanted["timeout"], wanted["ca"], True, mode
-            )
+            limits = (wanted["size"], wanted["timeout"], wanted["ca"])
+            downloads.fetch(wanted["url"], path, wanted["sha256"], *limits, proxied=wanted["use_proxy"], mode=mode)
     except downloads.DownloadError as problem:
         module.fail_json(msg=str(problem), **({"sha256": problem.sha256} if problem.sha256 else {}))
     except (IOError, OSError) as error:

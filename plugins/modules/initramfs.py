@@ -26,10 +26,12 @@ import glob
 import os
 import re
 
+from ansible.module_utils import processes
 from ansible.module_utils.basic import AnsibleModule
 
 DRACUT = "/boot/initramfs-%s.img"
 TOOLS = "/boot/initrd.img-%s"
+LIMIT = 1800  # seconds for one program; an image takes about a minute
 
 
 def image_problem(listing, forbidden, settings, dracut):
@@ -39,6 +41,12 @@ def image_problem(listing, forbidden, settings, dracut):
     if not dracut and settings not in listing:
         return "lacks %s" % settings
     return None
+
+
+def run(argv):
+    """Status, output and error of a program that cannot hold this host for ever."""
+    answer = processes.run(argv, LIMIT)
+    return (1, "", answer.problem) if answer.late else (answer.status, answer.output, answer.error or answer.problem)
 
 
 class Images(object):
@@ -59,7 +67,7 @@ class Images(object):
         return found
 
     def listing(self, path, dracut):
-        status, output, error = self.module.run_command(["lsinitrd" if dracut else "lsinitramfs", path])
+        status, output, error = run(["lsinitrd" if dracut else "lsinitramfs", path])
         if status != 0:
             self.module.fail_json(
                 msg="%s must be readable, but it cannot be listed: %s. Rebuild it by hand and look."
@@ -92,7 +100,7 @@ class Images(object):
             )
 
     def command(self, argv, release):
-        status, output, error = self.module.run_command(argv)
+        status, output, error = run(argv)
         if status != 0:
             self.module.fail_json(
                 msg="%s for kernel %s ended with status %d, and the old image is in place: %s. Look at the free space: df /boot /var/tmp"

@@ -44,8 +44,10 @@ import io
 import os
 import time
 
-from ansible.module_utils import mirror_files, mirror_index
+from ansible.module_utils import mirror_files, mirror_index, processes
 from ansible.module_utils.basic import AnsibleModule
+
+GRACE = 5  # seconds for a download that sees by itself that its time is over
 
 
 class Log(object):
@@ -99,6 +101,28 @@ def work(module):
     return result
 
 
+def bounded(module):
+    """work(), ended in time whatever a server does: a byte now and then satisfies the timeout of every read."""
+
+    def answer():
+        try:
+            return {"result": work(module)}
+        except mirror_index.MirrorError as problem:
+            return {"problem": str(problem)}
+
+    seconds = module.params["timeout"]
+    try:
+        found = processes.limited(answer, seconds + GRACE)
+    except processes.Late:
+        raise mirror_index.MirrorError(
+            "The mirror must be complete within %d s (mirror_timeout), but a server had not delivered what was asked. What is "
+            "fetched stays. Check the network and the index, then run the same command again: it continues." % seconds
+        ) from None
+    if "problem" in found:
+        raise mirror_index.MirrorError(found["problem"])
+    return found["result"]
+
+
 def main():
     module = AnsibleModule(
         argument_spec={
@@ -119,7 +143,7 @@ def main():
     # Logins are hidden, not whole addresses: messages name the server that failed.
     module.no_log_values = mirror_index.secrets_of(variables)
     try:
-        result = work(module)
+        result = bounded(module)
     except mirror_index.MirrorError as problem:
         module.fail_json(msg=str(problem))
     module.exit_json(**result)

@@ -69,7 +69,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(200, f"<html><body>{links}</body></html>".encode(), "text/html")
         elif parts[0] == "simple":
             kind, body = self.index.page(parts[1])
-            self.answer(200, body, kind)
+            if self.index.form == "trickle":
+                self.without_end(body, 0.2)
+            else:
+                self.answer(200, body, kind)
         elif parts[-1] not in self.index.files:
             self.answer(404, b"no such file")
         else:

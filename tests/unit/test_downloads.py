@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from ansible.module_utils import downloads
 from faulty_server import Index
+from host_modules import run
 
 CONTENT = bytes(range(256)) * 2000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -55,6 +56,31 @@ def test_a_server_that_goes_wrong_holds_no_host_and_leaves_nothing(
     assert time.monotonic() - start < 40
     assert [path.name for path in tmp_path.iterdir()] == [NAME]
     assert (tmp_path / NAME).read_text() == "what was there"
+
+
+def test_a_file_with_its_sha256_is_not_fetched_again(index: Index, tmp_path: Path) -> None:
+    """As Ansible runs the module: twice, then with another mode, then after a bit was lost."""
+    index.files[NAME] = CONTENT
+    arguments = {"url": f"{index.url}/files/{NAME}", "path": str(tmp_path / NAME), "sha256": SHA256}
+    assert run("fetch_file", **arguments)["changed"] is True
+    assert run("fetch_file", **arguments)["changed"] is False
+    assert run("fetch_file", **arguments, permissions="0644")["changed"] is True
+    assert (tmp_path / NAME).stat().st_mode & 0o777 == 0o644
+    assert len(index.requests) == 1
+    (tmp_path / NAME).write_bytes(CONTENT[:-1] + b"x")
+    assert run("fetch_file", **arguments)["changed"] is True
+    assert (tmp_path / NAME).read_bytes() == CONTENT
+
+
+def test_the_proxy_of_a_host_is_not_used_for_the_sites_mirror(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.files[NAME] = CONTENT
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    arguments = {"url": f"{index.url}/files/{NAME}", "path": str(tmp_path / NAME), "sha256": SHA256}
+    assert run("fetch_file", **arguments)["failed"] is True
+    assert run("fetch_file", **arguments, use_proxy=False)["changed"] is True
 
 
 def test_an_endless_answer_of_unknown_size_leaves_space_to_others(

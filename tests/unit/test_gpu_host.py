@@ -238,13 +238,13 @@ def test_an_image_keeps_nouveau_out_or_the_reason_is_told(listing, dracut, wante
 
 
 class Kernel:
-    """Stands for AnsibleModule: dracut and update-initramfs end as told, lsinitrd lists what is in the file."""
+    """Stands for a host: dracut and update-initramfs end as told, lsinitrd lists what is in the file."""
 
     def __init__(self, status, written):
         self.params = {"forbidden_module": "nouveau", "settings": "off.conf", "rebuild": False}
         self.status, self.written = status, written
 
-    def run_command(self, argv):
+    def run(self, argv):
         if argv[0] == "dracut":
             Path(argv[2]).write_text(self.written)
             return self.status, "", "dracut: No space left on device" if self.status else ""
@@ -273,13 +273,27 @@ def test_a_full_boot_or_a_wrong_image_leaves_the_old_one(tmp_path, monkeypatch, 
     monkeypatch.setattr(initramfs, "DRACUT", str(tmp_path / "initramfs-%s.img"))
     (tmp_path / "initramfs-5.img").write_text("old")
     module = Kernel(status, written)
-    real = module.run_command
     fresh = tmp_path / "initramfs-5.img.new"
-    module.run_command = lambda argv: real([fresh if str(one).startswith("/boot/.") else one for one in argv])
+
+    def beside(argv):
+        return module.run([fresh if str(one).startswith("/boot/.") else one for one in argv])
+
+    monkeypatch.setattr(initramfs, "run", beside)
     with pytest.raises(SystemExit) as refusal:
         initramfs.Images(module).rebuild("5", True)
     assert words in str(refusal.value)
     assert (tmp_path / "initramfs-5.img").read_text() == "old"
+
+
+def test_a_dracut_that_does_not_end_is_ended_and_named(tmp_path, monkeypatch):
+    """On a disk that does not answer; without a limit it would hold all hosts of the play."""
+    program = tmp_path / "dracut"
+    program.write_text("#!/bin/sh\nsleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(initramfs, "LIMIT", 0.5)
+    with pytest.raises(SystemExit, match=r"dracut for kernel 5 ended with status 1, .*did not end within 0.5 s"):
+        initramfs.Images(Kernel(0, "")).rebuild("5", True)
 
 
 def test_a_package_manager_that_does_not_answer_is_no_empty_answer(monkeypatch):

@@ -18,6 +18,7 @@ import mirror_files
 import mirror_index
 import pytest
 from faulty_server import Index, serving
+from host_modules import run
 from mirror_index import MirrorError
 
 from hadoop_dl import mirror
@@ -211,6 +212,28 @@ class _Full:
 
     def __init__(self, block: int) -> None:
         self.f_frsize = block
+
+
+def test_an_index_that_trickles_its_page_ends_in_time(index, tmp_path):
+    """A byte now and then: no read of it is ever late."""
+    index.form = "trickle"
+    artifact = index.artifact(WHEEL, BIG)
+    environment = {"PIP_INDEX_URL": index.url + "/simple", "no_proxy": "*"}
+    began = time.monotonic()
+    found = run("mirror_artifacts", root=str(tmp_path), artifacts=[artifact], environment=environment, timeout=1)
+    assert time.monotonic() - began < 20
+    assert "The mirror must be complete within 1 s (mirror_timeout)" in found["msg"]
+    assert final_names(tmp_path) == []
+    index.form = "html"
+    again = run("mirror_artifacts", root=str(tmp_path), artifacts=[artifact], environment=environment, timeout=60)
+    assert again["fetched"] == [WHEEL]
+
+
+def test_a_page_without_end_is_refused(index, monkeypatch):
+    monkeypatch.setattr(mirror_index, "LARGEST_PAGE", 100)
+    index.artifact(WHEEL, BIG)
+    with pytest.raises(MirrorError, match="answers with more. Check the index's address"):
+        mirror_index.offers("numpy", index.url + "/simple")
 
 
 def test_time_that_is_over_is_told_and_the_part_stays(index, tmp_path):
