@@ -1,0 +1,38 @@
+"""Modules and module_utils use of each other only what is there: Python notices a name that is gone when the line runs, on a host."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
+FILES = sorted([*(PLUGINS / "modules").glob("*.py"), *(PLUGINS / "module_utils").glob("*.py")])
+OWN = {path.stem for path in (PLUGINS / "module_utils").glob("*.py")}
+
+
+def missing(source: str) -> Iterator[str]:
+    """Names of our own module_utils that this text uses and that are not there."""
+    nodes = list(ast.walk(ast.parse(source)))
+    modules: dict[str, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.Import) or isinstance(node, ast.ImportFrom) and node.module == "ansible.module_utils":
+            modules |= {alias.asname or alias.name: alias.name for alias in node.names if alias.name in OWN}
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            name = modules[node.value.id]
+            if not hasattr(importlib.import_module(f"ansible.module_utils.{name}"), node.attr):
+                yield f"{name}.{node.attr}, line {node.lineno}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_what_a_file_uses_of_another_one_is_there(path: Path) -> None:
+    assert list(missing(path.read_text(encoding="utf-8"))) == []
+
+
+def test_a_name_that_is_gone_is_noticed() -> None:
+    used = "from ansible.module_utils import processes as programs\n\nprograms.run()\nprograms.walk()\n"
+    assert list(missing(used)) == ["processes.walk, line 4"]
