@@ -100,7 +100,6 @@ def shell_scripts(repo: Path) -> list[str]:
 
 def lint_steps(repo: Path) -> list[Step]:
     host_code = [path for path in HOST_CODE if any((repo / path).rglob("*.py"))]
-    host_code += sorted(str(path.relative_to(repo)) for path in (repo / "roles").glob("*/files/tfos-submit"))
     vermin = ["vermin", "--quiet", "--no-tips", "--violations"]
     mirror_code = [path for path in PYTHON3_HOST_CODE if (repo / path).exists()]
     exclude = [part for path in PYTHON3_HOST_CODE for part in ("--exclude-regex", f"{path}$")]

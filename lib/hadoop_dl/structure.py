@@ -59,7 +59,7 @@ class Tree:
         return (self.root / name).read_text(encoding="utf-8", errors="replace")
 
     def python(self) -> list[str]:
-        """Python outside tests, also in a program without a suffix: tfos-submit starts as a shell script."""
+        """Python outside tests, also in a program without a suffix."""
         return [
             name for name in self.files if not is_test(name) and (name.endswith(".py") or self.is_python_program(name))
         ]

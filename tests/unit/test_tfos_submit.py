@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import json
 import os
 import signal
@@ -15,28 +13,16 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tfos_submit import hints, logs, options, outcome, spark, watch, yarn
+from tfos_submit.shortage import shortage as shortage_text
 
-PATH = Path(__file__).parents[2] / "roles/tensorflowonspark/files/tfos-submit"
+from hadoop_dl import programs
 
-
-def load() -> ModuleType:
-    loader = importlib.machinery.SourceFileLoader("tfos_submit", str(PATH))
-    spec = importlib.util.spec_from_loader("tfos_submit", loader)
-    assert spec
-    module = importlib.util.module_from_spec(spec)
-    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        loader.exec_module(module)
-    finally:
-        sys.dont_write_bytecode = writes
-    return module
-
-
-tfos = load()
+PROGRAM = Path(__file__).parents[2] / "roles/tensorflowonspark/files/tfos-submit"
 HADOOP = {
     "JAVA_HOME": "/usr/lib/jvm/java",
     "HADOOP_HDFS_HOME": "/opt/hadoop",
@@ -47,18 +33,18 @@ HADOOP = {
 
 
 def parsed(*arguments: str) -> Any:
-    return tfos.arguments_parser().parse_args([*arguments, "train.py"])
+    return options.arguments_parser().parse_args([*arguments, "train.py"])
 
 
 def told(*arguments: str) -> dict[str, str]:
-    return dict(tfos.properties(parsed(*arguments), "/opt/deeplearning/envs/e", HADOOP, "tag"))
+    return dict(spark.properties(parsed(*arguments), "/opt/deeplearning/envs/e", HADOOP, "tag"))
 
 
 @pytest.mark.parametrize(
     ("text", "expected"), [("3g", 3072), ("2048m", 2048), ("512", 512), ("1G", 1024), ("2gb", 2048)]
 )
 def test_memory_is_read(text: str, expected: int) -> None:
-    assert tfos.megabytes(text) == expected
+    assert options.megabytes(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -72,8 +58,8 @@ def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
 
 
 def test_the_scripts_own_options_are_left_to_it() -> None:
-    options = tfos.arguments_parser().parse_args(["--executors", "3", "train.py", "--epochs", "5", "--conf", "mine"])
-    assert (options.executors, options.arguments) == (3, ["--epochs", "5", "--conf", "mine"])
+    asked = options.arguments_parser().parse_args(["--executors", "3", "train.py", "--epochs", "5", "--conf", "mine"])
+    assert (asked.executors, asked.arguments) == (3, ["--epochs", "5", "--conf", "mine"])
 
 
 @pytest.mark.parametrize("prefix", ["spark.yarn.appMasterEnv.", "spark.executorEnv."])
@@ -84,12 +70,12 @@ def test_the_hadoop_environment_reaches_every_container(prefix: str, name: str) 
 
 @pytest.mark.parametrize("prefix", ["spark.yarn.appMasterEnv.", "spark.executorEnv."])
 def test_executors_write_to_hdfs_as_the_user(prefix: str) -> None:
-    made = dict(tfos.properties(parsed(), "/e", HADOOP, "tag", tfos.hdfs_user({"HADOOP_USER_NAME": "anna"}, {})))
+    made = dict(spark.properties(parsed(), "/e", HADOOP, "tag", spark.hdfs_user({"HADOOP_USER_NAME": "anna"}, {})))
     assert made[prefix + "HADOOP_USER_NAME"] == "anna"
 
 
 def test_with_kerberos_no_name_is_given() -> None:
-    assert tfos.hdfs_user({"HADOOP_USER_NAME": "anna"}, {"hadoop.security.authentication": "kerberos"}) is None
+    assert spark.hdfs_user({"HADOOP_USER_NAME": "anna"}, {"hadoop.security.authentication": "kerberos"}) is None
 
 
 @pytest.mark.parametrize(
@@ -130,14 +116,14 @@ def test_most_memory_of_an_executor_is_tensorflows(asked: str, heap: str, rest: 
 
 
 def test_the_users_setting_comes_last_and_counts() -> None:
-    made = tfos.properties(parsed("--conf", "spark.task.maxFailures=4"), "/e", HADOOP, "tag")
-    text = tfos.properties_text(["spark.task.maxFailures 9\n", ""], made)
+    made = spark.properties(parsed("--conf", "spark.task.maxFailures=4"), "/e", HADOOP, "tag")
+    text = spark.properties_text(["spark.task.maxFailures 9\n", ""], made)
     assert [line for line in text.splitlines() if "maxFailures" in line][-1] == "spark.task.maxFailures 4"
     assert text.startswith("spark.task.maxFailures 9\n")
 
 
 def test_the_driver_gets_what_the_executors_get() -> None:
-    made = tfos.driver_environment(
+    made = spark.driver_environment(
         {"LD_LIBRARY_PATH": "/cuda", "PYTHONPATH": "/mine", "PATH": "/bin"}, "/spark", "/env", HADOOP
     )
     assert made["LD_LIBRARY_PATH"] == HADOOP["LD_LIBRARY_PATH"] + ":/cuda"
@@ -171,7 +157,7 @@ def test_the_driver_gets_what_the_executors_get() -> None:
     ],
 )
 def test_the_resource_manager_is_found(configuration: dict[str, str], addresses: list[str]) -> None:
-    assert tfos.resource_manager_addresses(configuration) == addresses
+    assert yarn.resource_manager_addresses(configuration) == addresses
 
 
 def app(state: str = "RUNNING", containers: int = 0, **more: Any) -> dict[str, Any]:
@@ -181,18 +167,18 @@ def app(state: str = "RUNNING", containers: int = 0, **more: Any) -> dict[str, A
 def judged(
     *steps: tuple[float, dict[str, Any] | None], executors: int = 2, wait: int = 40, timeout: int = 600
 ) -> list[int | None]:
-    watch = tfos.Watch(executors, wait, timeout, 0)
-    return [watch.judge(now, application) for now, application in steps]
+    progress = watch.Watch(executors, wait, timeout, 0)
+    return [progress.judge(now, application) for now, application in steps]
 
 
 def test_an_executor_that_never_comes_is_told_after_the_wait() -> None:
     assert judged(
         (5, app("ACCEPTED", 1)), (15, app(containers=2)), (54, app(containers=2)), (55, app(containers=2))
-    ) == [None, None, None, tfos.NO_EXECUTORS]
+    ) == [None, None, None, outcome.NO_EXECUTORS]
 
 
 def test_an_application_master_that_never_starts_is_told() -> None:
-    assert judged((5, app("ACCEPTED")), (45, app("ACCEPTED")))[-1] == tfos.NO_EXECUTORS
+    assert judged((5, app("ACCEPTED")), (45, app("ACCEPTED")))[-1] == outcome.NO_EXECUTORS
 
 
 def test_an_executor_that_came_and_went_is_sparks_affair() -> None:
@@ -208,7 +194,7 @@ def test_an_ended_application_is_left_to_spark_submit() -> None:
 
 
 def test_the_timeout_counts_from_the_start() -> None:
-    assert judged((5, app(containers=3)), (600, app(containers=3))) == [None, tfos.TOO_LONG]
+    assert judged((5, app(containers=3)), (600, app(containers=3))) == [None, outcome.TOO_LONG]
 
 
 @pytest.mark.parametrize(
@@ -222,11 +208,11 @@ def test_the_timeout_counts_from_the_start() -> None:
     ],
 )
 def test_hadoops_lists_of_none_and_of_one_are_lists(answer: Any, expected: list[Any]) -> None:
-    assert tfos.entries(answer, "apps", "app") == expected
+    assert yarn.entries(answer, "apps", "app") == expected
 
 
 def node(name: str, free: int = 4096, total: int = 4096, state: str = "RUNNING", vcores: int = 2) -> dict[str, Any]:
-    return tfos.node_summary(
+    return yarn.node_summary(
         {
             "nodeHostName": name,
             "state": state,
@@ -245,7 +231,7 @@ def node(name: str, free: int = 4096, total: int = 4096, state: str = "RUNNING",
 
 
 def shortage(*nodes: dict[str, Any], arguments: tuple[str, ...] = (), running: int = 0, **application: Any) -> str:
-    return str(tfos.shortage(parsed(*arguments), app(containers=2, **application), list(nodes), running))
+    return str(shortage_text(parsed(*arguments), app(containers=2, **application), list(nodes), running))
 
 
 def test_what_was_asked_and_what_yarn_had_is_said() -> None:
@@ -293,7 +279,7 @@ def test_other_applications_are_a_reason_to_wait() -> None:
     ],
 )
 def test_known_failures_get_a_hint(said: str, hint: str | None) -> None:
-    found = tfos.hints(said)
+    found = hints.hints(said)
     assert (hint in found[0]) if hint else found == []
 
 
@@ -302,7 +288,7 @@ def test_of_long_logs_the_ends_are_kept() -> None:
         f"line {n}\n" for n in range(100)
     )
     text += "End of LogType:stderr\nLogType:prelaunch.out\nLogContents:\nnoise\nContainer: container_2 on data2\nLogType:stdout\nshort\n"
-    short = tfos.shorten_logs(text, lines=3)
+    short = logs.shorten_logs(text, lines=3)
     assert "container_1 on data1:45454, stderr, the last 3 lines of 100" in short
     assert "line 99" in short
     assert "line 96\n" not in short
@@ -355,8 +341,16 @@ def executable(path: Path, text: str) -> None:
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """tfos-submit as hosts have it: one file."""
+    path = tmp_path_factory.mktemp("program") / "tfos-submit"
+    assert programs.main([str(PROGRAM), str(path)]) == 0
+    return path
+
+
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[SimpleNamespace]:
+def host(tmp_path: Path, program: Path) -> Iterator[SimpleNamespace]:
     yarn = Yarn()
     root = tmp_path / "deeplearning"
     environment = root / "envs/tf-0123456789ab"
@@ -391,7 +385,7 @@ def host(tmp_path: Path) -> Iterator[SimpleNamespace]:
 
     spark_submit(f'cat "$2" > {tmp_path}/settings\n')
     found = SimpleNamespace(
-        tmp=tmp_path, root=root, yarn=yarn, script=script, spark_submit=spark_submit, python=sys.executable
+        tmp=tmp_path, root=root, yarn=yarn, script=script, spark_submit=spark_submit, program=program
     )
     yield found
     yarn.server.shutdown()
@@ -399,7 +393,16 @@ def host(tmp_path: Path) -> Iterator[SimpleNamespace]:
 
 
 def start(host: SimpleNamespace, *arguments: str) -> subprocess.Popen[str]:
-    command = [host.python, str(PATH), "--root", str(host.root), "--poll", "0.1", *arguments, str(host.script)]
+    command = [
+        sys.executable,
+        str(host.program),
+        "--root",
+        str(host.root),
+        "--poll",
+        "0.1",
+        *arguments,
+        str(host.script),
+    ]
     return subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -433,7 +436,7 @@ def test_a_job_that_fails_exits_with_1_and_explains(host: SimpleNamespace) -> No
     host.yarn.application = app("FAILED", -1)
     host.spark_submit("echo 'Container killed by YARN for exceeding memory limits' >&2; sleep 1; exit 7")
     done = submit(host)
-    assert done.code == tfos.FAILED
+    assert done.code == outcome.FAILED
     assert "hint: An executor used more memory than it asked for" in done.error
     assert "logs -applicationId application_1_0001" in (host.tmp / "yarn.log").read_text()
 
@@ -452,7 +455,7 @@ def test_missing_executors_end_the_application(host: SimpleNamespace) -> None:
     ]
     host.spark_submit("exec sleep 60")
     done = submit(host, "--wait", "1")
-    assert done.code == tfos.NO_EXECUTORS
+    assert done.code == outcome.NO_EXECUTORS
     assert "2 executors were asked for" in done.error
     assert "512/512" in done.error
     assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
@@ -462,7 +465,7 @@ def test_the_timeout_ends_the_application(host: SimpleNamespace) -> None:
     host.yarn.application = app(containers=3)
     host.spark_submit("exec sleep 60")
     done = submit(host, "--timeout", "1")
-    assert done.code == tfos.TOO_LONG
+    assert done.code == outcome.TOO_LONG
     assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
 
 
@@ -488,7 +491,7 @@ def test_an_interrupted_job_takes_its_application_along(host: SimpleNamespace) -
     time.sleep(0.5)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=30)
-    assert process.returncode == tfos.INTERRUPTED
+    assert process.returncode == outcome.INTERRUPTED
     assert "application -kill" in (host.tmp / "yarn.log").read_text()
     with pytest.raises(ProcessLookupError):
         os.kill(int((host.tmp / "pid").read_text()), 0)
@@ -510,7 +513,7 @@ def test_an_interrupted_job_takes_its_application_along(host: SimpleNamespace) -
 def test_what_is_missing_is_said_before_anything_is_submitted(host: SimpleNamespace, gone: str, words: str) -> None:
     (host.root / gone).unlink()
     done = submit(host)
-    assert done.code == tfos.NOT_READY
+    assert done.code == outcome.NOT_READY
     assert words in done.error
     assert not (host.tmp / "settings").exists()
 
@@ -541,9 +544,48 @@ def test_a_local_script_runs_in_the_environment(host: SimpleNamespace) -> None:
     assert (done.code, done.output) == (0, f"python {host.script}\n")
 
 
-def test_the_shell_finds_a_python_for_it() -> None:
-    done = subprocess.run([str(PATH), "--help"], capture_output=True, text=True, check=True)
+@pytest.mark.parametrize("shell", ["", "sh"])
+def test_the_shell_finds_a_python_for_it(program: Path, shell: str) -> None:
+    done = subprocess.run([*filter(None, [shell]), str(program), "--help"], capture_output=True, text=True, check=True)
     assert "exit status:" in done.stdout
+
+
+def test_without_a_python_nothing_is_submitted(program: Path, tmp_path: Path) -> None:
+    launcher, end, archive = program.read_bytes().partition(b"exit 3\n")
+    bare = tmp_path / "tfos-submit"
+    bare.write_bytes(launcher.replace(b"/usr/", b"/nowhere/") + end + archive)
+    done = subprocess.run(["sh", str(bare), "job.py"], capture_output=True, text=True, check=False)
+    assert done.returncode == outcome.NOT_READY
+    assert "tfos-submit needs Python 2.7 or 3, and none is in" in done.stderr
+
+
+def test_a_link_to_it_starts_it(program: Path, tmp_path: Path) -> None:
+    (tmp_path / "tfos-submit").symlink_to(program)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(
+        ["sh", "-c", "tfos-submit --help"], capture_output=True, text=True, check=True, env=environment
+    )
+    assert "exit status:" in done.stdout
+
+
+def test_nothing_of_the_caller_is_imported(host: SimpleNamespace) -> None:
+    """The variables and the directory of a user belong to the script, not to the program that submits it."""
+    for name in ("json.py", "uuid.py", "processes.py", "tfos_submit.py"):
+        (host.tmp / name).write_text("raise SystemExit('the wrong file was imported')\n")
+    command = [str(host.program), "--root", str(host.root), "--dry-run", str(host.script)]
+    environment = {**os.environ, "PYTHONPATH": str(host.tmp), "SPARK_CONF_DIR": "/nowhere"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=host.tmp, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "spark.executor.instances 2\n" in done.stdout
+
+
+def test_a_yarn_that_fails_is_named_with_its_last_words(host: SimpleNamespace) -> None:
+    host.yarn.application = app("FAILED", -1)
+    executable(host.tmp / "hadoop/bin/yarn", "#!/bin/sh\necho first >&2; echo 'no ticket' >&2; exit 255\n")
+    host.spark_submit("sleep 1; exit 7")
+    done = submit(host)
+    assert done.code == outcome.FAILED
+    assert "tfos-submit: yarn logs -applicationId application_1_0001 failed: no ticket\n" in done.error
 
 
 def second_environment(host: SimpleNamespace) -> str:
@@ -593,5 +635,5 @@ def test_a_job_names_the_environment_as_all_hosts_do_and_not_this_hosts_tree(hos
 def test_trees_and_settings_are_not_listed_as_environments(host: SimpleNamespace) -> None:
     name = second_environment(host)
     done = submit(host, "--environment", "nothing")
-    assert done.code == tfos.NOT_READY
+    assert done.code == outcome.NOT_READY
     assert f"installed: {name}, tf-0123456789ab)" in done.error

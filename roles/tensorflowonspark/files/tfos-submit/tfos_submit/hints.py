@@ -1,0 +1,52 @@
+# -*- coding: utf-8 -*-
+"""Sentences for the known ways in which jobs fail."""
+
+from __future__ import absolute_import, division, print_function
+
+import re
+
+# What people get wrong, by what Spark or TensorFlow then says.
+HINTS = (
+    (
+        r"Cannot run program \"([^\"]*/envs/[^\"/]+)/bin/python\"",
+        "An executor's host has no environment {0}. Install it there: ansible-playbook site.yml --limit data_nodes",
+    ),
+    (
+        r"above the max threshold \((\d+) MB\)",
+        "YARN gives one container {0} MB at most (yarn.scheduler.maximum-allocation-mb). Ask for less with --memory.",
+    ),
+    (
+        r"Timed out waiting for reservations|Timed out while waiting for reservations",
+        "Not every executor started its TensorFlow node. The logs of the executors say why.",
+    ),
+    (
+        r"libhdfs\.so: cannot open shared object|libjvm\.so: cannot open shared object",
+        "TensorFlow could not load the Hadoop client. Write its environment again: ansible-playbook site.yml --tags always,hadoop_client -e apply=all",
+    ),
+    (
+        r"Container killed by YARN for exceeding|running beyond physical memory limits|running \d+B beyond the 'PHYSICAL'",
+        "An executor used more memory than it asked for. Ask for more with --memory.",
+    ),
+    (
+        r"No such file or directory: .*nvidia-smi|nvidia-smi: (?:command )?not found",
+        "TensorFlowOnSpark asks nvidia-smi for free GPUs, and an executor's host has none. Train on CPUs (the examples take --num-gpus 0) or install the driver.",
+    ),
+    (
+        r"Unable to (?:allocate|find .*free) GPU",
+        "An executor found no free GPU. Wait for the other jobs on its host, or ask for fewer GPUs.",
+    ),
+    (
+        r"Permission denied: user=([^,]+), access=(\w+), inode=\"([^\"]+)\"",
+        "HDFS does not let {0} have {1} access to {2}. Ask for the right, or name another directory.",
+    ),
+)
+
+
+def hints(text):
+    """Sentences for the known ways in which jobs fail."""
+    sentences = []
+    for pattern, sentence in HINTS:
+        match = re.search(pattern, text)
+        if match:
+            sentences.append(sentence.format(*match.groups()))
+    return sentences

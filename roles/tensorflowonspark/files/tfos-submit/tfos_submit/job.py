@@ -1,0 +1,164 @@
+# -*- coding: utf-8 -*-
+"""One spark-submit, the YARN application that it makes, and their end."""
+
+from __future__ import absolute_import, division, print_function
+
+import collections
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import processes
+
+from tfos_submit.hints import hints
+from tfos_submit.logs import collected_logs, live_logs, shorten_logs
+from tfos_submit.outcome import FAILED, INTERRUPTED, NO_EXECUTORS, OK, TOO_LONG, say
+from tfos_submit.shortage import shortage
+from tfos_submit.watch import Watch
+from tfos_submit.yarn import ENDED, YarnCommand, entries
+
+
+class Job(object):
+    """One spark-submit, the YARN application that it makes, and their end."""
+
+    def __init__(self, options, command, variables, tag, manager, hadoop):
+        """variables: of the driver. tag: by which YARN finds the application. manager: its ResourceManager."""
+        self.options, self.command, self.variables = options, command, variables
+        self.tag, self.manager = tag, manager
+        self.yarn = YarnCommand(hadoop.get("HADOOP_HOME", ""), variables)
+        self.tail = collections.deque(maxlen=400)
+        self.application = None
+        self.live_logs = ""
+        self.process = None
+
+    def start(self):
+        self.process = subprocess.Popen(
+            self.command, env=self.variables, stdin=open(os.devnull), stderr=subprocess.PIPE, preexec_fn=os.setsid
+        )
+        reader = threading.Thread(target=self.read)
+        reader.daemon = True
+        reader.start()
+        return reader
+
+    def read(self):
+        for line in iter(self.process.stderr.readline, b""):
+            text = line.decode("utf-8", "replace")
+            self.tail.append(text)
+            (sys.stderr.buffer if hasattr(sys.stderr, "buffer") else sys.stderr).write(line)
+            sys.stderr.flush()
+
+    def look(self):
+        """Ask YARN about the application; without an answer the name that Spark prints is kept."""
+        application = self.manager.application(self.tag)
+        if application:
+            self.application = application
+        elif self.application is None:
+            match = re.search(r"Submitted application (application_\d+_\d+)", "".join(list(self.tail)))
+            if match:
+                self.application = {"id": match.group(1)}
+                say(
+                    "the ResourceManager's web address (%s) does not answer: missing executors cannot be told."
+                    % (", ".join(self.manager.addresses) or "none configured")
+                )
+        return application
+
+    def run(self):
+        """Until the job ends or is ended; returns the exit status."""
+        reader = self.start()
+        reason = None
+        try:
+            verdict = self.wait()
+            if verdict in (NO_EXECUTORS, TOO_LONG):
+                reason = self.reason(verdict)
+                say("ending the job: " + reason)
+                if verdict == TOO_LONG and self.application:
+                    self.live_logs = live_logs(self.manager, self.application["id"])
+        finally:  # whatever happened on the way here
+            if self.process.poll() != 0:
+                self.end()
+            reader.join(10)
+        if verdict in (FAILED, TOO_LONG):
+            self.explain(verdict)
+        if reason:
+            say("the job was ended: " + reason)  # again, because Spark has said much since
+        return verdict
+
+    def wait(self):
+        """The exit status that the job's course calls for."""
+        watch = Watch(self.options.executors, self.options.wait, self.options.timeout, processes.clock())
+        try:
+            while self.process.poll() is None:
+                self.pause(self.options.poll)
+                verdict = watch.judge(processes.clock(), self.look())
+                if verdict is not None and self.process.poll() is None:
+                    return verdict
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        return OK if self.process.returncode == 0 else FAILED
+
+    def pause(self, seconds):
+        """Wait so many seconds, less where the job ends."""
+        for _ in range(20):
+            if self.process.poll() is not None:
+                return
+            time.sleep(seconds / 20.0)
+
+    def reason(self, verdict):
+        if verdict == TOO_LONG:
+            return (
+                "it may take %d s (--timeout), and they are over. Give it more time, or look at what its executors do."
+                % self.options.timeout
+            )
+        running = entries(self.manager.get("/apps?states=RUNNING,ACCEPTED"), "apps", "app")
+        others = [app for app in running if app.get("id") != self.application.get("id")]
+        return shortage(self.options, self.application, self.manager.nodes(), len(others))
+
+    def end(self):
+        """No container and no process of this job may outlive it, however often somebody presses Ctrl-C."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        if self.process.poll() is None:
+            self.kill_application()
+            self.send(signal.SIGTERM)
+            for _ in range(40):
+                if self.process.poll() is not None:
+                    break
+                time.sleep(self.options.poll / 4.0)
+        self.send(signal.SIGKILL)
+        self.process.wait()
+        application = self.look()
+        if application and application.get("state") not in ENDED:
+            self.kill_application()
+
+    def send(self, number):
+        try:
+            os.killpg(self.process.pid, number)
+        except OSError:
+            return  # it is gone
+
+    def kill_application(self):
+        if self.application:
+            self.yarn.kill(self.application["id"])
+
+    def explain(self, verdict):
+        """The executors' logs and what they mean."""
+        logs = self.live_logs
+        if not logs and self.application:
+            logs = collected_logs(self.yarn, self.application["id"], self.options.poll * 2)
+        short = shorten_logs(logs)
+        if short:
+            say("the ends of the containers' logs:\n%s" % short)
+        elif self.application:
+            say(
+                "the containers' logs could not be read: %s has ended and YARN collects no logs, or has not yet. Try: yarn logs -applicationId %s; "
+                "without log aggregation (yarn.log-aggregation-enable) they lie in yarn.nodemanager.log-dirs on the nodes."
+                % ((self.application["id"],) * 2)
+            )
+        for sentence in hints("".join(self.tail) + logs):
+            say("hint: " + sentence)
+        if verdict == FAILED:
+            say("the job failed%s." % (" (%s)" % self.application["id"] if self.application else "; YARN never saw it"))

@@ -1,0 +1,65 @@
+# -*- coding: utf-8 -*-
+"""The logs of a job's containers."""
+
+from __future__ import absolute_import, division, print_function
+
+import re
+import time
+
+LOG_LINES = 60  # of each container's log are printed after a failure
+
+
+def shorten_logs(text, lines=LOG_LINES):
+    """The ends of the standard output and error of every container, out of what `yarn logs` prints."""
+    kept, container, kind, body = [], None, None, []
+
+    def close():
+        if container and kind and kind.startswith(("stderr", "stdout")) and any(line.strip() for line in body):
+            left = len(body) - lines
+            kept.append(
+                "---- %s, %s%s"
+                % (container, kind, ", the last %d lines of %d" % (lines, len(body)) if left > 0 else "")
+            )
+            kept.extend(body[-lines:])
+
+    for line in text.splitlines():
+        header = re.match(r"^Container: (\S+) on (\S+)", line)
+        start = re.match(r"^LogType: ?(\S+)", line)
+        if header or start:
+            close()
+            body = []
+            kind = start.group(1) if start else None
+            container = "%s on %s" % header.groups() if header else container
+        elif re.match(
+            r"^(LogLastModifiedTime|Log Upload Time|LogLength|LogContents|LogAggregationType|={20,}|End of LogType)",
+            line,
+        ):
+            continue
+        else:
+            body.append(line)
+    close()
+    return "\n".join(kept)
+
+
+def live_logs(manager, application):
+    """The ends of the logs of the containers that run now, from their NodeManagers, in the form of `yarn logs`."""
+    texts = []
+    for container, address in manager.containers(application):
+        address = address if "://" in address else "http://" + address
+        for kind in ("stderr", "stdout"):
+            try:
+                text = manager.fetch("%s/ws/v1/node/containerlogs/%s/%s?size=-20000" % (address, container, kind))
+            except (IOError, OSError, ValueError):
+                continue
+            texts.append("Container: %s on %s\nLogType:%s\n%s" % (container, address, kind, text))
+    return "\n".join(sorted(texts))
+
+
+def collected_logs(yarn, application, pause):
+    """What `yarn logs` prints; the collection takes a few seconds after the end."""
+    for _ in range(4):
+        logs = yarn.logs(application)
+        if "LogType" in logs:
+            return logs
+        time.sleep(pause)
+    return ""

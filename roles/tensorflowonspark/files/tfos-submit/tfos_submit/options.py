@@ -1,0 +1,73 @@
+# -*- coding: utf-8 -*-
+"""What the user asks for: the command line."""
+
+from __future__ import absolute_import, division, print_function
+
+import argparse
+import re
+
+DESCRIPTION = "Run a TensorFlowOnSpark script on YARN, in the active environment of this host."
+EPILOGUE = """exit status:
+  0    the script succeeded
+  1    the script or the Spark application failed (the executors' logs are printed)
+  2    wrong usage
+  3    something that the job needs is missing on this host; nothing was submitted
+  4    YARN did not give all executors in time; the application was ended
+  5    the job took longer than --timeout; the application was ended
+  130  interrupted; the application was ended
+"""
+
+
+def megabytes(text):
+    """2g, 2048m or 2048 as megabytes."""
+    match = re.match(r"^(\d+)\s*([mg]?)b?$", text.strip().lower())
+    if not match or not int(match.group(1)):
+        raise argparse.ArgumentTypeError("memory is written like 3g or 3072m, and this is %r" % text)
+    return int(match.group(1)) * (1024 if match.group(2) == "g" else 1)
+
+
+def count(text):
+    if not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError("a whole number above 0 is needed, and this is %r" % text)
+    return int(text)
+
+
+def setting(text):
+    name, separator, value = text.partition("=")
+    if not separator or not name.startswith("spark."):
+        raise argparse.ArgumentTypeError("a Spark setting is written like spark.name=value, and this is %r" % text)
+    return name, value
+
+
+def arguments_parser():
+    parser = argparse.ArgumentParser(
+        prog="tfos-submit",
+        description=DESCRIPTION,
+        epilog=EPILOGUE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--executors", type=count, default=2, help="executors; each takes one TensorFlow node (2)")
+    parser.add_argument("--cores", type=count, default=1, help="cores of each executor (1)")
+    parser.add_argument(
+        "--memory", type=megabytes, default="3g", help="memory of each executor, TensorFlow's included (3g)"
+    )
+    parser.add_argument("--driver-memory", default="1g", help="heap of the driver's JVM (1g)")
+    parser.add_argument("--timeout", type=count, default=86400, help="seconds after which the job is ended (86400)")
+    parser.add_argument("--wait", type=count, default=40, help="seconds that YARN may take to give all executors (40)")
+    parser.add_argument("--queue", help="YARN queue")
+    parser.add_argument("--name", help="name of the application (the script's name)")
+    parser.add_argument("--py-files", help="Python files that the script imports, separated by commas")
+    parser.add_argument("--files", help="other files for the executors' working directory, separated by commas")
+    parser.add_argument(
+        "--conf", type=setting, action="append", default=[], help="a Spark setting, such as spark.name=value"
+    )
+    parser.add_argument("--environment", help="an environment under envs/ other than the active one")
+    parser.add_argument(
+        "--local", action="store_true", help="run the script here, in the same environment, without YARN"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the settings and the command, submit nothing")
+    parser.add_argument("--root", default="/opt/deeplearning", help=argparse.SUPPRESS)
+    parser.add_argument("--poll", type=float, default=2.0, help=argparse.SUPPRESS)  # seconds between looks at YARN
+    parser.add_argument("script", help="the Python script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+    return parser

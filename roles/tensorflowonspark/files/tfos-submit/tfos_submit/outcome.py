@@ -1,0 +1,18 @@
+# -*- coding: utf-8 -*-
+"""How tfos-submit ends, and what it says on the way."""
+
+from __future__ import absolute_import, division, print_function
+
+import sys
+
+# Exit statuses; the help explains them (options.py).
+OK, FAILED, USAGE, NOT_READY, NO_EXECUTORS, TOO_LONG, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+
+
+class NotReady(Exception):
+    """Something that the job needs is missing; the text has what is needed, what is there, and what to do."""
+
+
+def say(text):
+    sys.stderr.write("tfos-submit: %s\n" % text)
+    sys.stderr.flush()

@@ -1,0 +1,97 @@
+# -*- coding: utf-8 -*-
+"""What Spark is told: the settings of a job, the command, and the variables of the driver."""
+
+from __future__ import absolute_import, division, print_function
+
+import os
+import pwd
+import re
+
+from tfos_submit.installation import HADOOP_NAMES
+
+HEAP_MB = 1024  # of an executor's memory; TensorFlow lives in a Python process beside the JVM and takes the rest
+
+
+def hdfs_user(inherited, configuration):
+    """Whose files the executors write. Where YARN starts containers as its own user, libhdfs would take that one's name.
+
+    With Kerberos the name does not count, and none is given.
+    """
+    if configuration.get("hadoop.security.authentication", "simple") != "simple":
+        return None
+    return inherited.get("HADOOP_USER_NAME") or pwd.getpwuid(os.geteuid()).pw_name
+
+
+def properties(options, environment, hadoop, tag, user=None):
+    """The settings of the job, in the order in which they are written."""
+    python = os.path.join(environment, "bin", "python")
+    heap = min(HEAP_MB, options.memory // 2)
+    settings = [
+        ("spark.master", "yarn"),
+        ("spark.submit.deployMode", "client"),
+        ("spark.app.name", options.name or os.path.basename(options.script)),
+        ("spark.yarn.tags", tag),
+        ("spark.yarn.maxAppAttempts", "1"),
+        ("spark.dynamicAllocation.enabled", "false"),
+        ("spark.speculation", "false"),
+        # One executor, one task, one TensorFlow node; and all of them before the first task, so that none takes two.
+        ("spark.executor.instances", str(options.executors)),
+        ("spark.executor.cores", str(options.cores)),
+        ("spark.task.cpus", str(options.cores)),
+        ("spark.scheduler.minRegisteredResourcesRatio", "1.0"),
+        ("spark.scheduler.maxRegisteredResourcesWaitingTime", "%ds" % (options.wait + 60)),
+        # A second try finds the first one's TensorFlow node in its way, and hides what went wrong.
+        ("spark.task.maxFailures", "1"),
+        ("spark.executor.memory", "%dm" % heap),
+        ("spark.executor.memoryOverhead", "%dm" % (options.memory - heap)),
+        ("spark.driver.memory", options.driver_memory),
+        ("spark.pyspark.python", python),
+        ("spark.pyspark.driver.python", python),
+        ("spark.ui.showConsoleProgress", "false"),
+    ]
+    if options.queue:
+        settings.append(("spark.yarn.queue", options.queue))
+    for prefix in ("spark.yarn.appMasterEnv.", "spark.executorEnv."):
+        settings.append((prefix + "PYSPARK_PYTHON", python))
+        settings += [(prefix + name, hadoop[name]) for name in HADOOP_NAMES]
+        settings += [(prefix + "HADOOP_USER_NAME", user)] if user else []
+    return settings + list(options.conf)
+
+
+def with_jars(settings, defaults, jars):
+    """The settings with the jars of every job, before those that the job or the site's defaults name."""
+    pattern = r"(?m)^[ \t]*spark\.jars(?:[ \t]*[=:][ \t]*|[ \t]+)(\S.*?)[ \t]*$"
+    named = [value for text in defaults for value in re.findall(pattern, text)]
+    named += [value for name, value in settings if name == "spark.jars"]
+    return settings + ([("spark.jars", ",".join(jars + named[-1:]))] if jars else [])
+
+
+def properties_text(defaults, settings):
+    """A properties file: the defaults first, because the last line of a name counts."""
+    lines = ["%s %s" % (name, value.replace("\\", "\\\\")) for name, value in settings]
+    return "\n".join([text.rstrip("\n") for text in defaults if text] + lines) + "\n"
+
+
+def submit_command(spark_home, properties_file, options):
+    command = [os.path.join(spark_home, "bin", "spark-submit"), "--properties-file", properties_file]
+    for name, value in (("--py-files", options.py_files), ("--files", options.files)):
+        command += [name, value] if value else []
+    return command + [options.script] + options.arguments
+
+
+def driver_environment(inherited, spark_home, environment, hadoop):
+    """The driver runs here and needs the same variables as the executors."""
+    variables = dict(inherited)
+    variables.update((name, hadoop[name]) for name in HADOOP_NAMES)
+    variables["LD_LIBRARY_PATH"] = ":".join(
+        part for part in (hadoop["LD_LIBRARY_PATH"], inherited.get("LD_LIBRARY_PATH")) if part
+    )
+    variables["YARN_CONF_DIR"] = hadoop["HADOOP_CONF_DIR"]
+    if spark_home:
+        variables["SPARK_HOME"] = spark_home
+    python = os.path.join(environment, "bin", "python")
+    variables["PYSPARK_PYTHON"] = variables["PYSPARK_DRIVER_PYTHON"] = python
+    variables["PATH"] = os.pathsep.join([os.path.join(environment, "bin"), inherited.get("PATH", "/usr/bin:/bin")])
+    for name in ("PYTHONHOME", "PYTHONPATH"):  # of whatever Python the user has active; it is not this one
+        variables.pop(name, None)
+    return variables

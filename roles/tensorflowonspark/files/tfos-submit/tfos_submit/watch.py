@@ -1,0 +1,31 @@
+# -*- coding: utf-8 -*-
+"""Judges an application's progress."""
+
+from __future__ import absolute_import, division, print_function
+
+from tfos_submit.outcome import NO_EXECUTORS, TOO_LONG
+from tfos_submit.yarn import ENDED
+
+
+class Watch(object):
+    """Judges an application's progress. Knows the time only as it is told."""
+
+    def __init__(self, executors, wait, timeout, now):
+        self.executors, self.wait = executors, wait
+        self.deadline = now + timeout
+        self.since = self.state = None
+        self.complete = False
+
+    def judge(self, now, application):
+        """NO_EXECUTORS, TOO_LONG, or None while all is well."""
+        if now >= self.deadline:
+            return TOO_LONG
+        if not application or self.complete or application.get("state") in ENDED:
+            return None
+        if int(application.get("runningContainers", 0)) > self.executors:  # and the ApplicationMaster
+            self.complete = True
+            return None
+        running = application.get("state") == "RUNNING"
+        if self.since is None or running != self.state:  # the executors are asked for once the ApplicationMaster runs
+            self.since, self.state = now, running
+        return NO_EXECUTORS if now - self.since >= self.wait else None

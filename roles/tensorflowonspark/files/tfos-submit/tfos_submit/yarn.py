@@ -1,0 +1,151 @@
+# -*- coding: utf-8 -*-
+"""What YARN says, through the web address of its ResourceManager and through its command."""
+
+from __future__ import absolute_import, division, print_function
+
+import json
+import os
+import xml.etree.ElementTree as ElementTree
+
+import processes
+
+from tfos_submit.outcome import say
+
+try:
+    from urllib.request import ProxyHandler, build_opener
+except ImportError:  # Python 2.7
+    from urllib2 import ProxyHandler, build_opener  # novermin
+
+TIMEOUT = 60  # seconds for one call of the yarn command
+ENDED = ("FINISHED", "FAILED", "KILLED")
+
+
+def hadoop_configuration(directory):
+    """The values of core-site.xml and yarn-site.xml."""
+    values = {}
+    for name in ("core-site.xml", "yarn-site.xml"):
+        try:
+            root = ElementTree.parse(os.path.join(directory, name)).getroot()  # noqa: S314 (the site's own settings)
+        except (IOError, OSError, ElementTree.ParseError):
+            continue
+        for entry in root.iter("property"):
+            values[(entry.findtext("name") or "").strip()] = (entry.findtext("value") or "").strip()
+    return values
+
+
+def resource_manager_addresses(configuration):
+    """The web addresses of the ResourceManagers: one, or several of which one is active."""
+    secure = configuration.get("yarn.http.policy") == "HTTPS_ONLY"
+    scheme, key, port = ("https", "webapp.https.address", 8090) if secure else ("http", "webapp.address", 8088)
+    suffixes = [""] + [
+        "." + name.strip()
+        for name in configuration.get("yarn.resourcemanager.ha.rm-ids", "").split(",")
+        if name.strip()
+    ]
+    addresses = []
+    for suffix in suffixes:
+        host = configuration.get("yarn.resourcemanager.hostname" + suffix)
+        address = configuration.get("yarn.resourcemanager.%s%s" % (key, suffix)) or (host and "%s:%d" % (host, port))
+        if address and "${" not in address:
+            addresses.append("%s://%s" % (scheme, address))
+        elif address and host:
+            addresses.append("%s://%s:%s" % (scheme, host, address.rsplit(":", 1)[-1]))
+    return addresses
+
+
+def entries(answer, outer, inner):
+    """The list at answer[outer][inner]. Hadoop leaves an empty one out and gives one entry without the list around it."""
+    found = (((answer or {}).get(outer) or {}) if outer else (answer or {})).get(inner) or []
+    return found if isinstance(found, list) else [found]
+
+
+class YarnCommand(object):
+    """The yarn command of this host's Hadoop, with the variables of the driver."""
+
+    def __init__(self, hadoop_home, variables):
+        candidates = [os.path.join(hadoop_home, "bin", "yarn"), "/usr/bin/yarn"]
+        self.program = ([path for path in candidates if os.access(path, os.X_OK)] or ["yarn"])[0]
+        self.variables = dict(variables)
+        self.variables.pop("CLASSPATH", None)  # of libhdfs; the launcher makes its own
+
+    def run(self, *arguments):
+        """What the command prints; empty where it fails."""
+        answer = processes.run([self.program] + list(arguments), TIMEOUT, self.variables)
+        if answer.problem:
+            reason = answer.problem if answer.late or not answer.error else answer.error.splitlines()[-1]
+            say("yarn %s failed: %s" % (" ".join(arguments), reason))
+        return "" if answer.problem else answer.output
+
+    def kill(self, application):
+        self.run("application", "-kill", application)
+
+    def logs(self, application):
+        return self.run("logs", "-applicationId", application)
+
+
+class ResourceManager(object):
+    """Reads the ResourceManager's REST interface."""
+
+    def __init__(self, addresses):
+        self.addresses = list(addresses)
+        self.opener = build_opener(ProxyHandler({}))  # the cluster's own network: never through a proxy
+
+    def fetch(self, url):
+        request = self.opener.open(url, timeout=10)
+        try:
+            return request.read().decode("utf-8", "replace")
+        finally:
+            request.close()
+
+    def get(self, path):
+        """The answer as a mapping, or None where no ResourceManager gives one."""
+        for address in self.addresses:
+            try:
+                answer = json.loads(self.fetch(address + "/ws/v1/cluster" + path))
+            except (IOError, OSError, ValueError):  # unreachable, refused, or a standby's page
+                continue
+            if isinstance(answer, dict):
+                return answer
+        return None
+
+    def application(self, tag):
+        """The application with this tag; None while there is none."""
+        answer = self.get("/apps?applicationTags=" + tag)
+        applications = entries(answer, "apps", "app")
+        return applications[0] if applications else None
+
+    def nodes(self):
+        answer = self.get("/nodes")
+        return [node_summary(node) for node in entries(answer, "nodes", "node")]
+
+    def containers(self, application):
+        """Identifiers and NodeManager addresses of the containers that run now."""
+        attempts = self.get("/apps/%s/appattempts" % application)
+        containers = []
+        for attempt in entries(attempts, "appAttempts", "appAttempt"):
+            name = attempt.get("appAttemptId") or attempt.get("id")
+            answer = self.get("/apps/%s/appattempts/%s/containers" % (application, name))
+            for container in entries(answer, None, "container"):
+                containers.append((container.get("containerId"), container.get("nodeHttpAddress")))
+        return [(name, address) for name, address in containers if name and address]
+
+
+def node_summary(node):
+    """What matters of a node, from the ResourceManager's answer."""
+
+    def gpus(part):
+        for resource in entries(node.get(part), "resourceInformations", "resourceInformation"):
+            if resource.get("name") == "yarn.io/gpu":
+                return int(resource.get("value", 0))
+        return 0
+
+    return {
+        "name": node.get("nodeHostName") or node.get("id"),
+        "state": node.get("state"),
+        "free_mb": int(node.get("availMemoryMB", 0)),
+        "total_mb": int(node.get("availMemoryMB", 0)) + int(node.get("usedMemoryMB", 0)),
+        "free_vcores": int(node.get("availableVirtualCores", 0)),
+        "total_vcores": int(node.get("availableVirtualCores", 0)) + int(node.get("usedVirtualCores", 0)),
+        "free_gpus": gpus("availableResource"),
+        "total_gpus": gpus("availableResource") + gpus("usedResource"),
+    }
