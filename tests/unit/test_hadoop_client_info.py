@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import hadoop_client_info as info
 import pytest
 import yaml
 
 REPOSITORY = Path(__file__).parents[2]
 
 
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, REPOSITORY / "plugins/modules" / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-info = load("hadoop_client_info")
 VARS = yaml.safe_load((REPOSITORY / "roles/hadoop_client/vars/main.yml").read_text())
 
 

@@ -1,15 +1,8 @@
 """packages_gone: what goes with a package, and what stays because it was unneeded before."""
 
-import importlib.util
-from pathlib import Path
-
+import packages_gone
 import processes
 import pytest
-
-SCRIPT = Path(__file__).resolve().parents[2] / "plugins" / "modules" / "packages_gone.py"
-spec = importlib.util.spec_from_file_location("packages_gone", SCRIPT)
-packages_gone = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(packages_gone)
 
 
 class Programs:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import io
 import json
 import os
@@ -11,24 +10,14 @@ import tarfile
 import threading
 import zipfile
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+import spark_home
+import spark_libraries
 
 REPOSITORY = Path(__file__).parents[2]
 
 
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, REPOSITORY / "plugins/modules" / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-spark_home = load("spark_home")
-spark_libraries = load("spark_libraries")
 FILES = {
     "pyspark-9/deps/bin/spark-submit": "#!/bin/sh\n",
     "pyspark-9/deps/jars/spark-core.jar": "core",
