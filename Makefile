@@ -14,7 +14,7 @@ help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 demo: ## boot a Hadoop cluster, install the platform, train a model (STACK=... DATA_NODES=...)
-	@PYTHONPATH=lib $(PYTHON) -m hadoop_dl.demo.prerequisites
+	@PYTHONPATH=lib $(PYTHON) -m hadoop_dl_dev.demo.prerequisites
 	@$(MAKE) --no-print-directory $(VENV)/.complete
 	scripts/demo run --stack '$(STACK)' --data-nodes '$(DATA_NODES)'
 
@@ -34,7 +34,7 @@ lint unit molecule e2e: $(VENV)/.complete
 	scripts/check $@ $(ARGS)
 
 structure: $(VENV)/.complete ## what can be counted of the structure, and its limits (ARGS=--lower)
-	scripts/_run hadoop_dl.structure $(ARGS)
+	scripts/_run hadoop_dl_dev.structure $(ARGS)
 
 lint: ## formats, types, Python 2.7 on hosts, ansible-lint
 unit: ## tests that need no host

@@ -1,4 +1,4 @@
-"""Ask repositories for packages in exactly the versions wanted, or install them: lib/hadoop_dl/packages.py over dnf, yum and apt."""
+"""Ask repositories for packages in exactly the versions wanted, or install them: lib/hadoop_dl/hosts/packages.py over dnf, yum and apt."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
 
-from hadoop_dl import packages  # noqa: E402  (the path above comes first)
-from hadoop_dl.actions import HostAction  # noqa: E402
+from hadoop_dl.hosts import packages  # noqa: E402  (the path above comes first)
+from hadoop_dl.hosts.actions import HostAction  # noqa: E402
 
 STATES = ("offered", "present")
 TRANSACTION = 3600  # seconds; a driver's transaction builds modules and writes initramfs images

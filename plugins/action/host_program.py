@@ -9,8 +9,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
 
-from hadoop_dl import programs  # noqa: E402  (the path above comes first)
-from hadoop_dl.actions import HostAction  # noqa: E402
+from hadoop_dl.data import programs  # noqa: E402  (the path above comes first)
+from hadoop_dl.hosts.actions import HostAction  # noqa: E402
 
 
 class ActionModule(HostAction):

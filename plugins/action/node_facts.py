@@ -13,8 +13,8 @@ from ansible.errors import AnsibleConnectionFailure
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
 
-from hadoop_dl import host_script  # noqa: E402  (the path above comes first)
-from hadoop_dl.actions import ScriptAction  # noqa: E402
+from hadoop_dl.hosts import host_script  # noqa: E402  (the path above comes first)
+from hadoop_dl.hosts.actions import ScriptAction  # noqa: E402
 
 
 class ActionModule(ScriptAction):

@@ -1,4 +1,4 @@
-"""Turn what all hosts answered into the plan: run once, after node_facts. The work is in lib/hadoop_dl/plan.py."""
+"""Turn what all hosts answered into the plan: run once, after node_facts. The work is in lib/hadoop_dl/plan/."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from ansible.utils.display import Display
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(REPOSITORY / "lib"))
 
-from hadoop_dl import inputs, json_text, plan, plan_model, stacks  # noqa: E402  (the path above comes first)
-from hadoop_dl.compat import LOADER  # noqa: E402
+from hadoop_dl import plan  # noqa: E402  (the path above comes first)
+from hadoop_dl.data import json_text, stacks  # noqa: E402  (the path above comes first)
+from hadoop_dl.data.compat import LOADER  # noqa: E402
+from hadoop_dl.plan import inputs  # noqa: E402  (the path above comes first)
+from hadoop_dl.plan import model as plan_model  # noqa: E402
 
 display = Display()
 LATER = {"plan", "stack", "deeplearning_environment"}  # Variables that only the plan gives a value to.

@@ -10,7 +10,7 @@ from ansible.errors import AnsibleActionFail
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
 
-from hadoop_dl.actions import HostAction  # noqa: E402  (the path above comes first)
+from hadoop_dl.hosts.actions import HostAction  # noqa: E402  (the path above comes first)
 
 
 class ActionModule(HostAction):

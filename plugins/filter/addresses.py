@@ -1,4 +1,4 @@
-"""Tests of the mirror's inputs as filters: an empty text, or why it cannot be used. The work is in lib/hadoop_dl/addresses.py."""
+"""Tests of the mirror's inputs as filters: an empty text, or why it cannot be used. The work is in lib/hadoop_dl/hosts/addresses.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
 
-from hadoop_dl import addresses  # noqa: E402  (the path above comes first)
+from hadoop_dl.hosts import addresses  # noqa: E402  (the path above comes first)
 
 
 class FilterModule:

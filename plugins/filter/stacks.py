@@ -1,4 +1,4 @@
-"""Filters that hand roles plain values out of stacks/ and its locks. The work is in lib/hadoop_dl/stacks.py."""
+"""Filters that hand roles plain values out of stacks/ and its locks. The work is in lib/hadoop_dl/data/stacks.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansible.errors import AnsibleFilterError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
 
-from hadoop_dl import stacks  # noqa: E402  (the path above comes first)
+from hadoop_dl.data import stacks  # noqa: E402  (the path above comes first)
 
 stacks.add_site_stacks(context.CLIARGS.get("inventory") or ())
 

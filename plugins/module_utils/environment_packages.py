@@ -53,7 +53,7 @@ def parse_section(text):
 
 
 def sections(text):
-    """component -> section of a whole lock, each as hadoop_dl.locks gives it to a role."""
+    """component -> section of a whole lock, each as hadoop_dl.data.locks gives it to a role."""
     found = {}
     component = None
     for line in text.splitlines():

@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 """Fill a mirror directory with artifacts that are known by sha256. Python 3.6 and later, standard library only.
 
-Runs on the mirror host (module mirror_artifacts) and on the controller (hadoop_dl.mirror). A file appears under its
+Runs on the mirror host (module mirror_artifacts) and on the controller (hadoop_dl.cli.mirror). A file appears under its
 final name only when its sha256 is the expected one; until then it is a part under .staging, from which the next run
 continues. An artifact is a mapping: folder (wheels, files), name, sha256, size (None: not known), and where it comes from:
 project (of the package index) or url (Maven Central's may be replaced: MAVEN_CENTRAL_URL).

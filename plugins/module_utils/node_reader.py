@@ -2,7 +2,7 @@
 """Read, in one go, everything about a host that decisions need, and print it as one JSON line.
 
 Python 2.7 and 3, standard library only, reads and never writes. The action plugin node_facts pipes it, packed with
-its helpers (hadoop_dl.host_script), into the host's Python; tests call read(root) on recorded trees.
+its helpers (hadoop_dl.hosts.host_script), into the host's Python; tests call read(root) on recorded trees.
 A fact that cannot be read is null: the plan decides what its absence means.
 """
 

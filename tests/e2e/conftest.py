@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from hadoop_dl.demo.cluster import Cluster, existing
+from hadoop_dl_dev.demo.cluster import Cluster, existing
 
 
 @pytest.fixture(scope="session")

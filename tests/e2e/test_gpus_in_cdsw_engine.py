@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from hadoop_dl import programs
-from hadoop_dl.demo import images, nodes
+from hadoop_dl.data import programs
+from hadoop_dl_dev.demo import images, nodes
 
 REPO = Path(__file__).resolve().parents[2]
 DRIVER, OLDER = "418.67", "410.104"  # the stand-in's own, and the one before it

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hadoop_dl import programs
+from hadoop_dl.data import programs
 
 REPO = Path(__file__).resolve().parents[2]
 

@@ -11,8 +11,8 @@ import urllib.request
 
 import pytest
 
-from hadoop_dl.demo import images, tour
-from hadoop_dl.demo.cluster import Cluster
+from hadoop_dl_dev.demo import images, tour
+from hadoop_dl_dev.demo.cluster import Cluster
 
 LIMIT = 600  # seconds; make demo trains a model
 CLUSTER = Cluster(os.environ.get("E2E_STACK", Cluster.stack), name=os.environ.get("E2E_CLUSTER", Cluster.name))

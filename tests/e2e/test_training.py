@@ -2,7 +2,7 @@
 
 import pytest
 
-from hadoop_dl.demo import tour
+from hadoop_dl_dev.demo import tour
 
 # tensorflow: TensorFlow reads hdfs:// itself; kafka: TensorFlow reads the topic. The third way, Spark's feed, is what
 # make demo trains with; test_printed_commands.py runs it.

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import testinfra
 
-from hadoop_dl.demo.cluster import DEFAULT_NAME, inventory_of
+from hadoop_dl_dev.demo.cluster import DEFAULT_NAME, inventory_of
 
 REPO = Path(__file__).resolve().parents[2]
 NAME = os.environ.get("E2E_CLUSTER", DEFAULT_NAME)

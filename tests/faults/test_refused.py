@@ -2,7 +2,7 @@
 
 import pytest
 
-from hadoop_dl.stacks import stack_names
+from hadoop_dl.data.stacks import stack_names
 
 MIRROR = "/srv/deeplearning-mirror"
 TAMPERED = "/srv/tampered-mirror"

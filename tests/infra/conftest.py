@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import host_script, stacks, verify
-from hadoop_dl.questions import stack_parts
+from hadoop_dl.data import stacks
+from hadoop_dl.data.questions import stack_parts
+from hadoop_dl.hosts import host_script, verify
 
 ROOT = verify.ROOT
 DEFAULTS: dict[str, Any] = {"environment": f"{ROOT}/current", "stack": {}, "python": None, "gpu_count": 0}

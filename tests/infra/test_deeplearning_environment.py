@@ -2,7 +2,7 @@
 
 import pytest
 
-from hadoop_dl.questions import distribution
+from hadoop_dl.data.questions import distribution
 
 pytestmark = pytest.mark.part("environment")
 # The stack's part, and the module that it makes importable.

@@ -14,10 +14,11 @@ import sys
 import time
 from pathlib import Path
 
-from hadoop_dl import mirror, stacks
-from hadoop_dl.demo import nodes
-from hadoop_dl.demo.cluster import wait_for_sshd
-from hadoop_dl.demo.shell import output, run
+from hadoop_dl.cli import mirror
+from hadoop_dl.data import stacks
+from hadoop_dl_dev.demo import nodes
+from hadoop_dl_dev.demo.cluster import wait_for_sshd
+from hadoop_dl_dev.demo.shell import output, run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MIRROR = REPOSITORY / ".cache" / "mirror"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import yaml
 
-from hadoop_dl.locks import parse_lock
-from hadoop_dl.stacks import load_stack
+from hadoop_dl.data.locks import parse_lock
+from hadoop_dl.data.stacks import load_stack
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGE = REPOSITORY / "docs" / "stacks.md"

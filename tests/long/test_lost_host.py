@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from bare_hosts import PATH, Hosts
 
-from hadoop_dl.demo.shell import run
+from hadoop_dl_dev.demo.shell import run
 
 LIMIT = 300  # seconds from the loss to the end of the run: 45 s without an answer, then three tries to connect, and data1's own work
 MARKS = f"{PATH}.1/.deeplearning/tensorflow"

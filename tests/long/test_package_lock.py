@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from hadoop_dl.demo import fixtures, nodes
-from hadoop_dl.demo.shell import run
+from hadoop_dl_dev.demo import fixtures, nodes
+from hadoop_dl_dev.demo.shell import run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LIMIT = 200  # seconds; the longest wait for a lock is 120

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from hadoop_dl.demo import images
-from hadoop_dl.demo.cluster import Cluster
+from hadoop_dl_dev.demo import images
+from hadoop_dl_dev.demo.cluster import Cluster
 
 NAME = "switch"
 FIRST, SECOND = os.environ.get("SWITCH_STACKS", "tf1.15-py27-el7 tf1.4-cpu-py27-el7").split()

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 import pytest
 from node import MIRROR, MIRROR_URL, REPOSITORY, ROOT, Node, borrowed, images_of, last_words
 
-from hadoop_dl import mirror, stacks, tested
-from hadoop_dl.demo import nodes
-from hadoop_dl.demo.shell import DemoError
+from hadoop_dl.cli import mirror
+from hadoop_dl.data import stacks
+from hadoop_dl_dev import tested
+from hadoop_dl_dev.demo import nodes
+from hadoop_dl_dev.demo.shell import DemoError
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -108,7 +110,7 @@ def question(item: pytest.Item) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "question(name): the question of hadoop_dl.tested that the test answers")
+    config.addinivalue_line("markers", "question(name): the question of hadoop_dl_dev.tested that the test answers")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hadoop_dl import stacks
-from hadoop_dl.demo import fixtures, images, nodes, services
-from hadoop_dl.demo.shell import DemoError, output, run
-from hadoop_dl.tested import all_locks
+from hadoop_dl.data import stacks
+from hadoop_dl_dev.demo import fixtures, images, nodes, services
+from hadoop_dl_dev.demo.shell import DemoError, output, run
+from hadoop_dl_dev.tested import all_locks
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent

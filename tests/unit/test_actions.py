@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pytest
 from ansible.errors import AnsibleActionFail
 
-from hadoop_dl.actions import HostAction
+from hadoop_dl.hosts.actions import HostAction
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins" / "action"
 KEYS = {"site.key": "F60F4B3D7FA2AF80", "other.key": "D88C3D385C37D3BE"}  # file on the controller: key id

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from hadoop_dl import checks
-from hadoop_dl.checks import Runner, Step
-from hadoop_dl.demo import images
-from hadoop_dl.stacks import load_stack, stack_names
+from hadoop_dl.data.stacks import load_stack, stack_names
+from hadoop_dl_dev import checks
+from hadoop_dl_dev.checks import Runner, Step
+from hadoop_dl_dev.demo import images
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ import jsonschema
 import pytest
 import yaml
 
-from hadoop_dl import compat, compat_docs
+from hadoop_dl.data import compat
 from hadoop_dl.resolver.versions import version
+from hadoop_dl_dev import compat_docs
 
 FILES = sorted(compat.DIRECTORY.glob("*.yml"))
 SCHEMA = json.loads((compat.DIRECTORY / "schema.json").read_text(encoding="utf-8"))

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hadoop_dl import stacks
-from hadoop_dl.demo import artifacts, cluster, fixtures, images, prerequisites, services, tour
-from hadoop_dl.demo.shell import DemoError, pipe
+from hadoop_dl.data import stacks
+from hadoop_dl_dev.demo import artifacts, cluster, fixtures, images, prerequisites, services, tour
+from hadoop_dl_dev.demo.shell import DemoError, pipe
 
 
 @pytest.fixture
@@ -334,7 +334,7 @@ def test_one_file_system_has_to_hold_downloads_and_images(tmp_path: Path) -> Non
 
 
 def test_the_prerequisites_need_nothing_but_python() -> None:
-    code = "import hadoop_dl.demo.prerequisites, sys; print('yaml' in sys.modules)"
+    code = "import hadoop_dl_dev.demo.prerequisites, sys; print('yaml' in sys.modules)"
     done = subprocess.run(
         ["python3", "-S", "-c", code],
         env={**os.environ, "PYTHONPATH": "lib"},

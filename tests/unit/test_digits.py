@@ -14,8 +14,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from hadoop_dl import stacks
-from hadoop_dl.locks import canonicalize_name
+from hadoop_dl.data import stacks
+from hadoop_dl.data.locks import canonicalize_name
 
 DIRECTORY = Path(__file__).parents[2] / "examples/digits"
 spec = importlib.util.spec_from_file_location("digits", DIRECTORY / "digits.py")

@@ -15,7 +15,7 @@ import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
-from hadoop_dl.demo import gpu_debs
+from hadoop_dl_dev.demo import gpu_debs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ROLE = REPOSITORY / "roles" / "nvidia_driver"

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import plan, plan_model, stacks
+from hadoop_dl import plan
+from hadoop_dl.data import stacks
+from hadoop_dl.plan import model as plan_model
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SYSTEMS = {

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import gpu_layer, gpu_stack, plan, plan_model
+from hadoop_dl import plan
+from hadoop_dl.plan import gpu_layer, gpu_stack
+from hadoop_dl.plan import model as plan_model
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KERNELS = ["3.10.0-1160.114.2.el7.x86_64", "3.10.0-1160.118.1.el7.x86_64"]

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from test_gpu_layer import KERNELS, NOTHING, WISH, changed, gpu_rows, host, made
 
-from hadoop_dl import gpu_stack, plan_model, requests
+from hadoop_dl.plan import gpu_stack, requests
+from hadoop_dl.plan import model as plan_model
 
 ACCEPTED = {"nvidia_license_accepted": True}
 NO_GPUS = {"gpus": []}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from interpreters import HOST_PYTHONS
 
-from hadoop_dl import host_script, verify
+from hadoop_dl.hosts import host_script, verify
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HAS_PYTHON = any(Path(place).exists() for place in host_script.INTERPRETERS)

@@ -12,7 +12,8 @@ import yaml
 from ansible.plugins.filter.core import to_bool
 from jinja2 import Environment, meta
 
-from hadoop_dl import input_docs, inputs
+from hadoop_dl.plan import inputs
+from hadoop_dl_dev import input_docs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KNOWN = inputs.all_inputs(REPOSITORY)

@@ -8,8 +8,8 @@ import zipfile
 import pytest
 from packaging.requirements import Requirement
 
-from hadoop_dl import lock_maker
-from hadoop_dl.locks import LockError, parse_lock
+from hadoop_dl.cli import lock_maker
+from hadoop_dl.data.locks import LockError, parse_lock
 
 A, B, C = (letter * 64 for letter in "abc")
 TEXT = f"""# Lock of demo

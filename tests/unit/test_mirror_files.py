@@ -21,7 +21,7 @@ from faulty_server import Index, serving
 from host_modules import run
 from mirror_index import MirrorError
 
-from hadoop_dl import mirror
+from hadoop_dl.cli import mirror
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BIG = bytes(range(256)) * 20000  # 5 MB: several chunks

@@ -14,8 +14,8 @@ import node_system
 import pytest
 from interpreters import HOST_PYTHONS
 
-from hadoop_dl import host_script
-from hadoop_dl.compat import load
+from hadoop_dl.data.compat import load
+from hadoop_dl.hosts import host_script
 
 SCRIPT = host_script.reader().encode()
 

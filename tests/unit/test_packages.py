@@ -1,4 +1,4 @@
-"""What is asked of dnf, yum and apt, and what their answers become: lib/hadoop_dl/packages.py, and the module that tidies."""
+"""What is asked of dnf, yum and apt, and what their answers become: lib/hadoop_dl/hosts/packages.py, and the module that tidies."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 import empty_directories_gone
 import pytest
 
-from hadoop_dl import packages
-from hadoop_dl.packages import Package, Source
+from hadoop_dl.hosts import packages
+from hadoop_dl.hosts.packages import Package, Source
 
 DNF = """Installed Packages
 libcudnn8.x86_64                  8.9.7.29-1.cuda12.2           @deeplearning-cudnn

@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import plan, plan_digests, plan_model, programs, requests, stacks
+from hadoop_dl import plan
+from hadoop_dl.data import programs, stacks
+from hadoop_dl.plan import digests as plan_digests
+from hadoop_dl.plan import model as plan_model
+from hadoop_dl.plan import requests
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STACK = "tf1.15-py27-el7"

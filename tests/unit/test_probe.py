@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from gpu_check.cli import QUESTIONS
 
-from hadoop_dl import host_script, verify
+from hadoop_dl.hosts import host_script, verify
 
 COMPUTING = {
     *("cuda_computes", "tensorflow_lists_gpus", "tensorflow_computes_on_gpu", "tensorflow_convolves_on_gpu"),

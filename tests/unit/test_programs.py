@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hadoop_dl import programs
+from hadoop_dl.data import programs
 
 ROLES = Path(__file__).resolve().parents[2] / "roles"
 GPU_CHECK = ROLES / "gpu_check/files/gpu-check"

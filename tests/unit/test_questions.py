@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from hadoop_dl.locks import canonicalize_name
-from hadoop_dl.questions import distribution, stack_parts
-from hadoop_dl.stacks import load_stack, stack_names
+from hadoop_dl.data.locks import canonicalize_name
+from hadoop_dl.data.questions import distribution, stack_parts
+from hadoop_dl.data.stacks import load_stack, stack_names
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 QUESTIONS = REPOSITORY / "roles/verify/files/environment_questions.py"

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hadoop_dl import extras, lock_maker, mirror, requests, stack_cli, stacks
-from hadoop_dl.stacks import StackError, load_stack, stack_names
+from hadoop_dl.cli import lock_maker, mirror
+from hadoop_dl.cli import stack as stack_cli
+from hadoop_dl.data import extras, stacks
+from hadoop_dl.data.stacks import StackError, load_stack, stack_names
+from hadoop_dl.plan import requests
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BASE = "tf2.15-cpu-py3-el9"

@@ -16,8 +16,8 @@ from pathlib import Path
 import paramiko
 import pytest
 
-from hadoop_dl.ssh_bootstrap import cli, connections, credentials, host_keys, model, targets
-from hadoop_dl.ssh_bootstrap.model import Misuse
+from hadoop_dl.cli.ssh_bootstrap import cli, connections, credentials, host_keys, model, targets
+from hadoop_dl.cli.ssh_bootstrap.model import Misuse
 
 PASSWORD = "correct horse"  # noqa: S105 - of a server that lives for one test
 TOOLS = ("sh", "grep", "tail", "head", "mkdir", "chmod", "stat")

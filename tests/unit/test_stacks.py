@@ -7,9 +7,9 @@ import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from hadoop_dl import stacks
-from hadoop_dl.locks import LockError
-from hadoop_dl.stacks import StackError, UnknownStack, load_stack, stack_names, stack_problems
+from hadoop_dl.data import stacks
+from hadoop_dl.data.locks import LockError
+from hadoop_dl.data.stacks import StackError, UnknownStack, load_stack, stack_names, stack_problems
 
 PAIRS = [(name, python) for name in stack_names() for python in load_stack(name).pythons]
 

@@ -4,8 +4,10 @@ import dataclasses
 
 import pytest
 
-from hadoop_dl import stack_cli, tested
-from hadoop_dl.stacks import load_stack, stack_names
+from hadoop_dl.cli import stack
+from hadoop_dl.data.stacks import load_stack, stack_names
+from hadoop_dl_dev import tested
+from hadoop_dl_dev.stack import COMMANDS
 
 STACK, PYTHON = load_stack("tf2.15-cpu-py3-el9"), "3.11"
 ANSWERS = dict.fromkeys(tested.questions(STACK, PYTHON), tested.YES)
@@ -110,7 +112,7 @@ def test_cpu_stacks_say_so_in_their_name():
 def test_docs_writes_both_pages(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(tested, "REPOSITORY", tmp_path)
     monkeypatch.setattr(tested, "PAGE", tmp_path / "stacks.md")
-    assert stack_cli.main(["docs", "--check"]) == 1
+    assert stack.main(["docs", "--check"], COMMANDS) == 1
     assert "stacks.md is not what" in capsys.readouterr().out
     assert tested.main([]) == 0
-    assert stack_cli.main(["docs", "--check"]) == 0
+    assert stack.main(["docs", "--check"], COMMANDS) == 0

@@ -20,7 +20,7 @@ import pytest
 from tfos_submit import hints, logs, options, outcome, spark, watch, yarn
 from tfos_submit.shortage import shortage as shortage_text
 
-from hadoop_dl import programs
+from hadoop_dl.data import programs
 
 PROGRAM = Path(__file__).parents[2] / "roles/tensorflowonspark/files/tfos-submit"
 HADOOP = {

@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from hadoop_dl import checks
-from hadoop_dl.demo import images, tour
-from hadoop_dl.demo.cluster import Cluster
+from hadoop_dl_dev import checks
+from hadoop_dl_dev.demo import images, tour
+from hadoop_dl_dev.demo.cluster import Cluster
 
 
 def commands(cluster: Cluster) -> list[str]:

@@ -8,7 +8,8 @@ import node_reader
 import pytest
 from trees import TREES, build
 
-from hadoop_dl import plan, plan_model
+from hadoop_dl import plan
+from hadoop_dl.plan import model as plan_model
 from hadoop_dl.resolver import HostFacts, choose, compose, resolve
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hadoop_dl import verify
+from hadoop_dl.hosts import verify
 
 GPU = "test_tensorflow_sees_every_gpu"
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hadoop_dl import stacks as stack_files
-from hadoop_dl.compat import Compat, load
+from hadoop_dl.data import stacks as stack_files
+from hadoop_dl.data.compat import Compat, load
 from hadoop_dl.resolver.answer import KEYS, Answer, answer, native_pythons
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding

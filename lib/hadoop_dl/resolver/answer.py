@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from hadoop_dl.resolver.core_rules import cpu_features, loading_findings, system_pythons
 from hadoop_dl.resolver.findings import Finding, sources
 from hadoop_dl.resolver.hosts import HostFacts, System
 from hadoop_dl.resolver.parts import Choice
 from hadoop_dl.resolver.problem import Problem
+from hadoop_dl.resolver.rules.tensorflow import cpu_features, loading_findings, system_pythons
 from hadoop_dl.resolver.universe import Core
 from hadoop_dl.resolver.versions import version
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hadoop_dl.compat import Compat, Row
+from hadoop_dl.data.compat import Compat, Row
 from hadoop_dl.resolver.findings import Finding, merged, sources
 from hadoop_dl.resolver.gpus import Gpu, UnknownGpu, architecture, common_names
 from hadoop_dl.resolver.hosts import Hadoop, System, Unknown, find_hadoop, find_system

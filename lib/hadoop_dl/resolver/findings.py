@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hadoop_dl.compat import Row
+from hadoop_dl.data.compat import Row
 
 
 @dataclass(frozen=True)

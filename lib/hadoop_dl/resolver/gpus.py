@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from hadoop_dl.compat import Compat, Row
+from hadoop_dl.data.compat import Compat, Row
 from hadoop_dl.resolver.versions import cc, version
 
 # Words around a name; a Quadro or GeForce may be named without that word.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hadoop_dl.compat import Compat, Row, gpu_name
+from hadoop_dl.data.compat import Compat, Row, gpu_name
 from hadoop_dl.resolver.versions import known, version
 
 ALIASES = {

@@ -9,17 +9,17 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from hadoop_dl import stacks as stack_files
-from hadoop_dl.compat import Compat
+from hadoop_dl.data import stacks as stack_files
+from hadoop_dl.data.compat import Compat
+from hadoop_dl.data.stacks import Stack
 from hadoop_dl.resolver.answer import Answer, answer
-from hadoop_dl.resolver.core_rules import system_pythons
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.hosts import HostFacts, System, Unknown, find_system
 from hadoop_dl.resolver.problem import Problem, engine
 from hadoop_dl.resolver.request import Item, read_request
+from hadoop_dl.resolver.rules.tensorflow import system_pythons
 from hadoop_dl.resolver.versions import version
-from hadoop_dl.stacks import Stack
 
 EXACT = (
     "tensorflow",

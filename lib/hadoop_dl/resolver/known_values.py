@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
-from hadoop_dl.compat import Row
-from hadoop_dl.resolver.drivers import least_driver
+from hadoop_dl.data.compat import Row
 from hadoop_dl.resolver.request import CHOICES
+from hadoop_dl.resolver.rules.drivers import least_driver
 from hadoop_dl.resolver.universe import Core, Universe
 from hadoop_dl.resolver.versions import Spec, known, version
 

@@ -11,15 +11,16 @@ from functools import cache
 from itertools import combinations
 from operator import attrgetter
 
-from hadoop_dl.compat import Compat
-from hadoop_dl.resolver import drivers, jvm, python_parts, site, toolkits
-from hadoop_dl.resolver.core_rules import core_findings, cpu_features, rules
+from hadoop_dl.data.compat import Compat
+from hadoop_dl.resolver import site
 from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.gpus import UnknownGpu
 from hadoop_dl.resolver.hosts import Unknown
 from hadoop_dl.resolver.known_values import core_value
 from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
+from hadoop_dl.resolver.rules import drivers, jvm, python_parts, toolkits
+from hadoop_dl.resolver.rules.tensorflow import core_findings, cpu_features, rules
 from hadoop_dl.resolver.universe import Core, Universe
 
 Items = frozenset[int]

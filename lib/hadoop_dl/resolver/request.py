@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hadoop_dl.compat import Compat
+from hadoop_dl.data.compat import Compat
 from hadoop_dl.resolver.gpus import Gpu, UnknownGpu, find_gpu
 from hadoop_dl.resolver.hosts import Hadoop, HostFacts, System, Unknown, find_hadoop, find_system
 from hadoop_dl.resolver.versions import LONGEST, NONE, Spec, listed, newest, parse_spec

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from hadoop_dl.compat import Compat, Row
+from hadoop_dl.data.compat import Compat, Row
 from hadoop_dl.resolver.versions import cc, newest, ranges, version
 
 WINDOW = 2  # lines before and after that count as neighbours

@@ -2,7 +2,7 @@
 """Answer every question of the suite (tests/infra) about one host at once, as one JSON line.
 
 Runs on the host: Python 2.7 and 3, standard library only, packed with processes, environment_tree and gpu_check
-(hadoop_dl.verify). Called with the root of what this project installs, an environment's directory, what the GPUs should be, and the
+(hadoop_dl.hosts.verify). Called with the root of what this project installs, an environment's directory, what the GPUs should be, and the
 texts of the programs that the environment's own Python runs. Each answer stands alone: one that fails says why and hides no other.
 """
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hadoop_dl import bench, plan_bench
 from hadoop_dl.resolver import HostFacts
-from hadoop_dl.resolver import bench as resolver_bench
+from hadoop_dl_dev import bench, plan_bench, resolver_bench
 
 
 def test_the_hosts_of_the_bench_are_of_many_kinds() -> None:

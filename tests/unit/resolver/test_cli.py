@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
+from hadoop_dl.cli.stack import main, read_constraints, resolve_parser
 from hadoop_dl.resolver import compose
 from hadoop_dl.resolver.request import COMPONENTS
-from hadoop_dl.stack_cli import main, read_constraints, resolve_parser
+from hadoop_dl_dev import stack
 
 STACK = Path(__file__).resolve().parents[3] / "scripts" / "stack"
 KEYS = [
@@ -59,7 +60,7 @@ A100 = "resolve --os rhel-7.9 --gpu A100 tensorflow=1.15"
 
 
 def run(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    status = main(shlex.split(line))
+    status = main(shlex.split(line), stack.COMMANDS)
     shown = capsys.readouterr()
     return status, shown.out, shown.err
 
@@ -359,7 +360,7 @@ def test_an_answer_needs_no_more_than_yaml_and_packaging(tmp_path: Path) -> None
         assert place is not None
         assert place.origin is not None
         shutil.copytree(Path(place.origin).parent, packages / module)
-    start = "import runpy, sys; sys.path[:0] = sys.argv[1:3]; del sys.argv[1:3]; runpy.run_module('hadoop_dl.stack_cli', run_name='__main__', alter_sys=True)"
+    start = "import runpy, sys; sys.path[:0] = sys.argv[1:3]; del sys.argv[1:3]; runpy.run_module('hadoop_dl.cli.stack', run_name='__main__', alter_sys=True)"
     # -S: no site-packages, so any other package that an answer imports is missing.
     command = [
         sys.executable,

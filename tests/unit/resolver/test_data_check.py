@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import compat, compat_check, compat_gpus
+from hadoop_dl.data import compat
+from hadoop_dl_dev import data_check, gpu_table
 
 DATA = compat.load()
 README = """\
@@ -46,7 +47,7 @@ def page_of(project: str) -> list[dict[str, Any]]:
                     f"{project.replace('-', '_')}-{row['version']}-{abi.rstrip('mu')}-{abi}-manylinux2010_x86_64.whl"
                     for abi in wheel["abis"]
                 ]
-    for name, subject, rows, read in compat_check.RELEASES:
+    for name, subject, rows, read in data_check.RELEASES:
         if name == project:
             found += [f"{project}-{text}.tar.gz" for row in DATA.rows(subject, rows) for text in read(row)]
     if project == "nvidia-cudnn-cu12":
@@ -70,7 +71,7 @@ def metadata_of(offer: Any) -> str:
 
 
 def told(offers: Any = page_of, metadata: Any = metadata_of) -> list[str]:
-    return [str(difference) for difference in compat_check.differences(DATA, offers, metadata)]
+    return [str(difference) for difference in data_check.differences(DATA, offers, metadata)]
 
 
 def test_data_that_agrees_with_the_index_has_no_differences() -> None:
@@ -136,7 +137,7 @@ def modules(tmp_path: Path) -> Path:
 
 
 def test_the_table_of_gpus_has_the_first_driver_of_each_branch(modules: Path) -> None:
-    text = compat_gpus.page(modules, PCI_IDS, "2026-11-21")
+    text = gpu_table.page(modules, PCI_IDS, "2026-11-21")
     rows = [line.strip() for line in text.splitlines() if line.startswith("  - {")]
     assert rows == [
         '- {pci_id: "10de:1db4", names: ["Tesla V100 PCIe 16GB"], chip: GV100, cc: "7.0"}',

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from checker import problems
 
+from hadoop_dl.data.stacks import load_stack, stack_names
 from hadoop_dl.resolver import HostFacts, choose, mixed_cluster, resolve, resolve_many
-from hadoop_dl.stacks import load_stack, stack_names
 
 PLACES = [(name, system) for name in stack_names() for system in load_stack(name).data["os"]]
 NAMES = {"el7": "rhel-7.9", "el8": "rhel-8.10", "el9": "rhel-9.4"}

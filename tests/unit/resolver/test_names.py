@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import compat
+from hadoop_dl.data import compat
 from hadoop_dl.resolver import HostFacts, Resolution, compose, resolve
 from hadoop_dl.resolver.gpus import Gpu, find_gpu
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import compat
-from hadoop_dl.resolver.core_rules import rules
+from hadoop_dl.data import compat
 from hadoop_dl.resolver.hosts import HostFacts, known_systems
 from hadoop_dl.resolver.problem import Problem, engine
 from hadoop_dl.resolver.request import Item, read_request
+from hadoop_dl.resolver.rules.tensorflow import rules
 
 DATA = compat.load()
 ENGINE = engine(DATA)

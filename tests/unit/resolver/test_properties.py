@@ -14,12 +14,12 @@ from checker import problems
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hadoop_dl import compat
+from hadoop_dl.cli.stack import read_constraints, resolve_parser
+from hadoop_dl.cli.stack_text import command_line
+from hadoop_dl.data import compat
 from hadoop_dl.resolver import compose, resolve
 from hadoop_dl.resolver.answer import KEYS
 from hadoop_dl.resolver.request import read_request
-from hadoop_dl.stack_cli import read_constraints, resolve_parser
-from hadoop_dl.stack_text import command_line
 
 DATA = compat.load()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import compat
+from hadoop_dl.data import compat
 from hadoop_dl.resolver import HostFacts, Misuse, Resolution, compose, resolve
 from hadoop_dl.resolver.hosts import system_name
 

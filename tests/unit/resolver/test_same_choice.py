@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl import plan, plan_model, requests
+from hadoop_dl import plan
+from hadoop_dl.data.stacks import load_stack
+from hadoop_dl.plan import model as plan_model
+from hadoop_dl.plan import requests
 from hadoop_dl.resolver import HostFacts, Misuse, resolve
-from hadoop_dl.stacks import load_stack
 
 SYSTEMS = {
     "rhel-7.9": ("el7", "2.17", ["2.7", "3.6"]),

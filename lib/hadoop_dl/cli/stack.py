@@ -1,0 +1,269 @@
+"""Version sets: which stack fits, what it has, and its lock.
+
+scripts/stack resolve    which stack to install for a request, and what to do next; or what is wrong with the request
+scripts/stack list       the named stacks, also only those for an operating system and GPUs
+scripts/stack show NAME  one named stack
+
+for maintainers:
+scripts/stack lock       write or check the locks of stacks
+scripts/stack docs       write docs/compatibility.md, docs/stacks.md and docs/inputs.md
+scripts/stack data       compare compat/ with PyPI, or write the table of GPUs
+
+Exit codes of resolve: 0 there is a stack, 1 misuse (an unknown component or option), 2 the request cannot be met,
+3 unsure: only data that is not verified is against it. Each command has --help.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hadoop_dl.cli.parser import Parser
+from hadoop_dl.cli.stack_text import answer_text, conflict_text, stack_text
+from hadoop_dl.data.compat import load
+from hadoop_dl.data.stacks import Stack, UnknownStack, add_directory, load_stack, stack_names
+from hadoop_dl.resolver import HostFacts, Misuse, Resolution, newest_wheel, resolve
+from hadoop_dl.resolver.install import fitting
+from hadoop_dl.resolver.request import COMPONENTS, OPTIONS, nearest_name
+from hadoop_dl.resolver.versions import listed, version
+
+Command = Callable[[Sequence[str]], int]
+KNOWN = ("resolve", "list", "show", "lock", "docs", "data")  # the last two are of hadoop_dl_dev.stack
+STATUS = {"ok": 0, "conflict": 2, "unsure": 3}
+HELP = {
+    "tensorflow": "release or line: 1.15, 2.15.1, '>=2.4,<2.12'",
+    "tensorflow_package": "tensorflow, tensorflow-gpu or tensorflow-cpu, as on PyPI",
+    "tensorflow_source": "prebuilt (a wheel of PyPI) or built (from source)",
+    "python": "2.7, 3.6, 3.11",
+    "cuda": "10.0, 12.2; none for builds without CUDA",
+    "cudnn": "7.6, 8.9; a beginning is enough",
+    "nccl": "2.16.5; none",
+    "driver": "one exact driver, 535.104.05, or a branch, 535",
+    "driver_min": "the oldest driver that the stack may need",
+    "driver_branch": "470, 535, 580",
+    "driver_module": "proprietary or open, the kind of kernel module",
+    "bazel": "0.26.1, for a build from source",
+    "gcc": "7.3.1, for a build from source",
+    "keras": "2.3.1, 3; none",
+    "tensorflow_io": "0.36.0; none",
+    "tensorflowonspark": "1.4.4, 2.2.5; none",
+    "pyspark": "3.0.3, 3.5; none",
+    "java": "8, 11, 17: what Spark runs on",
+    "glibc_min": "the newest glibc that the wheel may need",
+    "cpu_features": "what the CPU has: avx,avx2,fma; or none",
+    "hdfs": "true or false: TensorFlow reads hdfs:// paths",
+    "kafka": "true or false: TensorFlow reads Kafka topics",
+    "yarn_gpu": "true or false: YARN schedules GPUs",
+    "cdsw": "true or false, or its release, 1.10: the host runs Cloudera Data Science Workbench",
+}
+EPILOG = f"""\
+components:
+{chr(10).join(f"  {name:<19} {HELP[name]}" for name in COMPONENTS)}
+
+a constraint is a version's beginning (1.15 is any 1.15.x), a range as pip writes it (tensorflow=">=2.4,<2.12"), or none
+
+examples:
+  scripts/stack resolve --os rhel-7.9 --gpu P100 tensorflow=1.15 python=2.7 kafka=true
+  scripts/stack resolve --os rhel-9.4 --gpu A100 --gpu H100 --hadoop cdp-7.1 --explain
+  scripts/stack resolve --os 'other glibc=2.39 python=3.12' --gpu cc=8.6
+"""
+
+
+def add_host_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--os",
+        action="append",
+        default=[],
+        help="rhel-7.9, rocky-9.4, debian-12, ubuntu-22.04, 'other glibc=2.39 python=3.12'",
+    )
+    parser.add_argument(
+        "--gpu",
+        action="append",
+        default=[],
+        help="a GPU's name, PCI id (10de:15f8) or cc=8.6; once for each model, or none",
+    )
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="for people or for programs")
+
+
+def resolve_parser() -> Parser:
+    parser = Parser(
+        prog="stack resolve",
+        description="Name the stack to install for a request and what to do next, or report everything that is wrong with it.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=EPILOG,
+        allow_abbrev=False,
+    )
+    add_host_options(parser)
+    parser.add_argument(
+        "--hadoop",
+        action="append",
+        default=[],
+        help="distribution and release: cdh-5.16, cdp-7.1, mapr-6.1, apache-3.3.6",
+    )
+    parser.add_argument(
+        "--explain", action="store_true", help="why each version was chosen, and where each fact is written"
+    )
+    parser.add_argument("constraints", nargs="*", metavar="COMPONENT=CONSTRAINT")
+    return parser
+
+
+def once(name: str, given: Sequence[str]) -> str | None:
+    """The value of an option that may be given once; twice the same is harmless."""
+    if len(set(given)) > 1:
+        raise Misuse(f"--{name} was given twice, as {given[0]} and as {given[1]}. Give it once.")
+    return given[0] if given else None
+
+
+def read_constraints(options: argparse.Namespace) -> dict[str, Any]:
+    """Command line to request: `tensorflow=1.15`, `tensorflow>=2.4` and `tensorflow==1.15.0` all work."""
+    request: dict[str, Any] = {}
+    gpus: list[str] = list(options.gpu)
+    for text in options.constraints:
+        match = re.fullmatch(r"([A-Za-z_][\w-]*)\s*(=(?!=)|(?=[<>=!~]))(.*)", text, re.DOTALL)
+        if not match:
+            name = re.split(r"\W", text)[0]
+            hint = nearest_name(name, [*COMPONENTS, *OPTIONS]) if name and name not in COMPONENTS else ""
+            raise Misuse(
+                f"An argument must be COMPONENT=CONSTRAINT, but one is {text!r}.{hint} For example: tensorflow=1.15"
+            )
+        name, value = match[1], match[3].strip()
+        if name == "gpu":
+            gpus += [part for part in value.split(",") if part] or [""]
+        elif name in request:
+            request[name] = both(name, request[name], value)
+        else:
+            request[name] = value
+    for name in ("os", "hadoop"):
+        given = once(name, [*getattr(options, name), *([request[name]] if name in request else [])])
+        if given is not None:
+            request[name] = given
+    if gpus:
+        request["gpu"] = gpus
+    return request
+
+
+def both(name: str, first: str, second: str) -> str:
+    """Two constraints on one component, as one that means both."""
+    if first == second:
+        return first
+    if not all(re.match(r"[<>=!~]*\s*\d", text) for text in (first, second)):
+        raise Misuse(f"{name} was given twice, as {first} and as {second}. Give it once.")
+    return f"{first},{second}"
+
+
+def newer_line(request: dict[str, Any], resolution: Resolution) -> str:
+    """A newer TensorFlow that would meet the request too, on the same terms, but has no lock."""
+    found = newest_wheel(request, gpu="cuda" in resolution.stack) if resolution.name else None
+    if found is None or version(found.version) <= version(resolution.stack["tensorflow"]):
+        return ""
+    own = " of your own" if found.foreign else ""
+    pythons = listed(found.pythons, "or")
+    return f"Newer, without a lock: TensorFlow {found.version} on Python {pythons}{own} (docs/stacks.md, scripts/stack lock)."
+
+
+def resolve_command(arguments: Sequence[str]) -> int:
+    options = resolve_parser().parse_intermixed_args(list(arguments))
+    request = read_constraints(options)
+    resolution = resolve(request)
+    if options.format == "json":
+        print(json.dumps(resolution.as_json(), indent=2))
+    elif resolution.fits:
+        print(answer_text(resolution, options.explain, newer_line(request, resolution)))
+    else:
+        print(conflict_text(resolution, options.explain))
+    return STATUS[resolution.status]
+
+
+def list_command(arguments: Sequence[str]) -> int:
+    parser = Parser(
+        prog="stack list", description="List the named stacks, the best first if hosts are named.", allow_abbrev=False
+    )
+    add_host_options(parser)
+    parser.add_argument("--stacks", type=Path, metavar="DIR", help="a site's own stacks, too: inventories/SITE/stacks")
+    options = parser.parse_args(list(arguments))
+    if options.stacks:
+        add_directory(options.stacks)
+    system = once("os", options.os)
+    request = {**({"os": system} if system else {}), **({"gpu": options.gpu} if options.gpu else {})}
+    names = stack_names()
+    if request:
+        bare = [name.lower() for name in options.gpu] == ["none"]
+        names = [candidate.name for candidate in fitting(load(), request, HostFacts(gpus=()) if bare else None)]
+    stacks = [load_stack(name) for name in names]
+    if options.format == "json":
+        print(json.dumps([stack_json(stack) for stack in stacks], indent=2))
+        return 0
+    width = max((len(stack.name) for stack in stacks), default=0)
+    for stack in stacks:
+        missing = [python for python in stack.pythons if not stack.lock_path(python).is_file()]
+        note = f" (no lock for Python {', '.join(missing)})" if missing else ""
+        print(f"{stack.name.ljust(width)}  {stack.data['description']}{note}")
+    if not stacks:
+        print("No named stack fits. scripts/stack resolve with the same options prints why.", file=sys.stderr)
+    return 0 if stacks else 2
+
+
+def stack_json(stack: Stack) -> dict[str, Any]:
+    """A named stack for programs: its file's content without what the lock is made from, and its locks by Python."""
+    locks = {python: stack.lock_path(python) for python in stack.pythons}
+    content = {key: value for key, value in stack.data.items() if key not in ("requirements", "files")}
+    return {**content, "locks": {python: path.name if path.is_file() else None for python, path in locks.items()}}
+
+
+def show_command(arguments: Sequence[str]) -> int:
+    parser = Parser(prog="stack show", description="Show one named stack.", allow_abbrev=False)
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="for people or for programs")
+    options = parser.parse_args(list(arguments))
+    try:
+        stack = load_stack(options.name)
+    except UnknownStack as error:
+        raise Misuse(str(error)) from error
+    print(json.dumps(stack_json(stack), indent=2) if options.format == "json" else stack_text(stack))
+    return 0
+
+
+def lock_command(arguments: Sequence[str]) -> int:
+    from hadoop_dl.cli import lock_maker  # (needs more than an answer does)
+
+    return lock_maker.main(list(arguments))
+
+
+COMMANDS: dict[str, Command] = {
+    "resolve": resolve_command,
+    "list": list_command,
+    "show": show_command,
+    "lock": lock_command,
+}
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    return any(
+        text == "--format=json" or list(arguments[place : place + 2]) == ["--format", "json"]
+        for place, text in enumerate(arguments)
+    )
+
+
+def main(arguments: Sequence[str] | None = None, commands: Mapping[str, Command] = COMMANDS) -> int:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if not given or given[0] in ("-h", "--help"):
+            print(f"{__doc__}\n{EPILOG}")
+            return 0 if given else 1
+        if given[0] not in commands:
+            raise Misuse(f"{given[0]} is no command.{nearest_name(given[0], KNOWN)} Known: {', '.join(KNOWN)}.")
+        return commands[given[0]](given[1:])
+    except Misuse as error:
+        if wants_json(given):
+            print(json.dumps({"status": "misuse", "message": str(error)}, indent=2))
+        print(f"stack: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""Answers of scripts/stack as people read them: what to install, what to do next, what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hadoop_dl.data.stacks import Stack
+from hadoop_dl.resolver import Conflict, Finding, Resolution
+from hadoop_dl.resolver.explain import together
+from hadoop_dl.resolver.request import OPTIONS
+from hadoop_dl.resolver.versions import listed
+
+
+def summary(stack: Mapping[str, Any]) -> str:
+    """The versions of a stack in one sentence."""
+    parts = [
+        f"TensorFlow {stack['tensorflow']} ({stack['tensorflow_package']}) on Python {texts(stack['python'], 'or')}"
+    ]
+    if stack.get("tensorflow_source") == "built":
+        parts[0] += f", built from source (bazel {stack.get('bazel', '?')}, gcc {stack.get('gcc', '?')})"
+    parts += [
+        f"{name} {stack[key]}" for key, name in (("cuda", "CUDA"), ("cudnn", "cuDNN"), ("nccl", "NCCL")) if key in stack
+    ]
+    for key, name in (
+        ("keras", "Keras"),
+        ("tensorflow_io", "tensorflow-io"),
+        ("tensorflowonspark", "TensorFlowOnSpark"),
+    ):
+        parts += [f"{name} {stack[key]}"] if key in stack else []
+    if "pyspark" in stack:
+        java = f" (Java {texts(stack['java'], 'or')})" if stack.get("java") else ""
+        parts.append(f"Spark {stack['pyspark']}{java}")
+    read = [name for key, name in (("hdfs", "HDFS"), ("kafka", "Kafka")) if stack.get(key)]
+    return ", ".join(parts) + (f"; reads {listed(read)}" if read else "; reads neither HDFS nor Kafka")
+
+
+def texts(value: Any, last: str = "and") -> str:
+    return listed(value, last) if isinstance(value, (list, tuple)) else str(value)
+
+
+def needs(stack: Mapping[str, Any], pins: Mapping[str, str]) -> list[str]:
+    """What a stack needs of the host and of pip."""
+    found = []
+    if "driver_min" in stack:
+        module = f", {stack['driver_module']} kernel modules" if "driver_module" in stack else ""
+        found.append(f"driver: {stack['driver_min']} or newer, branch {stack.get('driver_branch', 'any')}{module}")
+    else:
+        found.append("driver: none, this is the form for hosts without GPUs")
+    host = [f"glibc {stack['glibc_min']}"] if "glibc_min" in stack else []
+    host += [f"a CPU with {listed(stack['cpu_features'])}"] if stack.get("cpu_features") else []
+    found += [f"host: {' and '.join(host)}"] if host else []
+    found += [f"pip: {', '.join(f'{name}{limit}' for name, limit in pins.items())}"] if pins else []
+    return found
+
+
+def answer_text(resolution: Resolution, explain: bool, newer: str = "") -> str:
+    """An answer that is a stack: its name or that it has none, its versions, and what to do next."""
+    lines = []
+    if resolution.doubts:
+        lines += ["Unsure: nothing verified is against this, but something unverified is:"]
+        lines += findings(resolution.doubts, explain)
+    if resolution.name:
+        lines.append(f"{resolution.name}: {summary(resolution.stack)}")
+    else:
+        lines += ["No named stack meets this request. Without a lock it could be:", f"  {summary(resolution.stack)}"]
+    lines += [f"  {line}" for line in needs(resolution.stack, resolution.pins)]
+    lines.append(f"  lock: {resolution.lock or 'none, so the playbooks cannot install it yet'}")
+    lines += [f"Not checked: {text}." for text in resolution.not_checked]
+    known = [finding for finding in resolution.warnings if not finding.doubt]
+    lines += ["Good to know:", *findings(known, explain)] if known else []
+    if explain:
+        lines += ["Why:", *findings(resolution.reasons, explain)]
+    lines += [newer] if newer else []
+    return "\n".join([*lines, "Do next:", *[f"  {line}" for line in do_next(resolution)]])
+
+
+def do_next(resolution: Resolution) -> list[str]:
+    first, *rest = resolution.next
+    where = "      (in group_vars/all.yml of your inventory)" if resolution.lock else ""
+    return [first + where, *rest]
+
+
+def findings(found: Iterable[Finding], explain: bool) -> list[str]:
+    lines = []
+    for finding in found:
+        lines.append(f"  {finding.text.rstrip('.')}.")
+        lines += [f"      {source}" for source in finding.sources if explain]
+    return lines
+
+
+def conflict_text(resolution: Resolution, explain: bool) -> str:
+    """What is wrong with a request, and the nearest ones that fit."""
+    count = len(resolution.conflicts)
+    lines = [f"The request cannot be met: {count} conflict{'s' if count != 1 else ''}."]
+    lines += [text] if (text := together(resolution.conflicts)) and count > 1 else []
+    for number, conflict in enumerate(resolution.conflicts, 1):
+        lines.append(f"  {number}. {conflict.message}")
+        lines += [f"       {source}" for source in conflict.sources if explain]
+    if resolution.nearest:
+        lines += ["Nearest requests that fit:", *[f"  {command_line(request)}" for request in resolution.nearest]]
+    elif unchangeable(resolution.conflicts):
+        lines.append("Nothing else in the request helps: the operating system and the GPUs decide.")
+    return "\n".join([*lines, *([] if explain else ["Sources: add --explain"])])
+
+
+def unchangeable(found: Iterable[Conflict]) -> bool:
+    return any(set(conflict.components) <= {"os", "gpu", "host"} for conflict in found)
+
+
+def command_line(request: Mapping[str, Any]) -> str:
+    """A request as one would type it."""
+    if "stack" in request:
+        return f"scripts/stack show {request['stack']}"
+    parts = [f"--os {quoted(str(request['os']))}"] if "os" in request else []
+    parts += [f"--gpu {quoted(name)}" for name in str(request.get("gpu", "")).split(",") if name]
+    parts += [f"--hadoop {request['hadoop']}"] if "hadoop" in request else []
+    parts += [quoted(f"{name}={value}") for name, value in request.items() if name not in OPTIONS]
+    return " ".join(["scripts/stack resolve", *parts])
+
+
+def quoted(text: str) -> str:
+    return f"'{text}'" if re.search(r"[<>!|~ ]", text) else text
+
+
+def stack_text(stack: Stack) -> str:
+    """One named stack: what it has, what it needs, its locks, and where all that is written."""
+    data = stack.data
+    lines = [f"{stack.name}: {data['description']}", f"  {summary(data)}", f"  for: {', '.join(data['os'])}"]
+    lines += [f"  {line}" for line in needs(data, {})]
+    for python in stack.pythons:
+        path = stack.lock_path(python)
+        lines.append(f"  lock for Python {python}: {path.name if path.is_file() else 'none'}")
+    return "\n".join([*lines, "Sources:", *[f"  {source}" for source in data["sources"]]])

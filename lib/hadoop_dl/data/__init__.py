@@ -1,0 +1,1 @@
+"""What is read from compat/, stacks/ and locks: facts, no decisions."""

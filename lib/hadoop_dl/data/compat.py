@@ -1,0 +1,93 @@
+"""The facts under compat/, read once: rows with their sources, as the files have them. Data in, rows out; nothing is decided here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+Row = Mapping[str, Any]
+REPOSITORY = Path(__file__).resolve().parents[3]
+DIRECTORY = REPOSITORY / "compat"
+CACHE = REPOSITORY / ".cache" / "compat"
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class CompatError(ValueError):
+    """Data that cannot be used; the message says which file and why."""
+
+
+@dataclass(frozen=True)
+class Compat:
+    """`subjects` maps a file's subject to its content; `digest` names exactly this data, and stands for it in every cache."""
+
+    subjects: Mapping[str, Mapping[str, Any]] = field(compare=False)
+    digest: str
+
+    def rows(self, subject: str, name: str) -> list[Row]:
+        """The records of one list, in the order of the file."""
+        found: list[Row] = self.subjects[subject][name]
+        return found
+
+    def fact(self, subject: str, start: str) -> Row:
+        """The fact of a subject whose sentence begins like this."""
+        for row in self.rows(subject, "facts"):
+            if str(row["fact"]).startswith(start):
+                return row
+        raise CompatError(f"compat/{subject}.yml needs a fact that begins with {start!r}, and has none. Bring it back.")
+
+
+def gpu_name(gpu: Mapping[str, Any]) -> str:
+    """What a host's GPU is called when its data is looked up: the PCI id, with the compute capability where nvidia-smi was asked for it."""
+    name = f"{gpu['vendor']}:{gpu['device']}"
+    return f"{name} cc={gpu['compute_cap']}" if gpu.get("compute_cap") else name
+
+
+@cache
+def load(directory: Path = DIRECTORY) -> Compat:
+    """Everything under compat/. Parsing takes a quarter of a second, so the result is kept in .cache by digest."""
+    paths = sorted(directory.glob("*.yml"))
+    if not paths:
+        raise CompatError(f"The resolver needs the data files in {directory}, and there are none. Check the clone.")
+    texts = {path.name: path.read_bytes() for path in paths}
+    digest = hashlib.sha256(b"\0".join(name.encode() + b"\0" + text for name, text in texts.items())).hexdigest()
+    kept = CACHE / f"{digest[:32]}.json"
+    try:
+        return Compat(json.loads(kept.read_text(encoding="utf-8")), digest)
+    except (OSError, ValueError):
+        subjects = {}
+        for name, text in texts.items():
+            content = parse(name, text)
+            subjects[content["subject"]] = content
+        keep(kept, subjects)
+        return Compat(subjects, digest)
+
+
+def parse(name: str, text: bytes) -> dict[str, Any]:
+    try:
+        content = yaml.load(text, Loader=LOADER)  # noqa: S506 (both are safe loaders)
+    except yaml.YAMLError as error:
+        raise CompatError(f"compat/{name} needs to be YAML, and is not: {error}. Repair it.") from error
+    if not isinstance(content, dict) or "subject" not in content:
+        raise CompatError(f"compat/{name} needs a mapping with a subject, and has none. Repair it.")
+    return content
+
+
+def keep(path: Path, subjects: Mapping[str, Any]) -> None:
+    """Write the parsed data beside the clone; where that is not allowed, the next command parses again."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump(subjects, stream)
+        os.replace(name, path)
+    except OSError:
+        return

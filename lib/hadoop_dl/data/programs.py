@@ -1,0 +1,56 @@
+"""Programs that stay on hosts: one file each, a launcher for the shell and behind it a zip archive that Python runs.
+
+    PYTHONPATH=lib python3 -m hadoop_dl.data.programs DIRECTORY FILE
+
+A program's directory (roles/gpu_check/files/gpu-check) has launcher.sh, __main__.py and a package. The file is the same
+bytes on every controller: nothing is compressed, and no time of a file counts.
+"""
+
+from __future__ import annotations
+
+import io
+import stat
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+MODULE_UTILS = Path(__file__).resolve().parents[3] / "plugins" / "module_utils"
+UTILITIES = ("processes",)  # modules that every program may import
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip archive can have
+
+
+def directories(role: Path) -> list[Path]:
+    """The directories of the programs that a role installs."""
+    return sorted(path.parent for path in role.glob("files/*/launcher.sh"))
+
+
+def modules(directory: Path) -> dict[str, Path]:
+    """The Python files of a program by their names in the archive."""
+    own = {str(path.relative_to(directory)): path for path in sorted(directory.rglob("*.py"))}
+    return own | {f"{name}.py": MODULE_UTILS / f"{name}.py" for name in UTILITIES}
+
+
+def pack(directory: Path) -> bytes:
+    """The program as one file."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as target:
+        for name, path in modules(directory).items():
+            entry = zipfile.ZipInfo(name, EPOCH)
+            entry.external_attr = (stat.S_IFREG | 0o644) << 16
+            target.writestr(entry, path.read_bytes())
+    return (directory / "launcher.sh").read_bytes() + archive.getvalue()
+
+
+def main(arguments: Sequence[str]) -> int:
+    if len(arguments) != 2:
+        sys.stderr.write(f"{__doc__}\n")
+        return 2
+    directory, file = (Path(argument) for argument in arguments)
+    file.write_bytes(pack(directory))
+    file.chmod(0o755)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,191 @@
+"""Stacks: the named version sets under stacks/, read and checked. Data in, values out; the resolver decides."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hadoop_dl.data.compat import LOADER
+from hadoop_dl.data.locks import COMPONENTS, Lock, LockError, read_lock
+
+DIRECTORY = Path(__file__).resolve().parents[3] / "stacks"
+LONGEST_NAME = 100  # A longer one is no file's name.
+VERSIONS = (
+    "tensorflow",
+    "keras",
+    "tensorflow_io",
+    "tensorflowonspark",
+    "pyspark",
+    "cuda",
+    "cudnn",
+    "nccl",
+    "driver_min",
+    "driver_branch",
+    "glibc_min",
+)
+CHOICES = {"tensorflow_source": ("prebuilt", "built"), "driver_module": ("proprietary", "open")}
+LISTS = ("os", "java", "cpu_features", "sources")
+SOURCE = re.compile(r"pypi:\S+$|https://\S+$")
+REQUIRED = ("name", "description", "os", "python", "tensorflow", "tensorflow_package", "tensorflow_source", "sources")
+KNOWN = {*REQUIRED, *VERSIONS, *CHOICES, *LISTS, "hdfs", "kafka", "files", "requirements", "bazel", "gcc", "based_on"}
+
+
+class UnknownStack(LookupError):
+    """A name that no file under stacks/ has; the message lists those that are there."""
+
+
+class StackError(ValueError):
+    """A stack file that cannot be used; the message lists everything that is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One stack. `data` is the file's mapping: what the plan publishes as the variable `stack`."""
+
+    name: str
+    data: dict[str, Any]
+    directory: Path
+
+    @property
+    def pythons(self) -> tuple[str, ...]:
+        """The Python versions it can be installed for, the preferred one first."""
+        python = self.data["python"]
+        return (python,) if isinstance(python, str) else tuple(python)
+
+    @property
+    def base(self) -> Stack | None:
+        """The stack that this one adds packages to; its locked versions stay."""
+        name = self.data.get("based_on")
+        return load_stack(name) if name else None
+
+    def lock_path(self, python: str) -> Path:
+        name = self.name if len(self.pythons) == 1 else f"{self.name}-py{python}"
+        return self.directory / "locks" / f"{name}.txt"
+
+    def lock(self, python: str | None = None) -> Lock:
+        """The lock for one of its Pythons (the preferred one by default)."""
+        python = python or self.pythons[0]
+        if python not in self.pythons:
+            raise LockError(
+                f"{self.name} is made for Python {' or '.join(self.pythons)}, and a lock for {python} was asked for. "
+                "Choose one of these."
+            )
+        return read_lock(self.lock_path(python), self.name, python)
+
+    def artifacts(self, python: str | None = None) -> list[dict[str, Any]]:
+        """Everything that the mirror must hold for it: the lock's wheels and the stack's other files."""
+        return self.lock(python).artifacts + [file_artifact(file) for file in self.data.get("files", [])]
+
+
+def file_artifact(file: Mapping[str, Any]) -> dict[str, Any]:
+    """A stack's file as the mirror knows it: from a project of the package index, or from an address of its own."""
+    artifact = {"folder": "files", **{key: file[key] for key in ("name", "sha256", "size")}}
+    kind, _, project = file["source"].partition(":")
+    return {**artifact, "project": project} if kind == "pypi" else {**artifact, "url": file["source"]}
+
+
+_site: list[Path] = []  # directories of the site's own stacks, for this process
+
+
+def add_site_stacks(inventories: Iterable[str | Path]) -> None:
+    """Read the site's own stacks, too: the directory stacks beside each inventory, inventories/SITE/stacks."""
+    for source in inventories:
+        path = Path(source)
+        add_directory((path if path.is_dir() else path.parent) / "stacks")
+
+
+def add_directory(directory: Path) -> None:
+    directory = directory.resolve()
+    if directory.is_dir() and directory != DIRECTORY.resolve() and directory not in _site:
+        _site.append(directory)
+
+
+def directories() -> list[Path]:
+    """Where stacks are: the project's, then the site's."""
+    return [DIRECTORY, *_site]
+
+
+def stack_names(directory: Path | None = None) -> list[str]:
+    searched = [directory] if directory else directories()
+    return sorted({path.stem for each in searched for path in each.glob("*.yml")})
+
+
+def load_stack(name: str, directory: Path | None = None) -> Stack:
+    """The stack of that name; UnknownStack lists the known ones, the nearest first to be tried."""
+    searched = [directory] if directory else directories()
+    usable = len(name) <= LONGEST_NAME and os.path.basename(name) == name
+    # As texts: the resolver asks for stacks thousands of times, and paths take longer than the question.
+    found = [path for each in searched if usable and os.path.isfile(path := f"{each}/{name}.yml")]
+    if len(found) > 1:
+        raise StackError(
+            f"The name of a stack must be unique, but {' and '.join(found)} have the same. Rename the site's "
+            "file, the name in it, and its locks."
+        )
+    if not found:
+        names = stack_names(directory)
+        nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+        hint = f" Did you mean {nearest[0]}?" if nearest else ""
+        short = name if len(name) <= LONGEST_NAME else f"{name[:20]}…"
+        raise UnknownStack(
+            f"The name of a stack is required, but none is called {short!r}.{hint} Known stacks: {', '.join(names)}."
+        )
+    return _load(found[0])
+
+
+@cache
+def _load(file: str) -> Stack:
+    path = Path(file)
+    data = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
+    problems = stack_problems(data, path.stem)
+    if problems:
+        raise StackError(f"{path} cannot be used: " + " ".join(problems))
+    return Stack(name=path.stem, data=data, directory=path.parent)
+
+
+def stack_problems(data: object, stem: str) -> list[str]:
+    """Say in sentences what is wrong with a stack file's content; an empty list means nothing."""
+    if not isinstance(data, dict):
+        return ["It must be a mapping."]
+    problems = [f"The key {key} is missing." for key in REQUIRED if key not in data]
+    for key in sorted(set(data) - KNOWN):
+        nearest = difflib.get_close_matches(key, KNOWN, n=1)
+        problems.append(f"The key {key} is not known{f'; {nearest[0]} is' if nearest else ''}.")
+    if data.get("name", stem) != stem:
+        problems.append(f"Its name is {data['name']!r}, and the file is called {stem}.yml; make them equal.")
+    for key in VERSIONS:
+        if key in data and not _is_version(data[key]):
+            problems.append(f"{key} must be a quoted version but is {data[key]!r}.")
+    for key, choices in CHOICES.items():
+        if key in data and data[key] not in choices:
+            problems.append(f"{key} must be {' or '.join(choices)} but is {data[key]!r}.")
+    for key in LISTS:
+        if key in data and not (isinstance(data[key], list) and all(isinstance(item, str) for item in data[key])):
+            problems.append(f"{key} must be a list of quoted values but is {data[key]!r}.")
+    pythons = data.get("python")
+    if "python" in data and not (
+        _is_version(pythons) or (isinstance(pythons, list) and pythons and all(map(_is_version, pythons)))
+    ):
+        problems.append(f"python must be a quoted version or a list of them but is {pythons!r}.")
+    requirements = data.get("requirements", {})
+    if not isinstance(requirements, dict) or set(requirements) - set(COMPONENTS):
+        problems.append(f"requirements may have the components {', '.join(COMPONENTS)}, and is {requirements!r}.")
+    for file in data.get("files", []):
+        if not (isinstance(file, dict) and set(file) == {"name", "source", "sha256", "size"}):
+            problems.append(f"Every entry of files needs name, source, sha256 and size, and one is {file!r}.")
+        elif not re.fullmatch(r"[0-9a-f]{64}", str(file["sha256"])) or not SOURCE.match(str(file["source"])):
+            problems.append(
+                f"The file {file['name']} needs a sha256 of 64 hex digits and a source, pypi:PROJECT or an https address."
+            )
+    return problems
+
+
+def _is_version(value: object) -> bool:
+    return isinstance(value, str) and bool(re.match(r"\d+(\.\w+)*$", value))

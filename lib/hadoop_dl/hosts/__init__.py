@@ -1,0 +1,1 @@
+"""What plugins and roles do on hosts: scripts, packages, the suite."""

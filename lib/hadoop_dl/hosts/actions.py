@@ -1,0 +1,169 @@
+"""What this project's action plugins have in common: running Ansible's modules, copying, and fetching a file whose sha256 is known."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from hadoop_dl.hosts import host_script
+
+TIMED_OUT = (124, 137)  # exit status of coreutils' timeout: ended, killed
+URL = re.compile(r"^(https?|file)://")
+
+
+class ScriptAction(ActionBase):
+    """An action that runs one script on the host's Python (hadoop_dl.hosts.host_script), in check mode too."""
+
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run_script(self, script: str) -> dict[str, Any]:
+        """The script's answer. Piped, or (su reads the password where the script would come) from a temporary file."""
+        if self._is_pipelining_enabled("new"):
+            answer = self._low_level_execute_command(host_script.command(), in_data=script.encode())
+        else:
+            directory = self._make_tmp_path()
+            try:
+                path = self._connection._shell.join_path(directory, "script.py")
+                self._transfer_data(path, script)
+                self._fixup_perms2((directory, path), execute=False)
+                answer = self._low_level_execute_command(host_script.command(path))
+            finally:
+                self._remove_tmp_path(directory)
+        return host_script.parse(int(answer.get("rc") or 0), answer.get("stdout", ""), answer.get("stderr", ""))
+
+
+class HostAction(ActionBase):
+    """An action that composes modules. `changed` and `diff` gather what they report; a module that fails ends the action."""
+
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    _supports_async = False
+    REQUIRED: tuple[str, ...] = ()
+    OPTIONAL: tuple[str, ...] = ()
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        self.variables = dict(task_vars or {})
+        self.changed = False
+        self.diff: list[Any] = []
+        self.args: dict[str, Any] = self._task.args
+        lacking = [name for name in self.REQUIRED if self.args.get(name) is None]
+        unknown = sorted(set(self.args) - {*self.REQUIRED, *self.OPTIONAL})
+        try:
+            if lacking or unknown:
+                self.misused(f"{', '.join(self.REQUIRED)}, and takes {', '.join(self.OPTIONAL) or 'nothing else'}")
+            result.update(self.act())
+        except AnsibleActionFail as refusal:
+            # Returned, not raised: Ansible would print an exception and its traceback above the sentence.
+            return {key: value for key, value in refusal.result.items() if key != "exception"}
+        result.update(changed=self.changed, diff=self.diff)
+        return result
+
+    def act(self) -> dict[str, Any]:
+        """The work; what it returns joins the result."""
+        raise NotImplementedError
+
+    @property
+    def host(self) -> str:
+        return str(self.variables["inventory_hostname"])
+
+    @property
+    def checking(self) -> bool:
+        return bool(self._task.check_mode)
+
+    def misused(self, needed: str) -> None:
+        found = ", ".join(f"{key}: {self.args[key]!r}" for key in sorted(self.args))
+        raise AnsibleActionFail(f"{self._task.action} needs {needed}; found {found or 'nothing'}.")
+
+    def command(self, argv: list[str], seconds: int = 120, left: str = "Nothing was changed.") -> dict[str, Any]:
+        """Run a command that ends within this time, in check mode too: stdout, stderr, rc. left: what is true when it did not."""
+        limited = ["timeout", "--kill-after=5", str(seconds), "env", "LC_ALL=C", *argv]
+        answer: dict[str, Any] = self._low_level_execute_command(shlex.join(limited))
+        if answer.get("rc") in TIMED_OUT:
+            raise AnsibleActionFail(
+                f"{shlex.join(argv)} must answer on {self.host}, but did not end within {seconds} s. {left} Look for what "
+                "holds it (another package manager, a file system that does not answer: ps -eo pid,stat,args), end that, and run again."
+            )
+        return answer
+
+    def ask_module(self, module: str, **args: Any) -> dict[str, Any]:
+        """Run a module; the answer may be a failure, and counts for nothing yet."""
+        answer: dict[str, Any] = self._execute_module(module_name=module, module_args=args, task_vars=self.variables)
+        return answer
+
+    def module(self, module: str, **args: Any) -> dict[str, Any]:
+        return self.count(self.ask_module(module, **args))
+
+    def copy(self, path: str, **what: Any) -> dict[str, Any]:
+        """The copy that a task would run: it finds files beside the role or the playbook."""
+        task = self._task.copy()
+        task.action, task.args = "ansible.builtin.copy", {"dest": path, "owner": "root", "group": "root", **what}
+        action = self._shared_loader_obj.action_loader.get(
+            "ansible.builtin.copy",
+            task=task,
+            connection=self._connection,
+            play_context=self._play_context,
+            loader=self._loader,
+            templar=self._templar,
+            shared_loader_obj=self._shared_loader_obj,
+        )
+        return self.count(action.run(task_vars=self.variables))
+
+    def count(self, answer: dict[str, Any]) -> dict[str, Any]:
+        if answer.get("failed"):
+            raise AnsibleActionFail(f"{self._task.action} on {self.host}: {answer.get('msg')}", result=answer)
+        self.changed = self.changed or bool(answer.get("changed"))
+        found = answer.get("diff") or []
+        self.diff += found if isinstance(found, list) else [found]
+        return answer
+
+    def unsigned_repositories(self, manager: str) -> list[dict[str, str]]:
+        """The host's repositories from which a package would be installed unchecked, also as a dependency: name and file of each.
+
+        apt refuses such packages itself.
+        """
+        if manager == "apt":
+            return []
+        found: list[dict[str, str]] = self.module("package_repositories_info", manager=manager)["unsigned"]
+        return found
+
+    def absent(self, path: str) -> None:
+        self.module("ansible.legacy.file", path=path, state="absent")
+
+    def fetch(self, source: str, path: str, sha256: str, *, mode: str, purpose: str, otherwise: str) -> None:
+        """Bring a file from a URL, or from the controller, and compare its sha256; another one is removed, and told."""
+        if URL.match(source):
+            answer = self.ask_module("fetch_file", url=source, path=path, sha256=sha256, permissions=mode)
+            if answer.get("sha256"):
+                self._refuse_bytes(source, sha256, answer["sha256"], purpose=purpose, otherwise=otherwise)
+            if answer.get("failed"):
+                raise AnsibleActionFail(
+                    f"{purpose} must come from {without_secrets(source)} to {path} on {self.host}, but that ended with: "
+                    f"{answer.get('msg')}. Solve what it names, and run this again."
+                )
+            self.count(answer)
+            return
+        self.copy(path, src=source, mode=mode)
+        found = self.ask_module("ansible.legacy.stat", path=path, checksum_algorithm="sha256")
+        checksum = found.get("stat", {}).get("checksum", "no content")
+        if checksum != sha256:
+            self.absent(path)
+            self._refuse_bytes(source, sha256, checksum, purpose=purpose, otherwise=otherwise)
+
+    def _refuse_bytes(self, source: str, sha256: str, found: str, *, purpose: str, otherwise: str) -> None:
+        raise AnsibleActionFail(
+            f"{purpose} must have the sha256 {sha256} but {without_secrets(source)} has {found}; it was not used. {otherwise}"
+        )
+
+
+def without_secrets(url: str) -> str:
+    """The address as it may be shown: no user, no password, no query; a path stays as it is."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")) if parts.netloc else url

@@ -1,0 +1,103 @@
+"""Scripts that are piped into a host's Python: packed out of module_utils, started so that root imports nothing of the ssh user's.
+
+An ordinary module costs about twice a raw ssh loop, because every host unpacks and imports a zip; one script on
+standard input costs no more than the loop (docs/performance.md).
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hadoop_dl.data.terminal import printable, printable_values
+
+MODULE_UTILS = Path(__file__).resolve().parents[3] / "plugins" / "module_utils"
+# The first that exists: RHEL 8 and 9 keep one Python for the system in libexec.
+INTERPRETERS = (
+    "/usr/bin/python3",
+    "/usr/libexec/platform-python",
+    "/usr/bin/python2.7",
+    "/usr/bin/python",
+)
+UNREACHABLE = 255  # ssh's own exit status
+
+
+class NoAnswer(Exception):
+    """The script did not run as it should; `connection` says that the connection is to blame."""
+
+    def __init__(self, message: str, *, connection: bool = False) -> None:
+        super().__init__(message)
+        self.connection = connection
+
+
+def command(file: str = "") -> str:
+    """The shell command that runs the script on its standard input, or in a file on the host.
+
+    -E and -s: no variable of the caller and no directory of a user adds modules. -I means both, but Python 2.7 lacks it.
+    """
+    places, source = " ".join(INTERPRETERS), f" < {shlex.quote(file)}" if file else ""
+    start = f'cd / && for p in {places}; do [ -x "$p" ] && exec "$p" -E -s -{source}; done'
+    return f"{start}; echo no-python >&2; exit 127"
+
+
+def one_command(script: str) -> str:
+    """The same with the script in it, for who can give a command and no input. An argument may have 128 KiB: it is compressed."""
+    packed = base64.b64encode(gzip.compress(script.encode(), mtime=0)).decode()
+    return f"echo {packed} | base64 -d | gzip -d | ( {command()} )"
+
+
+def pack(sources: Mapping[str, Path], call: str) -> str:
+    """One script out of several modules, in the order of their imports; it ends with this call."""
+    texts = [(name, path.read_bytes()) for name, path in sources.items()]
+    # `python -` imports from the current directory first, so that entry goes before the first import of a file.
+    # `from __future__` must come first in a text, so every module is compiled from its own.
+    return (
+        "import sys\n"
+        "sys.path[:] = [place for place in sys.path if place]\n"
+        "import types\n"
+        f"for name, source in {texts!r}:\n"
+        "    module = types.ModuleType(name)\n"
+        "    sys.modules[name] = module\n"
+        "    exec(compile(source, name + '.py', 'exec'), module.__dict__)\n"
+        f"{call}\n"
+    )
+
+
+def utilities(*names: str) -> dict[str, Path]:
+    return {name: MODULE_UTILS / f"{name}.py" for name in names}
+
+
+def reader() -> str:
+    """The script that reads a host for the plan."""
+    sources = utilities("processes", "environment_tree", "node_system", "node_reader")
+    return pack(sources, "sys.modules['node_reader'].main()")
+
+
+def parse(status: int, output: str, error: str) -> dict[str, Any]:
+    """The JSON that the script printed, on the last line that is an object."""
+    if status == 127 and "no-python" in error + output:
+        raise NoAnswer(
+            f"Python 2.7 or 3 is required, but none of {', '.join(INTERPRETERS)} exists. Install it with the operating "
+            "system's package manager."
+        )
+    for line in reversed(output.splitlines()):
+        if line.startswith("{"):
+            try:
+                found: dict[str, Any] = printable_values(json.loads(line))
+            except ValueError:
+                continue
+            if "late" in found:
+                raise NoAnswer(str(found["late"]), connection=True)
+            return found
+    said = printable(error or output).strip().splitlines()
+    if status == UNREACHABLE:
+        raise NoAnswer(said[-1] if said else "the connection broke", connection=True)
+    raise NoAnswer(
+        f"the host could not be read: exit status {status}, {said[-1] if said else 'no output'!r}. "
+        "Try by hand: ansible HOST -m ansible.builtin.raw -a id -b"
+    )

@@ -1,0 +1,227 @@
+"""Run the testinfra suite against an inventory, and say the result as text, JSON and JUnit. The role verify calls this.
+
+A failure can be expected: where there is no GPU, the question whether TensorFlow computes on it must fail. It is
+reported as such; and an expected failure that does not happen fails the run, because then the expectation is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hadoop_dl.hosts import host_script
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+PROBE = REPOSITORY / "roles/verify/files/probe.py"
+QUESTIONS = REPOSITORY / "roles/verify/files/environment_questions.py"
+GPU_CHECK = REPOSITORY / "roles/gpu_check/files/gpu-check/gpu_check"
+# Its modules in the order of their imports.
+GPU_CHECK_MODULES = (
+    *("questions", "host", "sentences", "causes", "cudadriver", "product"),
+    *("driver", "toolkit", "packages", "compute", "health", "cli"),
+)
+ROOT = "/opt/deeplearning"
+PASSED, FAILED, EXPECTED, SURPRISE, SKIPPED = "passed", "failed", "expected failure", "unexpected success", "skipped"
+
+
+@dataclass(frozen=True)
+class Result:
+    """One question, asked of one host."""
+
+    host: str
+    test: str
+    question: str
+    outcome: str
+    message: str
+    seconds: float
+
+
+def probe_script(expectation: Mapping[str, Any]) -> str:
+    """The script that answers every question about one host of which this is expected."""
+    environment = str(expectation.get("environment") or f"{ROOT}/current")
+    count = int(expectation.get("gpu_count") or 0)
+    minimum = (expectation.get("stack") or {}).get("driver_min", "")
+    gpus = {"gpu_count": str(count), "driver_min": minimum} if count > 0 else {}
+    gpu_check = {f"gpu_check.{name}": GPU_CHECK / f"{name}.py" for name in GPU_CHECK_MODULES}
+    sources = host_script.utilities("processes", "environment_tree") | {"gpu_check": GPU_CHECK / "__init__.py"}
+    programs = {path.stem: path.read_text(encoding="utf-8") for path in (QUESTIONS, GPU_CHECK / "product.py")}
+    call = f"sys.modules['probe'].main({ROOT!r}, {environment!r}, {gpus!r}, {programs!r})"
+    return host_script.pack({**sources, **gpu_check, "probe": PROBE}, call)
+
+
+def answer_file(directory: Path, host: str) -> Path:
+    """Where the answers of a host are kept for the suite."""
+    return directory / "answers" / f"{host.replace('/', '_')}.json"
+
+
+def results(junit: Path, expected: Sequence[str]) -> list[Result]:
+    """What pytest wrote, with the expected failures told apart."""
+    found = []
+    for case in ElementTree.parse(junit).getroot().iter("testcase"):  # noqa: S314 (written by our own pytest)
+        properties = {p.get("name"): p.get("value") for p in case.iter("property")}
+        name = case.get("name", "")
+        test = name.partition("[")[0]
+        problems = [node for kind in ("failure", "error") for node in case.iter(kind)]
+        skipped = case.find("skipped")
+        outcome = FAILED if problems else PASSED if skipped is None else SKIPPED
+        if skipped is not None:
+            problems = [skipped]
+        elif test in expected:
+            outcome = (
+                EXPECTED if [node.tag for node in problems] == ["failure"] else SURPRISE if not problems else FAILED
+            )
+        found.append(
+            Result(
+                host=properties.get("host") or "?",
+                test=test,
+                question=properties.get("question") or test.removeprefix("test_").replace("_", " "),
+                outcome=outcome,
+                message=sentence(problems[0].get("message") or "") if problems else "",
+                seconds=float(case.get("time", 0)),
+            )
+        )
+    return found
+
+
+def sentence(message: str) -> str:
+    """pytest's message without the repeated expression below it."""
+    first = message.split("\nassert ")[0].strip()
+    return first.removeprefix("AssertionError: ")
+
+
+def text(found: Sequence[Result]) -> str:
+    """The result for people: a line for each host, then everything that did not pass, then one line that says it all."""
+    lines = []
+    for host in sorted({result.host for result in found}):
+        counts = [
+            (outcome, sum(r.outcome == outcome for r in found if r.host == host))
+            for outcome in (PASSED, FAILED, EXPECTED, SURPRISE, SKIPPED)
+        ]
+        lines.append(f"{host:<24} " + ", ".join(f"{count} {outcome}" for outcome, count in counts if count))
+    for (host, reason), count in Counter((r.host, r.message) for r in found if r.outcome == SKIPPED).items():
+        lines.append(f"SKIPPED on {host}: {count} question{'s' if count > 1 else ''}: {reason}")
+    for outcome in (EXPECTED, SURPRISE, FAILED):
+        for result in found:
+            if result.outcome == outcome:
+                said = result.message or "it passed: take it out of verify_expected_failures"
+                lines.append(f"{outcome.upper()} on {result.host}: {result.question}: {said}")
+    lines.append(totals(found))
+    return "\n".join(lines) + "\n"
+
+
+def totals(found: Sequence[Result]) -> str:
+    failed = sum(result.outcome in (FAILED, SURPRISE) for result in found)
+    expected = sum(result.outcome == EXPECTED for result in found)
+    skipped = sum(result.outcome == SKIPPED for result in found)
+    passed = len(found) - failed - expected - skipped
+    hosts = len({result.host for result in found})
+    tail = f", {skipped} skipped" if skipped else ""
+    return f"verify: {hosts} hosts, {passed} passed, {failed} failed, {expected} failed as expected{tail}"
+
+
+def rewrite_junit(junit: Path, expected: Sequence[str]) -> None:
+    """Expected failures become passed cases that say so, and surprises become failures, so that a JUnit reader counts right."""
+    tree = ElementTree.parse(junit)  # noqa: S314 (written by our own pytest)
+    for suite in tree.getroot().iter("testsuite"):
+        for case in suite.iter("testcase"):
+            if case.get("name", "").partition("[")[0] not in expected or case.find("error") is not None:
+                continue
+            if case.find("skipped") is not None:
+                continue
+            failure = case.find("failure")
+            if failure is not None:
+                case.remove(failure)
+                ElementTree.SubElement(case, "system-out").text = "failed as expected: " + sentence(
+                    failure.get("message") or ""
+                )
+            else:
+                ElementTree.SubElement(case, "failure", message="it was expected to fail, and passed")
+        suite.set("failures", str(len(list(suite.iter("failure")))))
+    tree.write(junit, encoding="utf-8", xml_declaration=True)
+
+
+def pytest_command(options: argparse.Namespace, junit: Path) -> list[str]:
+    command = [sys.executable, "-m", "pytest", str(options.suite), "-q", "-p", "no:cacheprovider", "--tb=short"]
+    command += [f"--hosts={','.join('ansible://' + host for host in options.hosts.split(','))}"]
+    return [*command, f"--ansible-inventory={options.inventory}", f"--junitxml={junit}", "-o", "junit_family=xunit2"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status 0: everything is as expected; 1: something is not; 2: the suite could not be run."""
+    parser = argparse.ArgumentParser(
+        prog="python -m hadoop_dl.hosts.verify", description=__doc__.splitlines()[0] if __doc__ else None
+    )
+    parser.add_argument("--inventory", required=True, help="inventory, as for ansible-playbook -i")
+    parser.add_argument("--hosts", default="all", help="hosts or groups, separated by commas (default: %(default)s)")
+    parser.add_argument(
+        "--report",
+        type=Path,
+        required=True,
+        help="directory for report.txt, report.json, junit.xml (made if it is not there)",
+    )
+    parser.add_argument(
+        "--expectations",
+        type=argparse.FileType(encoding="utf-8"),
+        metavar="FILE",
+        help="what should be true, by host, as JSON; - is standard input. It is kept with the report",
+    )
+    parser.add_argument(
+        "--expect-failure", action="append", default=[], metavar="TEST", help="a test that must fail here"
+    )
+    parser.add_argument(
+        "--answers", type=Path, metavar="DIRECTORY", help="what the hosts answered to the action plugin suite_facts"
+    )
+    parser.add_argument("--suite", type=Path, default=REPOSITORY / "tests" / "infra", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    options.report.mkdir(parents=True, exist_ok=True)
+    junit = options.report / "junit.xml"
+    junit.unlink(missing_ok=True)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(REPOSITORY / "lib"),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    environment.setdefault("ANSIBLE_CONFIG", str(REPOSITORY / "ansible.cfg"))
+    if options.expectations:
+        kept = options.report / "expectations.json"
+        kept.write_text(json.dumps(json.load(options.expectations), indent=1) + "\n", encoding="utf-8")
+        environment["VERIFY_EXPECTATIONS"] = str(kept.resolve())
+    if options.answers:
+        environment["VERIFY_ANSWERS"] = str(options.answers.resolve())
+    done = subprocess.run(
+        pytest_command(options, junit),
+        cwd=REPOSITORY,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (options.report / "pytest.log").write_text(done.stdout + done.stderr, encoding="utf-8")
+    found = results(junit, options.expect_failure) if junit.exists() else []
+    if not found:
+        print(
+            f"The suite should have asked the hosts, and asked nothing (pytest ended with {done.returncode}):\n{(done.stdout + done.stderr)[-3000:]}"
+        )
+        return 2
+    rewrite_junit(junit, options.expect_failure)
+    report = text(found)
+    (options.report / "report.txt").write_text(report, encoding="utf-8")
+    (options.report / "report.json").write_text(
+        json.dumps([asdict(result) for result in found], indent=1) + "\n", encoding="utf-8"
+    )
+    print(report, end="")
+    return 1 if any(result.outcome in (FAILED, SURPRISE) for result in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""Digests: 12 hex digits that change whenever something that decides a component's result changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hadoop_dl.data import programs
+from hadoop_dl.data.json_text import encoded
+from hadoop_dl.plan import inputs
+from hadoop_dl.plan.model import COMPONENTS, Json
+
+PERMISSION = re.compile(r"_(license_accepted|upgrade_allowed|reboot_allowed)$")  # inputs that decide whether, not what
+MAGIC = re.compile(
+    r"^(ansible_|group_names$|groups$|hostvars$|inventory_|omit$|play|role_|environment$|vars$|plan$|apply$|node$|stack$)"
+)
+
+
+def closure(names: Iterable[str], variables: Mapping[str, Any]) -> Json:
+    """The raw values of these variables and of every variable whose name their templates mention."""
+    found: Json = {}
+    queue = list(names)
+    while queue:
+        name = queue.pop()
+        if name in found or name not in variables or MAGIC.match(name):
+            continue
+        found[name] = variables[name]
+        value = variables[name]
+        written = value if isinstance(value, str) else encoded(value)
+        if "{{" in written or "{%" in written:
+            queue += re.findall(r"[A-Za-z_]\w*", written)
+    return found
+
+
+def canonical(value: Any) -> str:
+    """A value as sorted JSON."""
+    return encoded(value, sort_keys=True)
+
+
+def joined(texts: Mapping[str, str]) -> str:
+    """The canonical text of a mapping from the canonical texts of its values: a long one that hosts share is written once."""
+    return "{" + ", ".join(f"{json.dumps(name)}: {texts[name]}" for name in sorted(texts)) + "}"
+
+
+@cache
+def deciding_inputs(repository: Path, component: str) -> tuple[str, ...]:
+    """The inputs that decide what a component's roles do."""
+    return tuple(
+        name
+        for role in COMPONENTS[component][0]
+        for name in sorted(inputs.role_options(repository, role))
+        if not PERMISSION.search(name)
+    )
+
+
+@cache
+def role_digests(repository: Path, component: str) -> str:
+    """The digests of a component's roles, as JSON."""
+    return canonical([role_digest(repository / "roles" / role) for role in COMPONENTS[component][0]])
+
+
+def role_digest(directory: Path) -> str:
+    """A digest of a role's files and of its programs as hosts get them: those are packed with files of other directories."""
+    own = tree_digest(directory)
+    packed = [hashlib.sha256(programs.pack(program)).hexdigest() for program in programs.directories(directory)]
+    return hashlib.sha256(canonical([own, *packed]).encode()).hexdigest() if packed else own
+
+
+@cache
+def tree_digest(directory: Path) -> str:
+    """A digest of a role's files, by path and content; its documentation and tests do not count."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in directory.rglob("*") if path.is_file()):
+        relative = path.relative_to(directory)
+        if path.suffix not in (".md", ".pyc") and "__pycache__" not in relative.parts:
+            digest.update(f"{relative}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()

@@ -1,0 +1,337 @@
+"""What a host gets of driver, CUDA, cuDNN and NCCL: what the inventory pins, else what its stack decides.
+
+A stack whose lock has CUDA as nvidia-* wheels decides the driver only. Nothing here replaces what a host has already:
+a driver or library of the site that serves the stack is left alone, and what an earlier stack of this project used
+stays, so that its environment still works.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from hadoop_dl.data import stacks
+from hadoop_dl.plan import requests
+from hadoop_dl.plan.requests import Wanted
+
+Json = dict[str, Any]
+ROLES = ("nvidia_driver", "cuda", "cudnn", "nccl")
+NAMES = {"nvidia_driver": "driver", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL"}
+NONE = "none"  # What an inventory writes where the site itself takes care of a part.
+
+
+@dataclass(frozen=True)
+class GpuHost:
+    """One host, as far as its GPU layer is decided."""
+
+    variables: Mapping[str, Any]
+    node: Json
+    wanted: Wanted
+    groups: Sequence[str] = ()
+
+    @property
+    def gpus(self) -> int:
+        return len(requests.gpus(self.node))
+
+    @property
+    def stack(self) -> Json:
+        return self.wanted.stack
+
+    @property
+    def loads_libraries(self) -> bool:
+        """Whether CUDA's libraries are of use: with GPUs, to build, and to import TensorFlow's package for GPUs alone."""
+        return bool(
+            self.gpus or "build_hosts" in self.groups or self.stack.get("tensorflow_package") == "tensorflow-gpu"
+        )
+
+    @property
+    def needs_libraries(self) -> bool:
+        """Whether the stack computes with CUDA that has to be installed beside it."""
+        return bool(self.stack.get("cuda")) and self.loads_libraries and not brings_wheels(self.wanted)
+
+
+def variable(role: str) -> str:
+    """The variable that names what a host gets."""
+    return "nvidia_driver_version" if role == "nvidia_driver" else f"{role}_versions"
+
+
+def requested(role: str, host: GpuHost) -> list[Any] | None:
+    """The role's input on this host; [] where what is there shall go; None where the host is left alone."""
+    if host.variables.get(f"{role}_state") == "absent":
+        return []
+    pinned = host.variables.get(variable(role))
+    if pinned == NONE:
+        return None
+    if role == "nvidia_driver":
+        return [pinned] if pinned and host.gpus else None if pinned else driver_of_stack(host)
+    if pinned is None:
+        return libraries_of_stack(role, host)
+    if pinned and not host.loads_libraries:
+        return None
+    if role == "cuda" and not pinned and host.variables.get("cuda_purge_enabled") is False:
+        return None  # What is there stays.
+    return list(pinned)
+
+
+def versions(items: Sequence[Any] | None) -> list[str]:
+    return [str(one["version"] if isinstance(one, Mapping) else one) for one in items or []]
+
+
+def driver_of_stack(host: GpuHost) -> list[str] | None:
+    """The newest release of the stack's branch where there is no driver; what this project installed stays as it is."""
+    minimum = host.stack.get("driver_min")
+    if not minimum or not host.gpus:
+        return None
+    installed = there("nvidia_driver", host.node)
+    if installed:
+        ours = "nvidia_driver" in host.node.get("deeplearning", {}).get("receipts", {})
+        return installed if ours and number(installed[0]) >= number(minimum) else None
+    if host.node.get("nvidia", {}).get("driver"):
+        return None  # It runs from a place that no package manages, as in an engine of CDSW.
+    release = newest_release(str(host.stack.get("driver_branch")))
+    return [release] if release else None
+
+
+def libraries_of_stack(role: str, host: GpuHost) -> list[Any] | None:
+    """The stack's toolkit or library, beside those of other major versions that this project installed earlier."""
+    required = host.stack.get(role)
+    if not required or not host.needs_libraries:
+        return None
+    earlier = items(role, host)
+    ours = [one for one in earlier if serves(role, required, versions([one])[0])]
+    if not ours and any(serves(role, required, one) for one in there(role, host.node)):
+        return None
+    if ours:
+        chosen = ours[-1]
+    else:
+        release = required if role == "cuda" else exact(role, required, host.stack["cuda"])
+        if release is None:
+            return None
+        chosen = release if role == "cuda" else {"version": release, "cuda": host.stack["cuda"]}
+    return [*(one for one in earlier if place(role, one) != place(role, chosen)), chosen]
+
+
+def place(role: str, item: Any) -> str:
+    """What only one of a role's items can have: a toolkit's directory, a library's soname."""
+    version = versions([item])[0]
+    return version if role == "cuda" else version.split(".")[0]
+
+
+def items(role: str, host: GpuHost) -> list[Any]:
+    """What this project installed on the host, as entries of the role's input. The host's answer is data: its form is checked."""
+    found = (host.node.get("brought") or {}).get(role if role == "cuda" else f"{role}_items") or []
+    if role == "cuda":
+        return [one for one in found if re.fullmatch(r"[0-9]+\.[0-9]+", str(one))]
+    return [
+        {"version": one["version"], "cuda": one["cuda"]}
+        for one in found
+        if isinstance(one, Mapping)
+        and re.fullmatch(r"[0-9]+(\.[0-9]+)+", str(one.get("version")))
+        and re.fullmatch(r"[0-9]+\.[0-9]+", str(one.get("cuda")))
+    ]
+
+
+def there(role: str, node: Json) -> list[str]:
+    """The versions on the host, whoever installed them."""
+    if role == "nvidia_driver":
+        installed = node.get("nvidia", {}).get("installed")
+        return [installed] if installed else []
+    found = node.get("cuda", {}).get("toolkits" if role == "cuda" else role) or []
+    return sorted(found, key=number) if role == "cuda" else [one for one in found if "." in one]
+
+
+def serves(role: str, required: str, found: str) -> bool:
+    """Whether a version on the host serves what the stack was built with.
+
+    CUDA: exactly the same before 11, then any of the major number. cuDNN: the same major number and no older minor.
+    NCCL: the same major number and no older release.
+    """
+    if role == "cuda":
+        return required == found or (number(required)[0] >= 11 and number(required)[0] == number(found)[0])
+    parts = 2 if role == "cudnn" else 3
+    return number(required)[0] == number(found)[0] and number(found)[:parts] >= number(required)[:parts]
+
+
+@cache
+def newest_release(branch: str) -> str | None:
+    """The newest release of a driver branch that compat/ knows."""
+    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only where a driver is to be installed)
+
+    rows = [row for row in load().rows("drivers", "branches") if row["branch"] == branch]
+    return str(rows[0]["latest_known"]) if rows and rows[0]["latest_known"] else None
+
+
+@cache
+def exact(role: str, required: str, cuda: str) -> str | None:
+    """The newest release for this CUDA that serves what a stack was built with; None where compat/ knows no exact one."""
+    if required.count(".") >= (3 if role == "cudnn" else 2):
+        return required
+    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only where a library is to be installed)
+
+    if role != "cudnn":
+        return None
+    # The names of packages and archives have all four numbers.
+    rows = [row for row in load().rows("cuda", "cudnn") if str(row["version"]).count(".") == 3]
+    for toolkit in (cuda, cuda.split(".")[0]):
+        serving = [row["version"] for row in rows if toolkit in row["cuda"] and serves(role, required, row["version"])]
+        line = [one for one in serving if number(one)[: len(number(required))] == number(required)]
+        if serving:
+            return str(max(line or serving, key=number))
+    return None
+
+
+@cache
+def driver_floor(cuda: str) -> str | None:
+    """The oldest driver on which a toolkit's programs run."""
+    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only where a toolkit is compared with a driver)
+
+    rows = [row for row in load().rows("cuda", "toolkits") if row["version"] == cuda]
+    return str(rows[0]["min_driver"]) if rows else None
+
+
+@cache
+def cudnn_toolkits(line: tuple[int, ...]) -> frozenset[str]:
+    """The toolkits that releases of this line of cuDNN are made for; empty where compat/ knows none."""
+    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only where a cuDNN is pinned)
+
+    rows = [row for row in load().rows("cuda", "cudnn") if tuple(number(row["version"])[: len(line)]) == line]
+    return frozenset(cuda for row in rows for cuda in row["cuda"])
+
+
+def brings_wheels(wanted: Wanted) -> bool:
+    """Whether the stack's lock has CUDA's runtime as a wheel."""
+    return bool(wanted.stack) and lock_has_cuda(str(wanted.stack["name"]), wanted.python)
+
+
+@cache
+def lock_has_cuda(name: str, python: str) -> bool:
+    lock = stacks.load_stack(name).lock(python or None)
+    return any(re.match(r"nvidia[-_]cuda[-_]runtime", str(one["project"])) for one in lock.artifacts)
+
+
+def contradictions(host: GpuHost) -> list[str]:
+    """Why the pinned versions cannot work with each other or with the stack."""
+    found = [*system_contradictions(host), *driver_contradictions(host), *pair_contradictions(host)]
+    found += source_contradictions(host)
+    if not host.needs_libraries:
+        return found
+    for role in ROLES[1:]:
+        required, pinned = host.stack.get(role), host.variables.get(variable(role))
+        asked = requested(role, host)
+        if not required or pinned == NONE:
+            continue
+        present = [*versions(asked), *there(role, host.node)]
+        if any(serves(role, required, one) for one in present):
+            continue
+        named = (
+            f"{variable(role)} has {', '.join(versions(asked)) or 'none'}"
+            if pinned is not None
+            else "no release is known"
+        )
+        found.append(
+            f"{host.stack['name']} requires {NAMES[role]} {required}, but {named} and the host has "
+            f"{', '.join(there(role, host.node)) or 'none'}. Set {variable(role)} to a version that serves it, "
+            f"or to none where the site installs it (docs/gpu.md), or choose a stack for the CPU."
+        )
+    return found
+
+
+def system_contradictions(host: GpuHost) -> list[str]:
+    """Toolkits and libraries of a host whose packages and directories the roles do not know."""
+    system = host.node.get("os", {})
+    asked = {role: versions(requested(role, host)) for role in ROLES[1:]}
+    names = [f"{NAMES[role]} {', '.join(found)}" for role, found in asked.items() if found]
+    if not names or system.get("family") == "RedHat":
+        return []
+    none = " and ".join(f"{variable(role)}: none" for role, found in asked.items() if found)
+    return [
+        f"CUDA, cuDNN and NCCL are installed on RHEL 7, 8 and 9 only, but the host has {system.get('name') or 'another system'} and "
+        f"{'; '.join(names)} {'is' if len(names) == 1 else 'are'} requested. Install that there by its own means and set {none}, or "
+        "choose a stack that has CUDA as wheels (docs/gpu.md)."
+    ]
+
+
+def driver_contradictions(host: GpuHost) -> list[str]:
+    """Toolkits that need a newer driver than the host has or gets."""
+    driver = (requested("nvidia_driver", host) or there("nvidia_driver", host.node))[:1]
+    if not driver or not host.gpus:
+        return []
+    floors = {cuda: driver_floor(cuda) for cuda in versions(requested("cuda", host))}
+    return [
+        f"CUDA {cuda} requires driver {floor} or later, but the host's driver is {driver[0]}. "
+        "Set a newer nvidia_driver_version, or an older cuda_versions."
+        for cuda, floor in floors.items()
+        if floor and number(driver[0]) < number(floor)
+    ]
+
+
+def source_contradictions(host: GpuHost) -> list[str]:
+    """Inputs of the site that do not go with the versions that its stack decides."""
+    found = []
+    driver, toolkits = requested("nvidia_driver", host), versions(requested("cuda", host))
+    from_file = driver and host.variables.get("nvidia_driver_source") == "runfile"
+    if from_file and not host.variables.get("nvidia_driver_version") and driver != there("nvidia_driver", host.node):
+        found.append("nvidia_driver_source: runfile requires nvidia_driver_version, the version of that file.")
+    if not toolkits or host.variables.get("cuda_versions") is not None:
+        return found
+    default = host.variables.get("cuda_default")
+    if default and default not in toolkits:
+        found.append(f"cuda_default must be one of the host's toolkits ({', '.join(toolkits)}), but is {default}.")
+    missing = [one for one in toolkits if one not in host.variables.get("cuda_runfiles", {})]
+    if host.variables.get("cuda_source") == "runfile" and missing:
+        found.append(f"cuda_source: runfile requires an entry of cuda_runfiles for {', '.join(missing)}.")
+    return found
+
+
+def pair_contradictions(host: GpuHost) -> list[str]:
+    """Releases of cuDNN that were never made for the CUDA that they are pinned for."""
+    pinned = host.variables.get("cudnn_versions")
+    found = []
+    for one in pinned if isinstance(pinned, list) else []:
+        known = cudnn_toolkits(tuple(number(one["version"])[:2])) or cudnn_toolkits(tuple(number(one["version"])[:1]))
+        if known and not {one["cuda"], one["cuda"].split(".")[0]} & known:
+            found.append(
+                f"cuDNN {one['version']} is made for CUDA {', '.join(sorted(known, key=number))}, but cudnn_versions "
+                f"names CUDA {one['cuda']}. Correct cudnn_versions."
+            )
+    return found
+
+
+def warnings(host: GpuHost) -> list[str]:
+    """What is not installed although something names or needs it, and what is installed although nothing needs it."""
+    found = []
+    for role in ROLES:
+        pinned = host.variables.get(variable(role))
+        useless = not host.gpus if role == "nvidia_driver" else not host.loads_libraries
+        if pinned and pinned != NONE and useless:
+            found.append(f"{variable(role)} is set, but the host has no GPU: it gets no {NAMES[role]}.")
+    cuda = host.stack.get("cuda")
+    if not cuda:
+        return found
+    asked = versions(requested("cuda", host))
+    if brings_wheels(host.wanted) and asked:
+        found.append(
+            f"{host.stack['name']} has CUDA in its nvidia-* wheels and does not use CUDA {', '.join(asked)}, "
+            "which cuda_versions names."
+        )
+    elif host.gpus and host.needs_libraries:
+        for role in ("nvidia_driver", "cuda", "cudnn"):
+            if host.variables.get(variable(role)) != NONE:
+                continue
+            required = host.stack.get("driver_min" if role == "nvidia_driver" else role)
+            present = there(role, host.node) or [host.node.get("nvidia", {}).get("driver")] * (role == "nvidia_driver")
+            if required and not any(
+                one and (role == "nvidia_driver" or serves(role, required, one)) for one in present
+            ):
+                found.append(
+                    f"{variable(role)} is none and the host has no {NAMES[role]} {required}: "
+                    f"TensorFlow does not compute on its GPUs until the site installs it."
+                )
+    return found
+
+
+def number(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"[0-9]+", version)]

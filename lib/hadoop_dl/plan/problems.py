@@ -1,0 +1,132 @@
+"""What stands in the way of a plan, of one host and of hosts that are looked at together, and how it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from hadoop_dl.plan import gpu_layer, requests
+from hadoop_dl.plan.model import GROUPS, Host, Json, Plan
+from hadoop_dl.plan.requests import Wanted
+
+DISK_NEEDED_MB = 5000  # an environment of TensorFlow 2.15 takes 2.6 GB, and the old one stays beside it
+TFOS_GROUPS = ("data_nodes", "edge_nodes")  # one job's driver and executors: they need one environment
+
+
+def group_problems(made: Plan, hosts: Sequence[Host]) -> None:
+    """Name the hosts that get nothing because no group of theirs is one of this project's."""
+    strangers = [host.name for host in hosts if not set(host.groups) & set(GROUPS)]
+    if strangers and len(strangers) == len(hosts):
+        made.problems.append(
+            f"At least one host must be in one of the groups {', '.join(GROUPS)}, but {shorten(strangers)} "
+            f"{'is' if len(strangers) == 1 else 'are'} in none. Correct the groups' names in the inventory."
+        )
+    else:
+        text = f"in none of the groups {', '.join(GROUPS)}, so nothing is installed there."
+        made.warnings += [f"{name}: {text}" for name in strangers]
+
+
+def group_alike(problems: Iterable[str]) -> list[str]:
+    """Say what several hosts share once, with all their names: a thousand equal hosts are one line."""
+    hosts: dict[str, list[str]] = {}
+    for problem in problems:
+        name, separator, sentence = problem.partition(": ")
+        if separator and " " not in name:
+            hosts.setdefault(sentence, []).append(name)
+        else:
+            hosts.setdefault(problem, [])
+    return [f"{shorten(names)}: {sentence}" if names else sentence for sentence, names in hosts.items()]
+
+
+def shorten(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 5 else f"{', '.join(names[:4])} and {len(names) - 4} more"
+
+
+def host_problems(host: Host, wanted: Wanted) -> list[str]:
+    """What this host lacks for what it should get; an empty list means nothing."""
+    node, found = host.node or {}, []
+    declared = host.variables.get("gpu_count")
+    if declared is not None and declared != len(requests.gpus(node)):
+        found.append(
+            f"gpu_count is {declared}, but the host shows {len(requests.gpus(node))} GPUs ({gpu_sources(node)}). "
+            "Correct the inventory, or look for a card that is off the bus: lspci -d 10de:"
+        )
+    if (
+        host.wants("hadoop_client")
+        and (not wanted.stack or uses_hadoop(wanted.stack))
+        and node.get("hadoop") is None
+        and not host.variables.get("hadoop_client_hadoop_home")
+    ):
+        found.append(
+            "a Hadoop client is needed, and none was found under the places of CDH, HDP, MapR and Apache. "
+            "Install the distribution's client there, or set hadoop_client_hadoop_home."
+        )
+    known = node["deeplearning"]["environments"].get(wanted.environment)
+    if wanted.environment and (known is None or known["problem"]):
+        free = node.get("volatile", {}).get("disk_free_mb", {}).get("/opt")
+        if free is not None and free < DISK_NEEDED_MB:
+            found.append(
+                f"/opt needs {DISK_NEEDED_MB} MB for a new environment and has {free} MB free. Make room there, or mount a larger file system."
+            )
+    if host.wants("environment") and not host.variables.get("mirror_url"):
+        found.append(
+            "mirror_url must be the address at which hosts reach the mirror, but is not set. Set it in group_vars/all."
+        )
+    return found
+
+
+def added_warnings(host: Host) -> list[str]:
+    """What somebody put into a sealed environment: it stays, and it is no reason to build the environment again."""
+    environments = (host.node or {}).get("deeplearning", {}).get("environments", {})
+    return [
+        f"files were added to the environment {name} since it was sealed: {', '.join(known['added'])}. They are left alone; remove them."
+        for name, known in sorted(environments.items())
+        if known.get("added")
+    ]
+
+
+def gpu_sources(node: Json) -> str:
+    nvidia = node.get("nvidia", {})
+    listed = nvidia.get("listed")
+    return f"{len(nvidia.get('gpus', []))} on the PCI bus, " + (
+        "nvidia-smi not asked" if listed is None else f"{len(listed)} listed by nvidia-smi"
+    )
+
+
+def cdsw_problems(hosts: Sequence[Host]) -> list[str]:
+    """CDSW wants one model of GPU on all its hosts."""
+    models: dict[str, list[str]] = {}
+    for host in hosts:
+        node = host.node or {}
+        if node.get("cdsw") or "cdsw_hosts" in host.groups:
+            for model in gpu_layer.models(node):
+                models.setdefault(model, []).append(host.name)
+    if len(models) < 2:
+        return []
+    listed = "; ".join(f"{model} on {shorten(names)}" for model, names in sorted(models.items()))
+    return [
+        f"CDSW needs the same make and model of GPU on all its hosts, and there are {len(models)}: {listed}. "
+        "Take some hosts out of CDSW, or change their cards."
+    ]
+
+
+def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Wanted]) -> list[str]:
+    """What only shows when hosts are looked at together."""
+    environments: dict[str, list[str]] = {}
+    for host in hosts:
+        environment = wanted[host.name].environment
+        if environment and set(host.groups) & set(TFOS_GROUPS) and wanted[host.name].stack.get("tensorflowonspark"):
+            environments.setdefault(environment, []).append(host.name)
+    found = cdsw_problems(hosts)
+    if len(environments) < 2:
+        return found
+    listed = "; ".join(f"{name} on {shorten(names)}" for name, names in sorted(environments.items()))
+    return [
+        *found,
+        f"A TensorFlowOnSpark job needs one environment on its driver and all executors, and the groups data_nodes and edge_nodes would have {len(environments)}: "
+        f"{listed}. Give all of them the same deeplearning_request, or move some hosts out of these groups.",
+    ]
+
+
+def uses_hadoop(stack: Json) -> bool:
+    """Whether a stack reads HDFS or submits to YARN."""
+    return bool(stack.get("hdfs")) or "tensorflowonspark" in stack

@@ -1,0 +1,1 @@
+"""The rules of the resolver, by what they are about."""

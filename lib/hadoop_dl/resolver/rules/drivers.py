@@ -1,0 +1,376 @@
+"""The driver: its branch and kernel module, for CUDA, every GPU and the operating system."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+from hadoop_dl.data.compat import Row
+from hadoop_dl.resolver.findings import Finding, against, sources, warning
+from hadoop_dl.resolver.gpus import Gpu, architecture
+from hadoop_dl.resolver.hosts import HostFacts, System
+from hadoop_dl.resolver.parts import Choice, Part
+from hadoop_dl.resolver.request import Item
+from hadoop_dl.resolver.rules.tensorflow import from_ptx, platform
+from hadoop_dl.resolver.universe import Core, Universe
+from hadoop_dl.resolver.versions import cc, known, version
+
+KINDS = {"LTSB": 0, "PB": 1}
+LISTED_FROM = 515  # the first branch whose supported GPUs NVIDIA lists by device (gpu_devices.yml)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A branch at one version, with one kind of kernel module."""
+
+    row: Row
+    version: str
+    module: Row
+
+    @property
+    def branch(self) -> int:
+        return int(self.row["branch"])
+
+
+def least_driver(toolkit: Row) -> str:
+    """What CUDA needs: for 11 and later the floor of minor version compatibility is enough."""
+    floors = [str(text) for text in (toolkit["min_driver"], toolkit["min_driver_minor_compat"]) if text]
+    return min(floors, key=version)
+
+
+def newest_of(row: Row) -> str:
+    """The newest release of a branch in any source; latest_known is the newest that is known to be packaged."""
+    return str(row.get("latest_listed") or row["latest_known"])
+
+
+def branch_of(text: str) -> str:
+    return text.partition(".")[0]
+
+
+class Driver(Part):
+    """Supported branches first, long-term before production before the rest; then the newest. One that runs comes first."""
+
+    level = "driver"
+
+    def __init__(self, universe: Universe) -> None:
+        self.universe = universe
+        compat = universe.compat
+        rows = compat.rows("drivers", "branches")
+        self.branches = sorted(
+            rows, key=lambda row: (row["is_eol"] is not False, KINDS.get(row["kind"], 2), -int(row["branch"]))
+        )
+        self.newest = max(rows, key=lambda row: int(row["branch"]))
+        self.modules = sorted(compat.rows("drivers", "modules"), key=lambda row: row["module"] == "open")
+        self.first: dict[Hashable, tuple[Candidate, list[Finding]] | None] = {}
+        self.only_open = {
+            row["architecture"]: row for row in compat.rows("drivers", "architectures_without_proprietary_module")
+        }
+
+    def classify(self, core: Core) -> Hashable:
+        return core.name, core.source, core.cuda
+
+    # --- how new it has to be ------------------------------------------------------------------------------------------
+
+    def floors(self, core: Core, items: Sequence[Item]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+        """Each lower limit with who sets it: CUDA, PTX that the driver has to compile, every GPU."""
+        toolkit = self.universe.toolkits[core.cuda or ""]
+        least = least_driver(toolkit)
+        yield least, f"CUDA {core.cuda} needs it", sources(toolkit)
+        for gpu in (item.thing for item in items):
+            if not isinstance(gpu, Gpu):
+                continue
+            if not core.built and from_ptx(core.line, gpu):
+                why = f"CUDA {core.cuda} needs it to compile PTX for {gpu.name}; without that it would be {least}"
+                yield str(toolkit["bundled_driver"]), why, sources(toolkit, core.line)
+            if gpu.least_driver:
+                every = "every " if len({device.least() for device in gpu.devices}) > 1 else ""
+                yield gpu.least_driver, f"the first that knows {every}{gpu.name}", gpu.sources
+
+    def needed(self, core: Core, items: Sequence[Item]) -> str:
+        return max((floor for floor, _, _ in self.floors(core, items)), key=version)
+
+    # --- which there are -----------------------------------------------------------------------------------------------
+
+    def candidates(self, items: Sequence[Item]) -> Iterator[Candidate]:
+        """The driver that runs on the host, then each branch at the versions that were asked for and at its newest."""
+        running = [item.thing.driver for item in items if isinstance(item.thing, HostFacts) and item.thing.driver]
+        exact = [
+            spec.text
+            for item in items
+            if item.key in ("driver", "driver_branch")
+            for spec in item.specs
+            if spec.kind == "prefix" and known(spec.text) and ("." in spec.text or self.is_newer(spec.text))
+        ]
+        for text in running:
+            row = next((row for row in self.branches if row["branch"] == branch_of(text)), None)
+            row = row or (self.newer_row(text) if self.is_newer(text) else None)
+            yield from (Candidate(row, text, module) for module in self.modules if row)
+        for row in self.branches:
+            for text in [*[text for text in exact if branch_of(text) == row["branch"]], newest_of(row)]:
+                yield from (Candidate(row, text, module) for module in self.modules)
+        for text in exact:
+            if self.is_newer(text):
+                yield from (Candidate(self.newer_row(text), text, module) for module in self.modules)
+
+    def is_newer(self, text: str) -> bool:
+        """Whether this driver is of a branch newer than all in the data."""
+        return branch_of(text).isdigit() and int(branch_of(text)) > int(self.newest["branch"])
+
+    def newer_row(self, text: str) -> Row:
+        """A branch that the data does not have: it drives at least what the newest one drives, as far as is known."""
+        return {
+            **self.newest,
+            "branch": branch_of(text),
+            "latest_known": text,
+            "latest_listed": text,
+            "kind": None,
+            "is_eol": False,
+            "rpm_for": [],
+            "verified": False,
+        }
+
+    def module_exists(self, candidate: Candidate) -> bool:
+        first, last = candidate.module["first_branch"], candidate.module["last_branch"]
+        return (not first or candidate.branch >= int(first)) and (not last or candidate.branch <= int(last))
+
+    # --- whether an item wants one ---------------------------------------------------------------------------------------
+
+    def item_findings(self, item: Item, candidate: Candidate) -> Iterator[Finding]:
+        """Why this item does not want this driver, or what to know about the two."""
+        own = {
+            "driver": candidate.version,
+            "driver_branch": candidate.row["branch"],
+            "driver_module": candidate.module["module"],
+        }
+        if item.key in own and not item.accepts(own[item.key]):
+            yield Finding(f"{item.label} was requested", ())
+        if isinstance(item.thing, System) and item.thing.key.startswith("rhel"):
+            yield from self.system_findings(item.thing, candidate)
+        if isinstance(item.thing, Gpu):
+            yield from self.gpu_findings(item.thing, candidate)
+
+    def system_findings(self, system: System, candidate: Candidate) -> Iterator[Finding]:
+        row, own = candidate.row, platform(self.universe, system)
+        last = own.get("driver_rpm_max")
+        if last and candidate.branch > int(last):
+            yield Finding(
+                f"branch {row['branch']} has no packages for {system.label}, the last is {last}", sources(own, row)
+            )
+        elif self.is_newer(row["branch"]):
+            yield warning(
+                f"Whether branch {row['branch']} has packages for {system.label} is not checked", sources(row)
+            )
+        elif system.key not in row["rpm_for"]:
+            yield against(f"branch {row['branch']} has no packages for {system.label}", sources(row), row["verified"])
+
+    def gpu_findings(self, gpu: Gpu, candidate: Candidate) -> Iterator[Finding]:
+        row, arch, number = candidate.row, architecture(self.universe.compat, gpu), candidate.branch
+        module = candidate.module["module"]
+        if cc(row["min_cc"]) > gpu.capability:
+            yield against(f"branch {row['branch']} has no code for {gpu.name}", sources(row), row["verified"])
+        if arch["last_driver_branch"] and number > int(arch["last_driver_branch"]):
+            yield Finding(f"{gpu.name} needs branch {arch['last_driver_branch']} or older", sources(arch))
+        if arch["first_driver_branch"] and number < int(arch["first_driver_branch"]):
+            yield Finding(f"{gpu.name} needs branch {arch['first_driver_branch']} or newer", sources(arch))
+        if module == "open" and not arch["open_kernel_module"]:
+            yield Finding(f"{gpu.name} is not driven by the open modules", sources(arch))
+        if module == "proprietary" and gpu.architecture in self.only_open:
+            yield Finding(f"{gpu.name} needs the open modules", sources(self.only_open[gpu.architecture]))
+        yield from self.device_findings(gpu, candidate)
+
+    def device_findings(self, gpu: Gpu, candidate: Candidate) -> Iterator[Finding]:
+        """What NVIDIA's lists of supported devices say; they begin with branch 515."""
+        late = [device for device in gpu.devices if device.first_drivers]
+        unknown = [device for device in late if not device.known_by(candidate.version)]
+        if candidate.branch < LISTED_FROM:
+            if late and gpu.capability >= (7, 5):
+                said = f"NVIDIA's lists name {gpu.name} from driver {late[0].least()} on and do not cover branch {candidate.branch}"
+                yield warning(f"{said}: that it works there is not checked", gpu.sources)
+        elif unknown and len(unknown) == len(gpu.devices):
+            first = min((device.least() or "0" for device in unknown), key=version)
+            where = (
+                f"is in no list of branch {candidate.branch}"
+                if candidate.branch > int(branch_of(first))
+                else f"needs driver {first} or newer"
+            )
+            yield Finding(f"{gpu.name} {where} (driver {candidate.version})", gpu.sources)
+        elif unknown:
+            said = f"Driver {candidate.version} does not know every {gpu.name}: {unknown[0].pci_id} needs {unknown[0].least()}"
+            yield warning(f"{said}. Name the PCI id to be sure", gpu.sources)
+
+    # --- the choice --------------------------------------------------------------------------------------------------------
+
+    def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
+        if core.cuda is None:
+            return Choice() if self.possible(core, items) else None
+        found = self.find(core, items)
+        return self.choice(core, found[0], items, found[1]) if found else None
+
+    def possible(self, core: Core, items: Sequence[Item]) -> bool:
+        if core.cuda is None:
+            return all(item.absent for item in items if item.key.startswith("driver"))
+        return self.find(core, items) is not None
+
+    def find(self, core: Core, items: Sequence[Item]) -> tuple[Candidate, list[Finding]] | None:
+        """The first driver for a TensorFlow with CUDA, and what there is to know about it; found once for each floor."""
+        needed = self.needed(core, items)
+        if not all(item.accepts(needed) for item in items if item.key == "driver_min"):
+            return None
+        asked_for = needed, tuple((item.key, item.text, item.thing) for item in items)
+        if asked_for not in self.first:
+            if len(self.first) > 20_000:
+                self.first.clear()
+            self.first[asked_for] = self.find_first(needed, items)
+        return self.first[asked_for]
+
+    def find_first(self, needed: str, items: Sequence[Item]) -> tuple[Candidate, list[Finding]] | None:
+        """The first driver that is new enough and that no item refuses; one without doubts before one with."""
+        doubtful = None
+        for candidate in self.candidates(items):
+            if version(candidate.version) < version(needed) and not self.newer_branch(candidate, needed):
+                continue
+            if not self.module_exists(candidate):
+                continue
+            found = [finding for item in items for finding in self.item_findings(item, candidate)]
+            if any(finding.refuses for finding in found):
+                continue
+            if not any(finding.doubt for finding in found):
+                return candidate, found
+            doubtful = doubtful or (candidate, found)
+        return doubtful
+
+    def newer_branch(self, candidate: Candidate, needed: str) -> bool:
+        """A whole branch was asked for that is newer than the data: 615 stands for any of its releases."""
+        return "." not in candidate.version and candidate.branch > int(branch_of(needed))
+
+    def choice(self, core: Core, candidate: Candidate, items: Sequence[Item], found: list[Finding]) -> Choice:
+        """The driver with its reasons; a host without GPUs gets none, so its age is no news there."""
+        row, module = candidate.row, candidate.module["module"]
+        needed, why, where = max(self.floors(core, items), key=lambda floor: version(floor[0]))
+        bare = any(item.only == "gpus" for item in items)
+        running = next(
+            (item.thing.driver for item in items if isinstance(item.thing, HostFacts) and item.thing.driver), None
+        )
+        kind = {"LTSB": "a long-term branch", "PB": "a production branch"}.get(row["kind"], "the newest that fits")
+        if running == candidate.version:
+            kind = "runs on the host"
+        choice = Choice(
+            {"driver_min": needed, "driver_branch": row["branch"], "driver_module": module},
+            [
+                Finding(f"driver_min {needed}: {why}", where),
+                Finding(
+                    f"driver_branch {row['branch']}: {kind} that fits CUDA, the GPUs and the operating system"
+                    if running != candidate.version
+                    else f"driver_branch {row['branch']}: driver {running} {kind}",
+                    sources(row),
+                ),
+                Finding(
+                    f"driver_module {module}: the first kind that this branch and every GPU have",
+                    sources(candidate.module),
+                ),
+            ],
+            list(found),
+        )
+        choice.warnings += [] if bare else self.age(candidate)
+        if running and version(running) < version(needed):
+            said = f"Driver {running} runs on the host, but {needed} or newer is needed: set nvidia_driver_version"
+            choice.warnings.append(warning(said, where))
+        return choice
+
+    def age(self, candidate: Candidate) -> list[Finding]:
+        """What to know about a branch that has ended, and about a driver that is newer than the data."""
+        row, found = candidate.row, []
+        if self.is_newer(row["branch"]):
+            data = f"{self.newest['branch']}, of {self.universe.compat.subjects['drivers']['checked']}"
+            said = f"Driver {candidate.version} is newer than this data ({data}): it runs every older CUDA"
+            return [warning(f"{said}, but whether it supports the GPUs is not checked", sources(self.newest))]
+        if row["is_eol"]:
+            found.append(warning(f"Driver branch {row['branch']} is past its end of life", sources(row)))
+        if version(candidate.version) > version(newest_of(row)):
+            said = f"Driver {candidate.version} is newer than {row['latest_known']}, the newest that is known of its branch"
+            found.append(warning(said, sources(row)))
+        if not row["verified"]:
+            found.append(warning(f"The data on driver branch {row['branch']} is not verified", sources(row)))
+        return found
+
+    # --- why there is none ---------------------------------------------------------------------------------------------
+
+    def facts(self, core: Core, items: Sequence[Item]) -> Iterator[Finding]:
+        if core.cuda is None:
+            yield Finding(f"{core.package} {core.version} is a CPU build and needs no driver", sources(core.release))
+        elif self.without_cuda(items):
+            needed, why, where = max(self.floors(core, items), key=lambda floor: version(floor[0]))
+            because = "" if why == f"CUDA {core.cuda} needs it" else f" ({why})"
+            yield Finding(
+                f"TensorFlow {core.name} needs CUDA {core.cuda}, which needs driver {needed} or newer{because}",
+                (*sources(core.line), *where),
+            )
+        modules = any(item.key == "driver_module" for item in items)
+        for item in items:
+            if item.key != "host":
+                yield self.item_fact(item, items, modules)
+
+    def without_cuda(self, items: Sequence[Item]) -> bool:
+        """Whether the items alone would leave a driver: then it is CUDA that refuses it."""
+        for candidate in self.candidates(items):
+            found = (finding for item in items for finding in self.item_findings(item, candidate))
+            if self.module_exists(candidate) and not any(finding.refuses for finding in found):
+                return True
+        return False
+
+    def item_fact(self, item: Item, items: Sequence[Item], modules: bool) -> Finding:
+        if isinstance(item.thing, System):
+            there = [row for row in self.branches if item.thing.key in row["rpm_for"]]
+            ends = sorted(int(row["branch"]) for row in there)
+            newest_row = max(there, key=lambda row: int(row["branch"])) if there else None
+            span = f"{ends[0]} to {ends[-1]}" if ends else "no branch"
+            return Finding(f"{item.label} has driver packages of branches {span}", sources(newest_row))
+        if isinstance(item.thing, Gpu):
+            return self.gpu_fact(item.thing, item.label, [text for text in self.exact(items)], modules)
+        if item.key == "driver_module":
+            module = next((row for row in self.modules if item.accepts(row["module"])), None)
+            if module and module["module"] == "open":
+                needs = f"needs driver branch {module['first_branch']} or newer and GPUs of Turing or newer"
+            else:
+                needs = f"needs driver branch {module['last_branch']} or older" if module else "was requested"
+            return Finding(f"{item.label} {needs}", sources(module))
+        if item.key == "driver" and any(other.key == "driver_branch" for other in items):
+            for text in self.exact([item]):
+                return Finding(f"{item.label} is of branch {branch_of(text)}", self.branch_sources(item))
+        return Finding(f"{item.label} was requested", self.branch_sources(item))
+
+    def exact(self, items: Sequence[Item]) -> Iterator[str]:
+        for item in items:
+            if item.key == "driver":
+                yield from (
+                    spec.text for spec in item.specs if spec.kind == "prefix" and "." in spec.text and known(spec.text)
+                )
+
+    def gpu_fact(self, gpu: Gpu, label: str, exact: Sequence[str], modules: bool) -> Finding:
+        """The branches that drive it, or the driver that does not know this device."""
+        arch = architecture(self.universe.compat, gpu)
+        neutral = {"module": ""}
+        for text in exact:
+            row = next((row for row in self.branches if row["branch"] == branch_of(text)), None)
+            found = self.device_findings(gpu, Candidate(row, text, neutral)) if row else ()
+            for finding in found:
+                if finding.refuses:
+                    return finding
+        fits = [
+            int(row["branch"])
+            for row in self.branches
+            if not any(finding.refuses for finding in self.gpu_findings(gpu, Candidate(row, newest_of(row), neutral)))
+        ]
+        text = f"{label} ({gpu.architecture}) is driven by branches {min(fits)} to {max(fits)}"
+        only = self.only_open.get(gpu.architecture)
+        if not arch["open_kernel_module"]:
+            text += ", by the proprietary kernel modules only" if modules else ""
+        elif only:
+            text += ", by the open kernel modules only"
+        return Finding(text, sources(arch, only if modules else None) or gpu.sources)
+
+    def branch_sources(self, item: Item) -> tuple[str, ...]:
+        """Where the data speaks of the branch that was requested, or of its neighbour where there is none."""
+        text = branch_of(item.specs[0].text.lstrip("<>=!~")) if item.specs else ""
+        number = int(text) if text.isdecimal() else 0
+        return sources(min(self.branches, key=lambda row: abs(int(row["branch"]) - number)))

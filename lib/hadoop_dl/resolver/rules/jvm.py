@@ -1,0 +1,285 @@
+"""TensorFlowOnSpark, Spark and Java: who runs on whom."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from functools import lru_cache
+
+from hadoop_dl.data.compat import Row
+from hadoop_dl.resolver.findings import Finding, against, sources
+from hadoop_dl.resolver.hosts import Hadoop, HostFacts
+from hadoop_dl.resolver.parts import Choice, Part
+from hadoop_dl.resolver.request import Item
+from hadoop_dl.resolver.rules.python_parts import python_fits
+from hadoop_dl.resolver.universe import Core, Universe
+from hadoop_dl.resolver.versions import listed, version
+
+
+@lru_cache(maxsize=512)
+def python_listed(text: str, python: str) -> bool:
+    """Whether a list such as `2.7, 3.4 - 3.9` has this Python."""
+    for part in text.split(","):
+        first, _, last = (piece.strip() for piece in part.partition("-"))
+        if version(first) <= version(python) <= version(last or first):
+            return True
+    return False
+
+
+def line_of(release: str) -> str:
+    return ".".join(release.split(".")[:2])
+
+
+class Jvm(Part):
+    """The newest TensorFlowOnSpark that fits, on a Spark with which it was seen to run if there is one."""
+
+    level = "jvm"
+
+    def __init__(self, universe: Universe) -> None:
+        compat = universe.compat
+        self.compat = compat
+        self.releases = sorted(
+            compat.rows("tensorflowonspark", "releases"), key=lambda row: version(row["version"]), reverse=True
+        )
+        self.lines = sorted(compat.rows("spark", "lines"), key=lambda row: version(row["line"]), reverse=True)
+        self.for_lines: dict[str, list[tuple[Row, Finding | None]]] = {}
+        self.known: dict[Hashable, list[Row]] = {}
+        self.found: dict[Hashable, list[tuple[Row, str]]] = {}
+        self.observed = [row for row in compat.rows("observed_stacks", "stacks") if row["tensorflowonspark"]]
+        self.results: dict[tuple[str, str, str], Row] = {}
+        for row in self.observed:
+            self.results.setdefault((row["tensorflowonspark"], line_of(row["pyspark"]), row["result"]), row)
+
+    def classify(self, core: Core) -> Hashable:
+        return core.name, core.package, core.python
+
+    def tfos_refusal(self, core: Core, row: Row) -> Finding | None:
+        """Why a TensorFlowOnSpark is not for a TensorFlow, or may not be."""
+        return self.line_refusal(core.name, row) or self.form_refusal(core, row)
+
+    def line_refusal(self, line: str, row: Row) -> Finding | None:
+        least, below = row["tensorflow"]["min"], row["tensorflow"]["below"]
+        if (least and version(line) < version(least)) or (below and version(line) >= version(below)):
+            span = f"{least} or newer" if least else f"older than {below}"
+            text = f"TensorFlowOnSpark {row['version']} is for TensorFlow {span}"
+            return against(text, sources(row), row["verified"])
+        return None
+
+    def form_refusal(self, core: Core, row: Row) -> Finding | None:
+        label = f"TensorFlowOnSpark {row['version']}"
+        if not python_fits(row["requires_python"], core.python):
+            return Finding(f"{label} needs Python {row['requires_python']}", sources(row))
+        names = [name.strip() for name in row["tensorflow_distribution"].split(",")]
+        if "any" not in names and core.package not in names:
+            return Finding(
+                f"{label} finds TensorFlow under the package name {listed(names, 'or')} only, and this is {core.package}",
+                sources(row),
+            )
+        return None
+
+    def seen(self, tfos: str, spark: str, result: str) -> Row | None:
+        """A run of this TensorFlowOnSpark on this Spark line that ended like this."""
+        return self.results.get((tfos, spark, result))
+
+    def fitting(self, core: Core) -> list[Row]:
+        """The releases of TensorFlowOnSpark for a TensorFlow, the newest first, those with a doubt last."""
+        key = self.classify(core)
+        if key not in self.known:
+            there = self.for_line(core.name)
+            sure = [row for row, doubt in there if not doubt and not self.form_refusal(core, row)]
+            self.known[key] = sure + [row for row, doubt in there if doubt]
+        return self.known[key]
+
+    def for_line(self, line: str) -> list[tuple[Row, Finding | None]]:
+        """The releases for a line of TensorFlow, the newest first, each with the doubt about it if there is one."""
+        if line not in self.for_lines:
+            found = [(row, self.line_refusal(line, row)) for row in self.releases]
+            self.for_lines[line] = [(row, doubt) for row, doubt in found if not (doubt and doubt.refuses)]
+        return self.for_lines[line]
+
+    def sparks(self, items: Sequence[Item]) -> list[Row]:
+        """The Spark lines: verified ones first, and those that share a Java with Hadoop before them."""
+        rows = sorted(self.lines, key=lambda row: not row["verified"])
+        for item in items:
+            if isinstance(item.thing, Hadoop):
+                there = set(item.thing.java)
+                rows.sort(key=lambda row: not there & set(row["java"] or []))
+        return rows
+
+    def release(self, row: Row, pins: Sequence[Item]) -> str | None:
+        """The newest release of a line that the constraint admits."""
+        return next((text for text in reversed(row["releases"]) if all(item.accepts(text) for item in pins)), None)
+
+    def javas(self, row: Row, items: Sequence[Item]) -> list[str] | None:
+        """The Java versions that remain; None where the items leave none."""
+        pins = [item for item in items if item.key == "java"]
+        hosts = [item.thing for item in items if isinstance(item.thing, HostFacts)]
+        if row["java"] is None:
+            return None if pins or hosts else []
+        left = [java for java in row["java"] if all(item.accepts(java) for item in pins)]
+        there = [java for java in left if all(java in (host.javas or ()) for host in hosts)]
+        return there or None
+
+    # --- the rules: what `best` decides by, and what `facts` prints ----------------------------------------------------
+
+    def spark_refusals(self, python: str, row: Row, items: Sequence[Item]) -> Iterator[Finding]:
+        """Why a Spark line does not run here."""
+        if not python_listed(row["python"], python):
+            yield Finding(f"Spark {row['line']} runs on Python {row['python']}", sources(row))
+        if self.javas(row, items) is None:
+            runs = f"Spark {row['line']} runs on Java {listed(row['java'] or (), 'or')}"
+            yield Finding(runs if row["java"] else f"The data has no Java for Spark {row['line']}", sources(row))
+        if not row["gpu_scheduling"] and any(item.key == "yarn_gpu" and item.flag for item in items):
+            yield Finding(f"Spark {row['line']} does not schedule GPUs", sources(row))
+
+    def pair_refusal(self, tfos: Row, spark: Row) -> Finding | None:
+        """Why a TensorFlowOnSpark does not run on a Spark line."""
+        hung = self.seen(tfos["version"], spark["line"], "hangs")
+        text = f"TensorFlowOnSpark {tfos['version']} hangs on Spark {spark['line']}"
+        return Finding(text, sources(hung)) if hung else None
+
+    # --- the choice ----------------------------------------------------------------------------------------------------
+
+    def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
+        found = self.find(core, items)
+        if found is None:
+            return None
+        tfos, run = found
+        if run is None:
+            return Choice()
+        hadoops = [item.thing for item in items if isinstance(item.thing, Hadoop)]
+        return self.choice(core, tfos, *run, self.javas(run[0], items) or [], hadoops)
+
+    def possible(self, core: Core, items: Sequence[Item]) -> bool:
+        return self.find(core, items) is not None
+
+    def find(self, core: Core, items: Sequence[Item]) -> tuple[Row | None, tuple[Row, str] | None] | None:
+        """The TensorFlowOnSpark and the Spark with its release, or none of the two; None where the items leave nothing."""
+        pins = [item for item in items if item.key == "tensorflowonspark"]
+        spark_pins = [item for item in items if item.key in ("pyspark", "java")]
+        candidates: list[Row | None] = [
+            row for row in self.fitting(core) if all(item.accepts(row["version"]) for item in pins)
+        ]
+        if all(item.absent for item in pins):
+            candidates.append(None)
+        for tfos in candidates:
+            if tfos is None and all(item.absent for item in spark_pins):
+                return None, None
+            for run in self.ordered(tfos, self.runs(core.python, items))[:1]:
+                return tfos, run
+        return None
+
+    def runs(self, python: str, items: Sequence[Item]) -> list[tuple[Row, str]]:
+        """The Spark lines that run here, each with its release; the same for every TensorFlow on this Python."""
+        key = (python, tuple((item.key, item.text, item.only, item.thing) for item in items))
+        if key not in self.found:
+            if len(self.found) > 20_000:
+                self.found.clear()
+            pins = [item for item in items if item.key == "pyspark"]
+            there = [(row, self.release(row, pins)) for row in self.sparks(items)]
+            self.found[key] = [
+                (row, release) for row, release in there if release and not any(self.spark_refusals(python, row, items))
+            ]
+        return self.found[key]
+
+    def ordered(self, tfos: Row | None, runs: list[tuple[Row, str]]) -> list[tuple[Row, str]]:
+        """Without the Sparks on which this TensorFlowOnSpark does not run, and those on which it was seen to run first."""
+        if tfos is None:
+            return runs
+        left = [run for run in runs if not self.pair_refusal(tfos, run[0])]
+        return sorted(left, key=lambda run: not self.seen(tfos["version"], run[0]["line"], "ok"))
+
+    def choice(
+        self, core: Core, tfos: Row | None, row: Row, release: str, javas: list[str], hadoops: list[Hadoop]
+    ) -> Choice:
+        choice = Choice()
+        if tfos:
+            label = f"TensorFlowOnSpark {tfos['version']}"
+            choice.values["tensorflowonspark"] = tfos["version"]
+            choice.reasons.append(
+                Finding(
+                    f"tensorflowonspark {tfos['version']}: the newest for TensorFlow {core.name} on Python {core.python}",
+                    sources(tfos),
+                )
+            )
+            ran = any(
+                entry["result"] == "ok"
+                and entry["tensorflowonspark"] == tfos["version"]
+                and entry["python"] == core.python
+                for entry in self.observed
+            )
+            if not ran and not python_listed(tfos["python_classifiers"], core.python):
+                choice.warnings.append(
+                    Finding(
+                        f"{label} does not name Python {core.python} among its own, and was not seen on it",
+                        sources(tfos),
+                        False,
+                    )
+                )
+            if not tfos["verified"]:
+                choice.warnings.append(Finding(f"The data on {label} is not verified", sources(tfos), False))
+            if (
+                not self.seen(tfos["version"], row["line"], "ok")
+                and tfos["ci_spark"]
+                and line_of(tfos["ci_spark"]) != row["line"]
+            ):
+                choice.warnings.append(
+                    Finding(
+                        f"{label} was not seen to run on Spark {row['line']} (its own tests use {tfos['ci_spark']})",
+                        sources(tfos),
+                        False,
+                    )
+                )
+            if tfos["needs_pkg_resources"]:
+                choice.reasons.append(
+                    Finding(f"{label} imports pkg_resources: setuptools below 81 goes with it", sources(tfos))
+                )
+            refusal = self.tfos_refusal(core, tfos)
+            if refusal:
+                choice.warnings.append(refusal)
+        choice.values["pyspark"] = release
+        choice.reasons.append(Finding(f"pyspark {release}: runs on Python {core.python}", sources(row)))
+        if not row["verified"]:
+            choice.warnings.append(Finding(f"The data on Spark {row['line']} is not verified", sources(row), False))
+        if javas:
+            choice.values["java"] = javas
+            choice.reasons.append(
+                Finding(f"java {listed(javas, 'or')}: what Spark {row['line']} runs on", sources(row))
+            )
+        for hadoop in hadoops:
+            if javas and not set(javas) & set(hadoop.java):
+                said = f"{hadoop.label} runs on Java {listed(hadoop.java, 'or')}, and Spark {row['line']} needs Java {listed(javas, 'or')} beside it"
+                choice.warnings.append(Finding(said, hadoop.sources, False))
+        return choice
+
+    # --- why there is none ---------------------------------------------------------------------------------------------
+
+    def facts(self, core: Core, items: Sequence[Item]) -> Iterator[Finding]:
+        asked = [item for item in items if item.key == "tensorflowonspark" and not item.absent]
+        pins = [item for item in items if item.key == "pyspark"]
+        wanted = [row for row in self.releases if asked and all(item.accepts(row["version"]) for item in asked)]
+        refused = [finding for row in wanted if (finding := self.tfos_refusal(core, row))]
+        yield from refused[:1]
+        lines = [row for row in self.lines if self.release(row, pins)]
+        if pins:
+            for row in lines[:1]:
+                yield from self.spark_refusals(core.python, row, items)
+        else:
+            yield from self.every_spark(core, lines, items)
+        if wanted and not refused:
+            hangs = (self.pair_refusal(wanted[0], row) for row in lines)
+            yield from [finding for finding in hangs if finding][:1]
+            if not lines:
+                yield Finding(f"TensorFlowOnSpark {wanted[0]['version']} runs on Spark", sources(wanted[0]))
+        for item in items:
+            if item.key != "hadoop":
+                said = "is what there is" if item.key == "host" else "was requested"
+                yield Finding(f"{item.label} {said}", ())
+
+    def every_spark(self, core: Core, lines: Sequence[Row], items: Sequence[Item]) -> Iterator[Finding]:
+        """What is against the Spark lines that run on a Python, where the request names none of them."""
+        there = [row for row in lines if python_listed(row["python"], core.python)]
+        found = [next(self.spark_refusals(core.python, row, items), None) for row in there]
+        against_it = [finding for finding in found if finding]
+        if against_it and all(found):
+            said = "; ".join(finding.text for finding in against_it[:4])
+            yield Finding(f"For Python {core.python}: {said}", against_it[0].sources)

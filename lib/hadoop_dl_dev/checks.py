@@ -1,0 +1,386 @@
+"""Every check of this project, in the order that fails soonest: lint, unit, molecule, e2e; and long.
+
+`make test` runs the first four through scripts/check, `make test-long` the last. The first failure ends the run (of the quick lint steps all are
+run); a table of what ran, what did not, and how long each step took comes last in every case. Logs and JUnit files
+stay in .cache/test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[2]
+LAYERS = ("lint", "unit", "molecule", "e2e")  # make test
+LONG = "long"  # make test-long: what is slow and rarely breaks
+WHOLE = ("lint", LONG)  # layers that go on after a failure: all of what they find is wanted
+STACKS = ("tf1.15-py27-el7", "tf2.15-cpu-py3-el9")  # the GPU form of the second is 2.8 GB
+# The slow faults do not depend on the stack and run for the first one only.
+QUICK_FAULTS = ("tests/faults/test_repeated_run.py", "tests/faults/test_refused.py")
+UNIT_PARTS = 6
+# The longest scenarios start first: what starts last decides when the layer ends.
+LONGEST_SCENARIOS = ("nvidia_driver",)
+LONG_SCENARIOS = ("nvidia_driver_debian",)  # builds NVIDIA's real module: ten minutes
+
+# Where a file may begin with #!/bin/sh or bash.
+SHELL_FOLDERS = ("scripts", ".ci", "demo", "lib", "roles", "molecule", "examples", "tests")
+
+# What runs on hosts: Python 2.7 there, or a Python 3 as old as RHEL 8's 3.6.
+HOST_CODE = ("plugins/modules", "plugins/module_utils", "roles", "examples")
+PYTHON3_HOST_CODE = (  # the mirror host
+    "plugins/module_utils/mirror_files.py",
+    "plugins/module_utils/mirror_index.py",
+    "plugins/modules/mirror_artifacts.py",
+    "roles/mirror/files/mirror_server.py",
+)
+
+
+@dataclass
+class Step:
+    """One command. Its log, and its JUnit file where it writes one, are named after it."""
+
+    layer: str
+    name: str
+    command: Sequence[str]
+    always: bool = False  # clean-up: runs also after a failure
+    environment: dict[str, str] = field(default_factory=dict)
+    needs_tests: bool = False  # a run that executed no test has proved nothing: molecule only warns about that
+    outcome: str = "not run"
+    seconds: float = 0.0
+
+    @property
+    def slug(self) -> str:
+        return f"{self.layer}-{self.name}".replace(" ", "-").replace("/", "-")
+
+
+@dataclass
+class Count:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def add(self, other: Count) -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def count_junit(path: Path) -> Count:
+    """Read what pytest counted."""
+    count = Count()
+    for suite in ElementTree.parse(path).getroot().iter("testsuite"):  # noqa: S314 - written by our own pytest
+        total, skipped = int(suite.get("tests", 0)), int(suite.get("skipped", 0))
+        failed = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+        count.add(Count(total - failed - skipped, failed, skipped))
+    return count
+
+
+def shell_scripts(repo: Path) -> list[str]:
+    """Find the files that a shell will read."""
+    candidates = [path for folder in SHELL_FOLDERS for path in sorted((repo / folder).rglob("*"))]
+    return [
+        str(path.relative_to(repo))
+        for path in candidates
+        if path.is_file() and path.read_bytes()[:64].split(b"\n")[0].endswith((b"bash", b"/sh", b"bash -e", b"sh -e"))
+    ]
+
+
+def lint_steps(repo: Path) -> list[Step]:
+    host_code = [path for path in HOST_CODE if any((repo / path).rglob("*.py"))]
+    vermin = ["vermin", "--quiet", "--no-tips", "--violations"]
+    mirror_code = [path for path in PYTHON3_HOST_CODE if (repo / path).exists()]
+    exclude = [part for path in PYTHON3_HOST_CODE for part in ("--exclude-regex", f"{path}$")]
+    return [
+        Step("lint", "ansible-lint", ["ansible-lint", "--strict", "--offline"]),  # the longest one
+        Step("lint", "ruff", ["ruff", "check", "."]),
+        Step("lint", "ruff format", ["ruff", "format", "--check", "."]),
+        Step("lint", "shell syntax", ["bash", "-n", *shell_scripts(repo)]),
+        Step("lint", "yamllint", ["yamllint", "--strict", "."]),
+        Step("lint", "mypy", ["mypy"]),
+        Step("lint", "python 2.7", [*vermin, "-t=2.7-", "-t=3.6-", *exclude, *host_code]),
+        Step("lint", "python 3.6", [*vermin, "-t=3.6-", *mirror_code]),
+        Step("lint", "structure", ["scripts/_run", "hadoop_dl_dev.structure"]),
+    ]
+
+
+def unit_steps(repo: Path) -> list[Step]:
+    """The unit tests in parts of about the same size, more at a time than there are cores: most of them wait for a process or a server."""
+    files = sorted((repo / "tests" / "unit").rglob("test_*.py"), key=lambda path: (-path.stat().st_size, path))
+    parts = [sorted(str(path.relative_to(repo)) for path in files[number::UNIT_PARTS]) for number in range(UNIT_PARTS)]
+    return [
+        Step("unit", f"part {number}", ["pytest", *part, *junit(f"unit-part-{number}", repo)], needs_tests=True)
+        for number, part in enumerate(parts, 1)
+    ]
+
+
+def scenarios(repo: Path) -> list[str]:
+    names = sorted(path.parent.name for path in (repo / "molecule").glob("*/molecule.yml"))
+    return [name for name in LONGEST_SCENARIOS if name in names] + [
+        name for name in names if name not in LONGEST_SCENARIOS
+    ]
+
+
+def molecule_step(layer: str, name: str, repo: Path) -> Step:
+    """A scenario; testinfra adds its own JUnit file."""
+    report = junit(f"{layer}-{name}", repo)[0]
+    command = ["molecule", "test", "--scenario-name", name]
+    return Step(layer, name, command, environment={"PYTEST_ADDOPTS": report}, needs_tests=True)
+
+
+def molecule_steps(repo: Path) -> list[Step]:
+    return [molecule_step("molecule", name, repo) for name in scenarios(repo) if name not in LONG_SCENARIOS]
+
+
+def long_steps(repo: Path) -> list[Step]:
+    """What takes too long for every change: slow scenarios, and each file of tests/long."""
+    steps = [molecule_step(LONG, name, repo) for name in scenarios(repo) if name in LONG_SCENARIOS]
+    for path in sorted((repo / "tests" / "long").glob("test_*.py")):
+        name = path.stem.removeprefix("test_")
+        command = ["pytest", str(path.relative_to(repo)), *junit(f"{LONG}-{name}", repo)]
+        steps.append(Step(LONG, name, command, needs_tests=True))
+    return steps
+
+
+def stack_steps(repo: Path) -> list[Step]:
+    """Every lock of every stack, installed on a node of its system; a node for each image."""
+    return [
+        Step(
+            LONG,
+            f"stacks {image}",
+            ["pytest", "tests/stacks", "--image", image, *junit(f"{LONG}-stacks-{image}", repo)],
+            needs_tests=True,
+        )
+        for image in ("el7", "el8", "el9")
+    ]
+
+
+def e2e_steps(repo: Path, stacks: Sequence[str]) -> list[Step]:
+    """A new cluster for each stack: site.yml, the training jobs, the testinfra suite, the faults."""
+    steps = []
+    for stack in stacks:
+
+        def step(name: str, *command: str, always: bool = False, stack: str = stack) -> Step:
+            return Step("e2e", f"{stack} {name}", command, always, {"E2E_STACK": stack})
+
+        def tests(name: str, *arguments: str, stack: str = stack) -> Step:
+            report = junit(f"e2e-{stack}-{name}", repo)
+            return Step(
+                "e2e",
+                f"{stack} {name}",
+                ["pytest", *arguments, *report],
+                environment={"E2E_STACK": stack},
+                needs_tests=True,
+            )
+
+        steps += [
+            step("cluster", "scripts/demo", "up", "--stack", stack),
+            step("site.yml --check", "ansible-playbook", "-i", "inventories/demo", "site.yml", "--check", "--diff"),
+            step("nothing was made", "docker", "exec", "demo-data1", "test", "!", "-e", "/opt/deeplearning"),
+            step("site.yml", "ansible-playbook", "-i", "inventories/demo", "site.yml"),
+            step("testinfra", "ansible-playbook", "-i", "inventories/demo", "playbooks/verify.yml"),
+            tests("jobs", "tests/e2e"),
+            tests("faults", *(["tests/faults"] if stack == stacks[0] else QUICK_FAULTS)),
+            step("demo-down", "scripts/demo", "down", always=True),
+        ]
+    return steps
+
+
+def junit(slug: str, repo: Path) -> list[str]:
+    return [f"--junitxml={repo / '.cache' / 'test' / (slug + '.xml')}"]
+
+
+class Runner:
+    """Runs steps, keeps their logs, and knows the result."""
+
+    def __init__(self, repo: Path) -> None:
+        self.repo = repo
+        self.logs = repo / ".cache" / "test"
+        self.steps: list[Step] = []
+        self.running: set[subprocess.Popen[bytes]] = set()
+        self.failed = False
+
+    def environment(self, step: Step) -> dict[str, str]:
+        # molecule and ansible-lint call ansible-config and friends by name.
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", **step.environment}
+
+    def run(self, step: Step, show: bool) -> None:
+        log = self.logs / f"{step.slug}.log"
+        (self.logs / f"{step.slug}.xml").unlink(missing_ok=True)
+        started = time.monotonic()
+        code: int | None = None
+        with log.open("wb") as out:
+            try:
+                process = subprocess.Popen(
+                    step.command,
+                    cwd=self.repo,
+                    env=self.environment(step),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE if show else out,
+                    stderr=subprocess.STDOUT,
+                )
+            except OSError as error:
+                out.write(f"{error}\n".encode())
+                say(f"    {error}")
+            else:
+                self.running.add(process)
+                for line in process.stdout or ():
+                    out.write(line)
+                    sys.stdout.buffer.write(line)
+                    sys.stdout.flush()
+                code = process.wait()
+                self.running.discard(process)
+        if code == 0 and step.needs_tests and not self.tests(step).passed:
+            with log.open("a") as out:
+                out.write(f"{step.layer} {step.name} has to run at least one test, and ran none. Add tests to it.\n")
+            code = 1
+        step.seconds = time.monotonic() - started
+        step.outcome = "passed" if code == 0 else "FAILED"
+        self.failed = self.failed or code != 0
+
+    def tests(self, step: Step) -> Count:
+        report = self.logs / f"{step.slug}.xml"
+        return count_junit(report) if report.exists() else Count()
+
+    def run_in_order(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            if self.failed and step.layer not in WHOLE and not (step.always and was_started(step, steps)):
+                continue
+            say(f"\n==> {step.layer}: {step.name}")
+            self.run(step, show=True)
+            say(f"<== {step.layer}: {step.name} {step.outcome} in {clock(step.seconds)}")
+
+    def run_side_by_side(self, steps: Sequence[Step], jobs: int) -> None:
+        """Run `jobs` steps at a time; show a step's log only when it failed, which ends the run of all layers but WHOLE."""
+        left = list(steps)
+        with ThreadPoolExecutor(jobs) as pool:
+            pending: dict[Future[None], Step] = {}
+            while pending or (left and (left[0].layer in WHOLE or not self.failed)):
+                while left and len(pending) < jobs and (left[0].layer in WHOLE or not self.failed):
+                    step = left.pop(0)
+                    say(f"==> {step.layer}: {step.name} (log: .cache/test/{step.slug}.log)")
+                    pending[pool.submit(self.run, step, False)] = step
+                for done in wait(pending, return_when=FIRST_COMPLETED).done:
+                    step = pending.pop(done)
+                    done.result()
+                    say(f"<== {step.layer}: {step.name} {step.outcome} in {clock(step.seconds)}")
+                    if step.outcome != "passed":
+                        say((self.logs / f"{step.slug}.log").read_text(errors="replace")[-12000:])
+
+    def stop(self) -> None:
+        for process in list(self.running):
+            process.send_signal(signal.SIGINT)
+
+    def count(self) -> Count:
+        """Add up every test; a step without a JUnit file counts as one check."""
+        total = Count()
+        for step in self.steps:
+            if step.outcome == "not run":
+                continue
+            counted = self.tests(step)
+            if step.outcome == "FAILED" and not counted.failed:
+                counted.failed += 1
+            elif counted == Count():
+                counted.passed += 1
+            total.add(counted)
+        return total
+
+    def summary(self) -> str:
+        lines = ["", "layer     step                                      result     time"]
+        for layer in (*LAYERS, LONG):
+            mine = [step for step in self.steps if step.layer == layer]
+            lines += [f"{s.layer:9} {s.name:41} {s.outcome:10} {clock(s.seconds)}" for s in mine]
+            if mine:
+                lines.append(f"{layer:9} {'':41} {'':10} {clock(sum(s.seconds for s in mine))}")
+        return "\n".join([*lines, "", str(self.count())])
+
+
+def was_started(clean_up: Step, steps: Sequence[Step]) -> bool:
+    """Say whether any step of this clean-up's cluster ran, so that there is something to clean."""
+    return any(step.environment == clean_up.environment and step.outcome != "not run" for step in steps)
+
+
+def clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+@contextmanager
+def interrupted_politely(runner: Runner) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        runner.stop()
+        runner.failed = True
+        say("\nInterrupted.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="scripts/check", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument(
+        "layers", nargs="*", metavar="LAYER", help=f"some of: {' '.join((*LAYERS, LONG))}; none means all but {LONG}"
+    )
+    parser.add_argument("--scenario", action="append", help="molecule: only this scenario (repeatable)")
+    parser.add_argument("--stack", action="append", help="e2e: only this stack (repeatable)")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=2,
+        help="lint, molecule, stacks: steps at a time, and one more for unit (default: %(default)s)",
+    )
+    options = parser.parse_args(arguments)
+    layers = (*LAYERS, LONG)
+    unknown = sorted(set(options.layers) - set(layers))
+    if unknown:
+        parser.error(f"a layer is one of {', '.join(layers)}; found {', '.join(unknown)}. Choose one of those.")
+    known = scenarios(REPO)
+    for name in options.scenario or ():
+        if name not in known:
+            parser.error(f"a scenario is one of {', '.join(known)}; found {name}. Choose one of those.")
+
+    runner = Runner(REPO)
+    runner.logs.mkdir(parents=True, exist_ok=True)
+    chosen = [layer for layer in layers if layer in (options.layers or LAYERS)]
+    plan = {
+        "lint": lint_steps(REPO),
+        "unit": unit_steps(REPO),
+        "molecule": [molecule_step("molecule", name, REPO) for name in options.scenario]
+        if options.scenario
+        else molecule_steps(REPO),
+        "e2e": e2e_steps(REPO, options.stack or STACKS),
+        LONG: [*long_steps(REPO), *stack_steps(REPO)],
+    }
+    runner.steps = [step for layer in chosen for step in plan[layer]]
+    with interrupted_politely(runner):
+        for layer in chosen:
+            if layer in ("lint", "unit", "molecule"):
+                if not runner.failed:
+                    runner.run_side_by_side(plan[layer], options.jobs + (layer == "unit"))
+            elif layer == LONG:
+                stacks = [step for step in plan[LONG] if step.name.startswith("stacks ")]
+                runner.run_in_order([step for step in plan[LONG] if step not in stacks])
+                runner.run_side_by_side(stacks, options.jobs)
+            else:
+                runner.run_in_order(plan[layer])
+    say(runner.summary())
+    return 1 if runner.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Cells and tables of docs/compatibility.md, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from hadoop_dl.data.compat import Row
+
+SHORT = {
+    "docs.nvidia.com": "NVIDIA",
+    "developer.nvidia.com": "NVIDIA",
+    "developer.download.nvidia.com": "NVIDIA packages",
+    "forums.developer.nvidia.com": "NVIDIA forum",
+    "www.tensorflow.org": "TensorFlow",
+    "pypi.org": "PyPI",
+    "spark.apache.org": "Spark",
+    "hadoop.apache.org": "Hadoop",
+    "cwiki.apache.org": "Hadoop wiki",
+    "docs.cloudera.com": "Cloudera",
+    "docs.ezmeral.hpe.com": "HPE",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of the page. Cells are texts already; the last column of every table has the sources."""
+
+    title: str
+    text: str
+    columns: tuple[str, ...]
+    rows: list[list[str]]
+
+    def render(self) -> str:
+        lines = [f"## {self.title}", "", *([self.text, ""] if self.text else [])]
+        lines += [line(self.columns), line(["---"] * len(self.columns)), *[line(row) for row in self.rows]]
+        return "\n".join(lines)
+
+
+def line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|").replace("<", "\\<") for text in cells) + " |"
+
+
+def cell(value: Any) -> str:
+    """A value as people read it."""
+    if value is None or value == [] or value == "":
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def span(first: str | None, last: str | None) -> str:
+    if first == last:
+        return cell(first)
+    return f"{first} to {last}" if first and last else f"{first} and newer" if first else f"up to {last}"
+
+
+def links(urls: Iterable[str]) -> str:
+    """Short links; what was observed has no page to link."""
+    return " ".join(f"[{site(url)}]({url})" if "://" in url else url for url in dict.fromkeys(urls))
+
+
+def site(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.netloc == "github.com":
+        return "/".join(parts.path.strip("/").split("/")[:2])
+    return SHORT.get(parts.netloc, parts.netloc.removeprefix("www."))
+
+
+def sure(row: Row, text: str) -> str:
+    return text if row["verified"] else f"{text} **?**"

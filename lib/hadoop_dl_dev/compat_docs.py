@@ -1,0 +1,109 @@
+"""docs/compatibility.md, written from compat/ and stacks/: the same rows that the resolver reads, as tables for people.
+
+scripts/stack docs            write it
+scripts/stack docs --check    say whether it is current
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hadoop_dl.cli.parser import Parser
+from hadoop_dl.data.compat import Compat, load
+from hadoop_dl.data.stacks import Stack, load_stack, stack_names
+from hadoop_dl.resolver.versions import version
+from hadoop_dl_dev import compat_tables as tables_of
+from hadoop_dl_dev.compat_cells import Table, cell, span
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGE = REPOSITORY / "docs" / "compatibility.md"
+HEAD = """\
+<!-- Written by scripts/stack docs from compat/ and stacks/. Change those, and run it again. -->
+# What goes with what
+
+These are the facts that the resolver decides by (`scripts/stack resolve`), with the places where each is written. Linux on
+x86_64 only. **?** marks a row whose values were not all seen in a source of their own: where such a row contradicts a request, the
+answer is unsure. **–** means not known, or that there is none. How the rows are used: [compat/README.md](../compat/README.md).
+"""
+
+
+def stack_row(stack: Stack) -> list[str]:
+    data = stack.data
+    driver = f"{data['driver_min']}, branch {data['driver_branch']}, {data['driver_module']}" if "cuda" in data else "–"
+    return [
+        f"[{stack.name}](../stacks/{stack.name}.yml)",
+        cell(data["os"]),
+        cell(stack.pythons),
+        f"{data['tensorflow']} ({data['tensorflow_package']}{', built' if data['tensorflow_source'] == 'built' else ''})",
+        f"{data['cuda']} / {data['cudnn']}" if "cuda" in data else "CPU",
+        driver,
+        cell(data.get("keras")),
+        cell([name for name in ("hdfs", "kafka") if data.get(name)]),
+        cell(data.get("tensorflow_io")),
+        cell(data.get("tensorflowonspark")),
+        f"{data['pyspark']} / {cell(data.get('java'))}" if "pyspark" in data else "–",
+        data.get("glibc_min", "–"),
+    ]
+
+
+def stacks() -> Table:
+    found = [load_stack(name) for name in stack_names()]
+    found.sort(key=lambda stack: (version(stack.data["tensorflow"]), stack.name))
+    text = (
+        "Complete sets with a lock of every artifact by sha256. `built`: TensorFlow must be compiled; the others are wheels. "
+        "`driver`: the least that its CUDA needs, and the branch and kind of module that were chosen for it."
+    )
+    columns = (
+        "stack", "for", "Python", "TensorFlow", "CUDA / cuDNN", "driver", "Keras", "reads", "tensorflow-io", "TensorFlowOnSpark",
+        "Spark / Java", "glibc",
+    )  # fmt: skip
+    return Table("The named stacks", text, columns, [stack_row(stack) for stack in found])
+
+
+def page(compat: Compat | None = None) -> str:
+    """The whole page."""
+    data = compat or load()
+    checked = sorted({str(content["checked"]) for content in data.subjects.values()})
+    tables = [
+        stacks(),
+        tables_of.tensorflow(data),
+        tables_of.beside(data),
+        tables_of.cuda(data),
+        tables_of.gpus(data),
+        tables_of.drivers(data),
+        tables_of.cudnn(data),
+        tables_of.tfos(data),
+        tables_of.spark(data),
+        tables_of.hadoop(data),
+        tables_of.cdsw(data),
+        tables_of.systems(data),
+        tables_of.facts(data),
+        tables_of.sources_read(data),
+    ]
+    contents = ", ".join(f"[{table.title}](#{anchor(table.title)})" for table in tables)
+    dates = f"The sources were last read on {span(checked[0], checked[-1])}."
+    return "\n\n".join([HEAD.rstrip(), f"{contents}. {dates}", *[table.render() for table in tables]]) + "\n"
+
+
+def anchor(title: str) -> str:
+    return "".join(letter for letter in title.lower().replace(" ", "-") if letter.isalnum() or letter == "-")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit status 0: written, or current; 1: not current."""
+    parser = Parser(prog="stack docs", description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser.add_argument("--check", action="store_true", help="write nothing; say whether the page is current")
+    options = parser.parse_args(list(arguments))
+    text = page()
+    there = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    name = PAGE.relative_to(REPOSITORY)
+    if there == text:
+        print(f"{name} is current.")
+        return 0
+    if options.check:
+        print(f"{name} is not what compat/ and stacks/ say now. Run scripts/stack docs, and commit it with them.")
+        return 1
+    PAGE.write_text(text, encoding="utf-8")
+    print(f"{name} was written.")
+    return 0

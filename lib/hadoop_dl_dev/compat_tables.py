@@ -1,0 +1,350 @@
+"""The tables of docs/compatibility.md, one function for each."""
+
+from __future__ import annotations
+
+from hadoop_dl.data.compat import Compat, Row
+from hadoop_dl.resolver.gpus import Gpu, common_names, find_gpu
+from hadoop_dl.resolver.rules.drivers import least_driver
+from hadoop_dl.resolver.versions import version
+from hadoop_dl_dev.compat_cells import Table, cell, links, span, sure
+
+
+def tensorflow(compat: Compat) -> Table:
+    rows = [
+        [
+            sure(row, row["line"]),
+            row["tested_version"],
+            cell(row["python_wheels"]),
+            row["cuda"],
+            row["cudnn"],
+            f"{row['bazel']['tested']} ({bazel(row)})",
+            f"{row['compiler']['name']} {row['compiler']['version']}",
+            row["wheel_min_glibc"],
+            links(row["source"]),
+        ]
+        for row in reversed(compat.rows("tensorflow", "lines"))
+    ]
+    text = (
+        "The tested build configurations, and what the wheels on PyPI ask for. `bazel`: the tested one, and in brackets those "
+        "that the release accepts. `glibc`: the newest symbol version in TensorFlow's own wheels; a stack may need a newer one "
+        f"for other packages. {cpus(compat)}"
+    )
+    columns = ("TensorFlow", "tested", "Python wheels", "CUDA", "cuDNN", "bazel", "compiler", "glibc", "sources")
+    return Table("TensorFlow", text, columns, rows)
+
+
+def cpus(compat: Compat) -> str:
+    """What the wheels ask of a CPU, as a sentence for each span of releases that asks for something."""
+    return " ".join(
+        f"TensorFlow {span(row['first'], row['last'])}: the wheels need a CPU with {cell(row['features']).upper()}; a build does not."
+        for row in compat.rows("tensorflow", "cpu_features")
+        if row["features"]
+    )
+
+
+def bazel(row: Row) -> str:
+    least, most = row["bazel"]["min"], row["bazel"]["max"]
+    if most is None:
+        return (
+            f"{least} at least; no maximum is checked" if least != row["bazel"]["tested"] else "no maximum is checked"
+        )
+    return span(least, most.replace(".99.0", ".x"))
+
+
+def beside(compat: Compat) -> Table:
+    rows = []
+    for row in reversed(compat.rows("tensorflow", "lines")):
+        keras = row["keras"]
+        standalone = keras.get("standalone")
+        rows.append(
+            [
+                sure(row, row["line"]),
+                row["gpu_package"],
+                row["cpu_package"],
+                cell(row["wheel_sm"]),
+                cell(row["wheel_ptx"]),
+                reads(row["hdfs"]),
+                reads(row["kafka"]),
+                keras["range"].replace("rc0", "")
+                if keras.get("range")
+                else f"{standalone}{'' if keras.get('standalone_verified') else ' **?**'}"
+                if standalone
+                else "–",
+                cell(row["tensorflow_io"]),
+            ]
+        )
+    text = (
+        "`code for` lists the compute capabilities that the GPU wheel has machine code for, `PTX` those from which a driver can "
+        "compile for a newer GPU. Keras: up to 2.5 the stand-alone package that matches, from 2.6 on the one that TensorFlow "
+        "itself requires. The sources are those of the table above."
+    )
+    columns = ("TensorFlow", "GPU package", "CPU package", "code for", "PTX", "HDFS", "Kafka", "Keras", "tensorflow-io")
+    return Table("GPU code, HDFS, Kafka, Keras", text, columns, rows)
+
+
+def reads(row: Row) -> str:
+    if row["prebuilt"]:
+        return "tf.contrib" if row["via"] == "contrib" else "inside"
+    return cell(row["via"])
+
+
+def cuda(compat: Compat) -> Table:
+    systems = ("rhel7", "rhel8", "rhel9")
+    packaged = {row["os"]: row for row in compat.rows("cuda", "os_support")}
+    rows = []
+    for row in reversed(compat.rows("cuda", "toolkits")):
+        there = [
+            sure(packaged[name], name.replace("rhel", "RHEL "))
+            for name in systems
+            if version(packaged[name]["first"]) <= version(row["version"]) <= version(packaged[name]["last"])
+        ]
+        rows.append(
+            [
+                sure(row, row["version"]),
+                least_driver(row),
+                row["min_driver"],
+                row["bundled_driver"],
+                span(row["nvcc_min_cc"], row["nvcc_max_cc"]),
+                span(row["gcc_min"], row["gcc_max"]),
+                cell(there),
+                links(row["source"]),
+            ]
+        )
+    text = (
+        "`driver at least`: from CUDA 11 on any driver of the same major will do (minor version compatibility). "
+        "`for everything`: what the release notes ask for. `its own`: the driver inside the runfile; code that is there only as "
+        "PTX needs one as new."
+    )
+    columns = ("CUDA", "driver at least", "for everything", "its own", "GPUs", "gcc", "packages for", "sources")
+    return Table("CUDA and the driver", text, columns, rows)
+
+
+def cudnn(compat: Compat) -> Table:
+    rows = [
+        [sure(row, row["version"]), cell(row["soname"]), cell(row["cuda"]), links(row["source"])]
+        for row in reversed(compat.rows("cuda", "cudnn"))
+    ]
+    text = "TensorFlow accepts a newer cuDNN than the tested one as long as the soname is the same."
+    return Table("cuDNN", text, ("cuDNN", "soname", "CUDA", "sources"), rows)
+
+
+def model(compat: Compat, name: str) -> str:
+    """A model, with the first driver that knows all its devices where that is younger than its generation."""
+    found = find_gpu(compat, name)
+    return f"{name} ({found.least_driver})" if isinstance(found, Gpu) and found.least_driver else name
+
+
+def gpus(compat: Compat) -> Table:
+    only_open = {row["architecture"]: row for row in compat.rows("drivers", "architectures_without_proprietary_module")}
+    rows = []
+    for row in reversed(compat.rows("gpus", "architectures")):
+        models = dict.fromkeys(
+            model(compat, name)
+            for device in compat.rows("gpus", "devices")
+            if device["cc"] == row["cc"]
+            for name in common_names(device)
+        )
+        kinds = (
+            "open"
+            if row["architecture"] in only_open
+            else "proprietary or open"
+            if row["open_kernel_module"]
+            else "proprietary"
+        )
+        own = only_open.get(row["architecture"])
+        rows.append(
+            [
+                sure(row, row["architecture"]),
+                row["cc"],
+                cell(list(models)),
+                span(row["first_cuda"], row["last_cuda"]),
+                span(row["first_driver_branch"], row["last_driver_branch"])
+                if row["last_driver_branch"] or row["first_driver_branch"]
+                else "–",
+                kinds,
+                links([*row["source"], *(own["source"] if own else [])]),
+            ]
+        )
+    text = (
+        "What each generation needs. `models`: those of data centers, with the first driver that knows them; all others are in "
+        "[compat/gpu_devices.yml](../compat/gpu_devices.yml). `module`: which of NVIDIA's two kinds of kernel module drives it."
+    )
+    columns = ("generation", "capability", "models", "CUDA", "driver branch", "module", "sources")
+    return Table("GPUs", text, columns, rows)
+
+
+def drivers(compat: Compat) -> Table:
+    modules = {row["module"]: row for row in compat.rows("drivers", "modules")}
+    rows = []
+    for row in reversed(compat.rows("drivers", "branches")):
+        number = int(row["branch"])
+        kinds = [
+            name
+            for name, span_ in modules.items()
+            if int(span_["first_branch"] or 0) <= number <= int(span_["last_branch"] or number)
+        ]
+        ended = {True: "ended", False: "", None: "**?**"}[row["is_eol"]]
+        rows.append(
+            [
+                sure(row, row["branch"]),
+                cell(row["kind"]),
+                f"{row['eol'] or ''} {ended}".strip() or "–",
+                row["latest_known"],
+                cell(row["max_cuda"]),
+                f"{row['min_cc']} and newer",
+                cell(sorted(kinds, reverse=True)),
+                cell([name.replace("rhel", "RHEL ") for name in row["rpm_for"]]),
+                links(row["source"]),
+            ]
+        )
+    text = (
+        "LTSB: long-term support. PB: production. NFB: new feature. EDB: for developers. `newest CUDA`: the newest toolkit whose own driver is "
+        "of this branch. A GPU also needs a branch from its own span in the table above."
+    )
+    columns = ("branch", "kind", "support until", "newest known", "newest CUDA", "GPUs from", "modules", "packages for", "sources")  # fmt: skip
+    return Table("Driver branches", text, columns, rows)
+
+
+def tfos(compat: Compat) -> Table:
+    rows = []
+    for row in reversed(compat.rows("tensorflowonspark", "releases")):
+        least, below = row["tensorflow"]["min"], row["tensorflow"]["below"]
+        wanted = " ".join([*([f"{least} or newer"] if least else []), *([f"older than {below}"] if below else [])])
+        rows.append(
+            [
+                sure(row, row["version"]),
+                wanted or "any",
+                cell(row["tensorflow_distribution"]),
+                cell(row["requires_python"]),
+                cell(row["python_classifiers"]),
+                cell(row["ci_spark"]),
+                links(row["source"]),
+            ]
+        )
+    text = (
+        "`as package`: under which names it finds TensorFlow. `its tests' Spark`: the Spark in its own tests; what was really run is in "
+        "[compat/observed_stacks.yml](../compat/observed_stacks.yml)."
+    )
+    columns = (
+        "TensorFlowOnSpark",
+        "TensorFlow",
+        "as package",
+        "needs Python",
+        "names Python",
+        "its tests' Spark",
+        "sources",
+    )
+    return Table("TensorFlowOnSpark", text, columns, rows)
+
+
+def spark(compat: Compat) -> Table:
+    rows = [
+        [
+            sure(row, row["line"]),
+            row["latest"],
+            row["python"],
+            cell(row["java"]),
+            cell(row["pypi_hadoop"]),
+            cell(row["gpu_scheduling"]),
+            links(row["source"]),
+        ]
+        for row in reversed(compat.rows("spark", "lines"))
+    ]
+    text = "`Hadoop inside`: the client in PyPI's pyspark. `schedules GPUs`: with YARN 3.1 or newer."
+    columns = ("Spark", "newest", "Python", "Java", "Hadoop inside", "schedules GPUs", "sources")
+    return Table("Spark and Java", text, columns, rows)
+
+
+def hadoop(compat: Compat) -> Table:
+    names = {"apache": "Apache", "mapr": "MapR"}
+    rows = []
+    for row in compat.rows("hadoop", "distributions"):
+        gpu = None if row["hadoop"] is None else version(row["hadoop"]) >= version("3.1.0")
+        rows.append(
+            [
+                sure(row, names.get(row["distribution"], row["distribution"].upper())),
+                span(row["first"], row["last"]),
+                cell(row["hadoop"]),
+                cell(row["java"]),
+                cell(gpu),
+                links(row["source"]),
+            ]
+        )
+    text = "YARN schedules GPUs from Hadoop 3.1.0 on. Below that, every job on a node sees all of its GPUs."
+    return Table("Hadoop", text, ("distribution", "releases", "Hadoop", "Java", "schedules GPUs", "sources"), rows)
+
+
+FACTS = (
+    ("tensorflow_io", "facts", "fact"),
+    ("tensorflowonspark", "behaviour", "fact"),
+    ("spark", "facts", "fact"),
+    ("hadoop", "facts", "fact"),
+    ("drivers", "rules", "rule"),
+    ("python", "facts", "fact"),
+    ("bazel", "facts", "fact"),
+)
+
+
+def cdsw(compat: Compat) -> Table:
+    rows = [
+        [sure(row, row["fact"]), cell(row.get("value")), cell(row.get("applies")), links(row["source"])]
+        for row in compat.rows("cdsw", "facts")
+    ]
+    return Table("CDSW", "", ("what", "value", "releases", "sources"), rows)
+
+
+def facts(compat: Compat) -> Table:
+    rows = [
+        [
+            cell(subject).replace("_", "-"),
+            sure(row, ": ".join(filter(None, (row[name], row.get("value", row.get("text")))))),
+            links(row["source"]),
+        ]
+        for subject, key, name in FACTS
+        for row in compat.rows(subject, key)
+    ]
+    loading = [
+        [
+            f"TensorFlow {span(row['first'], row['last'])}",
+            sure(row, f"{row['what']}. On glibc {row['glibc']} and newer: {row['do']}"),
+            links(row["source"]),
+        ]
+        for row in compat.rows("tensorflow", "loading")
+    ]
+    return Table("Good to know", "", ("about", "what", "sources"), loading + rows)
+
+
+def sources_read(compat: Compat) -> Table:
+    """Until when each source was read: what is newer than that is not here."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for subject, content in compat.subjects.items():
+        for entry in content["read"]:
+            found.setdefault((entry["source"], entry["until"]), []).append(subject.replace("_", "-"))
+    rows = [[until, ", ".join(sorted(subjects)), source] for (source, until), subjects in sorted(found.items())]
+    text = "What was published after that is not here; `scripts/stack data --check` prints it, as far as PyPI tells."
+    return Table("Until when the sources were read", text, ("until", "about", "source"), rows)
+
+
+def systems(compat: Compat) -> Table:
+    releases = {row["os"]: row for row in compat.rows("platforms", "releases")}
+    rows = []
+    for row in compat.rows("platforms", "systems"):
+        release = releases[row["os"]]
+        pythons = [
+            f"{entry['python']}{' (from ' + entry['since'] + ')' if entry['since'] else ''}"
+            for entry in sorted(release["pythons"], key=lambda entry: version(entry["python"]))
+        ]
+        rows.append(
+            [
+                sure(row, row["os"]),
+                row["glibc"],
+                row["gcc"],
+                cell(pythons),
+                cell(release["ids"]),
+                links([*row["source"], *release["source"]]),
+            ]
+        )
+    text = (
+        "`Python`: those in the vendor's own repositories. `also`: the ids in /etc/os-release that are treated alike."
+    )
+    return Table("Operating systems", text, ("system", "glibc", "gcc", "Python", "also", "sources"), rows)

@@ -1,0 +1,129 @@
+"""scripts/demo: images, single nodes, and the whole cluster."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from hadoop_dl.data import stacks
+from hadoop_dl_dev.demo import cluster, images, nodes, prerequisites, services, tour
+from hadoop_dl_dev.demo.shell import DemoError, phase, say
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="scripts/demo", description="A Hadoop cluster of containers, and the platform on it."
+    )
+    commands = made.add_subparsers(dest="command", required=True)
+    image = commands.add_parser("image", help="build a node image if needed and print its tag")
+    image.add_argument("image", choices=images.image_names())
+    node = commands.add_parser("node", help="start or remove one node, as molecule's scenarios do")
+    actions = node.add_subparsers(dest="action", required=True)
+    start = actions.add_parser("start")
+    start.add_argument("name")
+    start.add_argument("--image", required=True, choices=images.image_names())
+    start.add_argument("--network")
+    start.add_argument("--mount", action="append", default=[], metavar="SOURCE:TARGET[:ro]")
+    stop = actions.add_parser("stop")
+    stop.add_argument("name", nargs="+")
+    for name, text in (
+        ("run", "everything: the cluster, site.yml, a training job, a summary"),
+        ("up", "the cluster alone"),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument(
+            "--stack", default=cluster.Cluster.stack, help="one of: " + ", ".join(stacks.stack_names())
+        )
+        command.add_argument("--data-nodes", type=int, default=2)
+        command.add_argument("--name", default=cluster.DEFAULT_NAME, help="prefix of the containers")
+    down = commands.add_parser("down", help="remove the cluster")
+    down.add_argument("--name", default=cluster.DEFAULT_NAME)
+    down.add_argument("--everything", action="store_true", help="images and downloads, too")
+    status = commands.add_parser("status", help="what runs on which node")
+    status.add_argument("--name", default=cluster.DEFAULT_NAME)
+    shell = commands.add_parser("shell", help="open a shell on a node")
+    shell.add_argument("host")
+    shell.add_argument("--name", default=cluster.DEFAULT_NAME)
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit status 0: done; 1: something the message explains; 2: misuse."""
+    arguments = parser().parse_args(argv)
+    try:
+        return dispatch(arguments)
+    except (DemoError, stacks.UnknownStack) as error:
+        print(f"scripts/demo: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nscripts/demo: interrupted; the same command continues from here.", file=sys.stderr)
+        return 130
+
+
+def up(
+    wanted: cluster.Cluster,
+    times: list[tuple[str, float]] | None = None,
+    meanwhile: Callable[[cluster.Cluster], object] = lambda _: None,
+) -> None:
+    """Everything below site.yml. `meanwhile` is called while the services start: hosts can be reached then."""
+    with phase("What this machine needs", times):
+        prerequisites.ensure(wanted.name)
+    with phase(f"Nodes for {wanted.stack}", times):
+        cluster.start(wanted)
+        services.start(wanted)
+    with phase("SSH", times):
+        cluster.make_reachable(wanted)
+    with phase("HDFS, YARN, Kafka, and the mirror", times), ThreadPoolExecutor(1) as pool:
+        mirror = pool.submit(meanwhile, wanted)
+        services.wait(wanted)
+        mirror.result()
+
+
+def down(name: str, everything: bool) -> int:
+    removed = cluster.down(name)
+    say(f"Removed {len(removed)} nodes, their network, keys and inventory." if removed else "There is no demo cluster.")
+    if not everything:
+        say("Images and downloads (.cache/) stay for the next time: scripts/demo down --everything removes them, too.")
+        return 0
+    stay = cluster.remove_downloads()
+    say("Removed images and downloads." + (f" In use by other containers, and kept: {', '.join(stay)}" if stay else ""))
+    return 0
+
+
+def status(name: str) -> int:
+    there = cluster.existing(name)
+    if not there:
+        say("There is no demo cluster: make demo")
+        return 1
+    data_nodes = sum(container.startswith(f"{name}-data") for container in there)
+    problems = services.status(cluster.Cluster(cluster.recorded_stack(name), max(data_nodes, 1), name))
+    if problems:
+        say(f"Not as it should be: {'; '.join(problems)}. make demo starts what does not run.")
+    return 1 if problems else 0
+
+
+def dispatch(arguments: argparse.Namespace) -> int:
+    if arguments.command == "run":
+        return tour.run_all(cluster.Cluster(arguments.stack, arguments.data_nodes, arguments.name), up)
+    if arguments.command == "up":
+        up(cluster.Cluster(arguments.stack, arguments.data_nodes, arguments.name))
+    elif arguments.command == "down":
+        return down(arguments.name, arguments.everything)
+    elif arguments.command == "status":
+        return status(arguments.name)
+    elif arguments.command == "shell":
+        return cluster.shell(arguments.name, arguments.host)
+    elif arguments.command == "image":
+        say(images.ensure(arguments.image))
+    elif arguments.command == "node" and arguments.action == "start":
+        options = nodes.options_of(arguments.name, network=arguments.network, mounts=arguments.mount)
+        nodes.start(arguments.name, arguments.image, options)
+    elif arguments.command == "node":
+        nodes.remove(*arguments.name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,365 @@
+"""The demo cluster: an internal network, its nodes, the access to them, and the Hadoop services on them.
+
+Every step looks first and does only what is missing, so that an interrupted run continues.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import time
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from hadoop_dl.data import stacks
+from hadoop_dl_dev.demo import artifacts, fixtures, images, nodes
+from hadoop_dl_dev.demo.shell import DemoError, follow, output, run, say
+
+IMAGE_OF = {"el7": "el7", "el9": "el9"}
+MAX_DATA_NODES = 8
+MIRROR_PORT = 8900
+# Fixed, so that nodes that are added later change no other's. The engine gives its own addresses from the low end.
+FIRST_ADDRESS = {"master": 200, "edge": 210, "mirror": 220, "data": 230}
+MIRROR_ROOT = images.REPOSITORY / ".cache" / "mirror"
+CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
+DEFAULT_NAME = "demo"
+
+
+def inventory_of(name: str) -> Path:
+    """inventories/demo is the demo's; a second cluster keeps its own with its keys."""
+    return (
+        images.REPOSITORY / "inventories" / "demo"
+        if name == DEFAULT_NAME
+        else images.CACHE / "clusters" / name / "inventory"
+    )
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One demo cluster; `name` prefixes its containers and its network, so that two can stand side by side."""
+
+    stack: str = "tf1.15-py27-el7"
+    data_nodes: int = 2
+    name: str = DEFAULT_NAME
+
+    def __post_init__(self) -> None:
+        stacks.load_stack(self.stack)
+        if not 1 <= self.data_nodes <= MAX_DATA_NODES:
+            raise DemoError(f"DATA_NODES must be 1 to {MAX_DATA_NODES} but is {self.data_nodes}.")
+
+    @property
+    def subnet(self) -> str:
+        """172.30.77.0/24 for the demo; another third byte for a cluster of another name. DEMO_SUBNET names another."""
+        third = 77 if self.name == DEFAULT_NAME else zlib.crc32(self.name.encode()) % 256
+        return os.environ.get("DEMO_SUBNET", f"172.30.{third}.0/24")
+
+    @property
+    def inventory(self) -> Path:
+        return inventory_of(self.name)
+
+    @property
+    def image(self) -> str:
+        for system in stacks.load_stack(self.stack).data["os"]:
+            if system in IMAGE_OF:
+                return IMAGE_OF[system]
+        raise DemoError(f"The demo has no node image for {self.stack}. Choose a stack for {' or '.join(IMAGE_OF)}.")
+
+    @property
+    def data_hosts(self) -> list[str]:
+        return [f"data{number}" for number in range(1, self.data_nodes + 1)]
+
+    @property
+    def hosts(self) -> list[str]:
+        return ["master1", *self.data_hosts, "edge1", "mirror1"]
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        return {host: self.address(host) for host in self.hosts}
+
+    @property
+    def etc_hosts(self) -> dict[str, str]:
+        """/etc/hosts of every node: data nodes that may be added later have their place in it."""
+        names = [*self.hosts, *(f"data{number}" for number in range(self.data_nodes + 1, MAX_DATA_NODES + 1))]
+        return {host: self.address(host) for host in sorted(names)}
+
+    def address(self, host: str) -> str:
+        kind = host.rstrip("0123456789")
+        number = FIRST_ADDRESS[kind] + int(host.removeprefix(kind))
+        return str(ipaddress.ip_network(self.subnet).network_address + number)
+
+    @property
+    def state(self) -> Path:
+        """Keys and the like of this cluster; removed with it."""
+        return images.CACHE / "clusters" / self.name
+
+    @property
+    def mirror_url(self) -> str:
+        return f"http://mirror1:{MIRROR_PORT}"
+
+    def container(self, host: str) -> str:
+        return f"{self.name}-{host}"
+
+
+def start(cluster: Cluster) -> None:
+    """Network and nodes. Nodes of another kind under the same name are a clear error, not a surprise."""
+    check_nodes(cluster)
+    fixtures.ensure()
+    make_network(cluster)
+    reference = images.ensure(cluster.image)
+    say(f"    {len(cluster.hosts)} nodes from {reference}: {', '.join(cluster.hosts)}")
+    MIRROR_ROOT.mkdir(parents=True, exist_ok=True)
+    cluster.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (cluster.state / "stack").write_text(cluster.stack + "\n", encoding="utf-8")
+
+    with ThreadPoolExecutor(4) as pool:
+        starts = [
+            pool.submit(nodes.start, cluster.container(host), cluster.image, node_options(cluster, host))
+            for host in cluster.hosts
+        ]
+        for one in starts:
+            one.result()
+    connected = output(
+        "docker",
+        "inspect",
+        "--format",
+        "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}",
+        cluster.container("mirror1"),
+    )
+    if "bridge" not in connected.split():
+        run("docker", "network", "connect", "bridge", cluster.container("mirror1"))
+
+
+def make_network(cluster: Cluster) -> None:
+    """internal: no way to the internet for any node but the mirror host."""
+    if run("docker", "network", "inspect", cluster.name, check=False).returncode == 0:
+        return
+    done = run("docker", "network", "create", "--internal", "--subnet", cluster.subnet, cluster.name, check=False)
+    if done.returncode:
+        raise DemoError(
+            f"a network {cluster.subnet} is needed for the nodes, and the engine says: {done.stderr.strip()} "
+            "Name a free one: DEMO_SUBNET=10.99.0.0/24 make demo"
+        )
+
+
+def node_options(cluster: Cluster, host: str) -> list[str]:
+    mounts = [f"{images.CACHE / 'site-repo'}:/srv/site-repo:ro"]
+    if host == "mirror1":
+        mounts.append(f"{MIRROR_ROOT}:/srv/deeplearning-mirror")
+        if CA_BUNDLE.exists():
+            mounts.append(f"{CA_BUNDLE}:{CA_BUNDLE}:ro")
+    return nodes.options_of(
+        cluster.container(host),
+        network=cluster.name,
+        address=cluster.address(host),
+        hosts=cluster.etc_hosts,
+        mounts=mounts,
+        labels={nodes.LABEL: cluster.name},
+        hostname=host,
+    )
+
+
+def check_nodes(cluster: Cluster) -> None:
+    """What is there already must be what is asked for, before minutes go into images."""
+    there = existing(cluster.name)
+    remove = "Remove the demo first: " + (
+        "make demo-down" if cluster.name == DEFAULT_NAME else f"scripts/demo down --name {cluster.name}"
+    )
+    wanted = {cluster.container(host): host for host in cluster.hosts}
+    too_many = sorted(set(there) - set(wanted))
+    if too_many:
+        raise DemoError(
+            f"{cluster.data_nodes} data nodes are asked for, and there are more: {', '.join(too_many)} (with their blocks of HDFS). {remove}"
+        )
+    other = [name for name in there if nodes.is_other(name, cluster.image, node_options(cluster, wanted[name]))]
+    if other:
+        raise DemoError(
+            f"{cluster.stack} needs nodes made from {images.tag(cluster.image)} and today's settings, "
+            f"and these were made from others: {', '.join(sorted(other))}. {remove}"
+        )
+
+
+def wait_for_sshd(address: str, seconds: float = 30) -> None:
+    """A node that has booted may still be starting its sshd; it is there once it greets."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            with socket.create_connection((address, 22), timeout=5) as connection:
+                if connection.recv(4) == b"SSH-":
+                    return
+        except OSError:
+            pass
+        if time.monotonic() > deadline:
+            raise DemoError(
+                f"sshd of {address} did not greet within {seconds:.0f} seconds. Is the demo's network up? docker network ls"
+            )
+        time.sleep(0.2)
+
+
+def make_reachable(cluster: Cluster) -> None:
+    """A key, the nodes' host keys, an inventory, and the key on every node through scripts/bootstrap_ssh, as on a site."""
+    key = cluster.state / "id_ed25519"
+    if not key.exists():
+        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"{cluster.name} cluster", "-f", str(key))
+    # Through the engine, which already has the nodes in its hand: the network is not asked who they are.
+    lines = []
+    for host in cluster.hosts:
+        public = nodes.execute(cluster.container(host), "cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()
+        lines.append(f"{cluster.addresses[host]} {public[0]} {public[1]}\n")
+    (cluster.state / "known_hosts").write_text("".join(lines), encoding="utf-8")
+    write_inventory(cluster)
+    for address in cluster.addresses.values():
+        wait_for_sshd(address)
+    if all(reachable(cluster, host) for host in cluster.hosts):
+        return
+    password = secrets.token_urlsafe(24)
+    for host in cluster.hosts:
+        run("docker", "exec", "--interactive", cluster.container(host), "chpasswd", stdin=f"deploy:{password}\n")
+    secret, vault = cluster.state / "vault-secret", cluster.state / "password.yml"
+    for path, content in ((secret, secrets.token_urlsafe(24)), (vault, f"ansible_password: {password}\n")):
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as handle:
+            handle.write(content)
+    tools = images.REPOSITORY / ".venv" / "bin"
+    run(str(tools / "ansible-vault"), "encrypt", "--vault-password-file", str(secret), str(vault))
+    status = follow(
+        [
+            str(images.REPOSITORY / "scripts" / "bootstrap_ssh"),
+            *("--inventory", str(cluster.inventory), "--public-key", f"{key}.pub", "--no-agent"),
+            *("--known-hosts", str(cluster.state / "known_hosts")),
+            *("--password-vault", str(vault), "--vault-password-file", str(secret)),
+        ]
+    )
+    vault.unlink()
+    secret.unlink()
+    for host in cluster.hosts:  # the password has done its work
+        run("docker", "exec", cluster.container(host), "passwd", "--lock", "deploy")
+    if status:
+        raise DemoError("scripts/bootstrap_ssh could not make every node reachable; its table says which and why.")
+
+
+def ssh(cluster: Cluster, host: str) -> list[str]:
+    """The ssh command line to a node, as Ansible uses it."""
+    options = [
+        "-o",
+        f"UserKnownHostsFile={cluster.state / 'known_hosts'}",
+        "-o",
+        "StrictHostKeyChecking=yes",
+        "-o",
+        "BatchMode=yes",
+    ]
+    return ["ssh", *options, "-i", str(cluster.state / "id_ed25519"), f"deploy@{cluster.addresses[host]}"]
+
+
+def reachable(cluster: Cluster, host: str) -> bool:
+    return run(*ssh(cluster, host), "true", check=False).returncode == 0
+
+
+def write_inventory(cluster: Cluster) -> None:
+    """inventories/demo: what an operator would write for these hosts."""
+
+    def hosts(names: list[str]) -> dict[str, dict[str, str]]:
+        # RHEL 7 has only Python 2.7 unless somebody installed more; what the mirror host runs needs a Python 3.
+        old = {"ansible_python_interpreter": "/usr/bin/python2.7"} if cluster.image == "el7" else {}
+        return {name: {"ansible_host": cluster.addresses[name], **({} if name == "mirror1" else old)} for name in names}
+
+    groups = {
+        "masters": {"hosts": hosts(["master1"])},
+        "data_nodes": {"hosts": hosts(cluster.data_hosts), "vars": {"gpu_count": 2}},
+        "edge_nodes": {"hosts": hosts(["edge1"]), "vars": {"gpu_count": 0}},
+        "mirror_host": {"hosts": hosts(["mirror1"])},
+    }
+    variables = {
+        "deeplearning_request": cluster.stack,
+        "mirror_mode": "fetch",
+        "mirror_url": cluster.mirror_url,
+        "mirror_environment": mirror_environment(),
+        # nvidia-smi is a stand-in here: TensorFlow cannot compute on its GPUs, and the suite has to say so.
+        "verify_expected_failures": [
+            "test_cuda_computes_on_every_gpu",
+            "test_tensorflow_sees_every_gpu",
+            "test_tensorflow_computes_on_the_first_gpu",
+            "test_tensorflow_convolves_on_the_first_gpu",
+        ],
+        # The GPUs are a stand-in and there is no repository of NVIDIA's: the stack's driver and libraries are left out.
+        **dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none"),
+        "ansible_user": "deploy",
+        "ansible_ssh_private_key_file": str(cluster.state / "id_ed25519"),
+        "ansible_ssh_common_args": f"-o UserKnownHostsFile={cluster.state / 'known_hosts'}",
+    }
+    shutil.rmtree(cluster.inventory, ignore_errors=True)
+    (cluster.inventory / "group_vars").mkdir(parents=True)
+    head = "---\n# Written by scripts/demo; make demo writes it anew.\n"
+    for path, content in (("hosts.yml", {"all": {"children": groups}}), ("group_vars/all.yml", variables)):
+        (cluster.inventory / path).write_text(head + yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+        (cluster.inventory / path).chmod(0o600)  # a proxy's or an index's address may hold a password
+
+
+def mirror_environment() -> dict[str, str]:
+    """What this machine needs to reach the package index and Maven Central, handed to the one node that fetches."""
+    found = {}
+    for name in ("http_proxy", "https_proxy", "no_proxy"):
+        value = os.environ.get(name) or os.environ.get(name.upper())
+        found.update({name: value} if value else {})
+    index = artifacts.index_url()
+    found.update({"PIP_INDEX_URL": index} if index else {})
+    maven = os.environ.get("MAVEN_CENTRAL_URL")
+    found.update({"MAVEN_CENTRAL_URL": maven} if maven else {})
+    found.update({"SSL_CERT_FILE": str(CA_BUNDLE)} if CA_BUNDLE.exists() else {})
+    return found
+
+
+def existing(name: str) -> list[str]:
+    """The containers of a cluster, stopped ones too."""
+    return output(
+        "docker", "ps", "--all", "--filter", f"label=hadoop-deeplearning={name}", "--format", "{{.Names}}"
+    ).split()
+
+
+def down(name: str) -> list[str]:
+    """Remove a cluster's containers, network, keys and inventory; images and downloads stay for the next one."""
+    found = existing(name)
+    nodes.remove(*found)
+    if run("docker", "network", "inspect", name, check=False).returncode == 0:
+        run("docker", "network", "rm", name)
+    shutil.rmtree(images.CACHE / "clusters" / name, ignore_errors=True)
+    shutil.rmtree(inventory_of(name), ignore_errors=True)
+    return found
+
+
+def remove_downloads() -> list[str]:
+    """Remove images, of earlier versions too, and downloads. Returns the images that containers of others use."""
+    others = sorted(path.name for path in (images.CACHE / "clusters").glob("*"))
+    if others:
+        raise DemoError(
+            f"the downloads are used by the clusters {', '.join(others)}. Remove those first: scripts/demo down --name {others[0]}"
+        )
+    for reference in sorted(images.ours(), key=lambda reference: "-base:" in reference):
+        run("docker", "image", "rm", reference, check=False)
+    shutil.rmtree(images.CACHE, ignore_errors=True)
+    shutil.rmtree(MIRROR_ROOT, ignore_errors=True)
+    return images.ours()
+
+
+def recorded_stack(name: str) -> str:
+    """The stack that the cluster of that name was made for."""
+    path = images.CACHE / "clusters" / name / "stack"
+    return path.read_text(encoding="utf-8").strip() if path.exists() else Cluster.stack
+
+
+def shell(name: str, host: str) -> int:
+    container = f"{name}-{host}"
+    if container not in existing(name):
+        known = ", ".join(sorted(found.removeprefix(f"{name}-") for found in existing(name)))
+        raise DemoError(
+            f"there is no node {host}. " + (f"Nodes: {known}." if known else "The demo is not up: make demo")
+        )
+    return subprocess.run(
+        ["docker", "exec", "--interactive", "--tty", container, "bash", "--login"], check=False
+    ).returncode

@@ -1,0 +1,241 @@
+"""What the demo needs of this machine: everything is looked at first, and what is missing is said at once.
+
+Standard library only, for any Python 3: make demo runs this before there is a .venv.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hadoop_dl_dev.demo.shell import DemoError, run, say
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+PYTHONS = ((3, 10), (3, 12))
+# A first run, and one that finds the cluster up and only trains: HDFS, YARN and Kafka take 4 GB, a training job 4 GB.
+MEMORY_MB = {False: 10_000, True: 4_000}
+# The engine keeps images (2 GB) and what site.yml installs (3 GB a node); this directory keeps downloads.
+ENGINE_DISK_MB = {False: 12_000, True: 2_000}
+DOWNLOADS_MB = {False: 3_000, True: 500}
+# The command that shows the package is there, and its name in Debian and Ubuntu.
+COMMANDS = {
+    "iptables": "iptables",
+    "mmdebstrap": "mmdebstrap",
+    "rpmbuild": "rpm",
+    "createrepo_c": "createrepo-c",
+    "gpg": "gnupg",
+    "ssh": "openssh-client",
+}
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+ENGINE_ROOT = Path("/var/lib/docker")
+ENGINE_PID = Path("/var/run/docker.pid")
+LOCAL_ENGINES = ("unix:///var/run/docker.sock", "unix:///run/docker.sock")  # where a dockerd of this machine listens
+SYSTEMD = Path("/run/systemd/system")
+SYSTEM_COMMANDS = Path("/usr/sbin")  # not on every user's PATH
+DPKG_LISTS = Path("/var/lib/dpkg/info")
+
+
+@dataclass
+class Machine:
+    """What there is. Values of a machine that has it all, but for those that are given."""
+
+    root: bool = True
+    user: str = "root"
+    engine: bool = True  # a Docker engine answers this user
+    remote_engine: str | None = None  # the address of an engine that is not this machine's own and does not answer
+    up: bool = False  # the cluster runs already and holds its memory and disk
+    packages: list[str] = field(default_factory=list)  # missing ones
+    apt: bool = True
+    machine: str = "x86_64"
+    python: tuple[int, int] = (3, 11)
+    memory_mb: int = 64_000
+    disks_mb: dict[str, tuple[int, int]] = field(default_factory=dict)  # directory: needed, free
+
+
+def problems(found: Machine) -> list[str]:
+    """Why the demo cannot run here; an empty list means that it can."""
+    said = []
+    if found.machine != "x86_64":
+        said.append(f"An x86_64 machine is needed, and this is {found.machine}: TensorFlow's wheels are for x86_64.")
+    if not PYTHONS[0] <= found.python <= PYTHONS[1]:
+        said.append(
+            f"Python 3.10 to 3.12 is needed, and this is {found.python[0]}.{found.python[1]}. Name another one: make demo PYTHON=python3.11"
+        )
+    needed = MEMORY_MB[found.up]
+    if found.memory_mb < needed:
+        said.append(
+            f"{needed} MB of free memory are needed, and there are {found.memory_mb}. End something, or use a larger machine."
+        )
+    for directory, (wanted, free) in found.disks_mb.items():
+        if free < wanted:
+            said.append(f"{wanted} MB of free disk are needed in {directory}, and there are {free}. Make room.")
+    if found.packages and not found.apt:
+        said.append(
+            f"The packages {' '.join(found.packages)} are needed, and there is no apt-get to install them. Install them by hand."
+        )
+    elif found.packages and not found.root:
+        said.append(
+            f"The packages {' '.join(found.packages)} are needed, and {found.user} may not install them. "
+            f"Run: sudo apt-get install {' '.join(found.packages)}"
+        )
+    if found.remote_engine:
+        said.append(
+            f"The Docker engine at {found.remote_engine} must answer, and it does not. Start it, or use this machine's own: "
+            "unset DOCKER_HOST DOCKER_CONTEXT; docker context use default"
+        )
+    elif not found.root and not found.engine:
+        said.append(
+            f"A Docker engine that answers {found.user} is needed, and none does. Run make demo as root, "
+            f"or: sudo systemctl start docker; sudo usermod -aG docker {found.user}; then log in anew."
+        )
+    return said
+
+
+def look(cluster: str) -> Machine:
+    """This machine, for a cluster of that name."""
+    root = os.geteuid() == 0
+    engine = has("docker") and engine_answers()
+    remote = None if engine else remote_engine()
+    up = engine and bool(running(cluster))
+    return Machine(
+        root=root,
+        user="root" if root else os.environ.get("USER", str(os.geteuid())),
+        engine=engine,
+        remote_engine=remote,
+        up=up,
+        packages=missing_packages(root) + ([] if engine or remote else missing_engine()),
+        apt=shutil.which("apt-get") is not None,
+        machine=platform.machine(),
+        python=sys.version_info[:2],
+        memory_mb=available_memory_mb(),
+        disks_mb=disks(up, engine_root() if engine else ENGINE_ROOT),
+    )
+
+
+def running(cluster: str) -> list[str]:
+    label = f"label=hadoop-deeplearning={cluster}"
+    return run("docker", "ps", "--quiet", "--filter", label, check=False).stdout.split()
+
+
+def engine_root() -> Path:
+    return Path(run("docker", "info", "--format", "{{.DockerRootDir}}").stdout.strip())
+
+
+def disks(up: bool, engine: Path, downloads: Path = REPOSITORY) -> dict[str, tuple[int, int]]:
+    """Directory: what is needed there and what is free; one entry where both are on the same file system."""
+
+    def nearest(path: Path) -> Path:
+        return next(there for there in (path, *path.parents) if there.exists())
+
+    needs: dict[int, tuple[Path, int]] = {}
+    for path, wanted in ((downloads, DOWNLOADS_MB[up]), (engine, ENGINE_DISK_MB[up])):
+        there = nearest(path)
+        device = there.stat().st_dev
+        first, sum_so_far = needs.get(device, (there, 0))
+        needs[device] = (first, sum_so_far + wanted)
+    return {str(path): (wanted, shutil.disk_usage(path).free // 2**20) for path, wanted in needs.values()}
+
+
+def available_memory_mb() -> int:
+    for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) // 1024
+    return 0
+
+
+def has(command: str) -> bool:
+    return shutil.which(command) is not None or (SYSTEM_COMMANDS / command).exists()
+
+
+def remote_engine() -> str | None:
+    """The address that docker would use, where DOCKER_HOST or a context names another engine than this machine's own."""
+    address = os.environ.get("DOCKER_HOST", "")
+    if has("docker"):
+        inspected = run("docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}", check=False)
+        address = inspected.stdout.strip() or address
+    return address if address and address not in LOCAL_ENGINES else None
+
+
+def missing_engine() -> list[str]:
+    """The package of the engine where there is none; a client alone, as many machines have it, is not enough."""
+    if has("docker") and has("dockerd"):
+        return []
+    # Docker's own packages and Debian's exclude each other.
+    return ["docker-ce" if (DPKG_LISTS / "docker-ce-cli.list").exists() else "docker.io"]
+
+
+def missing_packages(root: bool) -> list[str]:
+    # Who is not root makes root file systems in a user namespace.
+    commands = COMMANDS if root else {**COMMANDS, "newuidmap": "uidmap"}
+    found = [package for command, package in commands.items() if not has(command)]
+    if not KEYRING.exists():
+        found.append("debian-archive-keyring")
+    if importlib.util.find_spec("ensurepip") is None:
+        found.append("python3-venv")
+    return found
+
+
+def ensure(cluster: str = "demo") -> None:
+    """Check, install the packages that are missing, and see that a Docker engine answers."""
+    machine = look(cluster)
+    found = problems(machine)
+    if found:
+        raise DemoError("this machine does not do yet:\n" + "\n".join(f"  - {problem}" for problem in found))
+    if machine.packages:
+        say(f"    installing {' '.join(machine.packages)} …")
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        run("apt-get", "-qq", "update", env=environment)
+        run("apt-get", "-qq", "-y", "--no-install-recommends", "install", *machine.packages, env=environment)
+    start_engine()
+
+
+def engine_answers() -> bool:
+    return run("docker", "info", check=False).returncode == 0
+
+
+def start_engine() -> None:
+    """Start dockerd where nobody did: by systemd, or by hand where there is no init system."""
+    if engine_answers():
+        return
+    say("    starting the Docker engine …")
+    log = REPOSITORY / ".cache" / "dockerd.log"
+    where = "journalctl -u docker"
+    engine: subprocess.Popen[bytes] | None = None
+    if SYSTEMD.is_dir():
+        run("systemctl", "start", "docker", check=False)
+    else:
+        where = str(log)
+        log.parent.mkdir(exist_ok=True)
+        ENGINE_PID.unlink(missing_ok=True)
+        with log.open("wb") as handle:
+            try:
+                engine = subprocess.Popen(
+                    ["dockerd"], stdin=subprocess.DEVNULL, stdout=handle, stderr=handle, start_new_session=True
+                )
+            except FileNotFoundError as error:
+                raise DemoError("dockerd must be installed to start a Docker engine. Install docker.io.") from error
+    for _ in range(60):
+        if engine_answers():
+            return
+        if engine and engine.poll() is not None:
+            words = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
+            raise DemoError(
+                f"the Docker engine ended with status {engine.returncode} when it was started. {where} ends with:\n    "
+                + "\n    ".join(words)
+            )
+        time.sleep(1)
+    raise DemoError(f"a Docker engine must answer within 60 seconds, and none does. Look at {where}.")
+
+
+if __name__ == "__main__":
+    try:
+        ensure(*sys.argv[1:2])
+    except DemoError as error:
+        sys.exit(f"make demo: {error}")

@@ -1,0 +1,144 @@
+"""HDFS, YARN and Kafka on the demo's nodes: started side by side, and asked over their own HTTP interfaces.
+
+A Hadoop command starts a JVM, which takes seconds on a machine that is starting eight others: none is used here.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from hadoop_dl_dev.demo import fixtures, nodes
+from hadoop_dl_dev.demo.cluster import Cluster
+from hadoop_dl_dev.demo.shell import DemoError, run, say
+
+UNITS = {
+    "master": ("hdfs-namenode", "yarn-resourcemanager"),
+    "data": ("hdfs-datanode", "yarn-nodemanager"),
+    "edge": ("kafka",),
+}
+READY_SECONDS = 300  # a service takes 10 seconds on an idle machine, minutes on one that is busy elsewhere
+REQUEST_SECONDS = 20
+# What users and services of a cluster find in HDFS: path, permission, owner, group.
+DIRECTORIES = (
+    ("/tmp", "1777", "hdfs", "supergroup"),  # noqa: S108 (in HDFS)
+    ("/app-logs", "1777", "hdfs", "hadoop"),
+    ("/user", "755", "hdfs", "supergroup"),
+    ("/user/analyst", "755", "analyst", "analyst"),
+)
+INSTALL_STAND_IN = (
+    "[ -x /usr/bin/nvidia-smi ] || { rm -f /etc/yum.repos.d/*; cat > /etc/yum.repos.d/site.repo && "
+    "dnf -q -y install nvidia-smi-standin; }"
+)
+# The nodes are on a network of this machine: no proxy is between.
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def units_of(host: str) -> tuple[str, ...]:
+    return UNITS.get(host.rstrip("0123456789"), ())
+
+
+def start(cluster: Cluster) -> None:
+    """Start the services, and install nvidia-smi's stand-in on the data nodes first: the NodeManager reads it."""
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda host: start_on(cluster, host), cluster.hosts))
+
+
+def start_on(cluster: Cluster, host: str) -> None:
+    container = cluster.container(host)
+    if host in cluster.data_hosts:
+        run(
+            *("docker", "exec", "--interactive", container, "sh", "-c", INSTALL_STAND_IN),
+            stdin=fixtures.REPOSITORY_FILE,
+        )
+    if units_of(host):
+        nodes.execute(container, "systemctl", "enable", "--quiet", "--now", "--no-block", *units_of(host))
+
+
+def wait(cluster: Cluster) -> None:
+    """Return when every service answers and HDFS has the directories that users need."""
+    master, edge = cluster.addresses["master1"], cluster.addresses["edge1"]
+    say("    waiting for HDFS …")
+    until("HDFS", lambda: hdfs_problem(master, cluster.data_nodes))
+    for path, permission, owner, group in DIRECTORIES:
+        webhdfs(master, path, "MKDIRS", permission=permission)
+        webhdfs(master, path, "SETPERMISSION", permission=permission)
+        webhdfs(master, path, "SETOWNER", owner=owner, group=group)
+    say("    waiting for YARN and Kafka …")
+    until("YARN", lambda: yarn_problem(master, cluster.data_nodes))
+    until("Kafka", lambda: kafka_problem(edge))
+
+
+def until(what: str, problem: Callable[[], str | None], seconds: float = READY_SECONDS, every: float = 1.0) -> None:
+    """Repeat a question until it finds no problem; a DemoError with the last one after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            found = problem()
+        except (OSError, ValueError, KeyError) as error:  # not listening yet, or not all of it is up
+            found = f"{type(error).__name__}: {error}"
+        if found is None:
+            return
+        if time.monotonic() > deadline:
+            raise DemoError(f"{what} must be ready within {seconds:.0f} seconds, but is not: {found}")
+        time.sleep(every)
+
+
+def get(url: str) -> Any:
+    with OPENER.open(url, timeout=REQUEST_SECONDS) as answer:
+        return json.load(answer)
+
+
+def hdfs_problem(master: str, data_nodes: int) -> str | None:
+    """Ask the NameNode how many DataNodes live, and whether it accepts writes."""
+    query = urllib.parse.quote("Hadoop:service=NameNode,name=FSNamesystemState")
+    [state] = get(f"http://{master}:9870/jmx?qry={query}")["beans"]
+    if state["NumLiveDataNodes"] != data_nodes:
+        return f"{state['NumLiveDataNodes']} of {data_nodes} DataNodes are live."
+    return None if state["FSState"] == "Operational" else f"the NameNode is in the state {state['FSState']}."
+
+
+def yarn_problem(master: str, data_nodes: int) -> str | None:
+    active = get(f"http://{master}:8088/ws/v1/cluster/metrics")["clusterMetrics"]["activeNodes"]
+    return None if active == data_nodes else f"{active} of {data_nodes} NodeManagers are active."
+
+
+def kafka_problem(edge: str) -> str | None:
+    with socket.create_connection((edge, 9092), REQUEST_SECONDS):
+        return None
+
+
+def webhdfs(master: str, path: str, operation: str, **parameters: str) -> None:
+    """Change something in HDFS as its superuser."""
+    query = urllib.parse.urlencode({"op": operation, "user.name": "hdfs", **parameters})
+    request = urllib.request.Request(f"http://{master}:9870/webhdfs/v1{path}?{query}", method="PUT")  # noqa: S310
+    try:
+        with OPENER.open(request, timeout=REQUEST_SECONDS):
+            pass
+    except urllib.error.HTTPError as error:
+        said = error.read().decode("utf-8", "replace")[:300]
+        raise DemoError(f"HDFS must accept {operation} of {path}, but answers {error.code}: {said}") from error
+
+
+def status(cluster: Cluster) -> list[str]:
+    """Print a line for every node; returns what is not as it should be."""
+    problems = []
+    for host in cluster.hosts:
+        container = cluster.container(host)
+        state, current, failed = nodes.state(container), "", ""
+        if state == "running":
+            current = nodes.execute(container, "readlink", "/opt/deeplearning/current", check=False).strip()
+            units = units_of(host)
+            asked = nodes.execute(container, "systemctl", "is-active", *units, check=False).split() if units else []
+            pairs = zip(units, asked, strict=True)
+            failed = ", ".join(f"{unit} is {answer}" for unit, answer in pairs if answer != "active")
+        say(f"  {host:<8} {cluster.address(host):<14} {state:<8} {current.rpartition('/')[2] or '-':<34} {failed}")
+        problems += [f"{host} is {state}"] if state != "running" else [f"{failed} on {host}"] if failed else []
+    return problems

@@ -1,0 +1,116 @@
+"""docs/inputs.md, written from the roles' argument_specs, their defaults and inputs.yml: what a site may set."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hadoop_dl.data.compat import LOADER
+from hadoop_dl.plan import gpu_stack, inputs
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGE = REPOSITORY / "docs" / "inputs.md"
+HEAD = """\
+# Inputs
+
+<!-- Written by scripts/stack docs from roles/*/meta/argument_specs.yml, roles/*/defaults/main.yml and lib/hadoop_dl/plan/inputs.yml. -->
+
+Every variable that a site may set in its inventory or with `-e`. The plan checks all of them on all hosts before any host changes, and lists every
+value that it does not accept. Text that means a boolean or a number (`-e nvidia_driver_reboot_allowed=false`) is converted. Values of `-e` that are
+lists or mappings must be JSON: `-e '{"cuda_versions": ["12.2"]}'`.
+"""
+COLUMNS = ("variable", "type", "accepted", "refused, for example", "default", "what it decides")
+REFUSED: dict[str, Any] = {
+    "bool": "maybe",
+    "int": "ten",
+    "str": 10.1,
+    "path": "relative/path",
+    "list": "text",
+    "dict": "text",
+    "raw": None,
+    "request": {"tensorflow": 1.15},
+    "batch": 0,
+}
+
+
+def refused_examples(given: inputs.Input) -> list[Any]:
+    """Values that the input does not accept."""
+    found = [REFUSED[given.type]]
+    if given.type == "path" and given.limits.get("form"):
+        found = [] if given.limits["form"] == "controller_path" else ["/etc"]
+    if given.spec.get("choices"):
+        found = [str(given.spec["choices"][0]).capitalize()]
+    elif given.type == "int" and "min" in given.limits:
+        found.append(given.limits["min"] - 1)
+    elif given.type == "str" and given.limits.get("form"):
+        found.append("newest")
+    return found
+
+
+def written(value: Any) -> str:
+    """A value as YAML writes it in one line."""
+    text = yaml.safe_dump(value, default_flow_style=True, width=1000, allow_unicode=True).strip()
+    return text.removesuffix("...").strip()
+
+
+@cache
+def defaults(role: str) -> dict[str, Any]:
+    path = REPOSITORY / "roles" / role / "defaults" / "main.yml"
+    found: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
+    return found
+
+
+def default(given: inputs.Input) -> str:
+    playbooks = (REPOSITORY / "playbooks" / "group_vars" / "all.yml").read_text(encoding="utf-8")
+    if re.search(rf"^{given.name}:", playbooks, re.MULTILINE):
+        return "set by the playbooks"
+    if given.name in map(gpu_stack.variable, gpu_stack.ROLES):
+        return "what the stack decides"
+    value = given.spec.get("default") if not given.role else defaults(given.role).get(given.name)
+    if given.spec.get("required"):
+        return "must be set"
+    return "not set" if value is None else f"`{written(value)}`"
+
+
+def row(given: inputs.Input) -> tuple[str, ...]:
+    return (
+        f"`{given.name}`",
+        {"request": "str, dict", "batch": "int, str"}.get(given.type, given.type),
+        inputs.accepted(given),
+        ", ".join(f"`{written(value)}`" for value in refused_examples(given)),
+        default(given),
+        str(given.spec["description"]),
+    )
+
+
+def table(rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [COLUMNS, ("---",) * len(COLUMNS), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def page() -> str:
+    known = inputs.all_inputs(REPOSITORY)
+    sections = [HEAD]
+    for role in sorted({given.role for given in known.values()}):
+        rows = [row(given) for _, given in sorted(known.items()) if given.role == role]
+        heading = f"Role [{role}](../roles/{role})" if role else "For all roles"
+        sections.append(f"## {heading}\n\n{table(rows)}\n")
+    names = "\n".join(f"| `{name}` | {reason} |" for name, reason in inputs.table()["refused"].items())
+    sections.append(f"## Names that are no inputs\n\n| refused | because |\n| --- | --- |\n{names}\n")
+    return "\n".join(sections)
+
+
+def write(check: bool) -> int:
+    """Write the page, or say that it is not current."""
+    current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == page()
+    if check and not current:
+        print("docs/inputs.md is not what the roles' inputs are now. Run scripts/stack docs, and commit it with them.")
+        return 1
+    if not current:
+        PAGE.write_text(page(), encoding="utf-8")
+    return 0

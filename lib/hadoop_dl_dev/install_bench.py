@@ -1,0 +1,123 @@
+"""scripts/bench install: how long an environment takes, beside `cp -a` and sync of the same tree. Also a second stack and a repair.
+
+The modules of the roles run here, in this process's Python, with a directory of this machine as /opt/deeplearning and the controller's cache as
+mirror (a web server on loopback). What counts is the ratio within a round; absolute times belong to the machine.
+"""
+
+from __future__ import annotations
+
+import http.server
+import importlib
+import shutil
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hadoop_dl.data import stacks
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CACHE = REPOSITORY / ".cache" / "mirror"
+
+
+class Module:
+    """As much of an AnsibleModule as the work of a module reads."""
+
+    check_mode = False
+
+    def __init__(self, **params: Any) -> None:
+        self.params = params
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Nothing about each file."""
+
+
+@contextmanager
+def mirror(directory: Path) -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(directory)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def host_modules() -> tuple[Any, Any]:
+    """The modules locked_packages and environment_seal, importable as on a host."""
+    import ansible.module_utils  # noqa: PLC0415  (needed here alone)
+
+    ansible.module_utils.__path__.append(str(REPOSITORY / "plugins" / "module_utils"))
+    sys.path.insert(0, str(REPOSITORY / "plugins" / "modules"))
+    return importlib.import_module("locked_packages"), importlib.import_module("environment_seal")
+
+
+def install(root: Path, url: str, stack: str, python: str, interpreter: str) -> Path:
+    """Install and seal an environment; its tree."""
+    locked_packages, environment_seal = host_modules()
+    lock = stacks.load_stack(stack).lock(python)
+    path = root / "envs" / f"{stack}-{lock.digest}"
+    common = {"environment": str(path), "mirror_url": url, "mirror_ca": None, "python": interpreter, "timeout": 3600}
+    for component in lock.components:
+        locked_packages.work(Module(component=component, lock=lock.component(component), **common))
+    environment_seal.work(
+        Module(path=str(path), stack=stack, digest=lock.digest, lock=lock.text, imports=["tensorflow"], timeout=600)
+    )
+    return path.resolve()
+
+
+def copy(tree: Path, target: Path) -> None:
+    """What any installation must do at least: write these files to the disk."""
+    subprocess.run(["cp", "-a", str(tree), str(target)], check=True)
+    subprocess.run(["sync", "-f", str(target)], check=True)
+
+
+def damage(tree: Path) -> None:
+    next(tree.glob("lib/python*/site-packages/*/__init__.py")).unlink()
+
+
+def size(tree: Path) -> tuple[int, int]:
+    files = [path for path in tree.rglob("*") if path.is_file() and not path.is_symlink()]
+    return len(files), sum(path.stat().st_size for path in files) // 10**6
+
+
+def measure(pair: Sequence[str], python: str, interpreter: str, directory: Path, rounds: int) -> str:
+    """A Markdown table: for the first stack, the second one beside it, and a repair, seconds and the ratio to a copy."""
+    times: dict[str, list[tuple[float, float]]] = {}
+    trees: dict[str, tuple[int, int]] = {}
+    with mirror(CACHE) as url:
+        for _ in range(rounds):
+            root = directory / "deeplearning"
+            shutil.rmtree(directory, ignore_errors=True)
+            directory.mkdir(parents=True)
+            for what, stack in (
+                (pair[0], pair[0]),
+                (f"{pair[1]}, beside it", pair[1]),
+                (f"repair of {pair[0]}", pair[0]),
+            ):
+                if what.startswith("repair"):
+                    damage(next((root / "envs").glob(f"{stack}-*.1")))
+                began = time.monotonic()
+                tree = install(root, url, stack, python, interpreter)
+                installed = time.monotonic()
+                copy(tree, directory / "copy")
+                spent, copied = installed - began, time.monotonic() - installed
+                times.setdefault(what, []).append((spent, copied))
+                trees[what] = size(tree)
+                shutil.rmtree(directory / "copy")
+    shutil.rmtree(directory)
+    lines = ["| what | files | MB | install, s | cp -a and sync, s | ratio |", "|---|---|---|---|---|---|"]
+    for what, pairs in times.items():
+        ratios = [spent / copied for spent, copied in pairs]
+        middle = [statistics.median(values) for values in zip(*pairs, strict=True)]
+        spread = f"{statistics.median(ratios):.1f} ({min(ratios):.1f} - {max(ratios):.1f})"
+        lines.append(f"| {what} | {trees[what][0]} | {trees[what][1]} | {middle[0]:.1f} | {middle[1]:.1f} | {spread} |")
+    return "\n".join(lines)

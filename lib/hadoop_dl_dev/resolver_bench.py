@@ -1,0 +1,90 @@
+"""scripts/bench resolve: how long a thousand hosts take, beside reading their facts.
+
+Each round is a fresh interpreter, so that nothing is known from the round before. The hosts are those of a large and untidy
+site: five models of GPU and none, three operating systems, four requests, half of which do not fit the host.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from hadoop_dl.resolver import HostFacts, resolve, resolve_many
+
+LIB = Path(__file__).resolve().parents[1]
+DEVICES = ("15f8", "1db4", "1eb8", "20b2", "2330")
+SYSTEMS = (
+    ("rhel", "7.9", ("2.7", "3.6"), "2.17"),
+    ("rhel", "8.10", ("3.6", "3.9", "3.11"), "2.28"),
+    ("rhel", "9.4", ("3.9", "3.11"), "2.34"),
+)
+REQUESTS: tuple[Any, ...] = (
+    {"hdfs": True},
+    {"tensorflow": "2"},
+    {"tensorflow": "1.15", "python": "2.7"},
+    "tf1.15-py27-el7",
+)
+CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from hadoop_dl_dev import resolver_bench; resolver_bench.once(int(sys.argv[2]))"
+
+
+def node(number: int) -> dict[str, Any]:
+    """A host as the node reader answers; the kinds repeat, names and addresses do not."""
+    system, release, pythons, glibc = SYSTEMS[number % 3]
+    gpu = {"vendor": "10de", "device": DEVICES[number % 5], "address": f"0000:{number % 200:02x}:00.0"}
+    return {
+        "hostname": f"data{number}",
+        "os": {"id": system, "version": release, "short": f"el{release[0]}"},
+        "architecture": "x86_64",
+        "glibc": glibc,
+        "cpu": {"features": ["sse4_1", "sse4_2", "avx", "avx2"]},
+        "pythons": {python: f"/usr/bin/python{python}" for python in pythons},
+        "java": [{"home": "/usr/lib/jvm/java", "major": "8"}, {"home": "/usr/lib/jvm/java-17", "major": "17"}],
+        "hadoop": {"distribution": "cdh", "version": "2.6.0-cdh5.16.2"},
+        "nvidia": {"gpus": [gpu] * (number % 4), "driver": "580.95.05", "module": "proprietary"},
+    }
+
+
+def once(count: int) -> None:
+    """One round, as a line of JSON: seconds, and what came out."""
+    lines = [json.dumps(node(number)) for number in range(count)]
+    begin = time.perf_counter()
+    resolve({}, suggest=False)
+    data = time.perf_counter()
+    nodes = [json.loads(text) for text in lines]
+    facts = time.perf_counter()
+    hosts = [HostFacts.from_node(answer) for answer in nodes]
+    answers = resolve_many((REQUESTS[number % len(REQUESTS)], host) for number, host in enumerate(hosts))
+    end = time.perf_counter()
+    found = {
+        "data": data - begin,
+        "facts": facts - data,
+        "resolving": end - facts,
+        "fits": sum(answer.ok for answer in answers),
+        "kinds": len({id(answer) for answer in answers}),
+    }
+    print(json.dumps(found))
+
+
+def measure(count: int, rounds: int) -> str:
+    """A Markdown table: medians, and the spread of what counts."""
+    found = []
+    for _ in range(rounds):
+        command = [sys.executable, "-I", "-c", CHILD, str(LIB), str(count)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found.append(json.loads(done.stdout))
+
+    def shown(name: str) -> str:
+        times = [one[name] * 1000 for one in found]
+        return f"{statistics.median(times):.0f} ({min(times):.0f} - {max(times):.0f})"
+
+    ratio = statistics.median(one["resolving"] / one["facts"] for one in found)
+    return (
+        "| hosts | kinds | get a stack | the data, ms | the facts, ms | resolving, ms | resolving / facts |\n"
+        "|---|---|---|---|---|---|---|\n"
+        f"| {count} | {found[0]['kinds']} | {found[0]['fits']} | {shown('data')} | {shown('facts')} | {shown('resolving')} | {ratio:.0f} |"
+    )

@@ -1,0 +1,326 @@
+"""What of this project's structure can be counted, and the limits that it keeps: `make structure`, a step of lint.
+
+The limits are in .config/structure.yml. Where a count is lower than its limit, the limit is lowered (--lower), so that it stays low.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import statistics
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+LIMITS = Path(".config/structure.yml")
+LONG_FILE, LONG_TASKS, LONG_EXPRESSION = 400, 80, 120  # lines, lines, characters
+DATA = ("compat/", "stacks/", "requirements.lock", "demo/hadoop/jars.sha256", "demo/kafka/jars.sha256")
+LAYERS = ("hadoop_dl_dev", *(f"hadoop_dl.{name}" for name in ("cli", "hosts", "plan", "resolver", "data")))
+SHOWN = 12
+TASK_KEYWORDS = ("block", "rescue", "always")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """name: of the limit. what: one line of the table. places: where; their number is the count, unless `count` has it."""
+
+    name: str
+    what: str
+    places: list[str]
+    count: int
+
+    @classmethod
+    def of(cls, name: str, what: str, places: list[str]) -> Measure:
+        return cls(name, what, places, len(places))
+
+
+class Tree:
+    """The tracked files of a checkout."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=False)
+        if listed.returncode != 0:
+            sys.exit(
+                f"make structure counts the files that git tracks, but git says: {listed.stderr.strip()} Run it in a clone."
+            )
+        self.files = sorted(name for name in listed.stdout.split("\0") if name and (root / name).is_file())
+
+    @cache  # noqa: B019  (one tree lives as long as the program)
+    def text(self, name: str) -> str:
+        return (self.root / name).read_text(encoding="utf-8", errors="replace")
+
+    def python(self) -> list[str]:
+        """Python outside tests, also in a program without a suffix."""
+        return [
+            name for name in self.files if not is_test(name) and (name.endswith(".py") or self.is_python_program(name))
+        ]
+
+    def is_python_program(self, name: str) -> bool:
+        if Path(name).suffix or not self.text(name).startswith("#!") or "\nimport " not in self.text(name):
+            return False
+        try:
+            ast.parse(self.text(name))
+        except SyntaxError:
+            return False
+        return True
+
+    def yaml(self, *folders: str) -> list[str]:
+        return [name for name in self.files if name.endswith((".yml", ".yaml")) and name.startswith(folders)]
+
+    def tasks(self) -> list[str]:
+        return [name for name in self.yaml("roles/") if "/tasks/" in name or "/handlers/" in name]
+
+
+def is_test(name: str) -> bool:
+    return name.startswith("tests/") or "/tests/" in name
+
+
+def lines(text: str) -> int:
+    return text.count("\n")
+
+
+# --- what is counted ------------------------------------------------------------------------------------------------
+
+
+def cycles(tree: Tree) -> Measure:
+    """Groups of modules of hadoop_dl that import each other, directly or through others."""
+    imports = imports_of(tree)
+    reach = {module: closure(module, imports) for module in imports}
+    groups = {frozenset(other for other in reach[one] if one in reach[other]) for one in reach if one in reach[one]}
+    return Measure.of(
+        "import_cycles",
+        "groups of modules that import each other",
+        sorted(", ".join(sorted(group)) for group in groups),
+    )
+
+
+def upward(tree: Tree) -> Measure:
+    """Imports against the order of LAYERS: a module may import its own layer and those after it."""
+    places = [
+        f"{module} imports {other}"
+        for module, others in imports_of(tree).items()
+        for other in sorted(others)
+        if layer(other) < layer(module)
+    ]
+    return Measure.of("upward_imports", f"imports against {' → '.join(LAYERS)}", sorted(places))
+
+
+def layer(module: str) -> int:
+    """The number of the module's layer; hadoop_dl itself holds nothing, so it is below all."""
+    return next((number for number, name in enumerate(LAYERS) if f"{module}.".startswith(f"{name}.")), len(LAYERS))
+
+
+def imports_of(tree: Tree) -> dict[str, set[str]]:
+    """Every module under lib/, with those of lib/ that it imports."""
+    names = {module_of(name): name for name in tree.python() if name.startswith("lib/")}
+    return {module: set(imported(tree.text(name), set(names), module)) for module, name in names.items()}
+
+
+def module_of(name: str) -> str:
+    return name.removeprefix("lib/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def imported(text: str, known: set[str], module: str) -> Iterator[str]:
+    """Modules that it imports anywhere: inside a function, or for types alone, an import is a bond as well."""
+    for node in ast.walk(ast.parse(text)):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            found = name if name in known else name.rpartition(".")[0]
+            if found in known and found != module:
+                yield found
+
+
+def closure(start: str, edges: dict[str, set[str]]) -> set[str]:
+    """Everything that can be reached from `start`, itself only over a cycle."""
+    found: set[str] = set()
+    pending = list(edges[start])
+    while pending:
+        one = pending.pop()
+        if one not in found:
+            found.add(one)
+            pending += edges[one]
+    return found
+
+
+def long_files(tree: Tree) -> Measure:
+    sizes = {name: lines(tree.text(name)) for name in tree.python()}
+    places = [f"{name}: {size}" for name, size in sizes.items() if size > LONG_FILE]
+    return Measure.of("long_python_files", f"Python files outside tests of more than {LONG_FILE} lines", places)
+
+
+def long_tasks(tree: Tree) -> Measure:
+    sizes = {name: lines(tree.text(name)) for name in tree.tasks()}
+    places = [f"{name}: {size}" for name, size in sizes.items() if size > LONG_TASKS]
+    return Measure.of("long_task_files", f"task files of more than {LONG_TASKS} lines", places)
+
+
+def median_tasks(tree: Tree) -> Measure:
+    return Measure(
+        "median_task_file",
+        "lines of a task file, median",
+        [],
+        round(statistics.median(lines(tree.text(name)) for name in tree.tasks())),
+    )
+
+
+def long_expressions(tree: Tree) -> Measure:
+    """An expression or a condition of a role that computes where it should choose."""
+    places = []
+    for name in tree.yaml("roles/"):
+        if "/meta/" in name:
+            continue
+        for value in scalars(yaml.safe_load(tree.text(name))):
+            found = re.findall(r"{{(.*?)}}", value, re.DOTALL)
+            places += [f"{name}: {one.strip()[:60]} …" for one in found if len(" ".join(one.split())) > LONG_EXPRESSION]
+    return Measure.of("long_expressions", f"expressions of more than {LONG_EXPRESSION} characters in roles", places)
+
+
+def scalars(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from scalars(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from scalars(one)
+
+
+def equal_tasks(tree: Tree) -> Measure:
+    """Tasks of two roles that are equal when the roles' names and the sentences are left out; shorter ones are no loss."""
+    seen: defaultdict[str, set[str]] = defaultdict(set)
+    for name in tree.tasks():
+        role = name.split("/")[1]
+        for task in tasks_of(yaml.safe_load(tree.text(name)) or []):
+            seen[shape(task, role)].add(name)
+    places = [" = ".join(sorted(names)) for names in seen.values() if len({name.split("/")[1] for name in names}) > 1]
+    return Measure.of("equal_tasks", "tasks that two roles have alike but for the roles' names", sorted(places))
+
+
+def tasks_of(nodes: list[Any]) -> Iterator[dict[str, Any]]:
+    for node in nodes:
+        inner = [one for key in TASK_KEYWORDS for one in node.get(key, [])]
+        if inner:
+            yield from tasks_of(inner)
+        else:
+            yield node
+
+
+def shape(task: dict[str, Any], role: str) -> str:
+    kept = {key: value for key, value in task.items() if key not in ("name", "tags")}
+    return yaml.safe_dump(kept, sort_keys=True).replace(role, "ROLE")
+
+
+def programs(tree: Tree) -> Measure:
+    """Programs that no tool reads, because they are text of another one. A form with gaps is a program too."""
+    places = []
+    for name in tree.python():
+        for node in ast.walk(ast.parse(tree.text(name))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and is_program(node.value):
+                places.append(f"{name}:{node.lineno}")
+    return Measure.of("programs_in_strings", "programs of three lines or more inside strings", places)
+
+
+def is_program(text: str) -> bool:
+    if text.startswith("#!") and lines(text) > 2:
+        return True
+    if lines(text) < 3 or not re.search(r"^(import|from) \w", text, re.MULTILINE):
+        return False
+    try:
+        body = ast.parse(re.sub(r"{\w*}", "GAP", text)).body
+    except SyntaxError:
+        return False
+    return any(isinstance(node, ast.Import | ast.ImportFrom) for node in body)
+
+
+def contrasts(tree: Tree) -> Measure:
+    """Messages of the form "X has to be …, and Y is …": required and found are two sentences, or one with `but`."""
+    places = []
+    for name in tree.files:
+        if name.endswith((".py", ".yml", ".j2", ".md")) and not is_test(name) and not name.startswith("molecule/"):
+            for number, line in enumerate(tree.text(name).splitlines(), 1):
+                if re.search(r"\b(has|have) to be [^.…]*, and ", line):
+                    places.append(f"{name}:{number}")
+    return Measure.of("contrasts", '"has to be …, and" in messages and docs', places)
+
+
+def tracked(tree: Tree) -> Measure:
+    names = [name for name in tree.files if not name.startswith(DATA)]
+    return Measure(
+        "tracked_lines", "lines of tracked files, without data", [], sum(lines(tree.text(name)) for name in names)
+    )
+
+
+MEASURES: tuple[Callable[[Tree], Measure], ...] = (
+    *(
+        cycles,
+        upward,
+        long_files,
+        long_tasks,
+        median_tasks,
+        long_expressions,
+        equal_tasks,
+        programs,
+        contrasts,
+        tracked,
+    ),
+)
+
+
+# --- the command ----------------------------------------------------------------------------------------------------
+
+
+def table(found: Sequence[Measure], limits: dict[str, int]) -> str:
+    rows = [f"{'count':>7} {'limit':>7}  what"]
+    for one in found:
+        limit = limits.get(one.name)
+        over = limit is not None and one.count > limit
+        rows.append(
+            f"{one.count:7} {'-' if limit is None else limit:>7}  {one.what}{'  <-- more than its limit' if over else ''}"
+        )
+        rows += [f"{'':17}{place}" for place in one.places[: None if over else SHOWN]]
+        rows += [f"{'':17}and {len(one.places) - SHOWN} more"] if not over and len(one.places) > SHOWN else []
+    return "\n".join(rows)
+
+
+def main(arguments: Sequence[str] | None = None, root: Path = REPOSITORY) -> int:
+    """Exit status 0: every count is within its limit; 1: one is not."""
+    parser = argparse.ArgumentParser(prog="make structure", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument(
+        "--lower", action="store_true", help="write the counts that are lower than their limits as the new limits"
+    )
+    options = parser.parse_args(arguments)
+    tree = Tree(root)
+    limits: dict[str, int] = yaml.safe_load(tree.text(str(LIMITS))) or {}
+    found = [measure(tree) for measure in MEASURES]
+    print(table(found, limits))
+    if options.lower:
+        text = tree.text(str(LIMITS))
+        for one in found:
+            if one.name in limits and one.count < limits[one.name]:
+                text = re.sub(rf"^{one.name}: \d+", f"{one.name}: {one.count}", text, flags=re.MULTILINE)
+        (root / LIMITS).write_text(text, encoding="utf-8")
+    over = [one.name for one in found if one.count > limits.get(one.name, one.count)]
+    if over:
+        print(
+            f"\n{', '.join(over)}: more than the limits of {LIMITS} allow. Make what you added smaller; the limits only go down."
+        )
+    return 1 if over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

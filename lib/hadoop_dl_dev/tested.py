@@ -1,0 +1,219 @@
+"""What tests/stacks found out about every lock (stacks/locks/tested.yml), and docs/stacks.md, which is written from it.
+
+A record counts for one digest: that of all artifacts of the lock. A lock that changed since is untested.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import yaml
+
+from hadoop_dl.cli.parser import Parser
+from hadoop_dl.data.stacks import DIRECTORY, Stack, load_stack, stack_names
+from hadoop_dl_dev.demo.images import CACHE
+from hadoop_dl_dev.demo.shell import only_one
+
+REPOSITORY = DIRECTORY.parent
+RECORDS = DIRECTORY / "locks" / "tested.yml"
+PAGE = REPOSITORY / "docs" / "stacks.md"
+# What is asked of a lock, in the order of the page's columns. Only what the stack promises is asked.
+QUESTIONS = {
+    "installed": "installed",
+    "imports": "imports, versions",
+    "computes": "computes",
+    "cuda": "CUDA found",
+    "hdfs": "HDFS",
+    "kafka": "Kafka",
+    "trained": "TFoS trained",
+}
+YES = "yes"
+HEAD = "# Written by tests/stacks: what each lock answered. A record counts while its digest is that of the lock's artifacts.\n"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one lock answered: to each question `yes`, or the sentence that says why not."""
+
+    stack: str
+    python: str
+    digest: str
+    image: str = ""
+    date: str = ""
+    answers: dict[str, str] = field(default_factory=dict)
+    skipped: str = ""
+
+    @property
+    def lock(self) -> tuple[str, str]:
+        return self.stack, self.python
+
+
+def digest(stack: Stack, python: str) -> str:
+    """Changes with any artifact that the tests install: the lock's, and Spark."""
+    used = [artifact for artifact in stack.artifacts(python) if artifact["name"].endswith((".whl", ".tar.gz", ".zip"))]
+    lines = sorted(f"{artifact['sha256']}  {artifact['name']}" for artifact in used)
+    return hashlib.sha256("\n".join([python, *lines]).encode()).hexdigest()[:16]
+
+
+def imports_without_cuda(stack: Stack) -> bool:
+    """GPU wheels up to 1.14 are linked to CUDA's libraries and the driver; later ones look for them when they run."""
+    major, minor = (int(part) for part in stack.data["tensorflow"].split(".")[:2])
+    return "cuda" not in stack.data or (major, minor) >= (1, 15)
+
+
+def questions(stack: Stack, python: str) -> list[str]:
+    """What the stack promises, and so is asked."""
+    data = stack.data
+    projects = {entry.project for entry in stack.lock(python).entries}
+    asked = {
+        "installed": True,
+        "imports": imports_without_cuda(stack),
+        "computes": imports_without_cuda(stack),
+        "cuda": any(project.startswith("nvidia-") for project in projects),
+        "hdfs": data.get("hdfs", False) and imports_without_cuda(stack),
+        "kafka": data.get("kafka", False) and imports_without_cuda(stack),
+        "trained": "tensorflowonspark" in data and imports_without_cuda(stack),
+    }
+    return [name for name in QUESTIONS if asked[name]]
+
+
+def all_locks() -> list[tuple[str, str]]:
+    return [(name, python) for name in stack_names() for python in load_stack(name).pythons]
+
+
+def read(path: Path = RECORDS) -> dict[tuple[str, str], Record]:
+    """The records by lock; none where the file is missing."""
+    if not path.is_file():
+        return {}
+    loaded = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+    return {record.lock: record for record in (Record(**item) for item in loaded)}
+
+
+def write(record: Record, path: Path = RECORDS) -> None:
+    """Put a record into the file. The date of a record that says nothing new stays; a skip replaces no answers."""
+    with only_one(CACHE / "tested.lock"):
+        records = read(path)
+        before = records.get(record.lock)
+        if before and before.digest == record.digest:
+            if record.skipped and before.answers:
+                return
+            merged = {**before.answers, **record.answers}
+            unchanged = (before.image, before.answers, before.skipped) == (record.image, merged, record.skipped)
+            record = Record(**{**asdict(record), "answers": merged, "date": before.date if unchanged else record.date})
+        records[record.lock] = record
+        known = all_locks()
+        kept = [asdict(records[lock]) for lock in sorted(records) if lock in known]
+        tidy = [{key: value for key, value in item.items() if value} for item in kept]
+        draft = path.with_suffix(".draft")
+        draft.write_text("---\n" + HEAD + yaml.safe_dump(tidy, sort_keys=False, width=150), encoding="utf-8")
+        draft.rename(path)
+
+
+def status(stack: Stack, python: str, records: Mapping[tuple[str, str], Record]) -> dict[str, str]:
+    """question -> yes, why not, or `not tested`; questions that the stack does not raise are left out."""
+    record = records.get((stack.name, python))
+    if not record or record.digest != digest(stack, python):
+        return dict.fromkeys(questions(stack, python), "not tested")
+    missing = f"skipped: {record.skipped}" if record.skipped else "not tested"
+    return {name: record.answers.get(name, missing) for name in questions(stack, python)}
+
+
+def size(stack: Stack, python: str) -> str:
+    return f"{sum(artifact['size'] for artifact in stack.artifacts(python)) / 1e6:,.0f} MB"
+
+
+def page(path: Path = RECORDS) -> str:
+    records = read(path)
+    names = ["stack", "Python", "download", *QUESTIONS.values(), "image", "date"]
+    rows, notes = [], []
+    for name, python in all_locks():
+        stack = load_stack(name)
+        found = status(stack, python, records)
+        cells = []
+        for question in QUESTIONS:
+            answer = found.get(question, "–")
+            if answer not in (YES, "–", "not tested"):
+                if answer not in notes:
+                    notes.append(answer)
+                answer = f"no [{notes.index(answer) + 1}]"
+            cells.append(answer)
+        record = records.get((name, python))
+        current = record if record and record.digest == digest(stack, python) else None
+        where = [current.image, current.date] if current else ["–", "–"]
+        rows.append([f"[{name}](../stacks/{name}.yml)", python, size(stack, python), *cells, *where])
+    table = [names, ["---"] * len(names), *rows]
+    lines = [f"| {' | '.join(row)} |" for row in table]
+    numbered = [f"{number}. {note}" for number, note in enumerate(notes, 1)]
+    return "\n".join([INTRODUCTION, *lines, "", *([NOTES, "", *numbered, ""] if notes else []), GUIDE])
+
+
+INTRODUCTION = """\
+# The stacks, and what tests found
+
+<!-- Written by scripts/stack docs from stacks/ and stacks/locks/tested.yml. Change those, and run it again. -->
+
+`tests/stacks` installs every lock with the project's own plays on a node of its operating system (a [stand-in](../demo/README.md)
+without GPUs), seals it, and asks it what the stack promises. A lock that changed since counts as not tested.
+
+- **installed**: every file has the hash of its wheel's RECORD, and the environment is sealed.
+- **imports, versions**: every part can be imported and has the version that the stack names.
+- **computes**: TensorFlow multiplies two matrices on the CPU.
+- **CUDA found**: TensorFlow's own code loads CUDA's libraries out of the environment, with no variable in the shell. Whether it computes on a
+  GPU is for [hardware](hardware-validation.md) to show.
+- **HDFS**, **Kafka**: TensorFlow writes and reads the digits in HDFS, and reads them from a topic.
+- **TFoS trained**: two executors of Spark's `local-cluster` train the digits to at least 95 %. The stacks of `make e2e` do so on YARN.
+
+`–` is what the stack does not promise. `image` is the node image: `el8` stands in for RHEL 7 where the test's Python needs a newer C library.
+"""
+NOTES = "## Why not"
+GUIDE = """\
+## Stacks and packages of a site
+
+A site's stacks are beside its inventory: `inventories/SITE/stacks/NAME.yml`, written like [these](../stacks), with locks in
+`inventories/SITE/stacks/locks/`. The plan, the playbooks and `deeplearning_request` know them by name; a name that this project has is refused.
+
+    scripts/stack lock NAME --stacks inventories/SITE/stacks          writes the locks of a site's stack
+    scripts/stack list --stacks inventories/SITE/stacks
+    scripts/mirror fetch NAME --stacks inventories/SITE/stacks
+
+Packages besides a stack's: lock them, commit the two files that this writes, and name the same packages in `group_vars`.
+
+    scripts/stack lock tf2.15-cpu-py3-el9 --extra pandas --extra 'dask<2025' --stacks inventories/SITE/stacks
+
+    deeplearning_request: tf2.15-cpu-py3-el9
+    deeplearning_extra_packages: [pandas, 'dask<2025']
+
+The stack's own versions stay: packages that do not fit them are refused. The environment has a digest of its own, so that adding a package
+builds another one beside the active one. For Python 2.7 name every package with its exact version, those that it needs too.
+
+## Run it
+
+    tests/stacks/run                                   every lock (make test-long: two images at a time)
+    tests/stacks/run --stack tf2.15-cpu-py3-el9        one stack
+    scripts/stack docs                                 writes this page
+
+Pythons that the images lack (3.6, 3.8, 3.9) come from pyenv or uv on this machine; a lock whose Python nobody has is skipped.
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit status 0: written, or current; 1: not current."""
+    parser = Parser(prog="stack docs", description=__doc__.splitlines()[0] if __doc__ else "", allow_abbrev=False)
+    parser.add_argument("--check", action="store_true", help="write nothing; say whether the page is current")
+    options = parser.parse_args(list(arguments))
+    text = page()
+    name = PAGE.relative_to(REPOSITORY)
+    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
+        print(f"{name} is current.")
+        return 0
+    if options.check:
+        print(
+            f"{name} is not what stacks/ and stacks/locks/tested.yml say now. Run scripts/stack docs, and commit it with them."
+        )
+        return 1
+    PAGE.write_text(text, encoding="utf-8")
+    print(f"{name} was written.")
+    return 0
