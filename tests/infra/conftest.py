@@ -18,20 +18,13 @@ import pytest
 from hadoop_dl.data import stacks
 from hadoop_dl.data.questions import stack_parts
 from hadoop_dl.hosts import host_script, verify
+from hadoop_dl.plan import components
 
 ROOT = verify.ROOT
 DEFAULTS: dict[str, Any] = {"environment": f"{ROOT}/current", "stack": {}, "python": None, "gpu_count": 0}
 GPU_PARTS = {"gpu", "no gpu"}
-# What hosts have by their group in the inventory. A host in none of these groups (as in molecule) is asked everything.
-RUNS_TASKS = ("environment", "hadoop_client", "hdfs")
-PARTS_OF_GROUPS = {
-    "data_nodes": RUNS_TASKS,
-    "cdsw_hosts": RUNS_TASKS,
-    "edge_nodes": (*RUNS_TASKS, "tensorflowonspark"),
-    "build_hosts": (),
-    "mirror_host": (),
-    "masters": (),
-}
+# A host in one of them is asked about what its groups have, a host in none of them (as in molecule) about everything.
+KNOWN_GROUPS = {*components.GROUPS, "masters"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,9 +52,9 @@ def expectation(host: Any) -> dict[str, Any]:
         found = {key: variables[f"verify_{key}"] for key in DEFAULTS if f"verify_{key}" in variables}
         found.setdefault("gpu_count", variables.get("gpu_count", 0))
     wanted = {**DEFAULTS, **{key: value for key, value in found.items() if value not in ("", None, [])}}
-    groups = [group for group in variables.get("group_names", []) if group in PARTS_OF_GROUPS]
+    groups = KNOWN_GROUPS & set(variables.get("group_names", []))
     if groups and "parts" not in wanted:
-        wanted["parts"] = sorted({part for group in groups for part in PARTS_OF_GROUPS[group]})
+        wanted["parts"] = components.parts(groups)
     return wanted
 
 

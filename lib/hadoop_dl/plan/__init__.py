@@ -6,29 +6,24 @@ problems, or a table and, per host, the stack and the components that need work.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from hadoop_dl.plan import gpu_layer, gpu_stack, inputs, requests
-from hadoop_dl.plan.digests import canonical, closure, deciding_inputs, joined, role_digests
+from hadoop_dl.plan.components import COMPONENTS, Case, concerns
+from hadoop_dl.plan.digests import canonical
 from hadoop_dl.plan.gpu_stack import GpuHost
-from hadoop_dl.plan.model import COMPONENTS, Host, Json, Plan, Row
+from hadoop_dl.plan.model import Host, Json, Plan
 from hadoop_dl.plan.problems import (
     added_warnings,
     cluster_problems,
     group_alike,
     group_problems,
     host_problems,
-    uses_hadoop,
 )
 from hadoop_dl.plan.requests import Wanted
-
-DECIDING = ("os", "java", "hadoop", "pythons")  # parts of `node` that decide what a role does
 
 
 def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = False) -> Plan:
@@ -68,7 +63,7 @@ def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = Fa
     for host in read:
         made.problems += [f"{host.name}: {problem}" for problem in wanted[host.name].problems]
         made.problems += [f"{host.name}: {problem}" for problem in host_problems(host, wanted[host.name])]
-        if host.wants("nvidia_driver"):
+        if concerns("nvidia_driver", host):
             gpu = GpuHost(host.variables, host.node or {}, wanted[host.name], host.groups)
             made.problems += [f"{host.name}: {problem}" for problem in gpu_layer.running_problems(gpu)]
             made.problems += [f"{host.name}: {problem}" for problem in gpu_stack.contradictions(gpu)]
@@ -106,7 +101,7 @@ def settled(hosts: Sequence[Host], kinds: Mapping[str, str]) -> dict[str, str]:
     """The one named stack that constraints mean on all hosts which ask the same, by host, where there is one that fits all."""
     alike: dict[str, list[Host]] = {}
     for host in hosts:
-        if isinstance(host.variables.get("deeplearning_request"), Mapping) and host.wants("environment"):
+        if isinstance(host.variables.get("deeplearning_request"), Mapping) and concerns("environment", host):
             alike.setdefault(json.dumps(host.variables["deeplearning_request"], sort_keys=True), []).append(host)
     found: dict[str, str] = {}
     for group in alike.values():
@@ -118,145 +113,22 @@ def settled(hosts: Sequence[Host], kinds: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-@dataclass
-class Case:
-    """One host's wish against what it has, while its part of the plan is made; `environments` are those of the whole run."""
-
-    host: Host
-    wanted: Wanted
-    environments: Sequence[tuple[str, str, str]]
-    repository: Path
-    digests: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def node(self) -> Json:
-        return self.host.node or {}
-
-    @cached_property
-    def deciding_text(self) -> str:
-        """The parts of `node` that decide what a role does, as sorted JSON."""
-        return canonical({key: self.node.get(key) for key in DECIDING})
-
-    @cached_property
-    def gpu(self) -> dict[str, list[Any] | None]:
-        """What the inventory or the stack asks of each part of the GPU layer for this host."""
-        host = GpuHost(self.host.variables, self.node, self.wanted, self.host.groups)
-        return {role: gpu_stack.requested(role, host) for role in gpu_stack.ROLES}
-
-    def versions(self, role: str) -> list[str]:
-        return gpu_stack.versions(self.gpu[role])
-
-    def has_work(self, component: str) -> bool:
-        """Whether there is anything that this component could be about on this host."""
-        if component == "mirror":
-            return bool(self.environments)
-        if component in gpu_stack.ROLES:
-            return bool(self.gpu[component]) or (
-                self.gpu[component] is not None and gpu_layer.difference(component, [], self.node) is not None
-            )
-        if component == "hadoop_client":
-            return uses_hadoop(self.wanted.stack)
-        if component == "tensorflowonspark":
-            return "tensorflowonspark" in self.wanted.stack
-        if component == "gpu_check":
-            # Also where the site installed the driver, and where a GPU that was there does not show any more.
-            receipt = self.node["deeplearning"]["receipts"].get(component)
-            return receipt is not None or (not self.removed(component) and bool(requests.gpus(self.node)))
-        return bool(self.wanted.stack)
-
-    def removed(self, role: str) -> bool:
-        return self.host.variables.get(f"{role}_state") == "absent"
-
-    def compare(self, component: str) -> Row | None:
-        """The row for a component that needs work; None where the host already is as wanted. Notes the wanted digest."""
-        if component == "environment":
-            return self._compare_environment()
-        digest = self._digest(component)
-        receipt = self.node["deeplearning"]["receipts"].get(component)
-        if component in gpu_stack.ROLES:
-            if self.versions(component):  # what goes leaves no receipt
-                self.digests[component] = digest
-            return self._compare_gpu(component, receipt, digest)
-        if component == "gpu_check" and self.removed(component):
-            now = receipt["digest"] if receipt else "none"
-            return Row(self.host.name, component, now, "none", "no longer requested")
-        self.digests[component] = digest
-        if receipt is None:
-            reason = "not verified yet" if component == "verify" else "missing"
-            return Row(self.host.name, component, "none", digest, reason)
-        if receipt["problem"]:
-            return Row(self.host.name, component, receipt["digest"] or "unknown", digest, receipt["problem"])
-        if receipt["digest"] != digest:
-            return Row(self.host.name, component, receipt["digest"], digest, "inputs changed")
-        return None
-
-    def _compare_environment(self) -> Row | None:
-        there, wanted = self.node["deeplearning"], self.wanted.environment
-        self.digests["environment"] = wanted
-        known = there["environments"].get(wanted)
-        if known is None:
-            reason = "missing"
-        elif known["problem"]:
-            reason = known["problem"]
-        elif there["current"] != wanted:
-            reason = "built, not current"
-        else:
-            return None
-        return Row(self.host.name, "environment", there["current"] or "none", wanted, reason)
-
-    def _compare_gpu(self, role: str, receipt: Json | None, digest: str) -> Row | None:
-        """The row of a part of the GPU layer: its versions first, then what the receipt says."""
-        versions = self.versions(role)
-        reason = gpu_layer.difference(role, versions, self.node)
-        if reason is None and versions and receipt is None:
-            reason = "not from these playbooks"
-        elif reason is None and receipt is not None and versions:
-            reason = receipt["problem"] or ("inputs changed" if receipt["digest"] != digest else None)
-        if reason is None:
-            return None
-        now = ", ".join(gpu_stack.there(role, self.node)) or "none"
-        return Row(self.host.name, role, now, ", ".join(versions) or "none", reason)
-
-    def _digest(self, component: str) -> str:
-        """12 hex digits that change whenever anything that decides the component's result changes."""
-        roles, names = role_digests(self.repository, component), deciding_inputs(self.repository, component)
-        environment, stack, node = self.wanted.environment, self.wanted.stack_text, self.deciding_text
-        if component == "mirror":
-            stack, node = canonical([list(entry) for entry in self.environments]), "{}"
-        elif component in (*gpu_stack.ROLES, "gpu_check"):
-            # Of another TensorFlow only the oldest driver for it matters here.
-            oldest = {key: self.wanted.stack[key] for key in ("driver_min",) if key in self.wanted.stack}
-            environment, stack, node = "", canonical(oldest), canonical({"os": self.node.get("os")})
-        deciders = {
-            "environment": canonical(environment),
-            "gpu": canonical(self.gpu.get("nvidia_driver" if component == "gpu_check" else component)),
-            "node": node,
-            "roles": roles,
-            "stack": stack,
-            "variables": canonical(closure(names, self.host.variables)),
-            "verified": canonical(
-                {name: there for name, there in self.digests.items() if component == "verify" and name != "mirror"}
-            ),
-        }
-        return hashlib.sha256(joined(deciders).encode()).hexdigest()[:12]
-
-
 def add_host(made: Plan, case: Case, driver_upgrade: bool) -> None:
     """Add one host's entry and its rows."""
     host, wanted = case.host, case.wanted
     everything = host.variables.get("apply") == "all"
     needs: list[str] = []
-    for component in COMPONENTS:
-        if not host.wants(component) or not case.has_work(component):
+    for component in COMPONENTS.values():
+        if not component.concerns(host) or not component.has_work(case):
             continue
-        row = case.compare(component)
+        row = component.compare(case)
         if row is None and everything:
-            row = Row(host.name, component, "as wanted", "as wanted", "apply=all")
-        if component == "verify" and set(needs) - {"mirror"}:
-            needs.append(component)  # what changes is asked about, and a row would say nothing new
+            row = case.row(component.name, "as wanted", "as wanted", "apply=all")
+        if component.follows(needs):
+            needs.append(component.name)
         elif row is not None:
             made.rows.append(row)
-            needs.append(component)
+            needs.append(component.name)
     gpu = [need for need in needs if need in gpu_stack.ROLES]
     if gpu:
         add_gpu(made, case, gpu, driver_upgrade)
@@ -268,7 +140,7 @@ def add_host(made: Plan, case: Case, driver_upgrade: bool) -> None:
         "interpreter": wanted.interpreter,
         "environment": wanted.environment,
         "mirror_environments": [[stack, python] for stack, python, _ in case.environments]
-        if host.wants("mirror")
+        if concerns("mirror", host)
         else [],
         "digests": case.digests,
         "needs": needs,

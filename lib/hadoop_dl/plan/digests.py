@@ -13,7 +13,7 @@ from typing import Any
 from hadoop_dl.data import programs
 from hadoop_dl.data.json_text import encoded
 from hadoop_dl.plan import inputs
-from hadoop_dl.plan.model import COMPONENTS, Json
+from hadoop_dl.plan.model import Json
 
 PERMISSION = re.compile(r"_(license_accepted|upgrade_allowed|reboot_allowed)$")  # inputs that decide whether, not what
 MAGIC = re.compile(
@@ -48,20 +48,17 @@ def joined(texts: Mapping[str, str]) -> str:
 
 
 @cache
-def deciding_inputs(repository: Path, component: str) -> tuple[str, ...]:
-    """The inputs that decide what a component's roles do."""
+def deciding_inputs(repository: Path, roles: tuple[str, ...]) -> tuple[str, ...]:
+    """The inputs that decide what these roles do."""
     return tuple(
-        name
-        for role in COMPONENTS[component][0]
-        for name in sorted(inputs.role_options(repository, role))
-        if not PERMISSION.search(name)
+        name for role in roles for name in sorted(inputs.role_options(repository, role)) if not PERMISSION.search(name)
     )
 
 
 @cache
-def role_digests(repository: Path, component: str) -> str:
-    """The digests of a component's roles, as JSON."""
-    return canonical([role_digest(repository / "roles" / role) for role in COMPONENTS[component][0]])
+def role_digests(repository: Path, roles: tuple[str, ...]) -> str:
+    """The digests of these roles, as JSON."""
+    return canonical([role_digest(repository / "roles" / role) for role in roles])
 
 
 def role_digest(directory: Path) -> str:

@@ -9,7 +9,7 @@ from hadoop_dl.plan import requests
 from hadoop_dl.plan.gpu_stack import NAMES, GpuHost, number, requested, there
 
 Json = dict[str, Any]
-GROUPS = ("data_nodes", "edge_nodes", "cdsw_hosts", "build_hosts")
+GROUPS = (*requests.ENVIRONMENT_GROUPS, "build_hosts")
 
 
 def has(role: str, version: str, found: Sequence[str]) -> bool:

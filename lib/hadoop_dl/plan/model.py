@@ -1,4 +1,4 @@
-"""What a plan is made of: hosts, components, and the answer with its table."""
+"""What a plan is made of: hosts, and the answer with its table."""
 
 from __future__ import annotations
 
@@ -6,19 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hadoop_dl.plan import gpu_layer, gpu_stack
-
 Json = dict[str, Any]
-# Which roles make a component, which groups of hosts have it, and in which group its hosts come when it needs work.
-COMPONENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "mirror": (("mirror",), ("mirror_host",)),
-    **{role: ((role,), gpu_layer.GROUPS) for role in (*gpu_stack.ROLES, "gpu_check")},
-    "environment": (("pip", "tensorflow", "keras", "environment"), ("data_nodes", "edge_nodes", "cdsw_hosts")),
-    "hadoop_client": (("hadoop_client",), ("data_nodes", "edge_nodes", "cdsw_hosts")),
-    "tensorflowonspark": (("tensorflowonspark",), ("edge_nodes",)),
-    "verify": (("verify",), ("data_nodes", "edge_nodes", "cdsw_hosts")),  # last: it is about all of the above
-}
-GROUPS = tuple(dict.fromkeys(group for _, groups in COMPONENTS.values() for group in groups))
 
 
 @dataclass(frozen=True)
@@ -29,9 +17,6 @@ class Host:
     groups: tuple[str, ...]
     variables: Mapping[str, Any]
     node: Json | None
-
-    def wants(self, component: str) -> bool:
-        return bool(set(self.groups) & set(COMPONENTS[component][1]))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from hadoop_dl.plan import gpu_layer, requests
-from hadoop_dl.plan.model import GROUPS, Host, Json, Plan
+from hadoop_dl.plan.components import GROUPS, concerns, uses_hadoop
+from hadoop_dl.plan.model import Host, Json, Plan
 from hadoop_dl.plan.requests import Wanted
 
 DISK_NEEDED_MB = 5000  # an environment of TensorFlow 2.15 takes 2.6 GB, and the old one stays beside it
@@ -51,7 +52,7 @@ def host_problems(host: Host, wanted: Wanted) -> list[str]:
             "Correct the inventory, or look for a card that is off the bus: lspci -d 10de:"
         )
     if (
-        host.wants("hadoop_client")
+        concerns("hadoop_client", host)
         and (not wanted.stack or uses_hadoop(wanted.stack))
         and node.get("hadoop") is None
         and not host.variables.get("hadoop_client_hadoop_home")
@@ -67,7 +68,7 @@ def host_problems(host: Host, wanted: Wanted) -> list[str]:
             found.append(
                 f"/opt needs {DISK_NEEDED_MB} MB for a new environment and has {free} MB free. Make room there, or mount a larger file system."
             )
-    if host.wants("environment") and not host.variables.get("mirror_url"):
+    if concerns("environment", host) and not host.variables.get("mirror_url"):
         found.append(
             "mirror_url must be the address at which hosts reach the mirror, but is not set. Set it in group_vars/all."
         )
@@ -125,8 +126,3 @@ def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Wanted]) -> lis
         f"A TensorFlowOnSpark job needs one environment on its driver and all executors, and the groups data_nodes and edge_nodes would have {len(environments)}: "
         f"{listed}. Give all of them the same deeplearning_request, or move some hosts out of these groups.",
     ]
-
-
-def uses_hadoop(stack: Json) -> bool:
-    """Whether a stack reads HDFS or submits to YARN."""
-    return bool(stack.get("hdfs")) or "tensorflowonspark" in stack

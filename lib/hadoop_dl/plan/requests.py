@@ -29,7 +29,7 @@ DECIDERS = (
     "lib/hadoop_dl/plan/requests.py",
 )
 MOST_VERDICTS = 20_000  # more than that: those of earlier runs are forgotten
-ENVIRONMENT_GROUPS = {"data_nodes", "edge_nodes", "cdsw_hosts"}
+ENVIRONMENT_GROUPS = ("data_nodes", "edge_nodes", "cdsw_hosts")  # their hosts run tasks of jobs and sessions
 INPUTS = ("deeplearning_request", "deeplearning_extra_packages")  # the variables that decide what a host gets
 
 
@@ -59,7 +59,7 @@ def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str]
     name: the stack that constraints mean on all hosts which ask the same; without it, the best one for this host.
     """
     wanted = Wanted()
-    if not ENVIRONMENT_GROUPS & set(groups):
+    if not set(ENVIRONMENT_GROUPS) & set(groups):
         return wanted
     request = variables.get("deeplearning_request")
     if not request or not isinstance(request, (str, Mapping)):

@@ -1,0 +1,249 @@
+"""The table of components: which roles make each, which hosts have it, whether it has work there, and how "done" is recognised.
+
+A component is done when its receipt has the digest of what decides it; the environment and the GPU layer are also compared themselves.
+A new one takes a row in COMPONENTS, its play in playbooks/layers/ and its role's inputs in playbooks/group_vars/all.yml.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hadoop_dl.plan import gpu_layer, gpu_stack, requests
+from hadoop_dl.plan.digests import canonical, closure, deciding_inputs, joined, role_digests
+from hadoop_dl.plan.gpu_stack import GpuHost
+from hadoop_dl.plan.model import Host, Json, Row
+from hadoop_dl.plan.requests import Wanted
+
+DECIDING = ("os", "java", "hadoop", "pythons")  # parts of `node` that decide what a role does
+
+
+@dataclass
+class Case:
+    """One host's wish against what it has, while its part of the plan is made; `environments` are those of the whole run."""
+
+    host: Host
+    wanted: Wanted
+    environments: Sequence[tuple[str, str, str]]
+    repository: Path
+    digests: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def node(self) -> Json:
+        return self.host.node or {}
+
+    @cached_property
+    def deciding_text(self) -> str:
+        """The parts of `node` that decide what a role does, as sorted JSON."""
+        return canonical({key: self.node.get(key) for key in DECIDING})
+
+    @cached_property
+    def gpu(self) -> dict[str, list[Any] | None]:
+        """What the inventory or the stack asks of each part of the GPU layer for this host."""
+        host = GpuHost(self.host.variables, self.node, self.wanted, self.host.groups)
+        return {role: gpu_stack.requested(role, host) for role in gpu_stack.ROLES}
+
+    def versions(self, role: str) -> list[str]:
+        return gpu_stack.versions(self.gpu[role])
+
+    def removed(self, role: str) -> bool:
+        return self.host.variables.get(f"{role}_state") == "absent"
+
+    def receipt(self, component: str) -> Json | None:
+        found: Json | None = self.node["deeplearning"]["receipts"].get(component)
+        return found
+
+    def row(self, component: str, now: str, wanted: str, reason: str) -> Row:
+        return Row(self.host.name, component, now, wanted, reason)
+
+
+@dataclass(frozen=True)
+class Component:
+    """A component that a stack brings and a receipt records. `roles` make it, in their order; hosts of `groups` have it."""
+
+    name: str
+    groups: tuple[str, ...]
+    roles: tuple[str, ...]
+    missing: ClassVar = "missing"  # why it needs work where there is no receipt
+
+    def concerns(self, host: Host) -> bool:
+        return bool(set(host.groups) & set(self.groups))
+
+    def has_work(self, case: Case) -> bool:
+        """Whether there is anything that this component could be about on this host."""
+        return bool(case.wanted.stack)
+
+    def compare(self, case: Case) -> Row | None:
+        """The row of a host where it needs work; None where the host already is as wanted. Notes the wanted digest."""
+        digest = case.digests[self.name] = self.digest(case)
+        receipt = case.receipt(self.name)
+        if receipt is None:
+            return case.row(self.name, "none", digest, self.missing)
+        if receipt["problem"]:
+            return case.row(self.name, receipt["digest"] or "unknown", digest, receipt["problem"])
+        if receipt["digest"] != digest:
+            return case.row(self.name, receipt["digest"], digest, "inputs changed")
+        return None
+
+    def follows(self, needs: Sequence[str]) -> bool:
+        """Whether it runs because others do: a row would say nothing new."""
+        return False
+
+    def digest(self, case: Case) -> str:
+        """12 hex digits that change whenever anything that decides the component's result changes."""
+        names = deciding_inputs(case.repository, self.roles)
+        deciders = {
+            "environment": canonical(case.wanted.environment),
+            "gpu": canonical(None),
+            "node": case.deciding_text,
+            "roles": role_digests(case.repository, self.roles),
+            "stack": case.wanted.stack_text,
+            "variables": canonical(closure(names, case.host.variables)),
+            "verified": canonical({}),
+            **self.deciders(case),
+        }
+        return hashlib.sha256(joined(deciders).encode()).hexdigest()[:12]
+
+    def deciders(self, case: Case) -> dict[str, str]:
+        """What decides this component in another way than it decides most, each as sorted JSON."""
+        return {}
+
+
+class Mirror(Component):
+    """Holds what the environments of all hosts need."""
+
+    def has_work(self, case: Case) -> bool:
+        return bool(case.environments)
+
+    def deciders(self, case: Case) -> dict[str, str]:
+        return {"stack": canonical([list(entry) for entry in case.environments]), "node": "{}"}
+
+
+class Environment(Component):
+    """Is done when it is intact and active: no receipt, the tree's own seal."""
+
+    def compare(self, case: Case) -> Row | None:
+        there, wanted = case.node["deeplearning"], case.wanted.environment
+        case.digests[self.name] = wanted
+        known = there["environments"].get(wanted)
+        if known is None:
+            reason = "missing"
+        elif known["problem"]:
+            reason = known["problem"]
+        elif there["current"] != wanted:
+            reason = "built, not current"
+        else:
+            return None
+        return case.row(self.name, there["current"] or "none", wanted, reason)
+
+
+class HadoopClient(Component):
+    def has_work(self, case: Case) -> bool:
+        return uses_hadoop(case.wanted.stack)
+
+
+class TensorFlowOnSpark(Component):
+    def has_work(self, case: Case) -> bool:
+        return "tensorflowonspark" in case.wanted.stack
+
+
+class OfGpu(Component):
+    """Of another TensorFlow only the oldest driver for it matters here, and of the host only its system."""
+
+    def deciders(self, case: Case) -> dict[str, str]:
+        oldest = {key: case.wanted.stack[key] for key in ("driver_min",) if key in case.wanted.stack}
+        requested = case.gpu["nvidia_driver" if self.name == "gpu_check" else self.name]
+        return {
+            "environment": canonical(""),
+            "gpu": canonical(requested),
+            "node": canonical({"os": case.node.get("os")}),
+            "stack": canonical(oldest),
+        }
+
+
+class GpuPart(OfGpu):
+    """A part of the GPU layer: its versions first, then what the receipt says."""
+
+    def has_work(self, case: Case) -> bool:
+        requested = case.gpu[self.name]
+        return bool(requested) or (requested is not None and gpu_layer.difference(self.name, [], case.node) is not None)
+
+    def compare(self, case: Case) -> Row | None:
+        versions, receipt = case.versions(self.name), case.receipt(self.name)
+        digest = self.digest(case)
+        if versions:  # what goes leaves no receipt
+            case.digests[self.name] = digest
+        reason = gpu_layer.difference(self.name, versions, case.node)
+        if reason is None and versions and receipt is None:
+            reason = "not from these playbooks"
+        elif reason is None and receipt is not None and versions:
+            reason = receipt["problem"] or ("inputs changed" if receipt["digest"] != digest else None)
+        if reason is None:
+            return None
+        now = ", ".join(gpu_stack.there(self.name, case.node)) or "none"
+        return case.row(self.name, now, ", ".join(versions) or "none", reason)
+
+
+class GpuCheck(OfGpu):
+    """Also where the site installed the driver, and where a GPU that was there does not show any more."""
+
+    def has_work(self, case: Case) -> bool:
+        return case.receipt(self.name) is not None or (not case.removed(self.name) and bool(requests.gpus(case.node)))
+
+    def compare(self, case: Case) -> Row | None:
+        if case.removed(self.name):
+            receipt = case.receipt(self.name)
+            return case.row(self.name, receipt["digest"] if receipt else "none", "none", "no longer requested")
+        return super().compare(case)
+
+
+class Verify(Component):
+    """Is about all the others, so it comes last, and where one of them changes it runs."""
+
+    missing: ClassVar = "not verified yet"
+
+    def follows(self, needs: Sequence[str]) -> bool:
+        return bool(set(needs) - {"mirror"})
+
+    def deciders(self, case: Case) -> dict[str, str]:
+        return {"verified": canonical({name: there for name, there in case.digests.items() if name != "mirror"})}
+
+
+ENVIRONMENT_ROLES = ("pip", "tensorflow", "keras", "environment")
+COMPONENTS: dict[str, Component] = {
+    component.name: component
+    for component in (
+        Mirror("mirror", ("mirror_host",), ("mirror",)),
+        *(GpuPart(role, gpu_layer.GROUPS, (role,)) for role in gpu_stack.ROLES),
+        GpuCheck("gpu_check", gpu_layer.GROUPS, ("gpu_check",)),
+        Environment("environment", requests.ENVIRONMENT_GROUPS, ENVIRONMENT_ROLES),
+        HadoopClient("hadoop_client", requests.ENVIRONMENT_GROUPS, ("hadoop_client",)),
+        TensorFlowOnSpark("tensorflowonspark", ("edge_nodes",), ("tensorflowonspark",)),
+        Verify("verify", requests.ENVIRONMENT_GROUPS, ("verify",)),
+    )
+}
+GROUPS = tuple(dict.fromkeys(group for component in COMPONENTS.values() for group in component.groups))
+
+
+def concerns(component: str, host: Host) -> bool:
+    """Whether the host is in a group that has this component."""
+    return COMPONENTS[component].concerns(host)
+
+
+def parts(groups: Iterable[str]) -> list[str]:
+    """What the suite (tests/infra) asks hosts of these groups about, as role verify names it."""
+    own = {
+        name
+        for name in ("environment", "hadoop_client", "tensorflowonspark")
+        if set(groups) & set(COMPONENTS[name].groups)
+    }
+    return sorted(own | ({"hdfs"} if "hadoop_client" in own else set()))
+
+
+def uses_hadoop(stack: Json) -> bool:
+    """Whether a stack reads HDFS or submits to YARN."""
+    return bool(stack.get("hdfs")) or "tensorflowonspark" in stack

@@ -1,0 +1,69 @@
+"""The table of components is what the playbooks, the roles and the suite go by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hadoop_dl.plan import requests
+from hadoop_dl.plan.components import COMPONENTS, GROUPS, parts
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+LAYERS = {path.stem: path.read_text(encoding="utf-8") for path in (REPOSITORY / "playbooks/layers").glob("*.yml")}
+
+
+def included(layer: str) -> list[str]:
+    """The roles that a layer's plays include, in their order."""
+    found: list[str] = []
+
+    def walk(value: Any) -> None:
+        if isinstance(value, dict):
+            if "ansible.builtin.include_role" in value:
+                found.append(value["ansible.builtin.include_role"]["name"])
+            for item in value.values():
+                walk(item)
+        elif isinstance(value, list):
+            for item in value:
+                walk(item)
+
+    walk(yaml.safe_load(LAYERS[layer]))
+    return found
+
+
+@pytest.mark.parametrize("component", COMPONENTS.values(), ids=COMPONENTS)
+def test_every_role_of_a_component_is_there_and_a_play_includes_it(component: Any) -> None:
+    for role in component.roles:
+        assert (REPOSITORY / "roles" / role / "tasks").is_dir()
+        assert any(role in included(layer) for layer in LAYERS), role
+
+
+def test_the_plays_keep_the_order_of_the_table() -> None:
+    assert [role for role in included("gpu") if role in COMPONENTS] == [
+        name for name, component in COMPONENTS.items() if component.roles == (name,) and name in included("gpu")
+    ]
+    made = [role for role in included("frameworks") if role != "tensorflowonspark"]
+    assert tuple(made) == COMPONENTS["environment"].roles
+
+
+@pytest.mark.parametrize("name", [name for name in COMPONENTS if name not in ("environment", "verify")])
+def test_a_component_that_a_receipt_records_has_a_play_that_writes_it(name: str) -> None:
+    layers = [text for text in LAYERS.values() if "receipt:" in text]
+    assert any(f"component: {name}\n" in text or f"'{name}'" in text for text in layers)
+
+
+def test_verify_asks_the_hosts_that_have_something_to_verify() -> None:
+    playbook = (REPOSITORY / "playbooks/verify.yml").read_text(encoding="utf-8")
+    assert f"{list(COMPONENTS['verify'].groups)} | select('in', groups)" in playbook
+
+
+def test_the_suite_asks_a_host_about_what_its_groups_have() -> None:
+    choices = yaml.safe_load((REPOSITORY / "roles/verify/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    everything = choices["argument_specs"]["main"]["options"]["verify_parts"]["choices"]
+    assert parts(GROUPS) == sorted(everything)
+    assert parts(["edge_nodes"]) == ["environment", "hadoop_client", "hdfs", "tensorflowonspark"]
+    assert parts(["data_nodes"]) == parts(["cdsw_hosts", "mirror_host"]) == ["environment", "hadoop_client", "hdfs"]
+    assert parts(["build_hosts", "masters"]) == []
+    assert set(requests.ENVIRONMENT_GROUPS) < set(GROUPS)
