@@ -2,7 +2,7 @@
 """Install one component of a lock into a tree that is being built. Python 2.7 and 3.
 
 fetch and verify each wheel -> unpack it -> compile -> write the list of its files -> sync -> mark as complete.
-A wheel is unpacked while the next one is fetched. Source distributions become wheels first (source_builds).
+A wheel is unpacked and compiled while the next ones are fetched. Source distributions become wheels first (source_builds).
 """
 
 from __future__ import absolute_import, division, print_function
@@ -18,6 +18,7 @@ import zipfile
 from multiprocessing.pool import ThreadPool  # novermin (2.7 has it)
 
 from ansible.module_utils import (
+    bytecode,
     environment_bytes,
     environment_names,
     environment_tree,
@@ -180,18 +181,17 @@ class Component(object):
             os.unlink(packages.state_file(self.tree, self.name + ".json"))
         wheels = [entry for entry in self.entries if entry["project"] not in packages.TOOLS]
         sources = [entry for entry in wheels if not entry["file"].endswith(".whl")]
-        with self.work():
-            rows = self.unpack(self.fetched(entry) for entry in wheels if entry not in sources)
+        with self.work(), self.compiling() as compiler:
+            rows = self.unpack((self.fetched(entry) for entry in wheels if entry not in sources), compiler)
             for entry in sources:
-                rows.update(self.unpack([self.built(entry, rows)]))
-            self.compile(rows)
+                rows.update(self.unpack([self.built(entry, rows)], compiler))
         write_component(self.tree, self.name, rows, lock_sha256=self.digest)
         os.unlink(started)
 
     def fetched(self, entry):
         return self.source.fetch(entry, self.scratch)
 
-    def unpack(self, paths):
+    def unpack(self, paths, compiler):
         """Unpack wheels as they come; path (bytes) -> (sha256, size). Of a path in two wheels, the later one's file stays."""
         site = os.path.relpath(packages.site_packages(self.tree), self.tree)
         shebang = os.path.join(self.environment, "bin", "python")
@@ -201,13 +201,13 @@ class Component(object):
             for path in paths:
                 wheel = wheel_files.Wheel(path, site, shebang)
                 check_room(self.tree, wheel.size() * 5 // 4, 2 * len(wheel.members))
-                jobs.append(
-                    (wheel, [(part, pool.apply_async(self.part, (wheel, part))) for part in wheel.chunks(CHUNK)])
-                )
+                compiler.expect(wheel.destinations.values())
+                parts = [pool.apply_async(self.part, (wheel, part, compiler)) for part in wheel.chunks(CHUNK)]
+                jobs.append((wheel, parts))
             results = []
             for wheel, parts in jobs:
                 written = {}
-                for _, part in parts:
+                for part in parts:
                     written.update(part.get(self.source.timeout))
                 results.append((wheel, written))
         except wheel_files.WheelProblem as problem:
@@ -222,18 +222,20 @@ class Component(object):
             again = [path for path in written if rows.get(path.encode("utf-8"), written[path]) != written[path]]
             if again:
                 members = [info for info in wheel.members if wheel.destinations.get(info.filename) in again]
-                self.part(wheel, members)
+                self.part(wheel, members, compiler)
             written.update(wheel.finish(self.tree, written))
             rows.update((path.encode("utf-8"), row) for path, row in written.items())
         return rows
 
-    def part(self, wheel, members):
-        """Each thread opens a wheel once."""
+    def part(self, wheel, members, compiler):
+        """Unpack members, whose sources can then be compiled. Each thread opens a wheel once."""
         known = self.archives.__dict__
         if wheel.path not in known:
             known[wheel.path] = zipfile.ZipFile(wheel.path)
             self.opened.append(known[wheel.path])
-        return wheel.unpack(known[wheel.path], members, self.tree)
+        written = wheel.unpack(known[wheel.path], members, self.tree)
+        compiler.add(written)
+        return written
 
     def built(self, entry, rows):
         """A wheel of a source distribution, built by a user without rights. rows: what the component has so far."""
@@ -248,34 +250,14 @@ class Component(object):
         variables = packages.clean_variables(TMPDIR=self.scratch, PYTHONDONTWRITEBYTECODE="1")
         return packages.run(command, timeout or self.source.timeout, variables, lock=self.lock)
 
-    def compile(self, rows):
-        """Compile what was installed, in as many processes as there are processors.
-
-        From Python 3.7 on the bytecode is not compared with its source at every import, so it is loaded as it was made
-        here; the list of all files at the seal has its sha256.
-        """
-        sources = sorted(path for path in rows if path.endswith(b".py") and path.startswith(b"lib"))
-        status, version = self.run([self.python(), "-c", "import sys; print(sys.version_info >= (3, 7))"], 60)
-        mode = ["--invalidation-mode", "unchecked-hash"] if status == 0 and version.strip() == "True" else []
-        lists = []
-        for number in range(min(WORKERS, len(sources))):
-            lists.append(os.path.join(self.scratch, "sources-%d" % number))
-            with open(lists[-1], "wb") as handle:
-                handle.write(
-                    b"".join(os.path.join(self.tree.encode("utf-8"), path) + b"\n" for path in sources[number::WORKERS])
-                )
-        command = [self.python(), "-W", "ignore", "-m", "compileall", "-q"] + mode
-        pool = ThreadPool(WORKERS)
+    @contextlib.contextmanager
+    def compiling(self):
+        """A Compiler, which is done at the end of the block."""
         try:
-            found = pool.map(lambda path: self.run([word for word in command + ["-i", path]]), lists)
-        finally:
-            pool.terminate()
-        for status, output in found:
-            if status not in (0, 1):  # 1: a file is of another Python's grammar, as some packages have on purpose
-                raise Refused(
-                    "Compiling the packages ended with status %s: %s. Run the playbook again."
-                    % (status, last_words(output))
-                )
+            with bytecode.Compiler(self.python(), self.tree, self.scratch, WORKERS, self.run) as compiler:
+                yield compiler
+        except bytecode.NotCompiled as problem:
+            raise Refused("Compiling the packages ended with %s. Run the playbook again." % last_words(str(problem)))
 
 
 class Source(object):
@@ -368,7 +350,6 @@ def make_tree(component, interpreter):
         for path, status in environment_tree.entries(root):
             if not environment_tree.is_bytecode(path):
                 rows[path] = (environment_bytes.content(os.path.join(root, path)), status.st_size)
-        component.compile(
-            dict((path, row) for path, row in rows.items() if not os.path.isdir(os.path.join(root, path)))
-        )
+        with component.compiling() as compiler:
+            compiler.add(path.decode("utf-8") for path in rows if not os.path.isdir(os.path.join(root, path)))
     write_component(tree, "made", rows)

@@ -47,6 +47,7 @@ spared: {description: Damaged trees that stay because processes still run from t
 import hashlib
 import os
 import signal
+from multiprocessing.pool import ThreadPool  # novermin (2.7 has it)
 
 from ansible.module_utils import environment_build as build
 from ansible.module_utils import environment_bytes, environment_tree, source_builds
@@ -57,6 +58,7 @@ from ansible.module_utils.environment_packages import Refused
 from ansible.module_utils.host_lock import HostLock
 
 LISTED = 10  # problems that a message names
+AT_ONCE = 2  # imports; each takes some hundred MB
 
 
 def lock_problems(tree, lock):
@@ -126,6 +128,16 @@ def import_problem(environment, name, timeout):
     return "import %s fails: %s." % (name, last)
 
 
+def import_problems(environment, modules, timeout):
+    """The problems of all modules, in their order. Each loads TensorFlow, so two are tried at a time."""
+    pool = ThreadPool(AT_ONCE)
+    try:
+        found = pool.map(lambda name: import_problem(environment, name, timeout), modules, chunksize=1)
+    finally:
+        pool.terminate()
+    return [problem for problem in found if problem]
+
+
 def seal(tree, stack, digest, files):
     """Write down all files and, when everything is on the disk, that the tree is sealed."""
     listed = environment_bytes.manifest(files)
@@ -157,8 +169,7 @@ def verify(path, tree, parameters):
             packages.write_whole(packages.state_file(tree, "failed"), b"")
             again = "Run the playbook again: it builds the environment again."
         else:
-            imported = [import_problem(tree, name, parameters["timeout"]) for name in parameters["imports"]]
-            problems = [problem for problem in imported if problem]
+            problems = import_problems(tree, parameters["imports"], parameters["timeout"])
             again = "Correct that, then run the playbook again."
     if problems:
         raise Refused(

@@ -196,6 +196,11 @@ def test_an_import_that_fails_is_explained(unproved, code, words):
     assert words in environment_seal.import_problem(str(unproved.tree), "keras", 2)
 
 
+def test_all_imports_that_fail_are_reported_in_their_order(unproved):
+    problems = environment_seal.import_problems(str(unproved.tree), ["nothing_a", "tensorflow", "nothing_b"], 60)
+    assert [problem.split()[1] for problem in problems] == ["nothing_a", "nothing_b"]
+
+
 def test_a_path_that_two_wheels_promise_may_have_the_content_of_either(with_pip, tmp_path):
     """TensorFlow 1.4: bin/tensorboard comes with the wheels tensorflow and tensorflow-tensorboard."""
     for project, component in (("tensorflow", "tensorflow"), ("board", "tensorflow"), ("keras", "keras")):

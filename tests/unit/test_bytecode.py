@@ -1,0 +1,149 @@
+"""Bytecode is made while wheels are unpacked: of every source, of its last content, and by nothing that outlives the module."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from ansible.module_utils import bytecode, processes
+from interpreters import AS_ON_A_HOST, HOST_PYTHONS
+
+UTILITIES = Path(__file__).resolve().parents[2] / "plugins" / "module_utils"
+SITE = "lib/python3/site-packages"
+COMPILE = """
+import json
+from ansible.module_utils import bytecode
+tree, scratch, python = sys.argv[2:]
+def run(argv):
+    answer = processes.run(argv, 60)
+    return answer.status, answer.output or answer.error
+with bytecode.Compiler(python, tree, scratch, 2, run) as compiler:
+    for paths in json.load(sys.stdin):
+        compiler.add(paths)
+"""
+
+
+def run(argv: list[str]) -> tuple[int | None, str]:
+    answer = processes.run(argv, 60)
+    return answer.status, answer.output or answer.error
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "tree" / SITE).mkdir(parents=True)
+    (tmp_path / "scratch").mkdir()
+    return tmp_path / "tree"
+
+
+def source(tree: Path, name: str, text: str = "x = 1\n") -> str:
+    path = tree / SITE / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return f"{SITE}/{name}"
+
+
+def compiler(tree: Path, run=run) -> bytecode.Compiler:  # noqa: ANN001  (a function)
+    return bytecode.Compiler(sys.executable, str(tree), str(tree.with_name("scratch")), 2, run)
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_every_source_gets_its_bytecode(tree: Path, python: str) -> None:
+    names = [f"package/module_{number}.py" for number in range(450)] + ["ümläut.py", "other grammar.py"]
+    paths = [source(tree, name, "print 1 2\n" if name.startswith("other") else "x = 1\n") for name in names]
+    batches = [paths[:300], ["bin/script.py", f"{SITE}/data.txt"], paths[300:]]
+    command = [
+        python,
+        "-B",
+        "-c",
+        AS_ON_A_HOST + COMPILE,
+        str(UTILITIES),
+        str(tree),
+        str(tree.with_name("scratch")),
+        python,
+    ]
+    subprocess.run(command, input=json.dumps(batches), text=True, check=True, timeout=120)
+    made = {path.name.split(".")[0] for path in tree.rglob("*.pyc")}
+    assert made == {Path(name).stem for name in names} - {"other grammar"}
+    assert list(tree.with_name("scratch").iterdir()) == []
+
+
+def test_sources_are_compiled_before_the_last_one_is_written(tree: Path) -> None:
+    begun = threading.Event()
+
+    def notice(argv: list[str]) -> tuple[int | None, str]:
+        if "compileall" in argv:
+            begun.set()
+        return 0, "True"
+
+    with compiler(tree, notice) as one:
+        one.add([f"{SITE}/module_{number}.py" for number in range(bytecode.FEWEST)])
+        assert begun.wait(20)
+
+
+def test_a_path_of_two_wheels_is_compiled_from_what_stays(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slow compiler of the first wheel read the path before the second one wrote it, and ends after the second one's."""
+    monkeypatch.setattr(bytecode, "FEWEST", 1)
+    begun, made = threading.Event(), {}
+
+    def compile_slowly(argv: list[str]) -> tuple[int | None, str]:
+        if "compileall" in argv:
+            [path] = Path(argv[-1]).read_text().splitlines()
+            read = Path(path).read_text()
+            if "first" in read:
+                begun.set()
+                time.sleep(1)
+            made[path] = read
+        return 0, "True"
+
+    path = source(tree, "shared.py", "owner = 'first'\n")
+    with compiler(tree, compile_slowly) as one:
+        one.expect([path])
+        one.add([path])
+        assert begun.wait(20)
+        one.expect([path])
+        one.add([source(tree, "shared.py", "owner = 'second'\n")])
+    assert made == {str(tree / path): "owner = 'second'\n"}
+
+
+def test_a_compiler_that_dies_is_reported_where_the_work_ends(tree: Path) -> None:
+    calls = []
+
+    def die(argv: list[str]) -> tuple[int | None, str]:
+        calls.append(argv)
+        return (-9, "Killed") if "compileall" in argv else (0, "True")
+
+    def work() -> None:
+        with compiler(tree, die) as one:
+            for number in range(20):
+                one.add([f"{SITE}/module_{number}_{other}.py" for other in range(bytecode.FEWEST)])
+
+    with pytest.raises(bytecode.NotCompiled, match="status -9: Killed"):
+        work()
+    assert len([argv for argv in calls if "compileall" in argv]) <= 2
+
+
+def test_nothing_is_compiled_any_more_once_the_block_was_left_by_a_failure(tree: Path) -> None:
+    running = []
+
+    def slow(argv: list[str]) -> tuple[int | None, str]:
+        running.append(argv)
+        time.sleep(0.3)
+        running.remove(argv)
+        return 0, "True"
+
+    def work() -> None:
+        with compiler(tree, slow) as one:
+            one.add([f"{SITE}/module_{number}.py" for number in range(5000)])
+            time.sleep(0.1)
+            raise ValueError("a wheel had other bytes")
+
+    with pytest.raises(ValueError, match="other bytes"):
+        work()
+    assert running == []
+    time.sleep(0.5)
+    assert running == []
