@@ -29,7 +29,7 @@ class ActionModule(HostAction):
     state: `offered` fails with a sentence for each package that the repositories do not have in its version (and lists those they
     have) and answers `names`, by which they have them; `present` installs them in one transaction, and turns the manager's failure into a sentence. downgrade: true lets it install
     an older version over a newer one, never of a kernel package. remove: installed packages that leave in the same transaction
-    (dnf, yum). names: names, or {name, version, kernel, other}; other is a second name to ask for. manager: dnf, yum or apt. purpose: what they are for, the subject of the
+    (dnf, yum). names: names, or {name, version, kernel, other, least}; other is a second name to ask for, least the oldest version that will do. manager: dnf, yum or apt. purpose: what they are for, the subject of the
     sentences ("Driver 535.104.05"). repository: what signed_repository returned; the host's own repositories serve beside it, but with dnf and
     yum not those that check no signatures (gpgcheck=0): the host is asked which these are, unless repository has them.
     exclude: packages that the transaction must not touch, as patterns: one that would is refused. otherwise: another way out than adding the package to the mirror.

@@ -25,12 +25,13 @@ NEWEST_DEVICE = "31c3"
 LIBRARIES = ("/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu")
 # Where a kernel's tree has NVIDIA's module: dkms on RHEL (extra) and Debian (updates/dkms), NVIDIA's precompiled packages
 # (kmod-nvidia.spec in https://github.com/NVIDIA/yum-packaging-precompiled-kmod), its .run file (kernel/drivers/video), weak-modules.
+# In the order in which RHEL's depmod searches (dist.conf).
 MODULE_PLACES = (
+    "updates",
+    "updates/*",
     "extra",
     "extra/*",
     "extra/drivers/video/nvidia",
-    "updates",
-    "updates/*",
     "kernel/drivers/video",
     "weak-updates/*",
 )

@@ -37,7 +37,7 @@ HEADER_PACKAGES = re.compile(r"^kernel(-uek)?-devel(-matched)?$")
 OUR_LOCKS = "# BEGIN deeplearning nvidia_driver"  # blockinfile's first line
 # NVIDIA's own, Debian's and Ubuntu's packages of the driver, and those of ELRepo, RPM Fusion and negativo17.
 DRIVER_PACKAGES = re.compile(
-    r"^(nvidia-driver\S*|kmod-nvidia\S*|nvidia-kernel\S*|nvidia-open-kernel\S*|nvidia-headless\S*|nvidia-utils\S*|nvidia-smi"
+    r"^(nvidia-driver(?!-assistant)\S*|kmod-nvidia\S*|nvidia-kernel\S*|nvidia-open-kernel\S*|nvidia-headless\S*|nvidia-utils\S*|nvidia-smi"
     r"|nvidia-kmod-common|nvidia-persistenced\S*|nvidia-fabric-?manager\S*|nvidia-modprobe\S*|cuda-drivers\S*"
     r"|nvidia-xconfig\S*|libnvidia-(cfg|fbc|gpucomp)"
     r"|libcuda1|libnvidia-ml1|libnvidia-ml|nvidia-alternative|firmware-nvidia-gsp|xorg-x11-drv-nvidia\S*"

@@ -93,6 +93,15 @@ def test_the_module_is_found_wherever_a_package_puts_it(tmp_path, place):
     assert check.module_of(OLD) == ("535.104.05", OLD)
 
 
+def test_of_two_modules_the_one_that_depmod_searches_first_counts(tmp_path):
+    places = ("extra/nvidia.ko", "updates/dkms/nvidia.ko", "kernel/drivers/video/nvidia.ko", "weak-updates/x/nvidia.ko")
+    host = tree(tmp_path, {f"/lib/modules/{OLD}/{place}": "" for place in places})
+    assert host.modules([OLD])[OLD]["path"].endswith(places[1])
+    asked = []
+    Host(str(tmp_path), lambda argv, seconds=None: asked.append(argv[-1]) or (0, "")).module_of(OLD)
+    assert asked[0].endswith(places[1])
+
+
 @pytest.mark.parametrize(
     "package",
     [
@@ -108,7 +117,10 @@ def test_packages_of_the_driver_are_known_whoever_made_them(package):
     assert gpu_host.DRIVER_PACKAGES.match(package)
 
 
-@pytest.mark.parametrize("package", ["nvidia-container-toolkit", "linux-modules-5.15.0-91-generic", "nvidia-settings"])
+@pytest.mark.parametrize(
+    "package",
+    ["nvidia-container-toolkit", "linux-modules-5.15.0-91-generic", "nvidia-settings", "nvidia-driver-assistant"],
+)
 def test_other_packages_are_none_of_the_driver(package):
     assert not gpu_host.DRIVER_PACKAGES.match(package)
 

@@ -112,6 +112,29 @@ def test_a_package_with_two_names_that_is_missing_is_told_with_both() -> None:
     assert "nvidia-fabric-manager-535.104.05 (or nvidia-fabricmanager)" in missing(FABRIC)
 
 
+@pytest.mark.parametrize(
+    ("least", "offered", "enough"),
+    [
+        ("3.1.8", ["3.1.8-1.el9"], True),
+        ("3.1.8", ["3.0.13-1.el9", "3.2.1-1.el9"], True),
+        ("3.1.8", ["3.1.0-2.el9"], False),
+        ("3.1.8", ["0:3.1.10-1.el9"], True),
+        ("3.1.8", [], False),
+        ("", ["2.8.7-1.el7"], True),
+    ],
+)
+def test_a_package_may_have_an_oldest_version(least: str, offered: list[str], enough: bool) -> None:
+    (dkms,) = packages.packages_of([{"name": "dkms", "least": least}])
+    assert dkms.offered_in(offered) is enough
+    assert dkms.spec("dnf") == "dkms"
+
+
+def test_a_package_that_is_too_old_everywhere_is_told_with_what_is_needed() -> None:
+    told = missing(Package("libcudnn8", least="9.0"))
+    assert "needs the package libcudnn8 (9.0 or later), and the repositories of data1" in told
+    assert "have: 8.9.7.29-1.cuda12.2, 8.9.6.50-1.cuda12.2" in told
+
+
 # What the managers print; the first line of each as seen, or as their sources have it.
 WRONG_KEY = [
     "Failed to validate GPG signature for libcudnn6-6.0.21-1.cuda8.0.x86_64: Public key for libcudnn6.rpm is not installed",

@@ -35,16 +35,20 @@ class PackageError(Exception):
 class Package:
     """A package's name, and the version it has to have: up to the release (535.104.05) or with it (8.9.7.29-1.cuda12.2).
 
-    `kernel` names the kernel that a package of headers is for; `other` is the name that another repository gives the package.
+    `kernel` names the kernel that a package of headers is for; `other` is the name that another repository gives the package;
+    `least` is the oldest version that will do, where any later one does.
     """
 
     name: str
     version: str = ""
     kernel: str = ""
     other: str = ""
+    least: str = ""
 
     def __str__(self) -> str:
         name = f"{self.name}-{self.version}" if self.version else self.name
+        if self.least:
+            return f"{name} ({self.least} or later)"
         return f"{name} (or {self.other})" if self.other else name
 
     @property
@@ -54,7 +58,7 @@ class Package:
     def offered_in(self, versions: Iterable[str]) -> bool:
         """Whether one of the versions that a repository has, each with release and perhaps epoch, is this one."""
         if not self.version:
-            return any(True for _ in versions)
+            return any(numbers(version) >= numbers(self.least) for version in versions)
         return any(re.match(rf"(\d+:)?{re.escape(self.version)}(-|$)", version) for version in versions)
 
     def spec(self, manager: str) -> str:
@@ -119,6 +123,11 @@ class Source:
         return self.url or "its own"
 
 
+def numbers(version: str) -> list[int]:
+    """The parts of a version without epoch and release, to compare: 3.1.10 is later than 3.1.8."""
+    return [int(part) for part in re.findall(r"\d+", version.rpartition(":")[2].partition("-")[0])]
+
+
 def packages_of(items: Sequence[Any]) -> list[Package]:
     """Read the plugin's argument: names, or mappings with name, version and kernel."""
     found = []
@@ -127,7 +136,7 @@ def packages_of(items: Sequence[Any]) -> list[Package]:
         if (
             not isinstance(fields, Mapping)
             or not fields.get("name")
-            or set(fields) - {"name", "version", "kernel", "other"}
+            or set(fields) - {"name", "version", "kernel", "other", "least"}
         ):
             raise PackageError(
                 f"names needs entries such as {{name: nvidia-driver-cuda, version: 535.104.05}}, and one is {item!r}."

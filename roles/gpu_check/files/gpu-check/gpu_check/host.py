@@ -246,7 +246,7 @@ class Host(object):
 
     def module_of(self, kernel):
         """Version and the kernel it was built for, of the module that this kernel would load; None where there is none."""
-        places = ("extra", "extra/*", "extra/drivers/video/nvidia", "updates", "updates/*", "kernel/drivers/video")
+        places = ("updates", "updates/*", "extra", "extra/*", "extra/drivers/video/nvidia", "kernel/drivers/video")
         for pattern in places + ("weak-updates/*",):  # noqa: RUF005 (Python 2.7)
             for path in self.glob("/lib/modules/%s/%s/nvidia*.ko*" % (kernel, pattern)):
                 if not re.match(r"nvidia(-current(-open)?)?\.ko(\.\w+)?$", os.path.basename(path)):
