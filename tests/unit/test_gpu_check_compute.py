@@ -1,10 +1,14 @@
 """gpu-check's questions that compute, and what it says where TensorFlow sees no GPU."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 
 import gpu_check.compute
 import pytest
+from gpu_check import product
 from gpu_check.product import ANSWER
 from gpu_check_hosts import NO_DRIVER, RUNNING, Library, ask, host, look, results, with_tensorflow
 
@@ -215,3 +219,48 @@ def test_a_gpu_that_never_answers_ends_after_the_limit(tmp_path, monkeypatch):
     assert outcome == "FAIL"
     assert "must answer within" in message
     assert time.monotonic() - began < 20
+
+
+# As much of TensorFlow 1 as product.py calls. At the end it prints, for each session, whether memory grows.
+FAKE_TENSORFLOW = """
+import atexit, contextlib, os, types
+
+sessions = []
+atexit.register(lambda: print("SESSIONS", sessions, os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH")))
+at_import = os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH")
+__version__, float32 = "1.15.0", "float"
+test = types.SimpleNamespace(is_built_with_cuda=lambda: at_import == "true")
+RunOptions = RunMetadata = lambda **options: types.SimpleNamespace(partition_graphs=[])
+placeholder = lambda kind: types.SimpleNamespace(set_shape=lambda shape: None)
+matmul = lambda left, right: None
+device = contextlib.nullcontext
+Graph = lambda: types.SimpleNamespace(as_default=contextlib.nullcontext)
+
+
+class ConfigProto:
+    def __init__(self, allow_soft_placement):
+        self.gpu_options = types.SimpleNamespace(allow_growth=False)
+
+
+class Session(contextlib.nullcontext):
+    def __init__(self, config=None):
+        sessions.append(bool(config and config.gpu_options.allow_growth))
+
+    def __enter__(self):
+        return self
+
+    def list_devices(self):
+        return []
+
+    def run(self, *arguments):
+        return types.SimpleNamespace(tolist=lambda: [[1.0]])
+"""
+
+
+def test_tensorflow_is_never_started_in_a_way_that_takes_all_memory(tmp_path):
+    (tmp_path / "tensorflow.py").write_text(FAKE_TENSORFLOW)
+    program = [sys.executable, product.__file__]
+    environment = {"PYTHONPATH": str(tmp_path), "PATH": os.environ["PATH"]}
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
+    assert "SESSIONS [True, True] true" in done.stdout
+    assert json.loads(done.stdout.partition(ANSWER)[2].splitlines()[0])["cuda_build"] is True  # set before the import
