@@ -40,22 +40,9 @@ from ansible.module_utils import environment_bytes, environment_tree, source_bui
 from ansible.module_utils import environment_names as names
 from ansible.module_utils import environment_packages as packages
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.environment_history import ACTIVATED, activations, current_of
 from ansible.module_utils.environment_packages import Refused
 from ansible.module_utils.host_lock import HostLock
-
-ACTIVATED = "activated.json"  # in an environment's state: the number of its last activation on this host
-
-
-def current_of(root):
-    link = os.path.join(root, "current")
-    if os.path.islink(link):
-        return os.readlink(link)
-    if os.path.lexists(link):
-        raise Refused(
-            "%s must be a link to the active environment but is something else. Move it away, then run the playbook again."
-            % link
-        )
-    return None
 
 
 def replace_link(path, target):
@@ -66,19 +53,6 @@ def replace_link(path, target):
     os.symlink(target, draft)
     os.rename(draft, path)
     environment_bytes.sync_directory(os.path.dirname(path))
-
-
-def activations(root):
-    """Name of each environment below envs -> number of its last activation (0 for none): a sequence, not a clock."""
-    directory = os.path.join(root, "envs")
-    found = {}
-    for entry in os.listdir(directory) if os.path.isdir(directory) else []:
-        path = os.path.join(directory, entry)
-        if not entry.startswith(".") and names.is_state(path):
-            number = (environment_tree.read_json(packages.state_file(path, ACTIVATED)) or {}).get("number", 0)
-            name = names.name_of(entry)
-            found[name] = max(found.get(name, 0), number)
-    return found
 
 
 def old_environments(root, keep, active, previous):

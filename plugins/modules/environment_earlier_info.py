@@ -1,0 +1,58 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Tell to which environment a host can go back."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: environment_earlier_info
+short_description: Tell to which environment a host can go back
+description:
+  - Without C(to) it is the one that was active before the current one, in the order of activations. It must be sealed, with its files unchanged.
+  - Where there is none, C(problem) says why; that is no failure, so that all hosts can be asked before one changes.
+options:
+  root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
+  to: {description: Name of an environment, or of a stack, type: str, default: ''}
+"""
+
+EXAMPLES = r"""
+- name: Find the earlier environment
+  environment_earlier_info:
+  register: earlier
+"""
+
+RETURN = r"""
+current: {description: Name of the active environment; empty without one, type: str, returned: always}
+earlier: {description: Name of the environment to go back to; empty where there is none, type: str, returned: always}
+problem: {description: Why there is none; empty otherwise, type: str, returned: always}
+"""
+
+import os
+
+from ansible.module_utils import environment_history as history
+from ansible.module_utils import environment_packages as packages
+from ansible.module_utils.basic import AnsibleModule
+
+
+def work(module):
+    root = module.params["root"].rstrip("/")
+    name, problem = history.earlier(root, module.params["to"].strip())
+    current = os.path.basename(history.current_of(root) or "")
+    return {"changed": False, "current": current, "earlier": name or "", "problem": problem or ""}
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "root": {"type": "path", "default": "/opt/deeplearning"},
+            "to": {"type": "str", "default": ""},
+        },
+        supports_check_mode=True,
+    )
+    packages.end_with_result(module, work, module.params["root"])
+
+
+if __name__ == "__main__":
+    main()

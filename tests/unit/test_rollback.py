@@ -1,0 +1,133 @@
+"""All hosts go back to an earlier environment, or none: playbooks/rollback.yml with the real ansible-playbook; the hosts are directories."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible.module_utils import environment_history, environment_packages
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+NEW = "demo-stack-0123456789ab"
+OLD, OLDER = "old-stack-000000000001", "older-stack-000000000002"
+GROUPS = {"data1": "data_nodes", "data2": "data_nodes", "edge1": "edge_nodes", "cdsw1": "cdsw_hosts"}
+
+
+def activated(root: Path, name: str, number: int) -> None:
+    environment_packages.write_json(
+        environment_packages.state_file(str(root / "envs" / name), environment_history.ACTIVATED), {"number": number}
+    )
+
+
+def host(root: Path, stage: Path) -> None:
+    """A host whose environments were active in this order: OLDER, OLD, NEW."""
+    shutil.copytree(stage, root, symlinks=True)
+    for number, name in enumerate((OLDER, OLD, NEW), 1):
+        if name != NEW:
+            shutil.copytree(root / "envs" / f"{NEW}.1", root / "envs" / f"{name}.1", symlinks=True)
+            (root / "envs" / name).symlink_to(f"{name}.1")
+        activated(root, name, number)
+    (root / "current").unlink(missing_ok=True)
+    (root / "current").symlink_to(f"envs/{NEW}")
+
+
+@pytest.fixture
+def cluster(tmp_path, stages):
+    hosts: dict[str, dict[str, dict[str, object]]] = {group: {} for group in GROUPS.values()}
+    for name, group in GROUPS.items():
+        host(tmp_path / name, stages["active"])
+        hosts[group][name] = {"environment_root": str(tmp_path / name)}
+    common = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
+    inventory = {"all": {"vars": common, "children": {group: {"hosts": members} for group, members in hosts.items()}}}
+    (tmp_path / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+    return tmp_path
+
+
+def run(cluster: Path, *options: str, **variables: object) -> tuple[int, str]:
+    program = Path(sys.executable).parent / "ansible-playbook"
+    playbook = REPOSITORY / "playbooks" / "rollback.yml"
+    done = subprocess.run(
+        [str(program), "-i", str(cluster / "hosts.yml"), str(playbook), "-e", json.dumps(variables), *options],
+        env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+def active(cluster: Path) -> dict[str, str]:
+    return {name: os.readlink(cluster / name / "current") for name in GROUPS}
+
+
+def everywhere(name: str) -> dict[str, str]:
+    return dict.fromkeys(GROUPS, f"envs/{name}")
+
+
+def test_all_hosts_go_back_to_the_one_before_and_forward_again(cluster):
+    code, said = run(cluster)
+    assert (code, active(cluster)) == (0, everywhere(OLD)), said
+    assert "Set deeplearning_request to old-stack in the inventory" in said
+    assert f"{NEW} -> {OLD}" in said
+    assert all((cluster / name / "envs" / OLDER).is_dir() for name in GROUPS)
+    code, said = run(cluster)
+    assert (code, active(cluster)) == (0, everywhere(NEW)), said
+
+
+def test_check_mode_says_where_they_would_go_and_changes_nothing(cluster):
+    code, said = run(cluster, "--check")
+    assert (code, active(cluster)) == (0, everywhere(NEW)), said
+    assert f"{NEW} -> {OLD}" in said
+
+
+@pytest.mark.parametrize("name", [OLDER, "older-stack"])
+def test_an_earlier_one_is_named_by_its_name_or_its_stack(cluster, name):
+    code, said = run(cluster, rollback_to=name)
+    assert (code, active(cluster)) == (0, everywhere(OLDER)), said
+
+
+def test_a_host_where_it_is_gone_or_damaged_keeps_all_and_is_named(cluster):
+    shutil.rmtree(cluster / "edge1" / "envs" / f"{OLD}.1")
+    (cluster / "edge1" / "envs" / OLD).unlink()
+    shutil.rmtree(next((cluster / "data2" / "envs" / f"{OLD}.1").glob("lib/python*")))
+    code, said = run(cluster, rollback_to="old-stack")
+    assert (code, active(cluster)) == (2, everywhere(NEW)), said
+    assert "edge1: old-stack is not installed" in said
+    assert f"data2: {OLD}: " in said
+    assert "No host was changed" in said
+
+
+def test_the_hosts_of_one_cluster_go_back_to_one_environment(cluster):
+    activated(cluster / "edge1", OLDER, 5)
+    activated(cluster / "edge1", NEW, 6)
+    code, said = run(cluster)
+    assert (code, active(cluster)) == (2, everywhere(NEW)), said
+    assert f"data_nodes and edge_nodes would go back to {OLD}, {OLDER}" in said
+
+
+def test_a_host_without_an_earlier_one_is_told_so(cluster, stages):
+    shutil.rmtree(cluster / "cdsw1")
+    shutil.copytree(stages["active"], cluster / "cdsw1", symlinks=True)
+    code, said = run(cluster)
+    assert code == 2
+    assert f"cdsw1: no other environment was active (installed: {NEW})" in said
+    code, said = run(cluster, "--limit", "!cdsw1")
+    assert code == 0, said
+    assert active(cluster) == {**everywhere(OLD), "cdsw1": f"envs/{NEW}"}
+
+
+def test_an_unreachable_host_holds_nobody_back_and_keeps_what_it_has(cluster):
+    inventory = yaml.safe_load((cluster / "hosts.yml").read_text(encoding="utf-8"))
+    gone = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+    inventory["all"]["children"]["data_nodes"]["hosts"]["data2"] |= gone
+    (cluster / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+    code, said = run(cluster)
+    assert code == 4, said  # Ansible's status for unreachable hosts
+    assert active(cluster) == {**everywhere(OLD), "data2": f"envs/{NEW}"}
