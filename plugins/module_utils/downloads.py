@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 
-from ansible.module_utils import processes
+from ansible.module_utils import processes, whole_files
 from ansible.module_utils.six.moves.urllib.error import HTTPError
 from ansible.module_utils.six.moves.urllib.parse import urljoin, urlsplit, urlunsplit
 from ansible.module_utils.urls import open_url
@@ -24,14 +24,6 @@ class DownloadError(Exception):
     """What is required, what was found and what to do next. sha256: of the bytes, where they are other ones."""
 
     sha256 = None
-
-
-def sha256_of(path):
-    digest = hashlib.sha256()
-    with open(path, "rb") as handle:
-        for chunk in iter(lambda: handle.read(CHUNK), b""):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def without_secrets(url):
@@ -111,7 +103,7 @@ def fetch(url, path, sha256, size=0, seconds=3600, ca=None, proxied=False, mode=
     """Have the file at path, or raise DownloadError and leave what was there. Only the right bytes get this name."""
     part = "%s.part-%d" % (path, os.getpid())
     for other in glob.glob(glob_escape(path) + ".part-*"):
-        if not running(other):
+        if not whole_files.is_being_written(other):
             os.unlink(other)
     os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
@@ -145,12 +137,3 @@ def fetch(url, path, sha256, size=0, seconds=3600, ca=None, proxied=False, mode=
 
 def glob_escape(path):
     return re.sub(r"([*?[])", r"[\1]", path)
-
-
-def running(part):
-    """Whether the process whose number ends the name still runs."""
-    try:
-        os.kill(int(part.rpartition("-")[2]), 0)
-    except (ValueError, OSError):
-        return False
-    return True

@@ -27,6 +27,7 @@ from ansible.module_utils import (
     room,
     source_builds,
     wheel_files,
+    whole_files,
 )
 from ansible.module_utils import environment_packages as packages
 from ansible.module_utils.environment_packages import Refused
@@ -63,7 +64,7 @@ def promises(tree):
 def write_component(tree, component, rows, **more):
     """Mark a component as complete, once its files and the list of them are on the disk."""
     text = environment_bytes.manifest(rows)
-    packages.write_whole(packages.state_file(tree, component + ".files"), text)
+    whole_files.write_whole(packages.state_file(tree, component + ".files"), text)
     environment_bytes.sync(tree)
     more.update(component=component, files_sha256=hashlib.sha256(text).hexdigest())
     packages.write_json(packages.state_file(tree, component + ".json"), more)
@@ -176,7 +177,7 @@ class Component(object):
         started = packages.state_file(self.tree, self.name + ".started")
         if os.path.exists(started):
             remove_drafts(self.tree)
-        packages.write_whole(started, b"")
+        whole_files.write_whole(started, b"")
         if marker(self.tree, self.name) is not None:
             os.unlink(packages.state_file(self.tree, self.name + ".json"))
         wheels = [entry for entry in self.entries if entry["project"] not in packages.TOOLS]

@@ -10,10 +10,11 @@ from multiprocessing.pool import ThreadPool  # novermin (2.7 has it)
 
 try:
     import environment_tree as tree
+    import whole_files
 except ImportError:  # on a host, inside the module's payload
     from ansible.module_utils import environment_tree as tree
+    from ansible.module_utils import whole_files
 
-CHUNK = 1 << 20
 THREADS = 2  # hashing releases the interpreter's lock
 
 
@@ -22,11 +23,7 @@ def content(full):
     try:
         if os.path.islink(full):
             return hashlib.sha256(b"link to " + os.readlink(full)).hexdigest()
-        found = hashlib.sha256()
-        with open(full, "rb") as handle:
-            for chunk in iter(lambda: handle.read(CHUNK), b""):
-                found.update(chunk)
-        return found.hexdigest()
+        return whole_files.sha256_of(full)
     except (IOError, OSError):
         return ""
 
@@ -96,14 +93,5 @@ def sync(path):
         if library.syncfs(descriptor) != 0:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number), path)
-    finally:
-        os.close(descriptor)
-
-
-def sync_directory(path):
-    """Make a rename or a new name in this directory last."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
     finally:
         os.close(descriptor)

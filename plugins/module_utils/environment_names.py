@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 
-from ansible.module_utils import environment_bytes, environment_tree
+from ansible.module_utils import environment_tree, whole_files
 
 REMOVED = ".removing-"
 CLIENT = ".client"
@@ -83,7 +83,7 @@ def point(environment, tree):
     if os.path.isdir(environment) and not os.path.islink(environment):
         os.rename(environment, environment + ".0")
     os.rename(draft, environment)
-    environment_bytes.sync_directory(os.path.dirname(environment))
+    whole_files.sync_directory(os.path.dirname(environment))
 
 
 def remove(path):

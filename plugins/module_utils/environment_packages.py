@@ -9,7 +9,7 @@ import json
 import os
 import re
 
-from ansible.module_utils import environment_bytes, environment_tree, processes
+from ansible.module_utils import environment_tree, processes, whole_files
 from ansible.module_utils.host_lock import HostLocked
 
 LINE = re.compile(r"^([A-Za-z0-9][\w.-]*)==(\S+) --hash=sha256:([0-9a-f]{64})  # ([A-Za-z0-9][\w.+-]*) (\d+)$")
@@ -77,27 +77,8 @@ def state_file(tree, name):
     return os.path.join(tree, environment_tree.STATE, name)
 
 
-def write_whole(path, data):
-    """Write bytes so that the name never shows a part of them, and so that they last. The draft of a killed run is replaced."""
-    draft = os.path.join(os.path.dirname(path), ".draft-" + os.path.basename(path))
-    if os.path.lexists(draft):
-        os.unlink(draft)
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(draft, 0o644)
-        os.rename(draft, path)
-    except BaseException:
-        if os.path.lexists(draft):  # a full disk has no name for it
-            os.unlink(draft)
-        raise
-    environment_bytes.sync_directory(os.path.dirname(path))
-
-
 def write_json(path, value):
-    write_whole(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("utf-8"))
+    whole_files.write_whole(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("utf-8"))
 
 
 def site_packages(environment):

@@ -9,7 +9,6 @@ project (of the package index) or url (Maven Central's may be replaced: MAVEN_CE
 
 import errno
 import fcntl
-import hashlib
 import http.client
 import json
 import os
@@ -24,8 +23,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 try:
     import mirror_index as index
+    import whole_files
 except ImportError:  # on a host, inside the module's payload
     from ansible.module_utils import mirror_index as index
+    from ansible.module_utils import whole_files
 
 CHUNK = 1 << 20
 REPORT_EVERY = 5  # seconds
@@ -33,14 +34,6 @@ LOCK_WAIT = 900  # seconds for another run that fills the same directory
 
 
 # --- one file ------------------------------------------------------------------------------------------------------
-
-
-def sha256_of(path):
-    digest = hashlib.sha256()
-    with open(path, "rb") as handle:
-        for chunk in iter(lambda: handle.read(CHUNK), b""):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def download(url, part, size, report=None):
@@ -102,7 +95,7 @@ def refused(artifact, part, url):
     return (
         "%s with sha256 %s is needed, and %s delivered %d bytes with sha256 %s. They were thrown away. Run the same command "
         "again; if it stays so, something between here and the index changes files."
-        % (artifact["name"], artifact["sha256"], index.without_secrets(url), size, sha256_of(part))
+        % (artifact["name"], artifact["sha256"], index.without_secrets(url), size, whole_files.sha256_of(part))
     )
 
 
@@ -115,7 +108,7 @@ def fetch_one(artifact, root, index_url=None, report=None, pause=time.sleep):
     for fresh in (False, True):
         resumed = os.path.exists(part)
         index.patiently(artifact["name"], url, lambda: download(url, part, artifact.get("size"), report), pause)
-        if sha256_of(part) == artifact["sha256"]:
+        if whole_files.sha256_of(part) == artifact["sha256"]:
             os.chmod(part, 0o644)
             os.rename(part, target)
             return
@@ -151,7 +144,7 @@ def problem_of(artifact, root):
     size = os.path.getsize(path)
     if artifact.get("size") is not None and size != artifact["size"]:
         return "%d bytes instead of %d" % (size, artifact["size"])
-    return None if sha256_of(path) == artifact["sha256"] else "other bytes than the lock's"
+    return None if whole_files.sha256_of(path) == artifact["sha256"] else "other bytes than the lock's"
 
 
 def problems_of(artifacts, root):
@@ -214,12 +207,7 @@ def write_manifest(artifacts, root):
             if handle.read() == text:
                 return False
     draft = os.path.join(root, ".staging", "manifest.json")
-    with open(draft, "w", encoding="utf-8") as handle:
-        handle.write(text)
-        handle.flush()
-        os.fsync(handle.fileno())
-    os.chmod(draft, 0o644)
-    os.rename(draft, path)
+    whole_files.write_whole(path, text.encode("utf-8"), draft)
     return True
 
 

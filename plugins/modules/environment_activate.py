@@ -36,9 +36,9 @@ spared: {description: Old environments that stay because processes still run fro
 import os
 import shutil
 
-from ansible.module_utils import environment_bytes, environment_tree, source_builds
 from ansible.module_utils import environment_names as names
 from ansible.module_utils import environment_packages as packages
+from ansible.module_utils import environment_tree, source_builds, whole_files
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.environment_history import ACTIVATED, activations, current_of
 from ansible.module_utils.environment_packages import Refused
@@ -52,7 +52,7 @@ def replace_link(path, target):
         os.unlink(draft)
     os.symlink(target, draft)
     os.rename(draft, path)
-    environment_bytes.sync_directory(os.path.dirname(path))
+    whole_files.sync_directory(os.path.dirname(path))
 
 
 def old_environments(root, keep, active, previous):

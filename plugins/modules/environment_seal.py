@@ -50,7 +50,7 @@ import signal
 from multiprocessing.pool import ThreadPool  # novermin (2.7 has it)
 
 from ansible.module_utils import environment_build as build
-from ansible.module_utils import environment_bytes, environment_tree, source_builds
+from ansible.module_utils import environment_bytes, environment_tree, source_builds, whole_files
 from ansible.module_utils import environment_names as names
 from ansible.module_utils import environment_packages as packages
 from ansible.module_utils.basic import AnsibleModule
@@ -142,8 +142,8 @@ def seal(tree, stack, digest, files):
     """Write down all files and, when everything is on the disk, that the tree is sealed."""
     listed = environment_bytes.manifest(files)
     lines = environment_tree.lines(tree)
-    packages.write_whole(packages.state_file(tree, "files.txt"), listed)
-    packages.write_whole(packages.state_file(tree, "tree.txt"), b"\n".join(lines))
+    whole_files.write_whole(packages.state_file(tree, "files.txt"), listed)
+    whole_files.write_whole(packages.state_file(tree, "tree.txt"), b"\n".join(lines))
     client = packages.state_file(tree, "client")  # Spark's and Hadoop's settings, which are not part of the tree
     if not os.path.islink(client):
         os.symlink(os.path.join("..", "..", "%s-%s%s" % (stack, digest, names.CLIENT)), client)
@@ -166,7 +166,7 @@ def verify(path, tree, parameters):
     if not problems:
         problems, files = file_problems(tree)
         if problems:  # never continued, or the same refusal would come for ever
-            packages.write_whole(packages.state_file(tree, "failed"), b"")
+            whole_files.write_whole(packages.state_file(tree, "failed"), b"")
             again = "Run the playbook again: it builds the environment again."
         else:
             problems = import_problems(tree, parameters["imports"], parameters["timeout"])

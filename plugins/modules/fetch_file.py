@@ -29,7 +29,7 @@ sha256: {description: The sha256 of what the server delivered, where it is anoth
 
 import os
 
-from ansible.module_utils import downloads
+from ansible.module_utils import downloads, whole_files
 from ansible.module_utils.basic import AnsibleModule
 
 
@@ -50,7 +50,7 @@ def main():
     wanted = module.params
     path, mode = wanted["path"], int(wanted["permissions"], 8)
     try:
-        if os.path.isfile(path) and downloads.sha256_of(path) == wanted["sha256"]:
+        if os.path.isfile(path) and whole_files.sha256_of(path) == wanted["sha256"]:
             changed = os.stat(path).st_mode & 0o7777 != mode
             if changed and not module.check_mode:
                 os.chmod(path, mode)

@@ -27,10 +27,10 @@ RETURN = r"""
 receipt: {description: What was recorded, type: dict, returned: always}
 """
 
-import hashlib
 import json
 import os
 
+from ansible.module_utils import whole_files
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.host_lock import HostLock, HostLocked
 
@@ -62,27 +62,17 @@ def make_receipt(component, digest, paths):
         elif os.path.getsize(path) > LARGEST_HASHED:
             receipt["sizes"][path] = os.path.getsize(path)
         else:
-            with open(path, "rb") as handle:
-                receipt["files"][path] = hashlib.sha256(handle.read()).hexdigest()
+            receipt["files"][path] = whole_files.sha256_of(path)
     return receipt, missing
 
 
 def write(target, content):
     """Under its name only when it is complete, in directories that everybody may enter."""
     os.umask(0o022)
-    directory, draft = os.path.dirname(target), "%s.new-%d" % (target, os.getpid())
+    directory = os.path.dirname(target)
     if not os.path.isdir(directory):
         os.makedirs(directory, 0o755)
-    try:
-        with open(draft, "wb") as handle:
-            handle.write(content.encode("utf-8"))
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.chmod(draft, 0o644)
-        os.rename(draft, target)
-    finally:
-        if os.path.exists(draft):
-            os.unlink(draft)
+    whole_files.write_whole(target, content.encode("utf-8"))
 
 
 def record(module, component, directory):

@@ -33,7 +33,7 @@ import os
 import shutil
 import tarfile
 
-from ansible.module_utils import downloads, room
+from ansible.module_utils import downloads, room, whole_files
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.host_lock import HostLock, HostLocked
 
@@ -128,10 +128,8 @@ def build(archive, home, sha256):
     room.require(os.path.dirname(home), *needs(archive))
     os.makedirs(building, 0o755)
     unpack(archive, building)
-    with open(os.path.join(building, MARKER), "w") as handle:
-        json.dump(dict(summary(building), sha256=sha256), handle, sort_keys=True)
-        handle.flush()
-        os.fsync(handle.fileno())
+    marker = json.dumps(dict(summary(building), sha256=sha256), sort_keys=True)
+    whole_files.write_whole(os.path.join(building, MARKER), marker.encode("utf-8"))
     if os.path.isdir(home):
         os.rename(home, old)
     os.rename(building, home)

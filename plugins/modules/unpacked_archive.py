@@ -32,7 +32,7 @@ import os
 import re
 import shutil
 
-from ansible.module_utils import processes, room
+from ansible.module_utils import processes, room, whole_files
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.host_lock import HostLock, HostLocked
 
@@ -76,25 +76,9 @@ def sync(place):
                     os.close(descriptor)
 
 
-def write(path, text):
-    with open(path, "w") as handle:
-        handle.write(text)
-        handle.flush()
-        os.fsync(handle.fileno())
-
-
 def remove(path):
     if os.path.lexists(path):
         shutil.rmtree(path)
-
-
-def running(draft):
-    """Whether another run makes this draft now: the number of its process ends the name."""
-    try:
-        os.kill(int(draft.rpartition("-")[2]), 0)
-    except (ValueError, OSError):
-        return False
-    return True
 
 
 def look_into(directory, holds):
@@ -114,7 +98,7 @@ def unpack(archive, place, sha256, run, holds=""):
     if os.path.exists(archive):
         room.require(parent, os.path.getsize(archive), FEWEST)
     for left in glob.glob(place + ".new*"):
-        if left == new or not running(left):
+        if left == new or not whole_files.is_being_written(left):
             remove(left)
     try:
         os.makedirs(new)
@@ -129,8 +113,9 @@ def unpack(archive, place, sha256, run, holds=""):
         if os.path.isdir(os.path.join(new, "lib")) and not os.path.lexists(os.path.join(new, "lib64")):
             os.symlink("lib", os.path.join(new, "lib64"))
         sync(new)
-        write(os.path.join(new, SIZES), json.dumps(sizes(new), indent=1, sort_keys=True) + "\n")
-        write(os.path.join(new, MARK), sha256 + "\n")
+        listed = json.dumps(sizes(new), indent=1, sort_keys=True) + "\n"
+        whole_files.write_whole(os.path.join(new, SIZES), listed.encode("utf-8"))
+        whole_files.write_whole(os.path.join(new, MARK), (sha256 + "\n").encode("utf-8"))
         remove(old)
         if os.path.lexists(place):
             os.rename(place, old)

@@ -1,0 +1,57 @@
+# -*- coding: utf-8 -*-
+"""Files that have their name only when they are complete, and what of them to compare. Python 2.7 and 3, standard library only."""
+
+from __future__ import absolute_import, division, print_function
+
+import hashlib
+import os
+
+CHUNK = 1 << 20
+
+
+def sha256_of(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as handle:
+        for chunk in iter(lambda: handle.read(CHUNK), b""):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def write_whole(path, data, draft=None):
+    """Write bytes so that the name never shows a part of them, and so that they last. One run at a time writes a path.
+
+    draft: where they are written first, on the same file system; one of a killed run is replaced.
+    """
+    draft = draft or os.path.join(os.path.dirname(path), ".draft-" + os.path.basename(path))
+    if os.path.lexists(draft):
+        os.unlink(draft)
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(draft, 0o644)
+        os.rename(draft, path)
+    except BaseException:
+        if os.path.lexists(draft):  # a full disk has no name for it
+            os.unlink(draft)
+        raise
+    sync_directory(os.path.dirname(path))
+
+
+def sync_directory(path):
+    """Make a rename or a new name in this directory last."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_being_written(draft):
+    """Whether the process whose number ends the draft's name still runs."""
+    try:
+        os.kill(int(draft.rpartition("-")[2]), 0)
+    except (ValueError, OSError):
+        return False
+    return True

@@ -1,0 +1,50 @@
+"""Files that have their name only when they are complete."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import whole_files
+
+
+def test_a_file_is_replaced_and_everybody_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.write_text("old")
+    (tmp_path / ".draft-state.json").write_text("of a killed run")
+    whole_files.write_whole(str(path), b"new")
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert os.listdir(tmp_path) == ["state.json"]
+
+
+def test_a_link_in_place_of_the_draft_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("not ours")
+    (tmp_path / ".draft-state.json").symlink_to(tmp_path / "other")
+    whole_files.write_whole(str(tmp_path / "state.json"), b"new")
+    assert (tmp_path / "other").read_text() == "not ours"
+
+
+@pytest.mark.parametrize("step", ["fsync", "rename"])
+def test_a_disk_that_refuses_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = tmp_path / "state.json"
+    path.write_text("old")
+    monkeypatch.setattr(os, step, refuse)
+    with pytest.raises(OSError, match="No space left"):
+        whole_files.write_whole(str(path), b"new")
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["state.json"]
+
+
+def test_the_draft_of_a_running_process_is_told_from_that_of_a_killed_one() -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    assert whole_files.is_being_written(f"cudnn.new-{os.getpid()}")
+    assert not whole_files.is_being_written(f"cudnn.new-{ended.pid}")
+    assert not whole_files.is_being_written("cudnn.new")
