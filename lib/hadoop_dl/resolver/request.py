@@ -250,64 +250,26 @@ def make_item(compat: Compat, name: str, text: str, read: bool = False) -> Item:
 
 def host_items(host: HostFacts | None) -> list[Item]:
     """What a read host adds: facts that no request can change. Each carries its own fact only, so that hosts share what is found out."""
+    items: list[Item] = []
+
+    def add(name: str, label: str, *levels: str, **fact: Any) -> None:
+        items.append(Item("host", name, label, thing=HostFacts(**fact), only=name, levels=levels))
+
     if host is None:
-        return []
-    found = []
+        return items
     if host.gpus == ():
-        found.append(
-            Item(
-                "host",
-                "gpus",
-                "the host, which has no GPU",
-                thing=HostFacts(gpus=()),
-                only="gpus",
-                levels=("driver", "site"),
-            )
-        )
+        add("gpus", "the host, which has no GPU", "driver", "site", gpus=())
     if host.pythons is not None:
-        there = listed(newest(host.pythons)[::-1]) or "no Python"
-        found.append(
-            Item(
-                "host",
-                "python",
-                f"the host's Python ({there})",
-                thing=HostFacts(pythons=host.pythons),
-                only="python",
-                levels=("core",),
-            )
-        )
+        versions = listed(newest(host.pythons)[::-1]) or "no Python"
+        add("python", f"the host's Python ({versions})", "core", pythons=host.pythons)
     if host.glibc is not None:
-        found.append(
-            Item(
-                "host",
-                "glibc",
-                f"the host's glibc {host.glibc}",
-                thing=HostFacts(glibc=host.glibc),
-                only="glibc",
-                levels=("core",),
-            )
-        )
+        add("glibc", f"the host's glibc {host.glibc}", "core", glibc=host.glibc)
     if host.cpu_features is not None:
-        thing = HostFacts(cpu_features=host.cpu_features)
-        found.append(Item("host", "cpu", "the host's CPU", thing=thing, only="cpu", levels=("core",)))
+        add("cpu", "the host's CPU", "core", cpu_features=host.cpu_features)
     if host.javas:
-        there = listed(host.javas)
-        thing = HostFacts(javas=host.javas)
-        found.append(Item("host", "java", f"the host's Java {there}", thing=thing, only="java", levels=("jvm",)))
+        add("java", f"the host's Java {listed(host.javas)}", "jvm", javas=host.javas)
     if host.driver and host.gpus != ():
-        thing = HostFacts(driver=host.driver)
-        found.append(
-            Item("host", "driver", f"the host's driver {host.driver}", thing=thing, only="driver", levels=("driver",))
-        )
+        add("driver", f"the host's driver {host.driver}", "driver", driver=host.driver)
     if host.architecture not in (None, "x86_64"):
-        found.append(
-            Item(
-                "host",
-                "architecture",
-                f"the host's {host.architecture}",
-                thing=HostFacts(architecture=host.architecture),
-                only="architecture",
-                levels=("core",),
-            )
-        )
-    return found
+        add("architecture", f"the host's {host.architecture}", "core", architecture=host.architecture)
+    return items
