@@ -83,7 +83,7 @@ def point(environment, tree):
     if os.path.isdir(environment) and not os.path.islink(environment):
         os.rename(environment, environment + ".0")
     os.rename(draft, environment)
-    whole_files.sync_directory(os.path.dirname(environment))
+    whole_files.sync_path(os.path.dirname(environment))
 
 
 def remove(path):

@@ -36,11 +36,11 @@ def write_whole(path, data, draft=None):
         if os.path.lexists(draft):  # a full disk has no name for it
             os.unlink(draft)
         raise
-    sync_directory(os.path.dirname(path))
+    sync_path(os.path.dirname(path))
 
 
-def sync_directory(path):
-    """Make a rename or a new name in this directory last."""
+def sync_path(path):
+    """Make a file, or the names in a directory, last."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -52,7 +52,7 @@ def replace_link(path, target):
         os.unlink(draft)
     os.symlink(target, draft)
     os.rename(draft, path)
-    whole_files.sync_directory(os.path.dirname(path))
+    whole_files.sync_path(os.path.dirname(path))
 
 
 def old_environments(root, keep, active, previous):

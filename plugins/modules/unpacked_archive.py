@@ -69,11 +69,7 @@ def sync(place):
     for directory, _, names in os.walk(place):
         for path in [os.path.join(directory, name) for name in names] + [directory]:
             if not os.path.islink(path):
-                descriptor = os.open(path, os.O_RDONLY)
-                try:
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
+                whole_files.sync_path(path)
 
 
 def remove(path):
