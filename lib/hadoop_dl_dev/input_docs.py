@@ -40,9 +40,9 @@ REFUSED: dict[str, Any] = {
 
 def refused_examples(given: inputs.Input) -> list[Any]:
     """Values that the input does not accept."""
-    found = [REFUSED[given.type]]
+    found: list[Any] = [REFUSED[given.type]]
     if given.type == "path" and given.limits.get("form"):
-        found = [] if given.limits["form"] == "controller_path" else ["/etc"]
+        found = [10.1 if given.limits["form"] == "controller_path" else "/etc"]
     if given.spec.get("choices"):
         found = [str(given.spec["choices"][0]).capitalize()]
     elif given.type == "int" and "min" in given.limits:

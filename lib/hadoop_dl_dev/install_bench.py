@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import http.server
 import importlib
+import multiprocessing
 import shutil
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -42,12 +42,15 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def mirror(directory: Path) -> Iterator[str]:
+    """A process of its own: on a host no thread of the mirror waits for the installer's interpreter lock."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(directory)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    process = multiprocessing.get_context("fork").Process(target=server.serve_forever, daemon=True)
+    process.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:
-        server.shutdown()
+        process.terminate()
+        process.join()
         server.server_close()
 
 
