@@ -71,7 +71,7 @@ class ActionModule(ActionBase):
     def _host(self, name: str, task_vars: dict[str, Any]) -> plan_model.Host:
         """The host with the values of the inputs that the site set; what the playbooks compute stays a template."""
         variables = dict(task_vars["hostvars"].raw_get(name))
-        node = variables.pop("preflight_node", {}).get("facts")
+        node = answer_of(variables)
         computed = playbook_variables()
         known = inputs.all_inputs(REPOSITORY)
         given = {key: value for key, value in variables.items() if key in known and not same(value, computed.get(key))}
@@ -112,6 +112,16 @@ class ActionModule(ActionBase):
             {key: self._value(value, variables, task_vars) for key, value in later.items()}, REPOSITORY
         )
         made.problems += [f"{host.name}: {problem}" for problem in checked.problems]
+
+
+def answer_of(variables: dict[str, Any]) -> dict[str, Any] | None:
+    """What the host answered to node_facts; a value from elsewhere stays a variable, which the check of inputs refuses."""
+    registered = variables.pop("preflight_node", {})
+    facts = registered.get("facts") if isinstance(registered, dict) else registered
+    if facts is None or isinstance(facts, dict):
+        return facts
+    variables["preflight_node"] = str(registered)
+    return None
 
 
 def same(value: Any, computed: Any) -> bool:

@@ -196,3 +196,12 @@ def test_values_that_no_file_of_settings_can_hold_are_refused_like_others(tmp_pa
     assert [name for name in names if f"build1: {name} " not in said] == []
     assert 'mirror_url cannot be evaluated: "division by zero"' in said
     assert [word for word in ("xception", "Traceback", "TypeError") if word in said] == []
+
+
+@pytest.mark.parametrize("value", ["preflight_node=x", '{"preflight_node": {"facts": "x"}}', "plan=x", "stack=x"])
+def test_a_variable_that_the_playbooks_make_is_refused_on_the_command_line(value: str, tmp_path: Path) -> None:
+    answer = play("plan.yml", tmp_path, {"build1": "build_hosts"}, "-e", value)
+    said = answer.stdout + answer.stderr
+    assert answer.returncode == 2
+    assert "is not an input and must not be set" in said
+    assert [word for word in ("xception", "Traceback", "AttributeError") if word in said] == []
