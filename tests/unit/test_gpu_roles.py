@@ -1,10 +1,12 @@
-"""What the roles cuda, cudnn and nccl make of their inputs: the expressions of their files, on a host that is a mapping."""
+"""What the roles cuda, cudnn and nccl make of their inputs and of a host's record, and what their files share."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,17 @@ import pytest
 import receipt
 import yaml
 from ansible.module_utils import node_reader
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
-ROLES = Path(__file__).resolve().parents[2] / "roles"
+from hadoop_dl.data import cuda_packages
+from hadoop_dl.plan import digests as plan_digests
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+ROLES = REPOSITORY / "roles"
+SHARED = ROLES / "_cuda_package"
+CALLERS = ["cuda", "cudnn", "nccl"]
 
 
 def read(role: str, name: str) -> Any:
@@ -35,56 +44,145 @@ def task(role: str, name: str, begins: str) -> Any:
 
 def answer(role: str, expression: Any, **variables: Any) -> Any:
     """What an expression becomes with the role's defaults and vars."""
-    host = {f"__{role}_host": {"gpu_host": {"locks": {"manager": "dnf"}}}}
-    known = {**read(role, "defaults/main"), **read(role, "vars/main"), **host, **variables}
-    return Templar(loader=DataLoader(), variables=known).template(expression)
+    archives = read("cudnn", "vars/archives") if role == "cudnn" else {}
+    own = read(role, "vars/main") if role != "_cuda_package" else {}
+    defaults = read(role, "defaults/main") if role != "_cuda_package" else {}
+    return Templar(loader=DataLoader(), variables={**archives, **defaults, **own, **variables}).template(expression)
 
 
 def holds(role: str, condition: str, **variables: Any) -> bool:
     return bool(answer(role, "{{ " + condition + " }}", **variables))
 
 
+def given(role: str, **inputs: Any) -> Any:
+    """What a role gives to _cuda_package, with its defaults and these inputs."""
+    return answer(role, "{{ __" + role + "_package }}", **inputs)
+
+
+def slurped(record: Any) -> dict[str, str]:
+    return {"content": base64.b64encode(json.dumps(record).encode()).decode()}
+
+
+def work(role: str, record: Any = None, **inputs: Any) -> Any:
+    return cuda_packages.work(given(role, **inputs), slurped(record) if record else {})
+
+
 EIGHT = {"version": "8.9.7.29", "cuda": "12.2"}
 NINE = {"version": "9.1.0.70", "cuda": "12.4"}
 NEWER = {"version": "9.3.0.75", "cuda": "12.6"}
 NCCL = {"version": "2.18.5", "cuda": "12.2"}
+SHA256 = "ab" * 32
 
 
-def recorded(role: str, brought: list[Any], source: str) -> dict[str, str]:
-    """What slurp answers for the role's record."""
-    record = {f"{role}_items": brought, f"{role}_source": source}
-    return {"content": base64.b64encode(json.dumps(record).encode()).decode()}
+def test_the_roles_give_what_the_internal_role_takes() -> None:
+    entries = read("_cuda_package", "meta/argument_specs")["argument_specs"]
+    assert set(entries) == {"main", "preflight"}
+    assert entries["main"]["options"] == entries["preflight"]["options"]
+    for role in CALLERS:
+        checked = ArgumentSpecValidator(entries["main"]["options"]).validate({"_cuda_package": given(role)})
+        assert checked.error_messages == []
 
 
-def purged(role: str, brought: list[Any], source: str, wanted: list[Any], now: str) -> tuple[list[str], list[str]]:
-    """Packages and paths that go when these were brought from one source, and those are wanted from another."""
-    inputs = {f"{role}_versions": wanted, f"{role}_source": now, f"__{role}_record": recorded(role, brought, source)}
-    loop = task(role, "purge", "Remove what is not wanted")
-    names: list[str] = []
-    paths: list[str] = []
-    for item in answer(role, loop["loop"], **inputs):
-        packages = task(role, "purge_one", "Remove the packages")
-        known = {**packages.get("vars", {}), **inputs, "item": item}
-        if holds(role, packages["when"], **known):
-            names += answer(role, packages["packages_gone"]["names"], **known)
-        paths += answer(role, task(role, "purge_one", "Remove from disk")["loop"], **known)
-    return names, paths
+def test_the_internal_role_is_used_by_these_roles_alone_and_their_digests_cover_it() -> None:
+    """A playbook, or another role, that used it or its filters would not run again when they change."""
+    users = set()
+    for path in [*ROLES.rglob("*.yml"), *(REPOSITORY / "playbooks").rglob("*.yml")]:
+        text = path.read_text(encoding="utf-8")
+        if re.search(r"name: _cuda_package\b|\bcuda_package_(work|paths)\b(?!:)", text):
+            users.add(path.relative_to(ROLES).parts[0] if path.is_relative_to(ROLES) else path.name)
+    assert users - {"_cuda_package"} == set(CALLERS)
+    assert all((REPOSITORY / path).exists() for path in plan_digests.SHARED["cuda"])
+    assert set(plan_digests.SHARED) == set(CALLERS)
+    code = Path(cuda_packages.__file__).read_text(encoding="utf-8")
+    assert "hadoop_dl" not in "".join(
+        re.findall(r"^(?:from|import) .*", code, re.MULTILINE)
+    )  # else that is code of the filters too
 
 
 @pytest.mark.parametrize(
-    ("role", "brought", "wanted"),
+    "changed",
+    ["roles/_cuda_package/tasks/package.yml", "lib/hadoop_dl/data/cuda_packages.py", "plugins/filter/cuda_packages.py"],
+)
+def test_a_change_of_what_the_roles_share_changes_their_digests_and_no_others(tmp_path: Path, changed: str) -> None:
+    for path in ("roles", "lib/hadoop_dl", "plugins/filter"):
+        shutil.copytree(REPOSITORY / path, tmp_path / path, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def digests() -> dict[str, str]:
+        plan_digests.role_digests.cache_clear()
+        plan_digests.tree_digest.cache_clear()
+        return {name: plan_digests.role_digests(tmp_path, (name,)) for name in (*CALLERS, "gpu_check", "hadoop_client")}
+
+    before = digests()
+    with (tmp_path / changed).open("a", encoding="utf-8") as handle:
+        handle.write("# changed\n")
+    after = digests()
+    assert {name for name in before if before[name] != after[name]} == set(CALLERS)
+
+
+# What the roles of earlier versions recorded: hosts have these.
+OLD_RECORDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
+    (
+        *(
+            "cuda",
+            "package",
+            {"cuda_versions": ["8.0", "12.2"], "__cuda_link_stat": {"stat": {"lnk_target": "cuda-12.2"}}},
+        ),
+        {"cuda": ["8.0", "12.2"], "cuda_default": "12.2", "cuda_link_before": "cuda-10.0", "cuda_source": "package"},
+    ),
+    (
+        *("cudnn", "tarball", {"cudnn_versions": [EIGHT]}),
+        {
+            "cudnn": {"8.9.7.29": "/usr/local/cuda-12.2/cudnn-8.9.7.29"},
+            "cudnn_items": [{"cuda": "12.2", "version": "8.9.7.29"}],
+            "cudnn_source": "tarball",
+        },
+    ),
+    (
+        *("nccl", "package", {"nccl_versions": [NCCL]}),
+        {"nccl": {"2.18.5": "/usr"}, "nccl_items": [{"cuda": "12.2", "version": "2.18.5"}], "nccl_source": "package"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("role", "source", "inputs", "record"), OLD_RECORDS)
+def test_a_host_of_an_earlier_version_keeps_everything_and_its_record(
+    role: str, source: str, inputs: dict[str, Any], record: dict[str, Any]
+) -> None:
+    found = work(role, record, **inputs, **{f"{role}_source": source})
+    assert found["leaving"] == []
+    assert found["other_source"] == []
+    assert not found["nothing_left"]
+    content = task("_cuda_package", "write_record", "Record what")["ansible.builtin.copy"]["content"]
+    written = Templar(loader=DataLoader(), variables={"__cuda_package_work": found}).template(content)
+    assert written == json.dumps(record, indent=4, sort_keys=True) + "\n"
+
+
+def leaves(role: str, record: Any, **inputs: Any) -> tuple[list[str], list[str]]:
+    """Packages and paths that are removed."""
+    found = work(role, record, **inputs)["leaving"]
+    return [name for one in found for name in one["packages"]], [path for one in found for path in one["paths"]]
+
+
+def removed(role: str, installed: list[Any], source: str, wanted: list[Any], now: str) -> tuple[list[str], list[str]]:
+    """Packages and paths that are removed when these were installed from one source, and those are requested from another."""
+    record = {f"{role}_items": installed, f"{role}_source": source}
+    return leaves(role, record, **{f"{role}_versions": wanted, f"{role}_source": now})
+
+
+@pytest.mark.parametrize(
+    ("role", "installed", "wanted"),
     [
         ("cudnn", [EIGHT], [{**EIGHT, "version": "8.9.2.26"}]),
         ("cudnn", [NINE], [NEWER]),
         ("nccl", [NCCL], [{**NCCL, "version": "2.20.5"}]),
     ],
 )
-def test_a_package_that_another_version_replaced_is_not_removed(role: str, brought: Any, wanted: Any) -> None:
-    assert purged(role, brought, "package", wanted, "package")[0] == []
+def test_a_package_that_another_version_replaced_is_not_removed(role: str, installed: Any, wanted: Any) -> None:
+    assert removed(role, installed, "package", wanted, "package")[0] == []
 
 
 def test_cudnn_for_another_cuda_takes_the_place_of_the_package_of_the_first() -> None:
-    assert purged("cudnn", [NINE], "package", [{**NINE, "cuda": "11.8"}], "package")[0] == [
+    assert removed("cudnn", [NINE], "package", [{**NINE, "cuda": "11.8"}], "package")[0] == [
         "libcudnn9-cuda-12",
         "libcudnn9-devel-cuda-12",
         "libcudnn9-headers-cuda-12",
@@ -93,47 +191,124 @@ def test_cudnn_for_another_cuda_takes_the_place_of_the_package_of_the_first() ->
 
 @pytest.mark.parametrize(("role", "item"), [("cudnn", EIGHT), ("nccl", NCCL)])
 def test_an_archive_in_place_of_the_packages_of_its_version_stays(role: str, item: Any) -> None:
-    names, paths = purged(role, [item], "package", [item], "tarball")
+    names, paths = removed(role, [item], "package", [item], "tarball")
     assert len(names) == 2
     assert paths == []
 
 
 @pytest.mark.parametrize(("role", "item"), [("cudnn", EIGHT), ("nccl", NCCL)])
-def test_an_archive_of_the_same_version_for_another_cuda_goes_alone(role: str, item: Any) -> None:
-    names, paths = purged(role, [item], "tarball", [{**item, "cuda": "12.6"}], "tarball")
+def test_an_archive_of_the_same_version_for_another_cuda_is_removed_alone(role: str, item: Any) -> None:
+    names, paths = removed(role, [item], "tarball", [{**item, "cuda": "12.6"}], "tarball")
     assert (names, paths) == ([], [f"/usr/local/cuda-12.2/{role}-{item['version']}"])
 
 
 @pytest.mark.parametrize(("role", "item"), [("cudnn", EIGHT), ("nccl", NCCL)])
-def test_an_archive_that_is_not_wanted_goes_with_its_line_for_the_linker(role: str, item: Any) -> None:
+def test_an_archive_that_is_not_requested_is_removed_with_its_line_for_the_linker(role: str, item: Any) -> None:
     kept = {**item, "version": "1.2.3"}
-    _, paths = purged(role, [item, kept], "tarball", [kept], "tarball")
+    _, paths = removed(role, [item, kept], "tarball", [kept], "tarball")
     name = f"{role}-{item['version']}"
     assert paths == [f"/usr/local/cuda-12.2/{name}", f"/etc/ld.so.conf.d/deeplearning-{name}.conf"]
 
 
-@pytest.mark.parametrize("role", ["cuda", "cudnn", "nccl"])
+TWO_TOOLKITS = {"cuda": ["8.0", "12.2"], "cuda_source": "package"}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "packages", "nothing_left"),
+    [
+        ({"cuda_versions": ["12.2"]}, ["cuda-toolkit-8-0"], False),
+        ({"cuda_versions": ["12.2"], "cuda_purge_enabled": False}, [], False),
+        ({"cuda_versions": [], "cuda_purge_enabled": False}, [], False),
+        ({"cuda_versions": []}, ["cuda-toolkit-8-0", "cuda-toolkit-12-2"], True),
+        (
+            {"cuda_versions": ["12.2"], "cuda_state": "absent", "cuda_purge_enabled": False},
+            ["cuda-toolkit-8-0", "cuda-toolkit-12-2"],
+            True,
+        ),
+    ],
+)
+def test_toolkits_that_are_no_longer_requested_are_removed_unless_the_site_keeps_them(
+    inputs: Any, packages: list[str], nothing_left: bool
+) -> None:
+    found = work("cuda", TWO_TOOLKITS, **inputs)
+    assert [name for one in found["leaving"] for name in one["packages"]] == packages
+    assert found["nothing_left"] is nothing_left
+
+
+def test_a_toolkit_is_removed_with_its_line_for_the_linker_and_one_of_an_installer_has_no_package() -> None:
+    record = {"cuda": ["8.0", "11.8"], "cuda_source": "runfile"}
+    names, paths = leaves("cuda", record, cuda_versions=["8.0"], cuda_source="runfile")
+    assert (names, paths) == ([], ["/etc/ld.so.conf.d/deeplearning-cuda-11.8.conf"])
+
+
+def test_versions_that_yaml_reads_as_numbers_are_those_of_the_record() -> None:
+    assert work("cuda", {"cuda": ["8.0", 12.2], "cuda_source": "package"}, cuda_versions=[8.0, "12.2"])["leaving"] == []
+    record = {"nccl_items": [{"version": "2.18.5", "cuda": 12.2}], "nccl_source": "package"}
+    assert work("nccl", record, nccl_versions=[NCCL])["leaving"] == []
+
+
+def asserted(role: str, file: str, begins: str, **variables: Any) -> tuple[bool, bool, str]:
+    """Whether a check is made, whether it holds, and its message."""
+    check = task(role, file, begins)
+    known = {"inventory_hostname": "data1", **check.get("vars", {}), **variables}
+    body = check["ansible.builtin.assert"]
+    made = holds(role, check.get("when", "true"), **known)
+    return made, holds(role, body["that"], **known), answer(role, body["fail_msg"], **known)
+
+
+def shared_check(role: str, begins: str, host: Any, record: Any = None, **inputs: Any) -> tuple[bool, bool, str]:
+    return asserted(
+        "_cuda_package",
+        "preflight",
+        begins,
+        _cuda_package=given(role, **inputs),
+        __cuda_package_work=work(role, record, **inputs),
+        __cuda_package_host={"gpu_host": host},
+    )
+
+
+ONE = {"cuda": "12.2", "cudnn": EIGHT, "nccl": NCCL}
+
+
+@pytest.mark.parametrize("role", CALLERS)
 def test_another_system_is_refused_before_anything_else(role: str) -> None:
-    first, check = read(role, "tasks/preflight")[:2]
-    assert "gpu_host" in first
-    assert check["name"] == "Check the system"
-    found = {"gpu_host": {"family": "Debian", "distribution": "debian", "major": "12"}}
-    known = {"inventory_hostname": "data1", f"__{role}_host": found, f"{role}_versions": ["12.2"]}
-    assert holds(role, check["when"], **known)
-    assert not holds(role, check["when"], **{**known, f"{role}_state": "absent"})
-    assert not holds(role, check["ansible.builtin.assert"]["that"], **known)
-    said = answer(role, check["ansible.builtin.assert"]["fail_msg"], **known)
-    assert "on RHEL 7, 8 and 9 only, but data1 is debian 12." in said
-    assert f"set {role}_versions: none. Nothing was changed." in said
+    changing = [
+        one["name"]
+        for one in read("_cuda_package", "tasks/preflight")
+        if not {"gpu_host", "ansible.builtin.stat", "ansible.builtin.slurp", "ansible.builtin.debug"} & set(one)
+        and "ansible.builtin.assert" not in one
+    ]
+    assert changing == []
+    host = {"family": "Debian", "distribution": "debian", "major": "12"}
+    made, right, message = shared_check(role, "Check the system", host, **{f"{role}_versions": [ONE[role]]})
+    assert made
+    assert not right
+    assert "on RHEL 7, 8 and 9 only, but data1 is debian 12." in message
+    assert f"set {role}_versions: none. Nothing was changed." in message
+    inputs = {f"{role}_versions": [ONE[role]], f"{role}_state": "absent"}
+    assert not shared_check(role, "Check the system", host, **inputs)[0]
 
 
-@pytest.mark.parametrize("role", ["cudnn", "nccl"])
-def test_one_version_for_two_toolkits_is_refused(role: str) -> None:
-    item = {"version": "8.9.7.29", "cuda": "12.2"}
-    twice = [item, {**item, "cuda": "11.8"}]
-    that = task(role, "preflight", "Check that every version is there once")["ansible.builtin.assert"]["that"]
-    assert not holds(role, that, **{f"{role}_versions": twice})
-    assert holds(role, that, **{f"{role}_versions": [item]})
+@pytest.mark.parametrize("role", CALLERS)
+def test_a_licence_that_nobody_accepted_is_refused(role: str) -> None:
+    inputs = {f"{role}_versions": [ONE[role]]}
+    made, right, message = shared_check(role, "Check that NVIDIA's licence", {}, **inputs)
+    assert made
+    assert not right
+    assert "nothing of NVIDIA's was downloaded" in message
+    assert "set nvidia_license_accepted: true." in message
+    assert shared_check(role, "Check that NVIDIA's licence", {}, **inputs, **{f"{role}_license_accepted": True})[1]
+
+
+@pytest.mark.parametrize("role", CALLERS)
+def test_nothing_is_removed_under_a_job(role: str) -> None:
+    record = {f"{role}_items": [ONE[role]], "cuda": ["12.2"], f"{role}_source": "package"}
+    host = {"users": [{"pid": 7, "name": "python"}]}
+    made, right, message = shared_check(role, "Check that no process", host, record)
+    assert made
+    assert not right
+    assert "python (pid 7)" in message
+    assert not shared_check(role, "Check that no process", host, record, **{f"{role}_versions": [ONE[role]]})[0]
 
 
 @pytest.mark.parametrize(
@@ -141,27 +316,45 @@ def test_one_version_for_two_toolkits_is_refused(role: str) -> None:
     [
         (EIGHT, ["libcudnn8-8.9.7.29-1.cuda12.2", "libcudnn8-devel-8.9.7.29-1.cuda12.2"]),
         (NINE, [f"libcudnn9-{part}cuda-12-9.1.0.70" for part in ("", "devel-", "headers-")]),
+        (
+            {"version": "10.0.0.1", "cuda": "13.0"},
+            [f"libcudnn10-{part}cuda-13-10.0.0.1" for part in ("", "devel-", "headers-")],
+        ),
     ],
 )
 def test_every_package_of_cudnn_is_named_with_its_version(item: Any, packages: list[str]) -> None:
-    names = task("cudnn", "package", "Look for")["args"]["names"]
-    found = answer("cudnn", names, item=item)
-    assert [f"{one['name']}-{one['version']}" for one in found] == packages
+    (found,) = work("cudnn", cudnn_versions=[item])["requested"]
+    assert [f"{one['name']}-{one['version']}" for one in found["packages"]] == packages
+    assert found["downgrade"]
 
 
-SHA256 = "ab" * 32
+def test_every_package_of_nccl_is_named_with_its_version() -> None:
+    (found,) = work("nccl", nccl_versions=[NCCL])["requested"]
+    assert found["packages"] == [
+        {"name": name, "version": "2.18.5-1+cuda12.2"} for name in ("libnccl", "libnccl-devel")
+    ]
+
+
+def test_a_toolkit_is_the_newest_of_its_number_unless_the_site_names_one() -> None:
+    exact = {"8.0": "8.0.61"}
+    old, new = work("cuda", cuda_versions=["8.0", "12.2"], cuda_package_versions=exact)["requested"]
+    assert (old["packages"], old["downgrade"]) == ([{"name": "cuda-toolkit-8-0", "version": "8.0.61"}], True)
+    assert (new["packages"], new["downgrade"]) == ([{"name": "cuda-toolkit-12-2", "version": ""}], False)
 
 
 def installs(mark: str | None, compiler: bool = True) -> bool:
     """Whether the installer of CUDA 11.8 runs where its toolkit has this mark."""
     checksum = {} if mark is None else {"checksum": hashlib.sha256(mark.encode()).hexdigest()}
     stats = [{"exists": True}, {"exists": mark is not None, **checksum}, {"exists": compiler}]
-    known: dict[str, Any] = {"__cuda_toolkit": "11.8", "__cuda_there": {"results": [{"stat": one} for one in stats]}}
-    that = task("cuda", "install_runfile", "Check that the toolkit is not")["ansible.builtin.assert"]["that"]
+    known: dict[str, Any] = {
+        "__cuda_toolkit": "11.8",
+        "__cuda_home_stats": {"results": [{"stat": one} for one in stats]},
+    }
+    that = task("cuda", "install_toolkit", "Check that the toolkit is managed")["ansible.builtin.assert"]["that"]
     assert holds("cuda", that, **known)
-    block = task("cuda", "install_runfile", "Install the toolkit")
+    block = task("cuda", "install_toolkit", "Install the toolkit")
     known["cuda_runfiles"] = {"11.8": {"file": "x.run", "sha256": SHA256}}
-    return holds("cuda", block["when"], __cuda_whole=block["vars"]["__cuda_whole"], **known)
+    return holds("cuda", block["when"], __cuda_complete=block["vars"]["__cuda_complete"], **known)
 
 
 def test_a_whole_toolkit_of_this_installer_is_left_alone() -> None:
@@ -175,7 +368,7 @@ def test_half_a_toolkit_one_of_another_installer_and_one_without_compiler_are_in
     assert installs(mark, compiler)
 
 
-def test_a_toolkit_of_somebody_else_is_not_written_over() -> None:
+def test_a_toolkit_that_this_project_does_not_manage_is_not_written_over() -> None:
     with pytest.raises(AssertionError):
         installs(None)
     assert installs(None, compiler=False)
@@ -183,8 +376,9 @@ def test_a_toolkit_of_somebody_else_is_not_written_over() -> None:
 
 @pytest.mark.parametrize(("toolkit", "verbose"), [("8.0", True), ("10.0", True), ("10.1", False), ("12.2", False)])
 def test_the_installer_works_in_a_directory_of_its_own_and_tells_its_log(toolkit: str, verbose: bool) -> None:
-    command = task("cuda", "run_installer", "Install nothing but")["locked_command"]
-    argv = answer("cuda", command["argv"], __cuda_toolkit=toolkit, __cuda_file="/d/x.run")
+    installing = task("cuda", "run_installer", "Install nothing but")
+    command = installing["locked_command"]
+    argv = answer("cuda", command["argv"], **installing["vars"], __cuda_toolkit=toolkit, __cuda_file="/d/x.run")
     assert argv[:2] == ["sh", "/d/x.run"]
     assert f"--toolkitpath=/usr/local/cuda-{toolkit}" in argv
     assert "--tmpdir=/d/x.run.tmp" in argv
@@ -197,79 +391,80 @@ def test_the_installer_works_in_a_directory_of_its_own_and_tells_its_log(toolkit
     [({"exists": False}, True), ({"exists": True, "islnk": True}, True), ({"exists": True, "islnk": False}, False)],
 )
 def test_a_directory_in_the_place_of_the_link_is_refused(stat: dict[str, bool], right: bool) -> None:
-    that = task("cuda", "preflight", "Check that /usr/local/cuda")["ansible.builtin.assert"]["that"]
-    assert holds("cuda", that, __cuda_link_there={"stat": stat}) == right
+    known = {"__cuda_link_stat": {"stat": stat}, "__cuda_package_work": {"requested": ["12.2"]}}
+    made, found, message = asserted("cuda", "preflight", "Check that /usr/local/cuda", **known)
+    assert made
+    assert found is right
+    assert "on data1 it is no link: it was not touched" in message
 
 
 @pytest.mark.parametrize(
-    ("versions", "source", "right"),
-    [(["12.2"], "runfile", False), (["12.2"], "package", True), (["12.4"], "runfile", True)],
+    ("versions", "source", "refused"),
+    [(["12.2"], "runfile", ["12.2"]), (["12.2"], "package", []), (["12.4"], "runfile", [])],
 )
-def test_a_toolkit_does_not_change_its_source(versions: list[str], source: str, right: bool) -> None:
-    check = task("cuda", "preflight", "Check that no toolkit")
-    record = base64.b64encode(b'{"cuda": ["12.2"], "cuda_source": "package"}').decode()
-    inputs = {"cuda_versions": versions, "cuda_source": source, "__cuda_record": {"content": record}}
-    that = check["ansible.builtin.assert"]["that"]
-    assert holds("cuda", that, **check["vars"], **inputs) == right
-    assert holds("cuda", that, **check["vars"], **{**inputs, "__cuda_record": {}})
+def test_a_toolkit_does_not_change_its_source(versions: list[str], source: str, refused: list[str]) -> None:
+    record = {"cuda": ["12.2"], "cuda_source": "package"}
+    inputs = {"cuda_versions": versions, "cuda_source": source}
+    assert work("cuda", record, **inputs)["other_source"] == refused
+    assert work("cuda", None, **inputs)["other_source"] == []
 
 
-def test_what_the_link_led_to_before_is_what_the_first_run_found() -> None:
-    link = {"stat": {"exists": True, "lnk_target": "cuda-12.2"}}
-    record = base64.b64encode(b'{"cuda": ["12.2"], "cuda_link_before": "cuda-10.0"}').decode()
-    later = {"__cuda_recorded": {"stat": {"exists": True}}, "__cuda_record": {"content": record}}
-    first = {"__cuda_recorded": {"stat": {"exists": False}}, "__cuda_record": {}}
-    assert answer("cuda", "{{ __cuda_link_before }}", __cuda_link_there=link, **later) == "cuda-10.0"
-    assert answer("cuda", "{{ __cuda_link_before }}", __cuda_link_there=link, **first) == "cuda-12.2"
-    assert answer("cuda", "{{ __cuda_link_before }}", __cuda_link_there={"stat": {"exists": False}}, **first) == ""
+def test_what_the_link_pointed_to_before_is_what_the_first_run_found() -> None:
+    link = {"cuda_versions": ["12.2"], "__cuda_link_stat": {"stat": {"exists": True, "lnk_target": "cuda-12.2"}}}
+    record = {"cuda": ["12.2"], "cuda_link_before": "cuda-10.0"}
+    assert work("cuda", record, **link)["record"]["cuda_link_before"] == "cuda-10.0"
+    assert work("cuda", None, **link)["record"]["cuda_link_before"] == "cuda-12.2"
+    nowhere = {"__cuda_link_stat": {"stat": {"exists": False}}}
+    assert work("cuda", None, cuda_versions=["12.2"], **nowhere)["record"]["cuda_link_before"] == ""
 
 
-def test_an_installers_toolkit_goes_without_what_other_roles_laid_beside_it_and_its_mark_last() -> None:
-    listing = task("cuda", "purge_one", "List what was laid down")["ansible.builtin.find"]
+@pytest.mark.parametrize(("default", "link"), [("", "12.2"), ("8.0", "8.0")])
+def test_the_default_toolkit_is_the_last_unless_the_site_names_one(default: str, link: str) -> None:
+    assert work("cuda", cuda_versions=["8.0", "12.2"], cuda_default=default)["record"]["cuda_default"] == link
+
+
+def test_an_installers_toolkit_goes_without_what_other_roles_installed_beside_it_and_its_mark_last() -> None:
+    listing = task("cuda", "remove_toolkit", "List what was installed")["ansible.builtin.find"]
     assert listing["hidden"]
     assert listing["excludes"] == ["cudnn-*", "nccl-*"]
     home = "/usr/local/cuda-11.8"
     names = [".deeplearning-runfile", "bin", "lib64", "targets"]
-    laid = {"files": [{"path": f"{home}/{name}"} for name in names]}
-    loop = task("cuda", "purge_one", "Remove what was laid down")["loop"]
-    found = answer("cuda", loop, __cuda_toolkit="11.8", __cuda_laid=laid)
+    files = {"files": [{"path": f"{home}/{name}"} for name in names]}
+    removal = task("cuda", "remove_toolkit", "Remove what was installed")
+    known = {**removal["vars"], "__cuda_package_item": {"version": "11.8"}, "__cuda_installer_files": files}
+    found = answer("cuda", removal["loop"], **known)
     assert found[0] == "/etc/ld.so.conf.d/cuda-11-8.conf"
     assert found[1:] == [f"{home}/{name}" for name in reversed(names)]
 
 
-def refused(role: str, begins: str, **variables: Any) -> bool:
-    that = task(role, "preflight", begins)["ansible.builtin.assert"]["that"]
-    return not holds(role, that, **variables)
-
-
 @pytest.mark.parametrize("source", ["package", "tarball"])
 @pytest.mark.parametrize(
-    ("role", "versions", "right"),
+    ("role", "versions", "words"),
     [
-        ("cudnn", [{**EIGHT, "version": "7.4.2.24"}, {**EIGHT, "version": "7.6.5.32"}], False),
-        ("cudnn", [{"version": "6.0.21", "cuda": "8.0"}, EIGHT], True),
-        ("nccl", [{**NCCL, "version": "2.16.5"}, NCCL], False),
-        ("nccl", [NCCL], True),
+        ("cudnn", [EIGHT, {**EIGHT, "cuda": "11.8"}], "one cuDNN of a version"),
+        ("nccl", [NCCL, {**NCCL, "cuda": "11.8"}], "one NCCL of a version"),
+        ("cudnn", [{**EIGHT, "version": "7.4.2.24"}, {**EIGHT, "version": "7.6.5.32"}], "of each major number"),
+        ("cudnn", [{"version": "6.0.21", "cuda": "8.0"}, EIGHT], ""),
+        ("nccl", [{**NCCL, "version": "2.16.5"}, NCCL], "one NCCL (libnccl.so.2)"),
+        ("nccl", [NCCL], ""),
     ],
 )
-def test_two_libraries_of_one_soname_are_refused(role: str, versions: list[Any], right: bool, source: str) -> None:
+def test_two_libraries_of_one_version_or_soname_are_refused(role: str, versions: Any, words: str, source: str) -> None:
+    archives = {f"{role}_tarballs": {one["version"]: {"file": "x.tgz", "sha256": SHA256} for one in versions}}
     inputs = {f"{role}_versions": versions, f"{role}_source": source}
-    assert refused(role, "Check that the linker", **inputs) is not right
+    found = work(role, **inputs, **archives)["refusals"]
+    assert len(found) == bool(words)
+    assert words in "".join(found)
 
 
-@pytest.mark.parametrize("role", ["cudnn", "nccl"])
-def test_a_library_does_not_go_under_a_job(role: str) -> None:
-    item = EIGHT if role == "cudnn" else NCCL
-    check = task(role, "preflight", "Check that no process")
-    users = {"gpu_host": {"users": [{"pid": 7, "name": "python"}], "locks": {"manager": "dnf"}}}
-    inputs = {f"__{role}_record": recorded(role, [item], "package"), f"__{role}_host": users}
-    assert holds(role, check["when"], **inputs, **{f"{role}_versions": []})
-    assert not holds(role, check["when"], **inputs, **{f"{role}_versions": [item]})
-    assert not holds(role, check["ansible.builtin.assert"]["that"], **inputs)
+SITE = {"file": "files/x.tgz", "sha256": SHA256}
+KNOWN = read("cudnn", "vars/archives")["__cudnn_open_archives"]
 
 
-ARCHIVES = read("cudnn", "vars/archives")
-SITE = {"file": "files/x.tgz", "sha256": "ab" * 32}
+def tarball(role: str, item: Any, site: Any) -> Any:
+    inputs = {f"{role}_versions": [item], f"{role}_tarballs": site, f"{role}_source": "tarball"}
+    found = work(role, **inputs)
+    return found["requested"][0], found["refusals"]
 
 
 @pytest.mark.parametrize(
@@ -283,46 +478,75 @@ SITE = {"file": "files/x.tgz", "sha256": "ab" * 32}
     ],
 )
 def test_an_archive_that_nvidia_serves_openly_needs_no_line_of_the_site(item: Any, site: Any, name: str) -> None:
-    known = {**ARCHIVES, "item": item, "cudnn_tarballs": site}
-    assert answer("cudnn", "{{ __cudnn_archive.file }}", **known).endswith("/" + name)
-    assert not refused("cudnn", "Check that the archive is known", **known)
+    found, refusals = tarball("cudnn", item, site)
+    assert found["archive"]["file"].endswith("/" + name)
+    assert refusals == []
 
 
-def test_an_archive_that_nobody_knows_is_refused() -> None:
-    item = {"version": "7.6.5.32", "cuda": "8.0"}
-    assert refused("cudnn", "Check that the archive is known", **{**ARCHIVES, "item": item})
+@pytest.mark.parametrize(
+    ("role", "item", "site", "words"),
+    [
+        (
+            "cudnn",
+            {"version": "7.6.5.32", "cuda": "8.0"},
+            {},
+            "neither cudnn_tarballs nor this role has them for 7.6.5.32; this",
+        ),
+        ("nccl", NCCL, {}, "nccl_tarballs has none for 2.18.5. Get it from https://developer.nvidia.com/nccl/"),
+        ("nccl", NCCL, {"2.18.5": {"file": "x.tgz", "sha256": "AB" * 32}}, 'set nccl_tarballs: {"2.18.5": {file: PATH'),
+        ("nccl", NCCL, {"2.18.5": {"file": "x.tgz", "sha256": "ab"}}, "requires a file and its sha256"),
+        ("nccl", NCCL, {"2.18.5": {"sha256": SHA256}}, "requires a file and its sha256"),
+    ],
+)
+def test_an_archive_that_nobody_knows_is_refused(role: str, item: Any, site: Any, words: str) -> None:
+    (refusal,) = tarball(role, item, site)[1]
+    assert words in refusal
 
 
 def test_a_mirror_of_a_known_archive_needs_no_sha256() -> None:
-    known = {
-        **ARCHIVES,
-        "item": {"version": "6.0.21", "cuda": "8.0"},
-        "cudnn_tarballs": {"6.0.21": {"file": "http://mirror01/x.tgz"}},
-    }
-    found = answer("cudnn", "{{ __cudnn_archive }}", **known)
-    assert found == {
-        "file": "http://mirror01/x.tgz",
-        "sha256": ARCHIVES["__cudnn_open_archives"]["6.0.21/8.0"]["sha256"],
-    }
+    item = {"version": "6.0.21", "cuda": "8.0"}
+    found, refusals = tarball("cudnn", item, {"6.0.21": {"file": "http://mirror01/x.tgz"}})
+    assert found["archive"] == {"file": "http://mirror01/x.tgz", "sha256": KNOWN["6.0.21/8.0"]["sha256"]}
+    assert refusals == []
 
 
 @pytest.mark.parametrize(("toolkit", "cupti"), [("8.0", True), ("10.2", True), ("11.2", False), ("12.2", False)])
 def test_the_linker_finds_the_profilers_library_of_older_toolkits(toolkit: str, cupti: bool) -> None:
-    content = task("cuda", "activate", "Tell the linker")["ansible.builtin.copy"]["content"]
-    lines = answer("cuda", content, item=toolkit).split()
-    assert lines[0] == f"/usr/local/cuda-{toolkit}/lib64"
-    assert lines[1:] == ([f"/usr/local/cuda-{toolkit}/extras/CUPTI/lib64"] if cupti else [])
+    (found,) = work("cuda", cuda_versions=[toolkit])["requested"]
+    home = f"/usr/local/cuda-{toolkit}"
+    assert found["linker_file"] == f"/etc/ld.so.conf.d/deeplearning-cuda-{toolkit}.conf"
+    # Byte by byte as earlier versions wrote it.
+    assert found["linker_text"] == f"{home}/lib64\n{f'{home}/extras/CUPTI/lib64' if cupti else ''}\n"
 
 
-def test_a_toolkit_does_not_go_under_a_job() -> None:
-    check = task("cuda", "preflight", "Check that no process")
-    record = {"content": base64.b64encode(b'{"cuda": ["8.0", "12.2"]}').decode()}
-    users = {"gpu_host": {"users": [{"pid": 7, "name": "python"}], "locks": {"manager": "dnf"}}}
-    inputs = {"__cuda_record": record, "__cuda_host": users, "cuda_versions": ["12.2"]}
-    assert answer("cuda", "{{ __cuda_leaving }}", **inputs) == ["8.0"]
-    assert holds("cuda", check["when"], **inputs)
-    assert not holds("cuda", check["ansible.builtin.assert"]["that"], **inputs)
-    assert not holds("cuda", check["when"], **inputs, cuda_purge_enabled=False)
+@pytest.mark.parametrize(
+    ("inputs", "paths"),
+    [
+        ({"cuda_versions": []}, []),
+        ({"cuda_versions": ["12.2"], "cuda_state": "absent"}, []),
+        (
+            {"cuda_versions": ["12.2"]},
+            [
+                "/opt/deeplearning/etc/gpu-check-cuda.json",
+                "/usr/local/cuda",
+                "/etc/profile.d/deeplearning-cuda.sh",
+                "/etc/ld.so.conf.d/deeplearning-cuda-12.2.conf",
+                "/usr/local/cuda-12.2/bin/nvcc",
+            ],
+        ),
+    ],
+)
+def test_a_later_run_sees_these_files_of_cuda(inputs: Any, paths: list[str]) -> None:
+    assert answer("cuda", "{{ cuda_paths }}", **inputs) == paths
+    less = [path for path in paths if "profile" not in path]
+    assert answer("cuda", "{{ cuda_paths }}", **inputs, cuda_profile_enabled="no") == less
+
+
+@pytest.mark.parametrize("role", CALLERS)
+def test_the_published_record_is_the_one_that_is_written(role: str) -> None:
+    written = read("_cuda_package", "vars/main")["__cuda_package_record_file"]
+    paths = cuda_packages.paths(given(role, **{f"{role}_versions": [ONE[role]]}))
+    assert answer("_cuda_package", written, _cuda_package={"name": role}) == paths[0]
 
 
 @pytest.mark.parametrize(("role", "item"), [("cudnn", EIGHT), ("nccl", NCCL)])

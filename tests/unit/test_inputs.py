@@ -17,7 +17,7 @@ from hadoop_dl_dev import input_docs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KNOWN = inputs.all_inputs(REPOSITORY)
-ROLES = sorted(path.parent.parent.name for path in REPOSITORY.glob("roles/*/meta/argument_specs.yml"))
+ROLES = sorted(path.parent.parent.name for path in REPOSITORY.glob("roles/[a-z]*/meta/argument_specs.yml"))
 ARCHIVE = {"file": "files/cudnn.tgz", "sha256": "0" * 64}
 ODD: list[Any] = [
     None,

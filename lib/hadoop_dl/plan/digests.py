@@ -16,6 +16,11 @@ from hadoop_dl.plan import inputs
 from hadoop_dl.plan.model import Json
 
 PERMISSION = re.compile(r"_(license_accepted|upgrade_allowed|reboot_allowed)$")  # inputs that decide whether, not what
+# What roles do is also decided by an internal role and by the code of its filters.
+SHARED: dict[str, tuple[str, ...]] = dict.fromkeys(
+    ("cuda", "cudnn", "nccl"),
+    ("roles/_cuda_package", "lib/hadoop_dl/data/cuda_packages.py", "plugins/filter/cuda_packages.py"),
+)
 MAGIC = re.compile(
     r"^(ansible_|group_names$|groups$|hostvars$|inventory_|omit$|play|role_|environment$|vars$|plan$|apply$|node$|stack$)"
 )
@@ -57,8 +62,10 @@ def deciding_inputs(repository: Path, roles: tuple[str, ...]) -> tuple[str, ...]
 
 @cache
 def role_digests(repository: Path, roles: tuple[str, ...]) -> str:
-    """The digests of these roles, as JSON."""
-    return canonical([role_digest(repository / "roles" / role) for role in roles])
+    """The digests of these roles and of what they share, as JSON."""
+    shared = dict.fromkeys(path for role in roles for path in SHARED.get(role, ()))
+    own = [role_digest(repository / "roles" / role) for role in roles]
+    return canonical(own + [tree_digest(repository / path) for path in shared])
 
 
 def role_digest(directory: Path) -> str:
@@ -70,9 +77,9 @@ def role_digest(directory: Path) -> str:
 
 @cache
 def tree_digest(directory: Path) -> str:
-    """A digest of a role's files, by path and content; its documentation and tests do not count."""
+    """A digest of a role's files, or of one file, by path and content; documentation and tests do not count."""
     digest = hashlib.sha256()
-    for path in sorted(path for path in directory.rglob("*") if path.is_file()):
+    for path in sorted(path for path in (directory, *directory.rglob("*")) if path.is_file()):
         relative = path.relative_to(directory)
         if path.suffix not in (".md", ".pyc") and "__pycache__" not in relative.parts:
             digest.update(f"{relative}\0".encode() + hashlib.sha256(path.read_bytes()).digest())

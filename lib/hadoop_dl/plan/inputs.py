@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from hadoop_dl.data.compat import LOADER
+from hadoop_dl.data.cuda_packages import archive_of
 from hadoop_dl.data.json_text import encoded
 
 Json = dict[str, Any]
@@ -98,9 +99,9 @@ def role_options(repository: Path, role: str) -> Mapping[str, Mapping[str, Any]]
 
 @cache
 def all_inputs(repository: Path) -> Mapping[str, Input]:
-    """Every input of the project by name: those of a site, then those of every role."""
+    """Every input of the project by name: those of a site, then those of every role but internal ones (_cuda_package)."""
     found = {name: Input(name, "", spec, limits().get(name, {})) for name, spec in table()["site"].items()}
-    for path in sorted(repository.glob("roles/*/meta/argument_specs.yml")):
+    for path in sorted(repository.glob("roles/[a-z]*/meta/argument_specs.yml")):
         role = path.parent.parent.name
         for name, spec in role_options(repository, role).items():
             found.setdefault(name, Input(name, role, spec, limits().get(name, {})))
@@ -356,9 +357,7 @@ def lacks_archive(item: Any, archives: Mapping[str, Json], known: Mapping[str, J
     """Whether neither the site nor, for cuDNN, the role names the file and its sha256."""
     if isinstance(item, str):
         return item not in archives
-    major = item["cuda"].split(".")[0]
-    default = known.get(f"{item['version']}/{item['cuda']}") or known.get(f"{item['version']}/{major}") or {}
-    return not {"file", "sha256"} <= {*default, *archives.get(item["version"], {})}
+    return not {"file", "sha256"} <= archive_of(item["version"], item["cuda"], archives, known).keys()
 
 
 def contradictions(values: Mapping[str, Any], repository: Path) -> list[str]:

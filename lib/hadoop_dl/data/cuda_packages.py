@@ -1,0 +1,249 @@
+"""CUDA, cuDNN and NCCL on a host: names of their packages, places of their archives, what is removed, what is recorded.
+
+Pure functions of what a role gives to roles/_cuda_package and of the role's record on the host; the filters of
+plugins/filter/cuda_packages.py. A record keeps its form: hosts have records of earlier versions.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+Json = dict[str, Any]
+ETC = "/opt/deeplearning/etc"
+DOWNLOADS = "/opt/deeplearning/downloads"
+PROFILE = "/etc/profile.d/deeplearning-cuda.sh"
+
+
+@dataclass(frozen=True)
+class Package:
+    """One version for one toolkit; what its archive contains is in a directory of its own beside that toolkit."""
+
+    version: str
+    cuda: str
+    name: ClassVar[str]
+
+    @property
+    def place(self) -> str:
+        return f"/usr/local/cuda-{self.cuda}/{self.name}-{self.version}"
+
+    @property
+    def linker_file(self) -> str:
+        return f"/etc/ld.so.conf.d/deeplearning-{self.place.rpartition('/')[2]}.conf"
+
+    @property
+    def linker_text(self) -> str:
+        return f"{self.place}/lib64\n"
+
+    @property
+    def major(self) -> str:
+        return self.version.partition(".")[0]
+
+    @property
+    def owned_paths(self) -> tuple[str, ...]:
+        """What is removed beside the packages."""
+        return (self.place, self.linker_file)
+
+    def packages(self) -> dict[str, str]:
+        """The versions of its packages, by name; the library's is the first."""
+        raise NotImplementedError
+
+
+class Cudnn(Package):
+    """libcudnn8-8.9.7.29-1.cuda12.2; from 9 on libcudnn9-cuda-12-9.1.0.70, and the headers are a package of their own."""
+
+    name = "cudnn"
+
+    def packages(self) -> dict[str, str]:
+        library = f"libcudnn{self.major}"
+        if self.major.isdigit() and int(self.major) < 9:
+            return dict.fromkeys((library, f"{library}-devel"), f"{self.version}-1.cuda{self.cuda}")
+        toolkit = f"-cuda-{self.cuda.partition('.')[0]}"
+        return {f"{library}{part}{toolkit}": self.version for part in ("", "-devel", "-headers")}
+
+
+class Nccl(Package):
+    """libnccl-2.18.5-1+cuda12.2."""
+
+    name = "nccl"
+
+    def packages(self) -> dict[str, str]:
+        return dict.fromkeys(("libnccl", "libnccl-devel"), f"{self.version}-1+cuda{self.cuda}")
+
+    @property
+    def major(self) -> str:
+        return "2"  # of every libnccl.so
+
+
+@dataclass(frozen=True)
+class Toolkit(Package):
+    """cuda-toolkit-12-2: an exact version of it, or the newest."""
+
+    exact: str = field(default="", compare=False)
+    name = "cuda"
+
+    @property
+    def place(self) -> str:
+        return f"/usr/local/cuda-{self.cuda}"
+
+    @property
+    def linker_text(self) -> str:
+        """TensorFlow's profiler opens CUPTI, which is in a directory of its own up to CUDA 10, and crashes without it."""
+        return f"{self.place}/lib64\n{f'{self.place}/extras/CUPTI/lib64' if int(self.major) < 11 else ''}\n"
+
+    @property
+    def owned_paths(self) -> tuple[str, ...]:
+        return (self.linker_file,)  # packages or NVIDIA's installer own the toolkit's directory
+
+    def packages(self) -> dict[str, str]:
+        return {f"cuda-toolkit-{self.version.replace('.', '-')}": self.exact}
+
+
+def read(name: str, listed: Sequence[Any], exact: Mapping[str, Any]) -> list[Package]:
+    """The entries of an input or of a record: toolkits, or {version, cuda}. A version that YAML reads as a number is text here."""
+    if name == "cuda":
+        return [Toolkit(str(one), str(one), str(exact.get(str(one), ""))) for one in listed]
+    kind = {"cudnn": Cudnn, "nccl": Nccl}[name]
+    return [kind(str(one["version"]), str(one["cuda"])) for one in listed]
+
+
+def requested(given: Json) -> list[Package]:
+    """What the host gets."""
+    return read(given["name"], given["versions"], given.get("exact", {})) if given["state"] == "present" else []
+
+
+def archive_of(version: str, cuda: str, archives: Mapping[str, Json], known: Mapping[str, Json]) -> Json:
+    """An archive of the site, completed by what is known of NVIDIA's for this CUDA, or for all of its major number."""
+    default = known.get(f"{version}/{cuda}") or known.get(f"{version}/{cuda.partition('.')[0]}") or {}
+    return {**default, **archives.get(version, {})}
+
+
+def archive(package: Package, given: Json) -> Json:
+    return archive_of(package.version, package.cuda, given.get("archives", {}), given.get("known_archives", {}))
+
+
+def work(given: Json, slurped: Mapping[str, Any]) -> Json:
+    """What a role does on a host. given: what it gives to roles/_cuda_package. slurped: its record, if there is one."""
+    name, source = given["name"], given["source"]
+    record: Json = json.loads(base64.b64decode(slurped["content"])) if slurped.get("content") else {}
+    wanted, same_source = requested(given), record.get(f"{name}_source", source) == source
+    previous = read(name, record.get("cuda" if name == "cuda" else f"{name}_items") or [], {})
+    # An archive and packages of one version are not the same; a toolkit does not change its source (see `other_source`).
+    kept = wanted if same_source or name == "cuda" else []
+    keeps_all = given["state"] == "present" and not given.get("purge", True)
+    leaving = [] if keeps_all else [one for one in previous if one not in kept]
+    # Another version replaces the package of its name in one transaction.
+    replaced = {next(iter(one.packages())) for one in wanted} if source == "package" else set()
+    stays = {path for one in wanted for path in one.owned_paths} if source == "tarball" else set()
+    return {
+        "recorded": bool(record),
+        "requested": [to_install(one, given) for one in wanted],
+        "leaving": [
+            {
+                "title": f"{given['title']} {one.version}",
+                "version": one.version,
+                "packages": []
+                if record.get(f"{name}_source") != "package" or replaced & one.packages().keys()
+                else list(one.packages()),
+                "paths": [path for path in one.owned_paths if path not in stays],
+                "directory": f"/usr/local/cuda-{one.cuda}",
+            }
+            for one in leaving
+        ],
+        "nothing_left": not wanted and not keeps_all,
+        "other_source": [] if same_source else [one.version for one in wanted if one in previous],
+        "record": to_record(given, wanted, record),
+        "refusals": refusals(given, wanted),
+    }
+
+
+def to_install(package: Package, given: Json) -> Json:
+    title = f"{given['title']} {package.version}"
+    return {
+        "version": package.version,
+        "title": title if package.name == "cuda" else f"{title} for CUDA {package.cuda}",
+        "packages": [{"name": name, "version": version} for name, version in package.packages().items()],
+        "downgrade": all(package.packages().values()),  # one exact version may be older than the installed one
+        "place": package.place,
+        "linker_file": package.linker_file,
+        "linker_text": package.linker_text,
+        "archive": archive(package, given),
+        "download": f"{DOWNLOADS}/{package.name}-{package.version}.archive",
+        "library": f"lib*/lib{package.name}.so.{'.'.join(package.version.split('.')[:3])}",
+    }
+
+
+def record_file(name: str) -> str:
+    """What gpu-check expects, and by which a later run knows what this one installed."""
+    return f"{ETC}/gpu-check-{name}.json"
+
+
+def to_record(given: Json, wanted: Sequence[Package], record: Json) -> Json:
+    name, source = given["name"], given["source"]
+    if name == "cuda":
+        return {
+            "cuda": [one.version for one in wanted],
+            "cuda_default": given["default"] or (wanted[-1].version if wanted else ""),
+            "cuda_source": source,
+            # What /usr/local/cuda pointed to before this role came.
+            "cuda_link_before": record.get("cuda_link_before", "") if record else given["link"],
+        }
+    return {
+        name: {one.version: one.place if source == "tarball" else "/usr" for one in wanted},
+        f"{name}_source": source,
+        f"{name}_items": [{"version": one.version, "cuda": one.cuda} for one in wanted],
+    }
+
+
+def refusals(given: Json, wanted: Sequence[Package]) -> list[str]:
+    """Why these versions of a library cannot be installed together, or from their archives."""
+    if given["name"] == "cuda":
+        return []
+    title, variable = given["title"], f"{given['name']}_versions"
+    versions, majors = [one.version for one in wanted], [one.major for one in wanted]
+    found = []
+    if len(set(versions)) < len(versions):
+        found.append(
+            f"The linker finds one {title} of a version, but {variable} has one twice: {json.dumps(given['versions'])}. "
+            "Leave it for one toolkit and remove the other entry."
+        )
+    elif len(set(majors)) < len(majors):
+        found.append(
+            f"A host has one {title} {given['one_each']}, because the linker takes the first that it finds, but {variable} has "
+            f"{', '.join(versions)}. Leave the newest that every stack of the host supports."
+        )
+    if given["source"] == "tarball":
+        found += [refusal for one in wanted if (refusal := archive_refusal(one, given))]
+    return found
+
+
+def archive_refusal(package: Package, given: Json) -> str:
+    """Why its archive cannot be fetched; empty where file and sha256 are known."""
+    found = archive(package, given)
+    sha256 = str(found.get("sha256", ""))
+    if found.get("file") and len(sha256) == 64 and set(sha256) <= set("0123456789abcdef"):
+        return ""
+    variable, known = f"{given['name']}_tarballs", ", ".join(given.get("known_archives", {}))
+    missing = f"neither {variable} nor this role has them" if known else f"{variable} has none"
+    return (
+        f"The archive of {given['title']} {package.version} for CUDA {package.cuda} requires a file and its sha256, but {missing} for "
+        f"{package.version}{f'; this role has {known}' if known else ''}. Get it from {given['archive_page']}, put it on the mirror or "
+        f'the controller, and set {variable}: {{"{package.version}": {{file: PATH, sha256: …}}}}.'
+    )
+
+
+def paths(given: Json) -> list[str]:
+    """The files by which a later run sees that this work is intact. A directory stands for all of its files."""
+    name, wanted = given["name"], requested(given)
+    if not wanted:
+        return []
+    found = [record_file(name)]
+    if name == "cuda":
+        found += ["/usr/local/cuda", *([PROFILE] if given["profile"] else [])]
+        found += [one.linker_file for one in wanted] + [f"{one.place}/bin/nvcc" for one in wanted]
+    elif given["source"] == "tarball":
+        found += [one.place for one in wanted] + [one.linker_file for one in wanted]
+    return found
