@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.server
 import importlib
 import multiprocessing
+import resource
 import shutil
 import statistics
 import subprocess
@@ -92,9 +93,23 @@ def size(tree: Path) -> tuple[int, int]:
     return len(files), sum(path.stat().st_size for path in files) // 10**6
 
 
+def now() -> tuple[float, float]:
+    """Time, and processor time of this process and of the programs that it ran; the mirror's does not count."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return time.monotonic(), sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def since(began: tuple[float, float]) -> tuple[float, float]:
+    wall, processor = now()
+    return wall - began[0], processor - began[1]
+
+
 def measure(pair: Sequence[str], python: str, interpreter: str, directory: Path, rounds: int) -> str:
-    """A Markdown table: for the first stack, the second one beside it, and a repair, seconds and the ratio to a copy."""
-    times: dict[str, list[tuple[float, float]]] = {}
+    """A Markdown table: for the first stack, the second one beside it, and a repair, seconds and the ratio to a copy.
+
+    In brackets the processor time, which can be compared where the machine has other work.
+    """
+    times: dict[str, list[tuple[float, float, float, float]]] = {}
     trees: dict[str, tuple[int, int]] = {}
     with mirror(CACHE) as url:
         for _ in range(rounds):
@@ -108,19 +123,20 @@ def measure(pair: Sequence[str], python: str, interpreter: str, directory: Path,
             ):
                 if what.startswith("repair"):
                     damage(next((root / "envs").glob(f"{stack}-*.1")))
-                began = time.monotonic()
+                began = now()
                 tree = install(root, url, stack, python, interpreter)
-                installed = time.monotonic()
+                spent, installed = since(began), now()
                 copy(tree, directory / "copy")
-                spent, copied = installed - began, time.monotonic() - installed
-                times.setdefault(what, []).append((spent, copied))
+                times.setdefault(what, []).append((*spent, *since(installed)))
                 trees[what] = size(tree)
                 shutil.rmtree(directory / "copy")
     shutil.rmtree(directory)
-    lines = ["| what | files | MB | install, s | cp -a and sync, s | ratio |", "|---|---|---|---|---|---|"]
-    for what, pairs in times.items():
-        ratios = [spent / copied for spent, copied in pairs]
-        middle = [statistics.median(values) for values in zip(*pairs, strict=True)]
+    lines = ["| what | files | MB | install, s (CPU) | cp -a and sync, s (CPU) | ratio |", "|---|---|---|---|---|---|"]
+    for what, rows in times.items():
+        ratios = [row[0] / row[2] for row in rows]
+        wall, processor, copied, copying = (statistics.median(values) for values in zip(*rows, strict=True))
         spread = f"{statistics.median(ratios):.1f} ({min(ratios):.1f} - {max(ratios):.1f})"
-        lines.append(f"| {what} | {trees[what][0]} | {trees[what][1]} | {middle[0]:.1f} | {middle[1]:.1f} | {spread} |")
+        lines.append(
+            f"| {what} | {trees[what][0]} | {trees[what][1]} | {wall:.1f} ({processor:.1f}) | {copied:.1f} ({copying:.1f}) | {spread} |"
+        )
     return "\n".join(lines)
