@@ -4,6 +4,7 @@ from pathlib import Path
 
 import parso
 import pytest
+import yaml
 
 REPO = Path(__file__).resolve().parents[2]
 GRAMMAR = parso.load_grammar(version="2.7")
@@ -38,3 +39,10 @@ def test_newer_grammar_is_noticed(source):
 
 def test_there_is_something_to_check():
     assert {"shortage.py", "node_reader.py", "locked_packages.py"} <= {path.name for path in FILES}
+
+
+@pytest.mark.parametrize("scenario", sorted(path.parent.name for path in REPO.glob("molecule/*/molecule.yml")))
+def test_stand_ins_of_rhel_7_are_managed_with_python_2_7(scenario):
+    described = yaml.safe_load((REPO / "molecule" / scenario / "molecule.yml").read_text(encoding="utf-8"))
+    others = [one["name"] for one in described["platforms"] if one["image"] == "el7" and "el7" not in one["groups"]]
+    assert others == []  # the group sets ansible_python_interpreter in .config/molecule/config.yml
