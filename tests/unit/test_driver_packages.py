@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -227,3 +228,81 @@ def test_headers_never_come_with_another_kernel(file: str, kernel: str) -> None:
     excluded = answer("__nvidia_driver_kernel_packages", known)
     assert any(fnmatch.fnmatchcase(kernel, pattern) for pattern in excluded)
     assert not any(fnmatch.fnmatchcase("linux-headers-6.1.0-31-amd64", pattern) for pattern in excluded)
+
+
+DOCS = (REPOSITORY / "docs" / "gpu.md").read_text(encoding="utf-8")
+# A release, the heading of its table, and how its row begins.
+ROWS = [
+    ("7", "470.82.01", "RHEL 7", "418 to 550"),
+    ("7", "535.104.05", "RHEL 7", "418 to 550"),
+    ("9", "535.104.05", "RHEL 8 and 9", "470 to 555"),
+    ("9", "550.54.15", "RHEL 8 and 9", "470 to 555"),
+    ("9", "580.82.07", "RHEL 8 and 9", "560 and later"),
+]
+# What the role itself needs, and what only branch 560 or EPEL 9's dkms requires.
+BESIDE = {"kernel-devel", "kernel-devel-matched", "yum-plugin-versionlock", "python3-dnf-plugin-versionlock", "grubby"}
+
+
+def section(heading: str) -> str:
+    return DOCS.partition(f"\n### {heading}\n")[2].partition("\n##")[0]
+
+
+def row(heading: str, branch: str) -> list[set[str]]:
+    """The names in each cell of the row of a branch."""
+    (line,) = [line for line in section(heading).splitlines() if line.startswith(f"| {branch} |")]
+    return [{word for word in re.findall(r"`([^`]+)`", cell) if "/" not in word} for cell in line.split("|")[2:5]]
+
+
+def required(major: str, version: str, installed: set[str]) -> set[str]:
+    """What these packages require that is none of the driver's."""
+    packages = dependencies(major, version)
+    names = {line.split()[0] for name in installed for line in packages[name][0]}
+    ours = set().union(*(provides for _, provides in packages.values()))
+    return {name for name in names - ours if not name.startswith(("rpmlib", "/", "("))}
+
+
+@pytest.mark.parametrize(("major", "version", "heading", "branch"), ROWS)
+def test_the_page_has_the_packages_of_each_branch_and_no_others(
+    major: str, version: str, heading: str, branch: str
+) -> None:
+    by_name, with_it, elsewhere = row(heading, branch)
+    names = named(major, version)
+    assert by_name - {"kmod-nvidia-open-dkms"} == set(names)
+    installed = installed_with(major, version, names)
+    outside = required(major, version, installed)
+    nvidias = {name for name in outside if name.endswith("-plugin-nvidia")}
+    assert with_it == installed - set(names) | nvidias
+    told = {word for word in elsewhere if "*" in word}
+    assert {name for name in outside - nvidias if not any(fnmatch.fnmatchcase(name, one) for one in told)} == (
+        elsewhere - told - BESIDE | outside & BESIDE
+    )
+
+
+@pytest.mark.parametrize(
+    ("major", "version", "heading", "begins"),
+    [
+        ("7", "535.104.05", "RHEL 7", "yumdownloader"),
+        ("9", "535.104.05", "RHEL 8 and 9", "dnf download"),
+        ("9", "580.82.07", "RHEL 8 and 9", "dnf download"),
+    ],
+)
+def test_the_commands_for_a_mirror_fetch_every_package_that_is_named(
+    major: str, version: str, heading: str, begins: str
+) -> None:
+    commands = re.sub(r"\\\n", "", section(heading)).splitlines()
+    (command,) = [line for line in commands if line.strip().startswith(begins) and f"-{version} " in line]
+    fetched = re.findall(rf"(\S+)-{re.escape(version)}\b", command)
+    missing = set(named(major, version)) - installed_with(major, version, fetched)
+    assert missing <= ({"kmod-nvidia-latest-dkms"} if "kmod-nvidia-open-dkms" in fetched else set())
+
+
+def test_the_page_has_the_packages_of_debian() -> None:
+    by_name, with_it, elsewhere = row("Debian 12", "535")
+    known = yaml.safe_load((ROLE / "vars/Debian.yml").read_text(encoding="utf-8"))
+    kmods = {"nvidia-kernel-dkms", "nvidia-open-kernel-dkms"}
+    assert by_name == kmods | {*known["__nvidia_driver_packages"], *known["__nvidia_driver_unversioned"]}
+    fixtures = {one["name"]: one for one in debian()}
+    drivers = {name for name, one in fixtures.items() if one["source"] == "nvidia-graphics-drivers"}
+    assert with_it == drivers - by_name
+    others = {name for name in fixtures if not name.startswith("linux-")} - drivers - by_name
+    assert elsewhere - {"linux-headers-…"} == others

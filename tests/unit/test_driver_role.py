@@ -12,6 +12,7 @@ from ansible.template import Templar
 
 ROLE = Path(__file__).resolve().parents[2] / "roles" / "nvidia_driver"
 KERNEL = "5.14.0-427.18.1.el9_4.x86_64"
+MODULE = {"version": "580.82.07", "built_for": KERNEL, "open": False, "signer": None}
 
 
 def tasks(name: str) -> dict[str, Any]:
@@ -109,6 +110,27 @@ def test_the_device_of_unified_memory_is_created_at_once_and_at_each_boot() -> N
     assert template(unit["dest"]) == "/etc/systemd/system/nvidia-persistenced.service.d/deeplearning.conf"
 
 
+@pytest.mark.parametrize(
+    ("state", "installed", "packages", "goes"),
+    [
+        ("present", None, [], False),
+        ("present", "535.104.05", [], True),
+        ("present", "550.54.15", ["kmod-nvidia-latest-dkms"], False),
+        ("present", "550.54.15", ["kmod-nvidia-open-dkms"], True),  # the module of the other kind
+        ("absent", None, [], False),
+        ("absent", "550.54.15", [], True),
+    ],
+)
+def test_gpus_must_be_idle_only_where_their_driver_goes(
+    state: str, installed: str | None, packages: list[str], goes: bool
+) -> None:
+    host = {"driver": {"version": installed, "packages": dict.fromkeys(packages, ["1"])}, "kernels": {"needed": []}}
+    known = {"nvidia_driver_state": state, "nvidia_driver_version": "550.54.15"}
+    condition = tasks("main")["Wait for idle GPUs before their driver goes"]["when"]
+    assert holds(condition, **known, __nvidia_driver_before={"gpu_host": host}) is goes
+    assert not holds(condition)  # the host gets no driver, and was not read
+
+
 NEXT = "5.14.0-427.20.1.el9_4"
 
 
@@ -163,15 +185,86 @@ def test_a_kernel_is_asked_for_with_what_its_module_needs(build: str, module: di
 def test_what_dkms_requires_of_the_kernels_headers_is_asked_for_before_anything_changes(
     major: str, build: str, kernels: Any, headers: Any, asked: bool
 ) -> None:
+    known = {"nvidia_driver_version": "550.54.15", "nvidia_driver_build": build}
     host = {"major": major, "kernel_packages": kernels, "header_packages": headers, "kernels": {"default_boot": KERNEL}}
-    required = template(
-        "{{ __nvidia_driver_required }}", nvidia_driver_build=build, __nvidia_driver_before={"gpu_host": host}
-    )
+    required = template("{{ __nvidia_driver_required }}", **known, __nvidia_driver_before={"gpu_host": host})
+    assert ({"name": "dkms", "least": ""} in required) is (build == "dkms")
     assert ({"name": "kernel-devel-matched", "version": KERNEL.removesuffix(".x86_64")} in required) is asked
     assert (
         tasks("look_up")["Check that the repositories have every package"]["exact_packages"]["names"]
         == "{{ __nvidia_driver_wanted }}"
     )
+
+
+@pytest.mark.parametrize(
+    ("version", "key", "least"),
+    [
+        ("550.54.15", "", ""),
+        ("550.54.15", "/root/site.key", "3.0.4"),  # the first that signs with it
+        ("575.57.08", "", "3.1.8"),  # what its module's package requires
+        ("580.82.07", "/root/site.key", "3.1.8"),
+    ],
+)
+def test_dkms_is_asked_for_in_a_version_that_does_what_is_needed(version: str, key: str, least: str) -> None:
+    known = {"nvidia_driver_version": version, "nvidia_driver_signing_key": key}
+    assert template("{{ __nvidia_driver_dkms_least }}", **known) == least
+
+
+@pytest.mark.parametrize(
+    ("said", "accepted"),
+    [
+        ("dkms-3.0.4", True),
+        ("dkms-3.1.8", True),
+        ("dkms: 2.8.7", False),
+        ("dkms-3.0.3-1.el7", False),
+        ("", True),  # it is not installed yet: the repositories are asked for one
+    ],
+)
+def test_a_dkms_that_leaves_modules_unsigned_is_refused_first(said: str, accepted: bool) -> None:
+    check = tasks("check_dkms")["Check that dkms signs with the site's key"]
+    known = {**check["vars"], "__nvidia_driver_dkms_version": {"stdout": said}}
+    assert holds(check["ansible.builtin.assert"]["that"], **known) is accepted
+    assert tasks("check_host")["Check that dkms uses it"]["ansible.builtin.include_tasks"] == "check_dkms.yml"
+
+
+# What openssl prints of a certificate of the site's own, and of one that the site's authority issued.
+OWN = "subject=\n    commonName                = Site\nissuer=\n    commonName                = Site\n"
+ISSUED = "subject=\n    commonName                = Site\nissuer=\n    organizationName          = A\n    commonName  = A root\n"
+
+
+@pytest.mark.parametrize(
+    ("certificate", "signer", "signed"),
+    [
+        (OWN, "Site", True),
+        (OWN, "Example: Site", True),  # RHEL 7
+        (ISSUED, "A root", True),
+        (OWN, "DKMS module signing key", False),  # a key that dkms made itself
+        (OWN, None, False),
+        (None, "Site", True),  # no openssl
+        (None, None, False),
+    ],
+)
+def test_a_module_is_signed_by_the_sites_key_and_not_by_any(
+    certificate: str | None, signer: str | None, signed: bool
+) -> None:
+    check = tasks("module")["Check the module for {{ __nvidia_driver_kernel }}"]
+    known = {
+        **check["vars"],
+        "__nvidia_driver_kernel": KERNEL,
+        "__nvidia_driver_certificate": {"skipped": True} if certificate is None else {"stdout": certificate},
+        "__nvidia_driver_built": {"gpu_host": {"modules": {KERNEL: {**MODULE, "signer": signer}}}},
+        "__nvidia_driver_before": {"gpu_host": {"secure_boot": True}},
+        "__nvidia_driver_dkms": {"rc": 0},
+        "nvidia_driver_version": "580.82.07",
+    }
+    assert holds(check["ansible.builtin.assert"]["that"], **known) is signed
+    build = tasks("module")["Build the module for {{ __nvidia_driver_kernel }}"]
+    known |= {
+        **build["vars"],
+        "__nvidia_driver_after": known["__nvidia_driver_built"],
+        "nvidia_driver_signing_key": "k",
+    }
+    assert holds(build["when"], **known) is not signed  # it is built again
 
 
 @pytest.mark.parametrize(
@@ -227,9 +320,6 @@ def test_a_kernel_whose_module_fails_is_not_booted() -> None:
     assert names.index(change["name"]) < names.index("Reboot, or report that it is required")
 
 
-MODULE = {"version": "580.82.07", "built_for": KERNEL, "open": False, "signer": None}
-
-
 @pytest.mark.parametrize(
     ("module", "accepted"),
     [
@@ -266,3 +356,97 @@ def test_a_required_reboot_stops_a_rollout_but_no_rehearsal(reason: str, checkin
     check = tasks("accept")["Check that the new driver runs without a reboot"]["ansible.builtin.assert"]
     known = {"nvidia_driver_reboot_required": reason, "ansible_check_mode": checking}
     assert holds(check["that"], **known) is accepted
+
+
+RECORD = "/opt/deeplearning/etc/nvidia-driver-working-versions.json"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "driver", "kernel"),
+    [
+        ([], "535.261.03", "6.1.0-31-amd64"),  # no upgrade was left half done: what is here now works
+        ({"driver": "535.216.01", "kernel": "6.1.0-28-amd64"}, "535.216.01", "6.1.0-28-amd64"),
+    ],
+)
+def test_the_way_back_is_what_worked_before_an_upgrade_that_failed(recorded: Any, driver: str, kernel: str) -> None:
+    remember = tasks("read_working_versions")["Remember the versions to go back to"]
+    now = {"driver": {"version": "535.261.03"}, "kernels": {"running": "6.1.0-31-amd64"}}
+    known = {
+        **remember["vars"],
+        "__nvidia_driver_recorded": recorded,
+        "__nvidia_driver_before": {"gpu_host": now},
+    }
+    found = template(remember["ansible.builtin.set_fact"]["__nvidia_driver_working"], **known)
+    assert found == {"driver": driver, "kernel": kernel}
+    for playbook, words in (("driver", f"driver_version={driver}"), ("kernel", f"kernel_version={kernel}")):
+        path = ROLE.parents[1] / "playbooks" / f"upgrade_{playbook}.yml"
+        command = yaml.safe_load(path.read_text(encoding="utf-8"))[1]["vars"]["upgrade_way_back"]
+        assert template(command, __nvidia_driver_working=found).endswith(words)
+
+
+def test_what_worked_is_written_once_and_goes_when_the_new_version_works() -> None:
+    write = tasks("write_working_versions")["Record the versions to go back to"]["ansible.builtin.copy"]
+    assert template(write["dest"]) == RECORD
+    accepted = list(tasks("accept").values())
+    assert accepted[-2]["name"] == "Check that the GPUs work"
+    assert template(accepted[-1]["ansible.builtin.file"]) == {"path": RECORD, "state": "absent"}
+    removed = tasks("remove_settings")["Remove the settings"]["loop"]
+    assert RECORD in [template(path) for path in removed]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "forgotten"),
+    [
+        ({}, True),
+        ({"nvidia_driver_upgrade_allowed": "true"}, False),  # accept.yml decides
+        ({"__nvidia_driver_kernel_moves": True}, False),
+        ({"nvidia_driver_reboot_required": "nouveau is loaded"}, False),
+    ],
+)
+def test_an_ordinary_run_that_ends_well_needs_no_way_back(inputs: dict[str, Any], forgotten: bool) -> None:
+    forget = tasks("main")["Forget the way back of an upgrade that this run completed"]
+    assert list(tasks("main")).index("Put the driver to work") < list(tasks("main")).index(forget["name"])
+    assert template(forget["ansible.builtin.file"]["path"]) == RECORD
+    assert holds(forget["when"], **{"nvidia_driver_reboot_required": "", **inputs}) is forgotten
+
+
+def test_what_watches_the_gpus_is_stopped_before_the_module_goes_and_started_again() -> None:
+    load = tasks("load")
+    names = list(load)
+    stop, start = "Stop the services that hold the old module", "Start the services again that held the old module"
+    assert names.index(stop) < names.index("Unload the old module") < names.index("Load the new module")
+    assert names[-1] == start
+    known = loaded("535.104.05")
+    known["gpu_host"]["services"] = ["nvidia-dcgm", "dcgm-exporter"]
+    for name, state in ((stop, "stopped"), (start, "started")):
+        assert template(load[name]["loop"], __nvidia_driver_after=known) == ["nvidia-dcgm", "dcgm-exporter"]
+        assert load[name]["ansible.builtin.systemd_service"]["state"] == state
+    modprobed = {"__nvidia_driver_loaded": {"rc": 0}, "__nvidia_driver_after": known}
+    assert holds(load[start]["when"], **modprobed)
+    assert not holds(load[start]["when"], **{**modprobed, "__nvidia_driver_loaded": {"skipped": True}})
+
+
+@pytest.mark.parametrize(
+    ("recorded", "removed"),
+    [
+        ([], ["libcuda1", "nvidia-smi"]),  # the host had none of a driver
+        (["libcuda1"], ["nvidia-smi"]),
+        (None, []),  # this role never installed one here
+    ],
+)
+def test_removal_leaves_the_packages_that_the_host_had_before(recorded: list[str] | None, removed: list[str]) -> None:
+    choose = tasks("remove")["Choose the packages that this role installed"]
+    known = {
+        **choose["vars"],
+        "__nvidia_driver_before": {"gpu_host": {"driver": {"packages": {"libcuda1": ["1"], "nvidia-smi": ["1"]}}}},
+        "__nvidia_driver_recorded": recorded or [],
+        "__nvidia_driver_record_there": {"stat": {"exists": recorded is not None}},
+    }
+    assert sorted(template(choose["ansible.builtin.set_fact"]["__nvidia_driver_own"], **known)) == removed
+    once = tasks("package")["Record which packages of a driver the host had"]["ansible.builtin.copy"]
+    assert once["force"] is False  # a later run would take this role's own for the host's
+
+
+def test_dkms_forgets_the_sites_key_before_it_is_removed() -> None:
+    names = list(tasks("remove"))
+    assert names.index("Take back dkms's signing key") < names.index("Remove the packages")

@@ -88,16 +88,21 @@ def test_both_upgrades_are_one_rollout_with_checks_and_a_way_back_of_their_own(
     assert given["upgrade_tasks"] == changes
     assert given["upgrade_way_back"].startswith(f"playbooks/upgrade_{playbook}.yml -e ")
     assert given.get("nvidia_driver_upgrade_allowed", False) is may_replace_driver
+    variable = "nvidia_driver_version" if playbook == "driver" else "nvidia_driver_kernel_version"
+    assert given["upgrade_reminder"].startswith(f"Set {variable}: ")
 
 
 def test_a_rollout_checks_all_hosts_first_and_stops_at_the_first_failure() -> None:
     plays = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / "upgrade.yml").read_text(encoding="utf-8"))
-    check, change, _ = plays
+    check, change, remind = plays
+    assert remind["tasks"][-1]["ansible.builtin.debug"]["msg"] == "{{ upgrade_reminder }}"
     assert (check["any_errors_fatal"], change["any_errors_fatal"]) == (True, True)
     assert "serial" not in check
+    assert check["tasks"][-1]["ansible.builtin.include_role"]["tasks_from"] == "read_working_versions.yml"
     (rollout,) = change["tasks"]
     files = [task.get("ansible.builtin.include_role", {}).get("tasks_from") for task in rollout["block"]]
-    assert files.index("{{ upgrade_tasks }}") < files.index("accept.yml")
+    written = files.index("write_working_versions.yml")
+    assert written < files.index("{{ upgrade_tasks }}") < files.index("accept.yml")  # which removes them
     assert "include_tasks" in next(iter(rollout["block"][-1].keys() - {"name", "when"}))  # the host goes back last
     (stop,) = rollout["rescue"]
     for words in ("rollout stopped at", "resumes it", "{{ upgrade_way_back }} --limit"):

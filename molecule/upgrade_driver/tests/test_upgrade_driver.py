@@ -41,11 +41,14 @@ def test_the_sites_tasks_ran_before_and_after_and_a_finished_host_was_left_alone
         "580.82.07": ("535.104.05", "5.14.0-427.18.1.el9_4.x86_64"),  # it was rebooted once
         "535.261.03": ("535.216.01", kernel),
     }[driver]
+    stopped = 1 if driver == "535.104.05" else 2  # the GPU was in use; the module stayed, or was not built
+    gone_back = [["before", older, running], ["after", older, running]] if driver == "535.261.03" else []
     kernel_stopped = [["before", driver, running]] if driver == "580.82.07" else []  # its module did not build
     kernel_lines = [*kernel_stopped, ["before", driver, running], ["after", driver, kernel]]
     journal = host.file("/srv/journal").content_string.split("\n")
     assert [line.split() for line in journal if line] == [
-        ["before", older, running],  # stopped: the GPU was in use, the module stayed, or was not built
+        *[["before", older, running]] * stopped,
+        *gone_back,
         ["before", older, running],
         ["after", driver, running],
         *([] if running == kernel else kernel_lines),
@@ -82,6 +85,10 @@ def test_it_is_locked(host, driver, debian):
         assert {"nvidia-kernel-dkms", "libcuda1", "nvidia-smi", "linux-image-6.1.0-28-amd64"} <= set(held)
     else:
         assert f":{driver}" in host.file("/etc/dnf/plugins/versionlock.list").content_string
+
+
+def test_no_way_back_is_recorded_once_the_newer_version_works(host):
+    assert not host.file("/opt/deeplearning/etc/nvidia-driver-working-versions.json").exists
 
 
 def test_no_package_is_left_half_installed(host, debian):
