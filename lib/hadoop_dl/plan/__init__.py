@@ -26,10 +26,11 @@ from hadoop_dl.plan.problems import (
 from hadoop_dl.plan.requests import Wanted
 
 
-def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = False) -> Plan:
+def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = False, grouped: bool = True) -> Plan:
     """Resolve every host's request against what it answered, and compare with what it has.
 
     driver_upgrade: another version of the driver may take the installed one's place in this run.
+    grouped: problems and warnings that several hosts share are one line each.
     """
     made = Plan()
     checked = {host.name: inputs.check(host.variables, repository) for host in hosts}
@@ -77,7 +78,8 @@ def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = Fa
     for host in read:
         add_host(made, Case(host, wanted[host.name], environments, repository), driver_upgrade)
     requests.keep_verdicts()
-    made.problems, made.warnings = group_alike(made.problems), group_alike(made.warnings)
+    if grouped:
+        made.problems, made.warnings = group_alike(made.problems), group_alike(made.warnings)
     return made
 
 

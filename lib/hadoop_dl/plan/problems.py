@@ -30,12 +30,28 @@ def group_alike(problems: Iterable[str]) -> list[str]:
     """Say what several hosts share once, with all their names: a thousand equal hosts are one line."""
     hosts: dict[str, list[str]] = {}
     for problem in problems:
-        name, separator, sentence = problem.partition(": ")
-        if separator and " " not in name:
-            hosts.setdefault(sentence, []).append(name)
-        else:
-            hosts.setdefault(problem, [])
+        name, sentence = of_host(problem)
+        hosts.setdefault(sentence, []).extend([name] if name else [])
     return [f"{shorten(names)}: {sentence}" if names else sentence for sentence, names in hosts.items()]
+
+
+def by_host(problems: Iterable[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """The sentences of each host by its name, and those about several hosts at once."""
+    hosts: dict[str, list[str]] = {}
+    shared = []
+    for problem in problems:
+        name, sentence = of_host(problem)
+        if name:
+            hosts.setdefault(name, []).append(sentence)
+        else:
+            shared.append(sentence)
+    return hosts, shared
+
+
+def of_host(problem: str) -> tuple[str, str]:
+    """A host's name and the sentence about it; no name where it is about several."""
+    name, separator, sentence = problem.partition(": ")
+    return (name, sentence) if separator and " " not in name else ("", problem)
 
 
 def shorten(names: Sequence[str]) -> str:

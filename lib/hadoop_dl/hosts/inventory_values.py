@@ -1,0 +1,135 @@
+"""What the plan is made of, out of Ansible's variables: every host's groups, the values that the site set, and what the host answered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible import context
+from ansible.parsing.yaml.objects import AnsibleVaultEncryptedUnicode
+
+from hadoop_dl import plan
+from hadoop_dl.data import json_text, stacks
+from hadoop_dl.data.compat import LOADER
+from hadoop_dl.plan import inputs
+from hadoop_dl.plan import model as plan_model
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+LATER = {"plan", "stack", "deeplearning_environment"}  # Variables that only the plan gives a value to.
+
+
+class Inventory:
+    """The hosts of a play. `templar` and `variables` are those of the action that makes the plan."""
+
+    def __init__(self, templar: Any, variables: Mapping[str, Any]) -> None:
+        self.templar = templar
+        self.variables = variables
+        stacks.add_site_stacks(context.CLIARGS.get("inventory") or ())
+        self.hosts = [self.host(name) for name in variables["ansible_play_hosts_all"]]
+
+    def make_plan(self, *, driver_upgrade: bool = False, grouped: bool = True) -> plan_model.Plan:
+        """The plan of all hosts, with what only the plan shows about the site's values."""
+        made = plan.make_plan(self.hosts, REPOSITORY, driver_upgrade=driver_upgrade, grouped=grouped)
+        for host in self.hosts:
+            self.check_later(host, made)
+        return made
+
+    def host(self, name: str) -> plan_model.Host:
+        """The host with the values of the inputs that the site set; what the playbooks compute stays a template."""
+        variables = dict(self.variables["hostvars"].raw_get(name))
+        node = answer_of(variables)
+        computed = playbook_variables()
+        known = inputs.all_inputs(REPOSITORY)
+        given = {key: value for key, value in variables.items() if key in known and not same(value, computed.get(key))}
+        for key, value in given.items():
+            variables[key] = self.value(value, variables)
+        return plan_model.Host(
+            name=name, groups=tuple(variables.get("group_names", ())), variables=variables, node=node
+        )
+
+    def value(self, value: Any, variables: Mapping[str, Any]) -> Any:
+        try:
+            return self.evaluated(unlocked(value), variables)
+        except Exception as error:  # noqa: BLE001  (an expression may raise anything: 1/0, a filter that gets another type)
+            return inputs.FailedTemplate(reason(error))
+
+    def evaluated(self, value: Any, variables: Mapping[str, Any]) -> Any:
+        text = value if isinstance(value, str) else json_text.encoded(value)
+        if "{{" not in text and "{%" not in text:
+            return value
+        if mentions(text, variables) & LATER and "plan" not in variables:
+            return value
+        self.templar.available_variables = {**variables, "hostvars": self.variables["hostvars"]}
+        return self.templar.template(value)
+
+    def check_later(self, host: plan_model.Host, made: plan_model.Plan) -> None:
+        """Check the site's values that need the plan, now that there is one."""
+        part = made.hosts.get(host.name)
+        computed = playbook_variables()
+        later = {
+            key: value
+            for key, value in host.variables.items()
+            if key in inputs.all_inputs(REPOSITORY) and inputs.is_template(value) and value != computed.get(key)
+        }
+        if part is None or not later:
+            return
+        variables = {**host.variables, "plan": part}
+        checked = inputs.check({key: self.value(value, variables) for key, value in later.items()}, REPOSITORY)
+        made.problems += [f"{host.name}: {problem}" for problem in checked.problems]
+
+
+def answer_of(variables: dict[str, Any]) -> dict[str, Any] | None:
+    """What the host answered to node_facts; a value from elsewhere stays a variable, which the check of inputs refuses."""
+    registered = variables.pop("preflight_node", {})
+    facts = registered.get("facts") if isinstance(registered, dict) else registered
+    if facts is None or isinstance(facts, dict):
+        return facts
+    variables["preflight_node"] = str(registered)
+    return None
+
+
+def same(value: Any, computed: Any) -> bool:
+    """Whether the value is what the playbooks compute; to compare a vault's value would decrypt it."""
+    return not isinstance(value, AnsibleVaultEncryptedUnicode) and bool(value == computed)
+
+
+def unlocked(value: Any) -> Any:
+    """The value with every text that ansible-vault encrypted as one that no message shows."""
+    if isinstance(value, AnsibleVaultEncryptedUnicode):
+        return inputs.Secret(value)
+    if isinstance(value, dict):
+        return {key: unlocked(one) for key, one in value.items()}
+    return [unlocked(one) for one in value] if isinstance(value, list) else value
+
+
+@cache
+def playbook_variables() -> dict[str, Any]:
+    """What the playbooks compute for the roles; a value that differs was written by the site."""
+    path = REPOSITORY / "playbooks" / "group_vars" / "all.yml"
+    found: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
+    return found
+
+
+def mentions(text: str, variables: Mapping[str, Any]) -> set[str]:
+    """Every name in a template and in the templates of the variables that it names."""
+    found: set[str] = set()
+    queue = [text]
+    while queue:
+        for name in re.findall(r"[A-Za-z_]\w*", queue.pop()):
+            if name not in found:
+                found.add(name)
+                value = variables.get(name)
+                if isinstance(value, str) and inputs.is_template(value):
+                    queue.append(value)
+    return found
+
+
+def reason(error: Exception) -> str:
+    """The sentence of a template's error that names the cause."""
+    text = " ".join(str(error).split())
+    cause = re.search(r"'[^']+' is undefined|object has no (?:attribute|element) '?[^'.]+'?", text)
+    return cause[0] if cause else inputs.shown(re.split(r"error was: |original message: ", text)[-1])
