@@ -22,6 +22,10 @@ except ImportError:  # inside a module's payload
     from ansible.module_utils import environment_tree, node_system, processes
 
 ROOT = "/opt/deeplearning"
+LATE = (
+    "the host accepts connections, but reading it gave %s. A disk or a network file system that does not "
+    "answer does this; look for processes in state D (ps -eo pid,stat,args), repair the host, and run again"
+)
 READ_TIMEOUT = 120  # seconds for everything; the files of a large environment take one
 PACKAGES = ("kernel", "kernel-devel", "kernel-headers", "nvidia-driver", "nvidia-driver-cuda", "dkms", "cuda-drivers")
 HADOOP_HOMES = (
@@ -226,9 +230,5 @@ def main():
     try:
         answer = processes.limited(read, READ_TIMEOUT)
     except processes.Late as late:
-        answer = {
-            "late": "the host accepts connections, but reading it gave %s. A disk or a network file system that does not "
-            "answer does this; look for processes in state D (ps -eo pid,stat,args), repair the host, and run again"
-            % late
-        }
+        answer = {"late": LATE % late}
     sys.stdout.write(json.dumps(answer, sort_keys=True) + "\n")

@@ -16,7 +16,14 @@ from typing import Any
 
 from hadoop_dl.data.terminal import printable, printable_values
 
-MODULE_UTILS = Path(__file__).resolve().parents[3] / "plugins" / "module_utils"
+REPOSITORY = Path(__file__).resolve().parents[3]
+MODULE_UTILS = REPOSITORY / "plugins" / "module_utils"
+GPU_CHECK = REPOSITORY / "roles/gpu_check/files/gpu-check/gpu_check"
+# Its modules in the order of their imports.
+GPU_CHECK_MODULES = (
+    *("questions", "host", "sentences", "causes", "cudadriver", "product"),
+    *("driver", "toolkit", "packages", "compute", "health", "cli"),
+)
 # The first that exists: RHEL 8 and 9 keep one Python for the system in libexec.
 INTERPRETERS = (
     "/usr/bin/python3",
@@ -76,6 +83,19 @@ def reader() -> str:
     """The script that reads a host for the plan."""
     sources = utilities("processes", "environment_tree", "node_system", "node_reader")
     return pack(sources, "sys.modules['node_reader'].main()")
+
+
+def report_reader() -> str:
+    """The script that reads a host for the report: the reader's facts, gpu-check's questions, and times."""
+    sources = utilities("processes", "environment_tree", "node_system", "node_reader")
+    sources |= gpu_check() | utilities("report_reader")
+    return pack(sources, "sys.modules['report_reader'].main()")
+
+
+def gpu_check() -> dict[str, Path]:
+    """gpu-check's questions; they import processes."""
+    modules = {f"gpu_check.{name}": GPU_CHECK / f"{name}.py" for name in GPU_CHECK_MODULES}
+    return {"gpu_check": GPU_CHECK / "__init__.py", **modules}
 
 
 def parse(status: int, output: str, error: str) -> dict[str, Any]:

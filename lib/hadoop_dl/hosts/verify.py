@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -23,12 +24,6 @@ from hadoop_dl.hosts import host_script
 REPOSITORY = Path(__file__).resolve().parents[3]
 PROBE = REPOSITORY / "roles/verify/files/probe.py"
 QUESTIONS = REPOSITORY / "roles/verify/files/environment_questions.py"
-GPU_CHECK = REPOSITORY / "roles/gpu_check/files/gpu-check/gpu_check"
-# Its modules in the order of their imports.
-GPU_CHECK_MODULES = (
-    *("questions", "host", "sentences", "causes", "cudadriver", "product"),
-    *("driver", "toolkit", "packages", "compute", "health", "cli"),
-)
 ROOT = "/opt/deeplearning"
 PASSED, FAILED, EXPECTED, SURPRISE, SKIPPED = "passed", "failed", "expected failure", "unexpected success", "skipped"
 
@@ -51,11 +46,12 @@ def probe_script(expectation: Mapping[str, Any]) -> str:
     count = int(expectation.get("gpu_count") or 0)
     minimum = (expectation.get("stack") or {}).get("driver_min", "")
     gpus = {"gpu_count": str(count), "driver_min": minimum} if count > 0 else {}
-    gpu_check = {f"gpu_check.{name}": GPU_CHECK / f"{name}.py" for name in GPU_CHECK_MODULES}
-    sources = host_script.utilities("processes", "environment_tree") | {"gpu_check": GPU_CHECK / "__init__.py"}
-    programs = {path.stem: path.read_text(encoding="utf-8") for path in (QUESTIONS, GPU_CHECK / "product.py")}
+    sources = host_script.utilities("processes", "environment_tree") | host_script.gpu_check()
+    programs = {
+        path.stem: path.read_text(encoding="utf-8") for path in (QUESTIONS, host_script.GPU_CHECK / "product.py")
+    }
     call = f"sys.modules['probe'].main({ROOT!r}, {environment!r}, {gpus!r}, {programs!r})"
-    return host_script.pack({**sources, **gpu_check, "probe": PROBE}, call)
+    return host_script.pack({**sources, "probe": PROBE}, call)
 
 
 def answer_file(directory: Path, host: str) -> Path:
@@ -219,6 +215,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (options.report / "report.json").write_text(
         json.dumps([asdict(result) for result in found], indent=1) + "\n", encoding="utf-8"
     )
+    run = {
+        "inventory": options.inventory,
+        "at": int(time.time()),
+    }  # playbooks/report.yml shows when hosts were verified
+    (options.report / "run.json").write_text(json.dumps(run) + "\n", encoding="utf-8")
     print(report, end="")
     return 1 if any(result.outcome in (FAILED, SURPRISE) for result in found) else 0
 

@@ -1,0 +1,80 @@
+"""Where every host stands, with an exit status for cron: playbooks/report.yml, its text, and what it means.
+
+    scripts/report -i inventories/SITE [--directory DIR] [--format text|json] [options of ansible-playbook]
+
+Exit status: 0 every host is as planned, 3 something differs from the plan or is damaged, 4 a host is unreachable (also where others
+differ), 1 there is no report. It changes nothing. The report is in .cache/report, or in --directory: report.txt, report.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+NO_REPORT = 1
+
+
+class Parser(argparse.ArgumentParser):
+    """Misuse is exit status 1: 3 and 4 say how the hosts stand."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"report: {message}. See: scripts/report --help", file=sys.stderr)
+        raise SystemExit(NO_REPORT)
+
+
+def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[str]]:
+    parser = Parser(
+        prog="report", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument(
+        "-i", "--inventory", action="append", required=True, metavar="PATH", help="as for ansible-playbook"
+    )
+    parser.add_argument(
+        "--directory", type=Path, default=REPOSITORY / ".cache" / "report", metavar="DIR", help="where the report goes"
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="for people or for programs")
+    options, others = parser.parse_known_args(arguments)
+    for inventory in options.inventory:
+        if "," not in inventory and not Path(inventory).exists():
+            parser.error(f"the inventory must exist, but {inventory} does not")
+    return options, others
+
+
+def fingerprint(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options, others = parse(arguments)
+    directory = options.directory.resolve()
+    path = directory / "report.json"
+    before = fingerprint(path)
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), str(REPOSITORY / "playbooks" / "report.yml")]
+    command += [word for inventory in options.inventory for word in ("-i", inventory)]
+    command += ["-e", json.dumps({"report_directory": str(directory)}), *others]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0 or fingerprint(path) in (None, before):
+        print(done.stdout, file=sys.stderr)
+        print(
+            f"report: there is no new report; ansible-playbook ended with status {done.returncode}, and its output is above.",
+            file=sys.stderr,
+        )
+        return NO_REPORT
+    shown = path if options.format == "json" else directory / "report.txt"
+    print(shown.read_text(encoding="utf-8"), end="")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return int(found["status"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

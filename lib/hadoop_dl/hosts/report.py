@@ -1,0 +1,291 @@
+"""Where every host stands: what it answered, compared with the plan, as one mapping that JSON can carry. Pure functions.
+
+report_text, report_page and report_metrics make of it what people and Prometheus read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from hadoop_dl.plan import gpu_layer, gpu_stack, requests
+from hadoop_dl.plan.components import GROUPS
+from hadoop_dl.plan.model import Host, Json, Plan, Row
+from hadoop_dl.plan.problems import by_host
+
+SCHEMA = 1
+# From the worst on: no answer; a GPU or the environment is damaged; something differs from the plan.
+UNREACHABLE, FAULT, DRIFT, PLANNED = "unreachable", "fault", "drift", "as planned"
+STATES = (UNREACHABLE, FAULT, DRIFT, PLANNED)
+EXIT_PLANNED, EXIT_DRIFT, EXIT_UNREACHABLE = 0, 3, 4
+# What the hosts of a group are compared in, by the names that a report has for it.
+COMPARED = {
+    "os": "operating system",
+    "kernel": "kernel",
+    "driver": "driver",
+    "environment": "environment",
+    "gpu": "GPUs",
+}
+
+
+def make_report(
+    hosts: Sequence[Host],
+    answers: Mapping[str, Json],
+    made: Plan,
+    verified: Mapping[str, Json],
+    now: float,
+    inventory: Sequence[str] = (),
+) -> Json:
+    """The report. `answers` are those of report_facts; `made` is the plan with problems and warnings host by host."""
+    problems, shared = by_host(made.problems)
+    warnings, general = by_host(made.warnings)
+    rows: dict[str, list[Row]] = {}
+    for row in made.rows:
+        if row.wanted:  # without an environment that fits the host, a sentence says why
+            rows.setdefault(row.host, []).append(row)
+    entries = [
+        host_entry(
+            host,
+            answers.get(host.name, {}),
+            made.hosts.get(host.name, {}),
+            drift=rows.get(host.name, []),
+            problems=problems.get(host.name, []),
+            warnings=warnings.get(host.name, []),
+            verified=verified.get(host.name),
+        )
+        for host in hosts
+    ]
+    told = ", ".join(made.unreachable) + " cannot be reached"  # as the rows of these hosts say
+    unplanned = [sentence for sentence in shared if not sentence.startswith(told)]
+    states = Counter(entry["state"] for entry in entries)
+    return {
+        "schema": SCHEMA,
+        "made": iso(now),
+        "inventory": list(inventory),
+        "status": status(states, unplanned),
+        "states": {state: states[state] for state in STATES},
+        "problems": unplanned,
+        "warnings": [sentence for sentence in general if not sentence.startswith(told)],
+        "groups": compared_groups(entries),
+        "hosts": entries,
+    }
+
+
+def status(states: Mapping[str, int], problems: Sequence[str]) -> int:
+    """The exit status: an unreachable host outweighs drift, because nobody knows how it stands."""
+    if states.get(UNREACHABLE):
+        return EXIT_UNREACHABLE
+    return EXIT_DRIFT if problems or states.get(FAULT) or states.get(DRIFT) else EXIT_PLANNED
+
+
+def host_entry(
+    host: Host,
+    answer: Json,
+    part: Json,
+    *,
+    drift: Sequence[Row],
+    problems: Sequence[str],
+    warnings: Sequence[str],
+    verified: Json | None,
+) -> Json:
+    """One host's row."""
+    entry: Json = {"host": host.name, "groups": sorted(host.groups), "state": UNREACHABLE}
+    node = answer.get("facts")
+    if node is None or "error" in node:
+        said = [str(answer["unanswered"])] if answer.get("unanswered") else []
+        reasons = [*said, *problems] or [
+            "there is no answer"
+        ]  # a host that cannot be read is a problem of the plan, too
+        return {**entry, **system({}), **software({}, {}), "gpu_check": None, "drift": [], "notes": []} | {
+            "reasons": reasons,
+            "verified": None,
+            "changed": None,
+        }
+    health = gpu_check(answer.get("health") or {})
+    found = {**system(node), **software(node, part)}
+    gpus = {"gpus": len(requests.gpus(node)), "gpus_required": host.variables.get("gpu_count")}
+    faults = damages(found, health)
+    differences = [f"{row.component}: {row.now} -> {row.wanted} ({row.reason})" for row in drift] + list(problems)
+    times = answer.get("times") or {}
+    notes = [*warnings, *(node.get("unanswered") or [])]
+    if found["kernel_next"]:
+        notes.append(f"the next boot starts kernel {found['kernel_next']}")
+    return {
+        **entry,
+        **found,
+        **gpus,
+        "state": FAULT if faults else DRIFT if differences else PLANNED,
+        "reasons": faults + differences,
+        "drift": [vars(row) for row in drift],
+        "notes": notes + failed_verify(verified),
+        "gpu_check": health,
+        "verified": last_time(times.get("verified"), verified),
+        "changed": iso(times["changed"]) if times.get("changed") else None,
+    }
+
+
+def system(node: Json) -> Json:
+    """Operating system, kernel, GPUs and driver, as a report shows them; None for what nobody answered."""
+    kernel, nvidia, platform = node.get("kernel") or {}, node.get("nvidia") or {}, node.get("os") or {}
+    running, following = kernel.get("running"), kernel.get("default_boot")
+    driver = nvidia.get("driver") or nvidia.get("installed")
+    return {
+        "os": platform.get("name"),
+        "kernel": running,
+        "kernel_next": following if following and running and following != running else None,
+        "driver": driver,
+        "driver_loaded": bool(nvidia.get("driver")),
+        "module": nvidia.get("module"),
+        "gpus": None,
+        "gpus_required": None,
+        "gpu_models": gpu_layer.models(node) if node else [],
+    }
+
+
+def software(node: Json, part: Json) -> Json:
+    """CUDA, cuDNN, NCCL and the environment. A library that the environment has as a wheel belongs to the stack's version."""
+    there, cuda = node.get("deeplearning") or {}, node.get("cuda") or {}
+    current = there.get("current")
+    known = (there.get("environments") or {}).get(current) or {}
+    stack, _, digest = (current or "").rpartition("-")
+    found: Json = {
+        "cuda": sorted(cuda.get("toolkits") or {}),
+        "cudnn": list(cuda.get("cudnn") or []),
+        "nccl": list(cuda.get("nccl") or []),
+        "environment": current,
+        "stack": stack or None,
+        "digest": digest or None,
+        "environment_problem": known.get("problem") or ("it is missing" if current and not known else None),
+        "in_environment": {},
+    }
+    wanted = part.get("stack") or {}
+    active = bool(current) and current == part.get("environment") and "cuda" in wanted
+    if active and gpu_stack.lock_has_cuda(str(wanted["name"]), str(part["python"])):
+        found["in_environment"] = {name: wanted[name] for name in ("cuda", "cudnn", "nccl") if name in wanted}
+    return found
+
+
+def gpu_check(health: Json) -> Json | None:
+    """gpu-check's answers; None on a host that has nothing to ask about."""
+    if health.get("problem"):
+        return {"problem": str(health["problem"]), "passed": [], "failed": {}, "skipped": {}}
+    if not health.get("results"):
+        return None
+    by_outcome: dict[str, dict[str, str]] = {"PASS": {}, "FAIL": {}, "SKIP": {}}
+    for one in health["results"]:
+        by_outcome[one["outcome"]][one["name"]] = one["message"]
+    return {
+        "problem": None,
+        "passed": sorted(by_outcome["PASS"]),
+        "failed": by_outcome["FAIL"],
+        "skipped": by_outcome["SKIP"],
+    }
+
+
+def damages(found: Json, health: Json | None) -> list[str]:
+    """What is broken on the host, whatever the plan says."""
+    broken = []
+    if found["environment_problem"]:
+        broken.append(f"the environment {found['environment']} is damaged: {found['environment_problem']}")
+    if health and health["problem"]:
+        broken.append(health["problem"])
+    return broken + [f"gpu-check {name}: {message}" for name, message in (health or {"failed": {}})["failed"].items()]
+
+
+def last_verify(directory: Path, inventory: Sequence[str]) -> dict[str, Json]:
+    """What the last run of the suite on the controller found, by host; nothing where it was for another inventory."""
+    try:
+        run = json.loads((directory / "run.json").read_text(encoding="utf-8"))
+        if Path(run["inventory"]).resolve() not in {Path(source).resolve() for source in inventory}:
+            return {}
+        results = json.loads((directory / "report.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    found: dict[str, Json] = {}
+    for result in results:
+        known = found.setdefault(result["host"], {"at": run["at"], "questions": 0, "failed": []})
+        known["questions"] += 1
+        if result["outcome"] in ("failed", "unexpected success"):
+            known["failed"].append(result["question"])
+    return found
+
+
+def last_time(receipt: int | None, verified: Json | None) -> str | None:
+    """The newest of the host's own record and the controller's last run of playbooks/verify.yml."""
+    times = [time for time in (receipt, verified["at"] if verified else None) if time]
+    return iso(max(times)) if times else None
+
+
+def failed_verify(verified: Json | None) -> list[str]:
+    if not verified or not verified["failed"]:
+        return []
+    return [
+        f"the last verification failed {len(verified['failed'])} of {verified['questions']} questions: {', '.join(verified['failed'])}"
+    ]
+
+
+def compared_groups(entries: Sequence[Json]) -> list[Json]:
+    """For each group of the project what its hosts do not have in common; hosts that gave no answer do not count."""
+    found = []
+    for group in GROUPS:
+        members = [entry for entry in entries if group in entry["groups"] and entry["state"] != UNREACHABLE]
+        if not members:
+            continue
+        differ: dict[str, dict[str, list[str]]] = {}
+        for name in COMPARED:
+            values: dict[str, list[str]] = {}
+            for entry in members:
+                values.setdefault(shown(entry, name), []).append(entry["host"])
+            if len(values) > 1:
+                differ[name] = dict(sorted(values.items(), key=lambda item: -len(item[1])))
+        found.append({"group": group, "hosts": len(members), "differ": differ})
+    return found
+
+
+def shown(entry: Json, name: str) -> str:
+    """A cell's text."""
+    if name == "driver":
+        kind = entry["module"] or ("not loaded" if entry["driver"] else None)
+        return f"{entry['driver']} ({kind})" if entry["driver"] else "-"
+    if name in ("cuda", "cudnn", "nccl"):
+        wheel = entry["in_environment"].get(name)
+        return ", ".join([*entry[name], *([f"{wheel} (wheel)"] if wheel else [])]) or "-"
+    if name == "gpu":
+        return gpu_text(entry)
+    if name in ("verified", "changed"):
+        return str(entry[name] or "-")[:10]
+    return one_line(entry[name]) if entry[name] else "-"
+
+
+def gpu_text(entry: Json) -> str:
+    if entry["gpus"] is None:
+        return "-"
+    count, required = entry["gpus"], entry["gpus_required"]
+    number = str(count) if required in (None, count) else f"{count} of {required}"
+    return f"{number} x {', '.join(entry['gpu_models'])}" if entry["gpu_models"] else number
+
+
+def health_text(entry: Json) -> str:
+    """gpu-check in a word or two."""
+    health = entry["gpu_check"]
+    if health is None:
+        return "-"
+    if health["problem"]:
+        return "no answer"
+    return f"{len(health['failed'])} failed" if health["failed"] else f"{len(health['passed'])} passed"
+
+
+def one_line(text: Any) -> str:
+    return " ".join(str(text).split())
+
+
+def iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def seconds_of(text: str) -> int:
+    return int(datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp())

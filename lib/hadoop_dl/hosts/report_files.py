@@ -1,0 +1,45 @@
+"""The files of a report: each has its name only when it is complete, because cron and node_exporter read them at any time."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from hadoop_dl.hosts import report_text
+from hadoop_dl.plan import inputs
+from hadoop_dl.plan.model import Json
+
+
+def write(found: Json, directory: Path) -> None:
+    """Write the report in every form that it has."""
+    directory.mkdir(parents=True, exist_ok=True)
+    contents = {
+        "report.txt": report_text.text(found) + "\n",
+        "report.json": json.dumps(found, indent=1) + "\n",
+    }
+    for name, content in contents.items():
+        write_whole(directory / name, content)
+
+
+def write_whole(path: Path, content: str) -> None:
+    """Everybody may read it: it has host names and versions, and no secret."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(content, encoding="utf-8")
+        draft.chmod(0o644)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def text(found: Json) -> str:
+    return report_text.text(found)
+
+
+def refusal(directory: Any, error: OSError) -> str:
+    return (
+        f"report_directory must be a directory that the controller can write, but {inputs.shown(directory)} is not: "
+        f"{error.strerror}. Set another one; no report was written."
+    )

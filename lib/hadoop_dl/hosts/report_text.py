@@ -1,0 +1,72 @@
+"""The report for the terminal: hosts that are alike are one line, then everything that is not as planned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hadoop_dl.hosts.report import COMPARED, STATES, health_text, one_line, shown
+from hadoop_dl.plan.model import Json
+from hadoop_dl.plan.problems import group_alike, shorten
+
+COLUMNS = (
+    *(("state", "state"), ("os", "operating system"), ("kernel", "kernel"), ("driver", "driver")),
+    *(("cuda", "CUDA"), ("cudnn", "cuDNN"), ("nccl", "NCCL"), ("environment", "environment"), ("gpu", "GPUs")),
+    ("health", "gpu-check"),
+)
+DATES = ("verified", "changed")
+
+
+def text(found: Json) -> str:
+    """The whole report."""
+    blocks = [heading(found), table(found["hosts"])]
+    blocks.append(listed("Not as planned", sentences(found, "reasons") + found["problems"]))
+    blocks.append(listed("Not the same on all hosts of a group", differences(found)))
+    blocks.append(listed("Good to know", sentences(found, "notes") + found["warnings"]))
+    return "\n\n".join(block for block in blocks if block)
+
+
+def heading(found: Json) -> str:
+    counts = ", ".join(f"{found['states'][state]} {state}" for state in reversed(STATES) if found["states"][state])
+    total = len(found["hosts"])
+    moment = found["made"].replace("T", " ").replace("Z", " UTC")
+    return f"REPORT of {moment}: {total} host{'' if total == 1 else 's'}: {counts or 'none'}."
+
+
+def table(entries: Sequence[Json]) -> str:
+    """A line for each kind of host, the worst state first."""
+    alike: dict[tuple[str, ...], list[Json]] = {}
+    for entry in sorted(entries, key=lambda entry: STATES.index(entry["state"])):
+        cells = tuple(health_text(entry) if name == "health" else shown(entry, name) for name, _ in COLUMNS)
+        alike.setdefault(cells, []).append(entry)
+    lines = [("hosts", *(title for _, title in COLUMNS), *DATES)]
+    for cells, kind in alike.items():
+        hosts = shorten([entry["host"] for entry in kind])
+        lines.append((hosts, *cells, *(days(kind, name) for name in DATES)))
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    return "\n".join(
+        ("  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))).rstrip()
+        for line in lines
+    )
+
+
+def days(entries: Sequence[Json], name: str) -> str:
+    """The day, or the first and the last one where hosts that are alike have several."""
+    found = sorted({shown(entry, name) for entry in entries})
+    return found[0] if len(found) == 1 else f"{found[0]} to {found[-1]}"
+
+
+def sentences(found: Json, key: str) -> list[str]:
+    return group_alike(f"{entry['host']}: {one_line(text)}" for entry in found["hosts"] for text in entry[key])
+
+
+def differences(found: Json) -> list[str]:
+    return [
+        f"{group['group']}: {COMPARED[name]} "
+        + "; ".join(f"{value} on {shorten(hosts)}" for value, hosts in values.items())
+        for group in found["groups"]
+        for name, values in group["differ"].items()
+    ]
+
+
+def listed(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"{title}:", *[f"  {line}" for line in lines]]) if lines else ""

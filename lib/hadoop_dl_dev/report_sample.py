@@ -1,0 +1,158 @@
+"""A report of an invented site, for the tests, docs/report.png and the figures in docs/day2.md: scripts/_run hadoop_dl_dev.report_sample COUNT DIR
+
+Most hosts are as planned. Some are not: unreachable, with a broken GPU, an older environment, another kernel, a damaged file.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hadoop_dl import plan
+from hadoop_dl.hosts import report, report_files
+from hadoop_dl.plan.model import Host, Json
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+STACK = "tf2.15-py3-el9"
+OLD = "tf2.15-py3-el9-0a1b2c3d4e5f"
+NOW = 1795352400  # 2026-11-22 13:00 UTC
+DAY = 86400
+KERNELS = ("5.14.0-427.18.1.el9_4.x86_64", "5.14.0-362.8.1.el9_3.x86_64")
+ECC = (
+    "A GPU with uncorrected memory errors computes nonsense: drain the host, reset or replace the card; found GPU 1: 4."
+)
+XID = (
+    "The kernel log must be free of errors of the hardware but has Xid 79 at PCI:0000:3b:00. Look them up in NVIDIA's "
+    "Xid catalog (docs.nvidia.com/deploy/xid-errors); 48, 74, 79, 95 mean the card or its slot."
+)
+QUESTIONS = ("driver_runs", "gpus_by_driver_as_declared", "ecc_errors", "retired_pages", "xid", "versions_agree")
+SITE: Json = {
+    "deeplearning_request": STACK,
+    "mirror_url": "http://mirror01:8900",
+    "mirror_mode": "fetch",
+    **dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none"),
+}
+
+
+def node(number: int, gpus: int) -> Json:
+    """What a host answers that has everything but what the playbooks install."""
+    cards = [
+        {"vendor": "10de", "device": ("1eb8", "20b2")[number % 100 >= 50], "address": f"0000:{place:02x}:00.0"}
+        for place in range(gpus)
+    ]
+    return {
+        "os": {
+            "id": "rhel",
+            "name": "Red Hat Enterprise Linux 9.4 (Plow)",
+            "version": "9.4",
+            "short": "el9",
+            "family": "RedHat",
+        },
+        "architecture": "x86_64",
+        "glibc": "2.34",
+        "cpu": {"features": ["sse4_1", "sse4_2", "avx", "avx2", "fma"]},
+        "kernel": {"running": KERNELS[0], "default_boot": KERNELS[0], "installed": [KERNELS[0]], "headers": []},
+        "nvidia": {
+            "gpus": cards,
+            "listed": None,
+            "driver": "580.95.05" if cards else None,
+            "module": "proprietary" if cards else None,
+            "installed": "580.95.05" if cards else None,
+        },
+        "cuda": {"toolkits": {}, "cudnn": [], "nccl": []},
+        "pythons": {"3.9": "/usr/bin/python3.9", "3.11": "/usr/bin/python3.11"},
+        "java": [{"home": "/usr/lib/jvm/java-17", "version": "17.0.15", "major": "17"}],
+        "hadoop": {
+            "distribution": "cdh",
+            "home": "/opt/cloudera/parcels/CDH/lib/hadoop",
+            "version": "3.0.0-cdh6.3.2",
+            "conf_dir": "/etc/hadoop/conf",
+        },
+        "deeplearning": {"current": None, "environments": {}, "receipts": {}},
+        "volatile": {"disk_free_mb": {"/opt": 90000}},
+    }
+
+
+def bare_hosts(count: int) -> list[Host]:
+    """One edge node and one mirror host in a hundred, the rest data nodes with two GPUs."""
+    found = []
+    for number in range(count):
+        group, gpus = {0: ("edge_nodes", 0), 1: ("mirror_host", 0)}.get(number % 100, ("data_nodes", 2))
+        name = f"{group.split('_')[0]}{number:04d}"
+        variables = {**SITE, **({"gpu_count": 2} if gpus else {})}
+        found.append(Host(name, (group,), variables, node(number, gpus)))
+    return found
+
+
+def installed(hosts: list[Host]) -> list[Host]:
+    """The hosts after site.yml."""
+    made = plan.make_plan(hosts, REPOSITORY)
+    if made.problems:
+        raise SystemExit(made.failure())
+    found = []
+    for host in hosts:
+        part, facts = made.hosts[host.name], copy.deepcopy(host.node or {})
+        environment = part["environment"]
+        facts["deeplearning"] = {
+            "current": environment or None,
+            "environments": {environment: {"problem": None}, OLD: {"problem": None}} if environment else {},
+            "receipts": {name: {"digest": digest, "problem": None} for name, digest in part["digests"].items()},
+        }
+        found.append(replace(host, node=facts))
+    return found
+
+
+def distorted(number: int, host: Host) -> tuple[Host, Json]:
+    """The host as the report finds it, and what report_facts answered."""
+    facts: Any = copy.deepcopy(host.node)
+    data, health = "data_nodes" in host.groups, dict.fromkeys(QUESTIONS, ("PASS", "well"))
+    if number % 97 == 5:
+        said = f"ssh: connect to host {host.name} port 22: No route to host"
+        return replace(host, node=None), {"facts": None, "unanswered": said}
+    if data and number % 41 == 7:
+        health["ecc_errors"] = ("FAIL", ECC)
+    if data and number % 89 == 12:
+        health["xid"] = ("FAIL", XID)
+        facts["nvidia"]["gpus"].pop()
+    if number % 23 == 9 and facts["deeplearning"]["current"]:
+        facts["deeplearning"]["current"] = OLD
+    if number % 71 == 15 and facts["deeplearning"]["current"]:
+        name = facts["deeplearning"]["current"]
+        facts["deeplearning"]["environments"][name]["problem"] = "lib/python3.11/site-packages/six.py is missing"
+    if number % 37 == 8:
+        facts["kernel"] |= {"running": KERNELS[1], "default_boot": KERNELS[0]}
+    answers = [{"name": name, "outcome": outcome, "message": text} for name, (outcome, text) in health.items()]
+    answer = {
+        "facts": facts,
+        "health": {"results": answers if facts["nvidia"]["gpus"] else None, "problem": None},
+        "times": {"changed": NOW - number % 9 * DAY, "verified": NOW - number % 9 * DAY + 300},
+    }
+    return replace(host, node=facts), answer
+
+
+def sample(count: int) -> Json:
+    """The report of so many hosts."""
+    pairs = [distorted(number, host) for number, host in enumerate(installed(bare_hosts(count)))]
+    hosts = [host for host, _ in pairs]
+    answers = {host.name: answer for host, answer in pairs}
+    made = plan.make_plan(hosts, REPOSITORY, grouped=False)
+    return report.make_report(hosts, answers, made, {}, NOW, ["inventories/mysite"])
+
+
+def main() -> None:
+    count, directory = int(sys.argv[1]), Path(sys.argv[2])
+    found = sample(count)
+    begin = time.process_time()
+    report_files.write(found, directory)
+    seconds = time.process_time() - begin
+    print(f"{count} hosts: {seconds:.2f} s of processor time to write")
+    for path in sorted(directory.iterdir()):
+        print(f"  {path.name}: {path.stat().st_size / 1024:.0f} KiB")
+
+
+if __name__ == "__main__":
+    main()

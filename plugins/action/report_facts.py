@@ -1,0 +1,34 @@
+"""Read a host for the report in one round: run module_utils/report_reader.py in its Python, answer with what it read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.executor.task_executor import TaskTimeoutError
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
+
+from hadoop_dl.data.terminal import printable  # noqa: E402  (the path above comes first)
+from hadoop_dl.hosts import host_script  # noqa: E402
+from hadoop_dl.hosts.actions import ScriptAction  # noqa: E402
+
+
+class ActionModule(ScriptAction):
+    """report_facts: no arguments; returns `facts`, `health` and `times`, or, with no facts, `unanswered` with a sentence.
+
+    It never fails and leaves no host out: a host that does not answer is a row of the report with the reason.
+    """
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        try:
+            answer = self.run_script(host_script.report_reader())
+        except (host_script.NoAnswer, AnsibleError) as problem:
+            answer = {"facts": None, "unanswered": printable(str(problem)).strip()}
+        except TaskTimeoutError:
+            answer = {"facts": None, "unanswered": f"no answer within {self._task.timeout} s"}
+        result.update(changed=False, **answer)
+        return result

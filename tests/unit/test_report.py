@@ -1,0 +1,220 @@
+"""The report: what hosts answered and the plan become rows, states and an exit status."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hadoop_dl import plan
+from hadoop_dl.hosts import report, report_text
+from hadoop_dl.plan.model import Host
+from hadoop_dl_dev import report_sample
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def site() -> list[Host]:
+    """An edge node, a mirror and three data nodes, all as planned."""
+    return report_sample.installed(report_sample.bare_hosts(5))
+
+
+def made_of(hosts: list[Host], verified: dict[str, Any] | None = None, **health: Any) -> dict[str, Any]:
+    """The report of these hosts, of which data0002 answers so about its GPUs."""
+    passed = {"results": [{"name": "driver_runs", "outcome": "PASS", "message": ""}], "problem": None}
+    answers: dict[str, Any] = {
+        host.name: {"facts": host.node, "health": passed, "times": {"changed": 1000, "verified": 2000}}
+        if host.node
+        else {"facts": None, "unanswered": "No route to host"}
+        for host in hosts
+    }
+    if health:
+        answers["data0002"]["health"] = {"results": None, "problem": None, **health}
+    made = plan.make_plan(hosts, REPOSITORY, grouped=False)
+    found = report.make_report(hosts, answers, made, verified or {}, report_sample.NOW)
+    return dict(json.loads(json.dumps(found)))
+
+
+def changed(hosts: list[Host], name: str, node: Any = ..., **variables: Any) -> list[Host]:
+    """The hosts, one of which has other variables, or another node: a function changes a copy of it."""
+    found = []
+    for host in hosts:
+        facts = copy.deepcopy(host.node)
+        if host.name == name and node is not ...:
+            facts = node(facts) if callable(node) else node
+        found.append(
+            Host(host.name, host.groups, {**host.variables, **(variables if host.name == name else {})}, facts)
+        )
+    return found
+
+
+def row(found: dict[str, Any], name: str = "data0002") -> dict[str, Any]:
+    (entry,) = [entry for entry in found["hosts"] if entry["host"] == name]
+    return dict(entry)
+
+
+def test_a_site_as_planned_is_status_0_and_every_row_says_what_is_there(site: list[Host]) -> None:
+    found = made_of(site)
+    assert (found["status"], found["states"]["as planned"], found["problems"]) == (0, 5, [])
+    entry = row(found)
+    assert entry["state"] == "as planned"
+    assert entry["reasons"] == []
+    assert (entry["stack"], entry["os"]) == ("tf2.15-py3-el9", "Red Hat Enterprise Linux 9.4 (Plow)")
+    assert entry["environment"] == f"{entry['stack']}-{entry['digest']}"
+    assert (entry["driver"], entry["module"], entry["gpus"], entry["gpu_models"]) == (
+        "580.95.05",
+        "proprietary",
+        2,
+        ["T4"],
+    )
+    assert entry["in_environment"] == {"cuda": "12.2", "cudnn": "8.9", "nccl": "2.16.5"}
+    assert (entry["changed"], entry["verified"]) == ("1970-01-01T00:16:40Z", "1970-01-01T00:33:20Z")
+    assert [group["differ"] for group in found["groups"]] == [{}, {}, {}]
+
+
+def test_an_unreachable_host_is_a_row_with_the_reason_and_status_4(site: list[Host]) -> None:
+    found = made_of(changed(site, "data0003", None))
+    assert found["status"] == 4
+    assert (row(found, "data0003")["state"], row(found, "data0003")["reasons"]) == ("unreachable", ["No route to host"])
+    assert row(found)["state"] == "as planned"
+    assert found["problems"] == []
+
+
+def test_unreachable_hosts_outweigh_drift_and_hide_none_of_it(site: list[Host]) -> None:
+    older = changed(site, "data0002", lambda node: node["deeplearning"].update(current=report_sample.OLD) or node)
+    found = made_of(changed(older, "data0003", None))
+    assert found["status"] == 4
+    assert row(found)["state"] == "drift"
+
+
+def test_a_host_that_could_not_be_read_counts_as_unreachable(site: list[Host]) -> None:
+    found = made_of(changed(site, "data0002", {"error": "Python 2.7 or 3 is required"}))
+    assert (found["status"], row(found)["reasons"]) == (4, ["Python 2.7 or 3 is required"])
+
+
+def test_a_wrong_input_of_an_unreachable_host_hides_no_reason(site: list[Host]) -> None:
+    found = made_of(changed(site, "data0003", None, gpu_count=1000))
+    reason, problem = row(found, "data0003")["reasons"]
+    assert (reason, problem.startswith("gpu_count ")) == ("No route to host", True)
+
+
+def test_another_environment_is_drift_with_what_is_there_and_what_was_planned(site: list[Host]) -> None:
+    found = made_of(
+        changed(site, "data0002", lambda node: node["deeplearning"].update(current=report_sample.OLD) or node)
+    )
+    assert (found["status"], row(found)["state"]) == (3, "drift")
+    (reason,) = row(found)["reasons"]
+    assert reason.startswith(f"environment: {report_sample.OLD} -> tf2.15-py3-el9-")
+    assert row(found)["drift"][0]["component"] == "environment"
+
+
+def test_what_stands_in_the_way_of_a_plan_is_a_row_and_stops_no_report(site: list[Host]) -> None:
+    found = made_of(changed(site, "data0002", gpu_count=3))
+    assert (found["status"], row(found)["state"]) == (3, "drift")
+    assert "gpu_count is 3, but the host shows 2 GPUs" in row(found)["reasons"][0]
+    assert row(found, "data0003")["state"] == "as planned"
+
+
+def test_what_only_shows_when_hosts_are_looked_at_together_is_reported_too(site: list[Host]) -> None:
+    found = made_of(changed(site, "edge0000", deeplearning_request="tf2.15-cpu-py3-el9"))
+    assert found["status"] == 3
+    assert any("needs one environment" in problem for problem in found["problems"])
+    assert "needs one environment" in report_text.text(found)
+    unreachable = changed(site, "edge0000", deeplearning_request="tf2.15-cpu-py3-el9")
+    assert any(
+        "needs one environment" in problem for problem in made_of(changed(unreachable, "data0003", None))["problems"]
+    )
+
+
+def test_a_damaged_environment_is_a_fault(site: list[Host]) -> None:
+    def damage(node: Any) -> Any:
+        known = node["deeplearning"]
+        known["environments"][known["current"]]["problem"] = "bin/python is missing"
+        return node
+
+    found = made_of(changed(site, "data0002", damage))
+    assert (found["status"], row(found)["state"]) == (3, "fault")
+    assert "is damaged: bin/python is missing" in row(found)["reasons"][0]
+
+
+def test_a_question_of_gpu_check_that_fails_is_a_fault(site: list[Host]) -> None:
+    results = [{"name": "xid", "outcome": "FAIL", "message": "Xid 79"}, {"name": "a", "outcome": "PASS", "message": ""}]
+    found = made_of(site, results=results)
+    assert (found["status"], row(found)["state"], row(found)["reasons"]) == (3, "fault", ["gpu-check xid: Xid 79"])
+    assert row(found)["gpu_check"] == {"problem": None, "passed": ["a"], "failed": {"xid": "Xid 79"}, "skipped": {}}
+
+
+def test_a_gpu_check_that_hangs_is_a_row_with_the_reason(site: list[Host]) -> None:
+    found = made_of(site, problem="gpu-check gave no answer within 100 s")
+    assert (row(found)["state"], row(found)["reasons"]) == ("fault", ["gpu-check gave no answer within 100 s"])
+
+
+def test_another_kernel_in_a_group_is_told_and_is_no_drift(site: list[Host]) -> None:
+    found = made_of(changed(site, "data0002", lambda node: node["kernel"].update(running="5.14.0-362") or node))
+    assert found["status"] == 0
+    (group,) = [group for group in found["groups"] if group["group"] == "data_nodes"]
+    assert group["differ"] == {
+        "kernel": {report_sample.KERNELS[0]: ["data0003", "data0004"], "5.14.0-362": ["data0002"]}
+    }
+    said = report_text.text(found)
+    assert "data_nodes: kernel 5.14.0-427.18.1.el9_4.x86_64 on data0003, data0004; 5.14.0-362 on data0002" in said
+    assert f"data0002: the next boot starts kernel {report_sample.KERNELS[0]}" in said
+
+
+def test_hosts_that_are_alike_are_one_line_of_the_text(site: list[Host]) -> None:
+    said = report_text.text(made_of(site))
+    assert said.startswith("REPORT of 2026-11-22 13:00:00 UTC: 5 hosts: 5 as planned.")
+    assert said.count("\n  data0002, data0003, data0004  as planned  ") == 1
+
+
+def test_a_host_cannot_write_lines_of_the_report(site: list[Host]) -> None:
+    evil = changed(site, "data0002", lambda node: node["os"].update(name="RHEL\n  data0003  as planned") or node)
+    assert "RHEL data0003 as planned" in report_text.text(made_of(evil))
+
+
+def suite(directory: Path, inventory: str) -> None:
+    results = [
+        {"host": "data0002", "question": "java starts", "outcome": "passed"},
+        {"host": "data0002", "question": "HDFS answers", "outcome": "failed"},
+    ]
+    (directory / "report.json").write_text(json.dumps(results), encoding="utf-8")
+    (directory / "run.json").write_text(json.dumps({"inventory": inventory, "at": 3000}), encoding="utf-8")
+
+
+def test_the_last_verification_is_the_newest_of_the_hosts_record_and_the_controllers(
+    site: list[Host], tmp_path: Path
+) -> None:
+    suite(tmp_path, str(tmp_path / "site"))
+    found = made_of(site, report.last_verify(tmp_path, [str(tmp_path / "site")]))
+    assert row(found)["verified"] == "1970-01-01T00:50:00Z"
+    assert "the last verification failed 1 of 2 questions: HDFS answers" in row(found)["notes"]
+    assert row(found, "data0003")["verified"] == "1970-01-01T00:33:20Z"
+
+
+def test_the_verification_of_another_inventory_says_nothing_about_this_one(tmp_path: Path) -> None:
+    suite(tmp_path, str(tmp_path / "other"))
+    assert report.last_verify(tmp_path, [str(tmp_path / "site")]) == {}
+    assert report.last_verify(tmp_path / "missing", ["site"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"), [({}, 0), ({"drift": 1}, 3), ({"fault": 1}, 3), ({"unreachable": 1}, 4)]
+)
+def test_the_exit_status(fault: dict[str, int], expected: int) -> None:
+    assert report.status({"as planned": 7, **fault}, []) == expected
+
+
+def test_a_problem_of_several_hosts_is_no_site_as_planned() -> None:
+    assert report.status({"as planned": 7}, ["CDSW needs the same make and model"]) == 3
+
+
+def test_the_report_of_a_thousand_hosts_has_a_row_for_each_and_a_text_that_a_person_reads() -> None:
+    found = report_sample.sample(1000)
+    assert len(found["hosts"]) == 1000
+    assert sum(found["states"].values()) == 1000
+    assert all(found["states"].values())
+    assert len(report_text.text(found).splitlines()) < 200

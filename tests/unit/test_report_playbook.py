@@ -1,0 +1,85 @@
+"""playbooks/report.yml and scripts/report with the real ansible-playbook: this machine is a host, and one port answers nobody."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+LOCAL = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
+HERE = f"[build_hosts]\nbuild1 {LOCAL}\n"
+GONE = "gone1 ansible_host=127.0.0.1 ansible_port=1\n"
+WRONG = f"[data_nodes]\ndata1 {LOCAL} deeplearning_request=tf0.1\n"
+
+
+def report(tmp_path: Path, inventory: str, *options: str) -> tuple[int, str, str]:
+    (tmp_path / "hosts").write_text(inventory, encoding="utf-8")
+    command = [str(REPOSITORY / "scripts" / "report"), "-i", str(tmp_path / "hosts")]
+    environment = {key: value for key, value in os.environ.items() if key != "ANSIBLE_CONFIG"}
+    done = subprocess.run(
+        [*command, "--directory", str(tmp_path / "out"), *options],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("inventory", "status", "first"),
+    [
+        (HERE, 0, "1 host: 1 as planned."),
+        (HERE + WRONG, 3, "2 hosts: 1 as planned, 1 drift."),
+        (HERE + WRONG + GONE, 4, "3 hosts: 1 as planned, 1 drift, 1 unreachable."),
+        (f"[data_nodes]\n{GONE}", 4, "1 host: 1 unreachable."),
+    ],
+    ids=["as planned", "drift", "unreachable", "nobody answers"],
+)
+def test_the_command_prints_the_text_alone_and_ends_as_hosts_stand(
+    inventory: str, status: int, first: str, tmp_path: Path
+) -> None:
+    code, said, errors = report(tmp_path, inventory)
+    assert (code, errors) == (status, ""), said + errors
+    assert said.splitlines()[0].endswith(first)
+    assert said == (tmp_path / "out" / "report.txt").read_text(encoding="utf-8")
+    found = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    assert (found["status"], found["inventory"]) == (status, [str(tmp_path / "hosts")])
+    if GONE in inventory:
+        assert "gone1: " in said
+        assert "Connection refused" in said
+
+
+def test_json_for_machines_and_options_of_ansible(tmp_path: Path) -> None:
+    code, said, _ = report(tmp_path, HERE + WRONG, "--format", "json", "--limit", "build1")
+    assert (code, [entry["host"] for entry in json.loads(said)["hosts"]]) == (0, ["build1"])
+
+
+def test_without_a_new_report_an_old_one_is_not_printed(tmp_path: Path) -> None:
+    report(tmp_path, HERE)
+    code, said, errors = report(tmp_path, HERE, "--syntax-check")
+    assert (code, said) == (1, "")
+    assert "there is no new report" in errors
+
+
+def test_a_directory_that_cannot_be_written_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("", encoding="utf-8")
+    code, _, errors = report(tmp_path, HERE)
+    assert code == 1
+    assert "report_directory must be a directory that the controller can write" in errors
+    assert "Traceback" not in errors
+
+
+def test_misuse_is_a_sentence(tmp_path: Path) -> None:
+    command = [str(REPOSITORY / "scripts" / "report")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, "--inventory" in done.stderr) == (1, True)
+    done = subprocess.run([*command, "-i", "/nowhere"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "report: the inventory must exist, but /nowhere does not. See: scripts/report --help\n"

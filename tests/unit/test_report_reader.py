@@ -1,0 +1,91 @@
+"""What report_facts runs on a host: the facts, gpu-check's harmless questions with a limit, and times."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import gpu_check_hosts
+import pytest
+import report_reader
+from gpu_check import compute, packages, toolkit
+from gpu_check.questions import QUESTIONS
+from interpreters import HOST_PYTHONS
+
+from hadoop_dl.hosts import host_script
+
+WITH_GPU: dict[str, Any] = {
+    "nvidia": {"gpus": [{"device": "1eb8"}], "listed": None},
+    "deeplearning": {"receipts": {}},
+}
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_as_a_script_it_prints_one_json_line(python: str) -> None:
+    script = host_script.report_reader().encode()
+    done = subprocess.run([python, "-E", "-s", "-"], input=script, check=True, capture_output=True)
+    answer = json.loads(done.stdout)
+    assert (answer["facts"]["schema"], sorted(answer)) == (1, ["facts", "health", "times"])
+    assert done.stdout.count(b"\n") == 1
+
+
+def test_no_question_computes_loads_a_library_or_reads_packages() -> None:
+    asked = {"driver_runs", *report_reader.ALWAYS, *report_reader.WITH_DRIVER}
+    modules = {name: function.__module__ for name, function in QUESTIONS}
+    assert asked <= set(modules)
+    strange = {compute.__name__, toolkit.__name__, packages.__name__}
+    assert [name for name in asked if modules[name] in strange] == []
+    assert not asked & {"nvml_reachable", "linker_finds_the_driver"}
+
+
+def test_a_host_without_gpus_is_asked_nothing() -> None:
+    bare = {"nvidia": {"gpus": [], "listed": None}, "deeplearning": {"receipts": {}}}
+    assert report_reader.health(bare, None) == {"results": None, "problem": None}
+
+
+def test_a_host_whose_gpu_does_not_show_any_more_is_asked(tmp_path: Path) -> None:
+    lost = {"nvidia": {"gpus": [], "listed": None}, "deeplearning": {"receipts": {"gpu_check": {}}}}
+    machine = gpu_check_hosts.host(tmp_path, gpus=0, gpu_count="1")
+    found = report_reader.health(lost, lambda: machine)
+    (answer,) = [one for one in found["results"] if one["name"] == "gpus_on_pci_as_declared"]
+    assert (answer["outcome"], "the PCI bus shows 0" in answer["message"]) == ("FAIL", True)
+
+
+def test_a_driver_that_does_not_answer_is_asked_nothing_more_and_the_log_is_still_read(tmp_path: Path) -> None:
+    xid = (0, "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.")
+    machine = gpu_check_hosts.host(tmp_path, answers={"nvidia-smi": gpu_check_hosts.NO_DRIVER, "dmesg": xid})
+    found = report_reader.health(WITH_GPU, lambda: machine)["results"]
+    outcomes = {one["name"]: one["outcome"] for one in found}
+    assert (outcomes["driver_runs"], outcomes["xid"]) == ("FAIL", "FAIL")
+    assert not set(outcomes) & set(report_reader.WITH_DRIVER)
+
+
+def test_questions_that_hang_are_ended_and_are_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_reader, "HEALTH_TIMEOUT", 0.3)
+    started = time.monotonic()
+    found = report_reader.health(WITH_GPU, lambda: time.sleep(60))
+    assert found["problem"].startswith("gpu-check gave no answer within 0.3 s")
+    assert time.monotonic() - started < 30
+
+
+def test_questions_that_fail_altogether_are_the_reason(tmp_path: Path) -> None:
+    gpu_check_hosts.write(tmp_path, "/opt/deeplearning/etc/gpu-check.json", "{")
+    found = report_reader.health(WITH_GPU, lambda: report_reader.Host(str(tmp_path)))
+    assert "must be JSON but is not" in found["problem"]
+
+
+def test_times_are_those_of_the_link_and_of_what_roles_left(tmp_path: Path) -> None:
+    assert report_reader.times(str(tmp_path)) == {"changed": None, "verified": None}
+    state = tmp_path / "opt/deeplearning/state"
+    state.mkdir(parents=True)
+    for name, moment in (("cuda", 1000), ("verify", 3000)):
+        (state / f"{name}.json").write_text("{}", encoding="utf-8")
+        os.utime(state / f"{name}.json", (moment, moment))
+    assert report_reader.times(str(tmp_path)) == {"changed": 1000, "verified": 3000}
+    (tmp_path / "opt/deeplearning/current").symlink_to("envs/x")
+    os.utime(tmp_path / "opt/deeplearning/current", (2000, 2000), follow_symlinks=False)
+    assert report_reader.times(str(tmp_path)) == {"changed": 2000, "verified": 3000}
