@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.server
 import importlib
 import multiprocessing
+import os
 import resource
 import shutil
 import statistics
@@ -116,6 +117,7 @@ def measure(pair: Sequence[str], python: str, interpreter: str, directory: Path,
             root = directory / "deeplearning"
             shutil.rmtree(directory, ignore_errors=True)
             directory.mkdir(parents=True)
+            os.sync()  # what was deleted is written now, and not during the installation
             for what, stack in (
                 (pair[0], pair[0]),
                 (f"{pair[1]}, beside it", pair[1]),
@@ -126,10 +128,11 @@ def measure(pair: Sequence[str], python: str, interpreter: str, directory: Path,
                 began = now()
                 tree = install(root, url, stack, python, interpreter)
                 spent, installed = since(began), now()
-                copy(tree, directory / "copy")
+                copy(
+                    tree, directory / f"copy-{len(times)}-{len(times.get(what, []))}"
+                )  # deleted later: that slows the disk down
                 times.setdefault(what, []).append((*spent, *since(installed)))
                 trees[what] = size(tree)
-                shutil.rmtree(directory / "copy")
     shutil.rmtree(directory)
     lines = ["| what | files | MB | install, s (CPU) | cp -a and sync, s (CPU) | ratio |", "|---|---|---|---|---|---|"]
     for what, rows in times.items():
