@@ -48,7 +48,9 @@ def test_the_command_prints_the_text_alone_and_ends_as_hosts_stand(
     code, said, errors = report(tmp_path, inventory)
     assert (code, errors) == (status, ""), said + errors
     assert said.splitlines()[0].endswith(first)
-    assert said == (tmp_path / "out" / "report.txt").read_text(encoding="utf-8")
+    text = (tmp_path / "out" / "report.txt").read_text(encoding="utf-8")
+    assert said == f"{text}\nThe page: {tmp_path / 'out' / 'report.html'}\n"
+    assert "<title>" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     found = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     assert (found["status"], found["inventory"]) == (status, [str(tmp_path / "hosts")])
     if GONE in inventory:

@@ -3,7 +3,7 @@
     scripts/report -i inventories/SITE [--directory DIR] [--format text|json] [options of ansible-playbook]
 
 Exit status: 0 every host is as planned, 3 something differs from the plan or is damaged, 4 a host is unreachable (also where others
-differ), 1 there is no report. It changes nothing. The report is in .cache/report, or in --directory: report.txt, report.json.
+differ), 1 there is no report. It changes nothing. The report is in .cache/report, or in --directory: report.txt, report.json, report.html.
 """
 
 from __future__ import annotations
@@ -72,6 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return NO_REPORT
     shown = path if options.format == "json" else directory / "report.txt"
     print(shown.read_text(encoding="utf-8"), end="")
+    if options.format == "text":
+        print(f"\nThe page: {directory / 'report.html'}")
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return int(found["status"])
 

@@ -1,0 +1,250 @@
+"""The report's page: complete without a browser, and sorted, filtered and read in a real one (Chromium without a window)."""
+
+from __future__ import annotations
+
+import copy
+import html
+import http.server
+import json
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hadoop_dl.hosts import report_page
+from hadoop_dl_dev import report_sample
+
+HERE = Path(__file__).parent
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser")
+HOSTILE = '<img src="x" onerror="window.acted=1">'
+COUNT = 1000
+
+
+@pytest.fixture(scope="module")
+def site() -> dict[str, Any]:
+    """A thousand hosts, one of which answers with markup."""
+    found = report_sample.sample(COUNT)
+    (entry,) = [entry for entry in found["hosts"] if entry["host"] == "data0002"]
+    entry |= {"kernel": HOSTILE, "environment": HOSTILE, "stack": HOSTILE, "digest": "</script><b data-test=hostile>"}
+    entry["reasons"] = [HOSTILE, "</td><script data-test=hostile>window.acted=1</script>"]
+    entry["gpu_models"] = ["\"' onload='x"]
+    found["problems"] = [HOSTILE]
+    return found
+
+
+class Reader(HTMLParser):
+    """Every tag with its attributes, and that each is closed in order."""
+
+    EMPTY = ("meta", "input", "br", "img")
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("li",):
+            assert self.open[-1] == tag, (self.open, tag)
+        self.open.pop()
+
+
+def test_the_page_needs_no_other_file_and_no_network(site: dict[str, Any]) -> None:
+    page = report_page.page(site)
+    read = Reader(page)
+    assert read.open == []
+    assert [
+        (tag, attributes) for tag, attributes in read.tags if {"src", "href", "srcset", "data"} & set(attributes)
+    ] == []
+    assert not {"link", "iframe", "object", "img"} & {tag for tag, _ in read.tags}
+    assert re.findall(r"@import|url\(|fetch\(|XMLHttpRequest|innerHTML|eval\(", page) == []
+
+
+def test_the_page_is_complete_without_its_script(site: dict[str, Any]) -> None:
+    read = Reader(report_page.page(site))
+    bodies = [attributes for tag, attributes in read.tags if tag == "tbody"]
+    assert len(bodies) == COUNT
+    assert [one for one in bodies if "hidden" in one] == []
+    assert [
+        attributes for tag, attributes in read.tags if attributes.get("class") == "controls" and "hidden" in attributes
+    ]
+
+
+def test_only_the_pages_own_script_and_style_may_act(site: dict[str, Any]) -> None:
+    page = report_page.page(site)
+    (policy,) = [attributes["content"] for tag, attributes in Reader(page).tags if "http-equiv" in attributes]
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.S)
+    styles = re.findall(r"<style>(.*?)</style>", page, re.S)
+    (script,), (style,) = scripts, styles
+    expected = {"default-src 'none'", f"script-src '{report_page.source_hash(script)}'"}
+    expected |= {f"style-src '{report_page.source_hash(style)}'", "base-uri 'none'", "form-action 'none'"}
+    assert set(str(policy).split("; ")) == expected
+    assert not [attributes for _, attributes in Reader(page).tags if any(name.startswith("on") for name in attributes)]
+
+
+def test_what_hosts_answered_is_text(site: dict[str, Any]) -> None:
+    page = report_page.page(site)
+    assert HOSTILE not in page
+    assert page.count(html.escape(HOSTILE).replace("&quot;", "&#34;")) >= 4
+    assert "data-test=hostile>window" not in page
+
+
+def test_a_state_is_told_by_a_word_and_a_mark_too(site: dict[str, Any]) -> None:
+    page = report_page.page(site)
+    for state, (_, mark, meaning) in report_page.LOOKS.items():
+        assert f'<span class="mark" aria-hidden="true">{mark}</span> {state}</span>' in page
+        assert meaning in page
+    assert len({mark for _, mark, _ in report_page.LOOKS.values()}) == len(report_page.LOOKS)
+
+
+def test_it_is_printed_without_its_controls_and_follows_the_readers_colours() -> None:
+    style = (report_page.PARTS / "report.css").read_text(encoding="utf-8")
+    assert "prefers-color-scheme: dark" in style
+    printed = style[style.index("@media print") :]
+    assert re.search(r"\.controls[^}]*display: none", printed)
+    assert "landscape" in printed
+
+
+def browser() -> str | None:
+    return next((found for name in BROWSERS if (found := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="module")
+def served(site: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[str]]]:
+    """The page and what uses it on loopback, and the paths that are asked for."""
+    directory = tmp_path_factory.mktemp("page")
+    (directory / "report.html").write_text(report_page.page(site), encoding="utf-8")
+    for name in ("report_page_driver.html", "report_page_driver.js"):
+        shutil.copy(HERE / name, directory)
+    asked: list[str] = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments, directory=str(directory))
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            asked.append(self.path)
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", asked
+    server.shutdown()
+    server.server_close()
+
+
+def opened(address: str, profile: Path) -> str:
+    """The document that Chromium has after the page's scripts ran."""
+    program = browser()
+    if program is None:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is installed (Debian: apt-get install chromium-headless-shell)")
+    command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}"]
+    done = subprocess.run(
+        [*command, "--window-size=1600,1000", "--virtual-time-budget=30000", "--dump-dom", address],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def answers(served: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    document = opened(f"{served[0]}/report_page_driver.html", tmp_path_factory.mktemp("profile"))
+    match = re.search(r'<pre id="answers">(.*?)</pre>', document, re.S)
+    assert match, document[:2000]
+    found: dict[str, Any] = json.loads(html.unescape(match[1]))
+    assert "error" not in found, found["error"]
+    return found
+
+
+def names(site: dict[str, Any], **where: Any) -> set[str]:
+    return {entry["host"] for entry in site["hosts"] if all(entry[key] == value for key, value in where.items())}
+
+
+def test_a_browser_shows_the_worst_hosts_first(answers: dict[str, Any], site: dict[str, Any]) -> None:
+    first = answers["first"]["hosts"]
+    gone = names(site, state="unreachable")
+    assert set(first[: len(gone)]) == gone
+    assert answers["first"]["said"] == f"{COUNT} of {COUNT} shown"
+
+
+def test_a_browser_sorts_by_a_column_and_turns_the_order(answers: dict[str, Any], site: dict[str, Any]) -> None:
+    assert answers["byHost"]["hosts"] == sorted(names(site))
+    assert answers["byHost"]["order"] == "ascending"
+    assert answers["byHostDown"]["hosts"] == sorted(names(site), reverse=True)
+    assert (answers["byHostDown"]["order"], answers["byHostDown"]["others"]) == ("descending", "none")
+    assert answers["byHostDown"]["address"] == "#sort=-host"
+
+
+def test_a_browser_sorts_versions_as_versions_and_what_is_unknown_last(
+    answers: dict[str, Any], site: dict[str, Any]
+) -> None:
+    shown = [name for name in answers["byKernel"]["hosts"] if name != "data0002"]
+    older, newer = (names(site, kernel=kernel) for kernel in reversed(report_sample.KERNELS))
+    assert set(shown[: len(older)]) == older
+    assert set(shown[len(older) : len(older) + len(newer)]) == newer - {"data0002"}
+    assert set(shown[len(older) + len(newer) :]) == names(site, kernel=None)
+
+
+def test_a_browser_filters_by_words_states_and_groups(answers: dict[str, Any], site: dict[str, Any]) -> None:
+    assert answers["oneHost"]["hosts"] == ["data0005"]
+    assert answers["oneHost"]["said"] == f"1 of {COUNT} shown"
+    lost = {
+        entry["host"]
+        for entry in site["hosts"]
+        if "xid" in json.dumps(entry["reasons"]) and "T4" in entry["gpu_models"]
+    }
+    assert lost
+    assert set(answers["twoWords"]["hosts"]) == lost
+    assert set(answers["faults"]["hosts"]) == names(site, state="fault") | names(site, state="unreachable")
+    assert answers["faults"]["pressed"] == "false"
+    assert "states=fault+unreachable" in answers["faults"]["address"]
+    assert set(answers["edges"]["hosts"]) == names(site, groups=["edge_nodes"])
+
+
+def test_a_browser_says_that_nothing_matches_and_shows_all_again(answers: dict[str, Any]) -> None:
+    assert (answers["none"]["hosts"], answers["none"]["message"]) == ([], True)
+    assert len(answers["again"]["hosts"]) == COUNT
+
+
+def test_everything_can_be_reached_with_the_keyboard_and_fits_a_screen(answers: dict[str, Any]) -> None:
+    assert answers["unfocusable"] == []
+    assert answers["untold"] == 0
+    assert answers["width"][0] <= answers["width"][1]
+
+
+def test_markup_of_a_host_does_not_act_in_a_browser_and_is_to_be_read(answers: dict[str, Any]) -> None:
+    assert answers["hostile"] is True
+    assert answers["shown"] is True
+
+
+def test_a_browser_asks_for_nothing_but_the_page(answers: dict[str, Any], served: tuple[str, list[str]]) -> None:
+    own = {"/report_page_driver.html", "/report_page_driver.js", "/report.html", "/favicon.ico"}
+    assert set(served[1]) <= own
+
+
+def test_an_address_with_a_view_shows_it(served: tuple[str, list[str]], site: dict[str, Any], tmp_path: Path) -> None:
+    document = opened(f"{served[0]}/report.html#states=drift&sort=-host", tmp_path)
+    bodies = re.findall(r'<tbody class="(\w+)"[^>]*?( hidden="")?>.*?<th scope="row">(\w+)</th>', document, re.S)
+    shown = [name for _, hidden, name in bodies if not hidden]
+    assert shown == sorted(names(site, state="drift"), reverse=True)
+
+
+def test_a_report_of_one_host_and_of_none_is_a_page_too(site: dict[str, Any]) -> None:
+    for count in (0, 1):
+        small = {**copy.deepcopy(site), "hosts": site["hosts"][:count], "groups": [], "problems": []}
+        assert Reader(report_page.page(small)).open == []
