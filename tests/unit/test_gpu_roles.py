@@ -516,7 +516,7 @@ def test_the_linker_finds_the_profilers_library_of_older_toolkits(toolkit: str, 
     home = f"/usr/local/cuda-{toolkit}"
     assert found["linker_file"] == f"/etc/ld.so.conf.d/deeplearning-cuda-{toolkit}.conf"
     # Byte by byte as earlier versions wrote it.
-    assert found["linker_text"] == f"{home}/lib64\n{f'{home}/extras/CUPTI/lib64' if cupti else ''}\n"
+    assert found["linker_text"] == f"{home}/lib64\n" + (f"{home}/extras/CUPTI/lib64\n" if cupti else "")
 
 
 @pytest.mark.parametrize(

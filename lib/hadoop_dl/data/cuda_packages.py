@@ -92,7 +92,8 @@ class Toolkit(Package):
     @property
     def linker_text(self) -> str:
         """TensorFlow's profiler opens CUPTI, which is in a directory of its own up to CUDA 10, and crashes without it."""
-        return f"{self.place}/lib64\n{f'{self.place}/extras/CUPTI/lib64' if int(self.major) < 11 else ''}\n"
+        profiler = f"{self.place}/extras/CUPTI/lib64\n" if int(self.major) < 11 else ""
+        return f"{self.place}/lib64\n{profiler}"
 
     @property
     def owned_paths(self) -> tuple[str, ...]:
