@@ -9,7 +9,6 @@ The hosts are those of scripts/bench resolve: three operating systems, five mode
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -64,10 +63,8 @@ def once(site: str, count: str, verdicts: str) -> None:
 
 
 def run(site: str, count: int, verdicts: Path) -> dict[str, Any]:
-    command = [sys.executable, "-c", CHILD, site, str(count), str(verdicts)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(resolver_bench.LIB)}
-    )
+    command = [sys.executable, "-I", "-c", CHILD, site, str(count), str(verdicts)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

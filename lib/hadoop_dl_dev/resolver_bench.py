@@ -11,12 +11,10 @@ import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from hadoop_dl.resolver import HostFacts, resolve, resolve_many
 
-LIB = Path(__file__).resolve().parents[1]
 DEVICES = ("15f8", "1db4", "1eb8", "20b2", "2330")
 SYSTEMS = (
     ("rhel", "7.9", ("2.7", "3.6"), "2.17"),
@@ -29,7 +27,7 @@ REQUESTS: tuple[Any, ...] = (
     {"tensorflow": "1.15", "python": "2.7"},
     "tf1.15-py27-el7",
 )
-CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from hadoop_dl_dev import resolver_bench; resolver_bench.once(int(sys.argv[2]))"
+CHILD = "import sys; from hadoop_dl_dev import resolver_bench; resolver_bench.once(int(sys.argv[1]))"
 
 
 def node(number: int) -> dict[str, Any]:
@@ -74,7 +72,7 @@ def measure(count: int, rounds: int) -> str:
     """A Markdown table: medians, and the spread of what counts."""
     found = []
     for _ in range(rounds):
-        command = [sys.executable, "-I", "-c", CHILD, str(LIB), str(count)]
+        command = [sys.executable, "-I", "-c", CHILD, str(count)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         found.append(json.loads(done.stdout))
 

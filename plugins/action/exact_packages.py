@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
-
-from hadoop_dl.hosts import packages  # noqa: E402  (the path above comes first)
-from hadoop_dl.hosts.actions import HostAction  # noqa: E402
+from hadoop_dl.hosts import packages
+from hadoop_dl.hosts.actions import HostAction
 
 STATES = ("offered", "present")
 TRANSACTION = 3600  # seconds; a driver's transaction builds modules and writes initramfs images

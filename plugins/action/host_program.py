@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
-
-from hadoop_dl.data import programs  # noqa: E402  (the path above comes first)
-from hadoop_dl.hosts.actions import HostAction  # noqa: E402
+from hadoop_dl.data import programs
+from hadoop_dl.hosts.actions import HostAction
 
 
 class ActionModule(HostAction):

@@ -6,15 +6,18 @@ It changes nothing and therefore runs in check mode.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
-from ansible.errors import AnsibleConnectionFailure
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
-
-from hadoop_dl.hosts import host_script  # noqa: E402  (the path above comes first)
-from hadoop_dl.hosts.actions import ScriptAction  # noqa: E402
+try:  # every run begins with this plugin
+    from hadoop_dl.hosts import host_script
+    from hadoop_dl.hosts.actions import ScriptAction
+except ImportError as error:
+    raise AnsibleError(
+        f"The Python that runs Ansible ({sys.executable}) needs this project's package hadoop_dl, but: {error}. "
+        "Use the ansible-playbook of .venv (make .venv), or install the package beside your own Ansible: pip install --editable DIRECTORY_OF_THIS_PROJECT"
+    ) from error
 
 
 class ActionModule(ScriptAction):

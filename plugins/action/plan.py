@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
-
-from hadoop_dl.hosts.inventory_values import Inventory  # noqa: E402  (the path above comes first)
-from hadoop_dl.plan import inputs  # noqa: E402  (the path above comes first)
-from hadoop_dl.plan import model as plan_model  # noqa: E402
+from hadoop_dl.hosts.inventory_values import Inventory
+from hadoop_dl.plan import inputs
+from hadoop_dl.plan import model as plan_model
 
 display = Display()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,8 @@ from ansible import context
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
-
-from hadoop_dl.hosts import report, report_files  # noqa: E402  (the path above comes first)
-from hadoop_dl.hosts.inventory_values import Inventory  # noqa: E402
+from hadoop_dl.hosts import report, report_files
+from hadoop_dl.hosts.inventory_values import Inventory
 
 display = Display()
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleError
 from ansible.executor.task_executor import TaskTimeoutError
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
-
-from hadoop_dl.data.terminal import printable  # noqa: E402  (the path above comes first)
-from hadoop_dl.hosts import host_script  # noqa: E402
-from hadoop_dl.hosts.actions import ScriptAction  # noqa: E402
+from hadoop_dl.data.terminal import printable
+from hadoop_dl.hosts import host_script
+from hadoop_dl.hosts.actions import ScriptAction
 
 
 class ActionModule(ScriptAction):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
-
-from hadoop_dl.hosts import packages  # noqa: E402  (the path above comes first)
-from hadoop_dl.hosts.actions import HostAction  # noqa: E402
+from hadoop_dl.hosts import packages
+from hadoop_dl.hosts.actions import HostAction
 
 ROOT = {"owner": "root", "group": "root", "mode": "0644"}
 

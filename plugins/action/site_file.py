@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
-
-from hadoop_dl.hosts.actions import HostAction  # noqa: E402  (the path above comes first)
+from hadoop_dl.hosts.actions import HostAction
 
 
 class ActionModule(HostAction):

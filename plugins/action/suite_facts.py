@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
-
 from hadoop_dl.hosts import (
-    host_script,  # noqa: E402  (the path above comes first)
+    host_script,
     verify,
 )
-from hadoop_dl.hosts.actions import ScriptAction  # noqa: E402
+from hadoop_dl.hosts.actions import ScriptAction
 
 
 class ActionModule(ScriptAction):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
-
-from hadoop_dl.hosts import addresses  # noqa: E402  (the path above comes first)
+from hadoop_dl.hosts import addresses
 
 
 class FilterModule:

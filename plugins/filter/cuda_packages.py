@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
-
-from hadoop_dl.data import cuda_packages  # noqa: E402  (the path above comes first)
+from hadoop_dl.data import cuda_packages
 
 
 class FilterModule:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from ansible import context
 from ansible.errors import AnsibleFilterError
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lib"))
-
-from hadoop_dl.data import stacks  # noqa: E402  (the path above comes first)
+from hadoop_dl.data import stacks
 
 stacks.add_site_stacks(context.CLIARGS.get("inventory") or ())
 

@@ -172,6 +172,15 @@ def test_templates_may_use_hostvars_and_variables_of_the_plan(tmp_path: Path) ->
     assert "build1: verify_python must be text in quotes, but is {}" in answer.stdout
 
 
+def test_an_ansible_without_this_projects_package_is_told_what_to_install() -> None:
+    program = "import runpy, sys; sys.modules['hadoop_dl'] = None; runpy.run_path('plugins/action/node_facts.py')"
+    done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    told = done.stderr.strip().splitlines()[-1]
+    assert f"({sys.executable}) needs this project's package hadoop_dl" in told
+    assert "pip install --editable" in told
+
+
 @pytest.mark.parametrize("action", ["site_file", "site_archive", "exact_packages", "signed_repository"])
 def test_an_action_that_refuses_prints_its_sentence_alone(action: str) -> None:
     answer = run("ansible", "-i", "localhost,", "-c", "local", "-m", action, "localhost")

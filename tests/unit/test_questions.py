@@ -69,7 +69,6 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[str]]:
         cwd=REPOSITORY,
         env={
             **os.environ,
-            "PYTHONPATH": "lib",
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "VERIFY_EXPECTATIONS": str(directory / "expectations.json"),
         },

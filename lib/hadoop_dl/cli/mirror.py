@@ -4,21 +4,18 @@ and mirror_index.py, because the same code runs on the mirror host."""
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hadoop_dl.data import module_utils
 from hadoop_dl.data.locks import Lock, LockError
 from hadoop_dl.data.stacks import StackError, UnknownStack, add_directory, load_stack
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-sys.path.append(str(REPOSITORY / "plugins" / "module_utils"))
-
-
-mirror_files: Any = importlib.import_module("mirror_files")
-mirror_index: Any = importlib.import_module("mirror_index")
+mirror_index: Any = module_utils.load("mirror_index")
+mirror_files: Any = module_utils.load("whole_files", "mirror_index", "mirror_files")
 MirrorError: type[Exception] = mirror_index.MirrorError
 Artifact = dict[str, Any]
 

@@ -15,7 +15,9 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-MODULE_UTILS = Path(__file__).resolve().parents[3] / "plugins" / "module_utils"
+from hadoop_dl.data import module_utils
+
+MODULE_UTILS = module_utils.DIRECTORY
 UTILITIES = ("processes",)  # modules that every program may import
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip archive can have
 

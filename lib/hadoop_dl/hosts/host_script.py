@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hadoop_dl.data import module_utils
 from hadoop_dl.data.terminal import printable, printable_values
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-MODULE_UTILS = REPOSITORY / "plugins" / "module_utils"
 GPU_CHECK = REPOSITORY / "roles/gpu_check/files/gpu-check/gpu_check"
 # Its modules in the order of their imports.
 GPU_CHECK_MODULES = (
@@ -76,7 +76,7 @@ def pack(sources: Mapping[str, Path], call: str) -> str:
 
 
 def utilities(*names: str) -> dict[str, Path]:
-    return {name: MODULE_UTILS / f"{name}.py" for name in names}
+    return {name: module_utils.DIRECTORY / f"{name}.py" for name in names}
 
 
 def reader() -> str:

@@ -183,7 +183,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     junit.unlink(missing_ok=True)
     environment = {
         **os.environ,
-        "PYTHONPATH": str(REPOSITORY / "lib"),
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
     environment.setdefault("ANSIBLE_CONFIG", str(REPOSITORY / "ansible.cfg"))
