@@ -6,6 +6,7 @@ report_text, report_page and report_metrics make of it what people and Prometheu
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
@@ -100,14 +101,22 @@ def host_entry(
         reasons = [*said, *problems] or [
             "there is no answer"
         ]  # a host that cannot be read is a problem of the plan, too
-        return {**entry, **system({}), **software({}, {}), "gpu_check": None, "drift": [], "notes": []} | {
+        return {
+            **entry,
+            **system({}),
+            **software({}, {}),
+            "gpu_check": None,
+            "drift": [],
+            "problems": list(problems),
+            "notes": [],
+        } | {
             "reasons": reasons,
             "verified": None,
             "changed": None,
         }
     health = gpu_check(answer.get("health") or {})
     found = {**system(node), **software(node, part)}
-    gpus = {"gpus": len(requests.gpus(node)), "gpus_required": host.variables.get("gpu_count")}
+    gpus = {"gpus": len(requests.gpus(node)), "gpus_required": whole(host.variables.get("gpu_count"))}
     faults = damages(found, health)
     differences = [f"{row.component}: {row.now} -> {row.wanted} ({row.reason})" for row in drift] + list(problems)
     times = answer.get("times") or {}
@@ -121,6 +130,7 @@ def host_entry(
         "state": FAULT if faults else DRIFT if differences else PLANNED,
         "reasons": faults + differences,
         "drift": [vars(row) for row in drift],
+        "problems": list(problems),
         "notes": notes + failed_verify(verified),
         "gpu_check": health,
         "verified": last_time(times.get("verified"), verified),
@@ -277,6 +287,11 @@ def health_text(entry: Json) -> str:
     if health["problem"]:
         return "no answer"
     return f"{len(health['failed'])} failed" if health["failed"] else f"{len(health['passed'])} passed"
+
+
+def whole(value: Any) -> int | None:
+    """A number of the inventory, which -e passes as text; one that the plan refuses is none."""
+    return int(value) if re.fullmatch("[0-9]{1,3}", str(value)) else None
 
 
 def one_line(text: Any) -> str:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from hadoop_dl.hosts import report_page, report_text
+from hadoop_dl.hosts import report_metrics, report_page, report_text
 from hadoop_dl.plan import inputs
 from hadoop_dl.plan.model import Json
 
@@ -18,6 +18,7 @@ def write(found: Json, directory: Path) -> None:
     contents = {
         "report.txt": report_text.text(found) + "\n",
         "report.json": json.dumps(found, indent=1) + "\n",
+        "deeplearning.prom": report_metrics.text(found),
         "report.html": report_page.page(found),
     }
     for name, content in contents.items():

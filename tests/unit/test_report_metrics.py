@@ -1,0 +1,154 @@
+"""What Prometheus gets of a report, and the alerts: judged by promtool where it is installed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import report_reader
+import yaml
+
+from hadoop_dl.hosts import report_metrics
+from hadoop_dl_dev import report_sample
+
+ALERTS = Path(__file__).resolve().parents[2] / "examples" / "prometheus" / "alerts.yml"
+
+
+@pytest.fixture(scope="module")
+def site() -> dict[str, Any]:
+    found = report_sample.sample(60)
+    (silent,) = [entry for entry in found["hosts"] if entry["host"] == "data0030"]
+    silent["gpu_check"] = {"problem": "gpu-check gave no answer", "passed": [], "failed": {}, "skipped": {}}
+    (off,) = [entry for entry in found["hosts"] if entry["host"] == "data0031"]
+    off["gpu_check"]["failed"]["persistence"] = "Persistence must be on"
+    found["problems"] = ["CDSW needs the same make and model of GPU"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def metrics(site: dict[str, Any]) -> list[str]:
+    return [line for line in report_metrics.text(site).splitlines() if not line.startswith("#")]
+
+
+def values(metrics: list[str], name: str) -> dict[str, str]:
+    return {match[1]: match[2] for line in metrics if (match := re.match(rf"{name}(\{{.*\}})? (\d+)$", line))}
+
+
+def test_every_host_has_its_samples_and_an_unreachable_one_only_that(metrics: list[str]) -> None:
+    up = values(metrics, "deeplearning_host_up")
+    assert (len(up), up['{host="data0005"}'], up['{host="data0002"}']) == (60, "0", "1")
+    assert [line for line in metrics if 'host="data0005"' in line] == ['deeplearning_host_up{host="data0005"} 0']
+
+
+@pytest.mark.parametrize(
+    ("sample", "value"),
+    [
+        ('deeplearning_gpu_check{host="data0007",check="ecc_errors"}', "0"),
+        ('deeplearning_gpu_check{host="data0002",check="ecc_errors"}', "1"),
+        ('deeplearning_gpus{host="data0012"}', "1"),
+        ('deeplearning_gpus_required{host="data0012"}', "2"),
+        ('deeplearning_host_drift{host="data0009"}', "1"),
+        ('deeplearning_host_drift{host="data0012"}', "1"),  # gpu_count stands in the way of a plan
+        ('deeplearning_environment_intact{host="data0015"}', "0"),
+        ('deeplearning_gpu_check_answered{host="data0030"}', "0"),
+        ('deeplearning_hosts{state="unreachable"}', "1"),
+        ("deeplearning_site_problems", "1"),
+        ("deeplearning_report_time_seconds", str(report_sample.NOW)),
+    ],
+)
+def test_a_sample(sample: str, value: str, metrics: list[str]) -> None:
+    assert f"{sample} {value}" in metrics
+
+
+def test_what_a_host_answered_ends_no_label(site: dict[str, Any]) -> None:
+    evil = json.loads(json.dumps(site))
+    evil["hosts"][-1]["kernel"] = 'x"} 1\ndeeplearning_host_up{host="data0005"} 1\\'
+    lines = report_metrics.text(evil).splitlines()
+    assert 'deeplearning_host_up{host="data0005"} 1' not in lines
+    (info,) = [line for line in lines if line.startswith(f'deeplearning_host_info{{host="{evil["hosts"][-1]["host"]}"')]
+    assert r'kernel="x\"} 1 deeplearning_host_up{host=\"data0005\"} 1\\"' in info
+
+
+def rules() -> list[dict[str, Any]]:
+    return [rule for group in yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"] for rule in group["rules"]]
+
+
+def test_alerts_ask_for_metrics_and_questions_that_are_written(metrics: list[str]) -> None:
+    written = {re.split(r"[{ ]", line)[0] for line in metrics}
+    assert written == set(report_metrics.METRICS)
+    for rule in rules():
+        assert set(re.findall(r"deeplearning_\w+", rule["expr"])) <= written
+        for names in re.findall(r'check[=!]~?"([^"]*)"', rule["expr"]):
+            asked = {"driver_runs", *report_reader.ALWAYS, *report_reader.WITH_DRIVER}
+            assert set(names.split("|")) <= asked
+
+
+def promtool(*arguments: str, text: str = "") -> str:
+    program = shutil.which("promtool")
+    if program is None:
+        pytest.skip("promtool is not installed (Debian: the package prometheus)")
+    done = subprocess.run([program, *arguments], input=text, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_promtool_accepts_the_metrics(site: dict[str, Any]) -> None:
+    promtool("check", "metrics", text=report_metrics.text(site))
+
+
+def test_promtool_accepts_the_alerts() -> None:
+    assert f"{len(rules())} rules found" in promtool("check", "rules", str(ALERTS))
+
+
+EXPECTED = {
+    "DeepLearningHostUnreachable": [{"host": "data0005"}],
+    "DeepLearningGpuLost": [{"host": "data0012"}],
+    "DeepLearningGpuMemory": [{"host": "data0007", "check": "ecc_errors"}, {"host": "data0048", "check": "ecc_errors"}],
+    "DeepLearningGpuXid": [{"host": "data0012", "check": "xid"}],
+    "DeepLearningGpuCheckFailed": [{"host": "data0031", "check": "persistence"}],
+    "DeepLearningGpuCheckSilent": [{"host": "data0030"}],
+    "DeepLearningEnvironmentDamaged": [{"host": "data0015"}],
+    "DeepLearningDrift": [{"host": f"data00{number}"} for number in ("09", "12", "15", "32", "55")],
+    "DeepLearningSiteProblem": [{}],
+    "DeepLearningReportOld": [],
+}
+
+
+def test_promtool_raises_each_alert_for_its_hosts_and_no_others(metrics: list[str], tmp_path: Path) -> None:
+    """Two hours of the metrics of a site; the report's time is that of the clock of promtool, which begins at 0."""
+    assert set(EXPECTED) == {rule["alert"] for rule in rules()}
+    bare = {"groups": [{"name": "x", "rules": [{**rule, "annotations": {}} for rule in rules()]}]}
+    (tmp_path / "rules.yml").write_text(yaml.safe_dump(bare), encoding="utf-8")
+    series = [
+        {"series": sample, "values": f"{'0' if 'report_time' in sample else value}x120"}
+        for sample, _, value in (line.rpartition(" ") for line in metrics)
+    ]
+    severities = {rule["alert"]: rule["labels"] for rule in rules()}
+    alerts = [
+        {
+            "eval_time": "2h",
+            "alertname": name,
+            "exp_alerts": [{"exp_labels": {**found, **severities[name]}} for found in hosts],
+        }
+        for name, hosts in EXPECTED.items()
+    ]
+    alerts.append(
+        {
+            "eval_time": "49h",
+            "alertname": "DeepLearningReportOld",
+            "exp_alerts": [{"exp_labels": severities["DeepLearningReportOld"]}],
+        }
+    )
+    series[0]["values"] = series[0]["values"].replace("x120", "x3000")
+    test = {
+        "rule_files": ["rules.yml"],
+        "evaluation_interval": "1m",
+        "tests": [{"interval": "1m", "input_series": series, "alert_rule_test": alerts}],
+    }
+    (tmp_path / "test.yml").write_text(yaml.safe_dump(test), encoding="utf-8")
+    assert "SUCCESS" in promtool("test", "rules", str(tmp_path / "test.yml"))
