@@ -14,7 +14,7 @@ import sys
 import node_reader
 import processes
 from gpu_check.cli import results
-from gpu_check.host import Host
+from gpu_check.host import ETC, Host
 
 HEALTH_TIMEOUT = 100  # seconds for all questions; a driver that hangs takes 30 of them
 
@@ -32,10 +32,12 @@ def ask(machine):
     return found + list(results(machine, names))
 
 
-def health(node, machine=Host):
-    """The answers about this host's GPUs, or why there are none; both None where it has neither GPUs nor gpu-check."""
-    nvidia = node["nvidia"]
-    if not (nvidia["gpus"] or nvidia["listed"] or "gpu_check" in node["deeplearning"]["receipts"]):
+def health(nvidia, installed, machine=Host):
+    """The answers about this host's GPUs, or why there are none; both None where it has neither GPUs nor gpu-check.
+
+    installed: whether it has gpu-check, as a host does whose GPU does not show any more.
+    """
+    if not (nvidia["gpus"] or nvidia["listed"] or installed):
         return {"results": None, "problem": None}
     try:
         return {"results": processes.limited(lambda: ask(machine()), HEALTH_TIMEOUT), "problem": None}
@@ -69,7 +71,8 @@ def times(root=""):
 def main():
     try:
         node = processes.limited(node_reader.read, node_reader.READ_TIMEOUT)
-        answer = {"facts": node, "health": health(node), "times": times()}
+        found = health(node["nvidia"], os.path.exists(ETC + "/gpu-check.json"))
+        answer = {"facts": node, "health": found, "times": times()}
     except processes.Late as late:
         answer = {"late": node_reader.LATE % late}
     sys.stdout.write(json.dumps(answer, sort_keys=True) + "\n")

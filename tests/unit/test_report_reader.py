@@ -18,10 +18,8 @@ from interpreters import HOST_PYTHONS
 
 from hadoop_dl.hosts import host_script
 
-WITH_GPU: dict[str, Any] = {
-    "nvidia": {"gpus": [{"device": "1eb8"}], "listed": None},
-    "deeplearning": {"receipts": {}},
-}
+WITH_GPU: dict[str, Any] = {"gpus": [{"device": "1eb8"}], "listed": None}
+BARE: dict[str, Any] = {"gpus": [], "listed": None}
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
@@ -43,14 +41,12 @@ def test_no_question_computes_loads_a_library_or_reads_packages() -> None:
 
 
 def test_a_host_without_gpus_is_asked_nothing() -> None:
-    bare = {"nvidia": {"gpus": [], "listed": None}, "deeplearning": {"receipts": {}}}
-    assert report_reader.health(bare, None) == {"results": None, "problem": None}
+    assert report_reader.health(BARE, False, None) == {"results": None, "problem": None}
 
 
 def test_a_host_whose_gpu_does_not_show_any_more_is_asked(tmp_path: Path) -> None:
-    lost = {"nvidia": {"gpus": [], "listed": None}, "deeplearning": {"receipts": {"gpu_check": {}}}}
     machine = gpu_check_hosts.host(tmp_path, gpus=0, gpu_count="1")
-    found = report_reader.health(lost, lambda: machine)
+    found = report_reader.health(BARE, True, lambda: machine)
     (answer,) = [one for one in found["results"] if one["name"] == "gpus_on_pci_as_declared"]
     assert (answer["outcome"], "the PCI bus shows 0" in answer["message"]) == ("FAIL", True)
 
@@ -58,7 +54,7 @@ def test_a_host_whose_gpu_does_not_show_any_more_is_asked(tmp_path: Path) -> Non
 def test_a_driver_that_does_not_answer_is_asked_nothing_more_and_the_log_is_still_read(tmp_path: Path) -> None:
     xid = (0, "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.")
     machine = gpu_check_hosts.host(tmp_path, answers={"nvidia-smi": gpu_check_hosts.NO_DRIVER, "dmesg": xid})
-    found = report_reader.health(WITH_GPU, lambda: machine)["results"]
+    found = report_reader.health(WITH_GPU, True, lambda: machine)["results"]
     outcomes = {one["name"]: one["outcome"] for one in found}
     assert (outcomes["driver_runs"], outcomes["xid"]) == ("FAIL", "FAIL")
     assert not set(outcomes) & set(report_reader.WITH_DRIVER)
@@ -67,14 +63,14 @@ def test_a_driver_that_does_not_answer_is_asked_nothing_more_and_the_log_is_stil
 def test_questions_that_hang_are_ended_and_are_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_reader, "HEALTH_TIMEOUT", 0.3)
     started = time.monotonic()
-    found = report_reader.health(WITH_GPU, lambda: time.sleep(60))
+    found = report_reader.health(WITH_GPU, True, lambda: time.sleep(60))
     assert found["problem"].startswith("gpu-check gave no answer within 0.3 s")
     assert time.monotonic() - started < 30
 
 
 def test_questions_that_fail_altogether_are_the_reason(tmp_path: Path) -> None:
     gpu_check_hosts.write(tmp_path, "/opt/deeplearning/etc/gpu-check.json", "{")
-    found = report_reader.health(WITH_GPU, lambda: report_reader.Host(str(tmp_path)))
+    found = report_reader.health(WITH_GPU, True, lambda: report_reader.Host(str(tmp_path)))
     assert "must be JSON but is not" in found["problem"]
 
 
