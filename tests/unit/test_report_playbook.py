@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,25 @@ def test_the_command_prints_the_text_alone_and_ends_as_hosts_stand(
     if GONE in inventory:
         assert "gone1: " in said
         assert "Connection refused" in said
+
+
+def test_a_connection_that_hangs_is_a_row_after_the_time_of_the_task(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        inventory = f"gone1 ansible_host=127.0.0.1 ansible_port={port} ansible_ssh_timeout=60 ansible_ssh_retries=0\n"
+        (tmp_path / "hosts").write_text(inventory, encoding="utf-8")
+        program = str(Path(sys.executable).parent / "ansible")
+        command = [program, "-i", str(tmp_path / "hosts"), "gone1", "-m", "report_facts", "--task-timeout", "3"]
+        done = subprocess.run(
+            command,
+            env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "unanswered: no answer within 3 s" in done.stdout
 
 
 def test_json_for_machines_and_options_of_ansible(tmp_path: Path) -> None:

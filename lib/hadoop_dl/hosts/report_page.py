@@ -118,6 +118,8 @@ def cell(entry: Json, key: str) -> dict[str, Any]:
         text, small = split(shown(entry, key).replace("Red Hat Enterprise Linux", "RHEL"), SUFFIX[key])
     elif key == "environment" and entry["environment"]:
         text, small = one_line(entry["stack"] or entry["environment"]), one_line(entry["digest"] or "")
+    elif key in ("verified", "changed") and entry[key]:
+        text, small = entry[key][:10], f"{entry[key][11:16]} UTC"
     else:
         text = shown(entry, key)
     health = entry["gpu_check"]
