@@ -47,7 +47,7 @@ def test_make_knows_the_target(command: str) -> None:
 def test_the_removal_that_is_printed_ends_the_end_to_end_tests() -> None:
     """tests/e2e runs the other commands; this one would remove the cluster from under the next test."""
     done = subprocess.run(
-        ["make", "--dry-run", *commands(Cluster())[-1].split()[1:]],
+        ["make", "--no-print-directory", "--dry-run", *commands(Cluster())[-1].split()[1:]],
         cwd=images.REPOSITORY,
         capture_output=True,
         text=True,
