@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+import node_reader
 import pytest
+import report_reader
 
 from hadoop_dl import plan
 from hadoop_dl.hosts import report, report_text
@@ -139,6 +142,27 @@ def test_a_damaged_environment_is_a_fault(site: list[Host]) -> None:
     found = made_of(changed(site, "data0002", damage))
     assert (found["status"], row(found)["state"]) == (3, "fault")
     assert "is damaged: bin/python is missing" in row(found)["reasons"][0]
+
+
+def test_what_the_reader_reads_of_a_host_is_what_its_row_shows(stages: dict[str, Path], tmp_path: Path) -> None:
+    """No invented facts: a real sealed environment, read from its tree."""
+    shutil.copytree(stages["active"], tmp_path / "opt" / "deeplearning", symlinks=True)
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/os-release").write_text('ID="rhel"\nVERSION_ID="9.4"\nPRETTY_NAME="RHEL 9.4"\n', encoding="utf-8")
+
+    def entry() -> dict[str, Any]:
+        answer = {"facts": node_reader.read(str(tmp_path)), "times": report_reader.times(str(tmp_path))}
+        host = Host("data1", ("build_hosts",), {}, answer["facts"])
+        made = plan.make_plan([host], REPOSITORY, grouped=False)
+        return row(report.make_report([host], {"data1": answer}, made, {}, report_sample.NOW), "data1")
+
+    found = entry()
+    assert (found["state"], found["os"], found["gpu_check"]) == ("as planned", "RHEL 9.4", None)
+    assert (found["stack"], found["digest"]) == ("demo-stack", "0123456789ab")
+    assert found["changed"] is not None
+    next((tmp_path / "opt/deeplearning/envs/demo-stack-0123456789ab.1").rglob("six.py")).unlink()
+    assert entry()["state"] == "fault"
+    assert "six.py" in entry()["reasons"][0]
 
 
 def test_a_question_of_gpu_check_that_fails_is_a_fault(site: list[Host]) -> None:
