@@ -6,10 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from ansible.parsing.mod_args import ModuleArgsParser
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PLAYBOOKS = sorted((REPOSITORY / "playbooks").glob("*.yml"))
@@ -232,3 +235,19 @@ def test_verify_compares_every_byte_of_the_environment_and_site_does_not() -> No
 
     assert compares("verify.yml")
     assert [path.name for path in PLAYBOOKS if compares(path.name)] == ["verify.yml"]
+
+
+def test_no_path_of_an_include_is_read_as_options() -> None:
+    """Ansible takes `name=value` in the short form for an option, also in a template's comparison, and only a run shows it."""
+    for path in sorted(REPOSITORY.glob("roles/*/tasks/*.yml")):
+        for task in tasks_of(yaml.safe_load(path.read_text(encoding="utf-8"))):
+            for action in ("ansible.builtin.include_tasks", "ansible.builtin.import_tasks"):
+                if isinstance(task.get(action), str):
+                    assert set(ModuleArgsParser(task).parse()[1]) == {"_raw_params"}, (path.name, task[action])
+
+
+def tasks_of(found: object) -> Iterator[dict[str, Any]]:
+    for item in found if isinstance(found, list) else []:
+        yield item
+        for part in ("block", "rescue", "always"):
+            yield from tasks_of(item.get(part))
