@@ -282,6 +282,7 @@ FACTS = (
     ("drivers", "rules", "rule"),
     ("python", "facts", "fact"),
     ("bazel", "facts", "fact"),
+    ("bazel", "bootstrap", "fact"),
 )
 
 

@@ -1,0 +1,143 @@
+"""What the scenario bazel installs: real executables from npm, a signed repository of packages with them, and a stand-in of a -dist.zip.
+
+Also the compiler that bazel builds with: Debian's packages for a node's image, fetched once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+from hadoop_dl_dev.demo import artifacts, images
+from hadoop_dl_dev.demo.fixtures import signing_key
+from hadoop_dl_dev.demo.gpu_packages import sign, write_keys
+from hadoop_dl_dev.demo.images import CACHE, DATA, digest
+from hadoop_dl_dev.demo.shell import DemoError, only_one, run
+
+SOURCE = DATA / "bazel"
+PACKAGE = "bazel-linux_x64"
+# Versions of npm's package @bazel/bazel-linux_x64 with the sha256 of its archive.
+VERSIONS = {
+    "0.26.1": "178e02ced40dce5d3957a71d5ce8b19b2eb436ce53a2eb037700639dc32bc5e5",
+    "0.28.1": "3d79f715bb52566768487c2ebea5321be1cd962f3edf9af3379d2425d5ac3ccb",
+}
+BOOTSTRAPPED = "0.26.1"
+COMPILER = ("g++", "zip", "unzip")
+
+
+def registry() -> str:
+    """npm's registry, as npm itself finds it, where it is configured for this user; npm need not be installed."""
+    for name in ("npm_config_registry", "NPM_CONFIG_REGISTRY"):
+        if os.environ.get(name):
+            return os.environ[name].rstrip("/")
+    settings = Path(os.environ.get("NPM_CONFIG_USERCONFIG") or Path.home() / ".npmrc")
+    text = settings.read_text(encoding="utf-8") if settings.exists() else ""
+    configured = re.search(r"^\s*registry\s*=\s*(\S+)", text, re.MULTILINE)
+    return (configured[1] if configured else "https://registry.npmjs.org").rstrip("/")
+
+
+def archives() -> list[artifacts.Artifact]:
+    names = {version: f"{PACKAGE}-{version}.tgz" for version in VERSIONS}
+    return [
+        artifacts.Artifact(names[version], sha256, f"{registry()}/@bazel/{PACKAGE}/-/{names[version]}")
+        for version, sha256 in VERSIONS.items()
+    ]
+
+
+def ensure(cache: Path = CACHE) -> Path:
+    """The directory that a server of the scenario serves, made anew when a fixture changed."""
+    files = sorted([*SOURCE.iterdir(), Path(__file__)])
+    wanted = digest(*(path.name.encode() + path.read_bytes() for path in files))
+    target = cache / "bazel"
+    with only_one(cache / "bazel.lock"):
+        stamp = target / ".digest"
+        if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+            return target
+        fetched = artifacts.fetch_all(archives(), cache / "npm")
+        with tempfile.TemporaryDirectory(dir=cache) as directory:
+            made = Path(directory) / "made"
+            made.mkdir(mode=0o755)
+            programs = {version: unpack(version, path, made) for version, path in zip(VERSIONS, fetched, strict=True)}
+            make_dist(programs[BOOTSTRAPPED], made)
+            make_repository(programs, Path(directory), made / "rpm", signing_key(cache / "gpg"))
+            (made / ".digest").write_text(wanted, encoding="utf-8")
+            shutil.rmtree(target, ignore_errors=True)
+            made.rename(target)
+    return target
+
+
+def unpack(version: str, archive: Path, made: Path) -> Path:
+    """The executable, under the name that bazel's own releases give it."""
+    name = f"bazel-{version}-linux-x86_64"
+    with tarfile.open(archive) as opened:
+        content = opened.extractfile(f"package/{name}")
+        if content is None:
+            raise DemoError(f"{archive} must have the file package/{name} but does not. Remove it and repeat.")
+        (made / name).write_bytes(content.read())
+    (made / name).chmod(0o755)
+    return made / name
+
+
+def make_dist(program: Path, made: Path) -> None:
+    with zipfile.ZipFile(made / f"bazel-{BOOTSTRAPPED}-dist.zip", "w") as archive:
+        archive.write(SOURCE / "compile.sh", "compile.sh")
+        archive.write(program, "fixture-bazel")
+
+
+def make_repository(programs: dict[str, Path], directory: Path, made: Path, home: Path) -> None:
+    made.mkdir(mode=0o755)
+    for version, program in programs.items():
+        options = {
+            "bazel_version": version,
+            "bazel_program": str(program),
+            "_topdir": str(directory / f"build-{version}"),
+            "_rpmdir": str(made),
+            "_build_name_fmt": "%%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm",
+            "_binary_payload": "w1.gzdio",  # EL7's rpm reads gzip
+        }
+        defines = [word for key, value in options.items() for word in ("--define", f"{key} {value}")]
+        run("rpmbuild", "-bb", "--quiet", "--target", "x86_64", *defines, str(SOURCE / "bazel.spec"))
+    sign(made, home)
+    run("createrepo_c", "--quiet", str(made))
+    write_keys(made, home)
+
+
+def compiler(image: str, cache: Path = CACHE) -> Path:
+    """Debian's packages of a C++ compiler for this image, as files: a node installs them without a network."""
+    reference = images.ensure(image)
+    target = cache / f"compiler-{image}-{digest(images.base_tag(image).encode(), ' '.join(COMPILER).encode())}"
+    with only_one(cache / "compiler.lock"):
+        if target.exists():
+            return target
+        with tempfile.TemporaryDirectory(dir=cache) as directory:
+            made = Path(directory) / "made"
+            (made / "partial").mkdir(parents=True)
+            options = "-qq -o APT::Sandbox::User=root -o Acquire::Check-Valid-Until=false -o APT::Keep-Downloaded-Packages=true"
+            fetch = f"apt-get {options} --download-only --no-install-recommends --yes install {' '.join(COMPILER)}"
+            run(
+                *("docker", "run", "--rm", "--env", "http_proxy", "--volume", f"{made}:/var/cache/apt/archives"),
+                *(reference, "sh", "-c", f"apt-get {options} update && {fetch}"),
+            )
+            (made / "lock").unlink(missing_ok=True)
+            (made / "partial").rmdir()
+            made.rename(target)
+    return target
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        print(compiler(arguments[1]) if arguments[:1] == ["compiler"] else ensure())
+    except (DemoError, IndexError) as error:
+        print(f"bazel_files: {error or 'name the image of the compiler'}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

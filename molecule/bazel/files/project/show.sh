@@ -1,0 +1,2 @@
+#!/bin/sh
+cat "$0.runfiles/__main__/text.txt"

@@ -1,0 +1,31 @@
+"""What a user without root has after a bootstrap; the sources are a stand-in whose compile.sh answers like bazel's."""
+
+import json
+
+import pytest
+
+testinfra_hosts = ["ansible://bazel-el7"]
+HOME = "/home/builder"
+
+
+def test_the_users_shell_finds_it(host):
+    found = host.check_output("su - builder -c 'PATH=$PATH:$HOME/bin; command -v bazel; bazel --batch version'")
+    assert found.startswith(f"{HOME}/bin/bazel\n")
+    assert "Build label: 0.26.1" in found
+
+
+@pytest.mark.parametrize("words", [f"TMPDIR={HOME}/bazel/tmp", "JAVA_HOME=/srv/jdk", "user=builder", "FIXTURE"])
+def test_the_log_is_kept_and_says_how_it_was_compiled(host, words):
+    log = host.file(f"{HOME}/bazel/bootstrap-0.26.1.log").content_string
+    assert log.count(words) == 1
+
+
+def test_sources_and_temporary_files_are_gone(host):
+    left = host.check_output(f"ls -A {HOME}/bazel").split()
+    assert sorted(left) == [".lock", "0.26.1", "bootstrap-0.26.1.log"]
+
+
+def test_the_mark_names_the_source(host):
+    mark = json.loads(host.file(f"{HOME}/bazel/0.26.1/.deeplearning.json").content_string)
+    assert mark["source"] == "bootstrap"
+    assert mark["program"] == host.file(f"{HOME}/bin/bazel").sha256sum

@@ -1,0 +1,46 @@
+"""The node with two executables, as a user without root and without a network builds with them."""
+
+import json
+
+import pytest
+
+testinfra_hosts = ["ansible://bazel-el7"]
+VERSIONS = ["0.26.1", "0.28.1"]
+# A process with a network of its own has the loopback device alone; bazel's client and server talk over it.
+OFFLINE = (
+    "systemd-run --quiet --wait --pipe --collect --property=PrivateNetwork=yes --property=User=builder "
+    "--setenv=HOME=/home/builder --working-directory=/home/builder/project "
+)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_user_builds_offline(host, version):
+    bazel = f"/opt/bazel/{version}/bin/bazel --batch --output_user_root=/home/builder/{version}"
+    host.check_output(f"{OFFLINE} {bazel} build --spawn_strategy=standalone //:libanswer.so //:show")
+    out = "/home/builder/project/bazel-bin"
+    load = f"import ctypes; print(ctypes.CDLL('{out}/libanswer.so').answer())"
+    assert host.check_output(f'python2.7 -c "{load}"') == "42"
+    assert host.check_output(f"{out}/show") == "made by a rule"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_it_is_the_version(host, version):
+    bazel = f"/opt/bazel/{version}/bin/bazel --batch --output_user_root=/home/builder/{version}"
+    assert f"Build label: {version}" in host.check_output(f"{OFFLINE} {bazel} version")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_it_is_roots_and_everybody_runs_it(host, version):
+    program = host.file(f"/opt/bazel/{version}/bin/bazel")
+    assert (program.user, program.group, program.mode) == ("root", "root", 0o755)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_mark_names_the_executable(host, version):
+    mark = json.loads(host.file(f"/opt/bazel/{version}/.deeplearning.json").content_string)
+    assert mark["source"] == "binary"
+    assert mark["program"] == mark["sha256"] == host.file(f"/opt/bazel/{version}/bin/bazel").sha256sum
+
+
+def test_nothing_else_is_there(host):
+    assert sorted(host.check_output("ls -A /opt/bazel").split()) == [".lock", *VERSIONS]

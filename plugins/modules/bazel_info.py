@@ -1,0 +1,116 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Read which versions of bazel a host has and what it could compile one with. Changes nothing."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: bazel_info
+short_description: Read the versions of bazel below a directory, the package, and the tools of a bootstrap
+description:
+  - Answers with one mapping, C(bazel_info). Reads only, and therefore runs in check mode.
+options:
+  root: {description: Directory of the versions; C(bazel) in the user's home when empty, type: str, default: ""}
+  package: {description: Also ask rpm for this package, type: str, default: ""}
+  tools: {description: Also look for what a bootstrap requires, type: bool, default: false}
+"""
+
+RETURN = r"""
+bazel_info: {description: What was read, type: dict, returned: always}
+"""
+
+import os
+import platform
+import pwd
+import re
+
+from ansible.module_utils import bazel_versions, processes
+from ansible.module_utils.basic import AnsibleModule
+
+PROGRAMS = ("bash", "zip", "unzip")
+COMPILERS = ("g++", "c++", "clang++")
+
+
+def executable(name):
+    """The path of a program in PATH; empty where there is none."""
+    for directory in os.environ.get("PATH", "").split(os.pathsep):
+        path = os.path.join(directory, name)
+        if directory and os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return ""
+
+
+def ask(*argv):
+    return processes.run(list(argv), bazel_versions.SECONDS, dict(os.environ, LC_ALL="C"))
+
+
+def installed(package):
+    """NAME-VERSION-RELEASE.ARCH of an installed package and its version; both empty where it is not installed."""
+    answer = ask("rpm", "--query", "--queryformat", "%{NAME}-%{VERSION}-%{RELEASE}.%{ARCH} %{VERSION}\\n", package)
+    found = answer.output.splitlines()[-1].split() if answer.status == 0 and answer.output else ["", ""]
+    return {"name": found[0], "version": found[1]}
+
+
+def jdk():
+    """The Java compiler that compile.sh takes (that of JAVA_HOME, else of PATH), and its version: 8, 11."""
+    home = os.environ.get("JAVA_HOME", "")
+    path = os.path.join(home, "bin", "javac") if home else executable("javac")
+    if not path or not os.access(path, os.X_OK):
+        return {"javac": "", "version": "", "home": home}
+    answer = ask(path, "-version")  # JDK 8 answers on standard error
+    found = re.search(r"javac (?:1\.)?(\d+)", answer.output + answer.error)
+    home = home or os.path.dirname(os.path.dirname(os.path.realpath(path)))
+    return {"javac": path, "version": found.group(1) if found else "", "home": home}
+
+
+def tools():
+    found = dict((name, executable(name)) for name in PROGRAMS)
+    found["python"] = executable("python") or executable("python3") or executable("python2")
+    compiler = os.environ.get("CXX", "")
+    names = (compiler,) if compiler else COMPILERS
+    found["compiler"] = next((path for path in map(executable, names) if path), "")
+    if compiler.startswith("/") and os.access(compiler, os.X_OK):
+        found["compiler"] = compiler
+    return found
+
+
+def link_target(path):
+    """Where a link points to; empty where nothing has the name, "-" where something that is no link has it."""
+    if os.path.islink(path):
+        return os.readlink(path)
+    return "-" if os.path.lexists(path) else ""
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "root": {"type": "str", "default": ""},
+            "package": {"type": "str", "default": ""},
+            "tools": {"type": "bool", "default": False},
+        },
+        supports_check_mode=True,
+    )
+    wanted = module.params
+    user = pwd.getpwuid(os.geteuid())
+    home = os.environ.get("HOME") or user.pw_dir
+    root = wanted["root"] or os.path.join(home, "bazel")
+    link = os.path.join(home, "bin", "bazel")
+    found = {
+        "root": root,
+        "home": home,
+        "user": user.pw_name,
+        "is_root": user.pw_uid == 0,
+        "architecture": platform.machine(),
+        "manager": next((name for name in ("dnf", "yum") if executable(name)), ""),
+        "versions": bazel_versions.versions(root),
+        "package": installed(wanted["package"]) if wanted["package"] else {},
+        "link": {"path": link, "target": link_target(link)},
+        "tools": dict(tools(), jdk=jdk()) if wanted["tools"] else {},
+    }
+    module.exit_json(changed=False, bazel_info=found)
+
+
+if __name__ == "__main__":
+    main()

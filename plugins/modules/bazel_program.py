@@ -1,0 +1,147 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Have one version of bazel in a directory of its own, complete and marked, or remove it."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: bazel_program
+short_description: Have one version of bazel below a directory, complete or not at all
+description:
+  - Copies the executable beside its place, checks that it is this version and that the host has its libraries, marks it, and renames.
+  - With C(state=begun) a version that is missing gets a mark alone, so that a run after a killed one knows its package.
+  - With C(state=absent) the version is removed if this project installed it. Whatever has no mark is left alone.
+options:
+  root: {description: Directory of the versions, type: path, required: true}
+  version: {description: The version, type: str, required: true}
+  program: {description: The executable, on the host; required for C(state=present), type: path}
+  source: {description: Where it came from, type: str}
+  sha256: {description: The sha256 of the file that the site named, where there was one, type: str, default: ""}
+  package: {description: The package that this project installs for it, which the mark names in full once it is there, type: str, default: ""}
+  wait: {description: Seconds for another run to end, type: int, default: 600}
+  state: {description: Whether the host must have it, type: str, choices: [present, begun, absent], default: present}
+"""
+
+RETURN = r"""
+path: {description: The executable, type: str, returned: success}
+"""
+
+import glob
+import json
+import os
+import shutil
+
+from ansible.module_utils import bazel_versions, processes, room, whole_files
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.host_lock import HostLock, HostLocked
+
+
+class Refused(Exception):
+    """Why it was not installed; nothing was changed."""
+
+
+def put(place, program, mark):
+    """Copy, mark, rename. Raises OSError or IOError, and then what was there stays."""
+    new, old = "%s.new-%d" % (hidden(place), os.getpid()), hidden(place) + ".old"
+    for left in glob.glob(hidden(place) + ".new-*"):
+        if not whole_files.is_being_written(left):
+            shutil.rmtree(left)
+    try:
+        room.require(os.path.dirname(place), os.path.getsize(program), 4)
+        os.makedirs(os.path.join(new, "bin"), 0o755)
+        target = os.path.join(new, bazel_versions.PROGRAM)
+        shutil.copyfile(program, target)
+        os.chmod(target, 0o755)  # noqa: S103 (every user builds with it)
+        mark["program"] = whole_files.sha256_of(target)
+        whole_files.sync_path(target)
+        write_mark(new, mark)
+        shutil.rmtree(old, ignore_errors=True)
+        if os.path.lexists(place):
+            os.rename(place, old)
+        os.rename(new, place)
+    except Exception:
+        if os.path.isdir(old) and not os.path.lexists(place):
+            os.rename(old, place)
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def write_mark(place, mark):
+    text = json.dumps(mark, indent=1, sort_keys=True) + "\n"
+    whole_files.write_whole(os.path.join(place, bazel_versions.MARK), text.encode("utf-8"))
+
+
+def hidden(place):
+    return os.path.join(os.path.dirname(place), "." + os.path.basename(place))
+
+
+def full_name(package):
+    answer = processes.run(["rpm", "--query", package], bazel_versions.SECONDS) if package else None
+    return answer.output.splitlines()[-1] if answer and answer.status == 0 and answer.output else ""
+
+
+def remove(wanted, place, checking):
+    managed = bazel_versions.read_mark(place) is not None
+    if managed and not checking:
+        shutil.rmtree(place)
+    return managed
+
+
+def begin(wanted, place, checking):
+    if os.path.lexists(place):
+        return False
+    if not checking:
+        os.makedirs(place, 0o755)
+        write_mark(place, {"source": wanted["source"], "sha256": "", "package": wanted["package"], "program": ""})
+    return True
+
+
+def install(wanted, place, checking):
+    if os.path.lexists(place) and bazel_versions.read_mark(place) is None:
+        raise Refused("%s is not managed by this project; it was not touched" % place)
+    if not checking:
+        problem = bazel_versions.problem(wanted["program"], wanted["version"])
+        if problem:
+            raise Refused("%s must be bazel %s, but %s" % (wanted["program"], wanted["version"], problem))
+        mark = {"source": wanted["source"], "sha256": wanted["sha256"], "package": full_name(wanted["package"])}
+        put(place, wanted["program"], mark)
+    return True
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "root": {"type": "path", "required": True},
+            "version": {"type": "str", "required": True},
+            "program": {"type": "path"},
+            "source": {"type": "str"},
+            "sha256": {"type": "str", "default": ""},
+            "package": {"type": "str", "default": ""},
+            "wait": {"type": "int", "default": 600},
+            "state": {"type": "str", "choices": ["present", "begun", "absent"], "default": "present"},
+        },
+        required_if=[("state", "present", ["program", "source"])],
+        supports_check_mode=True,
+    )
+    os.umask(0o022)  # other users build with it, whatever root's umask is
+    place = os.path.join(module.params["root"], module.params["version"])
+    path = os.path.join(place, bazel_versions.PROGRAM)
+    act = {"present": install, "begun": begin, "absent": remove}[module.params["state"]]
+    try:
+        if module.check_mode:
+            changed = act(module.params, place, True)
+        else:
+            with HostLock("bazel %s" % module.params["version"], module.params["wait"], module.params["root"]):
+                changed = act(module.params, place, False)
+    except (Refused, HostLocked) as problem:
+        module.fail_json(msg=str(problem))
+    except (IOError, OSError) as error:
+        module.fail_json(msg=room.explained(error, module.params["root"]))
+    module.exit_json(changed=changed, path=path)
+
+
+if __name__ == "__main__":
+    main()

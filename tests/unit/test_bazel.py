@@ -1,0 +1,347 @@
+"""The role bazel: what it decides from its inputs and a host's state, and what its modules do with executables of bazel."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import host_modules
+import pytest
+from ansible.module_utils import bazel_versions
+from ansible.module_utils.host_lock import HostLock
+
+from hadoop_dl.data import bazel
+from hadoop_dl_dev.demo import bazel_files
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SHA256 = "ab" * 32
+TOOLS = {
+    **dict.fromkeys(("compiler", "python", "bash", "zip", "unzip"), "/usr/bin/x"),
+    "jdk": {"javac": "/usr/bin/javac", "version": "8", "home": ""},
+}
+HOST = {
+    "root": "/opt/bazel",
+    "home": "/home/builder",
+    "user": "root",
+    "is_root": True,
+    "architecture": "x86_64",
+    "manager": "dnf",
+    "versions": {},
+    "package": {},
+    "link": {"path": "/home/builder/bin/bazel", "target": ""},
+    "tools": {},
+}
+USER = {**HOST, "root": "/home/builder/bazel", "user": "builder", "is_root": False, "tools": TOOLS}
+
+
+def work(host: dict[str, Any] | None = None, **given: Any) -> Any:
+    inputs = {"state": "present", "versions": ["0.26.1"], "source": "binary", "package": "bazel"}
+    named = {version: {"file": f"http://mirror01/{version}", "sha256": SHA256} for version in ("0.11.1", "0.26.1")}
+    return bazel.work({**inputs, "files": named, **given}, {**HOST, **(host or {})})
+
+
+def installed(source: str = "binary", **mark: Any) -> dict[str, Any]:
+    return {"managed": True, "complete": True, "source": source, "sha256": SHA256, "package": "", **mark}
+
+
+def versions(items: list[dict[str, Any]]) -> list[str]:
+    return [item["version"] for item in items]
+
+
+# --- what is installed and removed ----------------------------------------------------------------------------------
+
+
+def test_what_is_missing_or_incomplete_is_installed_once() -> None:
+    has = {"versions": {"0.26.1": installed()}}
+    assert versions(work(has, versions=["0.26.1", "0.11.1", "0.11.1"])["install"]) == ["0.11.1"]
+    assert versions(work({"versions": {"0.26.1": installed(complete=False)}})["install"]) == ["0.26.1"]
+
+
+def test_a_version_with_another_sha256_in_the_inventory_is_installed_again() -> None:
+    assert versions(work({"versions": {"0.26.1": installed(sha256="cd" * 32)}})["install"]) == ["0.26.1"]
+
+
+def test_versions_that_are_not_named_stay() -> None:
+    found = work({"versions": {"0.11.1": installed(), "0.26.1": installed()}})
+    assert (found["install"], found["remove"]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("named", "left"), [(["0.11.1"], False), ([], True), (["0.11.1", "0.26.1"], True), (["0.9.0"], False)]
+)
+def test_only_what_this_project_installed_is_removed(named: list[str], left: bool) -> None:
+    has = {"0.11.1": installed(), "0.26.1": installed(), "1.0.0": {"managed": False, "complete": False}}
+    found = work({"versions": has}, state="absent", versions=named)
+    assert versions(found["remove"]) == [name for name in named or ["0.11.1", "0.26.1"] if name != "0.9.0"]
+    assert found["nothing_left"] is left
+
+
+def test_the_repository_leaves_with_the_last_version_that_came_from_it() -> None:
+    has = {"0.11.1": installed("repository"), "0.26.1": installed("repository"), "1.0.0": installed()}
+    one = work({"versions": has}, state="absent", versions=["0.11.1"])
+    both = work({"versions": has}, state="absent", versions=["0.11.1", "0.26.1"])
+    assert (one["repository_used"], one["repository_leaves"]) == (True, False)
+    assert (both["repository_used"], both["repository_leaves"]) == (False, True)
+    assert work({"versions": has}, state="absent", versions=["1.0.0"])["repository_leaves"] is False
+
+
+@pytest.mark.parametrize(
+    ("package", "mark", "ours"),
+    [
+        ({}, "", "bazel-0.26.1"),
+        ({"name": "bazel-0.26.1-1.x86_64", "version": "0.26.1"}, "", ""),
+        ({"name": "bazel-0.28.1-1.x86_64", "version": "0.28.1"}, "bazel-0.28.1-1.x86_64", "bazel-0.26.1"),
+        ({"name": "bazel-0.28.1-1.x86_64", "version": "0.28.1"}, "bazel-0.28.1", "bazel-0.26.1"),
+    ],
+)
+def test_a_package_that_the_site_installed_is_not_recorded_as_ours(
+    package: dict[str, str], mark: str, ours: str
+) -> None:
+    has = {"0.28.1": installed("repository", package=mark)}
+    found = work({"versions": has, "package": package}, source="repository")
+    assert found["problems"] == []
+    assert [item["package"] for item in found["install"]] == [ours]
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("host", "given", "words"),
+    [
+        ({}, {"versions": ["newest"]}, "exact versions"),
+        ({}, {"versions": ["0.9.0"]}, "bazel-0.9.0-linux-x86_64 with its sha256, but bazel_files has none"),
+        ({}, {"files": {"0.26.1": {"file": "x", "sha256": "abc"}}}, "bazel_files has none for it"),
+        ({"architecture": "ppc64le"}, {}, "for x86_64, but this host is ppc64le"),
+        ({"versions": {"0.26.1": {"managed": False, "complete": False}}}, {}, "not managed by this project"),
+        ({"versions": {"0.26.1": installed("repository")}}, {}, "came from repository"),
+        ({"manager": ""}, {"source": "repository"}, "requires dnf or yum"),
+        (
+            {"package": {"name": "bazel-0.24.0-1.x86_64", "version": "0.24.0"}},
+            {"source": "repository"},
+            "bazel-0.24.0-1.x86_64, which this project did not install",
+        ),
+        ({**USER, "is_root": True}, {"source": "bootstrap"}, "but this is root"),
+        (USER, {"source": "bootstrap", "versions": ["0.9.0"]}, "bazel-0.9.0-dist.zip with its sha256"),
+        (USER, {"source": "bootstrap", "files": {"0.26.1": {"file": "a.zip", "sha256": SHA256}}}, "requires URLs"),
+        ({**USER, "link": {"path": "/home/builder/bin/bazel", "target": "-"}}, {"source": "bootstrap"}, "Rename it"),
+        (
+            {**USER, "tools": {**TOOLS, "jdk": {"javac": "/x/javac", "version": "11", "home": ""}}},
+            {"source": "bootstrap", "versions": ["0.11.1"]},
+            "requires JDK 8, but /x/javac is version 11",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_a_sentence(
+    host: dict[str, Any], given: dict[str, Any], words: str
+) -> None:
+    (problem,) = work(host, **given)["problems"]
+    assert words in problem
+    assert problem.endswith(".")
+
+
+def test_everything_that_is_missing_for_a_bootstrap_is_one_list() -> None:
+    tools = {**dict.fromkeys(TOOLS, ""), "jdk": {"javac": "", "version": "", "home": ""}}
+    (problem,) = work({**USER, "tools": tools}, source="bootstrap", versions=["0.11.1"])["problems"]
+    assert "a JDK (javac): 8; a C++ compiler (g++); Python; bash; zip; unzip" in problem
+
+
+def test_a_bootstrap_that_has_everything_is_not_refused() -> None:
+    assert work(USER, source="bootstrap", versions=["0.11.1", "0.26.1"])["problems"] == []
+
+
+def test_a_jdk_that_only_unverified_data_is_against_is_not_refused() -> None:
+    jdk = {"javac": "/x/javac", "version": "17", "home": ""}
+    assert work({**USER, "tools": {**TOOLS, "jdk": jdk}}, source="bootstrap")["problems"] == []
+
+
+# --- executables ----------------------------------------------------------------------------------------------------
+
+
+def executable(path: Path, version: str, *, old: bool = False) -> Path:
+    """A program of this machine with an archive behind it, as bazel is made: the label in the server's jar up to 0.27, beside it later."""
+    jar, archive = io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(jar, "w") as server:
+        server.writestr("build-data.properties", f"main.class=Bazel\nbuild.label={version}\nbuild.time=x\n")
+    with zipfile.ZipFile(archive, "w") as content:
+        content.writestr("A-server.jar", jar.getvalue())
+        if not old:
+            content.writestr("build-label.txt", version)
+    path.write_bytes(Path("/bin/true").read_bytes() + archive.getvalue())
+    path.chmod(0o755)
+    return path
+
+
+def put(root: Path, program: Path, version: str = "0.26.1", **more: Any) -> dict[str, Any]:
+    return host_modules.run(
+        "bazel_program", root=str(root), version=version, program=str(program), source="binary", sha256=SHA256, **more
+    )
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_an_executable_is_known_by_its_own_version(tmp_path: Path, old: bool) -> None:
+    program = executable(tmp_path / "bazel", "0.26.1", old=old)
+    assert bazel_versions.label(str(program)) == "0.26.1"
+    assert bazel_versions.problem(str(program), "0.26.1") is None
+    assert bazel_versions.problem(str(program), "0.26.2") == "it is bazel 0.26.1"
+    assert bazel_versions.problem(str(program), "0.26") == "it is bazel 0.26.1"
+
+
+def test_a_compiled_one_has_the_version_that_it_was_compiled_from(tmp_path: Path) -> None:
+    program = executable(tmp_path / "bazel", "4.2.3- (@non-git)")
+    assert bazel_versions.problem(str(program), "4.2.3") is None
+
+
+@pytest.mark.parametrize("content", [b"", b"#!/bin/sh\necho bazel\n", b"PK\x03\x04 broken"])
+def test_another_file_is_no_bazel(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "file").write_bytes(content)
+    assert "no executable of bazel" in str(bazel_versions.problem(str(tmp_path / "file"), "0.26.1"))
+
+
+def test_an_executable_for_a_newer_c_library_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ldd of RHEL 6 answers about an executable for RHEL 7."""
+    tool = tmp_path / "ldd"
+    tool.write_text('#!/bin/sh\necho "$1: /lib64/libc.so.6: version \\`GLIBC_2.17\' not found (required by $1)" >&2\n')
+    tool.chmod(0o755)
+    program = executable(tmp_path / "bazel", "0.26.1")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert bazel_versions.problem(str(program), "0.26.1") == "this host has no GLIBC_2.17"
+
+
+def test_a_version_is_complete_with_its_mark_or_not_there(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    answer = put(root, executable(tmp_path / "bazel", "0.26.1"))
+    assert answer["changed"] is True
+    found = bazel_versions.versions(str(root))["0.26.1"]
+    assert (found["managed"], found["complete"], found["source"], found["sha256"]) == (True, True, "binary", SHA256)
+    assert subprocess.run([answer["path"]], check=False).returncode == 0
+    answer = put(root, executable(tmp_path / "other", "0.27.0"), "0.28.0")
+    assert "must be bazel 0.28.0, but it is bazel 0.27.0" in answer["msg"]
+    assert sorted(os.listdir(root)) == [".lock", "0.26.1"]
+
+
+def test_a_damaged_version_is_replaced(tmp_path: Path) -> None:
+    program = executable(tmp_path / "bazel", "0.26.1")
+    put(tmp_path, program)
+    place = tmp_path / "0.26.1" / "bin" / "bazel"
+    place.write_bytes(b"")
+    assert bazel_versions.versions(str(tmp_path))["0.26.1"]["complete"] is False
+    put(tmp_path, program)
+    assert place.read_bytes() == program.read_bytes()
+
+
+def test_what_a_killed_run_left_is_removed_and_is_no_version(tmp_path: Path) -> None:
+    (tmp_path / ".0.26.1.new-999999999" / "bin").mkdir(parents=True)
+    assert bazel_versions.versions(str(tmp_path)) == {}
+    put(tmp_path, executable(tmp_path / "bazel", "0.26.1"))
+    assert sorted(os.listdir(tmp_path)) == [".lock", "0.26.1", "bazel"]
+
+
+def test_a_killed_run_leaves_a_mark_that_names_the_package(tmp_path: Path) -> None:
+    begun = {"root": str(tmp_path), "version": "0.26.1", "source": "repository", "package": "bazel-0.26.1"}
+    assert host_modules.run("bazel_program", state="begun", **begun)["changed"] is True
+    found = bazel_versions.versions(str(tmp_path))["0.26.1"]
+    assert (found["managed"], found["complete"], found["package"]) == (True, False, "bazel-0.26.1")
+    assert host_modules.run("bazel_program", state="begun", **begun)["changed"] is False
+    package = {"name": "bazel-0.26.1-1.x86_64", "version": "0.26.1"}
+    has = {"versions": {"0.26.1": found}, "package": package}
+    assert [item["package"] for item in work(has, source="repository")["install"]] == ["bazel-0.26.1"]
+    removed = work(has, source="repository", state="absent")["remove"]
+    assert [item["installed_package"] for item in removed] == ["bazel-0.26.1"]
+
+
+def test_one_run_at_a_time_changes_the_versions(tmp_path: Path) -> None:
+    with HostLock("another run", root=str(tmp_path / "root")):
+        answer = put(tmp_path / "root", executable(tmp_path / "bazel", "0.26.1"), wait=0)
+    assert "Only one run at a time" in answer["msg"]
+    assert bazel_versions.versions(str(tmp_path / "root")) == {}
+
+
+def test_check_mode_changes_nothing(tmp_path: Path) -> None:
+    answer = put(tmp_path, tmp_path / "not-fetched", _ansible_check_mode=True)
+    assert answer["changed"] is True
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_managed_by_this_project_is_neither_replaced_nor_removed(tmp_path: Path) -> None:
+    (tmp_path / "root" / "0.26.1").mkdir(parents=True)
+    assert "not managed" in put(tmp_path / "root", executable(tmp_path / "bazel", "0.26.1"))["msg"]
+    answer = host_modules.run("bazel_program", root=str(tmp_path / "root"), version="0.26.1", state="absent")
+    assert answer["changed"] is False
+    assert (tmp_path / "root" / "0.26.1").is_dir()
+
+
+def test_the_tools_of_a_bootstrap_are_those_that_compile_sh_would_find(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "jdk/bin").mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    for path, text in (("jdk/bin/javac", "echo 'javac 1.8.0_352' >&2"), ("bin/g++", ""), ("bin/unzip", "")):
+        (tmp_path / path).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / path).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    found = host_modules.run("bazel_info", tools=True)["bazel_info"]["tools"]
+    assert found["jdk"] == {
+        "javac": str(tmp_path / "jdk/bin/javac"),
+        "version": "8",
+        "home": str(tmp_path / "jdk"),
+    }
+    assert found["compiler"] == str(tmp_path / "bin/g++")
+    assert (found["zip"], found["python"]) == ("", "")
+
+
+# --- the program that compiles --------------------------------------------------------------------------------------
+
+
+def compile_once(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
+    with zipfile.ZipFile(folder / "dist.zip", "w") as archive:
+        archive.writestr("compile.sh", script)
+    program = REPOSITORY / "roles/bazel/files/bootstrap.sh"
+    argv = [str(program), *(str(folder / name) for name in ("dist.zip", "source", "log"))]
+    environment = {**os.environ, "TMPDIR": str(folder / "tmp")}
+    return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
+
+
+WORKS = 'echo "in $TMPDIR"; mkdir output; echo x > output/bazel; chmod 755 output/bazel\n'
+
+
+def test_a_compilation_keeps_its_log_and_is_not_repeated(tmp_path: Path) -> None:
+    assert compile_once(tmp_path, WORKS).returncode == 0
+    assert (tmp_path / "log").read_text() == f"in {tmp_path}/tmp\n"
+    assert compile_once(tmp_path, "exit 1\n").returncode == 0  # nobody waited for the first one
+
+
+@pytest.mark.parametrize("script", ["echo 'ERROR: no JDK' >&2\nexit 1\n", "echo 'ERROR: no JDK'\n"])
+def test_a_compilation_that_fails_or_makes_nothing_begins_again(tmp_path: Path, script: str) -> None:
+    failed = compile_once(tmp_path, script)
+    assert (failed.returncode, failed.stderr) == (1, "ERROR: no JDK\n")
+    assert compile_once(tmp_path, WORKS).returncode == 0
+
+
+# --- the scenario's files -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "url"),
+    [
+        ("", None, "https://registry.npmjs.org"),
+        ("fund=false\nregistry=https://npm.example.com/all/\n", None, "https://npm.example.com/all"),
+        ("registry=https://npm.example.com/\n", "https://other.example.com", "https://other.example.com"),
+    ],
+)
+def test_npms_registry_is_the_one_that_npm_has(
+    settings: str, environment: str | None, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "npmrc").write_text(settings)
+    for name in ("npm_config_registry", "NPM_CONFIG_REGISTRY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NPM_CONFIG_USERCONFIG", str(tmp_path / "npmrc"))
+    if environment:
+        monkeypatch.setenv("NPM_CONFIG_REGISTRY", environment)
+    assert bazel_files.registry() == url
