@@ -358,7 +358,7 @@ def test_a_kill_of_the_installer_ends_the_build_and_the_next_run_removes_the_res
 
 
 def test_a_tree_of_a_killed_build_is_removed_with_its_processes(host: Host) -> None:
-    """A tree that cannot be continued is made anew by the component pip."""
+    """A tree that cannot be continued is built again by the component pip."""
     cell = confinement.Cell(str(host.tree / ".deeplearning" / "build")).__enter__()  # and no end, as after a kill
     left = subprocess.Popen(["/bin/sleep", "600"], user=cell.number, cwd=cell.path)
     try:

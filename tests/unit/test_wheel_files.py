@@ -109,7 +109,7 @@ def test_scripts_start(installed, script, words):
 
 
 def test_a_script_that_a_process_of_its_own_imports_runs_nothing(installed):
-    """multiprocessing imports the main program again where it starts processes anew."""
+    """multiprocessing imports the main program again where it starts new processes."""
     program = f"import runpy; runpy.run_path({str(installed[0] / 'bin/demo-main')!r}, run_name='__mp_main__')"
     assert subprocess.check_output([installed[0] / "bin/python", "-c", program], text=True) == ""
 

@@ -51,7 +51,7 @@ def archives() -> list[artifacts.Artifact]:
 
 
 def ensure(cache: Path = CACHE) -> Path:
-    """The directory that a server of the scenario serves, made anew when a fixture changed."""
+    """The directory that a server of the scenario serves, made again when a fixture changed."""
     files = sorted([*SOURCE.iterdir(), Path(__file__)])
     wanted = digest(*(path.name.encode() + path.read_bytes() for path in files))
     target = cache / "bazel"
