@@ -288,10 +288,37 @@ FACTS = (
 
 def cdsw(compat: Compat) -> Table:
     rows = [
+        [
+            sure(row, "GPUs in sessions"),
+            f"on the host {cell(row['runtime'] or 'the driver only')}; driver path {cell(row['driver_path'])}; "
+            f"library in {cell(row['library'] or 'no source')}; MIG {cell({None: 'not named', False: 'refused'}[row['mig']])}",
+            until(row),
+            links(row["source"]),
+        ]
+        for row in compat.rows("cdsw", "gpu_support")
+    ]
+    rows += [
+        [sure(row, row["name"]), f"{cell(row['value'])}, in {row['where']}", until(row), links(row["source"])]
+        for row in compat.rows("cdsw", "settings")
+    ]
+    rows += [
+        [
+            sure(row, f"engine {row['engine']}"),
+            f"Ubuntu {cell(row['ubuntu'] or 'in no source')}, Python {cell(row['pythons'] or 'in no source')}",
+            f"{row['cdsw']}",
+            links(row["source"]),
+        ]
+        for row in compat.rows("cdsw", "engines")
+    ]
+    rows += [
         [sure(row, row["fact"]), cell(row.get("value")), cell(row.get("applies")), links(row["source"])]
         for row in compat.rows("cdsw", "facts")
     ]
     return Table("CDSW", "", ("what", "value", "releases", "sources"), rows)
+
+
+def until(row: Row) -> str:
+    return f"{row['first']} to below {row['before']}" if row["before"] else f"{row['first']} and later"
 
 
 def facts(compat: Compat) -> Table:

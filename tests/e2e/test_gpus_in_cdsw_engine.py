@@ -1,6 +1,7 @@
 """gpu-check as a data scientist runs it in an engine of CDSW: another system than the host's, another user, /opt/deeplearning only to read.
 
-The engine is a container of Debian's image with the settings that an engine has; its GPUs are the demo's stand-in
+The engine is a container of Debian's image with the settings that an engine of CDSW 1.1 to 1.5 has (from 1.9 the driver is in /usr/lib/x86_64-linux-gnu:
+tests/unit/test_gpu_check_containers.py); its GPUs are the demo's stand-in
 nvidia-smi, the driver's libraries small ones that load and answer a number, the module's version a file. There are no
 devices, so TensorFlow must not see a GPU, and the answer says why.
 """

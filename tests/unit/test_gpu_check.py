@@ -157,30 +157,48 @@ def test_a_yarn_container_without_gpus_says_how_to_ask_for_them(tmp_path, monkey
 
 
 CDSW = "NVIDIA_GPU_ENABLE=true\nNVIDIA_LIBRARY_PATH=%s\n"
+UNPACKAGED = (1, "package cloudera-data-science-workbench is not installed")
 
 
 @pytest.mark.parametrize(
-    ("settings", "outcome", "words"),
+    ("settings", "release", "outcome", "words"),
     [
-        (None, "SKIP", "no host of CDSW"),
-        ('NVIDIA_GPU_ENABLE=false\nNVIDIA_LIBRARY_PATH="/var/lib/nvidia"', "SKIP", "NVIDIA_GPU_ENABLE is not true"),
-        ("NVIDIA_GPU_ENABLE=true\n# NVIDIA_LIBRARY_PATH=/x", "SKIP", "NVIDIA_LIBRARY_PATH is not set"),
-        (CDSW % "/srv/driver/535.104.05", "PASS", "535.104.05 in /srv/driver/535.104.05"),
+        (None, "1.4.0", "SKIP", "no host of CDSW"),
+        (
+            'NVIDIA_GPU_ENABLE=false\nNVIDIA_LIBRARY_PATH="/var/lib/nvidia"',
+            "1.4.0",
+            "SKIP",
+            "NVIDIA_GPU_ENABLE is not true",
+        ),
+        ("NVIDIA_GPU_ENABLE=true\n# NVIDIA_LIBRARY_PATH=/x", "1.4.0", "FAIL", "it is not set and has no libcuda.so"),
+        ("NVIDIA_GPU_ENABLE=true\n", "1.10.5", "SKIP", "CDSW 1.10.5 finds the driver itself"),
+        (CDSW % "/srv/driver/418.67", "1.7.2", "SKIP", "CDSW 1.7.2 finds the driver itself"),
+        ("NVIDIA_GPU_ENABLE=true\n", None, "SKIP", "right from CDSW 1.6 on, required before"),
+        (CDSW % "/srv/driver/535.104.05", "1.5.0", "PASS", "535.104.05 in /srv/driver/535.104.05"),
         (
             CDSW % '"/srv/driver/418.67" # the old one',
+            None,
             "FAIL",
             "driver 535.104.05, the one that is installed; /srv/driver/418.67 has driver 418.67",
         ),
-        (CDSW % "/srv/driver/none", "FAIL", "/srv/driver/none has no libcuda.so"),
+        (CDSW % "/srv/driver/none", "1.4.0", "FAIL", "/srv/driver/none has no libcuda.so"),
     ],
 )
-def test_the_setting_of_cdsw_has_to_name_the_installed_driver(tmp_path, settings, outcome, words):
+def test_the_setting_of_cdsw_has_to_name_the_installed_driver_up_to_1_5(tmp_path, settings, release, outcome, words):
     files = {f"/srv/driver/{version}/lib64/libcuda.so.{version}": "" for version in ("418.67", "535.104.05")}
     if settings is not None:
         files["/etc/cdsw/config/cdsw.conf"] = settings
-    found = ask("cdsw_hands_in_this_driver", host(tmp_path, files=files))
+    machine = host(tmp_path, files=files, answers={"rpm": (0, release) if release else UNPACKAGED})
+    found = ask("cdsw_hands_in_this_driver", machine)
     assert found[0] == outcome
     assert words in found[1]
+
+
+def test_a_parcel_of_cdsw_has_its_settings_in_cloudera_manager(tmp_path):
+    (tmp_path / "opt/cloudera/parcels/CDSW-1.7.2.p1.2066404").mkdir(parents=True)
+    (tmp_path / "opt/cloudera/parcels/CDSW").symlink_to("CDSW-1.7.2.p1.2066404")
+    answer = ("SKIP", "CDSW 1.7.2: Cloudera Manager has its settings")
+    assert ask("cdsw_hands_in_this_driver", host(tmp_path)) == answer
 
 
 def in_usr_local(root):

@@ -9,7 +9,8 @@ from gpu_check.host import Host
 from gpu_check_hosts import MISMATCH, RUNNING, Library, ask, host, look, results, with_tensorflow, write
 
 ENGINE = {"CDSW_ENGINE_ID": "abc123", "LD_LIBRARY_PATH": "/usr/local/nvidia/lib:/usr/local/nvidia/lib64"}
-ENGINE_DRIVER = "/usr/local/nvidia/lib64"
+ENGINE_DRIVER = "/usr/local/nvidia/lib64"  # up to CDSW 1.5
+LOADER = "/usr/lib/x86_64-linux-gnu"  # from CDSW 1.9
 NO_COMMAND = {"nvidia-smi": (None, ""), "nvidia-smi -L": (None, "")}
 
 
@@ -22,7 +23,9 @@ def engine(tmp_path, monkeypatch):
     for name, value in ENGINE.items():
         monkeypatch.setenv(name, value)
 
-    def engine(gpus=1, library="535.104.05", module="535.104.05", answers=None, loads=0, **expected):
+    def engine(
+        gpus=1, library="535.104.05", module="535.104.05", answers=None, loads=0, place=ENGINE_DRIVER, **expected
+    ):
         for number in range(2):  # sysfs is the host's: it shows what was not handed in, too
             write(tmp_path, f"/sys/bus/pci/devices/{number}/vendor", "0x10de\n")
             write(tmp_path, f"/sys/bus/pci/devices/{number}/class", "0x030200\n")
@@ -30,8 +33,8 @@ def engine(tmp_path, monkeypatch):
             write(tmp_path, f"/dev/{name}", "")
         if library:
             for name in ("libcuda.so", "libnvidia-ml.so"):
-                write(tmp_path, f"{ENGINE_DRIVER}/{name}.{library}", "")
-                (tmp_path / f"{ENGINE_DRIVER}/{name}.1".lstrip("/")).symlink_to(f"{name}.{library}")
+                write(tmp_path, f"{place}/{name}.{library}", "")
+                (tmp_path / f"{place}/{name}.1".lstrip("/")).symlink_to(f"{name}.{library}")
         if module:
             write(tmp_path, "/proc/driver/nvidia/version", RUNNING.replace("535.104.05", module))
         wanted = {"gpu_count": "2", "driver": "535.104.05", "driver_min": "525.60.13", **expected}
@@ -50,10 +53,9 @@ def engine(tmp_path, monkeypatch):
             return known.get(" ".join(argv[:2]), known.get(argv[0], (None, "")))
 
         def load(name):
-            # As the loader: by LD_LIBRARY_PATH.
-            if not any(
-                (tmp_path / f"{one}/{name}".lstrip("/")).exists() for one in ENGINE["LD_LIBRARY_PATH"].split(":")
-            ):
+            # As the loader: by LD_LIBRARY_PATH, then in its own directory.
+            places = (*ENGINE["LD_LIBRARY_PATH"].split(":"), LOADER)
+            if not any((tmp_path / f"{one}/{name}".lstrip("/")).exists() for one in places):
                 raise OSError(f"{name}: cannot open shared object file")
             return Library(loads, gpus)
 
@@ -122,6 +124,32 @@ def test_a_driver_path_of_cdsw_that_was_left_behind_has_its_own_sentence(engine,
     assert message.count("NVIDIA_LIBRARY_PATH") == 1
 
 
+def test_an_engine_from_cdsw_1_9_has_the_driver_where_the_loader_looks(engine, monkeypatch):
+    monkeypatch.delenv("LD_LIBRARY_PATH")
+    machine = engine(place=LOADER)
+    assert ask("versions_agree", machine) == ("PASS", "535.104.05")
+    assert ask("linker_finds_the_driver", machine) == ("PASS", f"{LOADER}/libcuda.so.1, {LOADER}/libnvidia-ml.so.1")
+
+
+def test_a_driver_without_its_soname_is_linked_as_cloudera_says(engine, tmp_path):
+    machine = engine(place=LOADER)
+    (tmp_path / f"{LOADER}/libcuda.so.1".lstrip("/")).unlink()
+    outcome, message = ask("linker_finds_the_driver", machine)
+    assert outcome == "FAIL"
+    assert (
+        f"has the driver only as {LOADER}/libcuda.so.535.104.05. Link it: ln -s {LOADER}/libcuda.so.535.104.05"
+        in message
+    )
+
+
+def test_an_engine_from_cdsw_1_6_has_no_path_to_correct(engine):
+    machine = engine(place=LOADER, library="470.82.01", answers={"nvidia-smi": MISMATCH, "nvidia-smi -L": MISMATCH})
+    message = ask("versions_agree", machine)[1]
+    assert f"this engine has library 470.82.01 in {LOADER}, its host module 535.104.05" in message
+    assert "From CDSW 1.6 there is no path to correct" in message
+    assert "NVIDIA_LIBRARY_PATH" not in message
+
+
 def test_a_module_that_was_left_behind_needs_the_hosts_reboot(engine):
     message = ask("versions_agree", engine(module="470.82.01"))[1]
     assert "library 535.104.05" in message
@@ -171,7 +199,11 @@ def test_an_engine_without_the_driver_names_the_setting(engine):
     for name in ("driver_runs", "versions_agree", "linker_finds_the_driver", "nvml_reachable", "driver_new_enough"):
         outcome, message = ask(name, machine)
         assert outcome == "FAIL"
-        assert "NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf names no directory with lib64" in message
+        assert (
+            "up to CDSW 1.5, NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf (or in Cloudera Manager) names no"
+            in message
+        )
+        assert "from 1.6 there is no path to set" in message
 
 
 def test_a_library_of_cuda_comes_with_the_image_or_a_mount(engine):

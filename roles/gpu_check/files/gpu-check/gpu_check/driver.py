@@ -14,6 +14,8 @@ from gpu_check.questions import Fail, Skip, check, host_check, version
 from gpu_check.sentences import no_gpus, no_library, smi_problem, two_versions
 
 CDSW_CONF = "/etc/cdsw/config/cdsw.conf"  # of installations from packages; Cloudera Manager keeps its own
+CDSW_PARCEL = "/opt/cloudera/parcels/CDSW"
+WITHOUT_PATH = "1.6"  # the first release of CDSW that finds the driver itself
 NODES = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 
 
@@ -239,24 +241,49 @@ def driver_new_enough(host):
 @host_check
 def cdsw_hands_in_this_driver(host):
     """CDSW's setting names the driver that is installed"""
-    text = host.text(CDSW_CONF)
+    release, text = cdsw_release(host), host.text(CDSW_CONF)
+    if host.exists(CDSW_PARCEL):
+        raise Skip("CDSW %s: Cloudera Manager has its settings" % (release or "of an unknown release"))
     if text is None:
         raise Skip("no host of CDSW (%s)" % CDSW_CONF)
     settings = dict(re.findall(r"""^\s*(?:export\s+)?(NVIDIA_\w+)=["']?([^"'#\n]*?)["']?\s*(?:#.*)?$""", text, re.M))
     if settings.get("NVIDIA_GPU_ENABLE", "").lower() != "true":
         raise Skip("NVIDIA_GPU_ENABLE is not true in %s: engines get no GPU" % CDSW_CONF)
     place, library = settings.get("NVIDIA_LIBRARY_PATH", ""), host.library()
-    if not place:
-        raise Skip("NVIDIA_LIBRARY_PATH is not set in %s: CDSW finds the driver in another way" % CDSW_CONF)
-    handed = [path for name in ("/lib64", "", "/lib") for path in host.glob(place + name + "/libcuda.so.*.*")]
+    if release and version(release) >= version(WITHOUT_PATH):
+        raise Skip("CDSW %s finds the driver itself; NVIDIA_LIBRARY_PATH is a setting up to 1.5" % release)
+    if not place and not release:
+        raise Skip("NVIDIA_LIBRARY_PATH is not set in %s: right from CDSW 1.6 on, required before" % CDSW_CONF)
+    handed = (
+        [path for name in ("/lib64", "", "/lib") for path in host.glob(place + name + "/libcuda.so.*.*")]
+        if place
+        else []
+    )
     found = os.path.basename(handed[0])[len("libcuda.so.") :] if handed else None
     if library and found == library:
         return "%s in %s" % (found, place)
     raise Fail(
         "NVIDIA_LIBRARY_PATH in %s must name a directory with driver %s, the one that is installed; %s has %s. Correct it on every CDSW host after a "
         "change of driver, and restart CDSW; running engines keep what they have."
-        % (CDSW_CONF, library or "none", place, "driver %s" % found if found else "no libcuda.so")
+        % (
+            CDSW_CONF,
+            library or "none",
+            place or "it is not set and",
+            "driver %s" % found if found else "no libcuda.so",
+        )
     )
+
+
+def cdsw_release(host):
+    """The release of CDSW on this host, from its parcel's or its package's version; None where neither tells."""
+    if host.exists(CDSW_PARCEL):
+        found = re.match(r"CDSW-(\d+\.\d+(?:\.\d+)?)", os.path.basename(os.path.realpath(host.root + CDSW_PARCEL)))
+        return found.group(1) if found else None
+    if not host.exists(CDSW_CONF):
+        return None
+    status, output = host.run("rpm", "-q", "--qf", "%{VERSION}", "cloudera-data-science-workbench")
+    found = re.match(r"\d+\.\d+(\.\d+)*", output.strip()) if status == 0 else None
+    return found.group(0) if found else None
 
 
 @check

@@ -15,7 +15,11 @@ from gpu_check.questions import Fail, NotReported, Skip, version
 
 ETC = "/opt/deeplearning/etc"
 PYTHON = "/opt/deeplearning/current/bin/python"
-NVIDIA = "/usr/local/nvidia"  # where an engine of CDSW has its host's driver: bin, lib, lib64 of NVIDIA_LIBRARY_PATH
+NVIDIA = "/usr/local/nvidia"  # where an engine of CDSW up to 1.5 has its host's driver: bin, lib, lib64 of NVIDIA_LIBRARY_PATH
+LOADER = (
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu",
+)  # Ubuntu's loader searches them; from CDSW 1.9 the driver is here
 TIMEOUT = 30  # seconds; nvidia-smi on a sick GPU never returns
 PATH = ":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:" + NVIDIA + "/bin"
 
@@ -193,12 +197,17 @@ class Host(object):
         return match.group(1) if match else None
 
     def reached(self, soname):
-        """Where a process that starts here finds a library: LD_LIBRARY_PATH, then the linker cache; or None."""
+        """Where a process that starts here finds a library: LD_LIBRARY_PATH, the linker cache, in a container the loader's directories; or None."""
         for directory in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
             path = directory + "/" + soname
             if os.path.isabs(directory) and self.exists(path) and not self.for_32_bits(path):
                 return path
-        return self.cached(soname)
+        return self.cached(soname) or self.in_the_loaders_own(soname)
+
+    def in_the_loaders_own(self, soname):
+        """The same in a container whose linker cache is older than what was mounted there."""
+        paths = [place + "/" + soname for place in LOADER] if self.contained() else []
+        return ([path for path in paths if self.exists(path)] or [None])[0]
 
     def for_32_bits(self, path):
         """NVIDIA's lib holds what lib64 holds, for 32 bits; the loader passes over it."""
@@ -206,9 +215,12 @@ class Host(object):
             return handle.read(5) == b"\x7fELF\x01"
 
     def unreached(self, soname):
-        """A library of the driver that was handed in and that no process finds, or None."""
+        """A library of the driver that was handed in and that no process finds under this name, or None."""
         path = NVIDIA + "/lib64/" + soname
-        return path if self.exists(path) else None
+        if self.exists(path):
+            return path
+        stem = soname[: -len(".1")]
+        return (self.glob("%s/%s.[0-9]*.*" % (LOADER[1], stem)) or [None])[0] if self.contained() else None
 
     def library(self):
         """Version of the driver's library: the installed one; elsewhere the one that processes get."""

@@ -5,7 +5,7 @@ from __future__ import absolute_import, division, print_function
 
 import os
 
-from gpu_check.host import NVIDIA, TIMEOUT
+from gpu_check.host import LOADER, NVIDIA, TIMEOUT
 from gpu_check.questions import version
 
 
@@ -13,7 +13,7 @@ def no_gpus(host):
     """No GPU was handed into this container."""
     return "This %s was started without GPUs: no /dev/nvidia0 is here. %s" % (
         host.place(),
-        "Start a session with one or more; where none can be chosen, an administrator must allow them (NVIDIA_GPU_ENABLE in cdsw.conf, Admin > Engines)."
+        "Start a session with one or more; where none can be chosen, an administrator must allow them (CDSW's GPU support, and the maximum of GPUs in Admin > Engines, which is 0 at first)."
         if host.engine()
         else "Devices must be handed in: docker --gpus, YARN's GPU plugin, a Kubernetes limit for nvidia.com/gpu.",
     )
@@ -22,6 +22,11 @@ def no_gpus(host):
 def no_library(host, soname):
     """A library of the driver is not found."""
     path = host.unreached(soname)
+    if path and os.path.basename(path) != soname:
+        return (
+            "The loader must find %s, but this %s has the driver only as %s. Link it: ln -s %s $HOME/%s, and set LD_LIBRARY_PATH=$HOME; "
+            "or let the image's Dockerfile link it." % (soname, host.place(), path, path, soname)
+        )
     if path:
         return (
             "The loader must find %s but does not search where it is, in %s. Set LD_LIBRARY_PATH=%s/lib:%s/lib64%s."
@@ -38,11 +43,13 @@ def no_library(host, soname):
             "The linker must find %s but its cache has none. Run ldconfig; if that does not help, playbooks/gpu.yml."
             % soname
         )
-    return "The driver's %s must be in this %s, but neither LD_LIBRARY_PATH, the linker cache nor %s has it. %s" % (
+    return "The driver's %s must be in this %s, but neither LD_LIBRARY_PATH, the linker cache, %s nor %s has it. %s" % (
         soname,
         host.place(),
         NVIDIA,
-        "Start a session with GPUs; if it has some, NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf names no directory with lib64 (or the same setting in Cloudera Manager)."
+        LOADER[1],
+        "Start a session with GPUs; if it has some: up to CDSW 1.5, NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf (or in Cloudera Manager) names no "
+        "directory with lib64; from 1.6 there is no path to set, so restart CDSW after a change of the driver."
         if host.engine()
         else "Let the container engine hand it in (docker --gpus), or mount the host's driver there.",
     )
@@ -56,10 +63,15 @@ def two_versions(host):
     path = host.reached("libcuda.so.1") or host.unreached("libcuda.so.1")
     if loaded and version(library) > version(loaded):
         cause = "The host still runs the older module: reboot it, or hand in the other version's files."
-    elif host.engine():
+    elif host.engine() and (path or "").startswith(NVIDIA):
         cause = (
             "The driver was changed on the host, and NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf (or in Cloudera Manager) still names the older "
             "version's directory: correct it on every CDSW host, restart CDSW, and start a new session."
+        )
+    elif host.engine():
+        cause = (
+            "The driver was changed on the host after this session got its files: start a new one; if that does not help, restart CDSW. "
+            "From CDSW 1.6 there is no path to correct. An image must not have a libcuda.so of its own."
         )
     else:
         cause = "The driver was changed on the host after this container got its files: start a new one, or correct what mounts them."
