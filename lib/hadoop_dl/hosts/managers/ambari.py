@@ -1,0 +1,104 @@
+"""Ambari's REST API: what this project asks of it, and changes there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hadoop_dl.hosts.managers.cloudera_manager import listed, path
+from hadoop_dl.hosts.managers.server import ManagerError, Server
+
+Json = dict[str, Any]
+PAGE = 100  # hosts of one answer; without page_size Ambari sends all at once
+HEADERS = {"X-Requested-By": "hadoop-deeplearning"}  # without it Ambari refuses every change
+HOST_FIELDS = ",".join(
+    [
+        f"Hosts/{name}"
+        for name in ("host_name", "public_host_name", "ip", "rack_info", "host_status", "maintenance_state")
+    ]
+    + ["host_components/HostRoles/component_name"]
+)
+ROOT = "/api/v1"
+
+
+class Ambari:
+    """One Ambari server; `page` is the number of items that one answer has."""
+
+    def __init__(self, server: Server, page: int = PAGE) -> None:
+        self.server, self.page = server, page
+
+    def clusters(self) -> list[Json]:
+        """name and version (HDP-3.1) of every cluster."""
+        found = listed(self.server, self.server.get(ROOT + "/clusters", fields="Clusters/version"), "/clusters")
+        return [self.part(one, "Clusters") for one in found]
+
+    def cluster(self, name: str) -> Json:
+        """The cluster of this name, or the only one."""
+        found = self.clusters()
+        names = [str(one.get("cluster_name")) for one in found]
+        if name in names:
+            return found[names.index(name)]
+        if name or len(found) != 1:
+            wanted = f"the cluster {name}" if name else "one cluster, or the inventory its name,"
+            raise ManagerError(
+                f"{self.server.named(self.server.url)} must have {wanted} but has {', '.join(names) or 'none'}."
+            )
+        return found[0]
+
+    def hosts(self, cluster: str) -> list[Json]:
+        """All hosts of a cluster with their components, page by page."""
+        where = ROOT + path("clusters", cluster, "hosts")
+        found: dict[str, Json] = {}
+        while True:
+            query = {"fields": HOST_FIELDS, "page_size": str(self.page), "from": str(len(found)) if found else "start"}
+            items = listed(self.server, self.server.get(where, **query, sortBy="Hosts/host_name.asc"), where)
+            before = len(found)
+            found.update({str(self.part(one, "Hosts").get("host_name")): one for one in items})
+            if len(items) < self.page:
+                return list(found.values())
+            if len(found) == before:
+                raise ManagerError(f"{self.server.named(self.server.url + where)} sends the same page again and again.")
+
+    def config(self, cluster: str, kind: str) -> dict[str, str]:
+        """The properties of the configuration that is active, such as yarn-site."""
+        where = ROOT + path("clusters", cluster)
+        wanted = self.part(self.server.get(where, fields="Clusters/desired_configs"), "Clusters").get(
+            "desired_configs", {}
+        )
+        if kind not in wanted:
+            raise ManagerError(f"{self.server.named(self.server.url + where)} has no configuration {kind}.")
+        items = listed(
+            self.server, self.server.get(where + "/configurations", type=kind, tag=str(wanted[kind]["tag"])), where
+        )
+        return {str(key): str(value) for one in items for key, value in one.get("properties", {}).items()}
+
+    def host(self, cluster: str, names: set[str]) -> Json:
+        """The host with one of these names or addresses, with its cluster."""
+        found = [
+            {**host, "cluster_name": cluster}
+            for host in (self.part(one, "Hosts") for one in self.hosts(cluster))
+            if names & {host.get(key) for key in ("host_name", "public_host_name", "ip")}
+        ]
+        if len(found) != 1:
+            what = "no host" if not found else "several hosts"
+            raise ManagerError(
+                f"{self.server.named(self.server.url)} has {what} of the name {' or '.join(sorted(names))}."
+            )
+        return found[0]
+
+    def maintenance(self, host: Json) -> bool:
+        """Whether the host itself is in maintenance; one of its services alone does not count."""
+        return host.get("maintenance_state") == "ON"
+
+    def set_maintenance(self, host: Json, on: bool) -> None:
+        state = "ON" if on else "OFF"
+        body = {
+            "RequestInfo": {"context": f"Maintenance mode {state} by hadoop-deeplearning"},
+            "Body": {"Hosts": {"maintenance_state": state}},
+        }
+        self.server.json("PUT", ROOT + path("clusters", host["cluster_name"], "hosts", host["host_name"]), body)
+
+    def part(self, item: Any, name: str) -> Json:
+        found = item.get(name) if isinstance(item, dict) else None
+        if not isinstance(found, dict):
+            raise ManagerError(f"{self.server.named(self.server.url)} must answer with {name}, but does not.")
+        return found

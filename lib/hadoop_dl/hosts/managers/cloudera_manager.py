@@ -1,0 +1,147 @@
+"""Cloudera Manager's REST API: what this project asks of it, and changes there."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote
+
+from hadoop_dl.hosts.managers.server import ManagerError, Server, Unavailable
+
+Json = dict[str, Any]
+OLDEST, NEWEST = 10, 57  # versions of the API; a newer server is asked in the newest one that is known here
+POLL = 2.0  # seconds between two looks at a command
+
+
+def path(*names: str) -> str:
+    """A path of names as they are in the server; each may have any character."""
+    return "".join("/" + quote(name, safe="") for name in names)
+
+
+class ClouderaManager:
+    """One Cloudera Manager. Lists are whole: this API has no pages for what is asked here."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+
+    @cached_property
+    def api(self) -> str:
+        """/api/vN: the server's own version, at most the newest known one."""
+        text = self.server.text("GET", "/api/version").strip()
+        found = re.fullmatch(r"v(\d{1,4})", text)
+        if not found:
+            self.server.fail_on_text("/api/version", text)
+        if int(found[1]) < OLDEST:
+            raise ManagerError(
+                f"{self.server.named(self.server.url)} must know version v{OLDEST} of its API or later, but has {text}."
+            )
+        return f"/api/v{min(int(found[1]), NEWEST)}"
+
+    def items(self, *names: str, **query: str) -> list[Json]:
+        return listed(self.server, self.server.get(self.api + path(*names), **query), path(*names))
+
+    def clusters(self) -> list[Json]:
+        return self.items("clusters", clusterType="any")
+
+    def hosts(self) -> list[Json]:
+        return self.items("hosts", view="full")
+
+    def services(self, cluster: str) -> list[Json]:
+        return self.items("clusters", cluster, "services")
+
+    def roles(self, cluster: str, service: str) -> list[Json]:
+        return self.items("clusters", cluster, "services", service, "roles")
+
+    def parcels(self, cluster: str) -> list[Json]:
+        return self.items("clusters", cluster, "parcels")
+
+    def host(self, names: set[str]) -> Json:
+        """The host with one of these names, addresses or ids."""
+        found = [
+            host for host in self.items("hosts") if names & {host.get(k) for k in ("hostId", "hostname", "ipAddress")}
+        ]
+        if len(found) != 1:
+            what = "no host" if not found else "several hosts"
+            raise ManagerError(
+                f"{self.server.named(self.server.url)} has {what} of the name {' or '.join(sorted(names))}."
+            )
+        return found[0]
+
+    def service(self, cluster: str, name: str = "", kind: str = "") -> Json:
+        """The service of this name or type, in this cluster or, where none is named, in the one that has it."""
+        clusters = [cluster] if cluster else [one["name"] for one in self.clusters()]
+        found = [
+            {**one, "cluster": where}
+            for where in clusters
+            for one in self.services(where)
+            if (name and one.get("name") == name) or (not name and one.get("type") == kind)
+        ]
+        if len(found) != 1:
+            what = f"the service {name}" if name else f"a service of type {kind}"
+            count = "none" if not found else f"{len(found)} of them"
+            raise ManagerError(
+                f"{self.server.named(self.server.url)} must have {what} in {', '.join(clusters) or 'a cluster'} once, but has {count}. "
+                "Name cluster and service."
+            )
+        return found[0]
+
+    def config(self, *owner: str) -> dict[str, str | None]:
+        """The values that are set for an owner: ("clusters", C, "services", S), or a role config group below it, or ("cm", "allHosts")."""
+        return {one["name"]: one.get("value") for one in self.items(*owner, "config")}
+
+    def config_details(self, *owner: str) -> dict[str, Json]:
+        """Every value that an owner can have, set or not."""
+        return {one["name"]: one for one in self.items(*owner, "config", view="full")}
+
+    def set_config(self, owner: tuple[str, ...], values: Mapping[str, str | None], message: str) -> None:
+        """Set these values and leave all others; None resets one to its default."""
+        body = {"items": [{"name": name, "value": value} for name, value in sorted(values.items())]}
+        self.server.json("PUT", self.api + path(*owner, "config"), body, {"message": message})
+
+    def maintenance(self, host: Json) -> bool:
+        return bool(host.get("maintenanceMode"))
+
+    def set_maintenance(self, host: Json, on: bool) -> None:
+        command = "enterMaintenanceMode" if on else "exitMaintenanceMode"
+        answer = self.server.json("POST", self.api + path("hosts", host["hostId"], "commands", command))
+        self.finished(answer, command, 60.0)
+
+    def run(self, owner: tuple[str, ...], command: str, seconds: float, body: Any = None) -> Json:
+        """Start a command and wait for its end, within this time."""
+        answer = self.server.json("POST", self.api + path(*owner, "commands", command), body)
+        return self.finished(answer, command, seconds)
+
+    def finished(self, command: Any, name: str, seconds: float) -> Json:
+        """The command at its end. A server that is busy meanwhile is asked again; one that stays silent ends the wait."""
+        where, end, silent = self.server.named(self.server.url), time.monotonic() + seconds, ""
+        if not isinstance(command, dict) or "active" not in command:
+            raise ManagerError(
+                f"{where} must answer {name} with a command, but did not. Look at its page of recent commands."
+            )
+        while command["active"]:
+            if time.monotonic() >= end:
+                last = f" The last answer was: {silent}" if silent else ""
+                raise Unavailable(
+                    f"{where} must end the command {name} ({command.get('id')}) within {seconds:g} s, but it still runs. "
+                    f"Look at its page of recent commands.{last}"
+                )
+            time.sleep(min(POLL, max(0.0, end - time.monotonic())))
+            try:
+                command = self.server.get(self.api + path("commands", str(command["id"])))
+                silent = ""
+            except Unavailable as error:
+                silent = str(error)
+        if not command.get("success"):
+            told = " ".join(str(command.get("resultMessage") or "no reason").split())
+            raise ManagerError(f"{where} ended the command {name} ({command.get('id')}) without success: {told[:300]}")
+        return dict(command)
+
+
+def listed(server: Server, answer: Any, where: str) -> list[Json]:
+    items = answer.get("items") if isinstance(answer, dict) else None
+    if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
+        raise ManagerError(f"{server.named(server.url + where)} must answer with a list of items, but does not.")
+    return items

@@ -1,0 +1,83 @@
+"""Which of this project's groups a host belongs to, and its variables. Pure functions over managers.facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Json = dict[str, Any]
+Groups = Mapping[str, Sequence[str]]
+LAST = "edge_nodes"  # hosts that only have clients: those of the other groups have clients as well
+NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
+LEFT = ("DECOMMISSIONING", "DECOMMISSIONED", "OFFLINING", "OFFLINED")
+HADOOP = ("HDFS", "YARN", "SPARK", "NODEMANAGER", "DATANODE", "NAMENODE", "RESOURCEMANAGER")
+
+CLOUDERA_GROUPS: Groups = {
+    "data_nodes": ["YARN:NODEMANAGER"],
+    "masters": ["HDFS:NAMENODE", "HDFS:SECONDARYNAMENODE", "YARN:RESOURCEMANAGER"],
+    "cdsw_hosts": ["CDSW:CDSW_MASTER", "CDSW:CDSW_WORKER"],
+    LAST: ["YARN:GATEWAY", "SPARK_ON_YARN:GATEWAY", "SPARK2_ON_YARN:GATEWAY", "SPARK3_ON_YARN:GATEWAY"],
+}
+AMBARI_GROUPS: Groups = {
+    "data_nodes": ["NODEMANAGER"],
+    "masters": ["NAMENODE", "SECONDARY_NAMENODE", "RESOURCEMANAGER"],
+    "cdsw_hosts": [],  # Ambari does not manage CDSW
+    LAST: ["YARN_CLIENT", "SPARK_CLIENT", "SPARK2_CLIENT", "SPARK3_CLIENT"],
+}
+
+
+def groups_of(roles: Sequence[str], groups: Groups) -> list[str]:
+    """The groups of a host with these roles. An entry is a role, or SERVICE:ROLE."""
+    names = {*roles, *(role.rpartition(":")[2] for role in roles)}
+    found = [group for group, wanted in groups.items() if names & set(wanted)]
+    return [group for group in found if group != LAST or len(found) == 1]
+
+
+def names_problem(hosts: Sequence[Json]) -> str:
+    """Why these hosts cannot be an inventory; empty where they can."""
+    names = [str(host["name"]) for host in hosts]
+    wrong = [name for name in names if not NAME.fullmatch(name)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if wrong:
+        return f"every host must have a host name, but one is {wrong[0]!r}"
+    return f"every host must be there once, but {', '.join(twice)} is there more often" if twice else ""
+
+
+def decommissioned(host: Json) -> bool:
+    return host.get("commission_state") in LEFT
+
+
+def cloudera_variables(host: Json) -> Json:
+    """The variables of a host: what the manager knows of it, and where this project finds Hadoop."""
+    found: Json = {
+        "cloudera_manager_host_id": host["id"],
+        "cloudera_manager_health": host["health"],
+        "cloudera_manager_commission_state": host["commission_state"],
+        "cloudera_manager_parcels": host["parcels"],
+    }
+    found |= common_variables(host, "cloudera_manager")
+    if has_hadoop(host):
+        parcel = f"{host['parcels_directory']}/CDH/lib/hadoop"
+        found["hadoop_client_hadoop_home"] = parcel if "CDH" in host["parcels"] else "/usr/lib/hadoop"
+        found["hadoop_client_conf_dir"] = "/etc/hadoop/conf"
+    return found
+
+
+def ambari_variables(host: Json) -> Json:
+    found = {"ambari_health": host["health"], **common_variables(host, "ambari")}
+    if has_hadoop(host) and host["distribution"] == "hdp":
+        found["hadoop_client_hadoop_home"] = "/usr/hdp/current/hadoop-client"
+        found["hadoop_client_conf_dir"] = "/etc/hadoop/conf"
+    return found
+
+
+def common_variables(host: Json, prefix: str) -> Json:
+    found = {f"{prefix}_{key}": host[key] for key in ("ip", "rack", "cluster", "roles", "maintenance")}
+    found["hadoop_distribution"], found["hadoop_version"] = host["distribution"], host["version"]
+    return found
+
+
+def has_hadoop(host: Json) -> bool:
+    """Whether the manager deploys Hadoop and its client configuration to this host."""
+    return any(part.startswith(HADOOP) for role in host["roles"] for part in role.split(":")[:1])

@@ -1,0 +1,336 @@
+"""One management server over HTTP(S), with Python's standard library: every wait has a limit, every failure is one sentence without secrets.
+
+Ansible's open_url is not used: before a request it connects once more to check the certificate, and that has no time limit.
+"""
+
+from __future__ import annotations
+
+import base64
+import email.utils
+import http.client
+import http.cookiejar
+import json
+import queue
+import re
+import ssl
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+T = TypeVar("T")
+LARGEST = 256 << 20  # bytes of an answer; a thousand hosts in full view have about 10 MB
+REDIRECTS = 5
+BUSY = (429, 503)
+REFUSED = (401, 403)
+PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before each repetition, where the server names none
+LONGEST_MESSAGE = 200
+
+
+class ManagerError(Exception):
+    """What was asked, what came, and what to do; one sentence or two, without secrets."""
+
+
+class AccessRefused(ManagerError):
+    """The user or password is wrong, or the user may not do this."""
+
+
+class NotFound(ManagerError):
+    """The server has nothing of this name."""
+
+
+class Unavailable(ManagerError):
+    """No answer, or one that says: later. Whether a change was made is not known then."""
+
+
+@dataclass(frozen=True)
+class Login:
+    """User and password, or a token for a gateway that takes bearer tokens. Shown nowhere."""
+
+    user: str = ""
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+
+    def header(self) -> str:
+        if self.token:
+            return f"Bearer {self.token}"
+        return "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode("ascii")
+
+    def removed_from(self, text: str) -> str:
+        """The text with every secret of this login replaced."""
+        for secret in (self.password, self.token, self.header().partition(" ")[2]):
+            text = text.replace(secret, "…") if secret else text
+        return text
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds: without a byte, for one answer, and for everything that is asked of a Server."""
+
+    silence: float = 30.0
+    answer: float = 120.0
+    total: float = 600.0
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect is an answer: Server decides about it, because credentials must not follow to another server."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+class Server:
+    """Requests to one server. `product` is its name in messages; `settings` names where its address and login are set."""
+
+    def __init__(
+        self,
+        product: str,
+        url: str,
+        login: Login,
+        *,
+        ca: str = "",
+        limits: Limits | None = None,
+        settings: str = "the inventory",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.product, self.login, self.settings = product, login, settings
+        self.url = checked_url(product, url)
+        self.limits = limits or Limits()
+        self.end = time.monotonic() + self.limits.total
+        self.headers = {"Accept": "application/json", "User-Agent": "hadoop-deeplearning", **(headers or {})}
+        context = trusted(product, ca) if self.url.startswith("https:") else None
+        handlers: list[urllib.request.BaseHandler] = [
+            NoRedirect(),
+            urllib.request.HTTPCookieProcessor(
+                http.cookiejar.CookieJar()
+            ),  # one session on the server, not one per request
+        ]
+        if context:
+            handlers.append(urllib.request.HTTPSHandler(context=context))
+        self.opener = urllib.request.build_opener(*handlers)
+
+    def get(self, path: str, **query: str) -> Any:
+        return self.json("GET", path, query=query)
+
+    def json(self, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None) -> Any:
+        """The answer as JSON; None where it is empty, as after some changes."""
+        text = self.text(method, path, body, query)
+        if not text.strip() and method != "GET":
+            return None
+        try:
+            return json.loads(text)
+        except ValueError:
+            self.fail_on_text(path, text)
+
+    def text(self, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None) -> str:
+        """The answer's text. 429 and 503 are repeated as the server asks, within the limits."""
+        url = self.url + path + ("?" + urllib.parse.urlencode(query) if query else "")
+        for pause in (*PAUSES, None):
+            code, headers, data = self.follow(method, url, None if body is None else json.dumps(body).encode())
+            if code not in BUSY or pause is None:
+                break
+            pause = asked_pause(headers.get("Retry-After")) or pause
+            if time.monotonic() + pause >= self.end:
+                break
+            time.sleep(pause)
+        text = data.decode("utf-8", "replace")
+        if code >= 300:
+            self.fail_on_status(method, url, code, text)
+        return text
+
+    def follow(self, method: str, url: str, body: bytes | None) -> tuple[int, Mapping[str, str], bytes]:
+        """The answer, after redirects within the same server."""
+        for _ in range(REDIRECTS):
+            code, headers, data = self.once(method, url, body)
+            location = headers.get("Location")
+            if code not in (301, 302, 303, 307, 308) or not location:
+                return code, headers, data
+            target = urllib.parse.urljoin(url, location)
+            if origin(target) != origin(self.url):
+                raise ManagerError(
+                    f"{self.named(url)} redirects to {shown(target)}, where user and password were not sent. "
+                    f"If that is {self.product}, set this address in {self.settings}."
+                )
+            if method != "GET":
+                raise ManagerError(
+                    f"{self.named(url)} redirects a change to {shown(target)}; nothing was changed. "
+                    f"Correct the address in {self.settings}."
+                )
+            url = target
+        raise ManagerError(f"{self.named(url)} redirects without end. Correct the address in {self.settings}.")
+
+    def once(self, method: str, url: str, body: bytes | None) -> tuple[int, Mapping[str, str], bytes]:
+        """One request and its answer, or a sentence about what came instead."""
+        seconds = round(min(self.limits.answer, self.end - time.monotonic()), 1)
+        if seconds <= 0:
+            raise Unavailable(
+                f"{self.named(url)} must answer everything within {self.limits.total:g} s, but did not. "
+                "Check its load, and run again."
+            )
+        headers = {**self.headers, "Authorization": self.login.header()}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        request = urllib.request.Request(url, body, headers, method=method)  # noqa: S310 (checked_url permits http and https only)
+        try:
+            return within(seconds, lambda: self.exchange(request, min(self.limits.silence, seconds)))
+        except TimeoutError:
+            raise Unavailable(
+                f"{self.named(url)} must answer within {seconds:g} s and never be silent for {self.limits.silence:g} s, but did not. "
+                "Check that server and the network, and run again."
+            ) from None
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise Unavailable(self.login.removed_from(self.trouble(url, error))) from None
+
+    def exchange(self, request: urllib.request.Request, silence: float) -> tuple[int, Mapping[str, str], bytes]:
+        try:
+            answer = self.opener.open(request, timeout=silence)
+        except urllib.error.HTTPError as error:
+            answer = error  # also an answer
+        with answer:
+            data = answer.read(LARGEST + 1)
+            left = getattr(answer, "length", None)  # None after an error: its text is for messages only
+            if len(data) > LARGEST:
+                raise ValueError(f"the answer is larger than {LARGEST >> 20} MB")
+            if left:
+                raise http.client.IncompleteRead(data, left)
+            return answer.status, answer.headers, data
+
+    def trouble(self, url: str, error: Exception) -> str:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        where = self.named(url)
+        if isinstance(reason, ssl.SSLCertVerificationError):
+            return (
+                f"{where} has a certificate that is not trusted ({reason.verify_message}). User and password were not sent. "
+                f"Set the CA that signed it as ca in {self.settings}, and the host name as in the certificate."
+            )
+        if isinstance(reason, ssl.SSLError):
+            return f"{where} must speak TLS, but does not ({reason.reason or reason}). Check scheme and port in {self.settings}."
+        if isinstance(reason, http.client.IncompleteRead):
+            return f"{where} closed the connection in the middle of its answer. Run again; if it stays so, look at its log."
+        if isinstance(reason, http.client.HTTPException):
+            return f"{where} must speak HTTP, but does not ({type(reason).__name__}). Check scheme and port in {self.settings}."
+        cause = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
+        return f"{where} cannot be reached: {cause}. Check that it runs, its address in {self.settings}, and proxy variables."
+
+    def fail_on_status(self, method: str, url: str, code: int, text: str) -> NoReturn:
+        where, told = self.named(url), self.told(text)
+        who = f"the user {self.login.user}" if self.login.user else "the token"
+        if code == 401:
+            raise AccessRefused(
+                f"{where} refuses {who}: wrong user or password (HTTP 401). Correct it in {self.settings}."
+            )
+        if code == 403:
+            raise AccessRefused(
+                f"{where} does not let {who} do this (HTTP 403{told}). Give it the rights in {self.product}, or use another user."
+            )
+        if code == 404:
+            raise NotFound(
+                f"{where} has nothing there (HTTP 404{told}). Correct the name or address in {self.settings}."
+            )
+        if code in BUSY:
+            raise Unavailable(f"{where} is busy (HTTP {code}{told}) and stayed so. Run again when it answers.")
+        if 300 <= code < 400:
+            raise ManagerError(
+                f"{where} answers HTTP {code} without an address. Correct the address in {self.settings}."
+            )
+        raise ManagerError(f"{where} answers {method} with HTTP {code}{told}. Look at the log of {self.product}.")
+
+    def fail_on_text(self, path: str, text: str) -> NoReturn:
+        where = self.named(self.url + path)
+        if re.match(r"\s*<", text):
+            raise ManagerError(
+                f"{where} must answer with JSON, but answers with a web page, such as a login page. Correct the address in {self.settings}."
+            )
+        if re.match(r"\s*[\[{]", text):
+            raise ManagerError(f"{where} must answer with JSON, but what came is incomplete. Run again.")
+        raise ManagerError(f"{where} must answer with JSON, but does not. Correct the address in {self.settings}.")
+
+    def told(self, text: str) -> str:
+        """What the server says itself, short and without secrets."""
+        try:
+            message = json.loads(text).get("message")
+        except (ValueError, AttributeError):
+            return ""
+        line = " ".join(self.login.removed_from(str(message or "")).split()).rstrip(".")
+        return f": {line[:LONGEST_MESSAGE]}" if line else ""
+
+    def named(self, url: str) -> str:
+        return f"{self.product} at {shown(url)}"
+
+
+def checked_url(product: str, url: str) -> str:
+    """The server's address without a slash at the end; it carries no user, password or query."""
+    try:
+        parts = urllib.parse.urlsplit(str(url))
+        good = parts.scheme in ("http", "https") and bool(parts.hostname)
+        _ = parts.port  # raises ValueError for a port that is none
+    except ValueError:
+        good = False
+    if not good or any(character.isspace() for character in url):
+        raise ManagerError(f"The address of {product} must be http://HOST:PORT or https://HOST:PORT, but is not.")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ManagerError(
+            f"The address of {product} must have no user, password or query, but has one. Set user and password by themselves."
+        )
+    return str(url).rstrip("/")
+
+
+def trusted(product: str, ca: str) -> ssl.SSLContext:
+    """Certificates are always checked: against this CA file alone, or against the system's."""
+    if not ca:
+        return ssl.create_default_context()
+    try:
+        return ssl.create_default_context(cafile=str(Path(ca).expanduser()))
+    except (OSError, ssl.SSLError) as error:
+        reason = "it has no certificate in PEM format" if isinstance(error, ssl.SSLError) else error.strerror
+        raise ManagerError(
+            f"The CA of {product} must be a file with PEM certificates, but {ca} cannot be used: {reason}."
+        ) from None
+
+
+def origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def shown(url: str) -> str:
+    """The address as a message shows it: no user, no query."""
+    parts = urllib.parse.urlsplit(url)
+    return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def asked_pause(text: str | None) -> float | None:
+    """Seconds that Retry-After asks for: a number, or a date."""
+    if text is None:
+        return None
+    if re.fullmatch(r"\d{1,6}", text.strip()):
+        return float(text)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None
+
+
+def within(seconds: float, function: Callable[[], T]) -> T:
+    """What function() returns or raises, or TimeoutError: a server that sends a byte now and then keeps its thread, not us."""
+    answers: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            answers.put((function(), None))
+        except BaseException as error:  # noqa: BLE001 (raised again by the caller)
+            answers.put((None, error))
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        value, error = answers.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError from None
+    if error is not None:
+        raise error
+    return value  # type: ignore[return-value]

@@ -1,0 +1,404 @@
+"""Cloudera Manager and Ambari on loopback, over HTTP or HTTPS, with answers of the real ones' shape; or faults, as told.
+
+Sources of the shapes: Cloudera's API of 5.11 to 6.3 as recorded in public lab notes (`/api/v14/hosts`, `/cm/deployment`: github.com/…/SEBC,
+challenges/labs/3_cm.md, enterprise/labs/2_cluster_deployment.md) and cm-client 45.0.4; Ambari: ambari-server/docs/api/v1 (clusters.md, hosts.md,
+host-components.md, index.md for pages), AmbariCsrfProtectionFilter.java, BaseRequest.java. Names and addresses are invented.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import http.server
+import ipaddress
+import json
+import ssl
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+USER, PASSWORD = "reader", "s3cret/pass word"  # noqa: S105 (of this server only)
+LOGIN_PAGE = "<!DOCTYPE html><html><body>Please log in</body></html>"
+
+
+class Manager:
+    """What both servers share. `faults` maps a path to what happens to the next requests for it, `*` to any."""
+
+    version_path = ""
+
+    def __init__(self) -> None:
+        self.faults: dict[str, list[str]] = {}
+        self.requests: list[tuple[str, str]] = []  # method and path with query
+        self.authorizations: list[str] = []
+        self.bodies: list[Any] = []
+        self.url = ""
+        self.elsewhere = ""  # where the fault "redirect" points to
+        self.meanwhile: Callable[[str], object] = lambda path: None
+
+    def changes(self) -> list[tuple[str, str]]:
+        return [(method, path) for method, path in self.requests if method != "GET"]
+
+    def answer(self, method: str, path: str, query: dict[str, str], body: Any, headers: Any) -> tuple[int, Any]:
+        raise NotImplementedError
+
+
+def cm_host(number: int, name: str, **more: Any) -> dict[str, Any]:
+    return {
+        "hostId": f"c4bc8f77-0000-4000-8000-{number:012d}",
+        "ipAddress": f"172.31.16.{number}",
+        "hostname": name,
+        "rackId": "/default",
+        "hostUrl": f"http://cm01.example.com:7180/cmf/hostRedirect/{number}",
+        "maintenanceMode": False,
+        "maintenanceOwners": [],
+        "commissionState": "COMMISSIONED",
+        "healthSummary": "GOOD",
+        "numCores": 4,
+        "numPhysicalCores": 2,
+        "totalPhysMemBytes": 15664758784,
+        **more,
+    }
+
+
+class Cloudera(Manager):
+    """One cluster `cluster` (shown as "Demo Cluster") with HDFS, YARN, Spark and CDSW on parcels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.api_version = "v19"
+        names = ("master01", "data01", "data02", "edge01", "cdsw01", "spare01")
+        self.hosts = [cm_host(number, f"{name}.example.com") for number, name in enumerate(names, 1)]
+        self.parcels = [
+            ("CDH", "5.16.2-1.cdh5.16.2.p0.8", "DISTRIBUTED"),
+            ("CDH", "5.16.2-1.cdh5.16.2.p0.8", "ACTIVATED"),
+        ]
+        self.all_hosts: dict[str, str] = {}
+        self.services = {"hdfs": "HDFS", "yarn": "YARN", "spark_on_yarn": "SPARK_ON_YARN", "cdsw": "CDSW"}
+        self.roles = {
+            "hdfs": [("NAMENODE", 1), ("DATANODE", 2), ("DATANODE", 3), ("GATEWAY", 4)],
+            "yarn": [("RESOURCEMANAGER", 1), ("NODEMANAGER", 2), ("NODEMANAGER", 3), ("GATEWAY", 4), ("GATEWAY", 5)],
+            "spark_on_yarn": [("GATEWAY", 2), ("GATEWAY", 4), ("GATEWAY", 5)],
+            "cdsw": [("CDSW_MASTER", 5), ("CDSW_DOCKER", 5), ("CDSW_APPLICATION", 5)],
+        }
+        self.config: dict[str, dict[str, str]] = {"cdsw": {"cdsw.domain.config": "cdsw.example.com"}}
+        self.known = {"cdsw.enable.gpu.config": "false", "cdsw.nvidia.lib.path.config": "", "cdsw.domain.config": ""}
+        self.stale = False
+        self.commands: dict[int, list[dict[str, Any]]] = {}  # the answers still to come, one for each look
+        self.restart_fails = False
+
+    def host(self, host_id: str) -> dict[str, Any]:
+        return next(host for host in self.hosts if host["hostId"] == host_id)
+
+    def service(self, name: str) -> dict[str, Any]:
+        return {
+            "name": name,
+            "type": self.services[name],
+            "clusterRef": {"clusterName": "cluster"},
+            "serviceState": "STARTED",
+            "healthSummary": "GOOD",
+            "configStalenessStatus": "STALE" if self.stale and name == "cdsw" else "FRESH",
+            "clientConfigStalenessStatus": "FRESH",
+            "maintenanceMode": False,
+            "maintenanceOwners": [],
+            "displayName": name.title(),
+            "entityStatus": "GOOD_HEALTH",
+        }
+
+    def answer(self, method: str, path: str, query: dict[str, str], body: Any, headers: Any) -> tuple[int, Any]:
+        if path == "/api/version":
+            return 200, self.api_version
+        version, *rest = path.removeprefix("/api/").split("/")
+        rest = [urllib.parse.unquote(part) for part in rest]
+        if int(version[1:]) > int(self.api_version[1:]):
+            return 404, {"message": "HTTP 404 Not Found"}
+        if method == "GET":
+            return self.get(rest, query)
+        return self.change(method, rest, body)
+
+    def get(self, rest: list[str], query: dict[str, str]) -> tuple[int, Any]:
+        match rest:
+            case ["clusters"]:
+                cluster = {"name": "cluster", "displayName": "Demo Cluster", "version": "CDH5", "fullVersion": "5.16.2"}
+                return 200, {"items": [{**cluster, "maintenanceMode": False, "entityStatus": "GOOD_HEALTH"}]}
+            case ["hosts"]:
+                summary = query.get("view") != "full"
+                return 200, {
+                    "items": [
+                        {k: v for k, v in one.items() if not summary or k != "healthSummary"} for one in self.hosts
+                    ]
+                }
+            case ["cm", "allHosts", "config"]:
+                return 200, {"items": [{"name": name, "value": value} for name, value in self.all_hosts.items()]}
+            case ["commands", number] if int(number) in self.commands:
+                answers = self.commands[int(number)]
+                return 200, answers.pop(0) if len(answers) > 1 else answers[0]
+            case ["clusters", "cluster", "parcels"]:
+                keys = ("product", "version", "stage")
+                rows = [
+                    dict(zip(keys, one, strict=True)) | {"clusterRef": {"clusterName": "cluster"}}
+                    for one in self.parcels
+                ]
+                return 200, {"items": rows}
+            case ["clusters", "cluster", "services"]:
+                return 200, {"items": [self.service(name) for name in self.services]}
+            case ["clusters", "cluster", "services", name] if name in self.services:
+                return 200, self.service(name)
+            case ["clusters", "cluster", "services", name, "roles"] if name in self.services:
+                return 200, {"items": [self.role(name, kind, number) for kind, number in self.roles[name]]}
+            case ["clusters", "cluster", "services", name, "config"] if name in self.services:
+                return 200, {"items": self.config_items(name, query.get("view") == "full")}
+            case ["clusters", other, *_] if other != "cluster":
+                return 404, {"message": f"Cluster '{other}' not found."}
+        return 404, {"message": "HTTP 404 Not Found"}
+
+    def role(self, service: str, kind: str, number: int) -> dict[str, Any]:
+        return {
+            "name": f"{service}-{kind}-{number:032x}",
+            "type": kind,
+            "serviceRef": {"clusterName": "cluster", "serviceName": service},
+            "hostRef": {"hostId": self.hosts[number - 1]["hostId"]},
+            "roleConfigGroupRef": {"roleConfigGroupName": f"{service}-{kind}-BASE"},
+            "roleState": "NA" if kind == "GATEWAY" else "STARTED",
+        }
+
+    def config_items(self, name: str, full: bool) -> list[dict[str, Any]]:
+        values = self.config.get(name, {})
+        if not full:
+            return [{"name": key, "value": value, "sensitive": False} for key, value in values.items()]
+        known = self.known if name == "cdsw" else {}
+        return [
+            {"name": key, "required": False, "default": default, "displayName": key, "sensitive": False}
+            | ({"value": values[key]} if key in values else {})
+            for key, default in known.items()
+        ]
+
+    def change(self, method: str, rest: list[str], body: Any) -> tuple[int, Any]:
+        match method, rest:
+            case "PUT", ["clusters", "cluster", "services", name, "config"] if name in self.services:
+                unknown = [item["name"] for item in body["items"] if item["name"] not in self.known]
+                if unknown:
+                    return 400, {
+                        "message": f"Unknown configuration attribute '{unknown[0]}' for service (type: 'CDSW')."
+                    }
+                for item in body["items"]:
+                    if item["value"] is None:
+                        self.config[name].pop(item["name"], None)
+                    else:
+                        self.config[name][item["name"]] = item["value"]
+                self.stale = True
+                return 200, {"items": self.config_items(name, False)}
+            case "POST", ["clusters", "cluster", "services", name, "commands", "restart"]:
+                number = 356 + len(self.commands)
+                running = {"id": number, "name": "Restart", "startTime": "2020-10-01T01:48:25.347Z", "active": True}
+                ended = {**running, "active": False, "success": not self.restart_fails}
+                if self.restart_fails:
+                    ended["resultMessage"] = "At least one service failed to start."
+                self.commands[number] = [running, ended]
+                self.stale = self.restart_fails
+                return 200, running
+            case "POST", ["hosts", host_id, "commands", ("enterMaintenanceMode" | "exitMaintenanceMode") as command]:
+                self.host(host_id)["maintenanceMode"] = command.startswith("enter")
+                name = "EnterMaintenanceMode" if command.startswith("enter") else "ExitMaintenanceMode"
+                return 200, {"id": -1, "name": name, "active": False, "success": True, "resultMessage": "Done."}
+        return 404, {"message": "HTTP 404 Not Found"}
+
+
+class AmbariServer(Manager):
+    """One HDP cluster; pages as BaseRequest.java makes them: 20 hosts where no size is asked for but a place is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        components = {
+            "master01": ["NAMENODE", "RESOURCEMANAGER", "YARN_CLIENT", "SPARK2_CLIENT"],
+            "data01": ["DATANODE", "NODEMANAGER", "SPARK2_CLIENT"],
+            "data02": ["DATANODE", "NODEMANAGER"],
+            "edge01": ["HDFS_CLIENT", "YARN_CLIENT", "SPARK2_CLIENT"],
+        }
+        self.components = {f"{name}.example.com": parts for name, parts in components.items()}
+        self.maintenance = dict.fromkeys(self.components, "OFF")
+        self.clusters = {"demo": "HDP-3.1"}
+        self.configs = {"yarn-site": ("version1", {"yarn.nodemanager.local-dirs": "/hadoop/yarn/local"})}
+
+    def answer(self, method: str, path: str, query: dict[str, str], body: Any, headers: Any) -> tuple[int, Any]:
+        if method != "GET" and not headers.get("X-Requested-By"):
+            message = "CSRF protection is turned on. X-Requested-By HTTP header is required."
+            return 400, {"status": 400, "message": message}
+        match method, path.removeprefix("/api/v1/").split("/"):
+            case "GET", ["clusters"]:
+                items = [{"Clusters": {"cluster_name": name, "version": v}} for name, v in self.clusters.items()]
+                return 200, {"href": self.url + path, "items": items}
+            case "GET", ["clusters", "demo"]:
+                wanted = {kind: {"tag": tag, "version": 1} for kind, (tag, _) in self.configs.items()}
+                return 200, {"Clusters": {"cluster_name": "demo", "desired_configs": wanted}}
+            case "GET", ["clusters", "demo", "configurations"]:
+                tag, properties = self.configs[query["type"]]
+                return 200, {"items": [{"type": query["type"], "tag": tag, "properties": properties}]}
+            case "GET", ["clusters", "demo", "hosts"]:
+                names = sorted(self.components)
+                if "page_size" in query or "from" in query:
+                    begin = 0 if query.get("from", "start") == "start" else int(query["from"])
+                    names = names[begin : begin + int(query.get("page_size", 20))]
+                return 200, {"href": self.url + path, "items": [self.host(name) for name in names]}
+            case "PUT", ["clusters", "demo", "hosts", name] if name in self.components:
+                self.maintenance[name] = body["Body"]["Hosts"]["maintenance_state"]
+                return 200, ""
+        name = path.rpartition("/")[2]
+        return 404, {
+            "status": 404,
+            "message": f"The requested resource doesn't exist: Cluster not found, clusterName={name}",
+        }
+
+    def host(self, name: str) -> dict[str, Any]:
+        number = sorted(self.components).index(name) + 1
+        fields = {
+            "cluster_name": "demo",
+            "host_name": name,
+            "public_host_name": name,
+            "ip": f"172.31.17.{number}",
+            "rack_info": "/default-rack",
+            "host_status": "HEALTHY",
+            "maintenance_state": self.maintenance[name],
+        }
+        parts = [
+            {"HostRoles": {"cluster_name": "demo", "component_name": part, "host_name": name}}
+            for part in self.components[name]
+        ]
+        return {"href": f"{self.url}/api/v1/clusters/demo/hosts/{name}", "Hosts": fields, "host_components": parts}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    manager: Manager
+    protocol_version = "HTTP/1.1"
+
+    def respond(self) -> None:
+        manager, parts = self.manager, urllib.parse.urlsplit(self.path)
+        manager.requests.append((self.command, self.path))
+        authorization = self.headers.get("Authorization") or ""
+        manager.authorizations.append(authorization)
+        text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = json.loads(text) if text else None
+        manager.bodies.append(body)
+        manager.meanwhile(self.path)
+        faults = manager.faults.get(parts.path) or manager.faults.get("*") or []
+        fault = faults.pop(0) if faults else ""
+        if fault:
+            self.fail(fault)
+            return
+        expected = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+        if authorization not in (expected, "Bearer t0ken"):
+            self.send(401, "<html><title>Error 401 Bad credentials</title></html>", "text/html")
+            return
+        query = dict(urllib.parse.parse_qsl(parts.query))
+        code, answer = manager.answer(self.command, parts.path, query, body, self.headers)
+        plain = isinstance(answer, str)
+        self.send(code, answer if plain else json.dumps(answer), "text/plain" if plain else "application/json")
+
+    do_GET = do_PUT = do_POST = respond
+
+    def fail(self, fault: str) -> None:
+        name, _, more = fault.partition(" ")
+        if name.isdigit():
+            headers = {"Retry-After": more} if more else {}
+            self.send(
+                int(name), json.dumps({"message": f"refused for {self.headers.get('Authorization')}"}), headers=headers
+            )
+        elif name == "page":
+            self.send(200, LOGIN_PAGE, "text/html")
+        elif name == "words":
+            self.send(200, "all is well")
+        elif name == "redirect":
+            self.send(302, "", headers={"Location": more or self.manager.elsewhere + self.path})
+        elif name == "truncate":
+            self.send(200, '{"items": [', length=5000)
+            self.close_connection = True
+        elif name == "half":
+            self.send(200, '{"items": [')
+        elif name == "slow":
+            time.sleep(float(more))
+            self.close_connection = True
+        elif name == "trickle":
+            self.send_response(200)
+            self.send_header("Connection", "close")
+            self.end_headers()
+            try:
+                for _ in range(200):
+                    self.wfile.write(b" ")
+                    time.sleep(0.05)
+            except OSError:
+                self.close_connection = True
+        else:
+            raise AssertionError(fault)
+
+    def send(
+        self,
+        code: int,
+        text: str,
+        kind: str = "application/json",
+        headers: dict[str, str] | None = None,
+        length: int = 0,
+    ) -> None:
+        data = text.encode()
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Set-Cookie", "CLOUDERA_MANAGER_SESSIONID=node01;Path=/;HttpOnly")
+        self.send_header("Content-Length", str(length or len(data)))
+        for key, value in (headers or {}).items():
+            self.send_header(key, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """The tests' output stays readable."""
+
+
+@contextmanager
+def serving(manager: Manager, certificate: Path | None = None) -> Iterator[Manager]:
+    handler = type("BoundHandler", (Handler,), {"manager": manager})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    manager.url = f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_address[1]}"
+    try:
+        yield manager
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def make_certificates(directory: Path) -> tuple[Path, Path]:
+    """(a CA, the certificate with key that it signed for 127.0.0.1)."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+    names = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)]) for text in ("Site CA", "cm01")]
+
+    def built(subject: int, issuer: int, *extensions: tuple[x509.ExtensionType, bool]) -> bytes:
+        builder = x509.CertificateBuilder().subject_name(names[subject]).issuer_name(names[issuer])
+        builder = builder.public_key(keys[subject].public_key()).serial_number(x509.random_serial_number())
+        builder = builder.not_valid_before(now - datetime.timedelta(1)).not_valid_after(now + datetime.timedelta(1))
+        for extension, critical in extensions:
+            builder = builder.add_extension(extension, critical)
+        signed = builder.sign(keys[issuer], hashes.SHA256())
+        return signed.public_bytes(serialization.Encoding.PEM)
+
+    directory.mkdir(parents=True, exist_ok=True)
+    ca, server = directory / "ca.pem", directory / "server.pem"
+    ca.write_bytes(built(0, 0, (x509.BasicConstraints(ca=True, path_length=None), True)))
+    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    private = keys[1].private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    server.write_bytes(built(1, 0, (address, False)) + private)
+    return ca, server

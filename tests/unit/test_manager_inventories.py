@@ -1,0 +1,377 @@
+"""The inventory plugins cloudera_manager and ambari with the real ansible-inventory, against servers on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from manager_server import PASSWORD, USER, AmbariServer, Cloudera, Manager, make_certificates, serving
+
+from hadoop_dl.hosts.managers import groups
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+EXAMPLES = REPOSITORY / "inventories" / "managers"
+
+
+@pytest.fixture
+def cloudera() -> Iterator[Cloudera]:
+    with serving(Cloudera()) as manager:
+        yield manager
+
+
+@pytest.fixture
+def ambari() -> Iterator[AmbariServer]:
+    with serving(AmbariServer()) as manager:
+        yield manager
+
+
+class Site:
+    """An inventory directory with the plugin's file."""
+
+    def __init__(self, directory: Path, manager: Manager, plugin: str = "cloudera_manager", **options: Any) -> None:
+        self.directory, self.plugin, self.manager = directory / "site", plugin, manager
+        self.directory.mkdir(exist_ok=True)
+        self.environment: dict[str, str] = {f"{plugin.upper()}_USER": USER, f"{plugin.upper()}_PASSWORD": PASSWORD}
+        self.write(**options)
+
+    def write(self, name: str = "", **options: Any) -> None:
+        content = {"plugin": self.plugin, "url": self.manager.url, **options}
+        (self.directory / (name or f"{self.plugin}.yml")).write_text(yaml.safe_dump(content), encoding="utf-8")
+
+    def run(self, *arguments: str, program: str = "ansible-inventory") -> subprocess.CompletedProcess[str]:
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith(("CLOUDERA", "AMBARI"))}
+        config = {"ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", "COLUMNS": "2000"}
+        done = subprocess.run(
+            [str(Path(sys.executable).parent / program), "-i", str(self.directory), *arguments],
+            env={**inherited, **config, "no_proxy": "127.0.0.1", **self.environment},
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert PASSWORD not in done.stdout + done.stderr
+        return done
+
+    def list(self, *arguments: str) -> dict[str, Any]:
+        done = self.run("--list", *arguments)
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    def refusal(self, *arguments: str) -> str:
+        done = self.run("--list", *arguments)
+        text = " ".join((done.stdout + done.stderr).split())
+        assert done.returncode != 0, text  # an inventory without its hosts would be a run that does nothing
+        assert "Traceback" not in text
+        return text
+
+    def flush(self) -> subprocess.CompletedProcess[str]:
+        """A run that is told to ask the server; ansible-inventory has no such option."""
+        playbook = str(REPOSITORY / "playbooks" / "preflight.yml")
+        return self.run("--flush-cache", "--list-hosts", playbook, program="ansible-playbook")
+
+    def cached(self) -> str:
+        return "".join(path.read_text() for path in (self.directory.parent / "cache").glob("*"))
+
+    def cache(self, **more: Any) -> None:
+        connection = str(self.directory.parent / "cache")
+        self.write(cache=True, cache_plugin="ansible.builtin.jsonfile", cache_connection=connection, **more)
+
+
+def short(names: list[str]) -> list[str]:
+    return sorted(name.partition(".")[0] for name in names)
+
+
+def members(found: dict[str, Any], group: str) -> list[str]:
+    return short(found.get(group, {}).get("hosts", []))
+
+
+def test_the_graph_of_a_cloudera_cluster(cloudera: Cloudera, tmp_path: Path) -> None:
+    done = Site(tmp_path, cloudera).run("--graph")
+    lines = [line.replace("  ", "").replace("|", "").replace(".example.com", "") for line in done.stdout.splitlines()]
+    assert lines[0] == "@all:"
+    assert sorted(lines[1:]) == sorted(
+        [
+            *("--@ungrouped:", "--spare01", "--@cdsw_hosts:", "--cdsw01", "--@data_nodes:", "--data01", "--data02"),
+            *("--@edge_nodes:", "--edge01", "--@masters:", "--master01"),
+        ]
+    )
+    assert done.stderr == ""
+
+
+def test_the_variables_that_the_roles_read(cloudera: Cloudera, tmp_path: Path) -> None:
+    cloudera.all_hosts["parcels_directory"] = "/data/parcels"
+    found = Site(tmp_path, cloudera).list()["_meta"]["hostvars"]
+    edge = found["edge01.example.com"]
+    assert edge["hadoop_client_hadoop_home"] == "/data/parcels/CDH/lib/hadoop"
+    assert edge["hadoop_client_conf_dir"] == "/etc/hadoop/conf"
+    assert (edge["hadoop_distribution"], edge["hadoop_version"]) == ("cdh", "5.16.2")
+    assert edge["cloudera_manager_host_id"] == cloudera.hosts[3]["hostId"]
+    assert "hadoop_client_hadoop_home" not in found["spare01.example.com"]
+
+
+def test_the_graph_of_an_ambari_cluster(ambari: AmbariServer, tmp_path: Path) -> None:
+    found = Site(tmp_path, ambari, "ambari").list()
+    assert members(found, "data_nodes") == ["data01", "data02"]
+    assert members(found, "edge_nodes") == ["edge01"]  # the others have clients as well
+    assert members(found, "masters") == ["master01"]
+    data = found["_meta"]["hostvars"]["data01.example.com"]
+    assert data["hadoop_client_hadoop_home"] == "/usr/hdp/current/hadoop-client"
+
+
+def test_compose_keyed_groups_and_groups_of_ansible(cloudera: Cloudera, tmp_path: Path) -> None:
+    site = Site(
+        tmp_path,
+        cloudera,
+        compose={"ansible_host": "cloudera_manager_ip"},
+        keyed_groups=[{"key": "cloudera_manager_cluster", "prefix": "cluster"}],
+        groups={"pilot": "inventory_hostname.startswith('data01')"},
+        role_groups={"edge_nodes": ["HDFS:GATEWAY"], "name_nodes": ["NAMENODE"]},
+    )
+    found = site.list()
+    assert found["_meta"]["hostvars"]["data01.example.com"]["ansible_host"] == "172.31.16.2"
+    assert members(found, "cluster_Demo_Cluster") == ["cdsw01", "data01", "data02", "edge01", "master01"]
+    assert members(found, "pilot") == ["data01"]
+    assert members(found, "name_nodes") == ["master01"]
+
+
+def test_what_the_server_sends_is_no_template(cloudera: Cloudera, tmp_path: Path) -> None:
+    """Whoever may edit a rack in Cloudera Manager must not run commands on the controller."""
+    cloudera.hosts[1]["rackId"] = "{{ lookup('pipe', 'touch OWNED') }}".replace("OWNED", str(tmp_path / "owned"))
+    site = Site(tmp_path, cloudera)
+    program = str(Path(sys.executable).parent / "ansible")
+    command = [program, "-i", str(site.directory), "data01.example.com", "-c", "local", "-m", "ansible.builtin.debug"]
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "no_proxy": "127.0.0.1"}
+    done = subprocess.run(
+        [*command, "-a", "msg={{ cloudera_manager_rack }}"],
+        env={**environment, **site.environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "lookup" in done.stdout, done.stdout + done.stderr
+    assert not (tmp_path / "owned").exists()
+
+
+@pytest.mark.parametrize("name", ["-oProxyCommand=x", "a b", "{{ x }}", "a,b", ""])
+def test_a_host_name_that_is_none_is_refused(name: str, cloudera: Cloudera, tmp_path: Path) -> None:
+    cloudera.hosts[1]["hostname"] = name
+    assert "every host must have a host name, but one is" in Site(tmp_path, cloudera).refusal()
+
+
+def test_a_host_that_is_there_twice_is_refused(cloudera: Cloudera, tmp_path: Path) -> None:
+    cloudera.hosts[1]["hostname"] = "data02.example.com"
+    text = Site(tmp_path, cloudera).refusal()
+    assert "every host must be there once, but data02.example.com is there more often" in text
+
+
+def test_hosts_that_are_decommissioned_or_in_maintenance(cloudera: Cloudera, tmp_path: Path) -> None:
+    cloudera.hosts[1]["commissionState"] = "DECOMMISSIONED"
+    cloudera.hosts[2]["maintenanceMode"] = True
+    site = Site(tmp_path, cloudera)
+    found = site.list()
+    assert (members(found, "data_nodes"), members(found, "maintenance")) == (["data02"], ["data02"])
+    assert "data01.example.com" not in found["_meta"]["hostvars"]
+    assert "data01.example.com is left out: it is DECOMMISSIONED" in site.run("--list", "-v").stdout
+    site.write(decommissioned_hosts="include", maintenance_hosts="leave_out")
+    found = site.list()
+    assert (members(found, "data_nodes"), members(found, "decommissioned")) == ([], ["data01"])
+
+
+def test_a_fresh_cache_is_used_without_a_request_and_holds_no_secret(cloudera: Cloudera, tmp_path: Path) -> None:
+    site = Site(tmp_path, cloudera)
+    site.cache()
+    first = site.list()
+    asked = len(cloudera.requests)
+    assert (site.list(), len(cloudera.requests)) == (first, asked)
+    assert "data01.example.com" in site.cached()
+    assert PASSWORD not in site.cached()
+    assert "data01.example.com" in site.flush().stdout
+    assert len(cloudera.requests) == 2 * asked
+
+
+def test_an_edited_file_does_not_get_the_former_hosts(cloudera: Cloudera, tmp_path: Path) -> None:
+    site = Site(tmp_path, cloudera)
+    site.cache()
+    site.list()
+    site.cache(cluster="other")
+    assert "has no cluster other" in site.refusal()
+
+
+def test_an_old_cache_never_stands_in_for_an_answer(cloudera: Cloudera, tmp_path: Path) -> None:
+    site = Site(tmp_path, cloudera)
+    site.cache(cache_timeout=3600)
+    site.list()
+    for path in (tmp_path / "cache").iterdir():
+        os.utime(path, (0, 0))
+    site.environment["CLOUDERA_MANAGER_PASSWORD"] = "wrong"  # noqa: S105
+    assert "wrong user or password (HTTP 401)" in site.refusal()
+
+
+def test_a_refused_login_empties_the_cache(cloudera: Cloudera, tmp_path: Path) -> None:
+    site = Site(tmp_path, cloudera)
+    site.cache()
+    site.list()
+    site.environment["CLOUDERA_MANAGER_PASSWORD"] = "wrong"  # noqa: S105
+    assert "HTTP 401" in site.flush().stderr
+    assert "data01" not in site.cached()
+    assert "HTTP 401" in site.refusal()
+
+
+def test_without_a_login_not_even_the_cache(cloudera: Cloudera, tmp_path: Path) -> None:
+    site = Site(tmp_path, cloudera)
+    site.cache()
+    site.list()
+    site.environment.pop("CLOUDERA_MANAGER_PASSWORD")
+    assert "Set CLOUDERA_MANAGER_USER and CLOUDERA_MANAGER_PASSWORD in the environment" in site.refusal()
+
+
+def test_a_readable_password_in_the_file_is_refused(cloudera: Cloudera, tmp_path: Path) -> None:
+    site = Site(tmp_path, cloudera, password=PASSWORD)
+    assert "password must not be readable in this file, but is" in site.refusal()
+    assert cloudera.requests == []
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["value", "file"])
+def test_a_password_from_a_vault(whole: bool, cloudera: Cloudera, tmp_path: Path) -> None:
+    site = Site(tmp_path, cloudera, user=USER, **({"password": PASSWORD} if whole else {}))
+    site.environment.clear()
+    key, path = tmp_path / "key", site.directory / "cloudera_manager.yml"
+    key.write_text("vault key")
+    vault = [str(Path(sys.executable).parent / "ansible-vault")]
+    options = ["--vault-password-file", str(key)]
+    if whole:
+        subprocess.run([*vault, "encrypt", *options, str(path)], check=True, capture_output=True)
+    else:
+        command = [*vault, "encrypt_string", *options, "--name", "password", "--stdin-name", "password"]
+        made = subprocess.run(
+            command[:-4] + ["--stdin-name", "password"], input=PASSWORD, text=True, check=True, capture_output=True
+        )
+        path.write_text(path.read_text() + made.stdout)
+    assert members(site.list(*options), "data_nodes") == ["data01", "data02"]
+
+
+def test_an_own_ca_and_a_token(tmp_path: Path) -> None:
+    ca, certificate = make_certificates(tmp_path)
+    with serving(Cloudera(), certificate) as manager:
+        site = Site(tmp_path, manager, ca=str(ca))
+        site.environment = {"CLOUDERA_MANAGER_TOKEN": "t0ken"}
+        assert members(site.list(), "data_nodes") == ["data01", "data02"]
+        site.write()
+        assert "has a certificate that is not trusted" in site.refusal()
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("403", "does not let the user reader do this"),
+        ("503", "is busy (HTTP 503"),
+        ("page", "a web page, such as a login page"),
+        ("trickle", "but did not"),
+    ],
+)
+def test_a_fault_ends_the_command_in_a_sentence(fault: str, words: str, cloudera: Cloudera, tmp_path: Path) -> None:
+    cloudera.faults["/api/v19/hosts"] = [fault] * 9
+    assert words in Site(tmp_path, cloudera, timeout=2).refusal()
+
+
+def test_an_answer_of_another_form_is_a_sentence(cloudera: Cloudera, tmp_path: Path) -> None:
+    del cloudera.hosts[1]["hostname"]
+    assert (
+        "must answer as its API is documented, but KeyError 'hostname' says otherwise"
+        in Site(tmp_path, cloudera).refusal()
+    )
+
+
+def test_a_file_of_another_name_is_not_read(cloudera: Cloudera, tmp_path: Path) -> None:
+    site = Site(tmp_path, cloudera)
+    (site.directory / "cloudera_manager.yml").unlink()
+    site.write(name="other.yml")
+    site.refusal()
+    assert cloudera.requests == []
+
+
+@pytest.mark.parametrize("plugin", ["cloudera_manager", "ambari"])
+def test_the_example_is_what_the_plugin_documents(plugin: str) -> None:
+    content = yaml.safe_load((EXAMPLES / f"{plugin}.yml").read_text(encoding="utf-8"))
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "ansible-doc"), "-t", "inventory", "--json", plugin],
+        env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    options = json.loads(done.stdout)[plugin]["doc"]["options"]
+    assert set(content) <= set(options)
+    for name in ("url", "user", "password", "token", "ca", "cluster", "timeout"):
+        option = options[name]
+        assert option["type"]
+        assert option["env"] == [{"name": f"{plugin.upper()}_{name.upper()}"}]
+
+
+def test_groups_of_roles() -> None:
+    wanted = groups.CLOUDERA_GROUPS
+    assert groups.groups_of(["YARN:NODEMANAGER", "YARN:GATEWAY"], wanted) == ["data_nodes"]
+    assert groups.groups_of(["YARN:NODEMANAGER", "HDFS:NAMENODE"], wanted) == [
+        "data_nodes",
+        "masters",
+    ]  # a cluster of one host
+    assert groups.groups_of(["SPARK_ON_YARN:GATEWAY"], wanted) == ["edge_nodes"]
+    assert groups.groups_of(["HDFS:DATANODE"], wanted) == []  # without a NodeManager no executor runs there
+    assert groups.groups_of(["KAFKA:KAFKA_BROKER"], wanted) == []
+
+
+class Playing(Site):
+    """The same, beside a hosts.yml and variables as in docs/inventory.md; every host is this machine, which the plan only reads."""
+
+    def __init__(self, directory: Path, manager: Manager, plugin: str, **options: Any) -> None:
+        super().__init__(directory, manager, plugin, **options)
+        (self.directory / "group_vars").mkdir()
+        local = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
+        variables = {
+            **local,
+            "deeplearning_request": "tf1.15-cpu-py27-el7",
+            "mirror_url": "http://mirror01.example.com:8900",
+        }
+        (self.directory / "group_vars" / "all.yml").write_text(yaml.safe_dump(variables), encoding="utf-8")
+        hosts = {"all": {"children": {"mirror_host": {"hosts": {"mirror01.example.com": {}}}}}}
+        (self.directory / "hosts.yml").write_text(yaml.safe_dump(hosts), encoding="utf-8")
+
+    def site(self, *arguments: str) -> tuple[int, str]:
+        done = self.run(str(REPOSITORY / "site.yml"), *arguments, program="ansible-playbook")
+        return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("plugin", "kind"), [("cloudera_manager", Cloudera), ("ambari", AmbariServer)])
+def test_the_plan_of_site_yml_is_about_the_hosts_of_the_server(
+    plugin: str, kind: type[Manager], tmp_path: Path
+) -> None:
+    """This machine is none that the stack is for: each host that would get it is named, once; masters are read and left alone."""
+    with serving(kind()) as manager:
+        code, said = Playing(tmp_path, manager, plugin).site("--tags", "plan")
+    assert code == 2, said
+    assert "no host was changed" in said
+    told = [line for line in said.splitlines() if "tf1.15-cpu-py27-el7" in line]
+    assert [
+        name for name in ("data01", "data02", "edge01") if not any(f"{name}.example.com" in line for line in told)
+    ] == []
+    assert not any("master01" in line or "mirror01" in line for line in told)
+    assert "hadoop_client" not in said  # the paths of the inventory are accepted
+    assert all(f"ok: [{name}.example.com]" in said for name in ("data01", "edge01", "master01", "mirror01"))
+
+
+def test_site_yml_runs_to_its_end_on_hosts_of_the_server(cloudera: Cloudera, tmp_path: Path) -> None:
+    roles = {"build_hosts": ["NODEMANAGER"], "data_nodes": [], "edge_nodes": [], "cdsw_hosts": []}
+    code, said = Playing(tmp_path, cloudera, "cloudera_manager", role_groups=roles).site()
+    assert code == 0, said
+    assert "hosts are as they should be; nothing to do." in said
+    assert "data02.example.com" in said

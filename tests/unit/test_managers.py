@@ -1,0 +1,335 @@
+"""The clients of Cloudera Manager and Ambari against servers on loopback, over real HTTP and HTTPS: answers, faults, limits, secrets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import manager_server
+import pytest
+from manager_server import PASSWORD, USER, AmbariServer, Cloudera, Manager, serving
+
+from hadoop_dl.hosts.managers import facts, server
+from hadoop_dl.hosts.managers.ambari import HEADERS, Ambari
+from hadoop_dl.hosts.managers.cloudera_manager import ClouderaManager
+from hadoop_dl.hosts.managers.server import AccessRefused, Limits, Login, ManagerError, NotFound, Server, Unavailable
+
+QUICK = Limits(silence=1.0, answer=1.5, total=6.0)
+LOGIN = Login(USER, PASSWORD)
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
+
+
+@pytest.fixture
+def cloudera() -> Iterator[Cloudera]:
+    with serving(Cloudera()) as manager:
+        yield manager
+
+
+@pytest.fixture
+def ambari() -> Iterator[AmbariServer]:
+    with serving(AmbariServer()) as manager:
+        yield manager
+
+
+def client(manager: Manager, login: Login = LOGIN, limits: Limits = QUICK, **more: Any) -> ClouderaManager:
+    return ClouderaManager(Server("Cloudera Manager", manager.url, login, limits=limits, **more))
+
+
+def ambari_client(manager: Manager, page: int = 100) -> Ambari:
+    return Ambari(Server("Ambari", manager.url, LOGIN, limits=QUICK, headers=HEADERS), page)
+
+
+def sentence(ask: Callable[[], object], kind: type[ManagerError] = ManagerError) -> str:
+    with pytest.raises(kind) as problem:
+        ask()
+    text = str(problem.value)
+    for secret in (PASSWORD, LOGIN.header().partition(" ")[2], "t0ken"):
+        assert secret not in text
+    assert "\n" not in text
+    return text
+
+
+def test_the_facts_of_a_cluster(cloudera: Cloudera) -> None:
+    found = {host["name"]: host for host in facts.cloudera_facts(client(cloudera))["hosts"]}
+    assert found["data01.example.com"]["roles"] == ["HDFS:DATANODE", "SPARK_ON_YARN:GATEWAY", "YARN:NODEMANAGER"]
+    assert found["cdsw01.example.com"]["roles"][:2] == ["CDSW:CDSW_APPLICATION", "CDSW:CDSW_DOCKER"]
+    edge = found["edge01.example.com"]
+    assert (edge["distribution"], edge["version"], edge["cluster"]) == ("cdh", "5.16.2", "Demo Cluster")
+    assert edge["parcels"] == {"CDH": "5.16.2-1.cdh5.16.2.p0.8"}  # only those that are active
+    assert found["spare01.example.com"]["roles"] == []
+    assert {method for method, _ in cloudera.requests} == {"GET"}
+
+
+def test_one_cluster_by_its_shown_name_and_an_unknown_one(cloudera: Cloudera) -> None:
+    names = [host["name"] for host in facts.cloudera_facts(client(cloudera), "Demo Cluster")["hosts"]]
+    assert "spare01.example.com" not in names
+    assert "has no cluster other" in sentence(lambda: facts.cloudera_facts(client(cloudera), "other"))
+
+
+@pytest.mark.parametrize(("has", "asked"), [("v19", "/api/v19/"), ("v57", "/api/v57/"), ("v99", "/api/v57/")])
+def test_the_version_of_the_api_is_the_servers_or_the_newest_known(has: str, asked: str, cloudera: Cloudera) -> None:
+    cloudera.api_version = has
+    client(cloudera).clusters()
+    assert cloudera.requests[-1][1].startswith(asked)
+
+
+def test_a_version_that_is_too_old_or_none(cloudera: Cloudera) -> None:
+    cloudera.api_version = "v9"
+    assert "must know version v10 of its API or later, but has v9" in sentence(lambda: client(cloudera).api)
+    cloudera.faults["/api/version"] = ["page"]
+    assert "a web page, such as a login page" in sentence(lambda: client(cloudera).api)
+
+
+def test_a_name_with_any_character_stays_one_part_of_the_path(cloudera: Cloudera) -> None:
+    text = sentence(lambda: client(cloudera).services("a/b ?#%"), NotFound)
+    assert "/clusters/a%2Fb%20%3F%23%25/services has nothing there (HTTP 404: Cluster 'a/b ?#%' not found)" in text
+
+
+def test_one_session_for_all_requests_and_a_token_in_place_of_a_password(cloudera: Cloudera) -> None:
+    token = client(cloudera, Login(token="t0ken"))  # noqa: S106
+    token.clusters()
+    assert set(cloudera.authorizations) == {"Bearer t0ken"}
+
+
+def test_a_login_is_not_in_its_text() -> None:
+    assert PASSWORD not in repr(Login(USER, PASSWORD, "t0ken"))
+    assert "t0ken" not in repr(Login(USER, PASSWORD, "t0ken"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "words"),
+    [
+        ("403", AccessRefused, f"does not let the user {USER} do this (HTTP 403: refused for Basic …)"),
+        ("404", NotFound, "has nothing there (HTTP 404"),
+        ("500", ManagerError, "answers GET with HTTP 500: refused for Basic …. Look at the log of Cloudera Manager"),
+        ("page", ManagerError, "must answer with JSON, but answers with a web page, such as a login page"),
+        ("words", ManagerError, "must answer with JSON, but does not"),
+        ("half", ManagerError, "what came is incomplete"),
+        ("truncate", Unavailable, "closed the connection in the middle of its answer"),
+        ("slow 3", Unavailable, "must answer within 1.5 s and never be silent for 1 s, but did not"),
+        ("trickle", Unavailable, "must answer within 1.5 s and never be silent for 1 s, but did not"),
+    ],
+)
+def test_a_fault_is_a_sentence_within_its_time(
+    fault: str, kind: type[ManagerError], words: str, cloudera: Cloudera
+) -> None:
+    asked = client(cloudera)
+    assert asked.api == "/api/v19"
+    cloudera.faults["/api/v19/hosts"] = [fault]
+    begin = time.monotonic()
+    text = sentence(asked.hosts, kind)
+    assert words in text
+    assert f"Cloudera Manager at {cloudera.url}/api/v19/hosts " in text  # without the query
+    assert time.monotonic() - begin < 3
+
+
+def test_a_wrong_password(cloudera: Cloudera) -> None:
+    text = sentence(lambda: client(cloudera, Login(USER, "wrong-one")).clusters(), AccessRefused)
+    assert f"refuses the user {USER}: wrong user or password (HTTP 401). Correct it in the inventory." in text
+    assert "wrong-one" not in text
+    assert len(cloudera.requests) == 1  # a second try could lock the account
+
+
+def test_nobody_listens() -> None:
+    with serving(Cloudera()) as manager:
+        pass
+    assert "cannot be reached: Connection refused. Check that it runs" in sentence(
+        client(manager).clusters, Unavailable
+    )
+
+
+def test_a_host_name_that_does_not_resolve() -> None:
+    manager = Cloudera()
+    manager.url = "http://nowhere.invalid:7180"
+    assert "Cloudera Manager at http://nowhere.invalid:7180/api/version cannot be reached" in sentence(
+        client(manager).clusters
+    )
+
+
+def test_busy_is_asked_again_after_the_time_that_it_names(cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(server.time, "sleep", pauses.append)
+    date = formatdate(time.time() + 2, usegmt=True)
+    cloudera.faults["/api/v19/clusters"] = ["503 3", "429", f"503 {date}"]
+    assert len(client(cloudera).clusters()) == 1
+    assert pauses[:2] == [3.0, 2.0]
+    assert 0 < pauses[2] <= 2
+
+
+def test_busy_for_ever_ends(cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.time, "sleep", lambda _: None)
+    cloudera.faults["/api/v19/clusters"] = ["503"] * 99
+    text = sentence(client(cloudera, limits=Limits()).clusters, Unavailable)
+    assert "is busy (HTTP 503: refused for Basic …) and stayed so. Run again when it answers." in text
+    assert len(cloudera.requests) == 1 + 1 + len(server.PAUSES)
+
+
+def test_a_pause_beyond_the_total_is_not_waited_for(cloudera: Cloudera) -> None:
+    cloudera.faults["/api/v19/clusters"] = ["503 3600"]
+    begin = time.monotonic()
+    sentence(client(cloudera).clusters, Unavailable)
+    assert time.monotonic() - begin < 2
+
+
+def test_everything_together_has_a_limit(cloudera: Cloudera) -> None:
+    asked = client(cloudera, limits=Limits(total=0.3))
+    asked.clusters()
+    time.sleep(0.4)
+    assert "must answer everything within 0.3 s" in sentence(asked.hosts, Unavailable)
+
+
+def test_a_redirect_on_the_server_is_followed_and_another_server_gets_no_password(cloudera: Cloudera) -> None:
+    cloudera.faults["/api/v19/clusters"] = ["redirect /api/v18/clusters"]
+    assert len(client(cloudera).clusters()) == 1
+    with serving(Cloudera()) as other:
+        cloudera.elsewhere = other.url
+        cloudera.faults["/api/v19/hosts"] = ["redirect"]
+        text = sentence(client(cloudera).hosts)
+        assert f"redirects to {other.url}/api/v19/hosts, where user and password were not sent" in text
+        assert other.requests == []
+    cloudera.faults["*"] = ["redirect /x"] * 20
+    assert "redirects without end" in sentence(client(cloudera).hosts)
+
+
+def test_a_change_is_not_redirected(cloudera: Cloudera) -> None:
+    owner = ("clusters", "cluster", "services", "cdsw")
+    cloudera.faults["/api/v19/clusters/cluster/services/cdsw/config"] = ["redirect /api/v18/x"]
+    assert "nothing was changed" in sentence(lambda: client(cloudera).set_config(owner, {"a": "b"}, ""))
+
+
+def test_an_own_ca_is_the_only_one_that_counts(tmp_path: Path) -> None:
+    ca, certificate = manager_server.make_certificates(tmp_path / "site")
+    other, _ = manager_server.make_certificates(tmp_path / "other")
+    with serving(Cloudera(), certificate) as manager:
+        assert len(client(manager, ca=str(ca)).clusters()) == 1
+        before = len(manager.requests)
+        for wrong in ({"ca": str(other)}, {}):
+            text = sentence(client(manager, **wrong).clusters, Unavailable)
+            assert "has a certificate that is not trusted" in text
+            assert "User and password were not sent" in text
+        named = Cloudera()
+        named.url = manager.url.replace("127.0.0.1", "localhost")  # the certificate does not name it
+        assert "not trusted" in sentence(client(named, ca=str(ca)).clusters, Unavailable)
+        assert len(manager.requests) == before
+        plain = Cloudera()
+        plain.url = manager.url.replace("https", "http")
+        assert "Check" in sentence(client(plain).clusters)
+
+
+def test_tls_to_a_port_without_it(cloudera: Cloudera) -> None:
+    plain, cloudera.url = cloudera.url, cloudera.url.replace("http", "https")
+    assert "must speak TLS, but does not" in sentence(client(cloudera).clusters, Unavailable)
+    cloudera.url = plain
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "No such file or directory"), ("not a certificate", "no certificate in PEM format")]
+)
+def test_a_ca_file_that_is_none(content: str | None, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "ca.pem"
+    if content:
+        path.write_text(content)
+    assert reason in sentence(lambda: Server("Ambari", "https://ambari01:8443", LOGIN, ca=str(path)))
+
+
+@pytest.mark.parametrize("url", ["cm01:7180", "ftp://cm01", "http://", "http://cm01:port", "http://cm 01", ""])
+def test_an_address_that_is_none(url: str) -> None:
+    assert "must be http://HOST:PORT or https://HOST:PORT" in sentence(lambda: Server("Ambari", url, LOGIN))
+
+
+def test_a_password_in_the_address_is_refused_and_not_shown() -> None:
+    text = sentence(lambda: Server("Ambari", f"http://admin:{USER}x@ambari01:8080", LOGIN))
+    assert "must have no user, password or query" in text
+    assert f"{USER}x" not in text
+
+
+def test_a_command_is_followed_to_its_end(cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hadoop_dl.hosts.managers.cloudera_manager.POLL", 0.01)
+    owner = ("clusters", "cluster", "services", "cdsw")
+    assert client(cloudera).run(owner, "restart", 5)["success"] is True
+    cloudera.restart_fails = True
+    text = sentence(lambda: client(cloudera).run(owner, "restart", 5))
+    assert "ended the command restart (357) without success: At least one service failed to start." in text
+
+
+def test_a_command_that_does_not_end_and_a_server_that_is_busy_meanwhile(
+    cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hadoop_dl.hosts.managers.cloudera_manager.POLL", 0.02)
+    monkeypatch.setattr(server, "PAUSES", (0.01,))
+    running = {"id": 7, "name": "Restart", "active": True}
+    cloudera.commands[7] = [running, {**running, "active": False, "success": True}]
+    cloudera.faults["/api/v19/commands/7"] = ["503", "503", "503"]
+    assert client(cloudera).finished(running, "restart", 5)["success"] is True
+    cloudera.commands[7] = [running]
+    text = sentence(lambda: client(cloudera).finished(running, "restart", 0.2), Unavailable)
+    assert "must end the command restart (7) within 0.2 s, but it still runs" in text
+
+
+def test_a_list_that_is_none(cloudera: Cloudera) -> None:
+    cloudera.commands[7] = [{"id": 7}]
+    assert "must answer with a list of items" in sentence(lambda: client(cloudera).items("commands", "7"))
+
+
+def test_proxies_are_those_of_the_environment(cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", cloudera.url)
+    far = Cloudera()
+    far.url = "http://cm01.example.com:7180"
+    assert len(client(far).clusters()) == 1
+    assert cloudera.requests[0] == ("GET", "http://cm01.example.com:7180/api/version")
+
+
+@pytest.mark.parametrize("page", [1, 2, 3, 4, 100])
+def test_ambari_is_read_page_by_page(page: int, ambari: AmbariServer) -> None:
+    found = facts.ambari_facts(ambari_client(ambari, page))["hosts"]
+    assert [host["name"] for host in found] == sorted(ambari.components)
+    assert len([path for _, path in ambari.requests if "/hosts?" in path]) == 4 // page + 1
+    data = found[0]
+    assert (data["distribution"], data["version"], data["roles"]) == (
+        "hdp",
+        "3.1",
+        ["DATANODE", "NODEMANAGER", "SPARK2_CLIENT"],
+    )
+
+
+def test_ambari_that_ignores_pages_does_not_hold_the_run(ambari: AmbariServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = AmbariServer.answer
+    monkeypatch.setattr(
+        AmbariServer,
+        "answer",
+        lambda self, method, path, query, *more: whole(self, method, path, {"fields": ""}, *more),
+    )
+    assert "sends the same page again and again" in sentence(lambda: facts.ambari_facts(ambari_client(ambari, 2)))
+    assert len(facts.ambari_facts(ambari_client(ambari, 4 + 1))["hosts"]) == 4
+
+
+def test_ambari_with_several_clusters_or_another_one(ambari: AmbariServer) -> None:
+    assert "must have the cluster other but has demo" in sentence(lambda: ambari_client(ambari).cluster("other"))
+    ambari.clusters["second"] = "HDP-2.6"
+    assert "has demo, second" in sentence(lambda: ambari_client(ambari).cluster(""))
+
+
+def test_ambaris_active_configuration(ambari: AmbariServer) -> None:
+    found = ambari_client(ambari).config("demo", "yarn-site")
+    assert found == {"yarn.nodemanager.local-dirs": "/hadoop/yarn/local"}
+    assert "has no configuration hive-site" in sentence(lambda: ambari_client(ambari).config("demo", "hive-site"))
+
+
+def test_maintenance_of_a_host_on_and_off(cloudera: Cloudera, ambari: AmbariServer) -> None:
+    manager = client(cloudera)
+    for state in (True, False):
+        manager.set_maintenance(manager.host({"data01.example.com"}), state)
+        assert manager.maintenance(manager.host({"172.31.16.2"})) is state
+    other = ambari_client(ambari)
+    for state in (True, False):
+        other.set_maintenance(other.host("demo", {"data01.example.com"}), state)
+        assert other.maintenance(other.host("demo", {"data01.example.com"})) is state
+    assert "has no host of the name data99" in sentence(lambda: other.host("demo", {"data99"}))
+    assert "has no host of the name data99" in sentence(lambda: manager.host({"data99"}))
