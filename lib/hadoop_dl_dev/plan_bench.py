@@ -34,11 +34,8 @@ def host(number: int, asked: tuple[Any, ...]) -> plan_model.Host:
     """A host of the inventory with what its reader answered."""
     node = resolver_bench.node(number)
     node["os"]["name"] = f"Red Hat Enterprise Linux {node['os']['version']}"
-    node |= {
-        "deeplearning": {"current": None, "environments": {}, "receipts": {}},
-        "kernel": {"running": "5.14.0", "default_boot": "5.14.0", "installed": ["5.14.0"], "headers": ["5.14.0"]},
-        "volatile": {"disk_free_mb": {"/opt": 90000}},
-    }
+    node["kernel"] |= {"running": "5.14.0", "default_boot": "5.14.0", "installed": ["5.14.0"], "headers": ["5.14.0"]}
+    node["disk_free_mb"] = {"/opt": 90000}
     node["hadoop"]["home"] = "/opt/hadoop"
     variables = {
         "deeplearning_request": asked[number % len(asked)],
@@ -46,7 +43,7 @@ def host(number: int, asked: tuple[Any, ...]) -> plan_model.Host:
         "mirror_mode": "fetch",
         "nvidia_license_accepted": True,
     }
-    return plan_model.Host(f"data{number}", ("data_nodes",), variables, node)
+    return plan_model.host_of(f"data{number}", ("data_nodes",), variables, node)
 
 
 def once(site: str, count: str, verdicts: str) -> None:

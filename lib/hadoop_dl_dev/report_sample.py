@@ -5,16 +5,17 @@ Most hosts are as planned. Some are not: unreachable, with a broken GPU, an olde
 
 from __future__ import annotations
 
-import copy
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from hadoop_dl import plan
+from hadoop_dl.data import typed
+from hadoop_dl.data.host_facts import Answer, Health, Times, read_facts
 from hadoop_dl.hosts import report, report_files
-from hadoop_dl.plan.model import Host, Json
+from hadoop_dl.plan.model import Host, Json, host_of
+from hadoop_dl_dev import invented_hosts
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STACK = "tf2.15-py3-el9"
@@ -44,7 +45,7 @@ def node(number: int, gpus: int) -> Json:
         {"vendor": "10de", "device": ("1eb8", "20b2")[number % 100 >= 50], "address": f"0000:{place:02x}:00.0"}
         for place in range(gpus)
     ]
-    return {
+    parts = {
         "os": {
             "id": "rhel",
             "name": "Red Hat Enterprise Linux 9.4 (Plow)",
@@ -55,15 +56,13 @@ def node(number: int, gpus: int) -> Json:
         "architecture": "x86_64",
         "glibc": "2.34",
         "cpu": {"features": ["sse4_1", "sse4_2", "avx", "avx2", "fma"]},
-        "kernel": {"running": KERNELS[0], "default_boot": KERNELS[0], "installed": [KERNELS[0]], "headers": []},
+        "kernel": {"running": KERNELS[0], "default_boot": KERNELS[0], "installed": [KERNELS[0]]},
         "nvidia": {
             "gpus": cards,
-            "listed": None,
             "driver": "580.95.05" if cards else None,
             "module": "proprietary" if cards else None,
             "installed": "580.95.05" if cards else None,
         },
-        "cuda": {"toolkits": {}, "cudnn": [], "nccl": []},
         "pythons": {"3.9": "/usr/bin/python3.9", "3.11": "/usr/bin/python3.11"},
         "java": [{"home": "/usr/lib/jvm/java-17", "version": "17.0.15", "major": "17"}],
         "hadoop": {
@@ -72,9 +71,9 @@ def node(number: int, gpus: int) -> Json:
             "version": "3.0.0-cdh6.3.2",
             "conf_dir": "/etc/hadoop/conf",
         },
-        "deeplearning": {"current": None, "environments": {}, "receipts": {}},
-        "volatile": {"disk_free_mb": {"/opt": 90000}},
+        "disk_free_mb": {"/opt": 90000},
     }
+    return invented_hosts.answer(parts)
 
 
 def bare_hosts(count: int) -> list[Host]:
@@ -84,7 +83,7 @@ def bare_hosts(count: int) -> list[Host]:
         group, gpus = {0: ("edge_nodes", 0), 1: ("mirror_host", 0)}.get(number % 100, ("data_nodes", 2))
         name = f"{group.split('_')[0]}{number:04d}"
         variables = {**SITE, **({"gpu_count": 2} if gpus else {})}
-        found.append(Host(name, (group,), variables, node(number, gpus)))
+        found.append(host_of(name, (group,), variables, node(number, gpus)))
     return found
 
 
@@ -95,24 +94,22 @@ def installed(hosts: list[Host]) -> list[Host]:
         raise SystemExit(made.failure())
     found = []
     for host in hosts:
-        part, facts = made.hosts[host.name], copy.deepcopy(host.node or {})
-        environment = part["environment"]
-        facts["deeplearning"] = {
-            "current": environment or None,
-            "environments": {environment: {"problem": None}, OLD: {"problem": None}} if environment else {},
-            "receipts": {name: {"digest": digest, "problem": None} for name, digest in part["digests"].items()},
-        }
-        found.append(replace(host, node=facts))
+        done = invented_hosts.after(host, made)
+        if done.known.deeplearning.current:
+            done = invented_hosts.altered(
+                done, lambda answer: answer["deeplearning"]["environments"].update({OLD: {"problem": None}})
+            )
+        found.append(done)
     return found
 
 
-def distorted(number: int, host: Host) -> tuple[Host, Json]:
+def distorted(number: int, host: Host) -> tuple[Host, report.Asked]:
     """The host as the report finds it, and what report_facts answered."""
-    facts: Any = copy.deepcopy(host.node)
+    facts: Json = typed.as_json(host.known)
     data, health = "data_nodes" in host.groups, dict.fromkeys(QUESTIONS, ("PASS", "well"))
     if number % 97 == 5:
         said = f"ssh: connect to host {host.name} port 22: No route to host"
-        return replace(host, node=None), {"facts": None, "unanswered": said}
+        return replace(host, facts=None), report.Asked(unanswered=said)
     if data and number % 41 == 7:
         health["ecc_errors"] = ("FAIL", ECC)
     if data and number % 89 == 12:
@@ -125,13 +122,10 @@ def distorted(number: int, host: Host) -> tuple[Host, Json]:
         facts["deeplearning"]["environments"][name]["problem"] = "lib/python3.11/site-packages/six.py is missing"
     if number % 37 == 8:
         facts["kernel"] |= {"running": KERNELS[1], "default_boot": KERNELS[0]}
-    answers = [{"name": name, "outcome": outcome, "message": text} for name, (outcome, text) in health.items()]
-    answer = {
-        "facts": facts,
-        "health": {"results": answers if facts["nvidia"]["gpus"] else None, "problem": None},
-        "times": {"changed": NOW - number % 9 * DAY, "verified": NOW - number % 9 * DAY + 300},
-    }
-    return replace(host, node=facts), answer
+    answers = tuple(Answer(name, outcome, text) for name, (outcome, text) in health.items())
+    times = Times(NOW - number % 9 * DAY, NOW - number % 9 * DAY + 300)
+    asked = report.Asked(Health(answers if facts["nvidia"]["gpus"] else None), times)
+    return replace(host, facts=read_facts(facts)), asked
 
 
 def sample(count: int) -> Json:

@@ -33,7 +33,7 @@ class ActionModule(ActionBase):
             made = inventory.make_plan(grouped=False)
         except ValueError as error:  # A stack or lock that cannot be read.
             return {**result, "failed": True, "msg": str(error)}
-        answers = {host.name: self._answer(variables, host.name) for host in inventory.hosts}
+        answers = {host.name: self._asked(variables, host.name) for host in inventory.hosts}
         verified = report.last_verify(Path(str(self._task.args["verify_directory"])), sources)
         found = report.make_report(inventory.hosts, answers, made, verified, time.time(), sources)
         try:
@@ -43,6 +43,7 @@ class ActionModule(ActionBase):
         display.display(report_files.text(found))
         return {**result, "changed": False, "status": found["status"]}
 
-    def _answer(self, variables: dict[str, Any], name: str) -> dict[str, Any]:
+    def _asked(self, variables: dict[str, Any], name: str) -> report.Asked:
         answer = variables["hostvars"].raw_get(name).get("preflight_node")
-        return answer if isinstance(answer, dict) else {}  # another value is one that -e set, and the plan refuses
+        # -e may set another value, which the plan refuses.
+        return report.asked_of(answer if isinstance(answer, dict) else {})

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ansible import context
-from ansible.errors import AnsibleFilterError
 
 from hadoop_dl.data import stacks
 
@@ -37,16 +36,6 @@ def stack_file(name: str, project: str) -> dict[str, Any]:
     return {}
 
 
-def resolve_stack(request: str | Mapping[str, Any], node: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What scripts/stack resolve --format json answers to a request, or to a stack's name, on a host as preflight read it."""
-    from hadoop_dl.resolver import HostFacts, Misuse, resolve
-
-    try:
-        return resolve(request, HostFacts.from_node(node) if node else None).as_json()
-    except (Misuse, stacks.UnknownStack) as error:
-        raise AnsibleFilterError(str(error)) from error
-
-
 class FilterModule:
     """Names for templates."""
 
@@ -55,5 +44,4 @@ class FilterModule:
             "stack_lock": stack_lock,
             "stack_artifacts": stack_artifacts,
             "stack_file": stack_file,
-            "resolve_stack": resolve_stack,
         }

@@ -27,7 +27,6 @@ LATE = (
     "answer does this; look for processes in state D (ps -eo pid,stat,args), repair the host, and run again"
 )
 READ_TIMEOUT = 120  # seconds for everything; the files of a large environment take one
-PACKAGES = ("kernel", "kernel-devel", "kernel-headers", "nvidia-driver", "nvidia-driver-cuda", "dkms", "cuda-drivers")
 HADOOP_HOMES = (
     ("cdh", "/opt/cloudera/parcels/CDH/lib/hadoop"),
     ("hdp", "/usr/hdp/current/hadoop-client"),
@@ -42,26 +41,23 @@ JAVA_HOMES = ("/usr/java/default", "/usr/java/*", "/usr/lib/jvm/*", "/opt/java/*
 class Reader(node_system.System):
     """Also what was installed on it: Pythons, Java, Hadoop, packages, and what the roles left."""
 
-    def brought(self):
-        """Versions of CUDA, cuDNN and NCCL that this project's roles installed, by their own records."""
+    def managed(self):
+        """What this project's roles installed of CUDA, cuDNN and NCCL, by their own records: versions, and entries of the inputs."""
         found = {}
         for name in ("cuda", "cudnn", "nccl"):
-            try:
-                versions = json.loads(self.text(ROOT + "/etc/gpu-check-%s.json" % name) or "{}").get(name, [])
-                found[name] = sorted(versions, key=node_system.version_key)
-            except (ValueError, AttributeError, TypeError):
-                found[name] = []  # a torn record: the receipt beside it tells
-        return found
-
-    def installed_items(self):
-        """The entries of cudnn_versions and nccl_versions that this project's roles installed, by their own records."""
-        found = {}
-        for name in ("cudnn", "nccl"):
+            versions, items = [], []
             try:
                 record = json.loads(self.text(ROOT + "/etc/gpu-check-%s.json" % name) or "{}")
-                found[name + "_items"] = list(record.get(name + "_items") or [])
-            except (ValueError, AttributeError, TypeError):
-                found[name + "_items"] = []
+                versions = sorted(["%s" % one for one in record.get(name, [])], key=node_system.version_key)
+                items = [
+                    {"version": "%s" % item["version"], "cuda": "%s" % item["cuda"]}
+                    for item in record.get(name + "_items") or []
+                ]
+            except (ValueError, AttributeError, TypeError, KeyError):
+                pass  # a torn record: the receipt beside it tells
+            found[name] = versions
+            if name != "cuda":
+                found[name + "_items"] = items
         return found
 
     def pythons(self):
@@ -107,30 +103,6 @@ class Reader(node_system.System):
                     "conf_dir": conf if self.exists(conf) else None,
                 }
         return None
-
-    def packages(self):
-        """Versions of the packages that decide about kernels and drivers, from rpm or dpkg."""
-        if self.exists("/var/lib/dpkg/status") and self.operating_system()["family"] == "Debian":
-            pattern = re.compile(
-                r"^Package: (nvidia-driver\S*|nvidia-kernel\S*|linux-image-\S+|linux-headers-\S+|dkms)$.*?^Status: (\S+ \S+ \S+)$.*?^Version: (\S+)$",
-                re.M | re.S,
-            )
-            blocks = (self.text("/var/lib/dpkg/status") or "").split("\n\n")
-            found = {}
-            for block in blocks:
-                match = pattern.search(block)
-                if match and match.group(2).endswith(" installed"):
-                    found.setdefault(match.group(1), []).append(match.group(3))
-            return found
-        output = self.text("/.packages.rpm") if self.root else None  # a recorded tree keeps the answer in a file
-        if not self.root and self.exists("/usr/bin/rpm"):
-            query = ["/usr/bin/rpm", "-q", "--qf", "%{NAME} %{VERSION}-%{RELEASE}.%{ARCH}\\n"] + list(PACKAGES)
-            output = self.run(query, accepted=range(len(PACKAGES) + 1))  # the status counts those that are missing
-        found = {}
-        for line in (output or "").splitlines():
-            if re.match(r"^\S+ \S+$", line):
-                found.setdefault(line.split()[0], []).append(line.split()[1])
-        return found
 
     def disk_free_mb(self):
         result = {}
@@ -196,28 +168,23 @@ class Reader(node_system.System):
         }
 
     def read(self):
-        memory = self.memory()
         return {
-            "schema": 1,
-            "hostname": self.text("/proc/sys/kernel/hostname"),
             "architecture": os.uname()[4],
             "os": self.operating_system(),
             "cpu": self.cpu(),
-            "memory_mb": memory["total_mb"],
             "glibc": self.glibc(),
             "kernel": self.kernel(),
             "secure_boot": self.secure_boot(),
             "nvidia": self.nvidia(),
             "cuda": self.cuda(),
-            "brought": dict(self.brought(), **self.installed_items()),
+            "managed": self.managed(),
             "pythons": self.pythons(),
             "java": self.java(),
             "hadoop": self.hadoop(),
-            "packages": self.packages(),
             "cdsw": self.exists("/etc/cdsw/config/cdsw.conf"),
             "unanswered": self.unanswered,
             "deeplearning": self.deeplearning(),
-            "volatile": {"memory_available_mb": memory["available_mb"], "disk_free_mb": self.disk_free_mb()},
+            "disk_free_mb": self.disk_free_mb(),
         }
 
 

@@ -2,7 +2,7 @@
 """What a host is: operating system, processor, kernel, GPUs, driver. Python 2.7 and 3, standard library only; node_reader reads the rest.
 
 Sources of the layouts read here: os-release(5), proc(5), the kernel's Documentation/ABI/testing/sysfs-bus-pci,
-pci.ids (10de is NVIDIA, 1002 AMD; class 03 is a display controller, 0680 a bridge such as NVSwitch), UEFI 2.10 section 3.3 (SecureBoot).
+pci.ids (10de is NVIDIA; class 03 is a display controller, 0680 a bridge such as NVSwitch), UEFI 2.10 section 3.3 (SecureBoot).
 """
 
 from __future__ import absolute_import, division, print_function
@@ -115,19 +115,7 @@ class System(object):
         info = self.text("/proc/cpuinfo") or ""
         match = re.search(r"^flags\s*:(.*)$", info, re.M)
         present = set(match.group(1).split()) if match else set()
-        model = re.search(r"^model name\s*:\s*(.*)$", info, re.M)
-        return {
-            "model": model.group(1) if model else None,
-            "count": len(re.findall(r"^processor\s*:", info, re.M)) or None,
-            "features": [flag for flag in CPU_FLAGS if flag in present] if match else None,
-        }
-
-    def memory(self):
-        values = dict(re.findall(r"^(\w+):\s+(\d+)", self.text("/proc/meminfo") or "", re.M))
-        return {
-            name: int(values[key]) // 1024 if key in values else None
-            for name, key in (("total_mb", "MemTotal"), ("available_mb", "MemAvailable"))
-        }
+        return {"features": [flag for flag in CPU_FLAGS if flag in present] if match else None}
 
     def glibc(self):
         for pattern in ("/lib64/libc-*.so", "/lib/x86_64-linux-gnu/libc-*.so", "/usr/lib64/libc-*.so"):
@@ -189,8 +177,8 @@ class System(object):
         return None
 
     def pci(self):
-        """NVIDIA GPUs, GPUs of others, and NVSwitches, by sysfs."""
-        gpus, others, switches = [], [], 0
+        """NVIDIA GPUs and NVSwitches, by sysfs."""
+        gpus, switches = [], 0
         for path in self.glob("/sys/bus/pci/devices/*"):
             kind = self.text(path + "/class") or ""
             vendor = (self.text(path + "/vendor") or "").replace("0x", "")
@@ -203,12 +191,10 @@ class System(object):
                 gpus.append(entry)
             elif vendor == "10de" and kind.startswith("0x0680"):
                 switches += 1
-            elif vendor == "1002" and kind.startswith(("0x0300", "0x0302", "0x0380")):
-                others.append(entry)
-        return gpus, others, switches
+        return gpus, switches
 
     def nvidia(self):
-        gpus, others, switches = self.pci()
+        gpus, switches = self.pci()
         kind, running = self.loaded_driver()
         listed = None
         if not gpus and self.exists("/usr/bin/nvidia-smi"):  # no PCI bus to read here, as in a container
@@ -218,7 +204,6 @@ class System(object):
             self.add_capabilities(gpus)
         return {
             "gpus": gpus,
-            "other_gpus": others,
             "nvswitches": switches,
             "listed": listed,
             "driver": running,

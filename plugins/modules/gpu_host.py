@@ -246,7 +246,7 @@ class Host(object):
         kernels = self.kernels()
         kernel_packages, header_packages, driver_packages = self.packages()
         source, version = self.source(driver_packages)
-        gpus, _, switches = self.reader.pci()
+        gpus, switches = self.reader.pci()
         system = self.reader.operating_system()
         return {
             "family": self.family(),

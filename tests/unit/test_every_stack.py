@@ -10,6 +10,7 @@ import pytest
 from hadoop_dl import plan
 from hadoop_dl.data import stacks
 from hadoop_dl.plan import model as plan_model
+from hadoop_dl_dev import invented_hosts
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SYSTEMS = {
@@ -42,14 +43,12 @@ def node(name: str, python: str, gpus: bool) -> dict[str, Any]:
         "java": [{"home": f"/usr/lib/jvm/java-{major}", "version": f"{major}.0.21", "major": major}],
         "hadoop": {"distribution": "apache", "home": "/opt/hadoop", "version": "3.3.6", "conf_dir": "/etc/hadoop/conf"},
         "nvidia": {"gpus": [{"vendor": "10de", "device": device}] * 2 if gpus else [], "listed": None},
-        "cuda": {"toolkits": {}, "cudnn": [], "nccl": []},
-        "deeplearning": {"current": None, "environments": {}, "receipts": {}},
-        "volatile": {"disk_free_mb": {"/opt": 90000}},
+        "disk_free_mb": {"/opt": 90000},
     }
 
 
 def planned(name: str, python: str, gpus: bool, group: str = "edge_nodes", **variables: Any) -> plan_model.Plan:
-    host = plan_model.Host(
+    host = invented_hosts.host(
         "host1", (group,), {**SITE, "deeplearning_request": name, **variables}, node(name, python, gpus)
     )
     return plan.make_plan([host], REPOSITORY)
@@ -80,7 +79,7 @@ def test_a_role_of_the_environment_runs_where_the_lock_has_packages_for_it(name:
 def test_a_stack_without_hadoop_needs_no_hadoop_client() -> None:
     bare = {**node("tf2.21-cpu-py311", "3.11", gpus=False), "hadoop": None, "java": []}
     variables = {**SITE, "deeplearning_request": "tf2.21-cpu-py311"}
-    made = plan.make_plan([plan_model.Host("host1", ("data_nodes",), variables, bare)], REPOSITORY)
+    made = plan.make_plan([invented_hosts.host("host1", ("data_nodes",), variables, bare)], REPOSITORY)
     assert made.problems == []
     assert made.hosts["host1"]["needs"] == ["environment", "verify"]
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from hadoop_dl import plan
-from hadoop_dl.plan import gpu_layer, gpu_stack
+from hadoop_dl.plan import gpu_layer, gpu_stack, requests
 from hadoop_dl.plan import model as plan_model
+from hadoop_dl_dev import invented_hosts
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KERNELS = ["3.10.0-1160.114.2.el7.x86_64", "3.10.0-1160.118.1.el7.x86_64"]
@@ -33,9 +34,9 @@ NODE: dict[str, Any] = {
     "kernel": {"running": KERNELS[0], "default_boot": KERNELS[1], "installed": KERNELS, "modules": []},
     "nvidia": {"gpus": [{"vendor": "10de", "device": "15f8"}] * 2, "listed": None, "driver": None, "installed": None},
     "cuda": {"toolkits": {}, "cudnn": [], "nccl": []},
-    "brought": {"cuda": [], "cudnn": [], "nccl": []},
+    "managed": {"cuda": [], "cudnn": [], "nccl": []},
     "deeplearning": {"current": None, "environments": {}, "receipts": {}},
-    "volatile": {"disk_free_mb": {"/opt": 90000}},
+    "disk_free_mb": {"/opt": 90000},
 }
 
 
@@ -51,7 +52,7 @@ def host(
     node: dict[str, Any] = NODE, name: str = "data1", groups: Any = ("data_nodes",), **variables: Any
 ) -> plan_model.Host:
     site = {"deeplearning_request": STACK, "mirror_url": "http://mirror1:8900"}
-    return plan_model.Host(name, groups, {**site, **variables}, copy.deepcopy(node))
+    return invented_hosts.host(name, groups, {**site, **variables}, node)
 
 
 def made(*hosts: plan_model.Host, **options: Any) -> plan_model.Plan:
@@ -67,7 +68,7 @@ def installed() -> dict[str, Any]:
     node = changed(
         nvidia={"installed": "470.82.01", "driver": "470.82.01", "module_kernels": KERNELS},
         cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7", "7.6.5"], "nccl": ["2", "2.4.8"]},
-        brought={"cuda": ["10.0"], "cudnn": ["7.6.5.32"], "nccl": ["2.4.8"]},
+        managed={"cuda": ["10.0"], "cudnn": ["7.6.5.32"], "nccl": ["2.4.8"]},
     )
     digests = made(host(node, **WISH)).hosts["data1"]["digests"]
     node["deeplearning"]["receipts"] = {
@@ -171,7 +172,7 @@ def test_the_licence_is_not_asked_for_what_is_there_or_goes() -> None:
         ({"cuda": {"toolkits": {}}}, "cuda", "10.0 not there yet"),
         ({"cuda": {"cudnn": []}}, "cudnn", "7.6.5.32 not there yet"),
         ({"cuda": {"nccl": ["2", "2.4.2"]}}, "nccl", "2.4.8 not there yet"),
-        ({"brought": {"cuda": ["8.0", "10.0"]}}, "cuda", "8.0 not wanted any more"),
+        ({"managed": {"cuda": ["8.0", "10.0"]}}, "cuda", "8.0 not wanted any more"),
     ],
 )
 def test_what_differs_on_the_host_is_the_reason(parts: dict[str, dict[str, Any]], role: str, reason: str) -> None:
@@ -243,9 +244,14 @@ OPEN = {"nvidia_driver_module": "open"}
 FROM_FILE = {"nvidia_driver_source": "runfile"}
 
 
+def driver_problems_of(node: dict[str, Any], version: str, variables: dict[str, Any]) -> list[str]:
+    bare = gpu_stack.GpuHost(invented_hosts.host("data1", (), variables, node), requests.Wanted())
+    return gpu_layer.driver_problems(version, bare, upgrade=False)
+
+
 def driver_problems(device: str, version: str, variables: dict[str, Any]) -> list[str]:
     node = changed(nvidia={"gpus": [{"vendor": "10de", "device": device}]})
-    return gpu_layer.driver_problems(version, node, variables, {"name": "tf2.21"}, upgrade=False)
+    return driver_problems_of(node, version, variables)
 
 
 @pytest.mark.parametrize(
@@ -283,7 +289,7 @@ def test_a_module_and_a_fabric_that_the_role_installs_are_no_problem(
 
 def test_a_driver_for_ubuntu_is_refused() -> None:
     node = changed(os={"id": "ubuntu", "name": "Ubuntu 22.04.4 LTS"})
-    (problem,) = gpu_layer.driver_problems("535.104.05", node, {}, {"name": "tf2.21"}, upgrade=False)
+    (problem,) = driver_problems_of(node, "535.104.05", {})
     assert "Ubuntu 22.04.4 LTS" in problem
     assert "nvidia_driver_version: none" in problem
 
@@ -296,7 +302,7 @@ def test_the_plan_tells_the_role_of_nvswitches(switches: int) -> None:
 
 
 def test_wheels_that_bring_cuda_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_stack, "brings_wheels", lambda wanted: True)
+    monkeypatch.setattr(gpu_stack.GpuHost, "brings_wheels", True)
     assert any("has CUDA in its nvidia-* wheels" in one for one in made(host(**WISH)).warnings)
 
 

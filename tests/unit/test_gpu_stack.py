@@ -9,6 +9,7 @@ from test_gpu_layer import KERNELS, NOTHING, WISH, changed, gpu_rows, host, made
 
 from hadoop_dl.plan import gpu_stack, requests
 from hadoop_dl.plan import model as plan_model
+from hadoop_dl_dev import invented_hosts
 
 ACCEPTED = {"nvidia_license_accepted": True}
 NO_GPUS = {"gpus": []}
@@ -87,7 +88,8 @@ DEBIAN = {"id": "debian", "family": "Debian", "short": "debian12", "name": "Debi
 
 
 def on_debian(**variables: Any) -> list[str]:
-    return gpu_stack.contradictions(gpu_stack.GpuHost(variables, changed(os=DEBIAN), requests.Wanted({}), []))
+    bare = invented_hosts.host("data1", (), variables, changed(os=DEBIAN))
+    return gpu_stack.contradictions(gpu_stack.GpuHost(bare, requests.Wanted()))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ def test_what_this_project_installed_stays_and_is_looked_after() -> None:
     node = changed(
         nvidia={"installed": "460.91.03", "driver": "460.91.03", "module_kernels": KERNELS},
         cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7", "7.6.4"]},
-        brought={"cuda": ["10.0"], "cudnn": ["7.6.4.38"], "cudnn_items": [{"version": "7.6.4.38", "cuda": "10.0"}]},
+        managed={"cuda": ["10.0"], "cudnn": ["7.6.4.38"], "cudnn_items": [{"version": "7.6.4.38", "cuda": "10.0"}]},
     )
     damaged = {"digest": "0" * 12, "problem": "/usr/lib64/libcuda.so.460.91.03 was changed"}
     node["deeplearning"]["receipts"] = {role: damaged for role in gpu_stack.ROLES[:3]}
@@ -150,7 +152,7 @@ def test_the_libraries_of_the_stack_before_stay_for_its_environment() -> None:
     node = el8(
         nvidia={"installed": "580.178.04", "driver": "580.178.04", "module_kernels": KERNELS},
         cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7", "7.6.5"]},
-        brought={"cuda": ["10.0"], "cudnn": ["7.6.5.32"], "cudnn_items": [{"version": "7.6.5.32", "cuda": "10.0"}]},
+        managed={"cuda": ["10.0"], "cudnn": ["7.6.5.32"], "cudnn_items": [{"version": "7.6.5.32", "cuda": "10.0"}]},
     )
     answer = made(host(node, deeplearning_request="tf2.11-py39", **ACCEPTED))
     assert part(answer) == {
@@ -160,7 +162,7 @@ def test_the_libraries_of_the_stack_before_stay_for_its_environment() -> None:
 
 
 def test_what_a_host_claims_to_have_installed_is_checked() -> None:
-    node = changed(brought={"cuda": ["10.0; reboot"], "cudnn_items": [{"version": "{{ x }}", "cuda": "10.0"}, 3]})
+    node = changed(managed={"cuda": ["10.0; reboot"], "cudnn_items": [{"version": "{{ x }}", "cuda": "10.0"}]})
     assert "reboot" not in str(part(made(host(node, **ACCEPTED))))
 
 
@@ -222,7 +224,7 @@ def test_a_stack_for_the_cpu_decides_nothing() -> None:
 
 
 def test_a_stack_with_cuda_in_its_wheels_decides_the_driver_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_stack, "brings_wheels", lambda wanted: True)
+    monkeypatch.setattr(gpu_stack.GpuHost, "brings_wheels", True)
     assert part(made(host(**ACCEPTED))) == {"nvidia_driver_version": "470.239.06"}
 
 

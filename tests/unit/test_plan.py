@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from hadoop_dl.data import programs, stacks
 from hadoop_dl.plan import digests as plan_digests
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl.plan import requests
+from hadoop_dl_dev import invented_hosts
+from hadoop_dl_dev.invented_hosts import after, altered
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STACK = "tf1.15-py27-el7"
@@ -35,7 +39,7 @@ NODE: dict[str, Any] = {
     "hadoop": {"distribution": "apache", "home": "/opt/hadoop", "version": "3.3.6", "conf_dir": "/etc/hadoop/conf"},
     "nvidia": {"gpus": [], "listed": ["Tesla P100-PCIE-16GB", "Tesla P100-PCIE-16GB"]},
     "deeplearning": {"current": None, "environments": {}, "receipts": {}},
-    "volatile": {"disk_free_mb": {"/opt": 90000}},
+    "disk_free_mb": {"/opt": 90000},
 }
 EVERYTHING = ["gpu", "gpu_check", "environment", "hadoop_client", "verify"]  # of a data node with GPUs
 
@@ -43,20 +47,11 @@ EVERYTHING = ["gpu", "gpu_check", "environment", "hadoop_client", "verify"]  # o
 def make_host(
     name: str = "data1", groups: tuple[str, ...] = ("data_nodes",), node: Any = NODE, **variables: Any
 ) -> plan_model.Host:
-    return plan_model.Host(name=name, groups=groups, variables={**SITE, **variables}, node=copy.deepcopy(node))
+    return invented_hosts.host(name, groups, {**SITE, **variables}, node)
 
 
 def changed_node(**parts: Any) -> dict[str, Any]:
     return {**copy.deepcopy(NODE), **parts}
-
-
-def after(host: plan_model.Host, made: plan_model.Plan) -> plan_model.Host:
-    """The host as it would read once everything that the plan names was done."""
-    entry = made.hosts[host.name]
-    environments = {entry["environment"]: {"problem": None}} if entry["environment"] else {}
-    receipts = {name: {"digest": digest, "problem": None} for name, digest in entry["digests"].items()}
-    there = {"current": entry["environment"] or None, "environments": environments, "receipts": receipts}
-    return plan_model.Host(host.name, host.groups, host.variables, changed_node(deeplearning=there))
 
 
 def needs(made: plan_model.Plan, name: str = "data1") -> list[str]:
@@ -133,16 +128,14 @@ def test_apply_all_names_every_component_again() -> None:
 def test_what_is_missing_on_the_host_is_needed_again(part: str, value: Any, component: str) -> None:
     host = make_host()
     done = after(host, plan.make_plan([host], REPOSITORY))
-    assert done.node is not None
-    done.node["deeplearning"][part] = value
+    done = altered(done, lambda found: found["deeplearning"].update({part: value}))
     assert component in needs(plan.make_plan([done], REPOSITORY))
 
 
 def test_a_host_that_nobody_asked_after_its_last_change_is_asked() -> None:
     host = make_host()
     done = after(host, plan.make_plan([host], REPOSITORY))
-    assert done.node is not None
-    del done.node["deeplearning"]["receipts"]["verify"]
+    done = altered(done, lambda found: found["deeplearning"]["receipts"].pop("verify"))
     made = plan.make_plan([done], REPOSITORY)
     assert needs(made) == ["verify"]
     assert [(row.component, row.reason) for row in made.rows] == [("verify", "not verified yet")]
@@ -151,28 +144,25 @@ def test_a_host_that_nobody_asked_after_its_last_change_is_asked() -> None:
 def test_a_host_is_asked_again_when_something_else_should_be_true() -> None:
     host = make_host(gpu_count=2, verify_gpu_count="{{ gpu_count | default(0) }}")
     done = after(host, plan.make_plan([host], REPOSITORY))
-    fewer = {**done.node, "nvidia": {"gpus": [], "listed": ["Tesla P100-PCIE-16GB"]}} if done.node else None
-    assert needs(
-        plan.make_plan([plan_model.Host(done.name, done.groups, {**done.variables, "gpu_count": 1}, fewer)], REPOSITORY)
-    ) == ["verify"]
+    fewer = altered(done, lambda found: found["nvidia"].update(listed=["Tesla P100-PCIE-16GB"]))
+    fewer = replace(fewer, variables={**done.variables, "gpu_count": 1})
+    assert needs(plan.make_plan([fewer], REPOSITORY)) == ["verify"]
 
 
 def test_a_damaged_file_is_the_reason_in_the_table() -> None:
     host = make_host()
     done = after(host, plan.make_plan([host], REPOSITORY))
-    assert done.node is not None
-    done.node["deeplearning"]["receipts"]["hadoop_client"]["problem"] = (
-        "/opt/deeplearning/etc/hadoop-env.sh was changed"
-    )
+    changed = {"digest": "0" * 12, "problem": "/opt/deeplearning/etc/hadoop-env.sh was changed"}
+    done = altered(done, lambda found: found["deeplearning"]["receipts"].update(hadoop_client=changed))
     assert "hadoop-env.sh was changed" in plan.make_plan([done], REPOSITORY).table()
 
 
 def test_a_changed_input_of_a_role_is_needed_again_and_others_are_not() -> None:
     host = make_host(hadoop_client_java_home="{{ java_place }}", java_place="/a", colour="red")
     done = after(host, plan.make_plan([host], REPOSITORY))
-    recoloured = plan_model.Host(done.name, done.groups, {**done.variables, "colour": "blue"}, done.node)
+    recoloured = replace(done, variables={**done.variables, "colour": "blue"})
     assert needs(plan.make_plan([recoloured], REPOSITORY)) == []
-    moved = plan_model.Host(done.name, done.groups, {**done.variables, "java_place": "/b"}, done.node)
+    moved = replace(done, variables={**done.variables, "java_place": "/b"})
     assert needs(plan.make_plan([moved], REPOSITORY)) == ["hadoop_client", "verify"]
 
 
@@ -188,7 +178,7 @@ def test_a_changed_input_of_a_role_is_needed_again_and_others_are_not() -> None:
         ({"nvidia": {"gpus": [{"vendor": "10de", "device": "20b0"}]}}, {}, "CUDA 10.0 has no code for A100"),
         ({}, {"deeplearning_request": {"tensorflow": "1.15", "python": "3.12"}}, "Python 3.12"),
         ({}, {"deeplearning_request": {"tensorflwo": "1.15"}}, "tensorflow"),
-        ({"volatile": {"disk_free_mb": {"/opt": 700}}}, {}, "has 700 MB free"),
+        ({"disk_free_mb": {"/opt": 700}}, {}, "has 700 MB free"),
         ({}, {"gpu_count": 4}, "gpu_count is 4, but the host shows 2 GPUs"),
         ({}, {"gpu_count": "two"}, 'whole number from 0 to 64, but is "two"'),
         ({}, {"gpu_count": True}, "whole number"),
@@ -284,12 +274,9 @@ def unlike_hosts() -> list[plan_model.Host]:
 
 def test_hosts_that_share_an_answer_get_the_one_that_each_would_get_alone() -> None:
     hosts = unlike_hosts()
-    kinds = {host.name: requests.kind(host.node or {}) for host in hosts}
-    shared = plan.resolved(hosts, kinds, {"plain": STACK})
+    shared = plan.resolved(hosts, {"plain": STACK})
     for host in hosts:
-        alone = requests.resolve_host(
-            host.variables, host.node or {}, host.groups, STACK if host.name == "plain" else ""
-        )
+        alone = requests.resolve_host(host.variables, host.known, host.groups, STACK if host.name == "plain" else "")
         assert vars(shared[host.name]) == vars(alone), host.name
     assert len({id(one) for one in shared.values()}) == len(hosts) - 1
     assert shared["twin"] is shared["again"]
@@ -352,12 +339,12 @@ def test_a_verdict_is_kept_and_forgotten_when_the_data_change(monkeypatch: pytes
     asked: list[object] = []
     monkeypatch.setattr(requests, "judge", lambda *given: asked.append(given) or {"problems": [], "warnings": []})
     for _ in range(2):
-        requests.verdict(STACK, NODE)
+        requests.verdict(STACK, invented_hosts.facts(NODE).profile)
         requests.keep_verdicts()
         requests.verdicts.cache_clear()  # as a new run
     assert len(asked) == 1
     monkeypatch.setattr(requests, "data_digest", lambda: "other data")
-    requests.verdict(STACK, NODE)
+    requests.verdict(STACK, invented_hosts.facts(NODE).profile)
     assert len(asked) == 2
     requests.verdicts.cache_clear()
 
@@ -385,7 +372,7 @@ def test_what_is_said_of_a_host_does_not_depend_on_an_alike_host_with_more_gpus(
     said = []
     for count in (1, 3):
         node = changed_node(nvidia={**NODE["nvidia"], "gpus": gpus[:1] * count})
-        said.append(requests.judge("tf1.4-cpu-py27-el7", node)["warnings"])
+        said.append(requests.judge("tf1.4-cpu-py27-el7", invented_hosts.facts(node).profile)["warnings"])
     assert said[0] == said[1]
     assert any("is for the CPU" in warning for warning in said[0])
 
@@ -398,17 +385,25 @@ def test_closure_follows_templates_and_stops_at_facts() -> None:
 def test_the_first_python_that_the_host_has_is_taken() -> None:
     nine = changed_node(os={"short": "el9", "name": "RHEL 9"}, glibc="2.34", pythons={"3.9": "/usr/bin/python3.9"})
     assert (
-        requests.resolve_host({"deeplearning_request": "tf2.15-py3-el9"}, nine, ("data_nodes",)).interpreter
+        requests.resolve_host(
+            {"deeplearning_request": "tf2.15-py3-el9"}, invented_hosts.facts(nine), ("data_nodes",)
+        ).interpreter
         == "/usr/bin/python3.9"
+    )
+
+
+def of_environments(state: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+    """A change of every environment that a host has."""
+    return lambda found: found["deeplearning"].update(
+        environments=dict.fromkeys(found["deeplearning"]["environments"], state)
     )
 
 
 def test_files_that_were_added_to_an_environment_are_reported_and_nothing_is_built() -> None:
     host = make_host()
     done = after(host, plan.make_plan([host], REPOSITORY))
-    assert done.node is not None
-    for known in done.node["deeplearning"]["environments"].values():
-        known["added"] = ["lib/python2.7/site-packages/extra.py"]
+    added = {"problem": None, "added": ["lib/python2.7/site-packages/extra.py"]}
+    done = altered(done, of_environments(added))
     made = plan.make_plan([done], REPOSITORY)
     assert needs(made) == []
     assert any("files were added to the environment" in text and "extra.py" in text for text in made.warnings)
@@ -417,9 +412,7 @@ def test_files_that_were_added_to_an_environment_are_reported_and_nothing_is_bui
 def test_a_repair_needs_as_much_room_as_an_installation() -> None:
     host = make_host()
     done = after(host, plan.make_plan([host], REPOSITORY))
-    assert done.node is not None
-    done.node["volatile"] = {"disk_free_mb": {"/opt": 100}}
+    done = altered(done, lambda found: found.update(disk_free_mb={"/opt": 100}))
     assert plan.make_plan([done], REPOSITORY).problems == []
-    for known in done.node["deeplearning"]["environments"].values():
-        known["problem"] = "files changed since it was sealed: 1 gone (x)"
+    done = altered(done, of_environments({"problem": "files changed since it was sealed: 1 gone (x)"}))
     assert "/opt needs" in plan.make_plan([done], REPOSITORY).problems[0]

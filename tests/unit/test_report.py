@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ import report_reader
 
 from hadoop_dl import plan
 from hadoop_dl.hosts import report, report_text
-from hadoop_dl.plan.model import Host
-from hadoop_dl_dev import report_sample
+from hadoop_dl.plan.model import Host, host_of
+from hadoop_dl_dev import invented_hosts, report_sample
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -29,14 +29,16 @@ def site() -> list[Host]:
 def made_of(hosts: list[Host], verified: dict[str, Any] | None = None, **health: Any) -> dict[str, Any]:
     """The report of these hosts, of which data0002 answers so about its GPUs."""
     passed = {"results": [{"name": "driver_runs", "outcome": "PASS", "message": ""}], "problem": None}
-    answers: dict[str, Any] = {
-        host.name: {"facts": host.node, "health": passed, "times": {"changed": 1000, "verified": 2000}}
-        if host.node
-        else {"facts": None, "unanswered": "No route to host"}
+    answers = {
+        host.name: report.asked_of(
+            {"health": passed, "times": {"changed": 1000, "verified": 2000}}
+            if host.facts or host.problem
+            else {"unanswered": "No route to host"}
+        )
         for host in hosts
     }
     if health:
-        answers["data0002"]["health"] = {"results": None, "problem": None, **health}
+        answers["data0002"] = report.asked_of({"health": {"results": None, "problem": None, **health}})
     made = plan.make_plan(hosts, REPOSITORY, grouped=False)
     found = report.make_report(hosts, answers, made, verified or {}, report_sample.NOW)
     return dict(json.loads(json.dumps(found)))
@@ -46,12 +48,13 @@ def changed(hosts: list[Host], name: str, node: Any = ..., **variables: Any) -> 
     """The hosts, one of which has other variables, or another node: a function changes a copy of it."""
     found = []
     for host in hosts:
-        facts = copy.deepcopy(host.node)
-        if host.name == name and node is not ...:
-            facts = node(facts) if callable(node) else node
-        found.append(
-            Host(host.name, host.groups, {**host.variables, **(variables if host.name == name else {})}, facts)
-        )
+        if host.name == name:
+            host = replace(host, variables={**host.variables, **variables})
+            if callable(node):
+                host = invented_hosts.altered(host, node)
+            elif node is not ...:
+                host = invented_hosts.host(host.name, host.groups, host.variables, node)
+        found.append(host)
     return found
 
 
@@ -152,9 +155,9 @@ def test_what_the_reader_reads_of_a_host_is_what_its_row_shows(stages: dict[str,
 
     def entry() -> dict[str, Any]:
         answer = {"facts": node_reader.read(str(tmp_path)), "times": report_reader.times(str(tmp_path))}
-        host = Host("data1", ("build_hosts",), {}, answer["facts"])
+        host = host_of("data1", ("build_hosts",), {}, answer["facts"])
         made = plan.make_plan([host], REPOSITORY, grouped=False)
-        return row(report.make_report([host], {"data1": answer}, made, {}, report_sample.NOW), "data1")
+        return row(report.make_report([host], {"data1": report.asked_of(answer)}, made, {}, report_sample.NOW), "data1")
 
     found = entry()
     assert (found["state"], found["os"], found["gpu_check"]) == ("as planned", "RHEL 9.4", None)

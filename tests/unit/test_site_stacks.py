@@ -14,10 +14,11 @@ from hadoop_dl.cli import stack as stack_cli
 from hadoop_dl.data import extras, stacks
 from hadoop_dl.data.stacks import StackError, load_stack, stack_names
 from hadoop_dl.plan import requests
+from hadoop_dl_dev import invented_hosts
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BASE = "tf2.15-cpu-py3-el9"
-NODE = {"os": {"short": "el9", "name": "RHEL 9.4"}, "pythons": {"3.11": "/usr/bin/python3.11"}}
+FACTS = {"os": {"short": "el9", "name": "RHEL 9.4"}, "pythons": {"3.11": "/usr/bin/python3.11"}}
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def copy_stack(site: Path, name: str, **changes) -> None:
 
 
 def resolve(**variables) -> requests.Wanted:
-    return requests.resolve_host(variables, NODE, ["data_nodes"])
+    return requests.resolve_host(variables, invented_hosts.facts(FACTS), ["data_nodes"])
 
 
 def test_a_stack_beside_the_inventory_is_known_by_its_name(site):
@@ -101,8 +102,8 @@ def test_packages_make_a_stack_of_its_own_with_its_own_digest(site, monkeypatch)
     assert lock_maker.main([BASE, "--extra", "pandas", "--stacks", str(site)]) == 0
     wanted = resolve(deeplearning_request=BASE, deeplearning_extra_packages=["pandas"])
     assert wanted.problems == []
-    assert wanted.stack["based_on"] == BASE
-    assert "pandas" in wanted.stack["requirements"]["tensorflow"]
+    assert wanted.data["based_on"] == BASE
+    assert "pandas" in wanted.data["requirements"]["tensorflow"]
     assert wanted.environment.startswith(f"{BASE}-extra-")
     assert wanted.environment.rpartition("-")[2] != load_stack(BASE).lock("3.11").digest
 

@@ -27,7 +27,7 @@ from hadoop_dl.cli.parser import Parser
 from hadoop_dl.cli.stack_text import answer_text, conflict_text, stack_text
 from hadoop_dl.data.compat import load
 from hadoop_dl.data.stacks import Stack, UnknownStack, add_directory, load_stack, stack_names
-from hadoop_dl.resolver import HostFacts, Misuse, Resolution, newest_wheel, resolve
+from hadoop_dl.resolver import HostProfile, Misuse, Resolution, newest_wheel, resolve
 from hadoop_dl.resolver.install import fitting
 from hadoop_dl.resolver.request import COMPONENTS, OPTIONS, nearest_name
 from hadoop_dl.resolver.versions import listed, version
@@ -193,7 +193,7 @@ def list_command(arguments: Sequence[str]) -> int:
     names = stack_names()
     if request:
         bare = [name.lower() for name in options.gpu] == ["none"]
-        names = [candidate.name for candidate in fitting(load(), request, HostFacts(gpus=()) if bare else None)]
+        names = [candidate.name for candidate in fitting(load(), request, HostProfile(gpus=()) if bare else None)]
     stacks = [load_stack(name) for name in names]
     if options.format == "json":
         print(json.dumps([stack_json(stack) for stack in stacks], indent=2))

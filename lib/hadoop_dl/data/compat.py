@@ -45,12 +45,6 @@ class Compat:
         raise CompatError(f"compat/{subject}.yml needs a fact that begins with {start!r}, and has none. Bring it back.")
 
 
-def gpu_name(gpu: Mapping[str, Any]) -> str:
-    """What a host's GPU is called when its data is looked up: the PCI id, with the compute capability where nvidia-smi was asked for it."""
-    name = f"{gpu['vendor']}:{gpu['device']}"
-    return f"{name} cc={gpu['compute_cap']}" if gpu.get("compute_cap") else name
-
-
 @cache
 def load(directory: Path = DIRECTORY) -> Compat:
     """Everything under compat/. Parsing takes a quarter of a second, so the result is kept in .cache by digest."""

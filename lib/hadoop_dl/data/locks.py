@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +57,19 @@ class Lock:
     text: str
     entries: tuple[Entry, ...]
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """12 hex digits that name the environment: they change with any artifact, the Python or the stack's name."""
         return hashlib.sha256(f"{self.text}\n{self.python}\n{self.stack}".encode()).hexdigest()[:12]
 
-    @property
+    @cached_property
     def components(self) -> tuple[str, ...]:
         return tuple(name for name in COMPONENTS if any(entry.component == name for entry in self.entries))
+
+    @cached_property
+    def has_cuda(self) -> bool:
+        """Whether it has CUDA's runtime as a wheel."""
+        return any(re.match(r"nvidia[-_]cuda[-_]runtime", entry.project) for entry in self.entries)
 
     def component(self, name: str) -> str:
         """That component's section: a requirements file of its own. Empty where the stack has no such component."""

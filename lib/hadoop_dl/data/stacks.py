@@ -60,6 +60,16 @@ class Stack:
         python = self.data["python"]
         return (python,) if isinstance(python, str) else tuple(python)
 
+    def version(self, name: str) -> str | None:
+        """One of its versions or choices, such as cuda or driver_min; None where it has none."""
+        value = self.data.get(name)
+        return str(value) if value else None
+
+    @property
+    def uses_hadoop(self) -> bool:
+        """Whether it reads HDFS or submits to YARN."""
+        return bool(self.data.get("hdfs")) or "tensorflowonspark" in self.data
+
     @property
     def base(self) -> Stack | None:
         """The stack that this one adds packages to; its locked versions stay."""

@@ -41,15 +41,13 @@ class Inventory:
     def host(self, name: str) -> plan_model.Host:
         """The host with the values of the inputs that the site set; what the playbooks compute stays a template."""
         variables = dict(self.variables["hostvars"].raw_get(name))
-        node = answer_of(variables)
+        answer = answer_of(variables)
         computed = playbook_variables()
         known = inputs.all_inputs(REPOSITORY)
         given = {key: value for key, value in variables.items() if key in known and not same(value, computed.get(key))}
         for key, value in given.items():
             variables[key] = self.value(value, variables)
-        return plan_model.Host(
-            name=name, groups=tuple(variables.get("group_names", ())), variables=variables, node=node
-        )
+        return plan_model.host_of(name, variables.get("group_names", ()), variables, answer)
 
     def value(self, value: Any, variables: Mapping[str, Any]) -> Any:
         try:

@@ -9,11 +9,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from hadoop_dl.plan import gpu_layer, gpu_stack, requests
+from hadoop_dl.data import typed
+from hadoop_dl.data.host_facts import Health, HostFacts, Times
+from hadoop_dl.plan import gpu_layer, requests
 from hadoop_dl.plan.components import GROUPS
 from hadoop_dl.plan.model import Host, Json, Plan, Row
 from hadoop_dl.plan.problems import by_host
@@ -33,9 +36,25 @@ COMPARED = {
 }
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What report_facts answered beside the host's facts; `unanswered` says why there are none."""
+
+    health: Health = Health()
+    times: Times = Times()
+    unanswered: str = ""
+
+
+def asked_of(answer: Json) -> Asked:
+    try:
+        return typed.read(Asked, answer)
+    except typed.TypedError as error:
+        return Asked(Health(problem=f"the host's answer about its GPUs is malformed: {error}"))
+
+
 def make_report(
     hosts: Sequence[Host],
-    answers: Mapping[str, Json],
+    answers: Mapping[str, Asked],
     made: Plan,
     verified: Mapping[str, Json],
     now: float,
@@ -51,7 +70,7 @@ def make_report(
     entries = [
         host_entry(
             host,
-            answers.get(host.name, {}),
+            answers.get(host.name, Asked()),
             made.hosts.get(host.name, {}),
             drift=rows.get(host.name, []),
             problems=problems.get(host.name, []),
@@ -85,7 +104,7 @@ def status(states: Mapping[str, int], problems: Sequence[str]) -> int:
 
 def host_entry(
     host: Host,
-    answer: Json,
+    asked: Asked,
     part: Json,
     *,
     drift: Sequence[Row],
@@ -95,16 +114,16 @@ def host_entry(
 ) -> Json:
     """One host's row."""
     entry: Json = {"host": host.name, "groups": sorted(host.groups), "state": UNREACHABLE}
-    node = answer.get("facts")
-    if node is None or "error" in node:
-        said = [str(answer["unanswered"])] if answer.get("unanswered") else []
+    facts = host.facts
+    if facts is None:
+        said = [asked.unanswered] if asked.unanswered else []
         reasons = [*said, *problems] or [
             "there is no answer"
         ]  # a host that cannot be read is a problem of the plan, too
         return {
             **entry,
-            **system({}),
-            **software({}, {}),
+            **system(None),
+            **software(None, {}),
             "gpu_check": None,
             "drift": [],
             "problems": list(problems),
@@ -114,13 +133,12 @@ def host_entry(
             "verified": None,
             "changed": None,
         }
-    health = gpu_check(answer.get("health") or {})
-    found = {**system(node), **software(node, part)}
-    gpus = {"gpus": len(requests.gpus(node)), "gpus_required": whole(host.variables.get("gpu_count"))}
+    health = gpu_check(asked.health)
+    found = {**system(facts), **software(facts, part)}
+    gpus = {"gpus": facts.nvidia.count, "gpus_required": whole(host.variables.get("gpu_count"))}
     faults = damages(found, health)
     differences = [f"{row.component}: {row.now} -> {row.wanted} ({row.reason})" for row in drift] + list(problems)
-    times = answer.get("times") or {}
-    notes = [*warnings, *(node.get("unanswered") or [])]
+    notes = [*warnings, *facts.unanswered]
     if found["kernel_next"]:
         notes.append(f"the next boot starts kernel {found['kernel_next']}")
     return {
@@ -133,61 +151,63 @@ def host_entry(
         "problems": list(problems),
         "notes": notes + failed_verify(verified),
         "gpu_check": health,
-        "verified": last_time(times.get("verified"), verified),
-        "changed": iso(times["changed"]) if times.get("changed") else None,
+        "verified": last_time(asked.times.verified, verified),
+        "changed": iso(asked.times.changed) if asked.times.changed else None,
     }
 
 
-def system(node: Json) -> Json:
+def system(facts: HostFacts | None) -> Json:
     """Operating system, kernel, GPUs and driver, as a report shows them; None for what nobody answered."""
-    kernel, nvidia, platform = node.get("kernel") or {}, node.get("nvidia") or {}, node.get("os") or {}
-    running, following = kernel.get("running"), kernel.get("default_boot")
-    driver = nvidia.get("driver") or nvidia.get("installed")
-    return {
-        "os": platform.get("name"),
+    found: Json = dict.fromkeys(("os", "kernel", "kernel_next", "driver", "module", "gpus", "gpus_required"))
+    found |= {"driver_loaded": False, "gpu_models": []}
+    if facts is None:
+        return found
+    running, following, nvidia = facts.kernel.running, facts.kernel.default_boot, facts.nvidia
+    return found | {
+        "os": facts.os.name,
         "kernel": running,
         "kernel_next": following if following and running and following != running else None,
-        "driver": driver,
-        "driver_loaded": bool(nvidia.get("driver")),
-        "module": nvidia.get("module"),
-        "gpus": None,
-        "gpus_required": None,
-        "gpu_models": gpu_layer.models(node) if node else [],
+        "driver": nvidia.driver or nvidia.installed,
+        "driver_loaded": bool(nvidia.driver),
+        "module": nvidia.module,
+        "gpu_models": gpu_layer.models(nvidia),
     }
 
 
-def software(node: Json, part: Json) -> Json:
+def software(facts: HostFacts | None, part: Json) -> Json:
     """CUDA, cuDNN, NCCL and the environment. A library that the environment has as a wheel belongs to the stack's version."""
-    there, cuda = node.get("deeplearning") or {}, node.get("cuda") or {}
-    current = there.get("current")
-    known = (there.get("environments") or {}).get(current) or {}
+    found: Json = {"cuda": [], "cudnn": [], "nccl": [], "in_environment": {}}
+    found |= dict.fromkeys(("environment", "stack", "digest", "environment_problem"))
+    if facts is None:
+        return found
+    current = facts.deeplearning.current
+    known = facts.deeplearning.environments.get(current or "")
     stack, _, digest = (current or "").rpartition("-")
-    found: Json = {
-        "cuda": sorted(cuda.get("toolkits") or {}),
-        "cudnn": list(cuda.get("cudnn") or []),
-        "nccl": list(cuda.get("nccl") or []),
+    found |= {
+        "cuda": sorted(facts.cuda.toolkits),
+        "cudnn": list(facts.cuda.cudnn),
+        "nccl": list(facts.cuda.nccl),
         "environment": current,
         "stack": stack or None,
         "digest": digest or None,
-        "environment_problem": known.get("problem") or ("it is missing" if current and not known else None),
-        "in_environment": {},
+        "environment_problem": known.problem if known else "it is missing" if current else None,
     }
     wanted = part.get("stack") or {}
     active = bool(current) and current == part.get("environment") and "cuda" in wanted
-    if active and gpu_stack.lock_has_cuda(str(wanted["name"]), str(part["python"])):
+    if active and requests.locked(str(wanted["name"]), str(part["python"])).has_cuda:
         found["in_environment"] = {name: wanted[name] for name in ("cuda", "cudnn", "nccl") if name in wanted}
     return found
 
 
-def gpu_check(health: Json) -> Json | None:
+def gpu_check(health: Health) -> Json | None:
     """gpu-check's answers; None on a host that has nothing to ask about."""
-    if health.get("problem"):
-        return {"problem": str(health["problem"]), "passed": [], "failed": {}, "skipped": {}}
-    if not health.get("results"):
+    if health.problem:
+        return {"problem": health.problem, "passed": [], "failed": {}, "skipped": {}}
+    if not health.results:
         return None
     by_outcome: dict[str, dict[str, str]] = {"PASS": {}, "FAIL": {}, "SKIP": {}}
-    for one in health["results"]:
-        by_outcome[one["outcome"]][one["name"]] = one["message"]
+    for one in health.results:
+        by_outcome[one.outcome][one.name] = one.message
     return {
         "problem": None,
         "passed": sorted(by_outcome["PASS"]),

@@ -41,11 +41,11 @@ def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = Fa
     group_problems(made, hosts)
     stopped = False
     for host in hosts:
-        if host.node is None:
+        if host.problem:
+            made.problems.append(f"{host.name}: {host.problem}")
+        elif host.facts is None:
             made.unreachable.append(host.name)
             stopped = stopped or host.variables.get("deeplearning_unreachable", "continue") == "stop"
-        elif "error" in host.node:
-            made.problems.append(f"{host.name}: {host.node['error']}")
     if stopped:
         made.problems.append(
             f"{', '.join(made.unreachable)} cannot be reached, and deeplearning_unreachable is 'stop'. "
@@ -55,26 +55,20 @@ def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = Fa
         made.warnings.append(
             f"{', '.join(made.unreachable)} cannot be reached and is left out; the other hosts are served."
         )
-    read = [
-        host for host in hosts if host.node is not None and "error" not in host.node and not checked[host.name].problems
-    ]
-    kinds = {host.name: requests.kind(host.node or {}) for host in read}
-    names = settled(read, kinds)
-    wanted = resolved(read, kinds, names)
+    read = [host for host in hosts if host.facts is not None and not checked[host.name].problems]
+    wanted = resolved(read, settled(read))
     for host in read:
         made.problems += [f"{host.name}: {problem}" for problem in wanted[host.name].problems]
         made.problems += [f"{host.name}: {problem}" for problem in host_problems(host, wanted[host.name])]
         if concerns("nvidia_driver", host):
-            gpu = GpuHost(host.variables, host.node or {}, wanted[host.name], host.groups)
+            gpu = GpuHost(host, wanted[host.name])
             made.problems += [f"{host.name}: {problem}" for problem in gpu_layer.running_problems(gpu)]
             made.problems += [f"{host.name}: {problem}" for problem in gpu_stack.contradictions(gpu)]
             made.warnings += [f"{host.name}: {warning}" for warning in gpu_stack.warnings(gpu)]
         made.warnings += [f"{host.name}: {warning}" for warning in wanted[host.name].warnings]
         made.warnings += [f"{host.name}: {warning}" for warning in added_warnings(host)]
     made.problems += cluster_problems(read, wanted)
-    environments = sorted(
-        {(item.stack["name"], item.python, item.environment) for item in wanted.values() if item.environment}
-    )
+    environments = sorted({(item.lock.stack, item.python, item.environment) for item in wanted.values() if item.lock})
     for host in read:
         add_host(made, Case(host, wanted[host.name], environments, repository), driver_upgrade)
     requests.keep_verdicts()
@@ -83,23 +77,23 @@ def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = Fa
     return made
 
 
-def resolved(hosts: Sequence[Host], kinds: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Wanted]:
-    """What each host gets. Hosts that are alike in all that decides share one answer: `kinds` has their facts as text."""
+def resolved(hosts: Sequence[Host], names: Mapping[str, str]) -> dict[str, Wanted]:
+    """What each host gets. Hosts that are alike in all that decides share one answer."""
     known: dict[Hashable, Wanted] = {}
     found = {}
     for host in hosts:
         asked = {name: host.variables.get(name) for name in requests.INPUTS}
-        pythons = (host.node or {}).get("pythons", {})
+        facts = host.known
         groups = tuple(group for group in host.groups if group in requests.ENVIRONMENT_GROUPS)
         name = names.get(host.name, "")
-        key = (kinds[host.name], tuple(pythons.items()), canonical(asked), groups, name)
+        key = (facts.profile, facts.os, tuple(facts.pythons.items()), canonical(asked), groups, name)
         if key not in known:
-            known[key] = requests.resolve_host(asked, host.node or {}, groups, name)
+            known[key] = requests.resolve_host(asked, facts, groups, name)
         found[host.name] = known[key]
     return found
 
 
-def settled(hosts: Sequence[Host], kinds: Mapping[str, str]) -> dict[str, str]:
+def settled(hosts: Sequence[Host]) -> dict[str, str]:
     """The one named stack that constraints mean on all hosts which ask the same, by host, where there is one that fits all."""
     alike: dict[str, list[Host]] = {}
     for host in hosts:
@@ -107,10 +101,8 @@ def settled(hosts: Sequence[Host], kinds: Mapping[str, str]) -> dict[str, str]:
             alike.setdefault(json.dumps(host.variables["deeplearning_request"], sort_keys=True), []).append(host)
     found: dict[str, str] = {}
     for group in alike.values():
-        nodes: dict[str, Json] = {}
-        for host in group:
-            nodes.setdefault(kinds[host.name], host.node or {})
-        names, _ = requests.stacks_for(group[0].variables["deeplearning_request"], nodes.values())
+        profiles = dict.fromkeys(host.known.profile for host in group)
+        names, _ = requests.stacks_for(group[0].variables["deeplearning_request"], profiles)
         found.update({host.name: names[0] for host in group if names})
     return found
 
@@ -137,7 +129,7 @@ def add_host(made: Plan, case: Case, driver_upgrade: bool) -> None:
     if gpu or "gpu_check" in needs:
         needs.insert(needs.index((gpu or ["gpu_check"])[0]), "gpu")
     made.hosts[host.name] = {
-        "stack": wanted.stack,
+        "stack": wanted.data,
         "python": wanted.python,
         "interpreter": wanted.interpreter,
         "environment": wanted.environment,
@@ -155,9 +147,9 @@ def gpu_part(case: Case, roles: Sequence[str]) -> Json:
     """The inputs of the GPU layer's roles that run on the host (playbooks/layers/gpu.yml hands them over)."""
     found: Json = {gpu_stack.variable(role): case.gpu[role] for role in roles if role != "nvidia_driver"}
     if "nvidia_driver" in roles:
-        leaving = gpu_stack.there("nvidia_driver", case.node)  # the role removes by the version's names
+        leaving = gpu_stack.there("nvidia_driver", case.facts)  # the role removes by the version's names
         found["nvidia_driver_version"] = next(iter([*case.versions("nvidia_driver"), *leaving]), "")
-        found |= gpu_layer.limits(case.node)
+        found |= gpu_layer.limits(case.facts)
     if "gpu_check" in case.digests and case.versions("nvidia_driver"):
         found["gpu_check_driver_version"] = case.versions("nvidia_driver")[0]
     return found
@@ -165,14 +157,14 @@ def gpu_part(case: Case, roles: Sequence[str]) -> Json:
 
 def add_gpu(made: Plan, case: Case, roles: Sequence[str], driver_upgrade: bool) -> None:
     """What stands in the way of the host's GPU layer, and what it means for the host."""
-    name, node, variables = case.host.name, case.node, case.host.variables
+    name, facts, variables = case.host.name, case.facts, case.host.variables
     asked = {role: case.versions(role) for role in roles}
     coming = {role: versions for role, versions in asked.items() if versions}
     problems = gpu_layer.license_problem(coming, variables)
     if coming.get("nvidia_driver"):
         version = coming["nvidia_driver"][0]
-        problems += gpu_layer.driver_problems(version, node, variables, case.wanted.stack, driver_upgrade)
-        made.warnings += [f"{name}: {text}" for text in gpu_layer.kernel_warnings(version, node, variables)]
+        problems += gpu_layer.driver_problems(version, GpuHost(case.host, case.wanted), driver_upgrade)
+        made.warnings += [f"{name}: {text}" for text in gpu_layer.kernel_warnings(version, facts, variables)]
     made.problems += [f"{name}: {problem}" for problem in problems]
-    reboot = gpu_layer.reboot(name, asked["nvidia_driver"], node, variables) if "nvidia_driver" in roles else None
+    reboot = gpu_layer.reboot(name, asked["nvidia_driver"], facts, variables) if "nvidia_driver" in roles else None
     made.reboots += [reboot] if reboot else []

@@ -13,13 +13,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+from hadoop_dl.data.host_facts import HostFacts, Receipt
 from hadoop_dl.plan import gpu_layer, gpu_stack, requests
 from hadoop_dl.plan.digests import canonical, closure, deciding_inputs, joined, role_digests
 from hadoop_dl.plan.gpu_stack import GpuHost
-from hadoop_dl.plan.model import Host, Json, Row
+from hadoop_dl.plan.model import Host, Row
 from hadoop_dl.plan.requests import Wanted
-
-DECIDING = ("os", "java", "hadoop", "pythons")  # parts of `node` that decide what a role does
 
 
 @dataclass
@@ -33,18 +32,13 @@ class Case:
     digests: dict[str, str] = field(default_factory=dict)
 
     @property
-    def node(self) -> Json:
-        return self.host.node or {}
-
-    @cached_property
-    def deciding_text(self) -> str:
-        """The parts of `node` that decide what a role does, as sorted JSON."""
-        return canonical({key: self.node.get(key) for key in DECIDING})
+    def facts(self) -> HostFacts:
+        return self.host.known
 
     @cached_property
     def gpu(self) -> dict[str, list[Any] | None]:
         """What the inventory or the stack asks of each part of the GPU layer for this host."""
-        host = GpuHost(self.host.variables, self.node, self.wanted, self.host.groups)
+        host = GpuHost(self.host, self.wanted)
         return {role: gpu_stack.requested(role, host) for role in gpu_stack.ROLES}
 
     def versions(self, role: str) -> list[str]:
@@ -53,9 +47,8 @@ class Case:
     def removed(self, role: str) -> bool:
         return self.host.variables.get(f"{role}_state") == "absent"
 
-    def receipt(self, component: str) -> Json | None:
-        found: Json | None = self.node["deeplearning"]["receipts"].get(component)
-        return found
+    def receipt(self, component: str) -> Receipt | None:
+        return self.facts.deeplearning.receipts.get(component)
 
     def row(self, component: str, now: str, wanted: str, reason: str) -> Row:
         return Row(self.host.name, component, now, wanted, reason)
@@ -75,7 +68,7 @@ class Component:
 
     def has_work(self, case: Case) -> bool:
         """Whether there is anything that this component could be about on this host."""
-        return bool(case.wanted.stack)
+        return case.wanted.stack is not None
 
     def compare(self, case: Case) -> Row | None:
         """The row of a host where it needs work; None where the host already is as wanted. Notes the wanted digest."""
@@ -83,10 +76,10 @@ class Component:
         receipt = case.receipt(self.name)
         if receipt is None:
             return case.row(self.name, "none", digest, self.missing)
-        if receipt["problem"]:
-            return case.row(self.name, receipt["digest"] or "unknown", digest, receipt["problem"])
-        if receipt["digest"] != digest:
-            return case.row(self.name, receipt["digest"], digest, "inputs changed")
+        if receipt.problem:
+            return case.row(self.name, receipt.digest or "unknown", digest, receipt.problem)
+        if receipt.digest != digest:
+            return case.row(self.name, receipt.digest or "unknown", digest, "inputs changed")
         return None
 
     def follows(self, needs: Sequence[str]) -> bool:
@@ -99,7 +92,7 @@ class Component:
         deciders = {
             "environment": canonical(case.wanted.environment),
             "gpu": canonical(None),
-            "node": case.deciding_text,
+            "node": case.facts.deciding_text,
             "roles": role_digests(case.repository, self.roles),
             "stack": case.wanted.stack_text,
             "variables": canonical(closure(names, case.host.variables)),
@@ -127,40 +120,40 @@ class Environment(Component):
     """Is done when it is intact and active: no receipt, the tree's own seal."""
 
     def compare(self, case: Case) -> Row | None:
-        there, wanted = case.node["deeplearning"], case.wanted.environment
+        there, wanted = case.facts.deeplearning, case.wanted.environment
         case.digests[self.name] = wanted
-        known = there["environments"].get(wanted)
+        known = there.environments.get(wanted)
         if known is None:
             reason = "missing"
-        elif known["problem"]:
-            reason = known["problem"]
-        elif there["current"] != wanted:
+        elif known.problem:
+            reason = known.problem
+        elif there.current != wanted:
             reason = "built, not current"
         else:
             return None
-        return case.row(self.name, there["current"] or "none", wanted, reason)
+        return case.row(self.name, there.current or "none", wanted, reason)
 
 
 class HadoopClient(Component):
     def has_work(self, case: Case) -> bool:
-        return uses_hadoop(case.wanted.stack)
+        return case.wanted.stack is not None and case.wanted.stack.uses_hadoop
 
 
 class TensorFlowOnSpark(Component):
     def has_work(self, case: Case) -> bool:
-        return "tensorflowonspark" in case.wanted.stack
+        return "tensorflowonspark" in case.wanted.data
 
 
 class OfGpu(Component):
     """Of another TensorFlow only the oldest driver for it matters here, and of the host only its system."""
 
     def deciders(self, case: Case) -> dict[str, str]:
-        oldest = {key: case.wanted.stack[key] for key in ("driver_min",) if key in case.wanted.stack}
+        oldest = {key: case.wanted.data[key] for key in ("driver_min",) if key in case.wanted.data}
         requested = case.gpu["nvidia_driver" if self.name == "gpu_check" else self.name]
         return {
             "environment": canonical(""),
             "gpu": canonical(requested),
-            "node": canonical({"os": case.node.get("os")}),
+            "node": case.facts.system_text,
             "stack": canonical(oldest),
         }
 
@@ -170,21 +163,23 @@ class GpuPart(OfGpu):
 
     def has_work(self, case: Case) -> bool:
         requested = case.gpu[self.name]
-        return bool(requested) or (requested is not None and gpu_layer.difference(self.name, [], case.node) is not None)
+        return bool(requested) or (
+            requested is not None and gpu_layer.difference(self.name, [], case.facts) is not None
+        )
 
     def compare(self, case: Case) -> Row | None:
         versions, receipt = case.versions(self.name), case.receipt(self.name)
         digest = self.digest(case)
         if versions:  # what goes leaves no receipt
             case.digests[self.name] = digest
-        reason = gpu_layer.difference(self.name, versions, case.node)
+        reason = gpu_layer.difference(self.name, versions, case.facts)
         if reason is None and versions and receipt is None:
             reason = "not from these playbooks"
         elif reason is None and receipt is not None and versions:
-            reason = receipt["problem"] or ("inputs changed" if receipt["digest"] != digest else None)
+            reason = receipt.problem or ("inputs changed" if receipt.digest != digest else None)
         if reason is None:
             return None
-        now = ", ".join(gpu_stack.there(self.name, case.node)) or "none"
+        now = ", ".join(gpu_stack.there(self.name, case.facts)) or "none"
         return case.row(self.name, now, ", ".join(versions) or "none", reason)
 
 
@@ -192,12 +187,14 @@ class GpuCheck(OfGpu):
     """Also where the site installed the driver, and where a GPU that was there does not show any more."""
 
     def has_work(self, case: Case) -> bool:
-        return case.receipt(self.name) is not None or (not case.removed(self.name) and bool(requests.gpus(case.node)))
+        return case.receipt(self.name) is not None or (not case.removed(self.name) and case.facts.nvidia.count > 0)
 
     def compare(self, case: Case) -> Row | None:
         if case.removed(self.name):
             receipt = case.receipt(self.name)
-            return case.row(self.name, receipt["digest"] if receipt else "none", "none", "no longer requested")
+            return case.row(
+                self.name, (receipt.digest or "unknown") if receipt else "none", "none", "no longer requested"
+            )
         return super().compare(case)
 
 
@@ -242,8 +239,3 @@ def parts(groups: Iterable[str]) -> list[str]:
         if set(groups) & set(COMPONENTS[name].groups)
     }
     return sorted(own | ({"hdfs"} if "hadoop_client" in own else set()))
-
-
-def uses_hadoop(stack: Json) -> bool:
-    """Whether a stack reads HDFS or submits to YARN."""
-    return bool(stack.get("hdfs")) or "tensorflowonspark" in stack

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from hadoop_dl.data import stacks
+from hadoop_dl.data.host_facts import HostFacts
 from hadoop_dl.plan import requests
+from hadoop_dl.plan.model import Host
 from hadoop_dl.plan.requests import Wanted
 
-Json = dict[str, Any]
 ROLES = ("nvidia_driver", "cuda", "cudnn", "nccl")
 NAMES = {"nvidia_driver": "driver", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL"}
 NONE = "none"  # What an inventory writes where the site itself takes care of a part.
@@ -27,30 +27,48 @@ NONE = "none"  # What an inventory writes where the site itself takes care of a 
 class GpuHost:
     """One host, as far as its GPU layer is decided."""
 
-    variables: Mapping[str, Any]
-    node: Json
+    host: Host
     wanted: Wanted
-    groups: Sequence[str] = ()
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        return self.host.variables
+
+    @property
+    def facts(self) -> HostFacts:
+        return self.host.known
 
     @property
     def gpus(self) -> int:
-        return len(requests.gpus(self.node))
+        return self.facts.nvidia.count
 
     @property
-    def stack(self) -> Json:
-        return self.wanted.stack
+    def stack(self) -> str:
+        """The stack's name, as sentences have it."""
+        return self.wanted.stack.name if self.wanted.stack else ""
+
+    def required(self, name: str) -> str | None:
+        """A version that the host's stack needs, such as cuda or driver_min."""
+        return self.wanted.stack.version(name) if self.wanted.stack else None
 
     @property
     def loads_libraries(self) -> bool:
         """Whether CUDA's libraries are of use: with GPUs, to build, and to import TensorFlow's package for GPUs alone."""
         return bool(
-            self.gpus or "build_hosts" in self.groups or self.stack.get("tensorflow_package") == "tensorflow-gpu"
+            self.gpus or "build_hosts" in self.host.groups or self.required("tensorflow_package") == "tensorflow-gpu"
         )
+
+    @property
+    def brings_wheels(self) -> bool:
+        """Whether the stack's lock has CUDA as wheels; where the host lacks its Pythons, that of the preferred one."""
+        stack = self.wanted.stack
+        lock = self.wanted.lock or (requests.locked(stack.name, stack.pythons[0]) if stack else None)
+        return lock is not None and lock.has_cuda
 
     @property
     def needs_libraries(self) -> bool:
         """Whether the stack computes with CUDA that has to be installed beside it."""
-        return bool(self.stack.get("cuda")) and self.loads_libraries and not brings_wheels(self.wanted)
+        return bool(self.required("cuda")) and self.loads_libraries and not self.brings_wheels
 
 
 def variable(role: str) -> str:
@@ -82,35 +100,35 @@ def versions(items: Sequence[Any] | None) -> list[str]:
 
 def driver_of_stack(host: GpuHost) -> list[str] | None:
     """The newest release of the stack's branch where there is no driver; what this project installed stays as it is."""
-    minimum = host.stack.get("driver_min")
+    minimum = host.required("driver_min")
     if not minimum or not host.gpus:
         return None
-    installed = there("nvidia_driver", host.node)
+    installed = there("nvidia_driver", host.facts)
     if installed:
-        ours = "nvidia_driver" in host.node.get("deeplearning", {}).get("receipts", {})
+        ours = "nvidia_driver" in host.facts.deeplearning.receipts
         return installed if ours and number(installed[0]) >= number(minimum) else None
-    if host.node.get("nvidia", {}).get("driver"):
+    if host.facts.nvidia.driver:
         return None  # It runs from a place that no package manages, as in an engine of CDSW.
-    release = newest_release(str(host.stack.get("driver_branch")))
+    release = newest_release(str(host.required("driver_branch")))
     return [release] if release else None
 
 
 def libraries_of_stack(role: str, host: GpuHost) -> list[Any] | None:
     """The stack's toolkit or library, beside those of other major versions that this project installed earlier."""
-    required = host.stack.get(role)
-    if not required or not host.needs_libraries:
+    required, cuda = host.required(role), host.required("cuda")
+    if not required or not cuda or not host.needs_libraries:
         return None
     earlier = items(role, host)
     ours = [one for one in earlier if serves(role, required, versions([one])[0])]
-    if not ours and any(serves(role, required, one) for one in there(role, host.node)):
+    if not ours and any(serves(role, required, one) for one in there(role, host.facts)):
         return None
     if ours:
         chosen = ours[-1]
     else:
-        release = required if role == "cuda" else exact(role, required, host.stack["cuda"])
+        release = required if role == "cuda" else exact(role, required, cuda)
         if release is None:
             return None
-        chosen = release if role == "cuda" else {"version": release, "cuda": host.stack["cuda"]}
+        chosen = release if role == "cuda" else {"version": release, "cuda": cuda}
     return [*(one for one in earlier if place(role, one) != place(role, chosen)), chosen]
 
 
@@ -122,25 +140,23 @@ def place(role: str, item: Any) -> str:
 
 def items(role: str, host: GpuHost) -> list[Any]:
     """What this project installed on the host, as entries of the role's input. The host's answer is data: its form is checked."""
-    found = (host.node.get("brought") or {}).get(role if role == "cuda" else f"{role}_items") or []
+    managed = host.facts.managed
     if role == "cuda":
-        return [one for one in found if re.fullmatch(r"[0-9]+\.[0-9]+", str(one))]
+        return [one for one in managed.cuda if re.fullmatch(r"[0-9]+\.[0-9]+", one)]
     return [
-        {"version": one["version"], "cuda": one["cuda"]}
-        for one in found
-        if isinstance(one, Mapping)
-        and re.fullmatch(r"[0-9]+(\.[0-9]+)+", str(one.get("version")))
-        and re.fullmatch(r"[0-9]+\.[0-9]+", str(one.get("cuda")))
+        {"version": one.version, "cuda": one.cuda}
+        for one in (managed.cudnn_items if role == "cudnn" else managed.nccl_items)
+        if re.fullmatch(r"[0-9]+(\.[0-9]+)+", one.version) and re.fullmatch(r"[0-9]+\.[0-9]+", one.cuda)
     ]
 
 
-def there(role: str, node: Json) -> list[str]:
+def there(role: str, facts: HostFacts) -> list[str]:
     """The versions on the host, whoever installed them."""
     if role == "nvidia_driver":
-        installed = node.get("nvidia", {}).get("installed")
-        return [installed] if installed else []
-    found = node.get("cuda", {}).get("toolkits" if role == "cuda" else role) or []
-    return sorted(found, key=number) if role == "cuda" else [one for one in found if "." in one]
+        return [facts.nvidia.installed] if facts.nvidia.installed else []
+    if role == "cuda":
+        return sorted(facts.cuda.toolkits, key=number)
+    return [one for one in (facts.cuda.cudnn if role == "cudnn" else facts.cuda.nccl) if "." in one]
 
 
 def serves(role: str, required: str, found: str) -> bool:
@@ -201,17 +217,6 @@ def cudnn_toolkits(line: tuple[int, ...]) -> frozenset[str]:
     return frozenset(cuda for row in rows for cuda in row["cuda"])
 
 
-def brings_wheels(wanted: Wanted) -> bool:
-    """Whether the stack's lock has CUDA's runtime as a wheel."""
-    return bool(wanted.stack) and lock_has_cuda(str(wanted.stack["name"]), wanted.python)
-
-
-@cache
-def lock_has_cuda(name: str, python: str) -> bool:
-    lock = stacks.load_stack(name).lock(python or None)
-    return any(re.match(r"nvidia[-_]cuda[-_]runtime", str(one["project"])) for one in lock.artifacts)
-
-
 def contradictions(host: GpuHost) -> list[str]:
     """Why the pinned versions cannot work with each other or with the stack."""
     found = [*system_contradictions(host), *driver_contradictions(host), *pair_contradictions(host)]
@@ -219,11 +224,11 @@ def contradictions(host: GpuHost) -> list[str]:
     if not host.needs_libraries:
         return found
     for role in ROLES[1:]:
-        required, pinned = host.stack.get(role), host.variables.get(variable(role))
+        required, pinned = host.required(role), host.variables.get(variable(role))
         asked = requested(role, host)
         if not required or pinned == NONE:
             continue
-        present = [*versions(asked), *there(role, host.node)]
+        present = [*versions(asked), *there(role, host.facts)]
         if any(serves(role, required, one) for one in present):
             continue
         named = (
@@ -232,8 +237,8 @@ def contradictions(host: GpuHost) -> list[str]:
             else "no release is known"
         )
         found.append(
-            f"{host.stack['name']} requires {NAMES[role]} {required}, but {named} and the host has "
-            f"{', '.join(there(role, host.node)) or 'none'}. Set {variable(role)} to a version that serves it, "
+            f"{host.stack} requires {NAMES[role]} {required}, but {named} and the host has "
+            f"{', '.join(there(role, host.facts)) or 'none'}. Set {variable(role)} to a version that serves it, "
             f"or to none where the site installs it (docs/gpu.md), or choose a stack for the CPU."
         )
     return found
@@ -241,14 +246,14 @@ def contradictions(host: GpuHost) -> list[str]:
 
 def system_contradictions(host: GpuHost) -> list[str]:
     """Toolkits and libraries of a host whose packages and directories the roles do not know."""
-    system = host.node.get("os", {})
+    system = host.facts.os
     asked = {role: versions(requested(role, host)) for role in ROLES[1:]}
     names = [f"{NAMES[role]} {', '.join(found)}" for role, found in asked.items() if found]
-    if not names or system.get("family") == "RedHat":
+    if not names or system.family == "RedHat":
         return []
     none = " and ".join(f"{variable(role)}: none" for role, found in asked.items() if found)
     return [
-        f"CUDA, cuDNN and NCCL are installed on RHEL 7, 8 and 9 only, but the host has {system.get('name') or 'another system'} and "
+        f"CUDA, cuDNN and NCCL are installed on RHEL 7, 8 and 9 only, but the host has {system.name or 'another system'} and "
         f"{'; '.join(names)} {'is' if len(names) == 1 else 'are'} requested. Install that there by its own means and set {none}, or "
         "choose a stack that has CUDA as wheels (docs/gpu.md)."
     ]
@@ -256,7 +261,7 @@ def system_contradictions(host: GpuHost) -> list[str]:
 
 def driver_contradictions(host: GpuHost) -> list[str]:
     """Toolkits that need a newer driver than the host has or gets."""
-    driver = (requested("nvidia_driver", host) or there("nvidia_driver", host.node))[:1]
+    driver = (requested("nvidia_driver", host) or there("nvidia_driver", host.facts))[:1]
     if not driver or not host.gpus:
         return []
     floors = {cuda: driver_floor(cuda) for cuda in versions(requested("cuda", host))}
@@ -273,7 +278,7 @@ def source_contradictions(host: GpuHost) -> list[str]:
     found = []
     driver, toolkits = requested("nvidia_driver", host), versions(requested("cuda", host))
     from_file = driver and host.variables.get("nvidia_driver_source") == "runfile"
-    if from_file and not host.variables.get("nvidia_driver_version") and driver != there("nvidia_driver", host.node):
+    if from_file and not host.variables.get("nvidia_driver_version") and driver != there("nvidia_driver", host.facts):
         found.append("nvidia_driver_source: runfile requires nvidia_driver_version, the version of that file.")
     if not toolkits or host.variables.get("cuda_versions") is not None:
         return found
@@ -308,24 +313,26 @@ def warnings(host: GpuHost) -> list[str]:
         useless = not host.gpus if role == "nvidia_driver" else not host.loads_libraries
         if pinned and pinned != NONE and useless:
             found.append(f"{variable(role)} is set, but the host has no GPU: it gets no {NAMES[role]}.")
-    cuda = host.stack.get("cuda")
+    cuda = host.required("cuda")
     if not cuda:
         return found
     asked = versions(requested("cuda", host))
-    if brings_wheels(host.wanted) and asked:
+    if host.brings_wheels and asked:
         found.append(
-            f"{host.stack['name']} has CUDA in its nvidia-* wheels and does not use CUDA {', '.join(asked)}, "
+            f"{host.stack} has CUDA in its nvidia-* wheels and does not use CUDA {', '.join(asked)}, "
             "which cuda_versions names."
         )
     elif host.gpus and host.needs_libraries:
         for role in ("nvidia_driver", "cuda", "cudnn"):
             if host.variables.get(variable(role)) != NONE:
                 continue
-            required = host.stack.get("driver_min" if role == "nvidia_driver" else role)
-            present = there(role, host.node) or [host.node.get("nvidia", {}).get("driver")] * (role == "nvidia_driver")
-            if required and not any(
-                one and (role == "nvidia_driver" or serves(role, required, one)) for one in present
-            ):
+            required = host.required("driver_min" if role == "nvidia_driver" else role)
+            present = there(role, host.facts)
+            if role == "nvidia_driver":
+                served = bool(present or host.facts.nvidia.driver)
+            else:
+                served = required is None or any(serves(role, required, one) for one in present)
+            if required and not served:
                 found.append(
                     f"{variable(role)} is none and the host has no {NAMES[role]} {required}: "
                     f"TensorFlow does not compute on its GPUs until the site installs it."

@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from hadoop_dl.data.host_facts import FactsError, HostFacts, read_facts
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Host:
-    """One inventory host: its groups, its raw (untemplated) variables, and what the reader answered (None: unreachable)."""
+    """One inventory host: its groups, its raw (untemplated) variables, and its facts.
+
+    Without facts it is unreachable, or `problem` says why it could not be read.
+    """
 
     name: str
     groups: tuple[str, ...]
     variables: Mapping[str, Any]
-    node: Json | None
+    facts: HostFacts | None = None
+    problem: str = ""
+
+    @property
+    def known(self) -> HostFacts:
+        """The facts of a host that was read."""
+        if self.facts is None:
+            raise ValueError(f"{self.name} was not read.")
+        return self.facts
+
+
+def host_of(name: str, groups: Iterable[str], variables: Mapping[str, Any], answer: Json | None) -> Host:
+    """The host with what it answered to node_facts; None where it did not. Facts enter here and nowhere else."""
+    facts, problem = None, ""
+    if answer is not None and "error" in answer:
+        problem = str(answer["error"])
+    elif answer is not None:
+        try:
+            facts = read_facts(answer)
+        except FactsError as error:
+            problem = str(error)
+    return Host(name, tuple(groups), variables, facts, problem)
 
 
 @dataclass(frozen=True)

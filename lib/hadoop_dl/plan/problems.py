@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from hadoop_dl.plan import gpu_layer, requests
-from hadoop_dl.plan.components import GROUPS, concerns, uses_hadoop
-from hadoop_dl.plan.model import Host, Json, Plan
+from hadoop_dl.data.host_facts import Nvidia
+from hadoop_dl.plan import gpu_layer
+from hadoop_dl.plan.components import GROUPS, concerns
+from hadoop_dl.plan.model import Host, Plan
 from hadoop_dl.plan.requests import Wanted
 
 DISK_NEEDED_MB = 5000  # an environment of TensorFlow 2.15 takes 2.6 GB, and the old one stays beside it
@@ -60,26 +61,26 @@ def shorten(names: Sequence[str]) -> str:
 
 def host_problems(host: Host, wanted: Wanted) -> list[str]:
     """What this host lacks for what it should get; an empty list means nothing."""
-    node, found = host.node or {}, []
+    facts, found = host.known, []
     declared = host.variables.get("gpu_count")
-    if declared is not None and declared != len(requests.gpus(node)):
+    if declared is not None and declared != facts.nvidia.count:
         found.append(
-            f"gpu_count is {declared}, but the host shows {len(requests.gpus(node))} GPUs ({gpu_sources(node)}). "
+            f"gpu_count is {declared}, but the host shows {facts.nvidia.count} GPUs ({gpu_sources(facts.nvidia)}). "
             "Correct the inventory, or look for a card that is off the bus: lspci -d 10de:"
         )
     if (
         concerns("hadoop_client", host)
-        and (not wanted.stack or uses_hadoop(wanted.stack))
-        and node.get("hadoop") is None
+        and (wanted.stack is None or wanted.stack.uses_hadoop)
+        and facts.hadoop is None
         and not host.variables.get("hadoop_client_hadoop_home")
     ):
         found.append(
             "a Hadoop client is needed, and none was found under the places of CDH, HDP, MapR and Apache. "
             "Install the distribution's client there, or set hadoop_client_hadoop_home."
         )
-    known = node["deeplearning"]["environments"].get(wanted.environment)
-    if wanted.environment and (known is None or known["problem"]):
-        free = node.get("volatile", {}).get("disk_free_mb", {}).get("/opt")
+    known = facts.deeplearning.environments.get(wanted.environment)
+    if wanted.environment and (known is None or known.problem):
+        free = facts.disk_free_mb.get("/opt")
         if free is not None and free < DISK_NEEDED_MB:
             found.append(
                 f"/opt needs {DISK_NEEDED_MB} MB for a new environment and has {free} MB free. Make room there, or mount a larger file system."
@@ -93,29 +94,25 @@ def host_problems(host: Host, wanted: Wanted) -> list[str]:
 
 def added_warnings(host: Host) -> list[str]:
     """What somebody put into a sealed environment: it stays, and it is no reason to build the environment again."""
-    environments = (host.node or {}).get("deeplearning", {}).get("environments", {})
+    environments = host.known.deeplearning.environments
     return [
-        f"files were added to the environment {name} since it was sealed: {', '.join(known['added'])}. They are left alone; remove them."
+        f"files were added to the environment {name} since it was sealed: {', '.join(known.added)}. They are left alone; remove them."
         for name, known in sorted(environments.items())
-        if known.get("added")
+        if known.added
     ]
 
 
-def gpu_sources(node: Json) -> str:
-    nvidia = node.get("nvidia", {})
-    listed = nvidia.get("listed")
-    return f"{len(nvidia.get('gpus', []))} on the PCI bus, " + (
-        "nvidia-smi not asked" if listed is None else f"{len(listed)} listed by nvidia-smi"
-    )
+def gpu_sources(nvidia: Nvidia) -> str:
+    listed = "nvidia-smi not asked" if nvidia.listed is None else f"{len(nvidia.listed)} listed by nvidia-smi"
+    return f"{len(nvidia.gpus)} on the PCI bus, {listed}"
 
 
 def cdsw_problems(hosts: Sequence[Host]) -> list[str]:
     """CDSW wants one model of GPU on all its hosts."""
     models: dict[str, list[str]] = {}
     for host in hosts:
-        node = host.node or {}
-        if node.get("cdsw") or "cdsw_hosts" in host.groups:
-            for model in gpu_layer.models(node):
+        if host.known.cdsw or "cdsw_hosts" in host.groups:
+            for model in gpu_layer.models(host.known.nvidia):
                 models.setdefault(model, []).append(host.name)
     if len(models) < 2:
         return []
@@ -131,7 +128,7 @@ def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Wanted]) -> lis
     environments: dict[str, list[str]] = {}
     for host in hosts:
         environment = wanted[host.name].environment
-        if environment and set(host.groups) & set(TFOS_GROUPS) and wanted[host.name].stack.get("tensorflowonspark"):
+        if environment and set(host.groups) & set(TFOS_GROUPS) and wanted[host.name].data.get("tensorflowonspark"):
             environments.setdefault(environment, []).append(host.name)
     found = cdsw_problems(hosts)
     if len(environments) < 2:

@@ -11,13 +11,15 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from hadoop_dl.data import extras, stacks
-from hadoop_dl.data.compat import gpu_name
+from hadoop_dl.data.host_facts import HostFacts, HostProfile
+from hadoop_dl.data.locks import Lock
+from hadoop_dl.data.stacks import Stack
 
 Json = dict[str, Any]
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -37,23 +39,41 @@ INPUTS = ("deeplearning_request", "deeplearning_extra_packages")  # the variable
 class Wanted:
     """What a host gets; hosts that ask the same and are alike share one, so nobody changes it.
 
-    `environment` is the directory's name, <stack>-<digest>; all empty for a host that gets no environment."""
+    Without a stack it gets no environment. `interpreter` is the host's Python that the lock is for.
+    """
 
-    stack: Json = field(default_factory=dict)
-    python: str = ""
+    stack: Stack | None = None
+    lock: Lock | None = None
     interpreter: str = ""
-    environment: str = ""
-    parts: tuple[str, ...] = ()  # the roles of the environment for which the lock has packages
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def python(self) -> str:
+        return self.lock.python if self.lock else ""
+
+    @property
+    def environment(self) -> str:
+        """The directory's name, <stack>-<digest>."""
+        return f"{self.lock.stack}-{self.lock.digest}" if self.lock else ""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The roles of the environment for which the lock has packages."""
+        return self.lock.components if self.lock else ()
+
+    @property
+    def data(self) -> Json:
+        """The stack's file, as the plan publishes it."""
+        return self.stack.data if self.stack else {}
 
     @cached_property
     def stack_text(self) -> str:
         """The stack as sorted JSON, as digests have it: written once for all hosts that share it."""
-        return json.dumps(self.stack, sort_keys=True, default=str)
+        return json.dumps(self.data, sort_keys=True, default=str)
 
 
-def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str], name: str = "") -> Wanted:
+def resolve_host(variables: Mapping[str, Any], facts: HostFacts, groups: Sequence[str], name: str = "") -> Wanted:
     """The set that the host's deeplearning_request means on this host, with every reason why it does not fit.
 
     name: the stack that constraints mean on all hosts which ask the same; without it, the best one for this host.
@@ -70,11 +90,11 @@ def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str]
         return wanted
     admitted: Sequence[str] | None = None
     if isinstance(request, Mapping):
-        found, problems = ([name], []) if name else stacks_for(request, [node])
+        found, problems = ([name], []) if name else stacks_for(request, [facts.profile])
         wanted.problems += problems
         if not found:
             return wanted
-        admitted = verdict(dict(request), node)["pythons"][found[0]]
+        admitted = verdict(dict(request), facts.profile)["pythons"][found[0]]
         request = found[0]
     try:
         request = extras.requested_name(request, variables.get("deeplearning_extra_packages"))
@@ -82,17 +102,16 @@ def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str]
     except (stacks.UnknownStack, extras.ExtrasError) as error:
         wanted.problems.append(str(error))
         return wanted
-    wanted.stack = stack.data
-    system = node.get("os", {})
-    if system.get("short") not in stack.data["os"]:
+    wanted.stack = stack
+    if facts.os.short not in stack.data["os"]:
         wanted.problems.append(
-            f"{stack.name} is made for {', '.join(stack.data['os'])}, and the host runs {system.get('name')}. "
+            f"{stack.name} is made for {', '.join(stack.data['os'])}, and the host runs {facts.os.name}. "
             "Choose a stack for it: grep '^os:' stacks/*.yml"
         )
     else:
-        judged = verdict(stack.name, node)
+        judged = verdict(stack.name, facts.profile)
         # The GPUs of this host may need a newer driver than CUDA does, or the open kernel modules.
-        wanted.stack = {**stack.data, **judged.get("driver", {})}
+        wanted.stack = replace(stack, data={**stack.data, **judged.get("driver", {})})
         wanted.problems += [f"{stack.name}: {sentence}" for sentence in judged["problems"]]
         wanted.warnings += judged["warnings"]
     if stack.data["tensorflow_source"] == "built":
@@ -100,47 +119,37 @@ def resolve_host(variables: Mapping[str, Any], node: Json, groups: Sequence[str]
             f"{stack.name} needs a TensorFlow wheel built from source, and the playbooks do not build one yet. "
             "Choose a stack with tensorflow_source: prebuilt."
         )
-    pythons = node.get("pythons", {})
     admitted = stack.pythons if admitted is None else admitted
-    usable = [python for python in admitted if python in pythons]
+    usable = [python for python in admitted if python in facts.pythons]
     if not usable:
         wanted.problems.append(
             f"{stack.name} needs Python {' or '.join(admitted)} on the host, and there is "
-            f"{', '.join(sorted(pythons)) or 'none'}. Install python{admitted[0]} from the operating system's repositories."
+            f"{', '.join(sorted(facts.pythons)) or 'none'}. Install python{admitted[0]} from the operating system's repositories."
         )
         return wanted
-    wanted.python, wanted.interpreter = usable[0], pythons[usable[0]]
-    digest, wanted.parts = locked(stack.name, usable[0])
-    wanted.environment = f"{stack.name}-{digest}"
+    wanted.interpreter, wanted.lock = facts.pythons[usable[0]], locked(stack.name, usable[0])
     return wanted
 
 
 @cache
-def locked(name: str, python: str) -> tuple[str, tuple[str, ...]]:
-    """A lock's digest and components."""
-    lock = stacks.load_stack(name).lock(python)
-    return lock.digest, lock.components
+def locked(name: str, python: str) -> Lock:
+    """A stack's lock, read once for all hosts."""
+    return stacks.load_stack(name).lock(python)
 
 
-def stacks_for(request: Mapping[str, Any], nodes: Iterable[Json]) -> tuple[list[str], list[str]]:
+def stacks_for(request: Mapping[str, Any], profiles: Iterable[HostProfile]) -> tuple[list[str], list[str]]:
     """The named stacks that meet these constraints on all of these hosts, the best first; or why there is none.
 
     A host with GPUs speaks first: what fits it comes in its order, if it fits the others too. Where none has GPUs,
     the form for the CPU comes first.
     """
-    ordered = sorted(nodes, key=lambda node: not gpus(node))
-    judged = [verdict(dict(request), node) for node in ordered]
+    ordered = sorted(profiles, key=lambda profile: not profile.gpus)
+    judged = [verdict(dict(request), profile) for profile in ordered]
     problems = sorted({sentence for one in judged for sentence in one["problems"]})
     if problems or not judged:
         return [], problems
-    form = "gpu" if gpus(ordered[0]) else "cpu"
+    form = "gpu" if ordered[0].gpus else "cpu"
     return [name for name in judged[0]["names"][form] if all(name in one["names"][form] for one in judged)], []
-
-
-def gpus(node: Json) -> list[Any]:
-    """The host's NVIDIA GPUs: from the PCI bus, or, where a container shows none, from nvidia-smi."""
-    nvidia = node.get("nvidia", {})
-    return list(nvidia.get("gpus") or nvidia.get("listed") or [])
 
 
 @dataclass
@@ -151,47 +160,25 @@ class Verdicts:
     new: dict[str, Json] = field(default_factory=dict)
 
 
-def verdict(request: str | Json, node: Json) -> Json:
+def verdict(request: str | Json, profile: HostProfile) -> Json:
     """What the resolver says of a request on a host: {"problems": [...], "warnings": [...]}; kept between runs."""
-    key = hashlib.sha256(json.dumps([request, facts(node), data_digest()], sort_keys=True).encode()).hexdigest()
+    key = hashlib.sha256(json.dumps([request, vars(profile), data_digest()], sort_keys=True).encode()).hexdigest()
     known = verdicts()
     if key in known.kept:
         return known.kept[key]
     if key not in known.new:
-        known.new[key] = judge(request, node)
+        known.new[key] = judge(request, profile)
     return known.new[key]
 
 
-def facts(node: Json) -> Json:
-    """What a verdict depends on; the rest of what the reader answered does not decide."""
-    kept: Json = {key: node.get(key) for key in ("os", "glibc", "architecture", "cdsw", "java", "hadoop")}
-    nvidia = node.get("nvidia", {})
-    found = nvidia.get("gpus") or nvidia.get("listed") or []
-    kept["gpus"] = sorted({gpu if isinstance(gpu, str) else gpu_name(gpu) for gpu in found})
-    return {
-        **kept,
-        "cpu": {"features": node.get("cpu", {}).get("features")},
-        "pythons": sorted(node.get("pythons", {})),
-        "driver": [nvidia.get("driver"), nvidia.get("module")],
-    }
-
-
-def kind(node: Json) -> str:
-    """The facts as text: hosts with the same one get the same verdicts."""
-    return json.dumps(facts(node), sort_keys=True)
-
-
-def judge(request: str | Json, node: Json) -> Json:
-    from dataclasses import replace  # noqa: PLC0415 (with the resolver, which a no-op run does not load)
-
-    from hadoop_dl import resolver  # noqa: PLC0415
+def judge(request: str | Json, profile: HostProfile) -> Json:
+    from hadoop_dl import resolver  # noqa: PLC0415 (a no-op run does not load it)
     from hadoop_dl.data.compat import load  # noqa: PLC0415
     from hadoop_dl.resolver import install  # noqa: PLC0415
     from hadoop_dl.resolver.request import read_request  # noqa: PLC0415
 
-    read = replace(resolver.HostFacts.from_node(node), gpus=tuple(facts(node)["gpus"]))
     # A Python that the host lacks is reported once, by resolve_host, with the package to install.
-    host = replace(read, pythons=None)
+    host = replace(profile, pythons=None)
     compat = load()
     if isinstance(request, str):
         unused: list[str] = []
@@ -207,10 +194,10 @@ def judge(request: str | Json, node: Json) -> Json:
         warnings = unused + sentences(finding.text for finding in answer.warnings)
         return {"driver": driver, "problems": problems or answer.problems, "warnings": warnings}
     try:
-        fits = install.candidates(compat, request, read)
+        fits = install.candidates(compat, request, profile)
         if fits:
             names = {
-                form: [one.name for one in install.ordered(compat, request, read, fits, bare=form == "cpu")]
+                form: [one.name for one in install.ordered(compat, request, profile, fits, bare=form == "cpu")]
                 for form in ("gpu", "cpu")
             }
             asked = read_request(compat, request)

@@ -1,6 +1,6 @@
 """Requests into stacks: the named stack that the playbooks install, or a set without a lock, or everything that is wrong.
 
-    resolution = resolve({"tensorflow": "1.15", "python": "2.7"}, HostFacts.from_node(node))
+    resolution = resolve({"tensorflow": "1.15", "python": "2.7"}, facts.profile)
     resolution.status, resolution.name, resolution.stack, resolution.conflicts, resolution.nearest
 
 A request is a mapping of constraints, or the name of a stack under stacks/. Nothing here knows Ansible or touches a host.
@@ -14,10 +14,10 @@ from typing import Any
 
 from hadoop_dl.data import stacks as stack_files
 from hadoop_dl.data.compat import Compat, load
+from hadoop_dl.data.host_facts import HostProfile
 from hadoop_dl.resolver.answer import KEYS, Answer, answer, native_pythons
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding
-from hadoop_dl.resolver.hosts import HostFacts
 from hadoop_dl.resolver.install import Candidate, fitting, try_stack
 from hadoop_dl.resolver.nearest import nearest
 from hadoop_dl.resolver.problem import Problem, engine
@@ -27,15 +27,13 @@ from hadoop_dl.resolver.versions import version
 __all__ = [
     "Conflict",
     "Finding",
-    "HostFacts",
+    "HostProfile",
     "Misuse",
     "Resolution",
     "choose",
     "compose",
-    "mixed_cluster",
     "newest_wheel",
     "resolve",
-    "resolve_many",
     "unmet",
 ]
 Request = str | Mapping[str, Any]
@@ -126,7 +124,7 @@ def named(candidate: Candidate) -> Resolution:
 
 
 def resolve(
-    request: Request, host: HostFacts | None = None, compat: Compat | None = None, suggest: bool = True
+    request: Request, host: HostProfile | None = None, compat: Compat | None = None, suggest: bool = True
 ) -> Resolution:
     """What would be installed: a named stack if one meets the request, else the best set without a lock, else every conflict.
 
@@ -140,7 +138,7 @@ def resolve(
     return replace(best, not_checked=tuple(not_checked(request, host)))
 
 
-def on_host(resolution: Resolution, host: HostFacts | None) -> Resolution:
+def on_host(resolution: Resolution, host: HostProfile | None) -> Resolution:
     """A named stack whose Python a read host lacks is still the one to install, once the Python is there."""
     stack = resolution.stack
     if host is None or host.pythons is None or stack["python"] in host.pythons:
@@ -153,7 +151,7 @@ def on_host(resolution: Resolution, host: HostFacts | None) -> Resolution:
     return replace(resolution, status=CONFLICT, conflicts=(conflict,))
 
 
-def not_checked(request: Mapping[str, Any], host: HostFacts | None) -> Iterable[str]:
+def not_checked(request: Mapping[str, Any], host: HostProfile | None) -> Iterable[str]:
     """What the answer was found without knowing."""
     if not request.get("os") and not (host and host.os):
         yield "the operating system (glibc, Python, packages of the driver): give --os"
@@ -162,7 +160,7 @@ def not_checked(request: Mapping[str, Any], host: HostFacts | None) -> Iterable[
 
 
 def compose(
-    request: Mapping[str, Any], host: HostFacts | None = None, compat: Compat | None = None, suggest: bool = True
+    request: Mapping[str, Any], host: HostProfile | None = None, compat: Compat | None = None, suggest: bool = True
 ) -> Resolution:
     """The best complete version set for a request, whether or not anybody has made a lock for it."""
     data = compat or load()
@@ -202,7 +200,7 @@ def newest_wheel(request: Mapping[str, Any], gpu: bool, compat: Compat | None = 
     return Wheel(newest, tuple(pythons), bool(natives) and not natives & set(pythons))
 
 
-def resolve_name(name: str, host: HostFacts | None, compat: Compat) -> Resolution:
+def resolve_name(name: str, host: HostProfile | None, compat: Compat) -> Resolution:
     """A named stack on a host; on one that it does not fit, the names of those that do are the nearest."""
     stack_files.load_stack(name)
     candidate = try_stack(compat, name, host)
@@ -212,19 +210,19 @@ def resolve_name(name: str, host: HostFacts | None, compat: Compat) -> Resolutio
     return Resolution(CONFLICT, conflicts=candidate.conflicts, nearest=tuple(near))
 
 
-def choose(request: Request, host: HostFacts | None = None, compat: Compat | None = None) -> Resolution:
+def choose(request: Request, host: HostProfile | None = None, compat: Compat | None = None) -> Resolution:
     """What to install: resolve's answer, but a set without a lock is a conflict which says what to do."""
     resolution = resolve(request, host, compat)
     return resolution if resolution.name else without_stack(request, resolution, host, compat)
 
 
-def unmet(request: Mapping[str, Any], host: HostFacts | None = None, compat: Compat | None = None) -> Resolution:
+def unmet(request: Mapping[str, Any], host: HostProfile | None = None, compat: Compat | None = None) -> Resolution:
     """Choose's answer to constraints that no named stack meets on a host: whoever has looked need not look again."""
     return without_stack(request, compose(request, host, compat), host, compat)
 
 
 def without_stack(
-    request: Request, resolution: Resolution, host: HostFacts | None = None, compat: Compat | None = None
+    request: Request, resolution: Resolution, host: HostProfile | None = None, compat: Compat | None = None
 ) -> Resolution:
     """An answer without a name as a conflict, with the stacks that do fit the host."""
     if not resolution.fits:
@@ -238,37 +236,3 @@ def without_stack(
     near = tuple({"stack": other.name} for other in fitting(compat or load(), {}, host)[:3])
     conflict = Conflict(tuple(sorted(request)), message, resolution.reasons[0].sources)
     return Resolution(CONFLICT, conflicts=(conflict,), nearest=near)
-
-
-def resolve_many(
-    requests: Iterable[tuple[Request, HostFacts | None]], compat: Compat | None = None
-) -> list[Resolution]:
-    """One answer for each host, in order. Hosts with the same request and facts share it."""
-    known: dict[Any, Resolution] = {}
-    found = []
-    for request, host in requests:
-        key = (request if isinstance(request, str) else repr(sorted(request.items())), host)
-        if key not in known:
-            known[key] = choose(request, host, compat)
-        found.append(known[key])
-    return found
-
-
-def mixed_cluster(environments: Mapping[str, str]) -> list[str]:
-    """Say that hosts of one TensorFlowOnSpark job would have several environments; an empty list means one.
-
-    `environments` maps a host of the job (its driver and executors) to the name of its environment.
-    """
-    hosts: dict[str, list[str]] = {}
-    for host, environment in sorted(environments.items()):
-        hosts.setdefault(environment, []).append(host)
-    if len(hosts) < 2:
-        return []
-    listed = "; ".join(
-        f"{name} on {', '.join(names[:4])}{f' and {len(names) - 4} more' if len(names) > 4 else ''}"
-        for name, names in sorted(hosts.items())
-    )
-    return [
-        f"A TensorFlowOnSpark job needs one environment on its driver and all executors, and its hosts would have {len(hosts)}: {listed}. "
-        "Give all of them the same request, or run the job on hosts of one environment."
-    ]

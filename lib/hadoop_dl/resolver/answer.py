@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from hadoop_dl.data.host_facts import HostProfile
 from hadoop_dl.resolver.findings import Finding, sources
-from hadoop_dl.resolver.hosts import HostFacts, System
+from hadoop_dl.resolver.hosts import System
 from hadoop_dl.resolver.parts import Choice
 from hadoop_dl.resolver.problem import Problem
 from hadoop_dl.resolver.rules.tensorflow import cpu_features, loading_findings, system_pythons
@@ -51,7 +52,7 @@ def native_pythons(problem: Problem) -> set[str]:
 
 def without_gpu(problem: Problem) -> bool:
     """Whether the host was read and has no GPU: then a CPU build is the better choice."""
-    return any(isinstance(item.thing, HostFacts) and item.thing.gpus == () for item in problem.items)
+    return any(isinstance(item.thing, HostProfile) and item.thing.gpus == () for item in problem.items)
 
 
 def preferred(problem: Problem, mask: int) -> Core:

@@ -1,14 +1,12 @@
-"""What is known about a host: from the command line (an OS, GPUs, a Hadoop) or from the node reader's answer."""
+"""Operating systems and Hadoop distributions by the names that people and hosts have for them."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from hadoop_dl.data.compat import Compat, Row, gpu_name
+from hadoop_dl.data.compat import Compat, Row
 from hadoop_dl.resolver.versions import known, version
 
 ALIASES = {
@@ -36,60 +34,6 @@ NAMES = {
 
 # What os-release and people write around the name and the number.
 WORDS = re.compile(r"\(.*\)|\b(gnu/linux|linux|enterprise|server|stream|lts|x86_64)\b|-x86_64$|\s+")
-
-
-@dataclass(frozen=True)
-class HostFacts:
-    """Facts that decide. None means not known; an empty tuple means known to be none."""
-
-    os: str | None = None
-    gpus: tuple[str, ...] | None = None
-    hadoop: str | None = None
-    glibc: str | None = None
-    cpu_features: tuple[str, ...] | None = None
-    pythons: tuple[str, ...] | None = None
-    javas: tuple[str, ...] | None = None
-    driver: str | None = None
-    driver_module: str | None = None
-    architecture: str | None = None
-    cdsw: bool = False
-
-    @staticmethod
-    def from_node(node: Mapping[str, Any]) -> HostFacts:
-        """The facts in what the node reader answered."""
-        system, nvidia = node.get("os") or {}, node.get("nvidia") or {}
-        cpu, hadoop = node.get("cpu") or {}, node.get("hadoop") or {}
-        name = f"{system.get('id')}-{system.get('version')}" if system.get("id") and system.get("version") else None
-        if name is None and system.get("short"):
-            name = str(system["short"])
-        gpus = nvidia.get("gpus")
-        features = cpu.get("features")
-        javas = node.get("java")
-        return HostFacts(
-            os=name,
-            gpus=None if gpus is None else tuple(gpu_name(gpu) for gpu in gpus),
-            hadoop=hadoop_name(hadoop.get("distribution"), hadoop.get("version")),
-            glibc=node.get("glibc"),
-            cpu_features=None if features is None else tuple(features),
-            pythons=None if node.get("pythons") is None else tuple(sorted(node["pythons"], key=version)),
-            javas=None
-            if javas is None
-            else tuple(sorted({str(java["major"]) for java in javas if java.get("major")}, key=version)),
-            driver=nvidia.get("driver"),
-            driver_module=nvidia.get("module"),
-            architecture=node.get("architecture"),
-            cdsw=bool(node.get("cdsw")),
-        )
-
-
-def hadoop_name(distribution: str | None, release: str | None) -> str | None:
-    """`cdh-5.16.2` from `2.6.0-cdh5.16.2`, `apache-3.3.6` from `3.3.6`."""
-    if not distribution:
-        return None
-    if distribution == "apache":
-        return f"apache-{release}" if release else None
-    match = re.search(rf"{distribution}-?(\d+(?:\.\d+)+)", release or "")
-    return f"{distribution}-{match[1]}" if match else None
 
 
 @dataclass(frozen=True)

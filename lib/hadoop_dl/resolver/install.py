@@ -11,11 +11,12 @@ from typing import Any
 
 from hadoop_dl.data import stacks as stack_files
 from hadoop_dl.data.compat import Compat
+from hadoop_dl.data.host_facts import HostProfile
 from hadoop_dl.data.stacks import Stack
 from hadoop_dl.resolver.answer import Answer, answer
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding
-from hadoop_dl.resolver.hosts import HostFacts, System, Unknown, find_system
+from hadoop_dl.resolver.hosts import System, Unknown, find_system
 from hadoop_dl.resolver.problem import Problem, engine
 from hadoop_dl.resolver.request import Item, read_request
 from hadoop_dl.resolver.rules.tensorflow import system_pythons
@@ -126,14 +127,14 @@ def pythons_for(stack: Stack, asked: Iterable[Item] = ()) -> list[str]:
     return [python for python in stack.pythons if all(item.accepts(python) for item in pins)]
 
 
-def python_for(stack: Stack, host: HostFacts | None, asked: Iterable[Item] = ()) -> str:
+def python_for(stack: Stack, host: HostProfile | None, asked: Iterable[Item] = ()) -> str:
     """The first of these Pythons that the host has; the preferred one where it has none or was not read."""
     pythons = pythons_for(stack, asked)
     there = [text for text in pythons if host is None or host.pythons is None or text in host.pythons]
     return (there or pythons)[0]
 
 
-def try_stack(compat: Compat, name: str, host: HostFacts | None) -> Candidate:
+def try_stack(compat: Compat, name: str, host: HostProfile | None) -> Candidate:
     """One named stack on a host, with everything that is wrong with it there."""
     stack = stack_files.load_stack(name)
     refused = system_conflict(stack, find_system(compat, host.os) if host and host.os else None)
@@ -144,7 +145,7 @@ def try_stack(compat: Compat, name: str, host: HostFacts | None) -> Candidate:
     return Candidate(name, python_for(stack, host), problem=problem)
 
 
-def part_conflicts(compat: Compat, name: str, host: HostFacts) -> list[Conflict]:
+def part_conflicts(compat: Compat, name: str, host: HostProfile) -> list[Conflict]:
     """What a host lacks for a named stack, asked part by part: a stack fits itself, so the host clashes with some part.
 
     Asking for all versions at once would also list how each of them follows from the others.
@@ -178,12 +179,12 @@ def has_requested(stack: Stack, asked: Sequence[Item]) -> bool:
     return True
 
 
-def requested_system(compat: Compat, request: Mapping[str, Any], host: HostFacts | None) -> System | Unknown | None:
+def requested_system(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> System | Unknown | None:
     given = request.get("os") or (host.os if host else None)
     return find_system(compat, str(given)) if given else None
 
 
-def candidates(compat: Compat, request: Mapping[str, Any], host: HostFacts | None) -> list[Candidate]:
+def candidates(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> list[Candidate]:
     """The named stacks that meet a request on a host, in no order."""
     system = requested_system(compat, request, host)
     asked = read_request(compat, request, replace(host, pythons=None) if host else None)
@@ -200,14 +201,14 @@ def candidates(compat: Compat, request: Mapping[str, Any], host: HostFacts | Non
     return found
 
 
-def fitting(compat: Compat, request: Mapping[str, Any], host: HostFacts | None) -> list[Candidate]:
+def fitting(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> list[Candidate]:
     """The named stacks that meet a request on a host, the best first. resolve and the plan both take this order."""
     bare = host is not None and host.gpus == ()
     return ordered(compat, request, host, candidates(compat, request, host), bare)
 
 
 def ordered(
-    compat: Compat, request: Mapping[str, Any], host: HostFacts | None, fits: Iterable[Candidate], bare: bool
+    compat: Compat, request: Mapping[str, Any], host: HostProfile | None, fits: Iterable[Candidate], bare: bool
 ) -> list[Candidate]:
     """Candidates, the best first.
 

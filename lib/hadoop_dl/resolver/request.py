@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hadoop_dl.data.compat import Compat
+from hadoop_dl.data.host_facts import HostProfile
 from hadoop_dl.resolver.gpus import Gpu, UnknownGpu, find_gpu
-from hadoop_dl.resolver.hosts import Hadoop, HostFacts, System, Unknown, find_hadoop, find_system
+from hadoop_dl.resolver.hosts import Hadoop, System, Unknown, find_hadoop, find_system
 from hadoop_dl.resolver.versions import LONGEST, NONE, Spec, listed, newest, parse_spec
 
 # What a request may name, with the words to call it by. The order is the order of every answer.
@@ -122,7 +123,7 @@ class Item:
     text: str
     label: str
     specs: tuple[Spec, ...] = ()
-    thing: System | Gpu | Hadoop | HostFacts | Unknown | UnknownGpu | None = None
+    thing: System | Gpu | Hadoop | HostProfile | Unknown | UnknownGpu | None = None
     only: str = ""  # the fact of a host that this item carries: python, glibc, cpu, java; for an OS: its host was read
     levels: tuple[str, ...] = field(default=())
 
@@ -192,7 +193,7 @@ def both(text: str) -> list[str]:
     return [*plain, *([",".join(ranges)] if ranges else [])] or [text]
 
 
-def read_request(compat: Compat, request: Mapping[str, Any], host: HostFacts | None = None) -> list[Item]:
+def read_request(compat: Compat, request: Mapping[str, Any], host: HostProfile | None = None) -> list[Item]:
     """The items of a request, in one order whatever the order of the request was, each once."""
     check_names(request)
     found: dict[tuple[str, str], Item] = {}
@@ -248,12 +249,12 @@ def make_item(compat: Compat, name: str, text: str, read: bool = False) -> Item:
     return Item(name, "|".join(spec.text for spec in specs), f"{words} {shown}", specs, levels=levels)
 
 
-def host_items(host: HostFacts | None) -> list[Item]:
+def host_items(host: HostProfile | None) -> list[Item]:
     """What a read host adds: facts that no request can change. Each carries its own fact only, so that hosts share what is found out."""
     items: list[Item] = []
 
     def add(name: str, label: str, *levels: str, **fact: Any) -> None:
-        items.append(Item("host", name, label, thing=HostFacts(**fact), only=name, levels=levels))
+        items.append(Item("host", name, label, thing=HostProfile(**fact), only=name, levels=levels))
 
     if host is None:
         return items

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hadoop_dl.data import compat
-from hadoop_dl.resolver import HostFacts, compose, resolve
+from hadoop_dl.resolver import HostProfile, compose, resolve
 from hadoop_dl.resolver.gpus import driver_limits
 
 DATA = compat.load()
@@ -61,7 +61,7 @@ def test_a_driver_newer_than_the_data_is_a_warning() -> None:
 
 @pytest.mark.parametrize("driver", ["615.71.05", "620.10.01"])
 def test_a_host_that_runs_a_driver_newer_than_the_data_is_answered_with_a_warning(driver: str) -> None:
-    host = HostFacts(os="rhel-9.4", gpus=("10de:20b2",), pythons=("3.11",), driver=driver)
+    host = HostProfile(os="rhel-9.4", gpus=("10de:20b2",), pythons=("3.11",), driver=driver)
     for resolution in (compose({"tensorflow": "2.15"}, host), resolve("tf2.15-py3-el9", host)):
         assert resolution.ok, resolution.problems
     assert any("newer than this data" in one.text for one in compose({"tensorflow": "2.15"}, host).warnings)
@@ -94,16 +94,16 @@ def test_the_branch_is_the_long_term_one_that_still_drives_the_card(gpu: str, sy
 
 def test_the_driver_that_runs_on_a_host_is_kept_if_it_is_new_enough() -> None:
     host: dict[str, Any] = {"os": "rhel-9.4", "gpus": ("10de:20b2",), "pythons": ("3.11",)}
-    kept = compose({"tensorflow": "2.15"}, HostFacts(**host, driver="550.90.07"))
+    kept = compose({"tensorflow": "2.15"}, HostProfile(**host, driver="550.90.07"))
     assert kept.stack["driver_branch"] == "550"
-    old = resolve("tf2.15-py3-el9", HostFacts(**host, driver="470.57.02"))
+    old = resolve("tf2.15-py3-el9", HostProfile(**host, driver="470.57.02"))
     assert any(
         "Driver 470.57.02 runs on the host, but 525.60.13 or newer is needed" in one.text for one in old.warnings
     )
 
 
 def test_a_named_stack_needs_the_driver_that_the_hosts_gpus_need() -> None:
-    host = HostFacts(os="rhel-9.4", gpus=("10de:26b9",), pythons=("3.11",))
+    host = HostProfile(os="rhel-9.4", gpus=("10de:26b9",), pythons=("3.11",))
     assert resolve("tf2.15-py3-el9", host).stack["driver_min"] == "535.104.05"
 
 

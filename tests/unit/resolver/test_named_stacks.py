@@ -8,7 +8,7 @@ import pytest
 from checker import problems
 
 from hadoop_dl.data.stacks import load_stack, stack_names
-from hadoop_dl.resolver import HostFacts, choose, mixed_cluster, resolve, resolve_many
+from hadoop_dl.resolver import HostProfile, choose, resolve
 
 PLACES = [(name, system) for name in stack_names() for system in load_stack(name).data["os"]]
 NAMES = {"el7": "rhel-7.9", "el8": "rhel-8.10", "el9": "rhel-9.4"}
@@ -16,7 +16,7 @@ NAMES = {"el7": "rhel-7.9", "el8": "rhel-8.10", "el9": "rhel-9.4"}
 
 @pytest.mark.parametrize(("name", "system"), PLACES)
 def test_every_named_stack_fits_the_systems_it_is_made_for(name: str, system: str) -> None:
-    resolution = resolve(name, HostFacts(os=NAMES[system]), suggest=False)
+    resolution = resolve(name, HostProfile(os=NAMES[system]), suggest=False)
     assert resolution.fits, resolution.problems
     assert all("NVIDIA packages CUDA 11.7 to 13.3 for RHEL 9.4" in finding.text for finding in resolution.doubts)
     assert not [finding for finding in resolution.warnings if "from elsewhere" in finding.text]
@@ -42,35 +42,35 @@ def test_gpu_and_cpu_forms_are_there_where_both_exist() -> None:
 @pytest.mark.parametrize(
     ("name", "host", "words"),
     [
-        ("tf1.15-py27-el7", HostFacts(os="rhel-7.9", gpus=("10de:20b0",)), "CUDA 10.0 has no code for A100"),
-        ("tf1.15-py27-el7", HostFacts(os="rhel-9.4"), "is made for el7, but the host has RHEL 9.4"),
-        ("tf1.15-py27-el7", HostFacts(os="rhel-7.9", pythons=("3.6",)), "the host has Python 3.6"),
-        ("tf2.21-py311", HostFacts(os="rhel-7.9"), "need glibc 2.27"),
-        ("tf2.21-tfos-py311", HostFacts(os="rhel-8.10", javas=("8",), pythons=("3.7", "3.11")), ""),
+        ("tf1.15-py27-el7", HostProfile(os="rhel-7.9", gpus=("10de:20b0",)), "CUDA 10.0 has no code for A100"),
+        ("tf1.15-py27-el7", HostProfile(os="rhel-9.4"), "is made for el7, but the host has RHEL 9.4"),
+        ("tf1.15-py27-el7", HostProfile(os="rhel-7.9", pythons=("3.6",)), "the host has Python 3.6"),
+        ("tf2.21-py311", HostProfile(os="rhel-7.9"), "need glibc 2.27"),
+        ("tf2.21-tfos-py311", HostProfile(os="rhel-8.10", javas=("8",), pythons=("3.7", "3.11")), ""),
     ],
 )
-def test_a_named_stack_is_checked_against_the_host(name: str, host: HostFacts, words: str) -> None:
+def test_a_named_stack_is_checked_against_the_host(name: str, host: HostProfile, words: str) -> None:
     resolution = resolve(name, host)
     assert words in " ".join(resolution.problems)
     assert resolution.ok is (not words)
 
 
-P100 = HostFacts(os="rhel-7.9", gpus=("10de:15f8",), pythons=("2.7",), javas=("8",))
+P100 = HostProfile(os="rhel-7.9", gpus=("10de:15f8",), pythons=("2.7",), javas=("8",))
 
 
 @pytest.mark.parametrize(
     ("request_", "host", "name"),
     [
         ({"tensorflow": "1.15"}, P100, "tf1.15-py27-el7"),
-        ({"tensorflow": "1.15"}, HostFacts(os="rhel-7.9", gpus=(), pythons=("2.7", "3.6")), "tf1.15-cpu-py36-el7"),
-        ({"tensorflow": "1.15"}, HostFacts(os="rhel-7.9", gpus=(), pythons=("2.7",)), "tf1.15-cpu-py27-el7"),
-        ({"tensorflow": "1.15"}, HostFacts(os="rhel-8.10"), "tf1.15-cpu-py36-el8"),
-        ({"hdfs": True}, HostFacts(os="rhel-9.4", gpus=("10de:20b0",)), "tf2.17-py311"),
-        ({"tensorflowonspark": "none"}, HostFacts(os="rhel-9.4", gpus=("10de:20b0",)), "tf2.21-py311"),
-        ("tf2.15-py3-el9", HostFacts(os="rhel-9.4", pythons=("3.9",)), "tf2.15-py3-el9"),
+        ({"tensorflow": "1.15"}, HostProfile(os="rhel-7.9", gpus=(), pythons=("2.7", "3.6")), "tf1.15-cpu-py36-el7"),
+        ({"tensorflow": "1.15"}, HostProfile(os="rhel-7.9", gpus=(), pythons=("2.7",)), "tf1.15-cpu-py27-el7"),
+        ({"tensorflow": "1.15"}, HostProfile(os="rhel-8.10"), "tf1.15-cpu-py36-el8"),
+        ({"hdfs": True}, HostProfile(os="rhel-9.4", gpus=("10de:20b0",)), "tf2.17-py311"),
+        ({"tensorflowonspark": "none"}, HostProfile(os="rhel-9.4", gpus=("10de:20b0",)), "tf2.21-py311"),
+        ("tf2.15-py3-el9", HostProfile(os="rhel-9.4", pythons=("3.9",)), "tf2.15-py3-el9"),
     ],
 )
-def test_a_request_becomes_the_named_stack_that_can_be_installed(request_: Any, host: HostFacts, name: str) -> None:
+def test_a_request_becomes_the_named_stack_that_can_be_installed(request_: Any, host: HostProfile, name: str) -> None:
     resolution = choose(request_, host)
     assert resolution.name == name, resolution.problems
     assert resolution.stack["name"] == name
@@ -82,7 +82,7 @@ def test_a_request_becomes_the_named_stack_that_can_be_installed(request_: Any, 
     ("gpu", "module"), [("10de:2901", "open"), ("10de:20b0", "proprietary"), ("10de:1db4", "proprietary")]
 )
 def test_the_kernel_module_of_a_named_stack_is_the_one_that_the_hosts_gpus_need(gpu: str, module: str) -> None:
-    resolution = choose({"tensorflow": "2.21"}, HostFacts(os="rhel-9.4", gpus=(gpu,), pythons=("3.11",)))
+    resolution = choose({"tensorflow": "2.21"}, HostProfile(os="rhel-9.4", gpus=(gpu,), pythons=("3.11",)))
     assert resolution.name == "tf2.21-tfos-py311", resolution.problems
     assert resolution.stack["driver_module"] == module
 
@@ -95,15 +95,3 @@ def test_a_set_without_a_lock_says_what_to_do() -> None:
 
 def test_an_impossible_request_says_its_conflicts_and_not_that_a_lock_is_missing() -> None:
     assert "CUDA 10.0 has no code for A100" in choose({"tensorflow": "1.15", "gpu": "A100"}).problems[0]
-
-
-def test_many_hosts_share_what_they_have_in_common() -> None:
-    answers = resolve_many([("tf1.15-py27-el7", P100)] * 1000)
-    assert len(answers) == 1000
-    assert all(answer is answers[0] for answer in answers)
-
-
-def test_two_environments_in_one_cluster_are_said() -> None:
-    assert mixed_cluster({"data1": "a-1", "data2": "a-1"}) == []
-    (said,) = mixed_cluster({f"data{n}": "a-1" for n in range(6)} | {"edge1": "b-2"})
-    assert "would have 2: a-1 on data0, data1, data2, data3 and 2 more; b-2 on edge1" in said

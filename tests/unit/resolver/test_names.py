@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl.data import compat
-from hadoop_dl.resolver import HostFacts, Resolution, compose, resolve
+from hadoop_dl.data import compat, host_facts
+from hadoop_dl.resolver import Resolution, compose, resolve
 from hadoop_dl.resolver.gpus import Gpu, find_gpu
 
 DATA = compat.load()
@@ -73,8 +73,8 @@ def test_a_gpu_of_which_only_the_capability_is_known_is_answered_with_a_warning(
     resolution = compose({"gpu": "cc=8.6", "os": "rhel-9.4"})
     assert resolution.ok
     assert any("only the compute capability is known" in finding.text for finding in resolution.warnings)
-    read = HostFacts.from_node({"nvidia": {"gpus": [{"vendor": "10de", "device": "ffff", "compute_cap": "9.0"}]}})
-    assert compose({}, read).ok
+    read = host_facts.Gpu("10de", "ffff", compute_cap="9.0")
+    assert compose({}, host_facts.HostProfile(gpus=(read.name,))).ok
 
 
 @pytest.mark.parametrize("name", ["NVIDIA A100-SXM4-40GB MIG 1g.5gb", "A100 MIG 3g.20gb"])

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from hadoop_dl.data import compat
-from hadoop_dl.resolver.hosts import HostFacts, known_systems
+from hadoop_dl.data.host_facts import HostProfile
+from hadoop_dl.resolver.hosts import known_systems
 from hadoop_dl.resolver.problem import Problem, engine
 from hadoop_dl.resolver.request import Item, read_request
 from hadoop_dl.resolver.rules.tensorflow import rules
@@ -17,15 +18,15 @@ DATA = compat.load()
 ENGINE = engine(DATA)
 GPUS = sorted({f"cc={row['cc']}" for row in DATA.rows("gpus", "architectures")})
 FACTS = (
-    HostFacts(pythons=()),
-    HostFacts(pythons=("2.7", "3.6")),
-    HostFacts(pythons=("3.9", "3.11", "3.13")),
-    HostFacts(glibc="2.12"),
-    HostFacts(glibc="2.17"),
-    HostFacts(glibc="2.34"),
-    HostFacts(cpu_features=()),
-    HostFacts(cpu_features=("sse4_1", "sse4_2", "avx")),
-    HostFacts(architecture="aarch64"),
+    HostProfile(pythons=()),
+    HostProfile(pythons=("2.7", "3.6")),
+    HostProfile(pythons=("3.9", "3.11", "3.13")),
+    HostProfile(glibc="2.12"),
+    HostProfile(glibc="2.17"),
+    HostProfile(glibc="2.34"),
+    HostProfile(cpu_features=()),
+    HostProfile(cpu_features=("sse4_1", "sse4_2", "avx")),
+    HostProfile(architecture="aarch64"),
 )
 REQUESTS: tuple[dict[str, Any], ...] = (
     {"tensorflowonspark": "2.2", "pyspark": "3", "java": "8"},

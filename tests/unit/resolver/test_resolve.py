@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hadoop_dl.data import compat
-from hadoop_dl.resolver import HostFacts, Misuse, Resolution, compose, resolve
+from hadoop_dl.resolver import HostProfile, Misuse, Resolution, compose, resolve
 from hadoop_dl.resolver.hosts import system_name
 
 DATA = compat.load()
@@ -209,7 +209,7 @@ def test_a_host_without_gpus_gets_the_cpu_form() -> None:
     stack = accept(os="rhel-9.4", gpu="none")
     assert stack["tensorflow_package"] == "tensorflow-cpu"
     assert not {"cuda", "cudnn", "nccl", "driver_min", "driver_branch", "driver_module"} & set(stack)
-    read = compose({}, HostFacts(os="rhel-9.4", gpus=()))
+    read = compose({}, HostProfile(os="rhel-9.4", gpus=()))
     assert read.stack["tensorflow_package"] == "tensorflow-cpu"
 
 
@@ -305,14 +305,14 @@ def test_nvidias_own_build_of_1_15_is_named_where_the_official_one_has_no_code_f
 
 
 def test_a_host_that_was_read_decides_by_what_it_has() -> None:
-    host = HostFacts(
+    host = HostProfile(
         os="rhel-7.9", pythons=("2.7",), glibc="2.17", cpu_features=("sse4_1",), javas=("8",), gpus=("10de:15f8",)
     )
     resolution = resolve({"tensorflow": "1.15", "tensorflow_source": "prebuilt"}, host)
     assert any("need a CPU with avx" in problem for problem in resolution.problems)
     assert all("host" not in request for request in resolution.nearest)
     fine = compose(
-        {"tensorflow": "1.15"}, HostFacts(os="rhel-7.9", pythons=("2.7",), javas=("8",), gpus=("10de:15f8",))
+        {"tensorflow": "1.15"}, HostProfile(os="rhel-7.9", pythons=("2.7",), javas=("8",), gpus=("10de:15f8",))
     )
     assert (fine.stack["python"], fine.stack["java"]) == ("2.7", ["8"])
 
@@ -326,11 +326,11 @@ def test_a_host_that_was_read_decides_by_what_it_has() -> None:
         ({"os": "rhel-8.10", "tensorflow": "1.15", "tensorflow_source": "built"}, None, False),
         ({"os": "rhel-8.10", "tensorflow": "2.11", "kafka": "true"}, None, False),
         ({"tensorflow": "1.15"}, None, False),
-        ({"tensorflow": "1.15"}, HostFacts(os="rhel-7.9", glibc="2.31"), True),  # what was read counts
+        ({"tensorflow": "1.15"}, HostProfile(os="rhel-7.9", glibc="2.31"), True),  # what was read counts
     ],
 )
 def test_the_kafka_reader_of_1_15_is_told_to_need_deepbind_where_glibc_has_threads_of_its_own(
-    request_: Any, host: HostFacts | None, told: bool
+    request_: Any, host: HostProfile | None, told: bool
 ) -> None:
     resolution = resolve(request_, host)
     assert resolution.ok, resolution.problems

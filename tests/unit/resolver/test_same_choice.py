@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from hadoop_dl import plan
+from hadoop_dl.data.host_facts import HostFacts
 from hadoop_dl.data.stacks import load_stack
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl.plan import requests
-from hadoop_dl.resolver import HostFacts, Misuse, resolve
+from hadoop_dl.resolver import Misuse, resolve
+from hadoop_dl_dev import invented_hosts
 
 SYSTEMS = {
     "rhel-7.9": ("el7", "2.17", ["2.7", "3.6"]),
@@ -48,11 +50,11 @@ REQUESTS: list[dict[str, Any]] = [
 ]
 
 
-def node(system: str, gpu: str) -> dict[str, Any]:
+def facts(system: str, gpu: str) -> HostFacts:
     """A host as the reader answers."""
     short, glibc, pythons = SYSTEMS[system]
     identifier, _, release = system.partition("-")
-    return {
+    parts = {
         "os": {"id": identifier, "version": release, "short": short, "name": system},
         "architecture": "x86_64",
         "glibc": glibc,
@@ -61,6 +63,7 @@ def node(system: str, gpu: str) -> dict[str, Any]:
         "java": [{"home": "/usr/lib/jvm/java", "major": "8"}],
         "nvidia": {"gpus": [{"vendor": "10de", "device": device, "address": "0000:3b:00.0"} for device in GPUS[gpu]]},
     }
+    return invented_hosts.facts(parts)
 
 
 @pytest.fixture(autouse=True)
@@ -71,14 +74,14 @@ def _no_kept_verdicts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("system", "gpu"), list(product(SYSTEMS, GPUS)))
 def test_resolve_names_the_stack_that_the_plan_installs(system: str, gpu: str) -> None:
-    read = node(system, gpu)
+    read = facts(system, gpu)
     for request in REQUESTS:
-        answer = resolve(request, HostFacts.from_node(read))
+        answer = resolve(request, read.profile)
         wanted = requests.resolve_host({"deeplearning_request": request}, read, ["data_nodes"])
-        assert wanted.stack.get("name", "") == answer.name, request
+        assert (wanted.stack.name if wanted.stack else "") == answer.name, request
         if answer.name:
             for key in ("driver_min", "driver_module"):
-                assert answer.stack.get(key) == wanted.stack.get(key), request
+                assert answer.stack.get(key) == wanted.data.get(key), request
             if answer.fits:
                 assert wanted.python == answer.stack["python"], request
         else:
@@ -87,7 +90,7 @@ def test_resolve_names_the_stack_that_the_plan_installs(system: str, gpu: str) -
 
 @pytest.mark.parametrize(("system", "gpu"), list(product(SYSTEMS, GPUS)))
 def test_an_ok_on_a_read_host_has_a_lock_or_says_that_it_has_none(system: str, gpu: str) -> None:
-    host = HostFacts.from_node(node(system, gpu))
+    host = facts(system, gpu).profile
     for request in REQUESTS:
         answer = resolve(request, host)
         if answer.name and answer.fits:
@@ -99,14 +102,14 @@ def test_an_ok_on_a_read_host_has_a_lock_or_says_that_it_has_none(system: str, g
 
 @pytest.mark.parametrize("system", list(SYSTEMS))
 def test_one_request_for_hosts_with_and_without_gpus_is_one_stack(system: str) -> None:
-    names, _ = requests.stacks_for({"tensorflow": "2"}, [node(system, "none"), node(system, "A100")])
-    alone = resolve({"tensorflow": "2"}, HostFacts.from_node(node(system, "A100")))
+    names, _ = requests.stacks_for({"tensorflow": "2"}, [facts(system, "none").profile, facts(system, "A100").profile])
+    alone = resolve({"tensorflow": "2"}, facts(system, "A100").profile)
     assert names[:1] == ([alone.name] if alone.name else [])
 
 
 def test_misuse_is_a_problem_of_the_plan() -> None:
     wanted = requests.resolve_host(
-        {"deeplearning_request": {"tensorfow": "1"}}, node("rhel-9.4", "A100"), ["data_nodes"]
+        {"deeplearning_request": {"tensorfow": "1"}}, facts("rhel-9.4", "A100"), ["data_nodes"]
     )
     assert "Did you mean tensorflow?" in wanted.problems[0]
     with pytest.raises(Misuse):
@@ -116,14 +119,14 @@ def test_misuse_is_a_problem_of_the_plan() -> None:
 @pytest.mark.parametrize("python", ["3.9", "3.11"])
 def test_the_plan_takes_the_python_that_was_requested(python: str) -> None:
     request = {"tensorflow": "2.15", "python": python}
-    host = plan_model.Host("data1", ("data_nodes",), {"deeplearning_request": request}, node("rhel-9.4", "A100"))
-    assert plan.settled([host], {"data1": requests.kind(host.node or {})}) == {"data1": "tf2.15-py3-el9"}
-    wanted = requests.resolve_host(host.variables, host.node or {}, host.groups, "tf2.15-py3-el9")
-    assert (wanted.python, resolve(request, HostFacts.from_node(host.node or {})).stack["python"]) == (python, python)
+    host = plan_model.Host("data1", ("data_nodes",), {"deeplearning_request": request}, facts("rhel-9.4", "A100"))
+    assert plan.settled([host]) == {"data1": "tf2.15-py3-el9"}
+    wanted = requests.resolve_host(host.variables, host.known, host.groups, "tf2.15-py3-el9")
+    assert (wanted.python, resolve(request, host.known.profile).stack["python"]) == (python, python)
 
 
 def test_a_python_that_the_host_lacks_is_named_as_it_was_requested() -> None:
     request = {"tensorflow": "2.15", "python": "3.11"}
-    wanted = requests.resolve_host({"deeplearning_request": request}, node("rhel-9.2", "A100"), ["data_nodes"])
+    wanted = requests.resolve_host({"deeplearning_request": request}, facts("rhel-9.2", "A100"), ["data_nodes"])
     (problem,) = wanted.problems
     assert problem.startswith("tf2.15-py3-el9 needs Python 3.11 on the host, and there is 3.9.")

@@ -6,9 +6,10 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hadoop_dl.data.compat import Row
+from hadoop_dl.data.host_facts import HostProfile
 from hadoop_dl.resolver.findings import Finding, against, sources, warning
 from hadoop_dl.resolver.gpus import Gpu, architecture
-from hadoop_dl.resolver.hosts import HostFacts, System
+from hadoop_dl.resolver.hosts import System
 from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.rules.tensorflow import from_ptx, platform
@@ -93,7 +94,7 @@ class Driver(Part):
 
     def candidates(self, items: Sequence[Item]) -> Iterator[Candidate]:
         """The driver that runs on the host, then each branch at the versions that were asked for and at its newest."""
-        running = [item.thing.driver for item in items if isinstance(item.thing, HostFacts) and item.thing.driver]
+        running = [item.thing.driver for item in items if isinstance(item.thing, HostProfile) and item.thing.driver]
         exact = [
             spec.text
             for item in items
@@ -249,7 +250,7 @@ class Driver(Part):
         needed, why, where = max(self.floors(core, items), key=lambda floor: version(floor[0]))
         bare = any(item.only == "gpus" for item in items)
         running = next(
-            (item.thing.driver for item in items if isinstance(item.thing, HostFacts) and item.thing.driver), None
+            (item.thing.driver for item in items if isinstance(item.thing, HostProfile) and item.thing.driver), None
         )
         kind = {"LTSB": "a long-term branch", "PB": "a production branch"}.get(row["kind"], "the newest that fits")
         if running == candidate.version:

@@ -6,8 +6,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import lru_cache
 
 from hadoop_dl.data.compat import Row
+from hadoop_dl.data.host_facts import HostProfile
 from hadoop_dl.resolver.findings import Finding, against, sources
-from hadoop_dl.resolver.hosts import Hadoop, HostFacts
+from hadoop_dl.resolver.hosts import Hadoop
 from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.rules.python_parts import python_fits
@@ -112,7 +113,7 @@ class Jvm(Part):
     def javas(self, row: Row, items: Sequence[Item]) -> list[str] | None:
         """The Java versions that remain; None where the items leave none."""
         pins = [item for item in items if item.key == "java"]
-        hosts = [item.thing for item in items if isinstance(item.thing, HostFacts)]
+        hosts = [item.thing for item in items if isinstance(item.thing, HostProfile)]
         if row["java"] is None:
             return None if pins or hosts else []
         left = [java for java in row["java"] if all(item.accepts(java) for item in pins)]

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from hadoop_dl.data.compat import Row
+from hadoop_dl.data.host_facts import HostProfile
 from hadoop_dl.resolver.findings import Finding, against, sources, warning
 from hadoop_dl.resolver.gpus import Gpu, architecture
-from hadoop_dl.resolver.hosts import HostFacts, System
+from hadoop_dl.resolver.hosts import System
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.universe import Core, Universe, python_of
 from hadoop_dl.resolver.versions import cc, listed, version
@@ -43,7 +44,7 @@ def rules(universe: Universe, item: Item) -> Iterator[tuple[Rule, Fields]]:
         yield partial(code_for_gpu, universe, thing), ("name", "source", "cuda", "pip_cuda")
     elif item.key == "gpu" and item.absent:
         yield no_gpu_needed, ("gpu",)
-    elif isinstance(thing, HostFacts):
+    elif isinstance(thing, HostProfile):
         yield partial(host_findings, universe, thing, item.only), OF_HOST.get(item.only, ("index",))
 
 
@@ -235,7 +236,7 @@ def loading_findings(
 ) -> Iterator[Finding]:
     """What a program has to do before it can use these features of the wheel on these hosts; a read host knows its own glibc."""
     things = [item.thing for item in items]
-    found = {f"glibc {thing.glibc}": thing.glibc for thing in things if isinstance(thing, HostFacts) and thing.glibc}
+    found = {f"glibc {thing.glibc}": thing.glibc for thing in things if isinstance(thing, HostProfile) and thing.glibc}
     if not found:
         rows = [(thing.label, platform(universe, thing)) for thing in things if isinstance(thing, System)]
         found = {f"{label} with its glibc {row['glibc']}": row["glibc"] for label, row in rows}
@@ -248,7 +249,7 @@ def loading_findings(
                 yield Finding(f"On {place}, {row['what']}. What to do: {row['do']}", sources(row), refuses=False)
 
 
-def host_findings(universe: Universe, host: HostFacts, only: str, core: Core) -> Iterator[Finding]:
+def host_findings(universe: Universe, host: HostProfile, only: str, core: Core) -> Iterator[Finding]:
     """What a host that was read cannot run."""
     if only == "python" and core.python not in (host.pythons or ()):
         there = listed(host.pythons or ()) or "none"

@@ -1,0 +1,72 @@
+"""Hosts that nobody has, for tests and benchmarks: what is not given of a host's answer is empty."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from hadoop_dl.data import typed
+from hadoop_dl.data.host_facts import HostFacts, read_facts
+from hadoop_dl.plan.model import Host, Json, Plan, host_of
+
+
+def answer(parts: Mapping[str, Any] | None = None) -> Json:
+    """What the reader answers of a host with these facts."""
+    filled: Json = completed(HostFacts, dict(parts or {}))
+    return filled
+
+
+def host(name: str, groups: Iterable[str], variables: Mapping[str, Any], parts: Mapping[str, Any] | None) -> Host:
+    """A host that answered this, that did not answer (None), or that could not be read ({"error": …})."""
+    given = None if parts is None else dict(parts) if "error" in parts else answer(parts)
+    return host_of(name, groups, variables, given)
+
+
+def facts(parts: Mapping[str, Any] | None = None) -> HostFacts:
+    return read_facts(answer(parts))
+
+
+def altered(host: Host, change: Callable[[Json], Any]) -> Host:
+    """The host after a change of its answer."""
+    found = typed.as_json(host.known)
+    change(found)
+    return replace(host, facts=read_facts(found))
+
+
+def after(host: Host, made: Plan) -> Host:
+    """The host as it reads once everything that the plan names was done."""
+    part = made.hosts[host.name]
+    environment = part["environment"]
+    there = {
+        "current": environment or None,
+        "environments": {environment: {"problem": None}} if environment else {},
+        "receipts": {name: {"digest": digest, "problem": None} for name, digest in part["digests"].items()},
+    }
+    return altered(host, lambda found: found.update(deeplearning=there))
+
+
+def completed(hint: Any, value: Any) -> Any:
+    """The value with everything that its type requires and that is missing: nothing, in its form."""
+    if typing.get_origin(hint) is types.UnionType:
+        inner = next(one for one in typing.get_args(hint) if one is not types.NoneType)
+        return None if value is None else completed(inner, value)
+    if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
+        hints = typed.fields(typing.cast(type, hint))
+        required = {field.name for field in dataclasses.fields(hint) if field.default is dataclasses.MISSING}
+        known = {name: completed(hints[name], value[name]) for name in hints if name in value}
+        return {name: empty(hints[name]) for name in hints if name in required} | known
+    if typing.get_origin(hint) is tuple:
+        return [completed(typing.get_args(hint)[0], one) for one in value]
+    return value
+
+
+def empty(hint: Any) -> Any:
+    if typing.get_origin(hint) is types.UnionType:
+        return None
+    if dataclasses.is_dataclass(hint):
+        return completed(hint, {})
+    return {tuple: [], Mapping: {}, str: "", int: 0, bool: False}[typing.get_origin(hint) or hint]
