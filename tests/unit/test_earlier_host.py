@@ -1,0 +1,133 @@
+"""A host that the version before installed is upgraded by one run of site.yml without installing again what did not change.
+
+earlier_host.json is such a host: a data node with RHEL 7 and two P100 after a run of the version of 22 November 2026 (before
+the layers of lib/hadoop_dl and the role _cuda_package), which planned nothing more for it. Its environment, seal, receipts
+and records were written by that version's modules, plan and roles; the wheels are small ones, and the lock is theirs. The
+name of the environment is the real one of that stack's lock.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import environment_activate
+import environment_check
+import environment_seal
+import locked_packages
+import node_reader
+import pytest
+from environments import Module
+
+from hadoop_dl import plan
+from hadoop_dl.data import stacks
+from hadoop_dl.plan import gpu_stack
+from hadoop_dl.plan import model as plan_model
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+EARLIER: dict[str, Any] = json.loads(Path(__file__).with_name("earlier_host.json").read_text(encoding="utf-8"))
+STACK = EARLIER["variables"]["deeplearning_request"]
+ENVIRONMENT = EARLIER["environments"][f"{STACK}/2.7"]["environment"]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The host's file system."""
+    for entry in EARLIER["files"]:
+        path = tmp_path / entry["path"][1:]
+        if "link" in entry:
+            path.symlink_to(entry["link"])
+            os.utime(path, (entry["time"], entry["time"]), follow_symlinks=False)
+        elif "time" not in entry:
+            path.mkdir()
+            path.chmod(int(entry["mode"], 8))
+        else:
+            path.write_bytes(base64.b64decode(entry["base64"]) if "base64" in entry else entry["text"].encode())
+            path.chmod(int(entry["mode"], 8))
+            os.utime(path, (entry["time"], entry["time"]))
+    return tmp_path
+
+
+def facts_of(root: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(node_reader.read(str(root))))
+    return {**found, "architecture": "x86_64", "disk_free_mb": {"/opt": 90000}}
+
+
+def planned(root: Path) -> plan_model.Plan:
+    host = plan_model.host_of("data1", ["data_nodes"], EARLIER["variables"], facts_of(root))
+    return plan.make_plan([host], REPOSITORY)
+
+
+def content(directory: Path) -> dict[str, tuple[Any, ...]]:
+    """Every entry with what a reinstallation would change."""
+    found = {}
+    for path in (directory, *sorted(directory.rglob("*"))):
+        status = path.lstat()
+        text = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+        found[str(path.relative_to(directory))] = (status.st_ino, status.st_mode, int(status.st_mtime), text)
+    return found
+
+
+def test_the_plan_installs_nothing_again_and_removes_nothing(root: Path) -> None:
+    made = planned(root)
+    assert made.problems == []
+    rows = {row.component: row for row in made.rows}
+    assert "environment" not in made.hosts["data1"]["needs"]
+    # Roles whose files changed run once more: what they find is what is requested.
+    assert {row.reason for row in rows.values()} <= {"inputs changed"}
+    for role in {*gpu_stack.ROLES} & set(rows):
+        assert rows[role].wanted.startswith(rows[role].now)  # files of cuDNN have three of the four numbers
+
+
+def test_what_the_roles_recorded_is_read(root: Path) -> None:
+    facts = facts_of(root)
+    assert facts["managed"]["cuda"] == ["10.0"]
+    assert facts["managed"]["cudnn_items"] == [{"cuda": "10.0", "version": "7.6.5.32"}]
+    assert facts["deeplearning"]["current"] == ENVIRONMENT
+    assert facts["deeplearning"]["environments"] == {ENVIRONMENT: {"problem": None}}
+    receipts = facts["deeplearning"]["receipts"]
+    assert set(receipts) == {"nvidia_driver", "cuda", "cudnn", "gpu_check", "hadoop_client", "verify"}
+    assert {name: receipt["problem"] for name, receipt in receipts.items()} == dict.fromkeys(receipts)
+
+
+def steps(root: Path) -> list[tuple[Any, dict[str, Any]]]:
+    """What the roles of the environment run, with a mirror that does not answer: nothing can come from there."""
+    path, sections = str(root / "envs" / ENVIRONMENT), EARLIER["lock"]
+    source = {"environment": path, "mirror_url": "http://127.0.0.1:9", "mirror_ca": None, "python": None, "timeout": 5}
+    lock = "# Lock\n" + "".join(f"\n{sections[name]}" for name in sections)
+    sealed = {"path": path, "stack": STACK, "digest": ENVIRONMENT.rpartition("-")[2], "lock": lock, "imports": ["six"]}
+    return [
+        *((locked_packages, {**source, "component": name, "lock": sections[name]}) for name in sections),
+        (environment_seal, {**sealed, "timeout": 5}),
+        (environment_activate, {"root": str(root), "path": path, "state": "active", "keep": 1, "timeout": 5}),
+    ]
+
+
+def test_the_modules_leave_the_environment_as_it_is(root: Path) -> None:
+    """Also where the roles run, as with apply=all."""
+    directory = root / "opt/deeplearning"
+    before = content(directory / "envs")
+    results = [module.work(Module(parameters, False)) for module, parameters in steps(directory)]
+    assert [result["changed"] for result in results] == [False] * 5
+    assert content(directory / "envs") == before
+
+
+def test_every_byte_of_the_environment_is_as_it_was_sealed(root: Path) -> None:
+    path = root / "opt/deeplearning/envs" / ENVIRONMENT
+    assert environment_check.work(Module({"path": str(path)}, False)) == {"changed": False, "added": []}
+
+
+SHIPPED = [(name, python) for name in stacks.stack_names() for python in stacks.load_stack(name).pythons]
+
+
+@pytest.mark.parametrize(("stack", "python"), [pair for pair in SHIPPED if "/".join(pair) in EARLIER["environments"]])
+def test_a_lock_that_did_not_change_has_its_environment(stack: str, python: str) -> None:
+    """And one that changed has another one, beside it."""
+    earlier = EARLIER["environments"][f"{stack}/{python}"]
+    lock = stacks.load_stack(stack).lock(python)
+    same = hashlib.sha256(lock.text.encode()).hexdigest() == earlier["sha256"]
+    assert (f"{stack}-{lock.digest}" == earlier["environment"]) is same
