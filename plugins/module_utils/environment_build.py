@@ -9,13 +9,10 @@ from __future__ import absolute_import, division, print_function
 
 import contextlib
 import hashlib
-import multiprocessing
 import os
 import re
 import shutil
-import threading
 import zipfile
-from multiprocessing.pool import ThreadPool  # novermin (2.7 has it)
 
 from ansible.module_utils import (
     bytecode,
@@ -25,8 +22,9 @@ from ansible.module_utils import (
     mirror_download,
     processes,
     room,
+    sealed_files,
     source_builds,
-    wheel_files,
+    unpacking,
     whole_files,
 )
 from ansible.module_utils import environment_packages as packages
@@ -34,8 +32,6 @@ from ansible.module_utils.environment_packages import Refused
 from ansible.module_utils.six.moves.urllib.parse import unquote
 
 UNPACKED = 5  # a wheel and what it unpacks to take about so many times the wheel
-CHUNK = 300  # members of a wheel that one thread unpacks at a time
-WORKERS = max(2, min(4, multiprocessing.cpu_count()))
 DRAFT = re.compile(b"[.]py[co][.][0-9]+$")
 HTML_LINK = 'href="'
 
@@ -105,7 +101,7 @@ def unfinished_tree(environment):
     tree = environment_names.unsealed_tree(environment)
     if not tree or os.path.exists(packages.state_file(tree, "failed")) or not is_complete(tree, "made"):
         return None
-    return tree
+    return tree if packages.site_packages(tree) else None
 
 
 # --- the disk ------------------------------------------------------------------------------------------------------
@@ -154,8 +150,6 @@ class Component(object):
         self.environment, self.tree, self.name = environment, tree, name
         self.entries, self.digest, self.source, self.lock = entries, digest, source, lock
         self.scratch = packages.state_file(tree, "tmp")
-        self.archives = threading.local()
-        self.opened = []
 
     def python(self):
         return os.path.join(self.tree, "bin", "python")
@@ -169,8 +163,6 @@ class Component(object):
         try:
             yield
         finally:
-            for archive in self.opened:
-                archive.close()
             shutil.rmtree(self.scratch, ignore_errors=True)
 
     def install(self):
@@ -182,61 +174,27 @@ class Component(object):
             os.unlink(packages.state_file(self.tree, self.name + ".json"))
         wheels = [entry for entry in self.entries if entry["project"] not in packages.TOOLS]
         sources = [entry for entry in wheels if not entry["file"].endswith(".whl")]
-        with self.work(), self.compiling() as compiler:
-            rows = self.unpack((self.fetched(entry) for entry in wheels if entry not in sources), compiler)
+        with self.work(), self.compiling() as compiler, self.unpacking(compiler) as work:
+            rows = work.wheels([entry for entry in wheels if entry not in sources])
             for entry in sources:
-                rows.update(self.unpack([self.built(entry, rows)], compiler))
-        write_component(self.tree, self.name, rows, lock_sha256=self.digest)
+                rows.update(work.built(self.built(entry, rows)))
+        listed = sealed_files.text_of(work.site, work.listed)
+        whole_files.write_whole(packages.state_file(self.tree, self.name + sealed_files.KIND), listed)
+        wheels_sha256 = hashlib.sha256(listed).hexdigest()
+        write_component(self.tree, self.name, rows, lock_sha256=self.digest, wheels_sha256=wheels_sha256)
         os.unlink(started)
 
     def fetched(self, entry):
         return self.source.fetch(entry, self.scratch)
 
-    def unpack(self, paths, compiler):
-        """Unpack wheels as they come; path (bytes) -> (sha256, size). Of a path in two wheels, the later one's file stays."""
-        site = os.path.relpath(packages.site_packages(self.tree), self.tree)
-        shebang = os.path.join(self.environment, "bin", "python")
-        pool = ThreadPool(WORKERS)
-        try:
-            jobs = []
-            for path in paths:
-                wheel = wheel_files.Wheel(path, site, shebang)
-                check_room(self.tree, wheel.size() * 5 // 4, 2 * len(wheel.members))
-                compiler.expect(wheel.destinations.values())
-                parts = [pool.apply_async(self.part, (wheel, part, compiler)) for part in wheel.chunks(CHUNK)]
-                jobs.append((wheel, parts))
-            results = []
-            for wheel, parts in jobs:
-                written = {}
-                for part in parts:
-                    written.update(part.get(self.source.timeout))
-                results.append((wheel, written))
-        except wheel_files.WheelProblem as problem:
-            raise Refused("%s Lock another version of it: scripts/stack lock." % problem)
-        except (zipfile.BadZipfile, multiprocessing.TimeoutError) as problem:
-            raise Refused("A wheel could not be unpacked: %r. Run the playbook again." % problem)
-        finally:
-            pool.terminate()
-            pool.join()
-        rows = {}
-        for wheel, written in results:
-            again = [path for path in written if rows.get(path.encode("utf-8"), written[path]) != written[path]]
-            if again:
-                members = [info for info in wheel.members if wheel.destinations.get(info.filename) in again]
-                self.part(wheel, members, compiler)
-            written.update(wheel.finish(self.tree, written))
-            rows.update((path.encode("utf-8"), row) for path, row in written.items())
-        return rows
+    def check_room(self, size, files):
+        check_room(self.tree, size, files)
 
-    def part(self, wheel, members, compiler):
-        """Unpack members, whose sources can then be compiled. Each thread opens a wheel once."""
-        known = self.archives.__dict__
-        if wheel.path not in known:
-            known[wheel.path] = zipfile.ZipFile(wheel.path)
-            self.opened.append(known[wheel.path])
-        written = wheel.unpack(known[wheel.path], members, self.tree)
-        compiler.add(written)
-        return written
+    def unpacking(self, compiler):
+        site = os.path.relpath(packages.site_packages(self.tree), self.tree)
+        build = (marker(self.tree, "made") or {}).get("build")
+        known = sealed_files.known_wheels(self.environment, site, build)
+        return unpacking.Unpacking(self, site, os.path.join(self.environment, "bin", "python"), known, compiler)
 
     def built(self, entry, rows):
         """A wheel of a source distribution, built by a user without rights. rows: what the component has so far."""
@@ -255,7 +213,7 @@ class Component(object):
     def compiling(self):
         """A Compiler, which is done at the end of the block."""
         try:
-            with bytecode.Compiler(self.python(), self.tree, self.scratch, WORKERS, self.run) as compiler:
+            with bytecode.Compiler(self.python(), self.tree, self.scratch, unpacking.WORKERS, self.run) as compiler:
                 yield compiler
         except bytecode.NotCompiled as problem:
             raise Refused("Compiling the packages ended with %s. Run the playbook again." % last_words(str(problem)))
@@ -336,7 +294,7 @@ def make_tree(component, interpreter):
             command += ["--no-setuptools", "--no-wheel", tree]
         status, output = component.run(command, 300)
         if status == 0:
-            status, output = component.run([component.python(), "-c", "import ssl, zlib"], 60)
+            status, output = component.run([component.python(), "-c", sealed_files.BUILD], 60)
         if status != 0 and ("No space left" in output or "Disk quota" in output):
             raise Refused(
                 "%s needs more room: %s. Remove old environments (environment_keep: 0) or small files, or mount a larger file "
@@ -347,10 +305,11 @@ def make_tree(component, interpreter):
                 "%s must be able to make an environment, but that ended with status %s: %s. Check that interpreter: its standard "
                 "library must be complete." % (interpreter, status, last_words(output))
             )
+        build = sealed_files.build_of_python(output)
         rows, root = {}, tree.encode("utf-8")
         for path, status in environment_tree.entries(root):
             if not environment_tree.is_bytecode(path):
                 rows[path] = (environment_bytes.content(os.path.join(root, path)), status.st_size)
         with component.compiling() as compiler:
             compiler.add(path.decode("utf-8") for path in rows if not os.path.isdir(os.path.join(root, path)))
-    write_component(tree, "made", rows)
+    write_component(tree, "made", rows, build=build)

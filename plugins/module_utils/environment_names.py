@@ -54,12 +54,19 @@ def is_state(path):
 
 def intact_tree(environment):
     """A sealed tree whose files are as they were sealed: the one that X points to, else the newest. None without one."""
+    return look(environment)[0]
+
+
+def look(environment):
+    """The intact tree, and the problem of the one that X points to; None for each. Every file of a sealed tree is looked at."""
     live = live_tree(environment)
-    candidates = ([live] if live else []) + [path for path in reversed(trees(environment)) if path != live]
-    for path in candidates:
-        if environment_tree.seal_of(path) is not None and environment_tree.problem(path) is None:
-            return path
-    return None
+    found = environment_tree.problem(live) if live else "not installed"
+    if live and found is None:
+        return live, None
+    for path in reversed(trees(environment)):
+        if path != live and environment_tree.seal_of(path) is not None and environment_tree.problem(path) is None:
+            return path, found
+    return None, found
 
 
 def unsealed_tree(environment):

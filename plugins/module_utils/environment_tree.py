@@ -70,11 +70,11 @@ def seal_of(path):
     return read_json(os.path.join(path, STATE, "sealed.json"))
 
 
-def changes(path):
+def changes(path, present=None):
     """Three sorted lists of paths: those that the sealed tree had and are gone, those that changed, those that are new."""
     with open(os.path.join(path, STATE, "tree.txt"), "rb") as handle:
         before = dict(_keyed(handle.read().split(b"\n")))
-    now = dict(_keyed(lines(path)))
+    now = dict(_keyed(lines(path) if present is None else present))
     gone = sorted(name for name in before if name not in now)
     changed = sorted(name for name in before if name in now and now[name] != before[name])
     new = sorted(name for name in now if name not in before)
@@ -103,9 +103,10 @@ def state(path):
     if damaged is not None:
         return "damaged: %s" % damaged.get("problem", "see verify.yml"), []
     try:
-        if digest(lines(path)) == seal.get("tree_sha256"):
+        present = lines(path)
+        if digest(present) == seal.get("tree_sha256"):
             return None, []
-        gone, changed, new = changes(path)
+        gone, changed, new = changes(path, present)
     except (IOError, OSError, ValueError) as error:
         return "cannot be checked: %s" % error, []
     parts = [counted(names, word) for names, word in ((gone, "gone"), (changed, "changed")) if names]

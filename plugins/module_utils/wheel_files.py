@@ -9,6 +9,7 @@ from __future__ import absolute_import, division, print_function
 
 import base64
 import contextlib
+import ctypes
 import errno
 import hashlib
 import os
@@ -16,6 +17,8 @@ import re
 import zipfile
 
 CHUNK = 1 << 20
+LARGE = 16 << 20  # bytes of a file
+SYNC_FILE_RANGE_WRITE = 2  # linux/fs.h
 SHEBANG_LIMIT = 127  # bytes of the first line that an old kernel reads
 INSTALLER = "hadoop-deeplearning\n"
 # A console script. Only the names are the wheel's: two lines that no file could hold, because they import what is not here.
@@ -28,13 +31,58 @@ class WheelProblem(Exception):
     """A wheel that cannot be installed; the text says why."""
 
 
-class Wheel(object):
-    """One wheel and where its members go: paths are text, relative to the environment, with / between the parts."""
+class Installation(object):
+    """What of a wheel belongs to one environment. Paths are text, relative to the environment, with / between the parts."""
+
+    def __init__(self, file, site, python, information="", points=""):
+        """site: the environment's site-packages, relative to it. python: the first line of scripts names it."""
+        self.file, self.site, self.python = file, site, python
+        self.information, self.points = information, points
+
+    def finish(self, root, written):
+        """Write what belongs to this installation: scripts of entry points, INSTALLER, RECORD; path -> (sha256, size)."""
+        more = {}
+        for name, module, function in self.entry_points():
+            text = self.shebang() + SCRIPT.format(module=module, name=function.split(".")[0], function=function)
+            more["bin/" + name] = write(root, "bin/" + name, text.encode("utf-8"), None, 0o755)
+        information = self.site + "/" + self.information
+        more[information + "/INSTALLER"] = write(root, information + "/INSTALLER", INSTALLER.encode("utf-8"))
+        record = information + "/RECORD"
+        rows = [_row(path, self.site, *what) for path, what in list(written.items()) + list(more.items())]
+        rows.append("%s/RECORD,,\n" % _quoted(self.information))
+        more[record] = write(root, record, "".join(sorted(rows)).encode("utf-8"))
+        return more
+
+    def entry_points(self):
+        """Name, module and function of every console and gui script."""
+        found, section = [], ""
+        for line in self.points.splitlines():
+            line = line.strip()
+            if line.startswith("["):
+                section = line.strip("[] ")
+            elif "=" in line and section in ("console_scripts", "gui_scripts") and line[0] not in "#;":
+                name, _, target = line.partition("=")
+                module, _, function = target.partition("[")[0].partition(":")
+                name, module, function = name.strip(), module.strip(), function.strip()
+                if not re.match(r"^[\w.-]+$", name) or not re.match(r"^[\w.]+$", module + function):
+                    raise WheelProblem("%s has a script that cannot be written: %s." % (self.file, line))
+                if not re.match(r"^(pip|easy_install-?)\d+\.\d+$", name):  # the version of whoever built the wheel
+                    found.append((name, module, function))
+        return found
+
+    def shebang(self):
+        if len(self.python) + 2 <= SHEBANG_LIMIT and " " not in self.python:
+            return "#!%s\n" % self.python
+        return LONG_SHEBANG % self.python
+
+
+class Wheel(Installation):
+    """One wheel and where its members go."""
 
     def __init__(self, path, site, python):
-        """site: the environment's site-packages, relative to it. python: the first line of scripts names it."""
-        self.path, self.site, self.python = path, site, python
-        self.file = os.path.basename(path)
+        Installation.__init__(self, os.path.basename(path), site, python)
+        self.path = path
+        self.rewritten = set()  # scripts whose first line is the environment's
         try:
             with contextlib.closing(zipfile.ZipFile(path)) as archive:
                 self.members = [info for info in archive.infolist() if not info.filename.endswith("/")]
@@ -107,7 +155,18 @@ class Wheel(object):
     def chunks(self, count):
         """The members to unpack, in lists of about `count`, so that several threads can work on one wheel."""
         members = [info for info in self.members if info.filename in self.destinations]
-        return [members[index : index + count] for index in range(0, len(members), count)]
+        return chunks(members, [info.file_size for info in members], count)
+
+    def mode(self, info):
+        return 0o755 if (info.external_attr >> 16) & 0o111 or self._is_script(info) else 0o644
+
+    def modes(self):
+        """path -> mode of every file."""
+        unpacked = [info for info in self.members if info.filename in self.destinations]
+        return dict((self.destinations[info.filename], self.mode(info)) for info in unpacked)
+
+    def _is_script(self, info):
+        return _text(info.filename).startswith(self.data + "/scripts/")
 
     def size(self):
         return sum(info.file_size for info in self.members)
@@ -117,50 +176,20 @@ class Wheel(object):
         written = {}
         for info in members:
             path = self.destinations[info.filename]
-            executable = (info.external_attr >> 16) & 0o111
-            is_script = _text(info.filename).startswith(self.data + "/scripts/")
             with contextlib.closing(archive.open(info)) as source:
                 first = source.read(CHUNK)
-                if is_script and first.startswith(b"#!python"):
+                if self._is_script(info) and first.startswith(b"#!python"):
+                    self.rewritten.add(path)
                     first = self.shebang().encode("utf-8") + first.partition(b"\n")[2]
-                written[path] = write(root, path, first, source, 0o755 if executable or is_script else 0o644)
+                written[path] = write(root, path, first, source, self.mode(info))
         return written
 
-    def finish(self, root, written):
-        """Write what belongs to this installation: scripts of entry points, INSTALLER, RECORD; path -> (sha256, size)."""
-        more = {}
-        for name, module, function in self.entry_points():
-            text = self.shebang() + SCRIPT.format(module=module, name=function.split(".")[0], function=function)
-            more["bin/" + name] = write(root, "bin/" + name, text.encode("utf-8"), None, 0o755)
-        information = self.site + "/" + self.information
-        more[information + "/INSTALLER"] = write(root, information + "/INSTALLER", INSTALLER.encode("utf-8"))
-        record = information + "/RECORD"
-        rows = [_row(path, self.site, *what) for path, what in list(written.items()) + list(more.items())]
-        rows.append("%s/RECORD,,\n" % _quoted(self.information))
-        more[record] = write(root, record, "".join(sorted(rows)).encode("utf-8"))
-        return more
 
-    def entry_points(self):
-        """Name, module and function of every console and gui script."""
-        found, section = [], ""
-        for line in self.points.splitlines():
-            line = line.strip()
-            if line.startswith("["):
-                section = line.strip("[] ")
-            elif "=" in line and section in ("console_scripts", "gui_scripts") and line[0] not in "#;":
-                name, _, target = line.partition("=")
-                module, _, function = target.partition("[")[0].partition(":")
-                name, module, function = name.strip(), module.strip(), function.strip()
-                if not re.match(r"^[\w.-]+$", name) or not re.match(r"^[\w.]+$", module + function):
-                    raise WheelProblem("%s has a script that cannot be written: %s." % (self.file, line))
-                if not re.match(r"^(pip|easy_install-?)\d+\.\d+$", name):  # the version of whoever built the wheel
-                    found.append((name, module, function))
-        return found
-
-    def shebang(self):
-        if len(self.python) + 2 <= SHEBANG_LIMIT and " " not in self.python:
-            return "#!%s\n" % self.python
-        return LONG_SHEBANG % self.python
+def chunks(items, sizes, count):
+    """The items in lists of `count`, each large one first and alone: one that begins last is one that all others wait for."""
+    large = [item for item, size in zip(items, sizes) if size > LARGE]
+    small = [item for item, size in zip(items, sizes) if size <= LARGE]
+    return [[item] for item in large] + [small[index : index + count] for index in range(0, len(small), count)]
 
 
 def write(root, path, first, source=None, mode=0o644):
@@ -185,8 +214,19 @@ def write(root, path, first, source=None, mode=0o644):
             digest.update(chunk)
             handle.write(chunk)
             size += len(chunk)
+            if size >= LARGE and size % LARGE < len(chunk):
+                begin_writeback(handle.fileno())  # the sync before the marker then waits for little
             chunk = source.read(CHUNK) if source else b""
     return digest.hexdigest(), size
+
+
+def begin_writeback(descriptor):
+    """Ask the kernel to write what this file has so far, without waiting. It promises nothing, and may be missing."""
+    try:
+        sync_file_range = ctypes.CDLL(None).sync_file_range
+    except AttributeError:
+        return
+    sync_file_range(descriptor, ctypes.c_int64(0), ctypes.c_int64(0), SYNC_FILE_RANGE_WRITE)
 
 
 def make_directory(path):

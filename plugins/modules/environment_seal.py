@@ -191,17 +191,16 @@ def work(module):
             % (stack, stack, digest, path)
         )
     result = {"changed": False, "sealed": False, "removed": [], "spared": {}, "added": []}
-    tree = names.intact_tree(path)
+    tree, before = names.look(path)
     if module.check_mode:
         result["sealed"] = tree is None
         result["changed"] = result["sealed"] or names.live_tree(path) != tree or bool(replaced_trees(path, tree))
-        result["diff"] = difference(names.problem(path))
+        result["diff"] = difference(before)
         return result
     os.umask(0o022)
     root = os.path.dirname(os.path.dirname(path))
     with HostLock("sealing %s" % os.path.basename(path), module.params["timeout"], root):
-        before = names.problem(path)
-        tree = names.intact_tree(path)
+        tree, before = names.look(path)
         if tree is None:
             tree = names.unsealed_tree(path)
             if tree is None:

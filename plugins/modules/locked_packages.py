@@ -70,7 +70,7 @@ class Installation(object):
 
     def needs(self):
         """None when there is nothing to do; else why. Finds the tree."""
-        self.tree = names.intact_tree(self.environment)
+        self.tree, problem = names.look(self.environment)
         if self.tree:
             if (build.marker(self.tree, self.component) or {}).get("lock_sha256") != self.digest:
                 raise Refused(
@@ -81,7 +81,7 @@ class Installation(object):
         self.tree = build.unfinished_tree(self.environment)
         if self.tree and build.is_complete(self.tree, self.component, self.digest):
             return None
-        return names.problem(self.environment)
+        return problem
 
     def install(self, lock):
         parent = os.path.dirname(self.environment)

@@ -14,11 +14,11 @@ import environment_activate
 import environment_seal
 import locked_packages
 import pytest
-from ansible.module_utils import environment_names
+from ansible.module_utils import environment_names, sealed_files
 from environments import STACK, Site
 
 NEXT = "ba9876543210"  # the digest of the environment that is installed beside the active one
-MIDDLE = {"pip": "pip", "tensorflow": "six", "keras": "keras"}  # the download during which the fault comes
+MIDDLE = {"pip": "pip", "tensorflow": "six", "keras": "keras"}  # the wheel before which the fault comes
 
 
 class Failed(Exception):
@@ -130,6 +130,21 @@ def check_active(site: Site, link: str) -> None:
     assert answer == b"1.0\n"
 
 
+def watch_files(site: Site, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let mirror.meanwhile be called before each wheel that is fetched, or before each file that is copied from the active tree."""
+    if way == "fetched":
+        for path in site.root.glob("envs/*/.deeplearning/*.wheels"):
+            path.unlink()
+    copy = sealed_files.Wheel.copy
+
+    def watched(self: sealed_files.Wheel, path: str, root: str) -> bool:
+        site.mirror.meanwhile(os.path.basename(path))
+        return bool(copy(self, path, root))
+
+    monkeypatch.setattr(sealed_files.Wheel, "copy", watched)
+
+
+@pytest.mark.parametrize("way", ["fetched", "copied"])
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
@@ -139,7 +154,10 @@ def check_active(site: Site, link: str) -> None:
         (no_programs, r"mounted as noexec\.|Permission denied"),
     ],
 )
-def test_each_step_reports_the_fault_and_the_same_command_continues(small: Site, fault, words: str) -> None:
+def test_each_step_reports_the_fault_and_the_same_command_continues(
+    small: Site, monkeypatch: pytest.MonkeyPatch, fault, words: str, way: str
+) -> None:
+    watch_files(small, way, monkeypatch)
     active = os.readlink(small.root / "current")
     before = set(Site.content(small_at(small, active)))
     for name, step in steps(small).items():

@@ -1,0 +1,280 @@
+"""Files that a sealed tree of the host already has are copied, and only with the bytes that the verified wheel has."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from ansible.module_utils import environment_build, environment_names, environment_packages, sealed_files, wheel_files
+from environments import STACK, Site, wheel
+from interpreters import AS_ON_A_HOST, HOST_PYTHONS
+from test_environment_modules import check, quietly
+
+UTILITIES = Path(__file__).resolve().parents[2] / "plugins" / "module_utils"
+OTHER = "ba9876543210"  # the digest of another stack's environment
+MARK = b"evil"
+EVIL = b"VERSION = '6.6'\n"
+
+
+def fetched(site: Site) -> list[str]:
+    """Projects whose wheels were fetched since the last time."""
+    names = [path.rpartition("/")[2] for path, _ in site.mirror.requests if path.endswith(".whl")]
+    site.mirror.requests.clear()
+    return sorted(name.split("-")[0] for name in names)
+
+
+def bytecode(site: Site, name: str) -> Path:
+    [path] = (site.packages / "__pycache__").glob(f"{name}.*")
+    return path
+
+
+def noted(site: Site) -> Site:
+    """verify.yml found damage, so the next run builds the tree again."""
+    environment_packages.write_json(str(site.tree / ".deeplearning/damaged.json"), {"problem": "other bytes"})
+    return site
+
+
+@pytest.fixture
+def undisturbed(done: Site) -> dict[str, bytes]:
+    return done.content()
+
+
+def test_a_repair_fetches_only_the_wheels_of_files_that_are_damaged(done, undisturbed):
+    first, kept = done.tree, bytecode(done, "tensorflow").read_bytes()
+    (done.packages / "six.py").unlink()
+    done.mirror.requests.clear()
+    assert done.everything() == [True, True, True, True, True]
+    assert fetched(done) == ["six"]
+    assert done.tree != first
+    assert done.content() == undisturbed
+    assert bytecode(done, "tensorflow").read_bytes() == kept
+    assert check(done) == {"changed": False, "added": []}
+
+
+def test_another_stack_takes_the_wheels_that_both_lock(done, tmp_path, undisturbed):
+    done.activate()
+    done.lines["keras"] = [done.mirror.add(wheel(tmp_path, "keras", "2.0", code="import tensorflow\n"))]
+    first = done.tree
+    done.path = done.path.with_name(f"{STACK}-{OTHER}")
+    done.mirror.requests.clear()
+    for component in done.lines:
+        done.install(component)
+    assert done.seal(digest=OTHER)["sealed"] is True
+    assert fetched(done) == ["keras"]
+    assert {name: text for name, text in done.content().items() if "keras" not in name} == {
+        name: text for name, text in undisturbed.items() if "keras" not in name
+    }
+    script = subprocess.check_output([done.path / "bin/python", "-c", "import keras; print(keras.__file__)"], text=True)
+    assert script.startswith(str(done.path))
+    for path in done.tree.rglob("*"):
+        if path.is_file() and not path.is_symlink():  # no hard link: damage of one tree is damage of that tree
+            assert path.stat().st_nlink == 1
+    assert first.is_dir()
+
+
+def replace(path: Path, make: Callable[[Path], object]) -> None:
+    path.unlink()
+    make(path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda site: quietly(site.packages / "six.py", EVIL),
+        lambda site: (site.packages / "six.py").write_bytes(EVIL + b"# longer\n"),
+        lambda site: replace(site.packages / "six.py", lambda path: path.symlink_to("tensorflow.py")),
+        lambda site: replace(site.packages / "six.py", os.mkfifo),
+        lambda site: replace(site.packages / "six.py", Path.mkdir),
+    ],
+    ids=["size and time kept", "longer", "link", "pipe that nobody writes", "directory"],
+)
+def test_a_file_that_differs_comes_from_its_wheel(done, undisturbed, damage):
+    damage(done)
+    done.mirror.requests.clear()
+    noted(done).everything()
+    assert fetched(done) == ["six"]
+    assert done.content() == undisturbed
+    assert check(done) == {"changed": False, "added": []}
+
+
+def state(site: Site, name: str) -> Path:
+    return site.tree / ".deeplearning" / name
+
+
+def forge_list(site: Site) -> None:
+    """The list promises what a changed file has; its sha256 in the marker is that of the list that was written."""
+    quietly(site.packages / "six.py", EVIL)
+    path = state(site, "tensorflow.wheels")
+    sealed = hashlib.sha256(b"VERSION = '1.0'\n").hexdigest()
+    path.write_text(path.read_text().replace(sealed, hashlib.sha256(EVIL).hexdigest()))
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (forge_list, ["keras", "pip", "six", "tensorflow"]),
+        (lambda site: state(site, "tensorflow.wheels").unlink(), ["six", "tensorflow"]),
+        (lambda site: state(site, "files.txt").write_bytes(b""), ["keras", "pip", "six", "tensorflow"]),
+        (lambda site: state(site, "sealed.json").write_bytes(b""), ["keras", "pip", "six", "tensorflow"]),
+        (lambda site: state(site, "sealed.json").unlink(), ["keras", "pip", "six", "tensorflow"]),
+    ],
+    ids=["list forged", "no list", "seal's list changed", "seal empty", "never sealed"],
+)
+def test_a_tree_whose_lists_are_not_those_of_its_seal_gives_nothing(done, undisturbed, damage, expected):
+    damage(noted(done))
+    done.mirror.requests.clear()
+    if not state(done, "sealed.json").exists():
+        (done.tree / "lib").rename(done.tree / "lost")  # nor is it continued
+    done.everything()
+    assert fetched(done) == expected
+    assert done.content() == undisturbed
+
+
+def test_a_bad_sector_is_a_file_that_differs(done, undisturbed, monkeypatch):
+    read = sealed_files.Source.read
+
+    def fails(self, size):
+        if os.readlink(f"/proc/self/fd/{self.handle.fileno()}").endswith("/six.py"):
+            raise sealed_files.Unreadable("Input/output error")
+        return read(self, size)
+
+    monkeypatch.setattr(sealed_files.Source, "read", fails)
+    done.mirror.requests.clear()
+    noted(done).everything()
+    assert fetched(done) == ["six"]
+    assert done.content() == undisturbed
+
+
+def other_build(site: Site) -> None:
+    path = state(site, "made.json")
+    made = json.loads(path.read_text())
+    made["build"]["version"] = made["build"]["version"].replace("GCC", "another compiler, GCC")
+    path.write_text(json.dumps(made))
+
+
+def as_of_another_source(site: Site) -> None:
+    """Sealed with bytecode, but of another source: the seal's list has another sha256 for six.py."""
+    path = state(site, "files.txt")
+    sealed = hashlib.sha256(b"VERSION = '1.0'\n").hexdigest()
+    path.write_text(path.read_text().replace(sealed, "0" * 64))
+    seal = json.loads(state(site, "sealed.json").read_text())
+    seal["files_sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    state(site, "sealed.json").write_text(json.dumps(seal))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda site: quietly(bytecode(site, "six"), MARK + bytecode(site, "six").read_bytes()[len(MARK) :]),
+        lambda site: bytecode(site, "six").unlink(),
+        other_build,
+        as_of_another_source,
+    ],
+    ids=["other bytes", "gone", "another build of Python", "of another source"],
+)
+def test_bytecode_that_is_not_what_was_sealed_is_compiled_again(done, damage):
+    damage(done)
+    noted(done).everything()
+    content = bytecode(done, "six").read_bytes()
+    assert not content.startswith(MARK)
+    assert str(done.tree).encode() in content  # Python writes the path of the source into it: this one was made here
+    assert check(done) == {"changed": False, "added": []}
+
+
+def test_a_wheel_with_a_script_of_the_environment_is_fetched(with_pip, tmp_path):
+    """Its first line has the path of the environment, so it is no file of the wheel."""
+    with_pip.lines["keras"] = [
+        with_pip.mirror.add(wheel(tmp_path, "keras", scripts={"tool": "#!python\nprint('tool')\n"}))
+    ]
+    with_pip.everything()
+    with_pip.mirror.requests.clear()
+    (with_pip.packages / "six.py").unlink()
+    with_pip.everything()
+    assert fetched(with_pip) == ["keras", "six"]
+    assert subprocess.check_output([with_pip.path / "bin/tool"], text=True) == "tool\n"
+
+
+def test_a_disk_that_is_full_is_not_a_file_that_differs(done, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    (done.packages / "six.py").unlink()
+    done.install("pip")
+    done.mirror.requests.clear()
+    monkeypatch.setattr(wheel_files, "write", full)
+    with pytest.raises(OSError, match="No space left"):
+        done.install("tensorflow")
+    assert fetched(done) == []
+    monkeypatch.undo()
+    assert environment_names.problem(str(done.path)) is not None
+    assert done.everything() == [False, True, True, True, True]
+
+
+COPY = """
+import os, sys
+from ansible.module_utils import environment_bytes, sealed_files
+tree, root, tag, sha256, size = sys.argv[2:]
+source = "lib/module.py"
+path = sealed_files.bytecode_path(source, tag)
+full = os.path.join(tree, path)
+row = (path, environment_bytes.content(full.encode()), os.path.getsize(full))
+wheel = sealed_files.Wheel(tree, "", {source: (sha256, int(size), 0o644)}, {source: row})
+print(wheel.copy(source, root), wheel.copy_bytecode(source, root))
+"""
+
+
+@pytest.mark.parametrize("stale", [False, True])
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_every_python_loads_the_bytecode_that_was_copied(tmp_path: Path, python: str, stale: bool) -> None:
+    """Up to 3.6 it goes by the time of the source. Bytecode that the sealed tree's own Python would not load is not taken."""
+    for name in ("old/lib", "new"):
+        (tmp_path / name).mkdir(parents=True)
+    text = b"import sys; where = sys._getframe().f_code.co_filename\n"
+    source = tmp_path / "old/lib/module.py"
+    source.write_bytes(text)
+    os.utime(source, (1_600_000_000, 1_600_000_000))
+    described = subprocess.check_output([python, "-c", sealed_files.BUILD], text=True)
+    build = sealed_files.build_of_python(described)
+    assert build["version"].startswith(described.split()[0])
+    new = subprocess.check_output([python, "-c", "import sys; print(sys.version_info >= (3, 7))"], text=True)
+    mode = ["--invalidation-mode", "unchecked-hash"] if new.strip() == "True" else []
+    subprocess.run([python, "-m", "compileall", "-q", *mode, str(source)], check=True)
+    if stale and not mode:
+        os.utime(source, (1_600_000_001, 1_600_000_001))
+    elif stale:
+        subprocess.run(
+            [python, "-m", "compileall", "-q", "-f", "--invalidation-mode", "timestamp", str(source)], check=True
+        )
+        os.utime(source, (1_600_000_001, 1_600_000_001))
+    argv = [
+        str(tmp_path / "old"),
+        str(tmp_path / "new"),
+        build["tag"],
+        hashlib.sha256(text).hexdigest(),
+        str(len(text)),
+    ]
+    answer = subprocess.check_output([python, "-B", "-c", AS_ON_A_HOST + COPY, str(UTILITIES), *argv], text=True)
+    copied = tmp_path / "new" / sealed_files.bytecode_path("lib/module.py", build["tag"])
+    assert answer.splitlines()[-1].replace("(", "").replace(")", "").replace(",", "") == f"True {not stale}"
+    assert copied.exists() is not stale
+    if stale:
+        return
+    before = copied.stat()
+    shutil.rmtree(tmp_path / "old")
+    run = [python, "-c", "import sys; sys.path[:0] = [sys.argv[1]]; import module; print(module.where)"]
+    shown = subprocess.check_output([*run, str(tmp_path / "new/lib")], text=True, env={"PATH": "/usr/bin:/bin"})
+    assert shown.strip() == str(tmp_path / "new/lib/module.py")
+    after = copied.stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)  # loaded, and not made again
+
+
+def test_the_interpreter_of_a_tree_is_noted(done):
+    made = environment_build.marker(str(done.tree), "made")
+    assert made["build"] == {"version": " ".join(sys.version.split()), "tag": sys.implementation.cache_tag}
