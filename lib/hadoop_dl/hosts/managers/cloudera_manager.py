@@ -70,6 +70,15 @@ class ClouderaManager:
             )
         return found[0]
 
+    def cluster_name(self, name: str) -> str:
+        """The name that references use, of a cluster that is called so there or in the user interface; none for none."""
+        if not name:
+            return ""
+        found = [str(one["name"]) for one in self.clusters() if name in (one.get("name"), one.get("displayName"))]
+        if not found:
+            raise ManagerError(f"{self.server.named(self.server.url)} has no cluster {name}. Correct its name.")
+        return found[0]
+
     def service(self, cluster: str, name: str = "", kind: str = "") -> Json:
         """The service of this name or type, in this cluster or, where none is named, in the one that has it."""
         clusters = [cluster] if cluster else [one["name"] for one in self.clusters()]

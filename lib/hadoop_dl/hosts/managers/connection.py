@@ -1,0 +1,138 @@
+"""The cluster manager of a site, from its variables cluster_manager and cluster_manager_*; and what changes there need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hadoop_dl.hosts.managers.ambari import HEADERS, Ambari
+from hadoop_dl.hosts.managers.cloudera_manager import ClouderaManager
+from hadoop_dl.hosts.managers.server import Limits, Login, ManagerError, Server, Unavailable
+
+Json = dict[str, Any]
+PRODUCTS = {"cloudera_manager": "Cloudera Manager", "ambari": "Ambari"}
+NAMES = ("url", "user", "password", "token", "ca", "cluster")
+VARIABLES = ("cluster_manager", *(f"cluster_manager_{name}" for name in NAMES))
+ASKING = 300.0  # seconds for everything that is asked, besides a wait that has its own limit
+
+
+def connect(values: Mapping[str, Any], seconds: float = 0.0) -> ClouderaManager | Ambari:
+    """The client. `values` are those of VARIABLES; `seconds` is what the caller waits for a command."""
+    kind = str(values.get("cluster_manager") or "none")
+    given = {name: str(values.get(f"cluster_manager_{name}") or "") for name in NAMES}
+    if kind not in PRODUCTS:
+        raise ManagerError(
+            f"cluster_manager must be {' or '.join(PRODUCTS)} for this, but is {kind}. Set it, with cluster_manager_url, in group_vars/all."
+        )
+    missing = [f"cluster_manager_{name}" for name in ("url", "user", "password") if not given[name]]
+    if missing and not (given["url"] and given["token"]):
+        raise ManagerError(
+            f"{PRODUCTS[kind]} requires cluster_manager_url, cluster_manager_user and cluster_manager_password, but "
+            f"{', '.join(missing)} is not set. Set it in group_vars/all, a password from a vault or the environment."
+        )
+    login = Login(given["user"], given["password"], given["token"])
+    ambari = kind == "ambari"
+    server = Server(
+        PRODUCTS[kind],
+        given["url"],
+        login,
+        ca=given["ca"],
+        limits=Limits(total=ASKING + seconds),
+        settings="cluster_manager_*",
+        headers=HEADERS if ambari else None,
+    )
+    return Ambari(server) if ambari else ClouderaManager(server)
+
+
+def managed_host(manager: ClouderaManager | Ambari, cluster: str, names: set[str]) -> Json:
+    """The host as the manager has it."""
+    if isinstance(manager, Ambari):
+        return manager.host(str(manager.cluster(cluster)["cluster_name"]), names)
+    return manager.host(names)
+
+
+def settle_maintenance(manager: Any, host: Json, cluster: str, on: bool) -> None:
+    """Switch maintenance mode and ask whether it is so: the answer to a change may be lost on its way."""
+    name = str(host.get("hostname") or host.get("host_name"))
+    lost = ""
+    try:
+        manager.set_maintenance(host, on)
+    except Unavailable as error:
+        lost = f" {error}"
+    if manager.maintenance(managed_host(manager, cluster, {name})) is not on:
+        raise ManagerError(
+            f"{name} must be {'in' if on else 'out of'} maintenance mode in {manager.server.product} now, but is not.{lost}"
+        )
+
+
+def text_values(values: Any) -> dict[str, str | None]:
+    """Values as Cloudera Manager stores them: text, also for true and numbers; null resets one to its default."""
+    if not isinstance(values, Mapping) or not values:
+        raise ManagerError("values must be a mapping of settings to text, but is not.")
+    found: dict[str, str | None] = {}
+    for name, value in values.items():
+        if value is not None and not isinstance(value, (str, bool, int, float)):
+            raise ManagerError(f"values must be text, but that of {name} is a {type(value).__name__}.")
+        found[str(name)] = str(value).lower() if isinstance(value, bool) else None if value is None else str(value)
+    return found
+
+
+def change_config(
+    manager: ClouderaManager, owner: tuple[str, ...], values: Mapping[str, str | None], message: str, result: Json
+) -> None:
+    """Set what differs. Fills `before`, `after` and `way_back` of the result, also where it fails; an empty message changes nothing."""
+    details = manager.config_details(*owner)
+    unknown = sorted(set(values) - set(details))
+    if unknown:
+        raise ManagerError(
+            f"{manager.server.named(manager.server.url)} has no setting {', '.join(unknown)} for {owner[-1]}. Nothing was changed. "
+            "Correct its name; some settings exist in some releases only."
+        )
+    before = {name: details[name].get("value") for name in values}
+    different = {name: value for name, value in values.items() if before[name] != value}
+    result.update(before=before, after={**before, **different}, way_back={})
+    if not different or not message:
+        return
+    try:
+        manager.set_config(owner, different, message)
+    except Unavailable as error:
+        result["way_back"] = {name: before[name] for name in different}
+        result["after"] = found_after(manager, owner, values, error)
+        if result["after"] == before:
+            result["way_back"] = {}
+            raise ManagerError(f"{error} {owner[-1]} has the values that it had before.") from None
+    except ManagerError as error:
+        raise ManagerError(f"{error} Nothing was changed.") from None
+    result["way_back"] = {name: before[name] for name in different if result["after"][name] != before[name]}
+
+
+def found_after(
+    manager: ClouderaManager, owner: tuple[str, ...], values: Mapping[str, str | None], error: Unavailable
+) -> dict[str, str | None]:
+    try:
+        now = manager.config(*owner)
+    except ManagerError:
+        names = ", ".join(sorted(values))
+        raise ManagerError(
+            f"{error} Whether {names} of {owner[-1]} changed is not known; run again, it compares first."
+        ) from None
+    return {name: now.get(name) for name in values}
+
+
+def restart_if_stale(manager: ClouderaManager, service: Json, seconds: float) -> bool:
+    """Restart a service whose processes have an older configuration, and wait for it; whether it was necessary."""
+    owner = ("clusters", service["cluster"], "services", service["name"])
+    if not stale(manager, service):
+        return False
+    manager.run(owner, "restart", seconds)
+    if stale(manager, service):
+        raise ManagerError(
+            f"{manager.server.named(manager.server.url)} restarted {service['name']}, but its configuration is still not the one of its "
+            "processes. Look at its page."
+        )
+    return True
+
+
+def stale(manager: ClouderaManager, service: Json) -> bool:
+    now = manager.service(service["cluster"], service["name"])
+    return now.get("configStalenessStatus") not in (None, "FRESH")

@@ -1,0 +1,310 @@
+"""Maintenance mode in upgrades and configuration in Cloudera Manager: the real ansible-playbook against servers on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from manager_server import PASSWORD, USER, AmbariServer, Cloudera, Manager, serving
+
+from hadoop_dl.hosts.managers import connection
+from hadoop_dl.hosts.managers.server import ManagerError
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+HOST = "data01.example.com"
+GPU = "cdsw.enable.gpu.config"
+CONFIG = "/api/v19/clusters/cluster/services/cdsw/config"
+
+
+@pytest.fixture
+def cloudera() -> Iterator[Cloudera]:
+    with serving(Cloudera()) as manager:
+        yield manager
+
+
+@pytest.fixture
+def ambari() -> Iterator[AmbariServer]:
+    with serving(AmbariServer()) as manager:
+        yield manager
+
+
+class Play:
+    """A playbook for one host, which is this machine."""
+
+    def __init__(self, directory: Path, manager: Manager, **variables: Any) -> None:
+        self.directory = directory
+        kind = "ambari" if isinstance(manager, AmbariServer) else "cloudera_manager"
+        given = {"cluster_manager": kind, "cluster_manager_url": manager.url, "cluster_manager_user": USER}
+        local = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
+        password = {"cluster_manager_password": "{{ lookup('env', 'MANAGER_PASSWORD') }}"}
+        host = {**local, **given, **password, **variables}
+        inventory = {"all": {"children": {"needs_nvidia_driver": {"hosts": {HOST: host}}}}}
+        (directory / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+
+    def run(self, plays: list[Any], *options: str) -> tuple[int, str]:
+        (self.directory / "play.yml").write_text(yaml.safe_dump(plays, sort_keys=False), encoding="utf-8")
+        environment = {
+            "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
+            "ANSIBLE_NOCOLOR": "1",
+            "no_proxy": "127.0.0.1",
+        }
+        done = subprocess.run(
+            [
+                *(
+                    str(Path(sys.executable).parent / "ansible-playbook"),
+                    "-vvv",
+                    "--diff",
+                    "-i",
+                    str(self.directory / "hosts.yml"),
+                ),
+                *(str(self.directory / "play.yml"), *options),
+            ],
+            env={**os.environ, **environment, "MANAGER_PASSWORD": PASSWORD, "ANSIBLE_DISPLAY_ARGS_TO_STDOUT": "1"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        text = " ".join((done.stdout + done.stderr).split())
+        assert PASSWORD not in text  # not even with -vvv and shown arguments
+        assert "Traceback" not in text
+        return done.returncode, text
+
+
+class Upgrade(Play):
+    """The plays of playbooks/layers/upgrade.yml with their maintenance and the site's tasks; in place of the driver's, one that does `change`."""
+
+    def __init__(self, directory: Path, manager: Manager, **variables: Any) -> None:
+        super().__init__(directory, manager, upgrade_maintenance="yes", upgrade_way_back="x", **variables)
+        self.marker = directory / "etc" / "maintenance-mode.json"
+
+    def upgrade(self, change: str = "true", *options: str) -> tuple[int, str]:
+        plays = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / "upgrade.yml").read_text(encoding="utf-8"))[:2]
+        for play in plays:
+            play.update(become=False, serial=1)
+            play["vars"] = {"__upgrade_maintenance_marker": str(self.marker)}
+        check, changing = plays
+        check["tasks"] = [task for task in check["tasks"] if "manager_maintenance" in task]
+        (block,) = changing["tasks"]
+        driver = {"name": "Change the host", "ansible.builtin.command": change, "changed_when": False}
+        ours = [task for task in block["block"] if "manager_maintenance" in task]
+        assert [task["manager_maintenance"]["state"] for task in ours] == ["entered", "left"]
+        assert [block["block"][0], block["block"][-1]] == ours  # around the site's own tasks too
+        block["block"] = [ours[0], driver, ours[1]]
+        return self.run(plays, *options)
+
+
+def in_maintenance(manager: Manager) -> bool:
+    if isinstance(manager, Cloudera):
+        return bool(manager.hosts[1]["maintenanceMode"])
+    assert isinstance(manager, AmbariServer)
+    return manager.maintenance[HOST] == "ON"
+
+
+def set_maintenance(manager: Manager, on: bool) -> None:
+    if isinstance(manager, Cloudera):
+        manager.hosts[1]["maintenanceMode"] = on
+    else:
+        manager.maintenance[HOST] = "ON" if on else "OFF"
+
+
+@pytest.fixture(params=["cloudera", "ambari"])
+def manager(request: pytest.FixtureRequest) -> Manager:
+    found: Manager = request.getfixturevalue(request.param)
+    return found
+
+
+def test_a_host_is_in_maintenance_while_it_changes_and_not_afterwards(manager: Manager, tmp_path: Path) -> None:
+    code, said = Upgrade(tmp_path, manager).upgrade()
+    assert code == 0, said
+    assert len(manager.changes()) == 2
+    assert not in_maintenance(manager)
+    assert not (tmp_path / "etc" / "maintenance-mode.json").exists()
+
+
+def test_a_host_that_fails_stays_in_maintenance_until_the_same_command_succeeds(
+    manager: Manager, tmp_path: Path
+) -> None:
+    upgrade = Upgrade(tmp_path, manager)
+    code, said = upgrade.upgrade("false")
+    assert (code, in_maintenance(manager)) == (2, True), said
+    assert f"{HOST} stays in maintenance mode in" in said
+    assert "until the same command succeeds. The same command resumes it." in said
+    code, said = upgrade.upgrade("false")
+    assert f"{HOST} is in maintenance mode in" in said
+    code, said = upgrade.upgrade()
+    assert (code, in_maintenance(manager)) == (0, False), said
+
+
+def test_a_host_that_was_in_maintenance_before_stays_so(manager: Manager, tmp_path: Path) -> None:
+    set_maintenance(manager, True)
+    code, said = Upgrade(tmp_path, manager).upgrade()
+    assert (code, in_maintenance(manager), manager.changes()) == (0, True, []), said
+    _, said = Upgrade(tmp_path, manager).upgrade("false")
+    assert f"{HOST} was before, and stays, in maintenance mode in" in said
+
+
+def test_check_mode_changes_nothing_there(manager: Manager, tmp_path: Path) -> None:
+    code, said = Upgrade(tmp_path, manager).upgrade("true", "--check")
+    assert (code, manager.changes()) == (0, []), said
+    assert not (tmp_path / "etc").exists()
+
+
+def test_a_wrong_password_ends_the_run_before_the_first_host_changes(manager: Manager, tmp_path: Path) -> None:
+    code, said = Upgrade(tmp_path, manager, cluster_manager_password="wrong-one").upgrade()  # noqa: S106
+    assert code == 2
+    assert f"wrong user or password (HTTP 401). Correct it in cluster_manager_*. {HOST} was not changed." in said
+    assert "wrong-one" not in said
+    assert "Change the hosts in batches" not in said
+    assert manager.changes() == []
+
+
+def test_a_host_that_the_manager_does_not_have(cloudera: Cloudera, tmp_path: Path) -> None:
+    cloudera.hosts[1]["hostname"] = "other.example.com"
+    code, said = Upgrade(tmp_path, cloudera).upgrade()
+    assert code == 2
+    assert f"has no host of the name {HOST}. {HOST} was not changed." in said
+    code, said = Upgrade(tmp_path, cloudera, cloudera_manager_host_id=cloudera.hosts[1]["hostId"]).upgrade()
+    assert code == 0, said
+
+
+def test_a_lost_answer_is_looked_up(cloudera: Cloudera, tmp_path: Path) -> None:
+    """The server takes the change and its answer does not arrive."""
+    path = f"/api/v19/hosts/{cloudera.hosts[1]['hostId']}/commands/enterMaintenanceMode"
+    cloudera.faults[path] = ["truncate"]
+    cloudera.meanwhile = lambda asked: set_maintenance(cloudera, True) if asked == path else None
+    code, said = Upgrade(tmp_path, cloudera).upgrade()
+    assert (code, in_maintenance(cloudera)) == (0, False), said
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"cluster_manager": "none"}, "cluster_manager must be cloudera_manager or ambari for this, but is none"),
+        ({"cluster_manager_url": ""}, "but cluster_manager_url is not set"),
+        (
+            {"cluster_manager_user": "", "cluster_manager_password": None},
+            "but cluster_manager_user, cluster_manager_password is not set",
+        ),
+    ],
+)
+def test_settings_that_are_missing(variables: dict[str, str | None], words: str) -> None:
+    given = {"cluster_manager": "ambari", "cluster_manager_url": "http://ambari01:8080", "cluster_manager_user": USER}
+    values = {**dict.fromkeys(connection.VARIABLES), **given, "cluster_manager_password": PASSWORD, **variables}
+    with pytest.raises(ManagerError) as problem:
+        connection.connect(values)
+    assert words in str(problem.value)
+
+
+class Config(Play):
+    """One cloudera_manager_config, and what it returned."""
+
+    def config(self, *options: str, **arguments: Any) -> tuple[int, str, dict[str, Any]]:
+        task = {
+            "name": "Set it",
+            "cloudera_manager_config": {"service_type": "CDSW", **arguments},
+            "register": "__set",
+            "ignore_errors": True,
+        }
+        kept = {"content": "{{ __set | to_json }}", "dest": str(self.directory / "result.json"), "mode": "0600"}
+        write = {"name": "Keep it", "ansible.builtin.copy": kept, "check_mode": False}
+        code, said = self.run([{"hosts": HOST, "gather_facts": False, "tasks": [task, write]}], *options)
+        assert code == 0, said
+        result = json.loads((self.directory / "result.json").read_text(encoding="utf-8"))
+        return int(result.get("failed", False)), said, result
+
+
+def test_a_setting_is_changed_once_and_has_a_way_back(cloudera: Cloudera, tmp_path: Path) -> None:
+    play = Config(tmp_path, cloudera)
+    failed, said, result = play.config(values={GPU: True})
+    assert (failed, cloudera.config["cdsw"][GPU]) == (0, "true"), said
+    assert (result["changed"], result["before"], result["way_back"]) == (True, {GPU: None}, {GPU: None})
+    assert (result["restart_required"], result["restarted"]) == (True, False)
+    assert f"-{GPU}: (default)" in said
+    assert f"+{GPU}: true" in said
+    assert cloudera.config["cdsw"]["cdsw.domain.config"] == "cdsw.example.com"  # what is not named stays
+    _, _, again = play.config(values={GPU: "true"})
+    assert (again["changed"], again["way_back"]) == (False, {})
+    assert len(cloudera.changes()) == 1
+    _, _, back = play.config(values=result["way_back"])
+    assert (back["changed"], GPU in cloudera.config["cdsw"]) == (True, False)
+
+
+def test_check_mode_shows_the_change_and_makes_none(cloudera: Cloudera, tmp_path: Path) -> None:
+    _, said, result = Config(tmp_path, cloudera).config("--check", values={GPU: "true"}, restart="stale")
+    assert (result["changed"], result["restart_required"], cloudera.changes()) == (True, True, []), said
+    assert f"+{GPU}: true" in said
+
+
+def test_a_restart_only_where_processes_are_stale(cloudera: Cloudera, tmp_path: Path) -> None:
+    play = Config(tmp_path, cloudera)
+    _, said, result = play.config(values={GPU: "true"}, restart="stale", restart_seconds=20)
+    assert (result["restarted"], result["restart_required"], cloudera.stale) == (True, False, False), said
+    _, _, result = play.config(values={GPU: "true"}, restart="stale")
+    assert (result["changed"], result["restarted"], len(cloudera.changes())) == (False, False, 2)
+
+
+def test_a_restart_that_fails_names_the_way_back(cloudera: Cloudera, tmp_path: Path) -> None:
+    cloudera.restart_fails = True
+    failed, said, result = Config(tmp_path, cloudera).config(values={GPU: "true"}, restart="stale", restart_seconds=20)
+    assert (failed, result["way_back"]) == (1, {GPU: None})
+    assert "without success: At least one service failed to start. The way back: " in said
+
+
+def test_busy_in_the_middle_of_a_change_is_waited_for(cloudera: Cloudera, tmp_path: Path) -> None:
+    cloudera.faults[CONFIG] = ["", "503 1", "503 0"]
+    failed, said, result = Config(tmp_path, cloudera).config(values={GPU: "true"})
+    assert (failed, result["changed"], cloudera.config["cdsw"][GPU]) == (0, True, "true"), said
+
+
+@pytest.mark.parametrize("taken", [False, True], ids=["not taken", "taken"])
+def test_a_change_whose_answer_is_lost_is_looked_up(taken: bool, cloudera: Cloudera, tmp_path: Path) -> None:
+    cloudera.faults[CONFIG] = ["", "truncate"]
+
+    def take(path: str) -> None:
+        if taken and "message=" in path:
+            cloudera.config["cdsw"][GPU] = "true"
+
+    cloudera.meanwhile = take
+    failed, said, result = Config(tmp_path, cloudera).config(values={GPU: "true"})
+    if taken:
+        assert (failed, result["changed"], result["way_back"]) == (0, True, {GPU: None}), said
+    else:
+        assert failed == 1
+        assert "cdsw has the values that it had before" in said
+
+
+def test_a_change_that_cannot_be_looked_up_says_so_and_has_the_way_back(cloudera: Cloudera, tmp_path: Path) -> None:
+    cloudera.faults[CONFIG] = ["", *["truncate"] * 9]
+    failed, said, result = Config(tmp_path, cloudera).config(values={GPU: "true"})
+    assert (failed, result["way_back"]) == (1, {GPU: None})
+    assert f"Whether {GPU} of cdsw changed is not known; run again, it compares first." in said
+
+
+WRONG = {
+    "has no setting cdsw.gone.config for cdsw. Nothing was changed.": {"values": {"cdsw.gone.config": "x"}},
+    f"values must be text, but that of {GPU} is a list": {"values": {GPU: ["x"]}},
+    "values must be a mapping": {"values": {}},
+    "must have a service of type HUE in cluster once, but has none": {"values": {GPU: "true"}, "service_type": "HUE"},
+    "needs restart: never or stale": {"values": {GPU: "true"}, "restart": "always"},
+    "needs service or service_type, one of them": {"values": {GPU: "true"}, "service": "cdsw"},
+}
+
+
+def test_a_wrong_argument_changes_nothing(cloudera: Cloudera, tmp_path: Path) -> None:
+    tasks = [
+        {"name": "Set it", "cloudera_manager_config": {"service_type": "CDSW", **arguments}, "ignore_errors": True}
+        for arguments in WRONG.values()
+    ]
+    code, said = Play(tmp_path, cloudera).run([{"hosts": HOST, "gather_facts": False, "tasks": tasks}])
+    assert code == 0
+    assert [words for words in WRONG if words not in said] == []
+    assert said.count("...ignoring") == len(WRONG)
+    assert cloudera.changes() == []
