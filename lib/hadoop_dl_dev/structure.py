@@ -27,6 +27,8 @@ DATA = ("compat/", "stacks/", "requirements.lock", "demo/hadoop/jars.sha256", "d
 LAYERS = ("hadoop_dl_dev", *(f"hadoop_dl.{name}" for name in ("cli", "hosts", "plan", "resolver", "data")))
 SHOWN = 12
 TASK_KEYWORDS = ("block", "rescue", "always")
+CONTENTS = ("include_tasks", "include_role", "meta")
+MODULES = ("plugins/modules/", "plugins/action/")
 
 
 @dataclass(frozen=True)
@@ -201,12 +203,18 @@ def scalars(value: Any) -> Iterator[str]:
 
 
 def equal_tasks(tree: Tree) -> Measure:
-    """Tasks of two roles that are equal when the roles' names and the sentences are left out; shorter ones are no loss."""
+    """Tasks of two roles that are equal when the roles' names and the sentences are left out.
+
+    Not the lines of a table of contents (an include, the handlers now), and not a call of this project's own module: what the
+    calls share is the module.
+    """
+    shared = {*CONTENTS, *(Path(name).stem for name in tree.files if name.startswith(MODULES))}
     seen: defaultdict[str, set[str]] = defaultdict(set)
     for name in tree.tasks():
         role = name.split("/")[1]
         for task in tasks_of(yaml.safe_load(tree.text(name)) or []):
-            seen[shape(task, role)].add(name)
+            if not shared & {key.rpartition(".")[2] for key in task}:
+                seen[shape(task, role)].add(name)
     places = [" = ".join(sorted(names)) for names in seen.values() if len({name.split("/")[1] for name in names}) > 1]
     return Measure.of("equal_tasks", "tasks that two roles have alike but for the roles' names", sorted(places))
 

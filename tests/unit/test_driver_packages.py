@@ -199,7 +199,7 @@ def debian() -> list[dict[str, Any]]:
 
 def test_the_fixtures_of_debian_have_every_package_that_is_named() -> None:
     packages = debian()
-    host = {"kernels": {"needed": ["6.1.0-28-amd64"], "headers": {}}, "driver": {"packages": {}}}
+    host = {"family": "Debian", "kernels": {"needed": ["6.1.0-28-amd64"], "headers": {}}, "driver": {"packages": {}}}
     known = {**variables("9", "535.261.03"), "__nvidia_driver_before": {"gpu_host": host}}
     known |= yaml.safe_load((ROLE / "vars/Debian.yml").read_text(encoding="utf-8"))
     names = [part["name"] for part in answer("__nvidia_driver_parts", known)]

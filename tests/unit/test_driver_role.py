@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,12 @@ import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from hadoop_dl.data import driver_choices
 
 ROLE = Path(__file__).resolve().parents[2] / "roles" / "nvidia_driver"
 KERNEL = "5.14.0-427.18.1.el9_4.x86_64"
@@ -92,11 +100,12 @@ def test_the_module_is_loaded_where_nouveau_left(status: int, tried: bool) -> No
     ],
 )
 def test_a_reboot_is_required_only_for_what_stayed(now: dict[str, Any], reason: str) -> None:
-    decide = tasks("activate")["Decide whether a reboot is needed"]["ansible.builtin.set_fact"]
-    answer = template(
-        decide["nvidia_driver_reboot_required"], __nvidia_driver_now=now, nvidia_driver_version="550.54.15"
-    )
-    assert answer.strip() == reason
+    decide = tasks("activate")["Decide whether a reboot is needed"]
+    known = {**decide["vars"], "__nvidia_driver_now": now, "nvidia_driver_version": "550.54.15"}
+    assert template(decide["ansible.builtin.set_fact"], **known) == {
+        "nvidia_driver_reboot_required": bool(reason),
+        "nvidia_driver_reboot_reason": reason,
+    }
 
 
 def test_the_device_of_unified_memory_is_created_at_once_and_at_each_boot() -> None:
@@ -227,31 +236,62 @@ def test_a_dkms_that_leaves_modules_unsigned_is_refused_first(said: str, accepte
     assert tasks("check_host")["Check that dkms uses it"]["ansible.builtin.include_tasks"] == "check_dkms.yml"
 
 
-# What openssl prints of a certificate of the site's own, and of one that the site's authority issued.
-OWN = "subject=\n    commonName                = Site\nissuer=\n    commonName                = Site\n"
-ISSUED = "subject=\n    commonName                = Site\nissuer=\n    organizationName          = A\n    commonName  = A root\n"
+def certificate(subject: dict[str, str], issuer: dict[str, str]) -> str:
+    """A certificate in DER, as slurp answers with it."""
+
+    def named(parts: dict[str, str]) -> x509.Name:
+        return x509.Name([x509.NameAttribute(getattr(x509.NameOID, part), text) for part, text in parts.items()])
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    day = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    builder = x509.CertificateBuilder(named(issuer), named(subject), key.public_key(), 1, day, day + timedelta(9))
+    return base64.b64encode(builder.sign(key, hashes.SHA256()).public_bytes(Encoding.DER)).decode()
+
+
+# One of the site's own, one that the site's authority issued, and one without a common name.
+OWN = certificate({"COMMON_NAME": "Site"}, {"COMMON_NAME": "Site"})
+ISSUED = certificate({"COMMON_NAME": "Site"}, {"ORGANIZATION_NAME": "A", "COMMON_NAME": "A root"})
+NAMELESS = certificate({"ORGANIZATION_NAME": "Example"}, {"ORGANIZATION_NAME": "Example"})
 
 
 @pytest.mark.parametrize(
-    ("certificate", "signer", "signed"),
+    ("content", "names"),
+    [
+        (OWN, ["Site"]),
+        (ISSUED, ["Site", "A root"]),
+        (NAMELESS, ["Example"]),
+        (base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode(), []),
+        ("", []),
+    ],
+)
+def test_a_certificate_that_names_nobody_is_refused_before_anything_changes(content: str, names: list[str]) -> None:
+    check = tasks("check_certificate")["Check that it names whom modules must be signed by"]["ansible.builtin.assert"]
+    known = {
+        "__nvidia_driver_certificate": {"content": content} if content else {"msg": "file not found: /srv/site.der"},
+        "nvidia_driver_signing_certificate": "/srv/site.der",
+    }
+    assert template("{{ __nvidia_driver_signers }}", **known) == names
+    assert holds(check["that"], **known) is bool(names)
+    found = "is not." if content else "is missing."
+    assert f"on data1 /srv/site.der {found} Nothing was changed." in template(check["fail_msg"], **known)
+
+
+@pytest.mark.parametrize(
+    ("content", "signer", "signed"),
     [
         (OWN, "Site", True),
         (OWN, "Example: Site", True),  # RHEL 7
         (ISSUED, "A root", True),
         (OWN, "DKMS module signing key", False),  # a key that dkms made itself
         (OWN, None, False),
-        (None, "Site", True),  # no openssl
-        (None, None, False),
     ],
 )
-def test_a_module_is_signed_by_the_sites_key_and_not_by_any(
-    certificate: str | None, signer: str | None, signed: bool
-) -> None:
+def test_a_module_is_signed_by_the_sites_key_and_not_by_any(content: str, signer: str | None, signed: bool) -> None:
     check = tasks("module")["Check the module for {{ __nvidia_driver_kernel }}"]
     known = {
         **check["vars"],
         "__nvidia_driver_kernel": KERNEL,
-        "__nvidia_driver_certificate": {"skipped": True} if certificate is None else {"stdout": certificate},
+        "__nvidia_driver_certificate": {"content": content},
         "__nvidia_driver_built": {"gpu_host": {"modules": {KERNEL: {**MODULE, "signer": signer}}}},
         "__nvidia_driver_before": {"gpu_host": {"secure_boot": True}},
         "__nvidia_driver_dkms": {"rc": 0},
@@ -343,18 +383,21 @@ def test_a_kernel_without_its_module_is_told_with_what_dkms_says(module: Any, ac
     }
     check = task["ansible.builtin.assert"]
     assert holds(check["that"], **known) is accepted
-    said = " ".join(template(check["fail_msg"], **known).split())
-    assert f"Kernel {KERNEL} of data1 needs the proprietary module 580.82.07 built for it" in said
-    assert "dkms ended with status 10: Error! Bad return status" in said
+    said = template(check["fail_msg"], **known)
+    assert (
+        said.startswith(f"Kernel {KERNEL} of data1 requires the proprietary module 580.82.07 built for it,")
+        is not accepted
+    )
+    assert ("dkms ended with status 10: Error! Bad return status" in said) is not accepted
 
 
 @pytest.mark.parametrize(
-    ("reason", "checking", "accepted"),
-    [("", False, True), ("nouveau is loaded and holds the GPU", False, False), ("nouveau is loaded", True, True)],
+    ("required", "checking", "accepted"),
+    [(False, False, True), (True, False, False), (True, True, True)],
 )
-def test_a_required_reboot_stops_a_rollout_but_no_rehearsal(reason: str, checking: bool, accepted: bool) -> None:
+def test_a_required_reboot_stops_a_rollout_but_no_rehearsal(required: bool, checking: bool, accepted: bool) -> None:
     check = tasks("accept")["Check that the new driver runs without a reboot"]["ansible.builtin.assert"]
-    known = {"nvidia_driver_reboot_required": reason, "ansible_check_mode": checking}
+    known = {"nvidia_driver_reboot_required": required, "ansible_check_mode": checking}
     assert holds(check["that"], **known) is accepted
 
 
@@ -400,14 +443,14 @@ def test_what_worked_is_written_once_and_goes_when_the_new_version_works() -> No
         ({}, True),
         ({"nvidia_driver_upgrade_allowed": "true"}, False),  # accept.yml decides
         ({"__nvidia_driver_kernel_moves": True}, False),
-        ({"nvidia_driver_reboot_required": "nouveau is loaded"}, False),
+        ({"nvidia_driver_reboot_required": True}, False),
     ],
 )
 def test_an_ordinary_run_that_ends_well_needs_no_way_back(inputs: dict[str, Any], forgotten: bool) -> None:
     forget = tasks("main")["Forget the way back of an upgrade that this run completed"]
     assert list(tasks("main")).index("Put the driver to work") < list(tasks("main")).index(forget["name"])
     assert template(forget["ansible.builtin.file"]["path"]) == RECORD
-    assert holds(forget["when"], **{"nvidia_driver_reboot_required": "", **inputs}) is forgotten
+    assert holds(forget["when"], **{"nvidia_driver_reboot_required": False, **inputs}) is forgotten
 
 
 def test_what_watches_the_gpus_is_stopped_before_the_module_goes_and_started_again() -> None:
@@ -450,3 +493,70 @@ def test_removal_leaves_the_packages_that_the_host_had_before(recorded: list[str
 def test_dkms_forgets_the_sites_key_before_it_is_removed() -> None:
     names = list(tasks("remove"))
     assert names.index("Take back dkms's signing key") < names.index("Remove the packages")
+
+
+@pytest.mark.parametrize(
+    ("entries", "lacking"),
+    [
+        ({}, []),
+        ({"a": ["quiet", "x", "y"], "b": ["y", "x"]}, []),
+        ({"a": ["x", "y"], "b": ["x"], "c": []}, ["b", "c"]),
+    ],
+)
+def test_kernels_whose_boot_entry_lacks_an_argument(entries: dict[str, list[str]], lacking: list[str]) -> None:
+    assert driver_choices.kernels_without_arguments(entries, ["x", "y"]) == lacking
+
+
+def test_kernels_whose_initramfs_contains_nouveau() -> None:
+    images = {"a": {"nouveau": True}, "b": {"nouveau": False}, "c": None}
+    assert driver_choices.kernels_with_nouveau(images) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("family", "package"),
+    [
+        ("RedHat", {"name": "kernel-devel", "version": NEXT}),
+        ("Debian", {"name": f"linux-headers-{NEXT}.x86_64", "version": ""}),
+    ],
+)
+def test_headers_are_asked_for_of_exactly_the_kernels_that_have_none(family: str, package: dict[str, str]) -> None:
+    bare = f"{NEXT}.x86_64"
+    kernels = {"needed": [KERNEL, bare], "headers": {KERNEL: "/usr/src/kernels/x", bare: None, "older": None}}
+    host = {"gpu_host": {"family": family, "kernels": kernels}}
+    found = template("{{ __nvidia_driver_headers }}", __nvidia_driver_before=host)
+    assert found == [{"kernel": bare, **package}]
+    assert (
+        template("{{ __nvidia_driver_headers }}", __nvidia_driver_before=host, nvidia_driver_build="precompiled") == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        ({"stdout": "a\n b", "stderr": "c"}, "a b c"),
+        ({"msg": "No such file", "stdout": ""}, "No such file"),
+        ({"skipped": True}, "nothing"),
+    ],
+)
+def test_what_a_command_printed_is_one_line(result: dict[str, Any], words: str) -> None:
+    assert driver_choices.said(result, "nothing") == words
+
+
+def test_where_another_driver_comes_from_is_named() -> None:
+    assert driver_choices.origin({"source": "runfile", "packages": {}}) == "a .run file (/usr/bin/nvidia-uninstall)"
+    assert driver_choices.origin({"source": "package", "packages": {"b": [], "a": []}}) == "packages (a, b)"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ({"build": "precompiled"}, "Add the package kmod-nvidia-580.82.07 for this kernel to the mirror"),
+        ({"source": "runfile"}, "Run this role with nvidia_driver_state: absent, and again."),
+        ({}, "read /var/lib/dkms/nvidia/580.82.07/build/make.log"),
+        ({"signed": True}, "580.82.07 signed by Site and built for it, but has none; modules exist for: other."),
+    ],
+)
+def test_a_missing_module_is_told_with_the_way_out(inputs: dict[str, Any], words: str) -> None:
+    request = {"host": "data1", "version": "580.82.07", "kind": "open", "build": "dkms", "source": "package"}
+    request |= {"signed": False, "signers": ["Site"], "log": "/var/lib/dkms/nvidia/580.82.07/build/make.log"}
+    assert words in driver_choices.module_problem({KERNEL: None, "other": MODULE}, KERNEL, {**request, **inputs}, {})

@@ -34,8 +34,9 @@ def checkout(tmp_path: Path) -> Path:
         "roles/one/files/tool": "#!/bin/sh\n" + "import os\n" * 450,
         "scripts/shell": "#!/bin/bash\n" + "echo '\nimport me'; (\n" * 450,
         "tests/unit/test_long.py": "x = 1\n" * 500,
-        "roles/one/tasks/main.yml": "---\n- name: Do\n  copy: {dest: /etc/one}\n- name: Also\n  block:\n    - {name: Other, file: {path: /one}}\n",
-        "roles/two/tasks/main.yml": "---\n- name: Do it\n  copy: {dest: /etc/two}\n- {name: Other, file: {path: /three}}\n",
+        "roles/one/tasks/main.yml": "---\n- name: Do\n  copy: {dest: /etc/one}\n- name: Also\n  block:\n    - {name: Other, file: {path: /one}}\n- include_tasks: preflight.yml\n- our_module: {path: /same}\n",
+        "roles/two/tasks/main.yml": "---\n- name: Do it\n  copy: {dest: /etc/two}\n- {name: Other, file: {path: /three}}\n- include_tasks: preflight.yml\n- our_module: {path: /same}\n",
+        "plugins/modules/our_module.py": "",
         "roles/two/vars/main.yml": f"---\na: \"{{{{ {'x + ' * 40}1 }}}}\"\nb: '{{{{ y }}}} {'words ' * 40}'\n",
         "roles/two/README.md": "X has to be there, and it is not.\nIt has to be there, but is not.\n",
     }

@@ -17,10 +17,11 @@ from hadoop_dl.plan.model import Json
 
 PERMISSION = re.compile(r"_(license_accepted|upgrade_allowed|reboot_allowed)$")  # inputs that decide whether, not what
 # What roles do is also decided by an internal role and by the code of its filters.
-SHARED: dict[str, tuple[str, ...]] = dict.fromkeys(
-    ("cuda", "cudnn", "nccl"),
-    ("roles/_cuda_package", "lib/hadoop_dl/data/cuda_packages.py", "plugins/filter/cuda_packages.py"),
-)
+CUDA_SHARED = ("roles/_cuda_package", "lib/hadoop_dl/data/cuda_packages.py", "plugins/filter/cuda_packages.py")
+SHARED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("cuda", "cudnn", "nccl"), CUDA_SHARED),
+    "nvidia_driver": ("lib/hadoop_dl/data/driver_choices.py", "plugins/filter/nvidia_driver.py"),
+}
 MAGIC = re.compile(
     r"^(ansible_|group_names$|groups$|hostvars$|inventory_|omit$|play|role_|environment$|vars$|plan$|apply$|node$|stack$)"
 )
