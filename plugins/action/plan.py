@@ -6,39 +6,30 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from hadoop_dl.hosts.inventory_values import Inventory
+from hadoop_dl.hosts.inventory_values import Inventory, InventoryAction
 from hadoop_dl.plan import inputs
 from hadoop_dl.plan import model as plan_model
 
 display = Display()
 
 
-class ActionModule(ActionBase):
+class ActionModule(InventoryAction):
     """plan: `file` (where to write it as JSON), `publish_all` (give every host its part) and `driver_upgrade` (another driver may come), all optional. Returns `changes` for add_host."""
 
-    TRANSFERS_FILES = False
-    BYPASS_HOST_LOOP = True
-    _supports_check_mode = True
-    _requires_connection = False
+    def options(self) -> dict[str, bool]:
+        return {"driver_upgrade": bool(self._task.args.get("driver_upgrade"))}
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        try:
-            inventory = Inventory(self._templar, task_vars or {})
-            made = inventory.make_plan(driver_upgrade=bool(self._task.args.get("driver_upgrade")))
-        except ValueError as error:  # A stack or lock that cannot be read.
-            return {**result, "failed": True, "msg": str(error)}
+    def conclude(self, inventory: Inventory, made: plan_model.Plan) -> dict[str, Any]:
         self._write(made)
         display.display(made.table())
         for warning in made.warnings:
             display.warning(warning)
         if made.problems:
             # Returned, not raised: an exception would print its traceback above the sentences.
-            return {**result, "failed": True, "msg": made.failure()}
-        return {**result, "changed": False, "changes": made.changes(every=bool(self._task.args.get("publish_all")))}
+            return {"failed": True, "msg": made.failure()}
+        return {"changed": False, "changes": made.changes(every=bool(self._task.args.get("publish_all")))}
 
     def _write(self, made: plan_model.Plan) -> None:
         path = self._task.args.get("file")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import test_plan
 
 from hadoop_dl import plan
 from hadoop_dl.plan import gpu_layer, gpu_stack, requests
@@ -24,19 +25,12 @@ WISH: dict[str, Any] = {
     "nvidia_license_accepted": True,
 }
 NODE: dict[str, Any] = {
+    **test_plan.NODE,
     "os": {"id": "rhel", "family": "RedHat", "short": "el7", "name": "Red Hat Enterprise Linux 7.9"},
-    "architecture": "x86_64",
-    "glibc": "2.17",
-    "cpu": {"features": ["sse4_1", "sse4_2", "avx", "avx2", "fma"]},
-    "pythons": {"2.7": "/usr/bin/python2.7"},
-    "java": [{"home": "/usr/lib/jvm/java-11", "version": "11.0.21", "major": "11"}],
-    "hadoop": {"distribution": "apache", "home": "/opt/hadoop", "version": "3.3.6", "conf_dir": "/etc/hadoop/conf"},
     "kernel": {"running": KERNELS[0], "default_boot": KERNELS[1], "installed": KERNELS, "modules": []},
     "nvidia": {"gpus": [{"vendor": "10de", "device": "15f8"}] * 2, "listed": None, "driver": None, "installed": None},
     "cuda": {"toolkits": {}, "cudnn": [], "nccl": []},
     "managed": {"cuda": [], "cudnn": [], "nccl": []},
-    "deeplearning": {"current": None, "environments": {}, "receipts": {}},
-    "disk_free_mb": {"/opt": 90000},
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from ansible import context
 from ansible.parsing.yaml.objects import AnsibleVaultEncryptedUnicode
+from ansible.plugins.action import ActionBase
 
 from hadoop_dl import plan
 from hadoop_dl.data import json_text, stacks
@@ -78,6 +79,32 @@ class Inventory:
         variables = {**host.variables, "plan": part}
         checked = inputs.check({key: self.value(value, variables) for key, value in later.items()}, REPOSITORY)
         made.problems += [f"{host.name}: {problem}" for problem in checked.problems]
+
+
+class InventoryAction(ActionBase):
+    """An action that runs once, on the controller, about all hosts of the play and their plan."""
+
+    TRANSFERS_FILES = False
+    BYPASS_HOST_LOOP = True
+    _supports_check_mode = True
+    _requires_connection = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        try:
+            inventory = Inventory(self._templar, task_vars or {})
+            made = inventory.make_plan(**self.options())
+        except ValueError as error:  # A stack or lock that cannot be read.
+            return {**result, "failed": True, "msg": str(error)}
+        return {**result, **self.conclude(inventory, made)}
+
+    def options(self) -> dict[str, bool]:
+        """The options of the plan."""
+        return {}
+
+    def conclude(self, inventory: Inventory, made: plan_model.Plan) -> dict[str, Any]:
+        """What the action does with the plan; the answer joins the result."""
+        raise NotImplementedError
 
 
 def answer_of(variables: dict[str, Any]) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from lost_content import emptied
 
 
 @pytest.mark.parametrize("component", ["nvidia_driver", "cuda", "cudnn", "nccl", "gpu_check"])
@@ -42,11 +43,8 @@ def test_gpu_check_misses_the_driver_that_no_kernel_loaded(host):
 def test_gpu_check_finds_a_library_of_a_package_that_lost_its_content(host):
     library = host.check_output("readlink -f /usr/lib64/libcudnn.so.8")
     package = host.check_output(f"rpm -qf --qf '%{{NAME}}' {library}")
-    host.check_output(f"cp --preserve=all {library} /root/kept && truncate --size 0 {library}")
-    try:
+    with emptied(host, library):
         result = host.run("/opt/deeplearning/bin/gpu-check package_files")
-    finally:
-        host.check_output(f"mv /root/kept {library}")
     assert result.rc == 1
     assert f"missing or have other content: {library} ({package})." in result.stdout
     assert f"reinstall) {package}." in result.stdout

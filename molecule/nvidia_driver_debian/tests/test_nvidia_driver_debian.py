@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from lost_content import emptied
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +75,7 @@ def test_a_promised_gpu_that_is_not_there_fails(answers):
 def test_a_library_that_lost_its_content_is_named_with_its_package(host):
     library = host.check_output("readlink -f /usr/lib/x86_64-linux-gnu/libcuda.so.1")
     package = host.check_output(f"dpkg-query --search {library}").split(":")[0]
-    host.check_output(f"cp --preserve=all {library} /root/kept && truncate --size 0 {library}")
-    try:
+    with emptied(host, library):
         result = host.run("/opt/deeplearning/bin/gpu-check package_files")
-    finally:
-        host.check_output(f"mv /root/kept {library}")
     assert result.rc == 1
     assert f"{library} ({package}). Run apt-get install --reinstall {package}." in result.stdout
