@@ -29,6 +29,7 @@ VERSIONS = {
 }
 BOOTSTRAPPED = "0.26.1"
 COMPILER = ("g++", "zip", "unzip")
+BUILDING = (*COMPILER, "git", "libpython2.7-dev")  # also what a build of TensorFlow 1 takes
 
 
 def registry() -> str:
@@ -108,10 +109,10 @@ def make_repository(programs: dict[str, Path], directory: Path, made: Path, home
     write_keys(made, home)
 
 
-def compiler(image: str, cache: Path = CACHE) -> Path:
+def compiler(image: str, packages: tuple[str, ...] = COMPILER, cache: Path = CACHE) -> Path:
     """Debian's packages of a C++ compiler for this image, as files: a node installs them without a network."""
     reference = images.ensure(image)
-    target = cache / f"compiler-{image}-{digest(images.base_tag(image).encode(), ' '.join(COMPILER).encode())}"
+    target = cache / f"compiler-{image}-{digest(images.base_tag(image).encode(), ' '.join(packages).encode())}"
     with only_one(cache / "compiler.lock"):
         if target.exists():
             return target
@@ -119,7 +120,7 @@ def compiler(image: str, cache: Path = CACHE) -> Path:
             made = Path(directory) / "made"
             (made / "partial").mkdir(parents=True)
             options = "-qq -o APT::Sandbox::User=root -o Acquire::Check-Valid-Until=false -o APT::Keep-Downloaded-Packages=true"
-            fetch = f"apt-get {options} --download-only --no-install-recommends --yes install {' '.join(COMPILER)}"
+            fetch = f"apt-get {options} --download-only --no-install-recommends --yes install {' '.join(packages)}"
             run(
                 *("docker", "run", "--rm", "--env", "http_proxy", "--volume", f"{made}:/var/cache/apt/archives"),
                 *(reference, "sh", "-c", f"apt-get {options} update && {fetch}"),
@@ -132,7 +133,8 @@ def compiler(image: str, cache: Path = CACHE) -> Path:
 
 def main(arguments: list[str]) -> int:
     try:
-        print(compiler(arguments[1]) if arguments[:1] == ["compiler"] else ensure())
+        fetched = {"compiler": COMPILER, "building": BUILDING}
+        print(compiler(arguments[1], fetched[arguments[0]]) if arguments and arguments[0] in fetched else ensure())
     except (DemoError, IndexError) as error:
         print(f"bazel_files: {error or 'name the image of the compiler'}", file=sys.stderr)
         return 1

@@ -1,0 +1,75 @@
+"""Start the build of TensorFlow's wheel, or follow the one that runs, with its progress on one line. The work is in module tensorflow_build."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+from ansible.utils.display import Display
+
+from hadoop_dl.data.terminal import printable
+from hadoop_dl.hosts.actions import HostAction
+
+display = Display()
+POLL = 5  # seconds between two questions
+LINE = 60  # seconds between two lines where there is no terminal
+PATIENCE = 900  # seconds for a host that cannot be reached while its build goes on
+
+
+class ActionModule(HostAction):
+    """tensorflow_build: root, key, spec; answers with the wheel's provenance, or fails with the build's sentence."""
+
+    REQUIRED = ("root", "key", "spec")
+    OPTIONAL = ("poll",)
+
+    def act(self) -> dict[str, Any]:
+        root, key = self.args["root"], self.args["key"]
+        answer = self.module("tensorflow_build", root=root, key=key, spec=self.args["spec"], state="started")
+        if self.checking:
+            return {"provenance": answer.get("provenance") or {}}
+        if self.changed:
+            display.display(f"{self.host}: the build goes on without this run; its log is {answer.get('log', root)}")
+        shown = 0.0
+        while answer["build_state"] == "running":
+            time.sleep(float(self.args.get("poll") or POLL))
+            answer = self.asked(root, key)
+            shown = self.show(answer, shown)
+        if answer["build_state"] != "done":
+            raise AnsibleActionFail(f"No wheel was built on {self.host}. {self.reason(answer)}")
+        return {"provenance": answer["provenance"]}
+
+    def asked(self, root: str, key: str) -> dict[str, Any]:
+        """How far it is; a connection that is lost does not end the build, so it is tried again."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                answer = self.ask_module("tensorflow_build", root=root, key=key, state="asked")
+                if answer.get("failed"):
+                    raise AnsibleActionFail(f"{self.host}: {answer.get('msg')}")
+                return answer
+            except AnsibleConnectionFailure as lost:
+                if time.monotonic() > end:
+                    raise AnsibleActionFail(
+                        f"{self.host} could not be reached for {PATIENCE} s ({lost}). Its build goes on; the same command follows it again."
+                    ) from lost
+                time.sleep(POLL)
+
+    def reason(self, answer: dict[str, Any]) -> str:
+        if answer["build_state"] == "failed":
+            return printable(str(answer["message"]))
+        return f"It was stopped in the step {answer['step'] or 'source'}, by a reboot or by somebody. Run the same command again: what is compiled stays."
+
+    def show(self, answer: dict[str, Any], shown: float) -> float:
+        """One line that is written over; where nobody watches, one now and then."""
+        actions = answer.get("actions") or []
+        count = f" {actions[0]} of {actions[1]} actions" if actions else ""
+        text = f"{self.host}: TensorFlow {self.args['spec']['version']}: {answer['step']}{count}"
+        if sys.stdout.isatty():
+            display.display(f"\r{text:<100}", newline=False, screen_only=True)
+            return shown
+        if time.monotonic() - shown < LINE:
+            return shown
+        display.display(text)
+        return time.monotonic()

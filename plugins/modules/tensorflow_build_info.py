@@ -1,0 +1,153 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Read what a host has for building TensorFlow. Changes nothing."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: tensorflow_build_info
+short_description: Read memory, disk, compilers, Python's headers and packages, bazel, CUDA and cuDNN of a build host
+description:
+  - Answers with one mapping, C(tensorflow_build_info). Reads only, and therefore runs in check mode.
+options:
+  root: {description: Directory of the builds, type: path, required: true}
+  python: {description: The interpreter that the wheel is for, type: str, required: true}
+  path: {description: Where programs are looked for, type: list, elements: str, required: true}
+  bazel: {description: The executable of bazel, type: str, required: true}
+  compiler: {description: The C compiler, type: str, required: true}
+  clang: {description: The executable of clang, type: str, default: ""}
+  cuda: {description: The CUDA toolkit's directory, type: str, default: ""}
+  cudnn: {description: The directory with cuDNN's include and lib64, type: str, default: ""}
+"""
+
+RETURN = r"""
+tensorflow_build_info: {description: What was read, type: dict, returned: always}
+"""
+
+import json
+import os
+import re
+
+from ansible.module_utils import bazel_versions, node_system, processes, whole_files
+from ansible.module_utils.basic import AnsibleModule
+
+SECONDS = 60
+PROGRAMS = ("git", "objdump")
+# Its answer is one line of JSON: what a build takes from the interpreter and from its packages.
+QUESTION = "; ".join(
+    (
+        "import json, sys, sysconfig, os",
+        "directory = sysconfig.get_path('include')",
+        "found = {'version': '%d.%d' % sys.version_info[:2], 'include': os.path.isfile(os.path.join(directory, 'Python.h')), 'headers': directory}",
+        "found['abi'] = sysconfig.get_config_var('SOABI') or ('cp27mu' if sys.maxunicode > 65535 else 'cp27m')",
+        "found['site'] = [path for path in sys.path if path.endswith(('site-packages', 'dist-packages'))]",
+        "print(json.dumps(found))",
+    )
+)
+
+
+def executable(name, path):
+    """The path of a program; empty where there is none."""
+    places = [name] if name.startswith("/") else [os.path.join(directory, name) for directory in path]
+    return next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), "")
+
+
+def ask(*argv):
+    return processes.run(list(argv), SECONDS, {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"})
+
+
+def python(interpreter):
+    """Version, ABI, headers and packages of an interpreter; empty where it does not answer."""
+    user = processes.unprivileged([interpreter]) if os.path.exists(interpreter) else None
+    answer = processes.run([interpreter, "-s", "-E", "-c", QUESTION], SECONDS, {"LC_ALL": "C"}, user)
+    try:
+        found = json.loads(answer.output)
+    except ValueError:
+        return {}
+    found["packages"] = {}
+    for place in found["site"]:
+        for name in sorted(os.listdir(place)) if os.path.isdir(place) else []:
+            match = re.match(r"^([A-Za-z0-9_.]+)-([^-]+)\.(dist|egg)-info", name)
+            if match:
+                found["packages"].setdefault(match.group(1).lower().replace("_", "-"), match.group(2))
+    return found
+
+
+def compiler(path):
+    """A compiler's version, such as 4.8.5; empty where there is none."""
+    answer = ask(path, "-dumpfullversion", "-dumpversion") if path else None
+    found = re.search(r"\d+(\.\d+)*", answer.output) if answer and answer.status == 0 else None
+    return found.group() if found else ""
+
+
+def clang(path):
+    answer = ask(path, "--version") if path else None
+    found = re.search(r"version (\d+(\.\d+)*)", answer.output) if answer and answer.status == 0 else None
+    return found.group(1) if found else ""
+
+
+def headers(directory, names, pattern):
+    """The digest of the first of these headers, and what the pattern finds in it."""
+    for name in names:
+        path = os.path.join(directory, "include", name)
+        text = node_system.text(path)
+        if text is not None:
+            return {"path": path, "sha256": whole_files.sha256_of(path), "found": re.findall(pattern, text)}
+    return {"path": "", "sha256": "", "found": []}
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "root": {"type": "path", "required": True},
+            "python": {"type": "str", "required": True},
+            "path": {"type": "list", "elements": "str", "required": True},
+            "bazel": {"type": "str", "required": True},
+            "compiler": {"type": "str", "required": True},
+            "clang": {"type": "str", "default": ""},
+            "cuda": {"type": "str", "default": ""},
+            "cudnn": {"type": "str", "default": ""},
+        },
+        supports_check_mode=True,
+    )
+    wanted = module.params
+    system = node_system.System()
+    place = wanted["root"]
+    while not os.path.exists(place):
+        place = os.path.dirname(place)
+    disk = os.statvfs(place)
+    bazel = wanted["bazel"] if os.path.isfile(wanted["bazel"]) else ""
+    found = {
+        "os": system.operating_system(),
+        "architecture": os.uname()[4],
+        "glibc": system.glibc(),
+        "memory_mb": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (1024 * 1024),
+        "cores": os.sysconf("SC_NPROCESSORS_ONLN"),
+        "disk_free_mb": disk.f_bavail * disk.f_frsize // (1024 * 1024),
+        "tools": dict((name, executable(name, wanted["path"])) for name in PROGRAMS),
+        "compiler": {"path": executable(wanted["compiler"], wanted["path"])},
+        "clang": {"path": executable(wanted["clang"], wanted["path"]) if wanted["clang"] else ""},
+        "python": python(wanted["python"]),
+        "bazel": {"path": bazel},
+        "cuda_headers": headers(wanted["cuda"], ["cuda.h"], r"#define CUDA_VERSION (\d+)") if wanted["cuda"] else {},
+        "nvcc": executable(os.path.join(wanted["cuda"], "bin", "nvcc"), []) if wanted["cuda"] else "",
+        "cudnn_headers": headers(
+            wanted["cudnn"] or wanted["cuda"],
+            ["cudnn_version.h", "cudnn.h"],
+            r"#define CUDNN_(?:MAJOR|MINOR|PATCHLEVEL) (\d+)",
+        )
+        if wanted["cuda"]
+        else {},
+    }
+    found["compiler"]["version"] = compiler(found["compiler"]["path"])
+    found["clang"]["version"] = clang(found["clang"]["path"])
+    if bazel:
+        label = bazel_versions.label(bazel) or ""
+        found["bazel"].update(version=label.split("-")[0], sha256=whole_files.sha256_of(bazel))
+    module.exit_json(changed=False, tensorflow_build_info=found)
+
+
+if __name__ == "__main__":
+    main()

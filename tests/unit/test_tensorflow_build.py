@@ -1,0 +1,436 @@
+"""The role tensorflow_build: what it decides from its inputs and a host, and what its runner does with sources, logs and wheels."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import host_modules
+import pytest
+from ansible.module_utils import seclusion, tensorflow_builder
+from ansible.module_utils.host_lock import HostLock
+
+from hadoop_dl.data import compat
+from hadoop_dl.data import tensorflow_build as build
+from hadoop_dl_dev.demo import tensorflow_source
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CHECKER = REPOSITORY / "roles/tensorflow_build/files/check_wheel.py"
+COMMIT, SHA256 = "5" * 40, "ab" * 32
+GIVEN: dict[str, Any] = {
+    "version": "1.15.0",
+    "tag": "v1.15.0",
+    "commit": COMMIT,
+    "stack": "tf1.15-built-cpu-py27-el7",
+    "source": {"file": "http://mirror01/tensorflow.bundle", "sha256": SHA256},
+    "python": "/opt/python/bin/python",
+    "bazel": "/opt/bazel/0.26.1/bin/bazel",
+    "hdfs": True,
+    "kafka": True,
+    "cpu_features": ["avx", "sse4_2"],
+    "cuda": {},
+    "capabilities": [],
+    "answers": {},
+    "flags": [],
+    "startup_flags": [],
+    "archives": {},
+    "jobs": 0,
+    "timeout": "86400",
+    "memory_per_job_mb": 2048,
+    "memory_min_mb": 8000,
+    "disk_min_mb": 20000,
+    "root": "/var/lib/deeplearning-build",
+}
+CUDA = {"version": "10.0", "cudnn": "7.6", "path": "/usr/local/cuda-10.0", "cudnn_path": "/usr/local/cudnn"}
+INFO: dict[str, Any] = {
+    "os": {"short": "el7", "name": "RHEL 7.9"},
+    "architecture": "x86_64",
+    "glibc": "2.17",
+    "memory_mb": 32000,
+    "cores": 16,
+    "disk_free_mb": 90000,
+    "tools": {"git": "/usr/bin/git", "objdump": "/usr/bin/objdump"},
+    "compiler": {"path": "/opt/rh/devtoolset-7/root/usr/bin/gcc", "version": "7.3.1"},
+    "clang": {"path": "", "version": ""},
+    "python": {
+        "version": "2.7",
+        "abi": "cp27mu",
+        "include": True,
+        "headers": "/usr/include/python2.7",
+        "site": ["/opt/python/lib/python2.7/site-packages"],
+        "packages": {"numpy": "1.16.6", "wheel": "0.37.1", "setuptools": "44.1.1"},
+    },
+    "bazel": {"path": "/opt/bazel/0.26.1/bin/bazel", "version": "0.26.1", "sha256": SHA256},
+    "nvcc": "/usr/local/cuda-10.0/bin/nvcc",
+    "cuda_headers": {"path": "cuda.h", "sha256": SHA256, "found": ["10000"]},
+    "cudnn_headers": {"path": "cudnn.h", "sha256": SHA256, "found": ["7", "6", "5"]},
+}
+
+
+def work(info: dict[str, Any] | None = None, **given: Any) -> Any:
+    return build.work({**GIVEN, **given}, {**INFO, **(info or {})})
+
+
+# --- configure and bazel --------------------------------------------------------------------------------------------
+
+
+def test_the_answers_are_the_lines_own_with_this_hosts_values() -> None:
+    answers = work()["spec"]["answers"]
+    assert answers["PYTHON_BIN_PATH"] == "/opt/python/bin/python"
+    assert answers["PYTHON_LIB_PATH"].endswith("site-packages")
+    assert answers["CC_OPT_FLAGS"] == "-msse4.2 -mavx"
+    assert answers["TF_NEED_CUDA"] == "0"
+    assert "TF_NEED_HDFS" not in answers  # gone since 1.12
+
+
+def test_the_white_papers_answers_for_1_6() -> None:
+    """jemalloc, HDFS and Kafka yes; GCP, S3, XLA, GDR, VERBS, OpenCL, TensorRT, clang, MPI no; CUDA 8.0, cuDNN 6, capability 6.0."""
+    cuda = {"version": "8.0", "cudnn": "6.0", "path": "/usr/local/cuda-8.0", "cudnn_path": ""}
+    old = {"bazel": {**INFO["bazel"], "version": "0.9.0"}, "compiler": {"path": "/usr/bin/gcc", "version": "4.8.5"}}
+    toolkit = {
+        "cuda_headers": {**INFO["cuda_headers"], "found": ["8000"]},
+        "cudnn_headers": {**INFO["cudnn_headers"], "found": ["6", "0", "21"]},
+    }
+    made = work({**old, **toolkit}, version="1.6.0", tag="v1.6.0", cuda=cuda, capabilities=["6.0"])
+    assert made["problems"] == []
+    answers = made["spec"]["answers"]
+    yes = {name for name, value in answers.items() if value == "1" and name.startswith("TF_NEED")}
+    assert yes == {"TF_NEED_JEMALLOC", "TF_NEED_HDFS", "TF_NEED_KAFKA", "TF_NEED_CUDA"}
+    assert answers["CUDA_TOOLKIT_PATH"] == answers["CUDNN_INSTALL_PATH"] == "/usr/local/cuda-8.0"
+    assert (answers["TF_CUDA_VERSION"], answers["TF_CUDNN_VERSION"]) == ("8.0", "6")
+    assert answers["TF_CUDA_COMPUTE_CAPABILITIES"] == "6.0"
+
+
+@pytest.mark.parametrize("row", compat.load().rows("tensorflow_build", "profiles"), ids=lambda row: row["profile"])
+@pytest.mark.parametrize("cuda", [{}, CUDA], ids=["cpu", "gpu"])
+def test_no_placeholder_of_any_profile_reaches_configure(row: compat.Row, cuda: dict[str, str]) -> None:
+    given = {**GIVEN, "version": f"{row['lines']['last']}.0", "cuda": cuda, "capabilities": ["7.0"]}
+    answers = build.configure_answers(given, {**INFO, "clang": {"path": "/usr/bin/clang", "version": "17"}}, row)
+    assert [name for name, value in answers.items() if "<" in value] == []
+    assert "native" not in answers["CC_OPT_FLAGS"]
+
+
+def test_an_intersection_without_features_compiles_for_any_cpu() -> None:
+    assert build.cpu_options([]) == "-mtune=generic"
+
+
+@pytest.mark.parametrize(
+    ("version", "features", "flag"),
+    [
+        ("1.15.0", {"hdfs": False}, "--config=nohdfs"),
+        ("1.15.0", {"kafka": False}, "--config=nokafka"),
+        ("2.4.0", {"hdfs": False, "kafka": False}, "--config=nohdfs"),
+        ("2.8.0", {"hdfs": True, "kafka": False}, "--define=no_hdfs_support=false"),
+    ],
+)
+def test_switches_of_features_are_flags_where_configure_does_not_ask(
+    version: str, features: dict[str, bool], flag: str
+) -> None:
+    row = build.profile(version)
+    assert row is not None
+    flags = build.build_flags({**GIVEN, "version": version, **features}, row)
+    assert flag in flags
+    assert flag not in build.build_flags(
+        {**GIVEN, "version": version, **{name: not value for name, value in features.items()}}, row
+    )
+
+
+def test_tensorflow_2_0_gets_no_switch_for_the_kafka_that_it_lacks() -> None:
+    row = build.profile("2.0.0")
+    assert row is not None
+    assert "--config=nokafka" not in build.build_flags({**GIVEN, "version": "2.0.0", "kafka": False}, row)
+
+
+@pytest.mark.parametrize(("memory", "cores", "jobs"), [(32000, 16, 15), (4000, 16, 1), (64000, 4, 4), (1000, 2, 1)])
+def test_jobs_are_what_cores_and_memory_allow(memory: int, cores: int, jobs: int) -> None:
+    assert build.jobs(GIVEN, {**INFO, "memory_mb": memory, "cores": cores}) == jobs
+
+
+def test_the_memory_of_bazel_is_capped() -> None:
+    assert work()["spec"]["flags"][-2:] == ["--jobs=15", "--local_ram_resources=31488"]
+    old = {"bazel": {**INFO["bazel"], "version": "0.24.1"}}
+    assert work(old)["spec"]["flags"][-1] == "--local_resources=31488,15,1.0"
+
+
+# --- the key --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("info", "given"),
+    [
+        ({}, {"commit": "6" * 40}),
+        ({}, {"cpu_features": ["avx", "avx2"]}),
+        ({}, {"kafka": False}),
+        ({}, {"flags": ["--copt=-O3"]}),
+        ({"compiler": {"path": "gcc", "version": "8.3.1"}}, {}),
+        ({"bazel": {**INFO["bazel"], "sha256": "0" * 64}}, {}),
+        ({"os": {"short": "el8", "name": "RHEL 8.9"}}, {}),
+        ({"python": {**INFO["python"], "abi": "cp27m"}}, {}),
+        ({}, {"cuda": CUDA, "capabilities": ["7.0"]}),
+    ],
+)
+def test_the_key_changes_with_what_decides_the_wheel(info: dict[str, Any], given: dict[str, Any]) -> None:
+    made = work(info, **given)
+    assert made["problems"] == []
+    assert made["key"] != work()["key"]
+
+
+def test_the_key_stays_where_only_the_speed_differs() -> None:
+    assert work({"memory_mb": 16000}, jobs=3, timeout=60, disk_min_mb=1)["key"] == work()["key"]
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("info", "given", "words"),
+    [
+        ({}, {"commit": "v1.15.0"}, "must be the 40 hexadecimal digits"),
+        ({}, {"source": {}}, "git clone --branch v1.15.0 https://github.com/tensorflow/tensorflow"),
+        ({}, {"version": "9.9.9"}, "The build of TensorFlow 9.9.9 is not known"),
+        ({}, {"version": "2.18.0", "hdfs": True, "kafka": False}, "cannot be built with hdfs"),
+        ({}, {"cpu_features": ["mmx"]}, "but has mmx"),
+        ({"memory_mb": 4000}, {}, "8000 MB of memory are required, but this host has 4000 MB"),
+        ({"disk_free_mb": 10}, {}, "20000 MB of free disk in /var/lib/deeplearning-build are required"),
+        ({"architecture": "ppc64le"}, {}, "this host is ppc64le"),
+        ({"tools": {"git": "", "objdump": ""}}, {}, "Install the package binutils"),
+        ({"compiler": {"path": "/usr/bin/gcc", "version": "4.8.5"}}, {}, "requires gcc 7.3.1 or later, but /usr/bin/gcc is 4.8.5"),
+        ({"compiler": {"path": "", "version": ""}}, {}, "gcc 7.3.1 or later is required, but is missing"),
+        ({"bazel": {"path": ""}}, {}, "bazel 0.24.1 to 0.26.1 is required in /opt/bazel/0.26.1/bin/bazel"),
+        ({"bazel": {**INFO["bazel"], "version": "0.28.1"}}, {}, "requires bazel 0.24.1 to 0.26.1, but"),
+        ({"python": {}}, {}, "does not answer"),
+        ({"python": {**INFO["python"], "include": False}}, {}, "Install python-devel for Python 2.7"),
+        ({"python": {**INFO["python"], "packages": {}}}, {}, "must have numpy, wheel, setuptools"),
+        ({"nvcc": ""}, {"cuda": CUDA, "capabilities": ["7.0"]}, "/usr/local/cuda-10.0/bin/nvcc is missing"),
+        ({"cuda_headers": {"path": "", "sha256": "", "found": []}}, {"cuda": CUDA, "capabilities": ["7.0"]}, "cuda.h is missing"),
+        ({"cudnn_headers": {"path": "", "sha256": "", "found": []}}, {"cuda": CUDA, "capabilities": ["7.0"]}, "no header was found"),
+        ({}, {"cuda": CUDA}, "no host that runs the wheel shows a GPU"),
+        ({}, {"cuda": CUDA, "capabilities": ["7.0", "8.0"]}, "does not know the compute capabilities 8.0"),
+    ],
+)  # fmt: skip
+def test_refusals(info: dict[str, Any], given: dict[str, Any], words: str) -> None:
+    made = work(info, **given)
+    assert words in " ".join(made["problems"])
+    assert (made["key"], made["spec"]) == ("", {})
+
+
+def test_everything_that_is_missing_is_named_at_once() -> None:
+    bare = {"tools": {"git": "", "objdump": ""}, "bazel": {"path": ""}, "python": {}, "disk_free_mb": 1}
+    assert len(work(bare)["problems"]) == 5
+
+
+# --- what logs say --------------------------------------------------------------------------------------------------
+
+
+def test_a_question_is_recognised_as_it_is_printed() -> None:
+    output = (
+        "You have bazel 0.26.1 installed.\n"
+        "Do you wish to build TensorFlow with XLA JIT support? [Y/n]: XLA JIT support will be enabled for TensorFlow.\n\n"
+        "Please specify a list of comma-separated CUDA compute capabilities you want to build with.\n"
+        "Would you like to interactively configure ./WORKSPACE for Android builds? [y/N]: Not configuring.\n"
+    )
+    assert tensorflow_builder.unanswered(output) == [
+        "Do you wish to build TensorFlow with XLA JIT support?",
+        "Please specify a list of comma-separated CUDA compute capabilities you want to build with",
+        "Would you like to interactively configure ./WORKSPACE for Android builds?",
+    ]
+
+
+def test_a_configure_that_asked_nothing_has_no_question() -> None:
+    text = "You have bazel 0.26.1 installed.\nPreconfigured Bazel build configs. You can use any of the below.\nConfiguration finished\n"
+    assert tensorflow_builder.unanswered(text) == []
+
+
+def test_the_last_counters_of_bazel_count() -> None:
+    log = "[5 / 16] Compiling a.cc\nINFO: x\n[1,204 / 20,011] 8 actions running\n"
+    assert tensorflow_builder.counters(log) == [1204, 20011]
+    assert tensorflow_builder.counters("Analyzing: target") is None
+
+
+@pytest.mark.parametrize(
+    ("log", "status", "words"),
+    [
+        ("gcc: fatal error: Killed signal terminated program cc1plus", 1, "Lower tensorflow_build_jobs (now 8)"),
+        ("Server terminated abruptly (error code: 14)", 37, "ran out of memory"),
+        ("", -9, "ran out of memory"),
+        ("a.cc: No space left on device", 1, "is full. Free some space there"),
+        ("ERROR: a/BUILD:3:1: no such target", 1, "ERROR: a/BUILD:3:1: no such target"),
+    ],
+)
+def test_why_bazel_ended(tmp_path: Path, log: str, status: int, words: str) -> None:
+    made = tensorflow_builder.Build(str(tmp_path), "key", {"version": "1.15.0", "jobs": 8, "timeout": 60})
+    os.makedirs(made.place)
+    Path(made.log).write_text(f"$ ./configure\n\n$ bazel build\n{log}\n", encoding="utf-8")
+    answer = tensorflow_builder.processes.Answer(status, "", "", False, "ended")
+    assert words in made.why(answer)
+    assert "what is compiled stays" in made.why(answer)
+
+
+# --- the wheel ------------------------------------------------------------------------------------------------------
+
+
+def test_two_builds_of_a_version_are_two_files() -> None:
+    name = "tensorflow-1.15.0-cp27-cp27mu-linux_x86_64.whl"
+    assert tensorflow_builder.tagged(name, "3f" * 32) == "tensorflow-1.15.0-03f3f3f3f3f3f-cp27-cp27mu-linux_x86_64.whl"
+
+
+TENSORFLOW = """
+__version__ = "1.15.0"
+class test(object):
+    is_built_with_cuda = staticmethod(lambda: False)
+class gfile(object):
+    @staticmethod
+    def Exists(path):
+        raise {error}
+class Session(object):
+    __enter__ = lambda self: self
+    __exit__ = lambda *_: None
+    run = lambda self, value: value
+constant = lambda value: value
+matmul = lambda a, b: [[{first}, 10.0], [15.0, 22.0]]
+"""
+UNKNOWN = "ValueError(\"File system scheme 'hdfs' not implemented (file: 'hdfs://localhost:1/')\")"
+KNOWN = "ValueError('libhdfs.so: cannot open shared object file')"
+
+
+def check(path: Path, request: dict[str, Any], error: str = KNOWN, first: str = "7.0") -> Any:
+    wheel = path / "tensorflow-1.15.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(
+            "tensorflow-1.15.0.data/purelib/tensorflow/__init__.py", TENSORFLOW.format(error=error, first=first)
+        )
+    (path / "request.json").write_text(json.dumps(request), encoding="utf-8")
+    argv = [sys.executable, "-s", "-E", str(CHECKER), str(wheel), str(path / "request.json")]
+    return json.loads(subprocess.run(argv, capture_output=True, text=True, check=False).stdout)["problems"]
+
+
+def test_a_wheel_as_asked_for_passes(tmp_path: Path) -> None:
+    assert check(tmp_path, {"version": "1.15.0", "hdfs": True, "cuda": False}) == []
+
+
+@pytest.mark.parametrize(
+    ("request_", "error", "first", "words"),
+    [
+        ({"hdfs": True}, UNKNOWN, "7.0", "hdfs must be true but is false"),
+        ({"kafka": True}, KNOWN, "7.0", "kafka must be true but is false"),
+        ({"cuda": True}, KNOWN, "7.0", "cuda must be true but is false"),
+        ({"version": "1.15.1"}, KNOWN, "7.0", 'version must be "1.15.1" but is "1.15.0"'),
+        ({}, KNOWN, "7.5", "product must be [[7.0, 10.0], [15.0, 22.0]]"),
+        ({}, KNOWN, "1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_a_wheel_that_lacks_something_does_not(
+    tmp_path: Path, request_: dict[str, Any], error: str, first: str, words: str
+) -> None:
+    assert words in " ".join(check(tmp_path, request_, error, first))
+
+
+# --- builds that run, were killed, or are done ----------------------------------------------------------------------
+
+
+def status(root: Path, key: str, **changes: str) -> None:
+    place = root / "builds" / key
+    place.mkdir(parents=True)
+    found = {"state": "running", "step": "build", "message": "", "key": key, "log": str(place / "build.log")}
+    (place / "status.json").write_text(json.dumps({**found, **changes}), encoding="utf-8")
+    (root / "running.json").write_text(json.dumps({"key": key, "pid": 1}), encoding="utf-8")
+
+
+def asked(root: Path, key: str) -> dict[str, Any]:
+    return host_modules.run("tensorflow_build", root=str(root), key=key, state="asked")
+
+
+def test_a_build_that_runs_tells_its_counters(tmp_path: Path) -> None:
+    status(tmp_path, "key")
+    (tmp_path / "builds/key/build.log").write_text("$ bazel\n[3 / 9] Compiling\n", encoding="utf-8")
+    with HostLock("building", 0, str(tmp_path)):
+        found = asked(tmp_path, "key")
+    assert (found["build_state"], found["step"], found["actions"]) == ("running", "build", [3, 9])
+
+
+def test_a_build_whose_process_is_gone_was_stopped(tmp_path: Path) -> None:
+    status(tmp_path, "key")
+    assert asked(tmp_path, "key")["build_state"] == "stopped"
+
+
+def test_another_build_that_runs_is_not_this_one(tmp_path: Path) -> None:
+    status(tmp_path, "key")
+    status(tmp_path, "other")
+    with HostLock("building", 0, str(tmp_path)):
+        assert asked(tmp_path, "key")["build_state"] == "stopped"
+
+
+def test_while_another_wheel_is_built_a_build_is_refused(tmp_path: Path) -> None:
+    status(tmp_path, "other")
+    with HostLock("building", 0, str(tmp_path)):
+        found = host_modules.run("tensorflow_build", root=str(tmp_path), key="key", spec={"version": "1.15.0"})
+    assert "One build at a time" in found["msg"]
+
+
+def published(root: Path, key: str, content: bytes = b"wheel") -> None:
+    place = root / "published" / key
+    place.mkdir(parents=True)
+    (place / "a.whl").write_bytes(content)
+    digest = tensorflow_builder.whole_files.sha256_of(str(place / "a.whl"))
+    (place / "provenance.json").write_text(json.dumps({"wheel": {"name": "a.whl", "sha256": digest}}), encoding="utf-8")
+
+
+def test_a_published_wheel_is_not_built_again(tmp_path: Path) -> None:
+    published(tmp_path, "key")
+    found = host_modules.run("tensorflow_build", root=str(tmp_path), key="key", spec={"version": "1.15.0"})
+    assert (found["changed"], found["build_state"]) == (False, "done")
+
+
+def test_a_damaged_one_does_not_count(tmp_path: Path) -> None:
+    published(tmp_path, "key")
+    (tmp_path / "published/key/a.whl").write_bytes(b"other")
+    assert asked(tmp_path, "key")["build_state"] == "none"
+
+
+def test_a_build_goes_on_without_its_caller_and_reports_why_it_failed(tmp_path: Path) -> None:
+    """Not as root there is no network to leave and no user to become; the sources are missing, so it ends at the first step."""
+    user = os.geteuid()
+    spec = {"version": "1.15.0", "user": user, "bazel": "/x/bazel", "path": ["/usr/bin", "/bin"], "home": str(tmp_path), "tag": "v1", "commit": COMMIT, "bundle": "/nowhere.bundle"}  # fmt: skip
+    started = host_modules.run("tensorflow_build", root=str(tmp_path), key="key", spec=spec)
+    assert started["changed"]
+    end = time.monotonic() + 30
+    while asked(tmp_path, "key")["build_state"] == "running" and time.monotonic() < end:
+        time.sleep(0.1)
+    found = asked(tmp_path, "key")
+    assert found["build_state"] == "failed"
+    assert "/nowhere.bundle must have the tag v1" in found["message"] or seclusion.Seclusion.REFUSED in found["message"]
+
+
+def test_the_stand_ins_configure_knows_its_version_and_asks_what_the_profile_answers(tmp_path: Path) -> None:
+    """What of the stand-in is not bazel's: with a profile's answers its configure asks nothing, without one it names the question."""
+    tensorflow_source.write_tree("1.15.0", tmp_path / "tree")
+    (tmp_path / "bin").mkdir()
+    bazel = tmp_path / "bin/bazel"
+    bazel.write_text("#!/bin/sh\necho 'Build label: 0.26.1'\n", encoding="utf-8")
+    bazel.chmod(0o755)
+    row = build.profile("1.15.0")
+    assert row is not None
+    answers = build.configure_answers({**GIVEN, "python": sys.executable}, INFO, row)
+
+    def asked(variables: dict[str, str]) -> list[str]:
+        path = f"{bazel.parent}:/usr/bin:/bin"
+        answer = subprocess.run(
+            [str(tmp_path / "tree/configure")],
+            env={"PATH": path, **variables},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found: list[str] = tensorflow_builder.unanswered(answer.stdout)
+        return found
+
+    assert asked(answers) == []
+    lacking = {name: value for name, value in answers.items() if name != "TF_NEED_ROCM"}
+    assert asked(lacking) == ["Do you wish to build TensorFlow with ROCm support?"]
