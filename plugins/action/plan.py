@@ -16,10 +16,10 @@ display = Display()
 
 
 class ActionModule(InventoryAction):
-    """plan: `file` (where to write it as JSON), `publish_all` (give every host its part) and `driver_upgrade` (another driver may come), all optional. Returns `changes` for add_host."""
+    """plan: `file` (where to write it as JSON), `publish_all` (give every host its part), `driver_upgrade` (another driver may come) and `building` (only what builds TensorFlow), all optional. Returns `changes` for add_host."""
 
     def options(self) -> dict[str, bool]:
-        return {"driver_upgrade": bool(self._task.args.get("driver_upgrade"))}
+        return {name: bool(self._task.args.get(name)) for name in ("driver_upgrade", "building")}
 
     def conclude(self, inventory: Inventory, made: plan_model.Plan) -> dict[str, Any]:
         self._write(made)

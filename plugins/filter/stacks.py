@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ansible import context
@@ -18,6 +18,11 @@ def stack_lock(name: str, python: str, component: str = "") -> str:
     return lock.component(component) if component else lock.text
 
 
+def stack_base_lock(name: str, python: str, component: str) -> str:
+    """One component's section of the lock without the wheel that the site builds."""
+    return stacks.load_stack(name).base_lock(python).component(component)
+
+
 def stack_artifacts(environments: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
     """Everything that a mirror holds for these pairs of stack and Python; what they share comes once."""
     found = {
@@ -26,6 +31,14 @@ def stack_artifacts(environments: Iterable[tuple[str, str]]) -> list[dict[str, A
         for item in stacks.load_stack(name).artifacts(python)
     }
     return [found[key] for key in sorted(found)]
+
+
+def site_artifacts(files: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
+    """The site's own files of a mirror, {NAME: {file: URL, sha256: …}}, as artifacts."""
+    return [
+        {"folder": "files", "name": name, "sha256": files[name]["sha256"], "url": files[name]["file"]}
+        for name in sorted(files)
+    ]
 
 
 def stack_file(name: str, project: str) -> dict[str, Any]:
@@ -42,6 +55,8 @@ class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
         return {
             "stack_lock": stack_lock,
+            "stack_base_lock": stack_base_lock,
             "stack_artifacts": stack_artifacts,
+            "site_artifacts": site_artifacts,
             "stack_file": stack_file,
         }

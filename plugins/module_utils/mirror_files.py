@@ -4,7 +4,7 @@
 Runs on the mirror host (module mirror_artifacts) and on the controller (hadoop_dl.cli.mirror). A file appears under its
 final name only when its sha256 is the expected one; until then it is a part under .staging, from which the next run
 continues. An artifact is a mapping: folder (wheels, files), name, sha256, size (None: not known), and where it comes from:
-project (of the package index) or url (Maven Central's may be replaced: MAVEN_CENTRAL_URL).
+project (of the package index), url (Maven Central's may be replaced: MAVEN_CENTRAL_URL), or built (by the site: never fetched).
 """
 
 import errno
@@ -103,6 +103,11 @@ def fetch_one(artifact, root, index_url=None, report=None, pause=time.sleep):
     """Bring one artifact under its final name, or raise MirrorError and leave no final name."""
     target = place_of(artifact, root)
     part = os.path.join(root, ".staging", artifact["sha256"])
+    if artifact.get("built"):
+        raise index.MirrorError(
+            "%s is a wheel that this site builds, and %s does not have it. Publish it: playbooks/build_tensorflow.yml; what is built is not built again."
+            % (artifact["name"], root)
+        )
     url = artifact["url"] if "url" in artifact else index.find_offer(artifact, index_url, pause)["url"]
     url = index.through_maven_mirror(url)
     for fresh in (False, True):

@@ -173,6 +173,7 @@ class Reader(node_system.System):
             "os": self.operating_system(),
             "cpu": self.cpu(),
             "glibc": self.glibc(),
+            "libstdcxx": self.libstdcxx(),
             "kernel": self.kernel(),
             "secure_boot": self.secure_boot(),
             "nvidia": self.nvidia(),

@@ -117,6 +117,15 @@ class System(object):
         present = set(match.group(1).split()) if match else set()
         return {"features": [flag for flag in CPU_FLAGS if flag in present] if match else None}
 
+    def libstdcxx(self):
+        """The newest GLIBCXX that the C++ library has: libstdc++.so.6.0.19 has GLIBCXX_3.4.19 (GCC's ABI policy and guidelines)."""
+        for place in LIBRARIES + ("/usr/lib", "/lib64"):
+            for path in self.glob(place + "/libstdc++.so.6.0.*"):
+                match = re.search(r"\.so\.6\.0\.(\d+)$", path)
+                if match:
+                    return "3.4." + match.group(1)
+        return None
+
     def glibc(self):
         for pattern in ("/lib64/libc-*.so", "/lib/x86_64-linux-gnu/libc-*.so", "/usr/lib64/libc-*.so"):
             for path in self.glob(pattern):

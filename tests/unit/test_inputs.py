@@ -205,11 +205,13 @@ def test_every_default_is_an_input_of_the_role(role: str) -> None:
 def test_every_variable_that_the_playbooks_compute_from_is_an_input() -> None:
     computed = yaml.safe_load((REPOSITORY / "playbooks/group_vars/all.yml").read_text(encoding="utf-8"))
     templates = Environment(extensions=[])  # noqa: S701 (nothing is rendered)
-    templates.filters.update(dict.fromkeys(("bool", "split", "stack_artifacts", "stack_lock", "stack_file"), str))
+    templates.filters.update(
+        dict.fromkeys(("bool", "split", "site_artifacts", "stack_artifacts", "stack_lock", "stack_file"), str)
+    )
     names = {
         name for value in computed.values() for name in meta.find_undeclared_variables(templates.parse(str(value)))
     }
-    assert names - set(computed) - {"plan", "playbook_dir"} <= set(KNOWN)
+    assert names - set(computed) - {"plan", "playbook_dir", "inventory_dir"} <= set(KNOWN)
 
 
 @pytest.mark.parametrize("name", sorted(KNOWN))

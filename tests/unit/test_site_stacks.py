@@ -67,11 +67,6 @@ def test_a_name_that_the_project_has_is_refused(site):
         load_stack(BASE)
 
 
-def test_a_stack_that_tensorflow_must_be_built_for_is_refused(site):
-    copy_stack(site, "built-el9", tensorflow_source="built")
-    assert "the playbooks do not build one yet" in " ".join(resolve(deeplearning_request="built-el9").problems)
-
-
 def test_a_new_stack_makes_old_verdicts_void(site):
     before = requests.data_digest()
     copy_stack(site, "ours-el9")

@@ -173,6 +173,7 @@ class HostFacts:
     disk_free_mb: Mapping[str, int]
     unanswered: tuple[str, ...]
     deeplearning: DeepLearning
+    libstdcxx: str | None = None
 
     @cached_property
     def profile(self) -> HostProfile:

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from hadoop_dl.data import built
 from hadoop_dl.data.compat import LOADER
 from hadoop_dl.data.locks import COMPONENTS, Lock, LockError, read_lock
 
@@ -35,7 +36,8 @@ CHOICES = {"tensorflow_source": ("prebuilt", "built"), "driver_module": ("propri
 LISTS = ("os", "java", "cpu_features", "sources")
 SOURCE = re.compile(r"pypi:\S+$|https://\S+$")
 REQUIRED = ("name", "description", "os", "python", "tensorflow", "tensorflow_package", "tensorflow_source", "sources")
-KNOWN = {*REQUIRED, *VERSIONS, *CHOICES, *LISTS, "hdfs", "kafka", "files", "requirements", "bazel", "gcc", "based_on"}
+BUILT = ("bazel", "tensorflow_commit")  # what a stack whose TensorFlow is built also names
+KNOWN = {*REQUIRED, *VERSIONS, *CHOICES, *LISTS, *BUILT, "hdfs", "kafka", "files", "requirements", "gcc", "based_on"}
 
 
 class UnknownStack(LookupError):
@@ -88,11 +90,36 @@ class Stack:
                 f"{self.name} is made for Python {' or '.join(self.pythons)}, and a lock for {python} was asked for. "
                 "Choose one of these."
             )
+        lock = read_lock(self.lock_path(python), self.name, python)
+        record = self.record(python)
+        return built.completed(lock, record) if record else lock
+
+    def base_lock(self, python: str) -> Lock:
+        """The lock without the wheel that the site builds: what the build itself needs."""
         return read_lock(self.lock_path(python), self.name, python)
+
+    @property
+    def is_built(self) -> bool:
+        return bool(self.data["tensorflow_source"] == "built")
+
+    def record(self, python: str) -> built.Record | None:
+        """The wheel that this site built for one of its Pythons."""
+        return built.find(directories(), self.lock_path(python).stem) if self.is_built else None
 
     def artifacts(self, python: str | None = None) -> list[dict[str, Any]]:
         """Everything that the mirror must hold for it: the lock's wheels and the stack's other files."""
-        return self.lock(python).artifacts + [file_artifact(file) for file in self.data.get("files", [])]
+        python = python or self.pythons[0]
+        record = self.record(python)
+        wheels = [
+            built_artifact(one) if record and one["sha256"] == record.wheel["sha256"] else one
+            for one in self.lock(python).artifacts
+        ]
+        return wheels + [file_artifact(file) for file in self.data.get("files", [])]
+
+
+def built_artifact(artifact: Mapping[str, Any]) -> dict[str, Any]:
+    """The site's own wheel: no index has it, playbooks/build_tensorflow.yml puts it into the mirror."""
+    return {**{key: artifact[key] for key in ("folder", "name", "sha256", "size")}, "built": True}
 
 
 def file_artifact(file: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,6 +211,14 @@ def stack_problems(data: object, stem: str) -> list[str]:
         _is_version(pythons) or (isinstance(pythons, list) and pythons and all(map(_is_version, pythons)))
     ):
         problems.append(f"python must be a quoted version or a list of them but is {pythons!r}.")
+    if data.get("tensorflow_source") == "built":
+        problems += [f"The key {key} is missing: its TensorFlow is built." for key in BUILT if key not in data]
+        if not re.fullmatch(r"[0-9a-f]{40}", str(data.get("tensorflow_commit", "0" * 40))):
+            problems.append(
+                f"tensorflow_commit must be the 40 hex digits of a commit but is {data['tensorflow_commit']!r}."
+            )
+        if len(data.get("os", [])) != 1:
+            problems.append("os must have one entry: a wheel is built on the operating system that runs it.")
     requirements = data.get("requirements", {})
     if not isinstance(requirements, dict) or set(requirements) - set(COMPONENTS):
         problems.append(f"requirements may have the components {', '.join(COMPONENTS)}, and is {requirements!r}.")

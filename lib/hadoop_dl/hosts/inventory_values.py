@@ -32,9 +32,11 @@ class Inventory:
         stacks.add_site_stacks(context.CLIARGS.get("inventory") or ())
         self.hosts = [self.host(name) for name in variables["ansible_play_hosts_all"]]
 
-    def make_plan(self, *, driver_upgrade: bool = False, grouped: bool = True) -> plan_model.Plan:
+    def make_plan(
+        self, *, driver_upgrade: bool = False, grouped: bool = True, building: bool = False
+    ) -> plan_model.Plan:
         """The plan of all hosts, with what only the plan shows about the site's values."""
-        made = plan.make_plan(self.hosts, REPOSITORY, driver_upgrade=driver_upgrade, grouped=grouped)
+        made = plan.make_plan(self.hosts, REPOSITORY, driver_upgrade=driver_upgrade, grouped=grouped, building=building)
         for host in self.hosts:
             self.check_later(host, made)
         return made

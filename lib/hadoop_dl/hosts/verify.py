@@ -94,8 +94,11 @@ def sentence(message: str) -> str:
     return first.removeprefix("AssertionError: ")
 
 
-def text(found: Sequence[Result]) -> str:
-    """The result for people: a line for each host, then everything that did not pass, then one line that says it all."""
+def text(found: Sequence[Result], wheels: Mapping[str, str] | None = None) -> str:
+    """The result for people: a line for each host, then everything that did not pass, then one line that says it all.
+
+    wheels: what the wheel of a host is made of, where the site built it.
+    """
     lines = []
     for host in sorted({result.host for result in found}):
         counts = [
@@ -103,6 +106,7 @@ def text(found: Sequence[Result]) -> str:
             for outcome in (PASSED, FAILED, EXPECTED, SURPRISE, SKIPPED)
         ]
         lines.append(f"{host:<24} " + ", ".join(f"{count} {outcome}" for outcome, count in counts if count))
+    lines += [f"{host:<24} {wheel}" for host, wheel in sorted((wheels or {}).items())]
     for (host, reason), count in Counter((r.host, r.message) for r in found if r.outcome == SKIPPED).items():
         lines.append(f"SKIPPED on {host}: {count} question{'s' if count > 1 else ''}: {reason}")
     for outcome in (EXPECTED, SURPRISE, FAILED):
@@ -186,9 +190,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
     environment.setdefault("ANSIBLE_CONFIG", str(REPOSITORY / "ansible.cfg"))
+    wheels: dict[str, str] = {}
     if options.expectations:
         kept = options.report / "expectations.json"
-        kept.write_text(json.dumps(json.load(options.expectations), indent=1) + "\n", encoding="utf-8")
+        expectations = json.load(options.expectations)
+        wheels = {host: one["stack"]["built"] for host, one in expectations.items() if "built" in one.get("stack", {})}
+        kept.write_text(json.dumps(expectations, indent=1) + "\n", encoding="utf-8")
         environment["VERIFY_EXPECTATIONS"] = str(kept.resolve())
     if options.answers:
         environment["VERIFY_ANSWERS"] = str(options.answers.resolve())
@@ -209,7 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 2
     rewrite_junit(junit, options.expect_failure)
-    report = text(found)
+    report = text(found, wheels)
     (options.report / "report.txt").write_text(report, encoding="utf-8")
     (options.report / "report.json").write_text(
         json.dumps([asdict(result) for result in found], indent=1) + "\n", encoding="utf-8"

@@ -11,8 +11,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hadoop_dl.plan import gpu_layer, gpu_stack, inputs, requests
-from hadoop_dl.plan.components import COMPONENTS, Case, concerns
+from hadoop_dl.plan import builds, gpu_layer, gpu_stack, inputs, requests
+from hadoop_dl.plan.components import BUILDING, COMPONENTS, Case, concerns
 from hadoop_dl.plan.digests import canonical
 from hadoop_dl.plan.gpu_stack import GpuHost
 from hadoop_dl.plan.model import Host, Json, Plan
@@ -26,11 +26,18 @@ from hadoop_dl.plan.problems import (
 from hadoop_dl.plan.requests import Wanted
 
 
-def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = False, grouped: bool = True) -> Plan:
+def make_plan(
+    hosts: Sequence[Host],
+    repository: Path,
+    driver_upgrade: bool = False,
+    grouped: bool = True,
+    building: bool = False,
+) -> Plan:
     """Resolve every host's request against what it answered, and compare with what it has.
 
     driver_upgrade: another version of the driver may take the installed one's place in this run.
     grouped: problems and warnings that several hosts share are one line each.
+    building: only what builds TensorFlow, for stacks whose wheel the site builds.
     """
     made = Plan()
     checked = {host.name: inputs.check(host.variables, repository) for host in hosts}
@@ -67,10 +74,19 @@ def make_plan(hosts: Sequence[Host], repository: Path, driver_upgrade: bool = Fa
             made.warnings += [f"{host.name}: {warning}" for warning in gpu_stack.warnings(gpu)]
         made.warnings += [f"{host.name}: {warning}" for warning in wanted[host.name].warnings]
         made.warnings += [f"{host.name}: {warning}" for warning in added_warnings(host)]
+        if not building:
+            made.problems += [f"{host.name}: {problem}" for problem in wheel_problems(host, wanted[host.name])]
     made.problems += cluster_problems(read, wanted)
-    environments = sorted({(item.lock.stack, item.python, item.environment) for item in wanted.values() if item.lock})
+    requested, problems = builds.requested(read, wanted) if building else ([], [])
+    made.problems += problems
+    environments = sorted(
+        {(item.lock.stack, item.python, item.environment) for item in wanted.values() if item.lock}
+        | {(one.stack.name, one.python, "") for one in requested if one.stack.record(one.python) is None}
+    )
+    by_host = {one.builder: one for one in requested}
     for host in read:
-        add_host(made, Case(host, wanted[host.name], environments, repository), driver_upgrade)
+        case = Case(host, wanted[host.name], environments, repository, by_host.get(host.name))
+        add_host(made, case, driver_upgrade, BUILDING if building else tuple(COMPONENTS))
     requests.keep_verdicts()
     if grouped:
         made.problems, made.warnings = group_alike(made.problems), group_alike(made.warnings)
@@ -107,12 +123,21 @@ def settled(hosts: Sequence[Host]) -> dict[str, str]:
     return found
 
 
-def add_host(made: Plan, case: Case, driver_upgrade: bool) -> None:
+def wheel_problems(host: Host, wanted: Wanted) -> list[str]:
+    """Why the wheel that the site builds cannot come to this host."""
+    if wanted.stack is None or not wanted.stack.is_built or wanted.problems:
+        return []
+    if wanted.record is None:
+        return [builds.missing_sentence(wanted.stack)]
+    return builds.fit_problems(wanted.record, host.known)
+
+
+def add_host(made: Plan, case: Case, driver_upgrade: bool, components: Sequence[str]) -> None:
     """Add one host's entry and its rows."""
     host, wanted = case.host, case.wanted
     everything = host.variables.get("apply") == "all"
     needs: list[str] = []
-    for component in COMPONENTS.values():
+    for component in (COMPONENTS[name] for name in components):
         if not component.concerns(host) or not component.has_work(case):
             continue
         row = component.compare(case)
@@ -129,7 +154,7 @@ def add_host(made: Plan, case: Case, driver_upgrade: bool) -> None:
     if gpu or "gpu_check" in needs:
         needs.insert(needs.index((gpu or ["gpu_check"])[0]), "gpu")
     made.hosts[host.name] = {
-        "stack": wanted.data,
+        "stack": wanted.published,
         "python": wanted.python,
         "interpreter": wanted.interpreter,
         "environment": wanted.environment,
@@ -140,6 +165,7 @@ def add_host(made: Plan, case: Case, driver_upgrade: bool) -> None:
         "needs": needs,
         "parts": list(wanted.parts),
         "gpu": gpu_part(case, gpu),
+        "build": case.build.part if case.build else {},
     }
 
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from hadoop_dl.data.host_facts import HostFacts, Receipt
 from hadoop_dl.plan import gpu_layer, gpu_stack, requests
+from hadoop_dl.plan.builds import GROUP, Build
 from hadoop_dl.plan.digests import canonical, closure, deciding_inputs, joined, role_digests
 from hadoop_dl.plan.gpu_stack import GpuHost
 from hadoop_dl.plan.model import Host, Row
@@ -29,6 +30,7 @@ class Case:
     wanted: Wanted
     environments: Sequence[tuple[str, str, str]]
     repository: Path
+    build: Build | None = None  # the wheel that this host builds in this run
     digests: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -114,6 +116,25 @@ class Mirror(Component):
 
     def deciders(self, case: Case) -> dict[str, str]:
         return {"stack": canonical([list(entry) for entry in case.environments]), "node": "{}"}
+
+
+class TensorFlowBuild(Component):
+    """Only playbooks/build_tensorflow.yml builds: a build takes hours, and its wheel gives the environment another name."""
+
+    missing: ClassVar = "not built yet"
+
+    def has_work(self, case: Case) -> bool:
+        return case.build is not None
+
+    def compare(self, case: Case) -> Row | None:
+        row = super().compare(case)
+        if row is None and case.build and case.build.stack.record(case.build.python) is None:
+            return case.row(self.name, "no record", case.digests[self.name], "built, not recorded here")
+        return row
+
+    def deciders(self, case: Case) -> dict[str, str]:
+        part = {key: value for key, value in case.build.part.items() if key != "hosts"} if case.build else {}
+        return {"environment": canonical(""), "node": case.facts.system_text, "stack": canonical(part)}
 
 
 class Environment(Component):
@@ -217,12 +238,14 @@ COMPONENTS: dict[str, Component] = {
         Mirror("mirror", ("mirror_host",), ("mirror",)),
         *(GpuPart(role, gpu_layer.GROUPS, (role,)) for role in gpu_stack.ROLES),
         GpuCheck("gpu_check", gpu_layer.GROUPS, ("gpu_check",)),
+        TensorFlowBuild("tensorflow_build", (GROUP,), ("bazel", "tensorflow_build")),
         Environment("environment", requests.ENVIRONMENT_GROUPS, ENVIRONMENT_ROLES),
         HadoopClient("hadoop_client", requests.ENVIRONMENT_GROUPS, ("hadoop_client",)),
         TensorFlowOnSpark("tensorflowonspark", ("edge_nodes",), ("tensorflowonspark",)),
         Verify("verify", requests.ENVIRONMENT_GROUPS, ("verify",)),
     )
 }
+BUILDING = ("mirror", "tensorflow_build")  # what playbooks/build_tensorflow.yml does
 GROUPS = tuple(dict.fromkeys(group for component in COMPONENTS.values() for group in component.groups))
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hadoop_dl.data import extras, stacks
+from hadoop_dl.data.built import Record
 from hadoop_dl.data.host_facts import HostFacts, HostProfile
 from hadoop_dl.data.locks import Lock
 from hadoop_dl.data.stacks import Stack
@@ -44,13 +45,11 @@ class Wanted:
 
     stack: Stack | None = None
     lock: Lock | None = None
+    python: str = ""
     interpreter: str = ""
+    record: Record | None = None  # the wheel that the site built for it
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-
-    @property
-    def python(self) -> str:
-        return self.lock.python if self.lock else ""
 
     @property
     def environment(self) -> str:
@@ -66,6 +65,11 @@ class Wanted:
     def data(self) -> Json:
         """The stack's file, as the plan publishes it."""
         return self.stack.data if self.stack else {}
+
+    @property
+    def published(self) -> Json:
+        """The same with what the site's own wheel is made of, for the report of verify."""
+        return {**self.data, "built": self.record.describe()} if self.record else self.data
 
     @cached_property
     def stack_text(self) -> str:
@@ -114,11 +118,6 @@ def resolve_host(variables: Mapping[str, Any], facts: HostFacts, groups: Sequenc
         wanted.stack = replace(stack, data={**stack.data, **judged.get("driver", {})})
         wanted.problems += [f"{stack.name}: {sentence}" for sentence in judged["problems"]]
         wanted.warnings += judged["warnings"]
-    if stack.data["tensorflow_source"] == "built":
-        wanted.problems.append(
-            f"{stack.name} needs a TensorFlow wheel built from source, and the playbooks do not build one yet. "
-            "Choose a stack with tensorflow_source: prebuilt."
-        )
     admitted = stack.pythons if admitted is None else admitted
     usable = [python for python in admitted if python in facts.pythons]
     if not usable:
@@ -127,7 +126,10 @@ def resolve_host(variables: Mapping[str, Any], facts: HostFacts, groups: Sequenc
             f"{', '.join(sorted(facts.pythons)) or 'none'}. Install python{admitted[0]} from the operating system's repositories."
         )
         return wanted
-    wanted.interpreter, wanted.lock = facts.pythons[usable[0]], locked(stack.name, usable[0])
+    wanted.python, wanted.interpreter = usable[0], facts.pythons[usable[0]]
+    wanted.record = stack.record(wanted.python)
+    if wanted.record or not stack.is_built:  # there is no environment before there is a wheel
+        wanted.lock = locked(stack.name, wanted.python)
     return wanted
 
 

@@ -1,0 +1,90 @@
+"""The wheel that a site built for a stack: its record beside the inventory, and the lock that it completes.
+
+playbooks/build_tensorflow.yml writes the record, inventories/SITE/stacks/built/LOCK.json: the wheel's provenance. It pins the wheel as a lock does, and
+belongs into the site's version control.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hadoop_dl.data.locks import Lock, LockError, parse_lock
+
+Json = dict[str, Any]
+HEADING = "# component: tensorflow\n"
+FOLDER = "built"
+KEYS = ("version", "os", "architecture", "python", "cpu_features", "cuda", "symbols", "built", "tag", "commit")
+
+
+@dataclass(frozen=True)
+class Record:
+    """A built wheel's provenance, as the build host published it."""
+
+    path: Path
+    provenance: Json
+
+    @property
+    def wheel(self) -> Json:
+        found: Json = self.provenance["wheel"]
+        return found
+
+    @property
+    def line(self) -> str:
+        """The wheel as a line of a lock."""
+        wheel = self.wheel
+        return f"tensorflow=={self.provenance['version']} --hash=sha256:{wheel['sha256']}  # {wheel['name']} {wheel['size']}"
+
+    def describe(self) -> str:
+        """What a person asks first."""
+        found = self.provenance
+        features = ", ".join(found["cpu_features"]) or "no CPU features"
+        cuda = (
+            f"CUDA {found['cuda']['version']} for {', '.join(found['cuda']['capabilities'])}"
+            if found["cuda"]
+            else "CPU"
+        )
+        return f"{found['wheel']['name']}, built {found['built']} on {found['os']['name']} from {found['tag']} ({found['commit'][:12]}), {cuda}, {features}"
+
+
+def find(directories: Iterable[Path], name: str) -> Record | None:
+    """The record of the lock of this name; None where the wheel is not built yet."""
+    for directory in directories:
+        path = directory / FOLDER / f"{name}.json"
+        if path.is_file():
+            return read(path)
+    return None
+
+
+def read(path: Path) -> Record:
+    try:
+        record = Record(path, json.loads(path.read_text(encoding="utf-8")))
+        is_usable = is_complete(record.provenance)
+    except (OSError, ValueError, KeyError, TypeError):
+        is_usable = False
+    if not is_usable:
+        raise LockError(
+            f"{path} must be the record of a built wheel, but cannot be used. Restore it, or remove it and run playbooks/build_tensorflow.yml: "
+            "a wheel that is published is not built again."
+        )
+    return record
+
+
+def is_complete(provenance: Json) -> bool:
+    wheel = provenance["wheel"]
+    named = re.fullmatch(r"[0-9a-f]{64}", wheel["sha256"]) and re.fullmatch(r"[\w.+-]+\.whl", wheel["name"])
+    return bool(named) and isinstance(wheel["size"], int) and all(key in provenance for key in KEYS)
+
+
+def completed(lock: Lock, record: Record) -> Lock:
+    """The stack's lock with this site's wheel; its digest, and with it the environment's name, changes with the wheel."""
+    if HEADING not in lock.text:
+        raise LockError(
+            f"The lock of {lock.stack} needs a section for tensorflow. Write it again: scripts/stack lock {lock.stack}"
+        )
+    text = lock.text.replace(HEADING, f"{HEADING}{record.line}\n", 1)
+    return parse_lock(text, lock.stack, lock.python, str(record.path))

@@ -1,0 +1,169 @@
+"""Building TensorFlow: which wheel is built where and for which hosts, and on which hosts a built wheel does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hadoop_dl.data.built import Record
+from hadoop_dl.data.host_facts import HostFacts
+from hadoop_dl.data.stacks import Stack
+from hadoop_dl.data.tensorflow_build import numbers
+from hadoop_dl.plan.model import Host, Json
+from hadoop_dl.plan.requests import Wanted
+
+GROUP = "build_hosts"
+PLAYBOOK = "ansible-playbook -i INVENTORY playbooks/build_tensorflow.yml"
+
+
+@dataclass(frozen=True)
+class Build:
+    """One wheel: the host that builds it, and what the hosts that will run it have in common."""
+
+    builder: str
+    stack: Stack
+    python: str
+    interpreter: str
+    hosts: tuple[str, ...]
+    cpu_features: tuple[str, ...]
+    capabilities: tuple[str, ...]
+
+    @property
+    def part(self) -> Json:
+        """What the playbook hands to the roles."""
+        data = self.stack.data
+        return {
+            "stack": self.stack.name,
+            "python": self.python,
+            "interpreter": self.interpreter,
+            "version": data["tensorflow"],
+            "commit": data["tensorflow_commit"],
+            "bazel": data["bazel"],
+            "hdfs": bool(data.get("hdfs")),
+            "kafka": bool(data.get("kafka")),
+            "cuda": cuda_part(data) if "cuda" in data else {},
+            "cpu_features": list(self.cpu_features),
+            "capabilities": list(self.capabilities) if "cuda" in data else [],
+            "lock": self.stack.base_lock(self.python).digest,
+            "record": f"{self.stack.lock_path(self.python).stem}.json",
+            "hosts": list(self.hosts),
+        }
+
+
+def cuda_part(data: Json) -> Json:
+    """CUDA where the role cuda installs it, with cuDNN in the same directory."""
+    return {
+        "version": data["cuda"],
+        "cudnn": data["cudnn"],
+        "path": f"/usr/local/cuda-{data['cuda']}",
+        "cudnn_path": "",
+    }
+
+
+def requested(hosts: Sequence[Host], wanted: Mapping[str, Wanted]) -> tuple[list[Build], list[str]]:
+    """The wheels that the hosts of this run need, and why one cannot be built."""
+    users: dict[tuple[str, str], list[Host]] = {}
+    stacks: dict[str, Stack] = {}
+    for host in hosts:
+        stack, python = wanted[host.name].stack, wanted[host.name].python
+        if stack and stack.is_built and python:
+            users.setdefault((stack.name, python), []).append(host)
+            stacks[stack.name] = stack
+    if not users:
+        return [], [
+            "No host of this run asks for a stack whose TensorFlow is built. Choose one: grep -l 'tensorflow_source: built' stacks/*.yml"
+        ]
+    builds: list[Build] = []
+    problems: list[str] = []
+    for (name, python), targets in sorted(users.items()):
+        builder = builder_of(stacks[name], python, hosts)
+        if builder is None:
+            problems.append(
+                f"{name} must be built on {stacks[name].data['os'][0]} with Python {python}, but no host of the group {GROUP} has both. "
+                "Add such a host to the group, which may be one of the hosts that run it."
+            )
+        elif any(one.builder == builder.name for one in builds):
+            problems.append(
+                f"{builder.name} builds one wheel at a time, but {name} is the second. Run the playbook once for each stack, with --limit."
+            )
+        else:
+            features, capabilities = common_features(targets), all_capabilities(targets)
+            interpreter = builder.known.pythons[python]
+            names = tuple(host.name for host in targets)
+            builds.append(Build(builder.name, stacks[name], python, interpreter, names, features, capabilities))
+    return builds, problems
+
+
+def builder_of(stack: Stack, python: str, hosts: Iterable[Host]) -> Host | None:
+    for host in hosts:
+        if GROUP in host.groups and host.known.os.short in stack.data["os"] and python in host.known.pythons:
+            return host
+    return None
+
+
+def common_features(hosts: Iterable[Host]) -> tuple[str, ...]:
+    """The CPU features that all of these hosts have."""
+    found = [set(host.known.cpu.features or ()) for host in hosts]
+    return tuple(sorted(set.intersection(*found))) if found else ()
+
+
+def all_capabilities(hosts: Iterable[Host]) -> tuple[str, ...]:
+    """The compute capabilities of all GPUs of these hosts."""
+    found = {one for host in hosts for one in capabilities(host.known)}
+    return tuple(sorted(found, key=numbers))
+
+
+def capabilities(facts: HostFacts) -> list[str]:
+    """The compute capabilities of a host's GPUs; those that no table knows are left out."""
+    if not facts.nvidia.names:
+        return []
+    from hadoop_dl.data.compat import load  # noqa: PLC0415 (a no-op run does not load it)
+    from hadoop_dl.resolver.gpus import Gpu, find_gpu  # noqa: PLC0415
+
+    found = [find_gpu(load(), name) for name in facts.nvidia.names]
+    return sorted({gpu.cc for gpu in found if isinstance(gpu, Gpu)}, key=numbers)
+
+
+def missing_sentence(stack: Stack) -> str:
+    return f"{stack.name} requires the wheel of TensorFlow {stack.data['tensorflow']} that this site builds, but none is recorded. Build it first: {PLAYBOOK}"
+
+
+def fit_problems(record: Record, facts: HostFacts) -> list[str]:
+    """Why a built wheel does not run on a host: built there means for that system, that CPU, those GPUs."""
+    found = record.provenance
+    name = f"The wheel of TensorFlow {found['version']}"
+    problems = []
+    if found["os"]["short"] != facts.os.short:
+        problems.append(
+            f"{name} was built on {found['os']['name']}, but the host runs {facts.os.name}. Request a stack for that system here; "
+            "a wheel runs where it was built for."
+        )
+    for library, there in (("GLIBC", facts.glibc), ("GLIBCXX", facts.libstdcxx)):
+        needed = found["symbols"].get(library)
+        if needed and there and numbers(there) < numbers(needed):
+            problems.append(
+                f"{name} requires {library}_{needed}, but the host has {library}_{there}. Build it on a host whose system is as old as the oldest target: "
+                f"{PLAYBOOK}"
+            )
+    missing = sorted(set(found["cpu_features"]) - set(facts.cpu.features or ()))
+    if missing and facts.cpu.features is not None:
+        problems.append(
+            f"{name} was built for CPUs with {', '.join(missing)}, but the host's CPU lacks that. Build it for this host too: {PLAYBOOK}"
+        )
+    problems += [f"{name} {sentence} Build it for this host too: {PLAYBOOK}" for sentence in gpu_problems(found, facts)]
+    if found["architecture"] != facts.architecture:
+        problems.append(f"{name} is for {found['architecture']}, but the host is {facts.architecture}.")
+    return problems
+
+
+def gpu_problems(found: Json, facts: HostFacts) -> list[str]:
+    """GPUs that are older than all that the wheel was compiled for; newer ones compile its PTX when they first use it."""
+    compiled = found["cuda"].get("capabilities") if found["cuda"] else None
+    if not compiled:
+        return []
+    old = [one for one in capabilities(facts) if all(numbers(one) < numbers(other) for other in compiled)]
+    return (
+        [f"was built for the compute capabilities {', '.join(compiled)}, but the host has GPUs of {', '.join(old)}."]
+        if old
+        else []
+    )

@@ -1,0 +1,293 @@
+"""Stacks whose TensorFlow the site builds: where the wheel is built, the lock that it completes, and the hosts that it does not fit."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hadoop_dl import plan
+from hadoop_dl.cli import mirror
+from hadoop_dl.data import stacks
+from hadoop_dl.data.locks import LockError
+from hadoop_dl.data.stacks import load_stack
+from hadoop_dl.plan import model as plan_model
+from hadoop_dl.plan import requests
+from hadoop_dl_dev import invented_hosts
+from hadoop_dl_dev.invented_hosts import after
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+BASE, STACK = "tf1.15-cpu-py27-el7", "ours-cpu-py27-el7"
+COMMIT, SHA256 = "5" * 40, "ab" * 32
+WHEEL = "tensorflow-1.15.0-03f3f3f3f3f3f-cp27-cp27mu-linux_x86_64.whl"
+PROVENANCE: dict[str, Any] = {
+    "version": "1.15.0",
+    "tag": "v1.15.0",
+    "commit": COMMIT,
+    "os": {"short": "el7", "name": "RHEL 7.9", "glibc": "2.17"},
+    "architecture": "x86_64",
+    "python": {"version": "2.7", "abi": "cp27mu"},
+    "cpu_features": ["avx", "sse4_2"],
+    "cuda": {},
+    "symbols": {"GLIBC": "2.14", "GLIBCXX": "3.4.19", "CXXABI": "1.3"},
+    "built": "2026-11-22T16:35:25Z",
+    "wheel": {"name": WHEEL, "sha256": SHA256, "size": 6877},
+}
+GPUS = {"cuda": {"version": "10.0", "cudnn": "7.6", "capabilities": ["6.0", "7.0"]}}
+NODE: dict[str, Any] = {
+    "os": {"short": "el7", "name": "RHEL 7.9"},
+    "architecture": "x86_64",
+    "glibc": "2.17",
+    "libstdcxx": "3.4.19",
+    "cpu": {"features": ["sse4_1", "sse4_2", "avx", "avx2"]},
+    "pythons": {"2.7": "/usr/bin/python2.7"},
+    "java": [{"home": "/usr/lib/jvm/java-11", "version": "11.0.21", "major": "11"}],
+    "hadoop": {"distribution": "apache", "home": "/opt/hadoop", "version": "3.3.6", "conf_dir": "/etc/hadoop/conf"},
+    "disk_free_mb": {"/opt": 90000},
+}
+SITE = {
+    "deeplearning_request": STACK,
+    "mirror_url": "http://mirror1:8900",
+    **dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none"),
+}
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """inventories/SITE/stacks with a stack whose TensorFlow is built: that of a project's stack, without its wheel."""
+    monkeypatch.setattr(stacks, "_site", [])
+    monkeypatch.setattr(requests, "keep_verdicts", lambda: None)
+    caches = (requests.locked, requests.data_digest, stacks._load)
+    for one in caches:
+        one.cache_clear()
+    directory = tmp_path / "stacks"
+    (directory / "locks").mkdir(parents=True)
+    base = load_stack(BASE)
+    data = {**base.data, "name": STACK, "tensorflow_source": "built", "tensorflow_package": "tensorflow"}
+    data |= {"bazel": "0.26.1", "tensorflow_commit": COMMIT}
+    (directory / f"{STACK}.yml").write_text(yaml.safe_dump(data))
+    lines = base.lock("2.7").text.splitlines(keepends=True)
+    lock = "".join(line for line in lines if not line.startswith(("tensorflow==", "tensorflow-cpu==")))
+    (directory / "locks" / f"{STACK}.txt").write_text(lock)
+    stacks.add_site_stacks([tmp_path])
+    yield directory
+    for one in caches:
+        one.cache_clear()
+
+
+def record(site: Path, **changes: Any) -> None:
+    (site / "built").mkdir(exist_ok=True)
+    (site / "built" / f"{STACK}.json").write_text(json.dumps({**PROVENANCE, **changes}), encoding="utf-8")
+    requests.locked.cache_clear()
+
+
+def host(name: str = "data1", *groups: str, **parts: Any) -> plan_model.Host:
+    return invented_hosts.host(name, groups or ("data_nodes",), SITE, {**copy.deepcopy(NODE), **parts})
+
+
+BUILDER = ("build01", "build_hosts")
+
+
+def made(*hosts: plan_model.Host, building: bool = False) -> plan_model.Plan:
+    return plan.make_plan(hosts, REPOSITORY, building=building)
+
+
+# --- the lock -------------------------------------------------------------------------------------------------------
+
+
+def test_the_wheel_of_the_site_completes_the_lock(site: Path) -> None:
+    before = load_stack(STACK).lock("2.7")
+    record(site)
+    lock = load_stack(STACK).lock("2.7")
+    [entry] = [one for one in lock.entries if one.project == "tensorflow"]
+    assert (entry.component, entry.version, entry.sha256, entry.name, entry.size) == (
+        "tensorflow", "1.15.0", SHA256, WHEEL, 6877
+    )  # fmt: skip
+    assert f"tensorflow==1.15.0 --hash=sha256:{SHA256}  # {WHEEL} 6877\n" in lock.component("tensorflow")
+    assert lock.digest != before.digest
+    assert [one.project for one in lock.entries if one != entry] == [one.project for one in before.entries]
+
+
+def test_another_wheel_is_another_environment(site: Path) -> None:
+    record(site)
+    first = load_stack(STACK).lock("2.7").digest
+    record(site, wheel={**PROVENANCE["wheel"], "sha256": "cd" * 32})
+    assert load_stack(STACK).lock("2.7").digest != first
+
+
+def test_the_build_itself_gets_the_lock_without_the_wheel(site: Path) -> None:
+    record(site)
+    assert "tensorflow" not in {one.project for one in load_stack(STACK).base_lock("2.7").entries}
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "{}", json.dumps({**PROVENANCE, "wheel": {"name": "../x.whl", "sha256": SHA256, "size": 1}})],
+    ids=["empty", "list", "mapping", "path"],
+)
+def test_a_record_that_cannot_be_used_is_a_sentence(site: Path, content: str) -> None:
+    (site / "built").mkdir()
+    (site / "built" / f"{STACK}.json").write_text(content, encoding="utf-8")
+    with pytest.raises(LockError, match="must be the record of a built wheel"):
+        load_stack(STACK).lock("2.7")
+
+
+def test_the_mirror_never_fetches_the_wheel_and_says_who_publishes_it(site: Path, tmp_path: Path) -> None:
+    record(site)
+    [artifact] = [one for one in load_stack(STACK).artifacts("2.7") if one["name"] == WHEEL]
+    with pytest.raises(mirror.MirrorError, match=r"this site builds.*playbooks/build_tensorflow.yml"):
+        mirror.fetch_artifacts([artifact], tmp_path / "mirror")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"bazel": None}, "The key bazel is missing"),
+        ({"tensorflow_commit": "v1.15.0"}, "tensorflow_commit must be the 40 hex digits"),
+        ({"os": ["el7", "el8"]}, "os must have one entry"),
+    ],
+)
+def test_what_a_built_stack_must_name(change: dict[str, Any], sentence: str) -> None:
+    data = {
+        **load_stack(BASE).data,
+        "tensorflow_source": "built",
+        "bazel": "0.26.1",
+        "tensorflow_commit": COMMIT,
+        **change,
+    }
+    data = {key: value for key, value in data.items() if value is not None}
+    assert sentence in " ".join(stacks.stack_problems(data, data["name"]))
+
+
+# --- the plan of a build --------------------------------------------------------------------------------------------
+
+
+def test_a_stack_whose_wheel_is_missing_is_refused_with_the_command(site: Path) -> None:
+    problems = made(host(), host("data2")).problems
+    assert len(problems) == 1
+    assert problems[0].startswith(
+        f"data1, data2: {STACK} requires the wheel of TensorFlow 1.15.0 that this site builds"
+    )
+    assert "playbooks/build_tensorflow.yml" in problems[0]
+
+
+def test_the_build_is_planned_for_what_its_hosts_have_in_common(site: Path) -> None:
+    bare = host("data2", "data_nodes", cpu={"features": ["avx", "sse4_2", "fma"]})
+    planned = made(host(), bare, host(*BUILDER), building=True)
+    assert planned.problems == []
+    assert planned.hosts["build01"]["needs"] == ["tensorflow_build"]
+    part = planned.hosts["build01"]["build"]
+    assert part["cpu_features"] == ["avx", "sse4_2"]
+    assert part["hosts"] == ["data1", "data2"]
+    assert (part["version"], part["commit"], part["bazel"]) == ("1.15.0", COMMIT, "0.26.1")
+    assert (part["hdfs"], part["kafka"], part["cuda"], part["capabilities"]) == (True, True, {}, [])
+    assert planned.hosts["data1"]["needs"] == []
+
+
+def test_the_build_host_may_run_the_wheel_itself(site: Path) -> None:
+    planned = made(host("data1", "data_nodes", "build_hosts"), building=True)
+    assert planned.hosts["data1"]["needs"] == ["tensorflow_build"]
+
+
+def test_the_mirror_gets_what_the_build_takes_before_there_is_a_wheel(site: Path) -> None:
+    planned = made(host(), host(*BUILDER), host("mirror1", "mirror_host"), building=True)
+    assert planned.hosts["mirror1"]["needs"] == ["mirror"]
+    assert planned.hosts["mirror1"]["mirror_environments"] == [[STACK, "2.7"]]
+
+
+def test_after_the_build_nothing_is_built(site: Path) -> None:
+    hosts = [host(), host(*BUILDER)]
+    planned = made(*hosts, building=True)
+    record(site)
+    again = made(*[after(one, planned) for one in hosts], building=True)
+    assert (again.problems, again.rows) == ([], [])
+
+
+def test_where_another_controller_built_it_the_record_is_written(site: Path) -> None:
+    hosts = [host(), host(*BUILDER)]
+    planned = made(*hosts, building=True)
+    [row] = made(*[after(one, planned) for one in hosts], building=True).rows
+    assert (row.host, row.component, row.reason) == ("build01", "tensorflow_build", "built, not recorded here")
+
+
+def test_a_host_with_less_is_a_reason_to_build_again(site: Path) -> None:
+    hosts = [host(), host(*BUILDER)]
+    planned = made(*hosts, building=True)
+    record(site)
+    hosts = [after(one, planned) for one in hosts]
+    old = host("data9", "data_nodes", cpu={"features": ["sse4_2"]})
+    [row] = made(*hosts, old, building=True).rows
+    assert (row.host, row.reason) == ("build01", "inputs changed")
+
+
+@pytest.mark.parametrize(
+    ("builder", "words"),
+    [
+        ({}, ""),
+        ({"os": {"short": "el9", "name": "RHEL 9.4"}}, "no host of the group build_hosts has both"),
+        ({"pythons": {"3.6": "/usr/bin/python3.6"}}, "must be built on el7 with Python 2.7"),
+    ],
+)
+def test_a_build_needs_a_host_of_that_system_and_python(site: Path, builder: dict[str, Any], words: str) -> None:
+    problems = made(host(), host("build01", "build_hosts", **builder), building=True).problems
+    assert words in " ".join(problems)
+    assert bool(words) == bool(problems)
+
+
+def test_a_site_that_builds_nothing_is_told_so() -> None:
+    plain = invented_hosts.host("data1", ("data_nodes",), {**SITE, "deeplearning_request": BASE}, NODE)
+    assert "No host of this run asks for a stack whose TensorFlow is built" in " ".join(
+        made(plain, building=True).problems
+    )
+
+
+# --- where the wheel fits -------------------------------------------------------------------------------------------
+
+
+def test_a_host_as_the_wheel_was_built_for_gets_it(site: Path) -> None:
+    record(site)
+    planned = made(host())
+    assert planned.problems == []
+    assert "environment" in planned.hosts["data1"]["needs"]
+    assert planned.hosts["data1"]["environment"] == f"{STACK}-{load_stack(STACK).lock('2.7').digest}"
+
+
+@pytest.mark.parametrize(
+    ("built", "there", "words"),
+    [
+        (
+            {"os": {"short": "ubuntu1604", "name": "Ubuntu 16.04"}},
+            {},
+            "was built on Ubuntu 16.04, but the host runs RHEL 7.9",
+        ),
+        ({"symbols": {"GLIBC": "2.27"}}, {}, "requires GLIBC_2.27, but the host has GLIBC_2.17"),
+        ({"symbols": {"GLIBCXX": "3.4.21"}}, {}, "requires GLIBCXX_3.4.21, but the host has GLIBCXX_3.4.19"),
+        ({}, {"cpu": {"features": ["sse4_1", "avx"]}}, "CPUs with sse4_2, but the host's CPU lacks that"),
+        (
+            GPUS,
+            {"nvidia": {"gpus": [{"vendor": "10de", "device": "102d", "address": "0"}]}},
+            "compute capabilities 6.0, 7.0, but the host has GPUs of 3.7",
+        ),
+        ({"architecture": "ppc64le"}, {}, "is for ppc64le, but the host is x86_64"),
+    ],
+)
+def test_a_host_that_it_does_not_fit_is_refused_before_anything_changes(
+    site: Path, built: dict[str, Any], there: dict[str, Any], words: str
+) -> None:
+    record(site, **built)
+    planned = made(host(), host("data2", "data_nodes", **there))
+    assert words in " ".join(planned.problems)
+    assert planned.table().startswith("PLAN: nothing can be planned")
+
+
+def test_newer_gpus_compile_the_wheels_ptx(site: Path) -> None:
+    record(site, **GPUS)
+    found = plan.builds.gpu_problems(
+        GPUS, host("x", nvidia={"gpus": [{"vendor": "10de", "device": "20b0", "address": "0"}]}).known
+    )
+    assert found == []
