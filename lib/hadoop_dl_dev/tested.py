@@ -81,7 +81,10 @@ def questions(stack: Stack, python: str) -> list[str]:
 
 
 def all_locks() -> list[tuple[str, str]]:
-    return [(name, python) for name in stack_names() for python in load_stack(name).pythons]
+    """The locks that tests install; a stack whose TensorFlow the site builds has no wheel here."""
+    return [
+        (name, python) for name in stack_names() for python in load_stack(name).pythons if not load_stack(name).is_built
+    ]
 
 
 def read(path: Path = RECORDS) -> dict[tuple[str, str], Record]:
@@ -147,7 +150,14 @@ def page(path: Path = RECORDS) -> str:
     table = [names, ["---"] * len(names), *rows]
     lines = [f"| {' | '.join(row)} |" for row in table]
     numbered = [f"{number}. {note}" for number, note in enumerate(notes, 1)]
-    return "\n".join([INTRODUCTION, *lines, "", *([NOTES, "", *numbered, ""] if notes else []), GUIDE])
+    built = [
+        f"- [{name}](../stacks/{name}.yml): {load_stack(name).data['description']}"
+        for name in stack_names()
+        if load_stack(name).is_built
+    ]
+    return "\n".join(
+        [INTRODUCTION, *lines, "", *([NOTES, "", *numbered, ""] if notes else []), BUILT, *built, "", GUIDE]
+    )
 
 
 INTRODUCTION = """\
@@ -169,6 +179,12 @@ without GPUs), seals it, and asks it what the stack promises. A lock that change
 `–` is what the stack does not promise. `image` is the node image: `el8` stands in for RHEL 7 where the test's Python needs a newer C library.
 """
 NOTES = "## Why not"
+BUILT = """\
+## Stacks whose TensorFlow the site builds
+
+No test installs these, because TensorFlow's own sources cannot be fetched where tests run. Tests check their files, what a plan builds for them, and
+configure's answers ([build.md](build.md) has what is proved with a stand-in of the sources).
+"""
 GUIDE = """\
 ## Stacks and packages of a site
 

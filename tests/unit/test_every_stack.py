@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hadoop_dl import plan
-from hadoop_dl.data import stacks
+from hadoop_dl.data import stacks, tensorflow_build
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl_dev import invented_hosts
 
@@ -18,7 +18,13 @@ SYSTEMS = {
     "el8": ("Red Hat Enterprise Linux 8.10", "2.28"),
     "el9": ("Red Hat Enterprise Linux 9.4", "2.34"),
 }
-LOCKS = [(name, python) for name in stacks.stack_names() for python in stacks.load_stack(name).pythons]
+LOCKS = [
+    (name, python)
+    for name in stacks.stack_names()
+    for python in stacks.load_stack(name).pythons
+    if not stacks.load_stack(name).is_built
+]
+BUILT = [name for name in stacks.stack_names() if stacks.load_stack(name).is_built]
 SITE = {
     "mirror_url": "http://mirror1:8900",
     "nvidia_driver_version": "none",
@@ -47,11 +53,16 @@ def node(name: str, python: str, gpus: bool) -> dict[str, Any]:
     }
 
 
-def planned(name: str, python: str, gpus: bool, group: str = "edge_nodes", **variables: Any) -> plan_model.Plan:
+def planned(
+    name: str, python: str, gpus: bool, *groups: str, building: bool = False, **variables: Any
+) -> plan_model.Plan:
     host = invented_hosts.host(
-        "host1", (group,), {**SITE, "deeplearning_request": name, **variables}, node(name, python, gpus)
+        "host1",
+        groups or ("edge_nodes",),
+        {**SITE, "deeplearning_request": name, **variables},
+        node(name, python, gpus),
     )
-    return plan.make_plan([host], REPOSITORY)
+    return plan.make_plan([host], REPOSITORY, building=building)
 
 
 @pytest.mark.parametrize(("name", "python"), LOCKS)
@@ -95,3 +106,22 @@ def test_a_cpu_stack_that_is_named_runs_on_a_host_with_gpus_with_a_warning(name:
 def test_constraints_still_prefer_the_gpu_build_on_a_host_with_gpus() -> None:
     made = planned("tf1.15-py27-el7", "2.7", gpus=True, deeplearning_request={"tensorflow": "1.15", "python": "2.7"})
     assert made.hosts["host1"]["stack"]["name"] == "tf1.15-py27-el7"
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_a_stack_that_is_built_is_built_first(name: str) -> None:
+    stack = stacks.load_stack(name)
+    python = stack.pythons[0]
+    [problem] = planned(name, python, gpus="cuda" in stack.data).problems
+    assert "playbooks/build_tensorflow.yml" in problem
+    made = planned(name, python, "cuda" in stack.data, "edge_nodes", "build_hosts", building=True)
+    assert made.problems == []
+    assert made.hosts["host1"]["needs"] == ["tensorflow_build"]
+    part = made.hosts["host1"]["build"]
+    assert part["version"] == stack.data["tensorflow"]
+    assert bool(part["capabilities"]) == bool(part["cuda"]) == ("cuda" in stack.data)
+    row = tensorflow_build.tested(part["version"])
+    assert row is not None
+    assert tensorflow_build.numbers(row["bazel"]["min"]) <= tensorflow_build.numbers(part["bazel"])
+    assert all(tensorflow_build.in_tree(part["version"], one) for one in tensorflow_build.FEATURES if part[one])
+    assert tensorflow_build.beyond(part["capabilities"], part["cuda"]["version"]) == []
