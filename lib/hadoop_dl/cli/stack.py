@@ -4,6 +4,8 @@ scripts/stack resolve    which stack to install for a request, and what to do ne
 scripts/stack list       the named stacks, also only those for an operating system and GPUs
 scripts/stack show NAME  one named stack
 
+scripts/stack cdsw-project NAME DIR   a project for CDSW sessions that installs a stack without an image
+
 for maintainers:
 scripts/stack lock       write or check the locks of stacks
 scripts/stack docs       write docs/compatibility.md, docs/stacks.md and docs/inputs.md
@@ -33,7 +35,7 @@ from hadoop_dl.resolver.request import COMPONENTS, OPTIONS, nearest_name
 from hadoop_dl.resolver.versions import listed, version
 
 Command = Callable[[Sequence[str]], int]
-KNOWN = ("resolve", "list", "show", "lock", "docs", "data")  # the last two are of hadoop_dl_dev.stack
+KNOWN = ("resolve", "list", "show", "cdsw-project", "lock", "docs", "data")  # the last two are of hadoop_dl_dev.stack
 STATUS = {"ok": 0, "conflict": 2, "unsure": 3}
 HELP = {
     "tensorflow": "release or line: 1.15, 2.15.1, '>=2.4,<2.12'",
@@ -234,10 +236,17 @@ def lock_command(arguments: Sequence[str]) -> int:
     return lock_maker.main(list(arguments))
 
 
+def project_command(arguments: Sequence[str]) -> int:
+    from hadoop_dl.cli import cdsw_project
+
+    return cdsw_project.command(arguments)
+
+
 COMMANDS: dict[str, Command] = {
     "resolve": resolve_command,
     "list": list_command,
     "show": show_command,
+    "cdsw-project": project_command,
     "lock": lock_command,
 }
 

@@ -1,0 +1,175 @@
+# -*- coding: utf-8 -*-
+"""Install this project's stack for you, in a session of Cloudera Data Science Workbench: python install.py
+
+Everything comes from your site's mirror, each file is compared with its sha256, and goes below ~/.local. Nothing of the engine changes.
+Python 2.7 and 3, standard library only: an engine has nothing else.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import json
+import os
+import platform
+import re
+import signal
+import site
+import subprocess
+import sys
+import threading
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SECONDS = 3600  # for each run of pip
+IMPORT_SECONDS = 300
+ROOM = 4  # times the wheels' size, for the files that they become
+SECRET = re.compile(r"//[^/@\s]+@")
+
+
+class Refusal(Exception):
+    """What is required, what was found, what to do."""
+
+
+def settings():
+    with open(os.path.join(HERE, "stack.json")) as handle:
+        return json.load(handle)
+
+
+def numbers(version):
+    return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def check(wanted):
+    """Refuse before anything is installed."""
+    found = "%d.%d" % sys.version_info[:2]
+    if found != wanted["python"]:
+        raise Refusal(
+            "%s requires Python %s, but this is Python %s (%s). Run it with python%s, or start a session whose engine has it."
+            % (wanted["stack"], wanted["python"], found, sys.executable, wanted["python"])
+        )
+    if sys.version_info[0] == 2 and sys.maxunicode < 0x10FFFF:
+        raise Refusal(
+            "%s requires a Python 2.7 with wide characters (cp27mu), but %s has narrow ones. Use the engine's Python 3."
+            % (wanted["stack"], sys.executable)
+        )
+    library, glibc = platform.libc_ver()
+    if wanted.get("glibc") and library == "glibc" and numbers(glibc) < numbers(wanted["glibc"]):
+        raise Refusal(
+            "%s requires glibc %s or later, but this engine has %s. Use an older stack, or an engine with a newer system."
+            % (wanted["stack"], wanted["glibc"], glibc)
+        )
+    if not site.ENABLE_USER_SITE:
+        raise Refusal(
+            "Packages in ~/.local must be visible, but this Python does not look there (%s). Unset PYTHONNOUSERSITE, and use the "
+            "engine's Python, not one of a virtual environment." % sys.executable
+        )
+    base = site.getuserbase()
+    there = base
+    while not os.path.isdir(there):
+        there = os.path.dirname(there)
+    if not os.access(there, os.W_OK):
+        raise Refusal("%s must be yours to write, but is not. Set HOME, or PYTHONUSERBASE." % base)
+    status = os.statvfs(there)
+    free, needed = status.f_bavail * status.f_frsize >> 20, wanted["megabytes"] * ROOM
+    if free < needed:
+        raise Refusal(
+            "%s must have %d MB free, but has %d MB. Remove what you no longer need, and run again."
+            % (there, needed, free)
+        )
+
+
+def run(argv, seconds, shown=True):
+    """(status, last lines) of a program, which ends within this time. No password of a proxy or address is printed."""
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=os.setsid)
+    timer = threading.Timer(seconds, os.killpg, (process.pid, signal.SIGKILL))
+    timer.daemon = True
+    timer.start()
+    last = []
+    try:
+        for line in iter(process.stdout.readline, b""):
+            text = SECRET.sub("//...@", line.decode("utf-8", "replace").rstrip())
+            last = (last + [text])[-20:]
+            if shown:
+                print(text)
+                sys.stdout.flush()
+        process.wait()
+    finally:
+        timer.cancel()
+        timer.join()  # Python 2.7 complains about a thread that still waits when it ends
+    return process.returncode, last
+
+
+def pip_install(name, wanted, *options):
+    argv = [sys.executable, "-m", "pip", "install", "--user", "--no-deps", "--no-index", "--require-hashes"]
+    argv += [
+        "--disable-pip-version-check",
+        "--no-cache-dir",
+        "--timeout",
+        "60",
+        "--requirement",
+        os.path.join(HERE, name),
+    ]
+    if wanted.get("ca"):
+        argv += ["--cert", wanted["ca"]]
+    status, last = run(argv + list(options), SECONDS)
+    if status == 0:
+        return
+    told = (
+        [line for line in last if re.search(r"error|hash|no module|could not", line, re.I)]
+        or last[-1:]
+        or ["no output"]
+    )
+    if status == -signal.SIGKILL:
+        told = ["it did not end within %d s" % SECONDS]
+    raise Refusal(
+        "pip must install %s from %s, but ended with status %d: %s. Check that the mirror serves it (curl -I %s), and proxy variables "
+        "(no_proxy must name the mirror's host where a proxy does not reach it). Run again: what is there is not fetched again."
+        % (name, wanted["mirror"], status, told[0].strip().rstrip("."), wanted["mirror"])
+    )
+
+
+def check_imports(wanted):
+    """Import in a new process what the stack is for: this one may have other versions loaded."""
+    for module in wanted["imports"]:
+        status, last = run([sys.executable, "-c", "import " + module], IMPORT_SECONDS, shown=False)
+        if status:
+            told = last[-1] if last else "it ended with status %s" % status
+            cuda = (
+                " A GPU stack requires CUDA in the engine's image, or a CPU stack: see README.md."
+                if ".so" in told
+                else ""
+            )
+            raise Refusal("%s must be importable, but is not: %s.%s" % (module, told.rstrip("."), cuda))
+
+
+def hint_about_dask(wanted):
+    """TensorFlow 1's contrib.learn imports dask.dataframe where it is there; one that is older than its pandas breaks that import."""
+    if numbers(wanted["tensorflow"])[0] != 1:
+        return
+    installed, _ = run([sys.executable, "-c", "import dask"], IMPORT_SECONDS, shown=False)
+    broken, last = run([sys.executable, "-c", "import dask.dataframe"], IMPORT_SECONDS, shown=False)
+    if installed == 0 and broken != 0:
+        print(
+            "The engine's dask does not fit its pandas (%s), and tf.contrib of TensorFlow 1 imports it. Upgrade dask: ask for a lock with it "
+            "(scripts/stack lock %s --extra dask), or, where this session reaches an index: pip install --user --upgrade dask"
+            % (last[-1] if last else "no reason", wanted["stack"])
+        )
+
+
+def main():
+    wanted = settings()
+    try:
+        check(wanted)
+        if os.path.exists(os.path.join(HERE, "requirements-pip.txt")):
+            pip_install("requirements-pip.txt", wanted)  # the engine's pip may be too old for the other wheels
+        pip_install("requirements.txt", wanted, *wanted["options"])
+        check_imports(wanted)
+    except Refusal as refusal:
+        sys.stderr.write("install.py: %s\n" % refusal)
+        return 1
+    hint_about_dask(wanted)
+    print("%s is installed in %s." % (wanted["stack"], site.getuserbase()))
+    print("Start a new session: this one keeps the packages that it has imported.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""Write a project for Cloudera Data Science Workbench: a stack's lock as requirements of pip, the program that installs them, and examples."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from hadoop_dl.cli.parser import Parser
+from hadoop_dl.data.locks import Entry, Lock, LockError
+from hadoop_dl.data.stacks import Stack, StackError, UnknownStack, add_directory, load_stack
+from hadoop_dl.resolver.request import Misuse
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+FILES: tuple[str, ...] = (
+    "cdsw/install.py",
+    "cdsw/run_tensorboard.py",
+    "cdsw/digits_cnn.py",
+    "cdsw/digits_with_summaries.py",
+)
+FILES += ("digits/digits.py", "digits/data/digits.csv.gz", "digits/data/README.md")
+MARK = "stack.json"
+ENVIRONMENT_ONLY = ("virtualenv",)  # makes environments on hosts
+DISK = 4  # times the wheels' size, as install.py checks
+
+
+def project_parser() -> Parser:
+    parser = Parser(
+        prog="stack cdsw-project",
+        description="Write a project for sessions of Cloudera Data Science Workbench that installs a stack without an image of its own.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("name", metavar="NAME", help="a stack; engines have Python 2.7 and 3.6")
+    parser.add_argument("directory", metavar="DIR", type=Path, help="a directory that is new, empty, or such a project")
+    parser.add_argument(
+        "--mirror",
+        required=True,
+        metavar="URL",
+        help="the mirror as sessions reach it: http://mirror01.example.com:8900",
+    )
+    parser.add_argument("--python", help="one of the stack's Pythons; the preferred one by default")
+    parser.add_argument(
+        "--ca", default="", metavar="FILE", help="CA file in sessions for a mirror with https, such as the site's own"
+    )
+    parser.add_argument("--stacks", type=Path, metavar="DIR", help="a site's own stacks, too: inventories/SITE/stacks")
+    return parser
+
+
+def command(arguments: Sequence[str]) -> int:
+    options = project_parser().parse_args(list(arguments))
+    if options.stacks:
+        add_directory(options.stacks)
+    mirror = str(options.mirror).rstrip("/")
+    if not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", mirror):
+        raise Misuse(
+            "--mirror must be an address such as http://mirror01.example.com:8900, without user and password, but is not."
+        )
+    try:
+        stack = load_stack(options.name)
+        lock = stack.lock(options.python)
+    except (UnknownStack, StackError, LockError) as error:
+        raise Misuse(str(error)) from error
+    write(stack, lock, options.directory, mirror, options.ca)
+    print(f"{options.directory} is a project for {stack.name} on Python {lock.python}. Its README.md names the steps.")
+    return 0
+
+
+def write(stack: Stack, lock: Lock, directory: Path, mirror: str, ca: str = "") -> None:
+    """The project's files; a directory of somebody else's files is refused."""
+    if directory.exists() and not directory.is_dir():
+        raise Misuse(f"{directory} must be a directory, but is a file.")
+    if directory.is_dir() and any(directory.iterdir()) and not (directory / MARK).is_file():
+        raise Misuse(f"{directory} must be new, empty or such a project, but has other files. Nothing was written.")
+    try:
+        (directory / "data").mkdir(parents=True, exist_ok=True)
+        for name in FILES:
+            target = directory / name.partition("/")[2]
+            shutil.copyfile(EXAMPLES / name, target)
+        for name, text in texts(stack, lock, mirror, ca).items():
+            (directory / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Misuse(f"{directory} must be writable, but is not: {error.strerror}.") from error
+
+
+def texts(stack: Stack, lock: Lock, mirror: str, ca: str) -> dict[str, str]:
+    """The files that depend on the stack, by name."""
+    entries = [entry for entry in lock.entries if entry.project not in ENVIRONMENT_ONLY]
+    tools = [entry for entry in entries if entry.component == "pip"]
+    rest = [entry for entry in entries if entry.component != "pip"]
+    megabytes = sum(entry.size for entry in entries) // 1000000 + 1
+    sources = any(not entry.name.endswith(".whl") for entry in rest)
+    content = {
+        "stack": stack.name,
+        "digest": lock.digest,
+        "python": lock.python,
+        "tensorflow": stack.data["tensorflow"],
+        "glibc": stack.data.get("glibc_min", ""),
+        "mirror": mirror,
+        "ca": ca,
+        "megabytes": megabytes,
+        "imports": [name for name in ("tensorflow", "keras") if name in lock.components],
+        "options": ["--no-build-isolation"] if sources else [],  # setuptools is the lock's own
+    }
+    found = {MARK: json.dumps(content, indent=2) + "\n", "requirements.txt": requirements(rest, mirror)}
+    if tools:
+        found["requirements-pip.txt"] = requirements(tools, mirror)
+    readme = (EXAMPLES / "cdsw" / "project.md").read_text(encoding="utf-8")
+    words = {
+        "STACK": stack.name,
+        "DESCRIPTION": stack.data["description"] + ".",
+        "PYTHON": lock.python,
+        "MIRROR": mirror,
+    }
+    words["DISK"] = str(megabytes * DISK)
+    return {**found, "README.md": re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], readme)}
+
+
+def requirements(entries: Iterable[Entry], mirror: str) -> str:
+    """One address with its sha256 a line: pip needs no index, and no page that lists files."""
+    return "".join(f"{mirror}/wheels/{quote(entry.name)} --hash=sha256:{entry.sha256}\n" for entry in entries)

@@ -1,0 +1,256 @@
+"""scripts/stack cdsw-project: a project that installs a small stack with the real pip, for a user with a home of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+from environments import Mirror, wheel
+from faulty_server import serving
+
+from hadoop_dl.cli import stack as stack_cli
+from hadoop_dl.data import locks, stacks
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+EXAMPLES = REPOSITORY / "examples" / "cdsw"
+HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
+NAMES = ("six", "tensorflow", "keras")
+TINY = {
+    "name": "tiny",
+    "description": "A stack of three small wheels",
+    "os": ["el9"],
+    "python": HERE,
+    "tensorflow": "1.0",
+    "tensorflow_package": "tensorflow",
+    "tensorflow_source": "prebuilt",
+    "keras": "1.0",
+    "glibc_min": "2.17",
+    "sources": ["https://example.com/"],
+}
+
+
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"cdsw_{name}", EXAMPLES / f"{name}.py")
+    assert spec
+    assert spec.loader
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+install, run_tensorboard = module("install"), module("run_tensorboard")
+
+
+@pytest.fixture
+def mirror() -> Iterator[Mirror]:
+    with serving(Mirror()) as served:
+        yield served
+
+
+@pytest.fixture
+def site(tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A site's stacks directory with the small stack, whose wheels the mirror has."""
+    monkeypatch.setattr(stacks, "_site", [])
+    directory = tmp_path / "stacks"
+    (directory / "locks").mkdir(parents=True)
+    lines = []
+    for name in NAMES:
+        path = wheel(tmp_path, name)
+        content = path.read_bytes()
+        mirror.files[path.name] = content
+        component = "pip" if name == "six" else name
+        sha256 = hashlib.sha256(content).hexdigest()
+        lines += [f"# component: {component}", f"{name}==1.0 --hash=sha256:{sha256}  # {path.name} {len(content)}"]
+    (directory / "tiny.yml").write_text(yaml.safe_dump(TINY), encoding="utf-8")
+    (directory / "locks" / "tiny.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return directory
+
+
+def made(site: Path, mirror: Mirror, *options: str) -> Path:
+    directory = site.parent / "project"
+    arguments = ["cdsw-project", "tiny", str(directory), "--mirror", mirror.url, "--stacks", str(site), *options]
+    assert stack_cli.main(arguments) == 0
+    return directory
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with pip that looks into the user's packages, as an engine's does."""
+    directory = tmp_path_factory.mktemp("engine")
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--system-site-packages", str(directory)], check=True, capture_output=True
+    )
+    return directory / "bin" / "python"
+
+
+def session(engine: Path, project: Path, program: str = "install.py", **environment: str) -> tuple[int, str]:
+    given = {"HOME": str(project / "home"), "PATH": os.environ["PATH"], "no_proxy": "127.0.0.1", **environment}
+    (project / "home").mkdir(exist_ok=True)
+    done = subprocess.run(
+        [str(engine), str(project / program)], env=given, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert "Traceback" not in done.stdout + done.stderr
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_session_installs_the_stack_for_itself(site: Path, mirror: Mirror, engine: Path) -> None:
+    project = made(site, mirror)
+    code, said = session(engine, project)
+    assert code == 0, said
+    assert "tiny is installed in" in said
+    assert said.strip().endswith("Start a new session: this one keeps the packages that it has imported.")
+    packages = next((project / "home" / ".local" / "lib").glob("python*")) / "site-packages"
+    assert {f"{name}.py" for name in NAMES} <= {path.name for path in packages.iterdir()}
+    asked = [path for path, _ in mirror.requests]
+    assert set(asked) == {f"/wheels/{name}-1.0-py2.py3-none-any.whl" for name in NAMES}  # no index, no list of files
+
+
+@pytest.mark.parametrize("fault", ["flip", "404", "login"])
+def test_a_wheel_that_is_not_the_locked_one_is_refused(fault: str, site: Path, mirror: Mirror, engine: Path) -> None:
+    project = made(site, mirror)
+    mirror.faults["tensorflow-1.0-py2.py3-none-any.whl"] = [fault] * 9
+    code, said = session(engine, project)
+    assert code == 1
+    assert f"install.py: pip must install requirements.txt from {mirror.url}, but ended with status 1" in said
+    assert not list((project / "home").rglob("tensorflow*"))
+
+
+def test_a_package_that_cannot_be_imported_is_told(site: Path, mirror: Mirror, engine: Path) -> None:
+    project = made(site, mirror)
+    settings = json.loads((project / "stack.json").read_text())
+    (project / "stack.json").write_text(json.dumps({**settings, "imports": ["tensorflow", "missing_one"]}))
+    code, said = session(engine, project)
+    assert code == 1
+    assert "missing_one must be importable, but is not: ModuleNotFoundError: No module named 'missing_one'" in said
+    assert "Start a new session" not in said
+
+
+@pytest.mark.parametrize(
+    ("changed", "environment", "words"),
+    [
+        ({"python": "2.7"}, {}, "tiny requires Python 2.7, but this is Python"),
+        ({"glibc": "9.99"}, {}, "tiny requires glibc 9.99 or later, but this engine has"),
+        ({"megabytes": 10**9}, {}, "MB free, but has"),
+        ({}, {"PYTHONNOUSERSITE": "1"}, "Packages in ~/.local must be visible"),
+    ],
+    ids=["python", "glibc", "room", "user site"],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_installed(
+    changed: dict[str, object], environment: dict[str, str], words: str, site: Path, mirror: Mirror, engine: Path
+) -> None:
+    project = made(site, mirror)
+    settings = json.loads((project / "stack.json").read_text())
+    (project / "stack.json").write_text(json.dumps({**settings, **changed}))
+    code, said = session(engine, project, **environment)
+    assert (code, words in said) == (1, True), said
+    assert mirror.requests == []
+    assert not (project / "home" / ".local").exists()
+
+
+def test_a_program_that_does_not_end_is_ended_and_prints_no_password() -> None:
+    shell = "echo http://me:s3cret@proxy/; sleep 60"
+    status, last = install.run(["sh", "-c", shell], 0.5, shown=False)
+    assert status < 0
+    assert last == ["http://...@proxy/"]
+
+
+def test_dask_is_a_hint_for_tensorflow_1_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = {"import dask": (0, []), "import dask.dataframe": (1, ["AttributeError: no attribute 'computation'"])}
+    monkeypatch.setattr(install, "run", lambda argv, seconds, shown: answers[argv[-1]])
+    install.hint_about_dask({"tensorflow": "2.15.1", "stack": "x"})
+    assert capsys.readouterr().out == ""
+    install.hint_about_dask({"tensorflow": "1.15.0", "stack": "x"})
+    assert "pip install --user --upgrade dask" in capsys.readouterr().out
+    answers["import dask"] = (1, [])  # an engine without it
+    install.hint_about_dask({"tensorflow": "1.15.0", "stack": "x"})
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("ports", "expected"),
+    [
+        ({}, None),
+        ({"CDSW_PUBLIC_PORT": "8080"}, ("8080", "0.0.0.0", "http://e1.cdsw.example.com")),  # noqa: S104
+        (
+            {"CDSW_PUBLIC_PORT": "8080", "CDSW_READONLY_PORT": "8090", "CDSW_APP_PORT": "8100"},
+            ("8090", "127.0.0.1", "https://read-only-e1.cdsw.example.com"),
+        ),
+    ],
+)
+def test_the_address_of_tensorboard(ports: dict[str, str], expected: tuple[str, str, str] | None) -> None:
+    names = {"CDSW_ENGINE_ID": "e1", "CDSW_DOMAIN": "cdsw.example.com"}
+    assert run_tensorboard.place({**names, **ports}) == expected
+
+
+def test_tensorboard_outside_of_a_session_or_without_logs(site: Path, mirror: Mirror, engine: Path) -> None:
+    project = made(site, mirror)
+    code, said = session(engine, project, "run_tensorboard.py")
+    assert (code, "Run it in a session of CDSW." in said) == (1, True)
+    code, said = session(engine, project, "run_tensorboard.py", CDSW_PUBLIC_PORT="8080")
+    assert (code, "logs must be a directory with logs, but there is none. Train first." in said) == (1, True)
+
+
+def test_the_project_has_everything_and_its_readme_no_gap(site: Path, mirror: Mirror) -> None:
+    project = made(site, mirror, "--ca", "/etc/ssl/site.pem")
+    assert {path.name for path in project.iterdir()} == {
+        *("README.md", "data", "digits.py", "digits_cnn.py", "digits_with_summaries.py", "install.py"),
+        *("requirements-pip.txt", "requirements.txt", "run_tensorboard.py", "stack.json"),
+    }
+    readme = (project / "README.md").read_text()
+    assert "@" not in readme
+    assert readme.startswith("# tiny in a session of CDSW")
+    for name in re.findall(r"`python[\d.]+ (\S+\.py)`", readme):
+        assert (project / name).is_file()
+    assert json.loads((project / "stack.json").read_text())["ca"] == "/etc/ssl/site.pem"
+    made(site, mirror)  # again, over itself
+
+
+@pytest.mark.parametrize("name", stacks.stack_names())
+def test_every_lock_becomes_requirements(name: str, tmp_path: Path) -> None:
+    stack = stacks.load_stack(name)
+    for python in stack.pythons:
+        assert (
+            stack_cli.main(["cdsw-project", name, str(tmp_path), "--mirror", "http://m:1/x/", "--python", python]) == 0
+        )
+        text = (tmp_path / "requirements-pip.txt").read_text() + (tmp_path / "requirements.txt").read_text()
+        lines = [
+            re.fullmatch(r"http://m:1/x/wheels/(\S+) --hash=sha256:([0-9a-f]{64})", line) for line in text.splitlines()
+        ]
+        assert all(lines)
+        lock: locks.Lock = stack.lock(python)
+        wanted = {entry.sha256 for entry in lock.entries if entry.project != "virtualenv"}
+        assert {line[2] for line in lines if line} == wanted
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert stack_cli.main(["cdsw-project", *arguments]) == 1
+    return capsys.readouterr().err
+
+
+def test_misuse_is_a_sentence_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    there = tmp_path / "there"
+    name, mirror = "tf1.4-cpu-py27-el7", ("--mirror", "http://mirror01:8900")
+    assert "--mirror" in refusal(capsys, name, str(there))
+    text = refusal(capsys, name, str(there), "--mirror", "http://me:s3cret@mirror01:8900")
+    assert "without user and password, but is not" in text
+    assert "s3cret" not in text
+    assert "tf1.4-cpu" in refusal(capsys, "tf1.4-cpu", str(there), *mirror)
+    assert "2.7" in refusal(capsys, name, str(there), *mirror, "--python", "3.6")
+    assert not there.exists()
+    there.mkdir()
+    (there / "mine.txt").write_text("mine")
+    assert "must be new, empty or such a project, but has other files" in refusal(capsys, name, str(there), *mirror)
+    assert "must be a directory, but is a file" in refusal(capsys, name, str(there / "mine.txt"), *mirror)
+    assert [path.name for path in there.iterdir()] == ["mine.txt"]
