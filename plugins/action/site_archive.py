@@ -24,9 +24,9 @@ class ActionModule(HostAction):
 
     def act(self) -> dict[str, Any]:
         place, sha256, download = str(self.args["place"]), str(self.args["sha256"]), str(self.args["download"])
-        if self.ask_module("unpacked_archive", archive=download, place=place, sha256=sha256, only_check=True).get(
-            "complete"
-        ):
+        looked = self.ask_module("unpacked_archive", archive=download, place=place, sha256=sha256, only_check=True)
+        self.changed = self.changed or bool(looked.get("changed"))  # what a killed run left is removed
+        if looked.get("complete"):
             return {}
         if self.checking:
             self.changed = True

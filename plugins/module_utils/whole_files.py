@@ -48,6 +48,14 @@ def sync_path(path):
         os.close(descriptor)
 
 
+def sync_tree(directory):
+    """Make every file below a directory last, and the names; a mark that follows is not there without them."""
+    for parent, _, names in os.walk(directory):
+        for path in [os.path.join(parent, name) for name in names] + [parent]:
+            if not os.path.islink(path):
+                sync_path(path)
+
+
 def is_being_written(draft):
     """Whether the process whose number ends the draft's name still runs."""
     try:

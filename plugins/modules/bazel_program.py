@@ -28,12 +28,11 @@ RETURN = r"""
 path: {description: The executable, type: str, returned: success}
 """
 
-import glob
 import json
 import os
 import shutil
 
-from ansible.module_utils import bazel_versions, processes, room, whole_files
+from ansible.module_utils import bazel_versions, exchange, processes, room, whole_files
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.host_lock import HostLock, HostLocked
 
@@ -43,30 +42,27 @@ class Refused(Exception):
 
 
 def put(place, program, mark):
-    """Copy, mark, rename. Raises OSError or IOError, and then what was there stays."""
-    new, old = "%s.new-%d" % (hidden(place), os.getpid()), hidden(place) + ".old"
-    for left in glob.glob(hidden(place) + ".new-*"):
-        if not whole_files.is_being_written(left):
-            shutil.rmtree(left)
+    """Copy, mark, rename. Raises OSError or IOError, and then what was there stays.
+
+    The mark is complete when nothing is left to do, so a run after one that was killed comes here again.
+    """
+    old = hidden(place) + ".old"
+    new = exchange.draft(place, old)
+    exchange.recover(place, old)
     try:
         room.require(os.path.dirname(place), os.path.getsize(program), 4)
         os.makedirs(os.path.join(new, "bin"), 0o755)
         target = os.path.join(new, bazel_versions.PROGRAM)
         shutil.copyfile(program, target)
         os.chmod(target, 0o755)  # noqa: S103 (every user builds with it)
-        mark["program"] = whole_files.sha256_of(target)
         whole_files.sync_path(target)
-        write_mark(new, mark)
-        shutil.rmtree(old, ignore_errors=True)
-        if os.path.lexists(place):
-            os.rename(place, old)
-        os.rename(new, place)
+        mark["program"] = whole_files.sha256_of(target)
+        write_mark(new, dict(mark, program=""))
+        exchange.put(new, place, old)
     except Exception:
-        if os.path.isdir(old) and not os.path.lexists(place):
-            os.rename(old, place)
-        shutil.rmtree(new, ignore_errors=True)
+        exchange.discard(new)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    write_mark(place, mark)
 
 
 def write_mark(place, mark):
@@ -85,12 +81,16 @@ def full_name(package):
 
 def remove(wanted, place, checking):
     managed = bazel_versions.read_mark(place) is not None
-    if managed and not checking:
-        shutil.rmtree(place)
+    if not checking:
+        exchange.recover(place, hidden(place) + ".old")
+        if managed:
+            shutil.rmtree(place)
     return managed
 
 
 def begin(wanted, place, checking):
+    if not checking:
+        exchange.recover(place, hidden(place) + ".old")
     if os.path.lexists(place):
         return False
     if not checking:

@@ -31,11 +31,9 @@ stderr: {description: Its error output, type: str, returned: when it ran}
 
 import os
 
-from ansible.module_utils import processes
+from ansible.module_utils import commands, processes
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.host_lock import HostLock, HostLocked
-
-ENDED = 124  # as coreutils' timeout
 
 
 def main():
@@ -63,12 +61,7 @@ def main():
         module.fail_json(msg=str(problem), cmd=wanted["argv"])
     except (IOError, OSError) as error:
         module.fail_json(msg="%s must be writable for the lock, but: %s" % (wanted["root"], error), cmd=wanted["argv"])
-    error = answer.problem if answer.late or answer.status == 127 else answer.error
-    status = ENDED if answer.late else answer.status
-    result = {"cmd": wanted["argv"], "rc": status, "stdout": answer.output, "stderr": error or "", "changed": True}
-    if answer.problem:
-        module.fail_json(msg=answer.problem, **result)
-    module.exit_json(**result)
+    commands.end_with_answer(module, wanted["argv"], answer)
 
 
 if __name__ == "__main__":

@@ -33,11 +33,12 @@ import os
 import shutil
 import tarfile
 
-from ansible.module_utils import downloads, room, whole_files
+from ansible.module_utils import downloads, exchange, room, whole_files
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.host_lock import HostLock, HostLocked
 
 MARKER = ".deeplearning.json"
+OLD = ".old"
 # The source distribution's directories, and where Spark wants them.
 LAYOUT = (
     ("deps/bin/", "bin/"),
@@ -122,18 +123,21 @@ def needs(archive):
 
 def build(archive, home, sha256):
     """Build beside the home, then put it in place; what was there goes away last."""
-    building, old = home + ".building", home + ".old"
-    for path in (building, old):
-        shutil.rmtree(path, ignore_errors=True)
+    old = home + OLD
+    building = exchange.draft(home, old)
+    exchange.recover(home, old)
+    shutil.rmtree(home + ".building", ignore_errors=True)  # of a killed run of an older version
     room.require(os.path.dirname(home), *needs(archive))
-    os.makedirs(building, 0o755)
-    unpack(archive, building)
-    marker = json.dumps(dict(summary(building), sha256=sha256), sort_keys=True)
-    whole_files.write_whole(os.path.join(building, MARKER), marker.encode("utf-8"))
-    if os.path.isdir(home):
-        os.rename(home, old)
-    os.rename(building, home)
-    shutil.rmtree(old, ignore_errors=True)
+    try:
+        os.makedirs(building, 0o755)
+        unpack(archive, building)
+        whole_files.sync_tree(building)
+        marker = json.dumps(dict(summary(building), sha256=sha256), sort_keys=True)
+        whole_files.write_whole(os.path.join(building, MARKER), marker.encode("utf-8"))
+        exchange.put(building, home, old)
+    except Exception:
+        exchange.discard(building)
+        raise
 
 
 def main():
@@ -153,12 +157,18 @@ def main():
     )
     wanted = module.params
     home, marker = wanted["path"], os.path.join(wanted["path"], MARKER)
-    if is_whole(home, wanted["sha256"]):
+    left = exchange.is_left(home, home + OLD)
+    if is_whole(home, wanted["sha256"]) and not left:
         module.exit_json(changed=False, marker=marker)
     if module.check_mode:
         module.exit_json(changed=True, marker=marker)
     os.umask(0o022)
     try:
+        if left:
+            with HostLock("Spark in %s" % home, wanted["wait"], wanted["root"]):
+                exchange.recover(home, home + OLD)
+            if is_whole(home, wanted["sha256"]):
+                module.exit_json(changed=True, marker=marker)
         if not os.path.isdir(wanted["downloads"]):
             os.makedirs(wanted["downloads"], 0o700)
         if not os.path.isdir(os.path.dirname(home)):

@@ -15,7 +15,7 @@ description:
 options:
   archive: {description: The archive on the host; tar tells its compression, type: path, required: true}
   place: {description: The directory that its content becomes, without the archive's first directory, type: path, required: true}
-  only_check: {description: Report whether the directory is complete (C(complete)) and change nothing, type: bool, default: false}
+  only_check: {description: Report whether the directory is complete (C(complete)); only what a killed run left beside it is removed, type: bool, default: false}
   holds: {description: What has to be in it, as a pattern below the place; any content when empty, type: str, default: ""}
   sha256: {description: The archive's sha256, already compared, type: str, required: true}
   wait: {description: Seconds for another run to end, type: int, default: 600}
@@ -30,13 +30,13 @@ import glob
 import json
 import os
 import re
-import shutil
 
-from ansible.module_utils import processes, room, whole_files
+from ansible.module_utils import exchange, processes, room, whole_files
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.host_lock import HostLock, HostLocked
 
 FEWEST = 100  # files and directories that an archive of NVIDIA's has about; its bytes are never fewer unpacked
+OLD = ".old"
 MARK, SIZES = ".sha256", ".sizes.json"
 
 
@@ -64,19 +64,6 @@ def sizes(place):
     return found
 
 
-def sync(place):
-    """On disk before the mark: after a power failure a marked file must not be empty."""
-    for directory, _, names in os.walk(place):
-        for path in [os.path.join(directory, name) for name in names] + [directory]:
-            if not os.path.islink(path):
-                whole_files.sync_path(path)
-
-
-def remove(path):
-    if os.path.lexists(path):
-        shutil.rmtree(path)
-
-
 def look_into(directory, holds):
     """Raise OSError where nothing in the directory is what it has to hold; the names without version say what it holds instead."""
     if not holds or glob.glob(os.path.join(directory, holds)):
@@ -88,14 +75,13 @@ def look_into(directory, holds):
 
 def unpack(archive, place, sha256, run, holds=""):
     """Put the content at its place. run(argv) answers status, output and error. Raises OSError or IOError."""
-    new, old = "%s.new-%d" % (place, os.getpid()), place + ".old"
+    old = place + OLD
+    new = exchange.draft(place, old)
     parent = os.path.dirname(place)
     made = not os.path.isdir(parent)
+    exchange.recover(place, old)
     if os.path.exists(archive):
         room.require(parent, os.path.getsize(archive), FEWEST)
-    for left in glob.glob(place + ".new*"):
-        if left == new or not whole_files.is_being_written(left):
-            remove(left)
     try:
         os.makedirs(new)
         argv = ["tar", "--extract", "--file", archive, "--directory", new, "--strip-components=1", "--no-same-owner"]
@@ -108,22 +94,16 @@ def unpack(archive, place, sha256, run, holds=""):
         look_into(new, holds)
         if os.path.isdir(os.path.join(new, "lib")) and not os.path.lexists(os.path.join(new, "lib64")):
             os.symlink("lib", os.path.join(new, "lib64"))
-        sync(new)
+        whole_files.sync_tree(new)
         listed = json.dumps(sizes(new), indent=1, sort_keys=True) + "\n"
         whole_files.write_whole(os.path.join(new, SIZES), listed.encode("utf-8"))
         whole_files.write_whole(os.path.join(new, MARK), (sha256 + "\n").encode("utf-8"))
-        remove(old)
-        if os.path.lexists(place):
-            os.rename(place, old)
-        os.rename(new, place)
+        exchange.put(new, place, old)
     except Exception:
-        if os.path.isdir(old) and not os.path.lexists(place):
-            os.rename(old, place)
-        remove(new)
+        exchange.discard(new)
         if made and os.path.isdir(parent) and not os.listdir(parent):
             os.rmdir(parent)
         raise
-    remove(old)
 
 
 def run(argv):
@@ -147,19 +127,21 @@ def main():
     )
     os.umask(0o022)  # users load these libraries, whatever root's umask is
     archive, place, sha256 = (module.params[name] for name in ("archive", "place", "sha256"))
+    left = exchange.is_left(place, place + OLD)
     complete = is_whole(place, sha256)
-    if complete or module.params["only_check"]:
-        module.exit_json(changed=False, complete=complete)
-    if not module.check_mode:
-        try:
-            with HostLock("unpacking %s" % place, module.params["wait"], module.params["root"]):
-                if is_whole(place, sha256):  # another run unpacked it meanwhile
-                    module.exit_json(changed=False, complete=True)
-                unpack(archive, place, sha256, run, module.params["holds"])
-        except HostLocked as problem:
-            module.fail_json(msg=str(problem))
-        except (IOError, OSError) as error:
-            module.fail_json(msg=room.explained(error, os.path.dirname(place)))
+    if module.check_mode or (not left and (complete or module.params["only_check"])):
+        module.exit_json(changed=left or not (complete or module.params["only_check"]), complete=complete)
+    try:
+        with HostLock("unpacking %s" % place, module.params["wait"], module.params["root"]):
+            exchange.recover(place, place + OLD)
+            complete = is_whole(place, sha256)  # another run may have unpacked it meanwhile
+            if complete or module.params["only_check"]:
+                module.exit_json(changed=left, complete=complete)
+            unpack(archive, place, sha256, run, module.params["holds"])
+    except HostLocked as problem:
+        module.fail_json(msg=str(problem))
+    except (IOError, OSError) as error:
+        module.fail_json(msg=room.explained(error, os.path.dirname(place)))
     module.exit_json(changed=True, complete=True)
 
 

@@ -1,5 +1,6 @@
 """Modules import their utilities as on a host: from ansible.module_utils."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -76,3 +77,22 @@ def index():
     """A package index that answers as its faults say."""
     with serving(Index()) as served:
         yield served
+
+
+@pytest.fixture
+def disk_events(monkeypatch):
+    """What is made to last, and what gets a name, in this order."""
+    events = []
+    synced, renamed = os.fsync, os.rename
+
+    def fsync(descriptor):
+        events.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))
+        synced(descriptor)
+
+    def rename(source, target):
+        events.append(f"rename to {os.path.basename(target)}")
+        renamed(source, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "rename", rename)
+    return events

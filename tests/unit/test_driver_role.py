@@ -79,7 +79,7 @@ def test_nouveau_is_unloaded_before_the_module_is_loaded() -> None:
     names = list(tasks("load"))
     assert names.index("Unload nouveau") < names.index("Load the new module")
     unload = tasks("load")["Unload nouveau"]
-    assert unload["ansible.builtin.command"]["argv"] == ["modprobe", "-r", "nouveau"]
+    assert unload["limited_command"]["argv"] == ["modprobe", "-r", "nouveau"]
     for nouveau in (True, False):
         assert holds(unload["when"], __nvidia_driver_after=loaded(None, nouveau)) is nouveau
 
@@ -111,9 +111,9 @@ def test_a_reboot_is_required_only_for_what_stayed(now: dict[str, Any], reason: 
 def test_the_device_of_unified_memory_is_created_at_once_and_at_each_boot() -> None:
     create = tasks("load")["Create the device nodes, also that of unified memory"]
     known = {**create["vars"], "__nvidia_driver_after": loaded("550.54.15")}
-    argv = template(create["ansible.builtin.command"]["argv"], **known)
+    argv = template(create["limited_command"]["argv"], **known)
     assert argv == ["nvidia-modprobe", "-u", "-c", "0", "-c", "1"]
-    assert create["ansible.builtin.command"]["creates"] == "/dev/nvidia-uvm"
+    assert create["limited_command"]["creates"] == "/dev/nvidia-uvm"
     unit = tasks("daemons")["Create the device nodes at boot, also that of unified memory"]["ansible.builtin.copy"]
     assert unit["content"] == "[Service]\nExecStartPre=-/usr/bin/nvidia-modprobe -u -c 0\n"
     assert template(unit["dest"]) == "/etc/systemd/system/nvidia-persistenced.service.d/deeplearning.conf"

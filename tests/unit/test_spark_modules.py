@@ -74,6 +74,27 @@ def test_a_damaged_home_is_seen_and_rebuilt(tmp_path: Path, damage: str) -> None
     assert sorted(path.name for path in home.parent.iterdir()) == ["pyspark-9"]
 
 
+def test_every_file_of_spark_is_on_the_disk_before_the_mark_and_the_name(
+    tmp_path: Path, disk_events: list[str]
+) -> None:
+    """After a power failure a home with a mark has its jars; the home's name comes last."""
+    home, _ = built(tmp_path)
+    files = {path.name for path in home.rglob("*") if path.is_file()} - {spark_home.MARKER}
+    ends = [f".draft-{spark_home.MARKER}", f"rename to {spark_home.MARKER}", home.name, f"rename to {home.name}"]
+    assert [event.partition(".new-")[0] for event in disk_events[-5:]] == [*ends, home.parent.name]
+    assert set(disk_events[:-5]) >= files | {"jars", "bin"}
+
+
+def test_a_home_that_a_power_failure_cut_off_is_built_again(tmp_path: Path) -> None:
+    home, sha256 = built(tmp_path)
+    jar = next((home / "jars").iterdir())
+    os.truncate(jar, 0)
+    assert not spark_home.is_whole(str(home), sha256)
+    spark_home.build(str(tmp_path / "pyspark-9.tar.gz"), str(home), sha256)
+    assert spark_home.is_whole(str(home), sha256)
+    assert jar.stat().st_size > 0
+
+
 def test_a_file_that_is_no_pyspark_leaves_the_old_home_in_place(tmp_path: Path) -> None:
     home, sha256 = built(tmp_path)
     other = archive(tmp_path / "other.tar.gz", {"other/README": "x"})

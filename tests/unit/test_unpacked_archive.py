@@ -42,29 +42,14 @@ def test_the_content_gets_the_name_with_a_mark_and_the_older_directory(tmp_path:
     assert names(place.parent) == ["cudnn-8.9.7"]
 
 
-def test_every_file_is_on_the_disk_before_the_mark_and_the_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_file_is_on_the_disk_before_the_mark_and_the_name(tmp_path: Path, disk_events: list[str]) -> None:
     """What a power failure leaves: a mark only beside complete libraries, and the name only with the mark."""
-    events = []
-    synced, renamed = os.fsync, os.rename
-
-    def fsync(descriptor: int) -> None:
-        events.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))
-        synced(descriptor)
-
-    def rename(source: str, target: str) -> None:
-        events.append(f"rename to {os.path.basename(target)}")
-        renamed(source, target)
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(os, "rename", rename)
     packed = archive(tmp_path, "new", "lib/libcudnn.so.8", "include/cudnn.h")
     unpacked_archive.unpack(packed, str(tmp_path / "cudnn-8"), "aa", run)
     marks = [[f".draft-{name}", f"rename to {name}", "cudnn-8"] for name in (".sizes.json", ".sha256")]
-    ends = [*marks[0], *marks[1], "rename to cudnn-8"]
-    assert set(events[: -len(ends)]) >= {"libcudnn.so.8", "cudnn.h", "lib", "include"}
-    assert [event.partition(".new-")[0] for event in events[-len(ends) :]] == ends
+    ends = [*marks[0], *marks[1], "rename to cudnn-8", tmp_path.name]
+    assert set(disk_events[: -len(ends)]) >= {"libcudnn.so.8", "cudnn.h", "lib", "include"}
+    assert [event.partition(".new-")[0] for event in disk_events[-len(ends) :]] == ends
 
 
 def test_an_archive_with_lib64_keeps_it(tmp_path: Path) -> None:

@@ -1,0 +1,18 @@
+# -*- coding: utf-8 -*-
+"""How modules that run a program answer: as Ansible's own command does, with a sentence where it did not end. Python 2.7 and 3."""
+
+from __future__ import absolute_import, division, print_function
+
+ENDED = 124  # as coreutils' timeout
+
+
+def end_with_answer(module, argv, answer):
+    """End the module with what processes.run() answered. stderr has the sentence too, for tasks that decide themselves."""
+    said = answer.error or ""
+    if answer.late or answer.status == 127:
+        said = "%s\n%s" % (said, answer.problem) if said else answer.problem
+    status = ENDED if answer.late else answer.status
+    result = {"cmd": argv, "rc": status, "stdout": answer.output, "stderr": said, "changed": True}
+    if answer.problem:
+        module.fail_json(msg=answer.problem, **result)
+    module.exit_json(**result)

@@ -1,0 +1,63 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Run a program that cannot hold its host for ever: at the limit it is ended, with all it started, and named."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: limited_command
+short_description: Run a program within a time
+description:
+  - As C(ansible.builtin.command), which has no limit. A task's C(timeout) ends Ansible's wait, and leaves the program on the host.
+  - In check mode it does nothing, as C(command); its output is split into C(stdout_lines) by Ansible.
+options:
+  argv: {description: The program and its arguments, type: list, elements: str, required: true}
+  timeout: {description: Seconds for the program, type: int, default: 300}
+  creates: {description: Run it only where this file does not exist, type: path}
+  removes: {description: Run it only where this file exists, type: path}
+"""
+
+EXAMPLES = r"""
+- name: Refresh the linker cache
+  limited_command:
+    argv: [ldconfig]
+"""
+
+RETURN = r"""
+cmd: {description: What was run, type: list, returned: always}
+rc: {description: Its exit status; 124 where it was ended at the limit, 127 where it cannot be run, type: int, returned: always}
+stdout: {description: Its output, type: str, returned: when it ran}
+stderr: {description: Its error output, and the sentence where it was ended or cannot be run, type: str, returned: when it ran}
+"""
+
+import os
+
+from ansible.module_utils import commands, processes
+from ansible.module_utils.basic import AnsibleModule
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "argv": {"type": "list", "elements": "str", "required": True},
+            "timeout": {"type": "int", "default": 300},
+            "creates": {"type": "path"},
+            "removes": {"type": "path"},
+        },
+        supports_check_mode=True,
+    )
+    wanted = module.params
+    there = wanted["creates"] and os.path.exists(wanted["creates"])
+    gone = wanted["removes"] and not os.path.exists(wanted["removes"])
+    if there or gone:
+        module.exit_json(changed=False, cmd=wanted["argv"], rc=0)
+    if module.check_mode:
+        conditional = bool(wanted["creates"] or wanted["removes"])
+        module.exit_json(changed=conditional, skipped=not conditional, cmd=wanted["argv"], rc=0)
+    commands.end_with_answer(module, wanted["argv"], processes.run(wanted["argv"], wanted["timeout"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""A directory takes the place of an older one: killed before any step, the same command ends with one of them and nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import os
+import signal
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils import exchange
+from host_modules import run
+from test_bazel import executable
+
+NEVER = 0
+STEPS = ("rename", "unlink", "rmdir", "mkdir", "symlink", "remove")
+
+
+def killed(work: Callable[[], object], number: int) -> bool:
+    """Run work() in a process that is killed before its step of this number; whether it came so far."""
+    child = os.fork()
+    if child == 0:
+        count = [0]
+
+        def counting(step: Callable[..., object]) -> Callable[..., object]:
+            def counted(*arguments: Any, **more: Any) -> object:
+                count[0] += 1
+                if count[0] == number:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return step(*arguments, **more)
+
+            return counted
+
+        for name in STEPS:
+            setattr(os, name, counting(getattr(os, name)))
+        try:
+            work()
+        except SystemExit as end:
+            os._exit(int(end.code or 0))
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    assert status in (0, signal.SIGKILL), status
+    return status == signal.SIGKILL
+
+
+def module_main(name: str, arguments: dict[str, Any]) -> Callable[[], object]:
+    """The module's main() for a forked process, which reads its arguments as Ansible gives them."""
+
+    def work() -> None:
+        sys.argv = [name]
+        text = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}).encode()
+        sys.stdin = io.TextIOWrapper(io.BytesIO(text))
+        sys.stdout = io.StringIO()
+        importlib.import_module(name).main()
+
+    return work
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def filled(path: Path, content: str) -> Path:
+    path.mkdir(parents=True)
+    for name in ("a", "b"):
+        (path / name).write_text(content)
+    return path
+
+
+def test_a_kill_before_each_step_leaves_one_complete_directory_or_the_way_back(tmp_path: Path) -> None:
+    number, dead = 1, True
+    while dead:
+        folder = tmp_path / str(number)
+        place, old = filled(folder / "place", "old"), str(folder / ".place.old")
+        new = filled(Path(exchange.draft(str(place), old)), "new")
+        dead = killed(lambda: exchange.put(str(new), str(place), old), number)  # noqa: B023 (called at once)
+        exchange.recover(str(place), old)
+        assert names(folder) == ["place"]
+        assert {(place / name).read_text() for name in ("a", "b")} in ({"old"}, {"new"})
+        assert not exchange.is_left(str(place), old)
+        number += 1
+    assert (place / "a").read_text() == "new"
+    assert number > 5
+
+
+def test_half_of_an_older_directory_never_comes_back(tmp_path: Path) -> None:
+    """Killed while the older one was removed; then a person removed the place."""
+    place, old = tmp_path / "place", str(tmp_path / ".place.old")
+    number, dead = 1, True
+    while dead:
+        filled(Path(old), "old")
+        dead = killed(lambda: exchange.remove(old), number)
+        exchange.recover(str(place), old)
+        if place.exists():
+            assert names(place) == ["a", "b"]
+            for path in (place / "a", place / "b"):
+                path.unlink()
+            place.rmdir()
+        assert names(tmp_path) == []
+        number += 1
+    assert number > 3
+
+
+def packed(folder: Path, name: str, *files: str) -> tuple[str, str]:
+    path = folder.parent / f"{name}.tar.gz"
+    if path.exists():  # gzip writes the time
+        return str(path), exchange.whole_files.sha256_of(str(path))
+    with tarfile.open(path, "w:gz") as bundle:
+        for file in files:
+            content = f"{name} {file}".encode()
+            info = tarfile.TarInfo(f"{name}/{file}")
+            info.size = len(content)
+            bundle.addfile(info, io.BytesIO(content))
+    return str(path), exchange.whole_files.sha256_of(str(path))
+
+
+def archives(folder: Path, name: str) -> dict[str, Any]:
+    path, sha256 = packed(folder, name, "lib/libcudnn.so.8")
+    return {"archive": path, "place": str(folder / "in/it"), "sha256": sha256, "root": str(folder)}
+
+
+def spark(folder: Path, name: str) -> dict[str, Any]:
+    path, sha256 = packed(folder, name, "deps/bin/spark-submit", "deps/jars/a.jar", "lib/pyspark.zip")
+    places = {"path": str(folder / "in/it"), "downloads": str(folder / "downloads"), "root": str(folder)}
+    return {"url": f"file://{path}", "sha256": sha256, **places}
+
+
+def bazel(folder: Path, name: str) -> dict[str, Any]:
+    program = folder.parent / name
+    if not program.exists():
+        with executable(program, "0.26.1").open("ab") as handle:
+            handle.write(b"\0" * len(name))
+    return {"root": str(folder / "in"), "version": "0.26.1", "program": str(program), "source": "binary"}
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """What is in and beside the place; drafts of downloads are not the exchange's."""
+    place = folder / "in"
+    return {str(path.relative_to(place)): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+
+
+def at_its_place(folder: Path) -> dict[str, bytes]:
+    """The files of the place, without marks."""
+    found = {path.partition("/"): text for path, text in content(folder).items()}
+    return {
+        name: text for (top, _, name), text in found.items() if top in ("it", "0.26.1") and name[:1] not in ("", ".")
+    }
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"), [("unpacked_archive", archives), ("spark_home", spark), ("bazel_program", bazel)]
+)
+def test_the_same_command_after_a_kill_before_each_step_ends_clean(
+    tmp_path: Path, module: str, arguments: Callable[[Path, str], dict[str, Any]]
+) -> None:
+    number, dead, undisturbed, complete = 1, True, {}, {}
+    while dead:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        older, newer = arguments(folder, "older"), arguments(folder, "newer-one")
+        if number == 1:
+            assert run(module, **newer)["changed"]
+            undisturbed, complete = content(folder), at_its_place(folder)
+        assert not killed(module_main(module, older), NEVER)
+        before = at_its_place(folder)
+        dead = killed(module_main(module, newer), number)
+        assert at_its_place(folder) in ({}, before, complete)
+        if module == "unpacked_archive":  # what asks first
+            assert not killed(module_main(module, {**newer, "only_check": True}), NEVER)
+            assert names(folder / "in") == ["it"]
+        assert not killed(module_main(module, newer), NEVER)
+        assert content(folder) == undisturbed
+        number += 1
+    assert number > 8

@@ -1,0 +1,76 @@
+"""Programs that roles start on hosts end, and are named where they do not."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from host_modules import run
+
+ROLES = Path(__file__).resolve().parents[2] / "roles"
+UNLIMITED = {f"{prefix}{name}" for prefix in ("", "ansible.builtin.") for name in ("command", "shell", "raw", "script")}
+
+
+def test_a_program_that_does_not_end_is_ended_with_what_it_started_and_named(tmp_path: Path) -> None:
+    alive = tmp_path / "alive"
+    script = f"echo begun; (sleep 3; touch {alive}) & sleep 60"
+    began = time.monotonic()
+    found = run("limited_command", argv=["sh", "-c", script], timeout=1)
+    assert time.monotonic() - began < 30
+    assert (found["failed"], found["rc"], found["stdout"]) == (True, 124, "begun")
+    assert found["msg"] == f"sh -c {script} did not end within 1 s"
+    assert found["stderr"] == found["msg"]  # what a task reads that decides itself
+    time.sleep(3)
+    assert not alive.exists()
+
+
+def test_it_answers_with_status_and_output(tmp_path: Path) -> None:
+    found = run("limited_command", argv=["sh", "-c", "echo out; echo err >&2; exit 3"])
+    assert (found["failed"], found["rc"], found["stdout"], found["stderr"]) == (True, 3, "out", "err")
+    assert run("limited_command", argv=["true"])["changed"]
+    missing = run("limited_command", argv=["grubby-of-nobody"])
+    assert missing["rc"] == 127
+    assert "grubby-of-nobody cannot be run: No such file or directory" in missing["stderr"]
+
+
+@pytest.mark.parametrize(("option", "path", "runs"), [
+    ("creates", "there", False), ("creates", "missing", True), ("removes", "there", True), ("removes", "missing", False),
+])  # fmt: skip
+def test_it_runs_only_where_it_is_needed(tmp_path: Path, option: str, path: str, runs: bool) -> None:
+    (tmp_path / "there").touch()
+    arguments: dict[str, Any] = {"argv": ["touch", str(tmp_path / "ran")], option: str(tmp_path / path)}
+    assert run("limited_command", _ansible_check_mode=True, **arguments)["changed"] is runs
+    assert not (tmp_path / "ran").exists()
+    assert run("limited_command", **arguments)["changed"] is runs
+    assert (tmp_path / "ran").exists() is runs
+
+
+def test_check_mode_skips_it(tmp_path: Path) -> None:
+    found = run("limited_command", argv=["touch", str(tmp_path / "ran")], _ansible_check_mode=True)
+    assert (found["skipped"], found["changed"], found["rc"]) == (True, False, 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def tasks_of(content: Any) -> list[dict[str, Any]]:
+    """All tasks of a file, those of its blocks too."""
+    found = []
+    for task in content or []:
+        found.append(task)
+        for part in ("block", "rescue", "always"):
+            found += tasks_of(task.get(part))
+    return found
+
+
+def test_no_task_starts_a_program_on_a_host_without_a_limit() -> None:
+    files = sorted(path for kind in ("tasks", "handlers") for path in ROLES.glob(f"*/{kind}/*.yml"))
+    assert len(files) > 100
+    found = [
+        f"{path.relative_to(ROLES)}: {task.get('name')}"
+        for path in files
+        for task in tasks_of(yaml.safe_load(path.read_text(encoding="utf-8")))
+        if UNLIMITED & set(task) and task.get("delegate_to") != "localhost"
+    ]
+    assert found == []
