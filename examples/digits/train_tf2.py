@@ -91,7 +91,7 @@ def train(arguments, context):
         model = network(tf)
         learn = learner(tf, strategy, model)
 
-    # All workers have to take the same number of steps, and Spark's feed is not dealt out evenly to the last row.
+    # All workers must take the same number of steps, but Spark's feed is not dealt out evenly to the last row.
     steps = digits.steps(arguments.rows, arguments.epochs, arguments.batch_size * workers, 0.9 if fed else 1.0)
     feed = context.get_data_feed() if fed else None
     number = 0 if chief else context.task_index + 1

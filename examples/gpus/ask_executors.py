@@ -22,7 +22,7 @@ def ask(questions):
     """Run in an executor: where this is, and gpu-check's answers as a list of mappings (its own --json)."""
     if not os.path.exists(GPU_CHECK):
         raise IOError(
-            "gpu-check has to come with the job, and is not in %s. Submit with --files /opt/deeplearning/bin/gpu-check"
+            "gpu-check must be sent with the job, but is not in %s. Submit with --files /opt/deeplearning/bin/gpu-check"
             % os.getcwd()
         )
     process = subprocess.Popen(

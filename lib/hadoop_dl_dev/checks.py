@@ -245,7 +245,7 @@ class Runner:
                 self.running.discard(process)
         if code == 0 and step.needs_tests and not self.tests(step).passed:
             with log.open("a") as out:
-                out.write(f"{step.layer} {step.name} has to run at least one test, and ran none. Add tests to it.\n")
+                out.write(f"{step.layer} {step.name} must run at least one test, but ran none. Add tests to it.\n")
             code = 1
         step.seconds = time.monotonic() - started
         step.outcome = "passed" if code == 0 else "FAILED"

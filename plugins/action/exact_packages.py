@@ -29,7 +29,7 @@ class ActionModule(HostAction):
     sentences ("Driver 535.104.05"). repository: what signed_repository returned; the host's own repositories serve beside it, but with dnf and
     yum not those that check no signatures (gpgcheck=0): the host is asked which these are, unless repository has them.
     exclude: packages that the transaction must not touch, as patterns: one that would is refused. otherwise: another way out than adding the package to the mirror.
-    In check mode nothing can be asked of a repository that is not defined yet: `offered` is satisfied, `present` is a change.
+    Check mode cannot query a repository that is not defined yet: `offered` is satisfied, `present` is a change.
     """
 
     REQUIRED = ("names", "manager", "purpose", "state")
@@ -73,7 +73,7 @@ class ActionModule(HostAction):
             answer["stderr"],
             host=self.host,
             purpose=str(self.args["purpose"]),
-            otherwise=str(self.args.get("otherwise") or "ask for a version that is there"),
+            otherwise=str(self.args.get("otherwise") or "request a version that it has"),
         )
         if lacking:
             raise AnsibleActionFail(lacking)
@@ -109,7 +109,7 @@ class ActionModule(HostAction):
     def _run_module(self, source: packages.Source, wanted: list[packages.Package]) -> dict[str, Any]:
         how: dict[str, Any]
         if source.manager == "apt":
-            # Recommended packages would bring a kernel's meta package, a desktop or a driver.
+            # Recommended packages would install a kernel's meta package, a desktop or a driver.
             how = {"install_recommends": False, "lock_timeout": LOCK_WAIT}
             self._refuse_touching(source, wanted)
         else:
@@ -170,8 +170,8 @@ class ActionModule(HostAction):
         )
         if touched:
             raise AnsibleActionFail(
-                f"{self.args['purpose']} has to come alone, and apt would install, change or remove {', '.join(touched)} with it on "
-                f"{self.host} ({source}). Nothing was installed. Ask for a version that goes with what the host has, or correct the repository."
+                f"{self.args['purpose']} must be installed alone, but apt would install, change or remove {', '.join(touched)} with it on "
+                f"{self.host} ({source}). Nothing was installed. Request a version that fits what the host has, or correct the repository."
             )
 
     def _trusted_keys(self, source: packages.Source) -> set[str]:

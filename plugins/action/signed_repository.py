@@ -1,4 +1,4 @@
-"""Define a repository with the key that signs its packages, or take both back: copy, file, yum_repository, rpm_key and apt in one task."""
+"""Define a repository with the key that signs its packages, or remove both: copy, file, yum_repository, rpm_key and apt in one task."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = {"owner": "root", "group": "root", "mode": "0644"}
 
 
 class ActionModule(HostAction):
-    """signed_repository: what a role brings its packages from, and nothing else of the host meets.
+    """signed_repository: a repository that only this role uses; it is disabled for everything else.
 
     name: of the repository, which begins with `deeplearning-`. manager: dnf, yum or apt. url: empty for the repositories that the host
     has. key: path on the controller of the key that signs it. suite: suite and components (apt). description: for people (dnf, yum).
@@ -24,7 +24,7 @@ class ActionModule(HostAction):
     Returns `repository`, which exact_packages takes: name, url, key, key_file, `usable` (false where check mode has not defined it), and
     `unsigned`: the host's repositories that check no signatures, so that the host is asked once for all packages of a role.
     With dnf and yum the definition stays disabled between runs, so an ordinary update of the host never meets it. With apt the
-    lists are read; a source that apt cannot read would stop every other use of apt, so it is taken back. A removal takes the key out of
+    lists are read; a source that apt cannot read would stop every other use of apt, so it is removed again. A removal takes the key out of
     rpm's key ring when no other repository of this project is left that uses it, and rpm did not trust it before.
     """
 
@@ -48,7 +48,7 @@ class ActionModule(HostAction):
         key = self.args.get("key") or "" if url else ""
         if url and not key:
             raise AnsibleActionFail(
-                f"The repository {url} needs the key that signs its packages, and none is named. Set the role's repository_key to its file on "
+                f"The repository {url} requires the key that signs its packages, but none is named. Set the role's repository_key to its file on "
                 "the controller; unsigned packages are not installed."
             )
         files = packages.repository_files(name, manager, key)
@@ -127,7 +127,7 @@ class ActionModule(HostAction):
             self.absent(key_file)
 
     def _note_trust(self, key: str) -> None:
-        """Write down that rpm trusts the key already, unless a repository of this project has brought it."""
+        """Write down that rpm trusts the key already, unless a repository of this project installed it."""
         package = packages.key_package(self.command(packages.show_key(key))["stdout"])
         if not package or self.command(["rpm", "--query", package])["rc"] != 0:
             self.absent(packages.trusted_before(key))  # of an older key under this name

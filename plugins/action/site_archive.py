@@ -1,4 +1,4 @@
-"""Unpack an archive that the site provides at its place on the host, whole or not at all."""
+"""Unpack an archive that the site provides on the host, completely or not at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ActionModule(HostAction):
     """site_archive: the content of `source` (URL, or a path on the controller; its `sha256` is compared) as the directory `place`.
 
     download: where the archive lies meanwhile, in a directory that only root can write to. purpose: the subject of the sentences.
-    otherwise: the way out when the sha256 is another. holds: what has to be in it, as a pattern below the place. The module unpacked_archive does the host's part; a place that is marked
+    otherwise: the way out when the sha256 is another. holds: what must be in it, as a pattern below the place. The module unpacked_archive does the host's part; a place that is marked
     with this sha256, and whose files have their sizes, is left alone, and then nothing is fetched.
     """
 
@@ -45,7 +45,7 @@ class ActionModule(HostAction):
             answer = self.ask_module("unpacked_archive", archive=download, place=place, sha256=sha256, holds=holds)
             if answer.get("failed"):
                 raise AnsibleActionFail(
-                    f"{purpose} has to be unpacked as {place} on {self.host}, and that ended with: {answer.get('msg')}. The host has what it "
+                    f"{purpose} must be unpacked as {place} on {self.host}, but that failed: {answer.get('msg')}. The host has what it "
                     f"had. Look at the free space (df {Path(place).parent}) and at the archive, and run this again."
                 )
             self.count(answer)

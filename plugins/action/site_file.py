@@ -1,4 +1,4 @@
-"""Bring a file that the site provides (a vendor's installer) onto the host, if it has the sha256 that the site wrote down."""
+"""Copy a file that the site provides (a vendor's installer) to the host, if it has the sha256 that the site recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ask a host every question of the suite at once (roles/verify/files/probe.py), over Ansible's own connection and become."""
+"""Run every check of the suite on a host at once (roles/verify/files/probe.py), over Ansible's own connection and become."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from hadoop_dl.hosts.actions import ScriptAction
 class ActionModule(ScriptAction):
     """suite_facts: `expectation` (environment, stack, gpu_count) and `directory` (of the report, on the controller).
 
-    The answers go to a file there, which the suite reads. A host that does not answer has a file that tells why, so that the
-    report names it and the other hosts are asked all the same. It changes nothing on the host.
+    The answers go to a file there, which the suite reads. A host that does not answer has a file that names the reason, so that the
+    report names it and the other hosts are checked all the same. It changes nothing on the host.
     """
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""Run a program that nobody vouches for, so that it can read this host as any user can and change nothing. Python 2.7 and 3.
+"""Run an unverified program so that it can read this host as any user can and change nothing. Python 2.7 and 3.
 
     with Cell(path) as cell:
         answer = cell.run([python, "setup.py"], 900, variables)
@@ -192,7 +192,7 @@ class Cell(object):
         blocked = closed([os.path.dirname(self.path)])
         if blocked:
             raise NotConfined(
-                "Programs that nobody vouches for run as a user without rights, so all users must be able to enter %s "
+                "Unverified programs run as a user without rights, so all users must be able to enter %s "
                 "(chmod o+x)." % blocked
             )
         [self.number] = asked(1)

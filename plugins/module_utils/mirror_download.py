@@ -142,7 +142,7 @@ def _copy(answer, sink, limit, late):
         sink.write(chunk)
         size += len(chunk)
     if late:
-        raise DownloadProblem("not complete in the time allowed (%d bytes came)" % size, True)
+        raise DownloadProblem("not complete in the time allowed (%d bytes arrived)" % size, True)
     if size <= limit and promised and promised.isdigit() and size < int(promised):
         raise DownloadProblem("the answer ended after %d of %s bytes" % (size, promised))
     sink.flush()

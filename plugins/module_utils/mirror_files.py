@@ -100,7 +100,7 @@ def refused(artifact, part, url):
 
 
 def fetch_one(artifact, root, index_url=None, report=None, pause=time.sleep):
-    """Bring one artifact under its final name, or raise MirrorError and leave no final name."""
+    """Store one artifact under its final name, or raise MirrorError and leave no final name."""
     target = place_of(artifact, root)
     part = os.path.join(root, ".staging", artifact["sha256"])
     if artifact.get("built"):
@@ -167,7 +167,7 @@ def unique(artifacts):
         key = (artifact["folder"], artifact["name"])
         if key in found and found[key]["sha256"] != artifact["sha256"]:
             raise index.MirrorError(
-                "Two locks want %s with different bytes. Make them anew: scripts/stack lock" % artifact["name"]
+                "Two locks require %s with different bytes. Write them again: scripts/stack lock" % artifact["name"]
             )
         found[key] = artifact
     return [found[key] for key in sorted(found)]
@@ -186,7 +186,7 @@ def check_space(artifacts, root):
     free = status.f_bavail * status.f_frsize
     if needed > free:
         raise index.MirrorError(
-            "%s are needed under %s, and %s are free. Make room there, or set mirror_root to a larger file system; what "
+            "%s are required under %s, but %s are free. Free some space there, or set mirror_root to a larger file system; what "
             "is already fetched stays." % (megabytes(needed), root, megabytes(free))
         )
 
@@ -286,8 +286,11 @@ def fetch_artifacts(artifacts, root, index_url=None, progress=None, workers=2, d
 
 def disk_problem(error, root):
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "The file system of %s is full. Make room there, then run the same command again: it continues." % root
-    return "The mirror's directory %s must be writable, but the system says: %s. Correct that, then run again." % (
+        return (
+            "The file system of %s is full. Free some space there, then run the same command again: it continues."
+            % root
+        )
+    return "The mirror's directory %s must be writable, but the system reports: %s. Correct that, then run again." % (
         root,
         error,
     )
@@ -382,7 +385,7 @@ def served_problems(artifacts, url):
             return [str(error)]
         if hidden:
             found.append(
-                "The page %s has to link to every wheel, and it does not link to %s. Let the web server list that folder."
+                "The page %s must link to every wheel, but does not link to %s. Let the web server list that folder."
                 % (index.without_secrets(place), ", ".join(sorted(hidden)))
             )
     return found

@@ -162,10 +162,10 @@ def patiently(what, url, action, pause=time.sleep):
             if error.code not in RETRIED:
                 hint = {
                     401: "Give the index's user and password in PIP_INDEX_URL.",
-                    403: "Ask who runs the index or proxy why it refuses.",
+                    403: "Find out from whoever runs the index or proxy why it refuses.",
                     404: "Check the index's address, or take the artifact into it.",
                     407: "Give the proxy's user and password in mirror_environment.",
-                }.get(error.code, "Ask who runs the index.")
+                }.get(error.code, "Contact whoever runs the index.")
                 raise MirrorError(
                     "%s is needed, and %s answers %s %s. %s"
                     % (what, without_secrets(url), error.code, error.reason, hint)

@@ -100,7 +100,7 @@ def class_path(home, conf_dir, java_home):
     """(class path with every jar spelled out, what went wrong): libhdfs expands no wildcards."""
     launcher = first([os.path.join(home, "bin", "hadoop"), "/usr/bin/hadoop"])
     if launcher is None:
-        return "", "%s/bin/hadoop is not there" % home
+        return "", "%s/bin/hadoop is missing" % home
     environment = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "JAVA_HOME": java_home, "HADOOP_CONF_DIR": conf_dir}
     # The launcher reads these: who may write to one of them must not become root by it.
     read = [launcher, home + "/libexec/hadoop-config.sh", conf_dir + "/hadoop-env.sh"]

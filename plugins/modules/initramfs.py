@@ -10,11 +10,11 @@ DOCUMENTATION = r"""
 module: initramfs
 short_description: Rebuild the initramfs of the installed kernels where they hold a module that must not be there
 description:
-  - An image counts as right when it holds neither the module nor misses the modprobe.d file (RHEL leaves that file out, and then has to leave out the module).
+  - An image is correct if it contains the modprobe.d file; on RHEL, which leaves that file out, if it does not contain the module.
   - With dracut the new image is made beside the old one, listed, and only then renamed over it. A full /boot leaves the old one.
 options:
   forbidden_module: {description: Name of the module that must not be in the image, type: str, default: nouveau}
-  settings: {description: Name of the modprobe.d file that has to be in images of initramfs-tools, type: str, required: true}
+  settings: {description: Name of the modprobe.d file that must be in images of initramfs-tools, type: str, required: true}
   rebuild: {description: Rebuild every image whatever it holds (after the settings were removed), type: bool, default: false}
 """
 
@@ -94,7 +94,7 @@ class Images(object):
                     os.remove(fresh)
         if problem:
             self.module.fail_json(
-                msg="The initramfs of %s has to keep %s out, and after a rebuild it still %s; the old image is in place. "
+                msg="The initramfs of %s must keep %s out, but after a rebuild it still %s; the old image is in place. "
                 "Look for add_drivers or force_drivers in /etc/dracut.conf.d and /etc/initramfs-tools/modules."
                 % (release, self.forbidden, problem)
             )

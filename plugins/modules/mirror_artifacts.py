@@ -82,7 +82,7 @@ def work(module):
         result["fetched"] = sorted(result["missing"])
     elif result["missing"] and not module.check_mode:
         raise mirror_index.MirrorError(
-            "%d artifacts are needed under %s, and these are not there as the locks say: %s. Run the role mirror with "
+            "%d artifacts are required under %s, but these are missing or differ from the locks: %s. Run the role mirror with "
             "mirror_mode fetch or push."
             % (
                 len(artifacts),

@@ -102,7 +102,7 @@ class Packages(object):
     def holder(self, answer):
         """Who holds the lock that stopped the program; empty where none did. dnf and yum name the holder of their own lock only."""
         if answer.status == LOCKED:
-            return (answer.error or answer.output)[-600:] or "it does not say which"
+            return (answer.error or answer.output)[-600:] or "it does not name them"
         return package_locks.holder() if answer.status != 0 else ""
 
     def answered(self, answer):

@@ -80,7 +80,7 @@ def record(module, component, directory):
     receipt, missing = make_receipt(component, module.params["digest"], module.params["paths"])
     if missing and not module.check_mode:  # in check mode the role has not made them
         module.fail_json(
-            msg="%s should have left %s on this host, and it is not there. Run the role again."
+            msg="The role of %s must leave %s on this host, but it is missing. Run the role again."
             % (component, ", ".join(missing))
         )
     target = os.path.join(directory, component + ".json")

@@ -190,7 +190,7 @@ def main():
     except (IOError, OSError, tarfile.TarError) as error:
         module.fail_json(
             msg="Spark must be unpacked into %s, but that failed: %s. The old one, if any, is untouched. "
-            "Make room or repair the file system, then run this again."
+            "Free some space or repair the file system, then run this again."
             % (home, room.explained(error, os.path.dirname(home)))
         )
     module.exit_json(changed=True, marker=marker)

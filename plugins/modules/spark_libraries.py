@@ -91,7 +91,7 @@ class Hdfs(object):
         if status:
             lines = [line for line in output.splitlines() if "WARN" not in line] or ["no word"]
             raise Failure(
-                "`hdfs dfs %s` has to work as the user %s, and answered: %s. Check that HDFS is up and out of safe mode (hdfs dfsadmin -report), "
+                "`hdfs dfs %s` must work as the user %s, but answered: %s. Check that HDFS is up and out of safe mode (hdfs dfsadmin -report), "
                 "or name a user and a directory that may be written (tensorflowonspark_hdfs_user, tensorflowonspark_hdfs_directory)."
                 % (" ".join(arguments), self.user, lines[-1])
             )
@@ -174,7 +174,7 @@ def main():
     uri = (hdfs.default_file_system() if ready else "hdfs://") + wanted["archive"]
     if not ready and not module.check_mode:
         module.fail_json(
-            msg="%s is needed (it tells where Hadoop is), and it is not there. Run the role hadoop_client first."
+            msg="%s is required (it names where Hadoop is), but it is missing. Run the role hadoop_client first."
             % wanted["environment_file"]
         )
     try:
@@ -194,7 +194,7 @@ def main():
             module.fail_json(msg=str(failure))
         except (IOError, OSError) as error:
             module.fail_json(
-                msg="Spark's jars must be packed in %s, but that failed: %s. Make room there, then run this again."
+                msg="Spark's jars must be packed in %s, but that failed: %s. Free some space there, then run this again."
                 % (wanted["downloads"], error)
             )
     module.exit_json(changed=True, uri=uri)

@@ -8,7 +8,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: unpacked_archive
-short_description: Have an archive's content as a directory, whole or not at all
+short_description: Unpack an archive into a directory, completely or not at all
 description:
   - Unpacks beside the place, gives libraries in C(lib) the older name C(lib64), writes the mark C(.sha256), and renames.
   - A directory of that name that holds something else is replaced at the end; when anything fails, it stays as it was.
@@ -16,7 +16,7 @@ options:
   archive: {description: The archive on the host; tar tells its compression, type: path, required: true}
   place: {description: The directory that its content becomes, without the archive's first directory, type: path, required: true}
   only_check: {description: Report whether the directory is complete (C(complete)); only what a killed run left beside it is removed, type: bool, default: false}
-  holds: {description: What has to be in it, as a pattern below the place; any content when empty, type: str, default: ""}
+  holds: {description: What must be in it, as a pattern below the place; any content when empty, type: str, default: ""}
   sha256: {description: The archive's sha256, already compared, type: str, required: true}
   wait: {description: Seconds for another run to end, type: int, default: 600}
   root: {description: Directory of the host's lock, type: path, default: /opt/deeplearning}
@@ -65,12 +65,12 @@ def sizes(place):
 
 
 def look_into(directory, holds):
-    """Raise OSError where nothing in the directory is what it has to hold; the names without version say what it holds instead."""
+    """Raise OSError where nothing in the directory is what it must contain; the names without version show what it contains instead."""
     if not holds or glob.glob(os.path.join(directory, holds)):
         return
     others = glob.glob(os.path.join(directory, re.sub(r"[.]so[.].*", ".so.*[.]*", holds)))
     found = ", ".join(sorted(os.path.relpath(path, directory) for path in others))
-    raise OSError("the archive has to hold %s, and holds %s" % (holds, found or "nothing of that name"))
+    raise OSError("the archive must contain %s, but contains %s" % (holds, found or "nothing of that name"))
 
 
 def unpack(archive, place, sha256, run, holds=""):
@@ -88,7 +88,7 @@ def unpack(archive, place, sha256, run, holds=""):
         status, output, error = run(argv)
         lacking = re.search(r"(\S+): Cannot exec", error)
         if lacking:
-            raise OSError("tar needs %s for this archive, and the host does not have it: install it" % lacking.group(1))
+            raise OSError("tar requires %s for this archive, but the host lacks it: install it" % lacking.group(1))
         if status != 0:
             raise OSError("tar ended with status %d: %s" % (status, (error or output).strip()[-600:]))
         look_into(new, holds)

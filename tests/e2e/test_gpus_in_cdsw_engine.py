@@ -182,7 +182,7 @@ def test_it_is_asked_as_in_an_engine(engine, shell):
     ],
 )
 def test_what_only_the_host_knows_is_asked_there(asked, question):
-    words = f"this is about the host of this engine, and is asked there: /opt/deeplearning/bin/gpu-check {question}"
+    words = f"host-level check of this engine; run it on the host: /opt/deeplearning/bin/gpu-check {question}"
     assert asked[1][question] == ("SKIP", words)
 
 

@@ -199,7 +199,7 @@ def test_a_source_that_apt_cannot_read_is_taken_back() -> None:
     host = Host()
     host.fails["apt"] = "NO_PUBKEY A4B469963BF863CC"
     source = {"name": "deeplearning-cuda", "manager": "apt", "url": "http://mirror01/cuda", "key": "site.key"}
-    with pytest.raises(AnsibleActionFail, match="The source was taken back"):
+    with pytest.raises(AnsibleActionFail, match="The source was removed again"):
         host.run("signed_repository", **source)
     assert host.files == {}
 
@@ -245,7 +245,7 @@ def test_a_source_that_is_taken_back_leaves_the_others_their_key() -> None:
     apt(host, "cuda")
     before = dict(host.files)
     host.fails["apt"] = "404 Not Found"
-    with pytest.raises(AnsibleActionFail, match="The source was taken back"):
+    with pytest.raises(AnsibleActionFail, match="The source was removed again"):
         apt(host, "cudnn", url="http://mirror01/other")
     assert host.files == before
 
@@ -292,7 +292,7 @@ dpkg: error processing package a (--configure):
  installed a package post-installation script subprocess returned error exit status 10
 """
     with pytest.raises(
-        AnsibleActionFail, match=r"but apt says: Error! Bad return .* dpkg: error processing package a"
+        AnsibleActionFail, match=r"but apt reports: Error! Bad return .* dpkg: error processing package a"
     ) as said:
         install(host, manager="apt")
     assert "error exit status 10 E: Sub-process" in str(said.value)
@@ -415,7 +415,7 @@ def test_the_holder_of_a_lock_that_was_taken_in_between_is_named() -> None:
         {"holder": next(answers)} if module == "package_lock_info" else Host.module(host, module, **args)
     )
     with pytest.raises(
-        AnsibleActionFail, match=f"requires the lock of dnf on data1, but {HOLDER}; dnf says: dnf lockfile"
+        AnsibleActionFail, match=f"requires the lock of dnf on data1, but {HOLDER}; dnf reports: dnf lockfile"
     ):
         install(host)
 

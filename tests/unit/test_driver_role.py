@@ -100,7 +100,7 @@ def test_the_module_is_loaded_where_nouveau_left(status: int, tried: bool) -> No
     ],
 )
 def test_a_reboot_is_required_only_for_what_stayed(now: dict[str, Any], reason: str) -> None:
-    decide = tasks("activate")["Decide whether a reboot is needed"]
+    decide = tasks("activate")["Decide whether a reboot is required"]
     known = {**decide["vars"], "__nvidia_driver_now": now, "nvidia_driver_version": "550.54.15"}
     assert template(decide["ansible.builtin.set_fact"], **known) == {
         "nvidia_driver_reboot_required": bool(reason),
@@ -355,7 +355,7 @@ def test_a_kernel_whose_module_fails_is_not_booted() -> None:
     back, locks = change["rescue"]
     assert back["ansible.builtin.include_tasks"] == "boot_kernel.yml"
     assert back["vars"] == {"__nvidia_driver_boot": "{{ __nvidia_driver_booted }}"}
-    assert locks["ansible.builtin.include_tasks"] == "take_back.yml"  # it fails with the reason
+    assert locks["ansible.builtin.include_tasks"] == "restore_locks.yml"  # it fails with the reason
     names = [task["name"] for task in found]
     assert names.index(change["name"]) < names.index("Reboot, or report that it is required")
 

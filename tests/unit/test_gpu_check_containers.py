@@ -79,7 +79,7 @@ ON_THE_HOST = (
 
 @pytest.mark.parametrize("name", ON_THE_HOST)
 def test_in_an_engine_what_only_the_host_knows_is_asked_there(engine, name):
-    words = f"this is about the host of this engine, and is asked there: /opt/deeplearning/bin/gpu-check {name}"
+    words = f"host-level check of this engine; run it on the host: /opt/deeplearning/bin/gpu-check {name}"
     assert ask(name, engine()) == ("SKIP", words)
 
 
@@ -243,7 +243,7 @@ def test_a_copied_interpreter_without_its_library_is_told_as_that(engine, tmp_pa
             "made with Python 2.7 and requires it, with its library, at /usr/bin/python2.7; it is not here" in message
         )
     write(tmp_path, "/usr/bin/python2.7", "")
-    assert "TensorFlow did not come so far: ImportError" in ask("tensorflow_lists_gpus", machine)[1]
+    assert "TensorFlow failed before it listed devices: ImportError" in ask("tensorflow_lists_gpus", machine)[1]
 
 
 def test_an_engine_names_the_setting_of_its_image_when_the_python_is_missing(engine, tmp_path):

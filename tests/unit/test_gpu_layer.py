@@ -162,11 +162,11 @@ def test_the_licence_is_not_asked_for_what_is_there_or_goes() -> None:
     ("parts", "role", "reason"),
     [
         ({"nvidia": {"module_kernels": KERNELS[:1]}}, "nvidia_driver", f"kernel {KERNELS[1]} has no module"),
-        ({"nvidia": {"installed": None}}, "nvidia_driver", "not there yet"),
-        ({"cuda": {"toolkits": {}}}, "cuda", "10.0 not there yet"),
-        ({"cuda": {"cudnn": []}}, "cudnn", "7.6.5.32 not there yet"),
-        ({"cuda": {"nccl": ["2", "2.4.2"]}}, "nccl", "2.4.8 not there yet"),
-        ({"managed": {"cuda": ["8.0", "10.0"]}}, "cuda", "8.0 not wanted any more"),
+        ({"nvidia": {"installed": None}}, "nvidia_driver", "missing"),
+        ({"cuda": {"toolkits": {}}}, "cuda", "10.0 missing"),
+        ({"cuda": {"cudnn": []}}, "cudnn", "7.6.5.32 missing"),
+        ({"cuda": {"nccl": ["2", "2.4.2"]}}, "nccl", "2.4.8 missing"),
+        ({"managed": {"cuda": ["8.0", "10.0"]}}, "cuda", "8.0 no longer requested"),
     ],
 )
 def test_what_differs_on_the_host_is_the_reason(parts: dict[str, dict[str, Any]], role: str, reason: str) -> None:
@@ -180,7 +180,7 @@ def test_what_differs_on_the_host_is_the_reason(parts: dict[str, dict[str, Any]]
 
 def test_a_host_that_keeps_its_toolkits_is_not_addressed_for_them_in_every_run() -> None:
     variables = {**WISH, "cuda_versions": []}
-    assert gpu_rows(made(host(installed(), **variables)))["cuda"].reason == "10.0 not wanted any more"
+    assert gpu_rows(made(host(installed(), **variables)))["cuda"].reason == "10.0 no longer requested"
     for kept in (False, "no", "false"):
         assert gpu_rows(made(host(installed(), **variables, cuda_purge_enabled=kept))) == {}
 
@@ -188,7 +188,7 @@ def test_a_host_that_keeps_its_toolkits_is_not_addressed_for_them_in_every_run()
 @pytest.mark.parametrize(
     ("receipt", "reason"),
     [
-        (None, "not from these playbooks"),
+        (None, "installed outside this project"),
         ({"digest": "0" * 12, "problem": None}, "inputs changed"),
         ({"digest": "0" * 12, "problem": "/usr/local/cuda does not point to cuda-10.0"}, "does not point"),
     ],
@@ -224,7 +224,7 @@ def test_another_driver_is_the_upgrades_work() -> None:
     [
         ("1021", {"nvidia_driver_version": "535.104.05"}, "branch any to 470"),
         ("15f8", {"nvidia_driver_module": "open"}, "older than Turing"),
-        ("15f8", {"nvidia_driver_version": "390.157"}, "needs driver 410.48 or newer"),
+        ("15f8", {"nvidia_driver_version": "390.157"}, "requires driver 410.48 or later"),
     ],
 )
 def test_what_cannot_be_is_said_before_a_host_is_touched(device: str, variables: dict[str, Any], words: str) -> None:

@@ -175,7 +175,7 @@ def test_what_a_host_claims_to_have_installed_is_checked() -> None:
         ({"cudnn_versions": [{"version": "6.0.21", "cuda": "10.0"}]}, "cuDNN 6.0.21 is made for CUDA 8.0, but cudnn_versions names CUDA 10.0"),
         ({"cudnn_versions": [{"version": "6.0.21", "cuda": "8.0"}]}, "but cudnn_versions has 6.0.21"),
         ({"cudnn_versions": [{"version": "8.0.5.39", "cuda": "11.0"}]}, "but cudnn_versions has 8.0.5.39"),
-        ({"nvidia_driver_version": "390.157"}, "needs driver 410.48 or newer"),
+        ({"nvidia_driver_version": "390.157"}, "requires driver 410.48 or later"),
         ({"cuda_default": "12.2"}, "cuda_default must be one of the host's toolkits (10.0), but is 12.2"),
         ({"nvidia_driver_source": "runfile"}, "requires nvidia_driver_version, the version of that file"),
         ({"cuda_source": "runfile"}, "requires an entry of cuda_runfiles for 10.0"),

@@ -47,7 +47,7 @@ def test_the_digest_is_that_of_text_python_and_name():
         ("# component: tensorflow", "# component: spark", "line 6: component spark is not one of pip, tensorflow"),
         ("# component: pip\n", "", "line 3: 'pip==20.3.4"),
         ("numpy==1.16.6", "numpy>=1.16", "line 7: 'numpy>=1.16"),
-        ("numpy==", "Pip==", "pip stands in it twice"),
+        ("numpy==", "Pip==", "pip is in it twice"),
     ],
 )
 def test_a_damaged_lock_is_refused(old, new, sentence):
@@ -58,7 +58,7 @@ def test_a_damaged_lock_is_refused(old, new, sentence):
 
 
 def test_an_empty_lock_is_refused():
-    with pytest.raises(LockError, match="it holds no artifact"):
+    with pytest.raises(LockError, match="it has no artifact"):
         parse_lock("", "demo", "2.7")
 
 

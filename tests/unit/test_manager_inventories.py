@@ -373,5 +373,5 @@ def test_site_yml_runs_to_its_end_on_hosts_of_the_server(cloudera: Cloudera, tmp
     roles = {"build_hosts": ["NODEMANAGER"], "data_nodes": [], "edge_nodes": [], "cdsw_hosts": []}
     code, said = Playing(tmp_path, cloudera, "cloudera_manager", role_groups=roles).site()
     assert code == 0, said
-    assert "hosts are as they should be; nothing to do." in said
+    assert "hosts are as planned; nothing to do." in said
     assert "data02.example.com" in said

@@ -202,7 +202,7 @@ def test_too_little_room_is_told_before_anything_is_fetched(index, tmp_path, mon
     wheel = index.artifact(WHEEL, BIG)
     status = os.statvfs(tmp_path)
     monkeypatch.setattr(mirror_files.os, "statvfs", lambda path: _Full(status.f_frsize))
-    with pytest.raises(MirrorError, match=r"5\.1 MB are needed under .*, and 0\.0 MB are free"):
+    with pytest.raises(MirrorError, match=r"5\.1 MB are required under .*, but 0\.0 MB are free"):
         fetch(index, tmp_path, wheel)
     assert index.requests == []
 
@@ -252,7 +252,7 @@ def test_a_name_that_leaves_the_directory_is_refused(index, tmp_path, name):
 
 def test_two_locks_that_disagree_are_refused(index, tmp_path):
     wheel = index.artifact(WHEEL, BIG)
-    with pytest.raises(MirrorError, match=f"Two locks want {WHEEL}"):
+    with pytest.raises(MirrorError, match=f"Two locks require {WHEEL}"):
         fetch(index, tmp_path, wheel, {**wheel, "sha256": "0" * 64})
 
 

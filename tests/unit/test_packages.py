@@ -181,29 +181,29 @@ def test_another_key_is_told_with_the_key_that_was_expected(said: str) -> None:
 @pytest.mark.parametrize("said", NO_SPACE)
 def test_a_full_disk_is_told_with_the_space_there_is(said: str) -> None:
     told = packages.failure(HERE, said, host="data1", purpose="CUDA 8.0", free="/ 3 MB free")
-    assert told.startswith("CUDA 8.0 needs more disk space than data1 has (/ 3 MB free); dnf says:")
-    assert "Make room and run this again" in told
+    assert told.startswith("CUDA 8.0 requires more disk space than data1 has (/ 3 MB free); dnf reports:")
+    assert "Free some space and run this again: incomplete packages are reinstalled" in told
 
 
 def test_any_other_failure_is_the_managers_own_and_not_taken_for_one_of_those() -> None:
     said = "Depsolve Error occurred: nothing provides kernel >= 6.0 needed by cuda-drivers-560"
     told = packages.failure(HERE, said, host="data1", purpose="CUDA 12.2")
-    assert told.endswith(f"dnf says: {said}. Solve what it names, and run this again.")
+    assert told.endswith(f"dnf reports: {said}. Solve what it names, and run this again.")
 
 
 def test_a_source_that_apt_does_not_trust_is_told_with_the_key() -> None:
     source = Source("apt", "deeplearning-cuda", "http://mirror01/cuda", "files/KEY.asc")
     told = packages.unreadable(source, WRONG_KEY[5], host="data1", key="ABCD")
-    assert "The source has to be signed with the key files/KEY.asc (ABCD)" in told
-    assert "The source was taken back" in told
+    assert "The source must be signed with the key files/KEY.asc (ABCD)" in told
+    assert "The source was removed again" in told
 
 
 def test_sources_of_the_host_that_apt_cannot_read_are_not_said_to_be_taken_back() -> None:
     told = packages.unreadable(Source("apt"), "The repository has no Release file", host="data1")
     assert told.startswith(
-        "apt has to read the sources that data1 has, and says: The repository has no Release file. Correct them"
+        "apt cannot read the package sources of data1: The repository has no Release file. Correct them"
     )
-    assert "taken back" not in told
+    assert "removed again" not in told
 
 
 def test_the_key_is_shown_by_its_fingerprint_and_owner() -> None:

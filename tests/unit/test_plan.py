@@ -169,8 +169,8 @@ def test_a_changed_input_of_a_role_is_needed_again_and_others_are_not() -> None:
 @pytest.mark.parametrize(
     ("change", "variables", "words"),
     [
-        ({"os": {"short": "el9", "name": "RHEL 9.4"}}, {}, "made for el7, and the host runs RHEL 9.4"),
-        ({"pythons": {"3.9": "/usr/bin/python3.9"}}, {}, "needs Python 2.7 on the host, and there is 3.9"),
+        ({"os": {"short": "el9", "name": "RHEL 9.4"}}, {}, "made for el7, but the host runs RHEL 9.4"),
+        ({"pythons": {"3.9": "/usr/bin/python3.9"}}, {}, "requires Python 2.7 on the host, but there is 3.9"),
         ({"java": [{"home": "/j", "version": "1.7.0_80", "major": "7"}]}, {}, "Java 8 or 11"),
         ({"hadoop": None}, {}, "set hadoop_client_hadoop_home"),
         ({"glibc": "2.5"}, {}, "glibc"),
@@ -206,7 +206,7 @@ def test_all_problems_of_all_hosts_come_in_one_list_and_equal_ones_once() -> Non
     failure = plan.make_plan(hosts, REPOSITORY).failure()
     assert "no host was changed" in failure
     assert "data1, data2, data3, data4 and 3 more: gpu_count is 4" in failure
-    assert "edge1: a Hadoop client is needed" in failure
+    assert "edge1: a Hadoop client is required" in failure
 
 
 def test_two_environments_in_one_tfos_group_are_said_before_they_are_installed() -> None:
@@ -415,4 +415,4 @@ def test_a_repair_needs_as_much_room_as_an_installation() -> None:
     done = altered(done, lambda found: found.update(disk_free_mb={"/opt": 100}))
     assert plan.make_plan([done], REPOSITORY).problems == []
     done = altered(done, of_environments({"problem": "files changed since it was sealed: 1 gone (x)"}))
-    assert "/opt needs" in plan.make_plan([done], REPOSITORY).problems[0]
+    assert "/opt requires" in plan.make_plan([done], REPOSITORY).problems[0]

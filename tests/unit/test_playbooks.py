@@ -125,7 +125,7 @@ def test_the_layers_see_the_same_variables_as_the_playbooks() -> None:
 def test_a_playbook_that_is_run_alone_says_what_it_would_do(playbook: str, tmp_path: Path) -> None:
     answer = play(playbook, tmp_path, {"build1": "build_hosts"}, "--check")
     assert answer.returncode == 0, answer.stdout + answer.stderr
-    assert "PLAN: 1 hosts are as they should be; nothing to do." in answer.stdout
+    assert "PLAN: 1 hosts are as planned; nothing to do." in answer.stdout
 
 
 def test_a_sites_tasks_beside_the_inventory_are_none_of_it(tmp_path: Path) -> None:

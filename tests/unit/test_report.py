@@ -128,11 +128,11 @@ def test_what_stands_in_the_way_of_a_plan_is_a_row_and_stops_no_report(site: lis
 def test_what_only_shows_when_hosts_are_looked_at_together_is_reported_too(site: list[Host]) -> None:
     found = made_of(changed(site, "edge0000", deeplearning_request="tf2.15-cpu-py3-el9"))
     assert found["status"] == 3
-    assert any("needs one environment" in problem for problem in found["problems"])
-    assert "needs one environment" in report_text.text(found)
+    assert any("requires one environment" in problem for problem in found["problems"])
+    assert "requires one environment" in report_text.text(found)
     unreachable = changed(site, "edge0000", deeplearning_request="tf2.15-cpu-py3-el9")
     assert any(
-        "needs one environment" in problem for problem in made_of(changed(unreachable, "data0003", None))["problems"]
+        "requires one environment" in problem for problem in made_of(changed(unreachable, "data0003", None))["problems"]
     )
 
 
@@ -236,7 +236,7 @@ def test_the_exit_status(fault: dict[str, int], expected: int) -> None:
 
 
 def test_a_problem_of_several_hosts_is_no_site_as_planned() -> None:
-    assert report.status({"as planned": 7}, ["CDSW needs the same make and model"]) == 3
+    assert report.status({"as planned": 7}, ["CDSW requires the same make and model"]) == 3
 
 
 def test_the_report_of_a_thousand_hosts_has_a_row_for_each_and_a_text_that_a_person_reads() -> None:

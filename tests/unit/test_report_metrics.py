@@ -26,7 +26,7 @@ def site() -> dict[str, Any]:
     silent["gpu_check"] = {"problem": "gpu-check gave no answer", "passed": [], "failed": {}, "skipped": {}}
     (off,) = [entry for entry in found["hosts"] if entry["host"] == "data0031"]
     off["gpu_check"]["failed"]["persistence"] = "Persistence must be on"
-    found["problems"] = ["CDSW needs the same make and model of GPU"]
+    found["problems"] = ["CDSW requires the same make and model of GPU"]
     return found
 
 

@@ -55,7 +55,7 @@ def test_an_unknown_name_lists_the_known_ones_and_the_nearest():
 
 
 def test_a_python_that_the_stack_is_not_made_for_is_refused():
-    with pytest.raises(LockError, match=r"made for Python 3.11 or 3.9, and a lock for 3.12"):
+    with pytest.raises(LockError, match=r"made for Python 3.11 or 3.9, but a lock for 3.12"):
         load_stack("tf2.15-py3-el9").lock("3.12")
 
 
@@ -73,8 +73,8 @@ def test_a_missing_lock_says_how_to_write_it(tmp_path):
         ({"tensorflow_source": "compiled"}, "tensorflow_source must be prebuilt or built but is 'compiled'."),
         ({"java": "8"}, "java must be a list of quoted values but is '8'."),
         ({"python": [3.9]}, "python must be a quoted version or a list of them but is [3.9]."),
-        ({"name": "other"}, "Its name is 'other', and the file is called tf1.15-py27-el7.yml; make them equal."),
-        ({"files": [{"name": "a"}]}, "Every entry of files needs name, source, sha256 and size"),
+        ({"name": "other"}, "Its name is 'other', but the file is called tf1.15-py27-el7.yml; make them equal."),
+        ({"files": [{"name": "a"}]}, "Every entry of files must have name, source, sha256 and size"),
         (
             {"files": [{"name": "a.jar", "source": "http://x/a.jar", "sha256": "0" * 64, "size": 1}]},
             "a source, pypi:PROJECT or an https address.",

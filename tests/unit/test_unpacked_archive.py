@@ -118,7 +118,7 @@ def test_an_archive_of_another_version_is_refused_and_what_was_there_stays(tmp_p
     wanted = "lib*/libcudnn.so.8.9.7"
     unpacked_archive.unpack(archive(tmp_path, "right", "lib/libcudnn.so.8.9.7"), str(place), "aa", run, wanted)
     wrong = archive(tmp_path, "wrong", "lib/libcudnn.so.8.9.6", "lib/libcudnn_ops.so.8.9.6")
-    with pytest.raises(OSError, match=r"has to hold lib\*/libcudnn.so.8.9.7, and holds lib/libcudnn.so.8.9.6$"):
+    with pytest.raises(OSError, match=r"must contain lib\*/libcudnn.so.8.9.7, but contains lib/libcudnn.so.8.9.6$"):
         unpacked_archive.unpack(wrong, str(place), "bb", run, wanted)
     assert unpacked_archive.is_whole(str(place), "aa")
     assert names(place.parent) == ["place"]
@@ -126,5 +126,5 @@ def test_an_archive_of_another_version_is_refused_and_what_was_there_stays(tmp_p
 
 def test_a_host_without_the_program_that_unpacks_is_told_which(tmp_path: Path) -> None:
     said = "tar (child): xz: Cannot exec: No such file or directory\ntar (child): Error is not recoverable: exiting now"
-    with pytest.raises(OSError, match="tar needs xz for this archive, and the host does not have it: install it"):
+    with pytest.raises(OSError, match="tar requires xz for this archive, but the host lacks it: install it"):
         unpacked_archive.unpack("x", str(tmp_path / "here" / "place"), "aa", lambda argv: (2, "", said))

@@ -136,4 +136,4 @@ def test_a_suite_that_asks_nothing_is_no_success(tmp_path: Path, capsys: pytest.
     (tmp_path / "suite").mkdir()
     arguments = ["--inventory", "nowhere", "--report", str(tmp_path / "report"), "--suite", str(tmp_path / "suite")]
     assert verify.main(arguments) == 2
-    assert "asked nothing" in capsys.readouterr().out
+    assert "ran no test" in capsys.readouterr().out

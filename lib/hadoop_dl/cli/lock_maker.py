@@ -1,4 +1,4 @@
-"""scripts/stack lock: make the locks of stacks from an index, and prove that those of the repository still hold."""
+"""scripts/stack lock: make the locks of stacks from an index, and verify that those of the repository still hold."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def requested_extras(requires: Mapping[str, list[Requirement]], environment: Map
 def closure_problems(
     versions: Mapping[str, str], requires: Mapping[str, list[Requirement]], environment: Mapping[str, str]
 ) -> list[str]:
-    """Say which requirement of which package the set does not meet; an empty list proves that it is complete."""
+    """Say which requirement of which package the set does not meet; an empty list means that it is complete."""
     problems = []
     extras = requested_extras(requires, environment)
     for project in sorted(requires):
@@ -235,7 +235,7 @@ def render(stack: str, python: str, entries: Iterable[Entry]) -> str:
 
 
 def make_lock(stack: Stack, python: str, cache: Path, say: Callable[[str], None], keep: Lock | None = None) -> str:
-    """The lock's text as the index has it today. With `keep`, its versions stay and only files and closure are proved."""
+    """The lock's text as the index has it today. With `keep`, its versions stay and only files and closure are verified."""
     requirements = {name: list(stack.data["requirements"].get(name, [])) for name in COMPONENTS}
     flat = [strip_extras(text) for texts in requirements.values() for text in texts]
     if keep:
@@ -297,13 +297,15 @@ def exact(text: str) -> str:
     match = EXACT.fullmatch(text)
     if not match:
         raise LockError(
-            f"Python 2.7 needs exact versions under requirements, and one is {text!r}. Write NAME==VERSION."
+            f"Python 2.7 requires exact versions under requirements, but one is {text!r}. Write NAME==VERSION."
         )
     return match[1]
 
 
 def make_parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="stack lock", description="Write or prove the locks of stacks, from PyPI.", allow_abbrev=False)
+    parser = Parser(
+        prog="stack lock", description="Write or verify the locks of stacks, from PyPI.", allow_abbrev=False
+    )
     parser.add_argument("names", metavar="NAME", nargs="*", help="a stack; all of them when none is named")
     parser.add_argument(
         "--stacks", type=Path, metavar="DIR", help="directory of a site's own stacks: inventories/SITE/stacks"
@@ -321,7 +323,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """lock NAME [--check]: write a stack's locks, or prove that those in the repository still hold."""
+    """lock NAME [--check]: write a stack's locks, or verify that those in the repository still hold."""
     parser = make_parser()
     options = parser.parse_args(arguments)
     if options.extra and (not options.stacks or not options.names):

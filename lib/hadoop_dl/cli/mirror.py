@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.index_url and mirror_index.login_of(options.index_url):
         parser.error(
-            "--index-url must not have a user or password: every user of this machine can read it. Set PIP_INDEX_URL."
+            "--index-url must not have a user or password: every user of this host can read it. Set PIP_INDEX_URL."
         )
     if options.site:
         add_directory(options.site)
@@ -91,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"{name}: {problem}", file=sys.stderr)
             if wrong:
                 print(
-                    f"{len(wrong)} of {len(artifacts)} artifacts are not there as the locks say. Fetch them: scripts/mirror fetch --root {options.root}",
+                    f"{len(wrong)} of {len(artifacts)} artifacts are missing or differ from the locks. Fetch them: scripts/mirror fetch --root {options.root}",
                     file=sys.stderr,
                 )
                 return 1

@@ -89,7 +89,7 @@ def problems(given: Mapping[str, Any], info: Mapping[str, Any], missing: list[st
         found = info["versions"].get(text)
         if found and not found["managed"]:
             yield (
-                f"bazel {text} must be installed in {info['root']}/{text}, but what is there is not managed by this project: it was not touched. "
+                f"bazel {text} must be installed in {info['root']}/{text}, but what is there is not managed by this project: it was not changed. "
                 "Leave the version out of bazel_versions to keep that one, or remove it and run this again."
             )
         elif found and found.get("source", given["source"]) != given["source"]:

@@ -42,7 +42,9 @@ class Compat:
         for row in self.rows(subject, "facts"):
             if str(row["fact"]).startswith(start):
                 return row
-        raise CompatError(f"compat/{subject}.yml needs a fact that begins with {start!r}, and has none. Bring it back.")
+        raise CompatError(
+            f"compat/{subject}.yml must have a fact that begins with {start!r}, but has none. Restore it."
+        )
 
 
 @cache
@@ -50,7 +52,9 @@ def load(directory: Path = DIRECTORY) -> Compat:
     """Everything under compat/. Parsing takes a quarter of a second, so the result is kept in .cache by digest."""
     paths = sorted(directory.glob("*.yml"))
     if not paths:
-        raise CompatError(f"The resolver needs the data files in {directory}, and there are none. Check the clone.")
+        raise CompatError(
+            f"The resolver requires the data files in {directory}, but they are missing. Check the clone."
+        )
     texts = {path.name: path.read_bytes() for path in paths}
     digest = hashlib.sha256(b"\0".join(name.encode() + b"\0" + text for name, text in texts.items())).hexdigest()
     kept = CACHE / f"{digest[:32]}.json"
@@ -69,9 +73,9 @@ def parse(name: str, text: bytes) -> dict[str, Any]:
     try:
         content = yaml.load(text, Loader=LOADER)  # noqa: S506 (both are safe loaders)
     except yaml.YAMLError as error:
-        raise CompatError(f"compat/{name} needs to be YAML, and is not: {error}. Repair it.") from error
+        raise CompatError(f"compat/{name} must be YAML, but is not: {error}. Repair it.") from error
     if not isinstance(content, dict) or "subject" not in content:
-        raise CompatError(f"compat/{name} needs a mapping with a subject, and has none. Repair it.")
+        raise CompatError(f"compat/{name} must be a mapping with a subject, but has none. Repair it.")
     return content
 
 

@@ -189,7 +189,7 @@ def to_record(given: Json, wanted: Sequence[Package], record: Json) -> Json:
             "cuda": [one.version for one in wanted],
             "cuda_default": given["default"] or (wanted[-1].version if wanted else ""),
             "cuda_source": source,
-            # What /usr/local/cuda pointed to before this role came.
+            # What /usr/local/cuda pointed to before this role ran.
             "cuda_link_before": record.get("cuda_link_before", "") if record else given["link"],
         }
     return {

@@ -110,9 +110,9 @@ def parse_lock(text: str, stack: str, python: str, origin: str = "the lock") -> 
                 Entry(component, match["project"], match["version"], match["sha256"], match["name"], int(match["size"]))
             )
     projects = [canonicalize_name(entry.project) for entry in entries]
-    problems += [f"{name} stands in it twice" for name in sorted({p for p in projects if projects.count(p) > 1})]
+    problems += [f"{name} is in it twice" for name in sorted({p for p in projects if projects.count(p) > 1})]
     if not entries:
-        problems.append("it holds no artifact")
+        problems.append("it has no artifact")
     if problems:
         raise LockError(f"{origin} cannot be used: {'; '.join(problems)}. Write it again: scripts/stack lock {stack}")
     return Lock(stack, python, text, tuple(entries))
@@ -120,5 +120,5 @@ def parse_lock(text: str, stack: str, python: str, origin: str = "the lock") -> 
 
 def read_lock(path: Path, stack: str, python: str) -> Lock:
     if not path.is_file():
-        raise LockError(f"{stack} needs the lock {path}, and it is not there. Write it: scripts/stack lock {stack}")
+        raise LockError(f"{stack} requires the lock {path}, but it is missing. Write it: scripts/stack lock {stack}")
     return parse_lock(path.read_text(encoding="utf-8"), stack, python, str(path))

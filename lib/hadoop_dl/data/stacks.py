@@ -87,7 +87,7 @@ class Stack:
         python = python or self.pythons[0]
         if python not in self.pythons:
             raise LockError(
-                f"{self.name} is made for Python {' or '.join(self.pythons)}, and a lock for {python} was asked for. "
+                f"{self.name} is made for Python {' or '.join(self.pythons)}, but a lock for {python} was requested. "
                 "Choose one of these."
             )
         lock = read_lock(self.lock_path(python), self.name, python)
@@ -196,7 +196,7 @@ def stack_problems(data: object, stem: str) -> list[str]:
         nearest = difflib.get_close_matches(key, KNOWN, n=1)
         problems.append(f"The key {key} is not known{f'; {nearest[0]} is' if nearest else ''}.")
     if data.get("name", stem) != stem:
-        problems.append(f"Its name is {data['name']!r}, and the file is called {stem}.yml; make them equal.")
+        problems.append(f"Its name is {data['name']!r}, but the file is called {stem}.yml; make them equal.")
     for key in VERSIONS:
         if key in data and not _is_version(data[key]):
             problems.append(f"{key} must be a quoted version but is {data[key]!r}.")
@@ -221,10 +221,10 @@ def stack_problems(data: object, stem: str) -> list[str]:
             problems.append("os must have one entry: a wheel is built on the operating system that runs it.")
     requirements = data.get("requirements", {})
     if not isinstance(requirements, dict) or set(requirements) - set(COMPONENTS):
-        problems.append(f"requirements may have the components {', '.join(COMPONENTS)}, and is {requirements!r}.")
+        problems.append(f"requirements may have the components {', '.join(COMPONENTS)}, but is {requirements!r}.")
     for file in data.get("files", []):
         if not (isinstance(file, dict) and set(file) == {"name", "source", "sha256", "size"}):
-            problems.append(f"Every entry of files needs name, source, sha256 and size, and one is {file!r}.")
+            problems.append(f"Every entry of files must have name, source, sha256 and size, but one is {file!r}.")
         elif not re.fullmatch(r"[0-9a-f]{64}", str(file["sha256"])) or not SOURCE.match(str(file["source"])):
             problems.append(
                 f"The file {file['name']} needs a sha256 of 64 hex digits and a source, pypi:PROJECT or an https address."

@@ -33,7 +33,7 @@ class PackageError(Exception):
 
 @dataclass(frozen=True)
 class Package:
-    """A package's name, and the version it has to have: up to the release (535.104.05) or with it (8.9.7.29-1.cuda12.2).
+    """A package's name, and the version that it must have: up to the release (535.104.05) or with it (8.9.7.29-1.cuda12.2).
 
     `kernel` names the kernel that a package of headers is for; `other` is the name that another repository gives the package;
     `least` is the oldest version that will do, where any later one does.
@@ -201,24 +201,24 @@ def failure(
     said = said if len(said) <= 700 else said[:400] + " … " + said[-280:]
     if holder:
         return (
-            f"{purpose} requires the lock of {source.manager} on {host}, but {holder}; {source.manager} says: {said}. Wait until that process "
+            f"{purpose} requires the lock of {source.manager} on {host}, but {holder}; {source.manager} reports: {said}. Wait until that process "
             "ends, or end it, and run this again."
         )
     if NO_SPACE.search(message):
         has = f" ({free})" if free else ""
         return (
-            f"{purpose} needs more disk space than {host} has{has}; {source.manager} says: {said}. Make room and run this again: what did "
-            "not come whole is installed anew."
+            f"{purpose} requires more disk space than {host} has{has}; {source.manager} reports: {said}. Free some space and run this again: "
+            "incomplete packages are reinstalled."
         )
     if WRONG_KEY.search(message):
         wanted = f"the key {source.key}" if source.key else "a key that the host trusts"
         return (
             f"{purpose} needs packages signed with {wanted}{f' ({key})' if key else ''}, and those of {host}'s repositories ({source}) are not; "
-            f"{source.manager} says: {said}. Nothing was installed. Get the key from who signs the packages, compare its fingerprint, and name "
+            f"{source.manager} reports: {said}. Nothing was installed. Get the key from who signs the packages, compare its fingerprint, and name "
             "its file on the controller (the role's repository_key); never turn the check off."
         )
     return (
-        f"{purpose} must be installed on {host} from its repositories ({source}), but {source.manager} says: {said}. Solve what it names, and "
+        f"{purpose} must be installed on {host} from its repositories ({source}), but {source.manager} reports: {said}. Solve what it names, and "
         f"run this again.{source.left_out(host)}"
     )
 
@@ -227,14 +227,14 @@ def unreadable(source: Source, message: str, *, host: str, key: str = "") -> str
     """Why apt could not read the sources after this project's was added."""
     said = " ".join(message.split()).rstrip(".")
     signed = (
-        f" The source has to be signed with the key {source.key}{f' ({key})' if key else ''}."
+        f" The source must be signed with the key {source.key}{f' ({key})' if key else ''}."
         if WRONG_KEY.search(message) and source.key
         else ""
     )
     if not source.url:
-        return f"apt has to read the sources that {host} has, and says: {said}. Correct them (apt-get update shows it), and run this again."
+        return f"apt cannot read the package sources of {host}: {said}. Correct them (apt-get update shows it), and run this again."
     return (
-        f"apt has to read {source.url} on {host}, and says: {said}.{signed} The source was taken back. Where the host has this repository "
+        f"apt cannot read {source.url} on {host}: {said}.{signed} The source was removed again. Where the host has this repository "
         "already (Signed-By differs), leave the role's repository_url empty."
     )
 

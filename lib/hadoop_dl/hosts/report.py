@@ -157,7 +157,7 @@ def host_entry(
 
 
 def system(facts: HostFacts | None) -> Json:
-    """Operating system, kernel, GPUs and driver, as a report shows them; None for what nobody answered."""
+    """Operating system, kernel, GPUs and driver, as a report shows them; None for what no answer."""
     found: Json = dict.fromkeys(("os", "kernel", "kernel_next", "driver", "module", "gpus", "gpus_required"))
     found |= {"driver_loaded": False, "gpu_models": []}
     if facts is None:

@@ -46,7 +46,7 @@ LOOKS = {
     PLANNED: ("planned", "✓", "the plan has nothing to do here"),
     DRIFT: ("drift", "≠", "something differs from the plan"),
     FAULT: ("fault", "✗", "a GPU or the environment is damaged"),
-    UNREACHABLE: ("unreachable", "?", "nobody answered"),
+    UNREACHABLE: ("unreachable", "?", "no answer"),
 }
 
 

@@ -112,7 +112,7 @@ def text(found: Sequence[Result], wheels: Mapping[str, str] | None = None) -> st
     for outcome in (EXPECTED, SURPRISE, FAILED):
         for result in found:
             if result.outcome == outcome:
-                said = result.message or "it passed: take it out of verify_expected_failures"
+                said = result.message or "it passed: remove it from verify_expected_failures"
                 lines.append(f"{outcome.upper()} on {result.host}: {result.question}: {said}")
     lines.append(totals(found))
     return "\n".join(lines) + "\n"
@@ -166,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--report",
         type=Path,
         required=True,
-        help="directory for report.txt, report.json, junit.xml (made if it is not there)",
+        help="directory for report.txt, report.json, junit.xml (created if missing)",
     )
     parser.add_argument(
         "--expectations",
@@ -212,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = results(junit, options.expect_failure) if junit.exists() else []
     if not found:
         print(
-            f"The suite should have asked the hosts, and asked nothing (pytest ended with {done.returncode}):\n{(done.stdout + done.stderr)[-3000:]}"
+            f"pytest must run the suite, but ran no test (it ended with status {done.returncode}):\n{(done.stdout + done.stderr)[-3000:]}"
         )
         return 2
     rewrite_junit(junit, options.expect_failure)

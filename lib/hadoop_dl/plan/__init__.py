@@ -1,4 +1,4 @@
-"""The plan: per host, what is there, what is wanted, and what therefore has to run. Pure functions over facts.
+"""The plan: per host, what is there, what is requested, and what therefore must run. Pure functions over facts.
 
 Input is what the node reader answered for every host and the inventory's raw variables; output is one list of all
 problems, or a table and, per host, the stack and the components that need work. Nothing here talks to a host.
@@ -55,12 +55,12 @@ def make_plan(
             stopped = stopped or host.variables.get("deeplearning_unreachable", "continue") == "stop"
     if stopped:
         made.problems.append(
-            f"{', '.join(made.unreachable)} cannot be reached, and deeplearning_unreachable is 'stop'. "
-            "Bring them back, take them out with --limit, or set deeplearning_unreachable: continue."
+            f"{', '.join(made.unreachable)} cannot be reached, but deeplearning_unreachable is 'stop'. "
+            "Repair them, exclude them with --limit, or set deeplearning_unreachable: continue."
         )
     elif made.unreachable:
         made.warnings.append(
-            f"{', '.join(made.unreachable)} cannot be reached and is left out; the other hosts are served."
+            f"{', '.join(made.unreachable)} cannot be reached and is skipped; the other hosts are served."
         )
     read = [host for host in hosts if host.facts is not None and not checked[host.name].problems]
     wanted = resolved(read, settled(read))
@@ -142,7 +142,7 @@ def add_host(made: Plan, case: Case, driver_upgrade: bool, components: Sequence[
             continue
         row = component.compare(case)
         if row is None and everything:
-            row = case.row(component.name, "as wanted", "as wanted", "apply=all")
+            row = case.row(component.name, "as requested", "as requested", "apply=all")
         if component.follows(needs):
             needs.append(component.name)
         elif row is not None:

@@ -195,7 +195,7 @@ class GpuPart(OfGpu):
             case.digests[self.name] = digest
         reason = gpu_layer.difference(self.name, versions, case.facts)
         if reason is None and versions and receipt is None:
-            reason = "not from these playbooks"
+            reason = "installed outside this project"
         elif reason is None and receipt is not None and versions:
             reason = receipt.problem or ("inputs changed" if receipt.digest != digest else None)
         if reason is None:

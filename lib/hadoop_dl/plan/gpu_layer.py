@@ -26,16 +26,16 @@ def difference(role: str, versions: Sequence[str], facts: HostFacts) -> str | No
     managed: tuple[str, ...] = getattr(facts.managed, role)
     missing = [one for one in versions if not has(role, one, found)]
     extra = [one for one in managed if one not in versions]
-    reasons = [f"{', '.join(missing)} not there yet"] if missing else []
-    reasons += [f"{', '.join(extra)} not wanted any more"] if extra else []
+    reasons = [f"{', '.join(missing)} missing"] if missing else []
+    reasons += [f"{', '.join(extra)} no longer requested"] if extra else []
     return "; ".join(reasons) or None
 
 
 def driver_difference(versions: Sequence[str], found: Sequence[str], facts: HostFacts) -> str | None:
     if not versions:
-        return "not wanted any more" if found else None
+        return "no longer requested" if found else None
     if not found:
-        return "not there yet"
+        return "missing"
     if list(versions) != list(found):
         return "another version is installed"
     kernel = facts.kernel
@@ -50,7 +50,7 @@ def license_problem(roles: Mapping[str, Sequence[str]], variables: Mapping[str, 
         return []
     listed = ", ".join(f"{NAMES[role]} {', '.join(versions)}" for role, versions in roles.items())
     return [
-        f"{listed}: this is NVIDIA's and comes under its licence, and nvidia_license_accepted is not true; nothing of NVIDIA's was "
+        f"{listed}: this is NVIDIA's software under its licence, but nvidia_license_accepted is not true; nothing of NVIDIA's was "
         "downloaded. Read https://docs.nvidia.com/cuda/eula/ and https://www.nvidia.com/en-us/drivers/nvidia-license/, and "
         "set nvidia_license_accepted: true in group_vars/all."
     ]
@@ -63,14 +63,14 @@ def driver_problems(version: str, host: GpuHost, upgrade: bool) -> list[str]:
     installed = there("nvidia_driver", facts)
     if installed and installed != [version] and not upgrade:
         found.append(
-            f"driver {installed[0]} is installed and its version locked, and nvidia_driver_version is {version}. "
+            f"driver {installed[0]} is installed and its version locked, but nvidia_driver_version is {version}. "
             "Change it host by host: ansible-playbook -i INVENTORY playbooks/upgrade_driver.yml"
         )
     minimum = host.required("driver_min")
     if minimum and number(version) < number(minimum):
         found.append(
-            f"{host.stack} needs driver {minimum} or newer, and nvidia_driver_version is {version}. "
-            "Ask for a newer driver, or for an older stack."
+            f"{host.stack} requires driver {minimum} or later, but nvidia_driver_version is {version}. "
+            "Request a newer driver, or an older stack."
         )
     limit = limits(facts)
     branch = int(version.split(".")[0])
@@ -78,12 +78,12 @@ def driver_problems(version: str, host: GpuHost, upgrade: bool) -> list[str]:
         limit["branch_min"] and branch < int(limit["branch_min"])
     ):
         found.append(
-            f"the host's GPUs need a driver of branch {limit['branch_min'] or 'any'} to {limit['branch_max'] or 'any'}, and "
+            f"the host's GPUs require a driver of branch {limit['branch_min'] or 'any'} to {limit['branch_max'] or 'any'}, but "
             f"nvidia_driver_version is {version}. Choose one of these branches (compat/gpus.yml names the sources)."
         )
     if limit["first_driver"] and number(version) < number(limit["first_driver"]) and not found:
         found.append(
-            f"the host's GPUs need driver {limit['first_driver']} or newer, the first that knows them, but nvidia_driver_version is "
+            f"the host's GPUs require driver {limit['first_driver']} or later, the first that supports them, but nvidia_driver_version is "
             f"{version}. Set a newer one (compat/gpu_devices.yml names the sources)."
         )
     signed = variables.get("nvidia_driver_signing_certificate") and (
@@ -91,7 +91,7 @@ def driver_problems(version: str, host: GpuHost, upgrade: bool) -> list[str]:
     )
     if facts.secure_boot is True and installed != [version] and not signed:
         found.append(
-            "Secure Boot is on, so the host loads only modules that are signed with an enrolled key, and nvidia_driver_signing_key and "
+            "Secure Boot is on, so the host loads only modules that are signed with an enrolled key, but nvidia_driver_signing_key and "
             "nvidia_driver_signing_certificate name none. Enroll the site's key and set both, or turn Secure Boot off in the firmware."
         )
     if facts.os.id == "ubuntu":
@@ -110,7 +110,7 @@ def module_problems(branch: int, limit: Json, host: GpuHost) -> list[str]:
         return []
     if module == "open":
         return [
-            "the host's GPUs are older than Turing and need the proprietary module, and nvidia_driver_module is open. "
+            "the host's GPUs are older than Turing and require the proprietary module, but nvidia_driver_module is open. "
             "Set nvidia_driver_module: proprietary for this host."
         ]
     from_file = host.variables.get("nvidia_driver_source") == "runfile"
@@ -158,14 +158,14 @@ def kernel_warnings(version: str, facts: HostFacts, variables: Mapping[str, Any]
         return []
     if boots and boots != running:
         found.append(
-            f"kernel {running} runs and {boots} boots next: the driver's module is built for both, and neither is moved."
+            f"kernel {running} runs and {boots} boots next: the driver's module is built for both, and neither is changed."
         )
     bare = [one for one in dict.fromkeys((running, boots)) if one and one not in facts.kernel.headers]
     if bare:
         package = "linux-headers-" if facts.os.family == "Debian" else "kernel-devel-"
         found.append(
-            f"building the driver's module needs {', '.join(package + one for one in bare)}, which the host does not have: "
-            "its repositories have to. The kernel is not moved for it."
+            f"building the driver's module requires {', '.join(package + one for one in bare)}, which the host does not have: "
+            "its repositories must have them. The kernel is not changed for it."
         )
     return found
 

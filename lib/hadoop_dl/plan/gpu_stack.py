@@ -67,7 +67,7 @@ class GpuHost:
 
     @property
     def needs_libraries(self) -> bool:
-        """Whether the stack computes with CUDA that has to be installed beside it."""
+        """Whether the stack computes with CUDA that must be installed beside it."""
         return bool(self.required("cuda")) and self.loads_libraries and not self.brings_wheels
 
 

@@ -96,9 +96,9 @@ class Plan:
         if self.problems:
             return "PLAN: nothing can be planned until the problems below are solved."
         if not self.rows:
-            return f"PLAN: {asked} hosts are as they should be; nothing to do."
+            return f"PLAN: {asked} hosts are as planned; nothing to do."
         changed = len({row.host for row in self.rows})
-        lines = [("host", "component", "now", "wanted", "why")]
+        lines = [("host", "component", "now", "requested", "why")]
         lines += [(row.host, row.component, row.now, row.wanted, row.reason) for row in self.rows]
         widths = [max(len(line[column]) for line in lines) for column in range(4)]
         text = "\n".join(

@@ -75,7 +75,7 @@ def host_problems(host: Host, wanted: Wanted) -> list[str]:
         and not host.variables.get("hadoop_client_hadoop_home")
     ):
         found.append(
-            "a Hadoop client is needed, and none was found under the places of CDH, HDP, MapR and Apache. "
+            "a Hadoop client is required, but none was found in the places of CDH, HDP, MapR and Apache. "
             "Install the distribution's client there, or set hadoop_client_hadoop_home."
         )
     known = facts.deeplearning.environments.get(wanted.environment)
@@ -83,7 +83,7 @@ def host_problems(host: Host, wanted: Wanted) -> list[str]:
         free = facts.disk_free_mb.get("/opt")
         if free is not None and free < DISK_NEEDED_MB:
             found.append(
-                f"/opt needs {DISK_NEEDED_MB} MB for a new environment and has {free} MB free. Make room there, or mount a larger file system."
+                f"/opt requires {DISK_NEEDED_MB} MB for a new environment, but has {free} MB free. Free some space there, or mount a larger file system."
             )
     if concerns("environment", host) and not host.variables.get("mirror_url"):
         found.append(
@@ -93,7 +93,7 @@ def host_problems(host: Host, wanted: Wanted) -> list[str]:
 
 
 def added_warnings(host: Host) -> list[str]:
-    """What somebody put into a sealed environment: it stays, and it is no reason to build the environment again."""
+    """Files that were added to a sealed environment: they stay, and it is no reason to build the environment again."""
     environments = host.known.deeplearning.environments
     return [
         f"files were added to the environment {name} since it was sealed: {', '.join(known.added)}. They are left alone; remove them."
@@ -103,7 +103,7 @@ def added_warnings(host: Host) -> list[str]:
 
 
 def gpu_sources(nvidia: Nvidia) -> str:
-    listed = "nvidia-smi not asked" if nvidia.listed is None else f"{len(nvidia.listed)} listed by nvidia-smi"
+    listed = "nvidia-smi not run" if nvidia.listed is None else f"{len(nvidia.listed)} listed by nvidia-smi"
     return f"{len(nvidia.gpus)} on the PCI bus, {listed}"
 
 
@@ -118,7 +118,7 @@ def cdsw_problems(hosts: Sequence[Host]) -> list[str]:
         return []
     listed = "; ".join(f"{model} on {shorten(names)}" for model, names in sorted(models.items()))
     return [
-        f"CDSW needs the same make and model of GPU on all its hosts, and there are {len(models)}: {listed}. "
+        f"CDSW requires the same make and model of GPU on all its hosts, but there are {len(models)}: {listed}. "
         "Take some hosts out of CDSW, or change their cards."
     ]
 
@@ -136,6 +136,6 @@ def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Wanted]) -> lis
     listed = "; ".join(f"{name} on {shorten(names)}" for name, names in sorted(environments.items()))
     return [
         *found,
-        f"A TensorFlowOnSpark job needs one environment on its driver and all executors, and the groups data_nodes and edge_nodes would have {len(environments)}: "
+        f"A TensorFlowOnSpark job requires one environment on its driver and all executors, but the groups data_nodes and edge_nodes would have {len(environments)}: "
         f"{listed}. Give all of them the same deeplearning_request, or move some hosts out of these groups.",
     ]

@@ -109,7 +109,7 @@ def resolve_host(variables: Mapping[str, Any], facts: HostFacts, groups: Sequenc
     wanted.stack = stack
     if facts.os.short not in stack.data["os"]:
         wanted.problems.append(
-            f"{stack.name} is made for {', '.join(stack.data['os'])}, and the host runs {facts.os.name}. "
+            f"{stack.name} is made for {', '.join(stack.data['os'])}, but the host runs {facts.os.name}. "
             "Choose a stack for it: grep '^os:' stacks/*.yml"
         )
     else:
@@ -122,7 +122,7 @@ def resolve_host(variables: Mapping[str, Any], facts: HostFacts, groups: Sequenc
     usable = [python for python in admitted if python in facts.pythons]
     if not usable:
         wanted.problems.append(
-            f"{stack.name} needs Python {' or '.join(admitted)} on the host, and there is "
+            f"{stack.name} requires Python {' or '.join(admitted)} on the host, but there is "
             f"{', '.join(sorted(facts.pythons)) or 'none'}. Install python{admitted[0]} from the operating system's repositories."
         )
         return wanted

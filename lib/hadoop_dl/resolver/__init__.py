@@ -230,7 +230,7 @@ def without_stack(
     stack = resolution.stack
     message = (
         f"TensorFlow {stack['tensorflow']} on Python {stack['python']} would meet the request, but no stack under stacks/ does. "
-        f"Ask for less, or add stacks/NAME.yml with these versions and run scripts/stack lock NAME. "
+        f"Request less, or add stacks/NAME.yml with these versions and run scripts/stack lock NAME. "
         f"Known stacks: {', '.join(stack_files.stack_names())}."
     )
     near = tuple({"stack": other.name} for other in fitting(compat or load(), {}, host)[:3])

@@ -23,7 +23,7 @@ SHARED = ("tensorflow", "python", "cuda", "tensorflow_source", "tensorflow_packa
 
 @dataclass(frozen=True)
 class Conflict:
-    """One clash. `components` are the parts of the request that have to change for it to go away."""
+    """One clash. `components` are the parts of the request that must change for it to disappear."""
 
     components: tuple[str, ...]
     message: str

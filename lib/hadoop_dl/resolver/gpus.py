@@ -121,7 +121,7 @@ def model_names(compat: Compat) -> tuple[str, ...]:
 def fits(wanted: Sequence[str], there: Sequence[str]) -> bool:
     """Whether every word is one of the name's; the generation of SXM need not be said.
 
-    A name has to be complete up to its number: an RTX 6000 is no RTX PRO 6000.
+    A name must be complete up to its number: an RTX 6000 is no RTX PRO 6000.
     """
     number = next((place for place, word in enumerate(there) if re.search(r"\d", word)), len(there) - 1)
     return set(there[: number + 1]) - SERIES <= set(wanted) and all(

@@ -168,7 +168,7 @@ def find_hadoop(compat: Compat, given: str) -> Hadoop | Unknown:
             same.sort(key=lambda name: _distance(version(name.partition("-")[2]).release, asked))
             return Unknown(f"No Hadoop release called {given} is known here.", tuple(same[:2]))
     near = difflib.get_close_matches(given.lower(), names, n=2, cutoff=0.4) or names[:1]
-    hint = " CDSW is asked for with cdsw=true." if "cdsw" in given.lower() else ""
+    hint = " CDSW is requested with cdsw=true." if "cdsw" in given.lower() else ""
     return Unknown(f"No Hadoop distribution called {given} is known here.{hint}", tuple(near))
 
 

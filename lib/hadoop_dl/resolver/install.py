@@ -102,7 +102,7 @@ def short_name(key: str) -> str:
 
 
 def system_conflict(stack: Stack, system: System | Unknown | None) -> list[Conflict]:
-    """A stack is made, locked and proved for some operating systems; on another it is not even tried."""
+    """A stack is made, locked and tested for some operating systems; on another it is not even tried."""
     made_for = stack.data["os"]
     if not isinstance(system, System) or short_name(system.key) in made_for:
         return []

@@ -21,11 +21,11 @@ MOST = 3
 COST = {"tensorflow": 5, "python": 4, "hdfs": 6, "kafka": 6, "yarn_gpu": 6, "hadoop": 30, "host": 1000}
 CHEAP = 3
 HARDWARE = ("os", "gpu", "host")  # never changed: only a name that is not known is replaced by the one that was meant
-TYPO = 0.6  # how alike a name has to be to be taken for what was meant
+TYPO = 0.6  # how similar a name must be to be taken for what was meant
 
 
 def cost(item: Item) -> int:
-    """What nothing meets has to go in any case; it costs nothing more."""
+    """What nothing meets must be dropped in any case; it costs nothing more."""
     return 0 if not known_thing(item) else COST.get(item.key, CHEAP)
 
 

@@ -226,8 +226,8 @@ class Problem:
     def clashes(self) -> list[Items]:
         """Every smallest set of items that cannot be met together.
 
-        A tree: a clash is found, and each of its items is taken away in turn, until the rest can be met. Every clash is a
-        label of it, because a path that takes away only items of other clashes has to end at it.
+        A tree: a clash is found, and each of its items is removed in turn, until the rest can be met. Every clash is a
+        label of it, because a path that removes only items of other clashes must end at it.
         """
         found: list[Items] = []
         seen: set[Items] = set()
@@ -267,7 +267,7 @@ class Problem:
         return chosen
 
     def findings(self, core: Core) -> list[Finding]:
-        """What the environment items have to say about a core."""
+        """What the environment items contribute about a core."""
         return [
             finding
             for item in self.items

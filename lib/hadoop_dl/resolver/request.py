@@ -162,12 +162,12 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def texts(name: str, value: Any) -> list[str]:
-    """A value of a request as texts: each of them has to be met. A list of versions means any of them."""
+    """A value of a request as texts: each of them must be met. A list of versions means any of them."""
     if isinstance(value, bool):
         return ["true" if value else "false"]
     if isinstance(value, float):
         raise Misuse(
-            f"{name} needs a quoted version, and is the number {value}. Write it as text: YAML reads 1.10 as 1.1."
+            f"{name} must be a quoted version, but is the number {value}. Write it as text: YAML reads 1.10 as 1.1."
         )
     if isinstance(value, (list, tuple)):
         found = [text for part in value for text in texts(name, part)]
@@ -186,7 +186,7 @@ def texts(name: str, value: Any) -> list[str]:
 
 
 def both(text: str) -> list[str]:
-    """`>=2.4,<2.12` is one range; `2.15,2.15.0` is two constraints, which both have to be met."""
+    """`>=2.4,<2.12` is one range; `2.15,2.15.0` is two constraints, which both must be met."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     ranges = [part for part in parts if re.match(r"[<>=!~]", part)]
     plain = [part for part in parts if part not in ranges]
@@ -234,7 +234,7 @@ def make_item(compat: Compat, name: str, text: str, read: bool = False) -> Item:
     if name in BOOLEANS or (name == "cdsw" and text.lower() in TRUE + FALSE):
         low = text.lower()
         if low not in TRUE + FALSE:
-            raise Misuse(f"{name} needs true or false, and is {text}. Write {name}=true or {name}=false.")
+            raise Misuse(f"{name} must be true or false, but is {text}. Write {name}=true or {name}=false.")
         flag = "true" if low in TRUE else "false"
         return Item(name, flag, words if flag == "true" else f"no {words}", levels=levels)
     if name in CHOICES:

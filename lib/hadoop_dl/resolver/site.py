@@ -51,20 +51,20 @@ class Site(Part):
             if not isinstance(hadoop, Hadoop):
                 continue
             if hadoop.hadoop is None:
-                said = f"YARN schedules GPUs from Hadoop {YARN_GPUS} on, and the data does not say which one {hadoop.label} has"
+                said = f"YARN schedules GPUs from Hadoop {YARN_GPUS} on, but the data does not name the one of {hadoop.label}"
                 yield against(said, hadoop.sources, verified=False)
             elif version(hadoop.hadoop) < version(YARN_GPUS):
                 said = f"YARN schedules GPUs from Hadoop {YARN_GPUS} on, but {hadoop.label} is Hadoop {hadoop.hadoop}"
                 yield against(said, where + hadoop.sources, hadoop.verified)
         if any(isinstance(item.thing, Gpu) and item.thing.mig for item in items):
-            yield warning("YARN schedules whole GPUs: whether it finds slices (MIG) is not proved", where)
+            yield warning("YARN schedules whole GPUs: whether it finds slices (MIG) is not verified", where)
 
     def cdsw(self, items: Sequence[Item], gpus: Sequence[Item]) -> Iterator[Finding]:
         if not self.asked(items, "cdsw"):
             return
         if len(gpus) > 1:
             row = self.compat.fact("cdsw", "only CUDA-enabled")
-            said = f"CDSW needs the same make and model of GPU on all its hosts, but {listed([item.label for item in gpus])} were named"
+            said = f"CDSW requires the same make and model of GPU on all its hosts, but {listed([item.label for item in gpus])} were named"
             yield Finding(said, tuple(row["source"]))
         row = self.compat.fact("cdsw", "last RPM line")
         for item in items:

@@ -280,7 +280,7 @@ def write_inventory(cluster: Cluster) -> None:
         "mirror_mode": "fetch",
         "mirror_url": cluster.mirror_url,
         "mirror_environment": mirror_environment(),
-        # nvidia-smi is a stand-in here: TensorFlow cannot compute on its GPUs, and the suite has to say so.
+        # nvidia-smi is a stand-in here: TensorFlow cannot compute on its GPUs, and the suite must report that.
         "verify_expected_failures": [
             "test_cuda_computes_on_every_gpu",
             "test_tensorflow_sees_every_gpu",
@@ -295,7 +295,7 @@ def write_inventory(cluster: Cluster) -> None:
     }
     shutil.rmtree(cluster.inventory, ignore_errors=True)
     (cluster.inventory / "group_vars").mkdir(parents=True)
-    head = "---\n# Written by scripts/demo; make demo writes it anew.\n"
+    head = "---\n# Written by scripts/demo; make demo writes it again.\n"
     for path, content in (("hosts.yml", {"all": {"children": groups}}), ("group_vars/all.yml", variables)):
         (cluster.inventory / path).write_text(head + yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
         (cluster.inventory / path).chmod(0o600)  # a proxy's or an index's address may hold a password

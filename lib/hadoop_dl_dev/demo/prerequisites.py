@@ -71,11 +71,11 @@ def problems(found: Machine) -> list[str]:
     needed = MEMORY_MB[found.up]
     if found.memory_mb < needed:
         said.append(
-            f"{needed} MB of free memory are needed, and there are {found.memory_mb}. End something, or use a larger machine."
+            f"{needed} MB of free memory are required, but there are {found.memory_mb}. End something, or use a larger machine."
         )
     for directory, (wanted, free) in found.disks_mb.items():
         if free < wanted:
-            said.append(f"{wanted} MB of free disk are needed in {directory}, and there are {free}. Make room.")
+            said.append(f"{wanted} MB of free disk are required in {directory}, but there are {free}. Free some space.")
     if found.packages and not found.apt:
         said.append(
             f"The packages {' '.join(found.packages)} are needed, and there is no apt-get to install them. Install them by hand."
@@ -87,13 +87,13 @@ def problems(found: Machine) -> list[str]:
         )
     if found.remote_engine:
         said.append(
-            f"The Docker engine at {found.remote_engine} must answer, and it does not. Start it, or use this machine's own: "
+            f"The Docker engine at {found.remote_engine} must answer, but does not. Start it, or use this machine's own: "
             "unset DOCKER_HOST DOCKER_CONTEXT; docker context use default"
         )
     elif not found.root and not found.engine:
         said.append(
             f"A Docker engine that answers {found.user} is needed, and none does. Run make demo as root, "
-            f"or: sudo systemctl start docker; sudo usermod -aG docker {found.user}; then log in anew."
+            f"or: sudo systemctl start docker; sudo usermod -aG docker {found.user}; then log in again."
         )
     return said
 

@@ -96,7 +96,7 @@ def test_the_command_ends_with_what_it_found(line: str, status: int, tmp_path: P
         ("resolve --gpu ''", "gpu needs a value, but has none. Write for example --gpu A100, or leave gpu out."),
         ("resolve keras=", "Write for example keras=none, or leave keras out."),
         ("resolve bazel=", "Write for example bazel=0.26.1, or leave bazel out."),
-        ("resolve kafka=maybe", "kafka needs true or false"),
+        ("resolve kafka=maybe", "kafka must be true or false"),
         ("resolve --os rhel-7.9 os=rhel-8.10", "Give it once"),
         ("resolve --os rhel-7.9 --os rhel-8.10", "--os was given twice, as rhel-7.9 and as rhel-8.10. Give it once."),
         ("show tf9", "none is called 'tf9'"),

@@ -88,7 +88,7 @@ def test_a_source_build_takes_the_tested_toolchain(line: Any) -> None:
         ({"hadoop": "cdh-5.16", "yarn_gpu": "true"}, {"hadoop", "yarn_gpu"}, "CDH 5.16 is Hadoop 2.6.0"),
         ({"cdsw": "true", "gpu": "P100,V100"}, {"cdsw", "gpu"}, "the same make and model of GPU"),
         ({"cdsw": "1.10", "os": "rhel-8.4"}, {"cdsw", "os"}, "CDSW's packages are for RHEL 7"),
-        ({"gpu": "none", "cuda": "10.0"}, {"gpu", "cuda"}, "the request says that there is no GPU"),
+        ({"gpu": "none", "cuda": "10.0"}, {"gpu", "cuda"}, "the request excludes GPUs"),
         ({"gpu": "P100", "tensorflow_package": "tensorflow-cpu"}, {"gpu", "tensorflow_package"}, "does not use P100"),
         ({"keras": "3.12", "tensorflowonspark": "1.4.4"}, {"keras", "tensorflowonspark"}, "Keras 3.12 goes with TensorFlow 2.16 to 2.21"),
     ],
@@ -159,7 +159,7 @@ def test_every_clash_is_said_and_not_only_the_first() -> None:
         ({"gpu": "P 100"}, "Nearest known: P100"),
         ({"gpu": "10de:ffff"}, "Nearest known: "),
         ({"gpu": "AMD Instinct MI250"}, "AMD Instinct MI250 is not NVIDIA's"),
-        ({"hadoop": "cdsw"}, "CDSW is asked for with cdsw=true"),
+        ({"hadoop": "cdsw"}, "CDSW is requested with cdsw=true"),
     ],
 )
 def test_what_does_not_exist_is_a_conflict_with_the_nearest_known(request_: Any, words: str) -> None:
@@ -174,7 +174,7 @@ def test_what_does_not_exist_is_a_conflict_with_the_nearest_known(request_: Any,
     [
         ({"tensorfow": "1.15"}, "tensorfow is no component of a request. Did you mean tensorflow?"),
         ({"spark": "3.0"}, "Did you mean pyspark?"),
-        ({"kafka": "maybe"}, "kafka needs true or false"),
+        ({"kafka": "maybe"}, "kafka must be true or false"),
         ({"tensorflow": ""}, "tensorflow needs a value"),
         ({"tensorflow": 1.1}, "YAML reads 1.10 as 1.1"),
         ({"tensorflow": "1." + "9" * 4301}, "tensorflow must have at most 200 characters but has 4303"),

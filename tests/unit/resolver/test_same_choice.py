@@ -129,4 +129,4 @@ def test_a_python_that_the_host_lacks_is_named_as_it_was_requested() -> None:
     request = {"tensorflow": "2.15", "python": "3.11"}
     wanted = requests.resolve_host({"deeplearning_request": request}, facts("rhel-9.2", "A100"), ["data_nodes"])
     (problem,) = wanted.problems
-    assert problem.startswith("tf2.15-py3-el9 needs Python 3.11 on the host, and there is 3.9.")
+    assert problem.startswith("tf2.15-py3-el9 requires Python 3.11 on the host, but there is 3.9.")

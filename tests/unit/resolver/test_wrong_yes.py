@@ -76,7 +76,7 @@ def test_what_was_refused_because_the_data_was_too_narrow_fits(request_: dict[st
 
 def test_a_bazel_that_nobody_checked_is_told() -> None:
     resolution = compose({"tensorflow": "1.6", "bazel": "0.11.1", "tensorflow_source": "built"})
-    assert any("0.11.1 is not proved" in finding.text for finding in resolution.warnings)
+    assert any("0.11.1 is not verified" in finding.text for finding in resolution.warnings)
     assert compose({"tensorflow": "1.6", "bazel": "0.26.1"}).status == "conflict"
 
 

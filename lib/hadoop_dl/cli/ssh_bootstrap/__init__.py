@@ -2,5 +2,5 @@
 
 Three rounds. First every host shows its host key; what known_hosts does not know is shown and recorded when the operator
 agrees, and a key that differs from the recorded one is refused, always. Then the public key is installed, with an existing
-key or a password. Then a new connection proves the key. Passwords come from a prompt or a vault, never from arguments.
+key or a password. Then a new connection verifies the key. Passwords come from a prompt or a vault, never from arguments.
 """

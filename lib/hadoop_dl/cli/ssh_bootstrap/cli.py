@@ -143,7 +143,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if not options.hosts and not options.inventory:
         parser.error("hosts are needed, and none are named. Name them, or give an inventory: -i inventories/SITE")
     if options.limit and not options.inventory:
-        parser.error("--limit needs an inventory (-i), and there is none.")
+        parser.error("--limit requires an inventory (-i), but none was given.")
     if options.parallel < 1 or options.timeout <= 0:
         parser.error("--parallel and --timeout must be greater than 0.")
     return options

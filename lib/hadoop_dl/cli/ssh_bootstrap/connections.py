@@ -143,7 +143,7 @@ def talk(transport: paramiko.Transport, script: str, timeout: float) -> tuple[di
 
 
 def make_ready(host: Host, result: Result, known: KnownHosts, settings: Settings) -> None:
-    """Install the key, look at Python and sudo, and prove the key with a new connection."""
+    """Install the key, look at Python and sudo, and verify the key with a new connection."""
     script = (
         f"public_key={shlex.quote(settings.public_key)} blob={settings.blob} "
         f"dry_run={'yes' if settings.dry_run else 'no'}\n{REMOTE.read_text(encoding='utf-8')}"
@@ -162,7 +162,7 @@ def make_ready(host: Host, result: Result, known: KnownHosts, settings: Settings
     result.key, result.python, result.sudo = answer.get("key", ""), answer.get("python", ""), answer.get("sudo", "")
     if "end" not in answer:
         said = errors.splitlines()[-1] if errors else "nothing"
-        raise HostProblem(f"authorized_keys of {host.user} could not be written; it said: {said}")
+        raise HostProblem(f"authorized_keys of {host.user} could not be written: {said}")
     result.problems += shortcomings(host, answer)
     if result.sudo == "password":
         result.notes.append(f"sudo asks {host.user} for a password; run the playbooks with --ask-become-pass (-K).")
@@ -171,7 +171,7 @@ def make_ready(host: Host, result: Result, known: KnownHosts, settings: Settings
         if proof is None:
             result.problems.append(
                 f"the key is in authorized_keys of {host.user}, and sshd does not accept it (its home is {answer['home']}; "
-                "sshd wants nobody else able to write there). Look at: journalctl -u sshd"
+                "sshd requires that nobody else can write there). Look at: journalctl -u sshd"
             )
         else:
             proof.close()
@@ -187,10 +187,10 @@ def shortcomings(host: Host, answer: dict[str, str]) -> list[str]:
         )
     sudo = answer["sudo"]
     if sudo == "missing":
-        found.append(f"{host.user} needs sudo, and it is not installed. Install it, or log in as root.")
+        found.append(f"{host.user} requires sudo, but it is not installed. Install it, or log in as root.")
     elif sudo.startswith("no"):
         found.append(
-            f"{host.user} needs sudo without a password, and sudo said: {sudo[3:] or 'nothing'}. Add a file to /etc/sudoers.d "
+            f"{host.user} requires sudo without a password, but sudo reports: {sudo[3:] or 'nothing'}. Add a file to /etc/sudoers.d "
             f"(visudo -f): {host.user} ALL=(ALL) NOPASSWD: ALL"
         )
     return found

@@ -39,7 +39,7 @@
     const empty = (key) => key === "" || key === "-";
     hosts.sort((a, b) => {
       const [x, y] = [a.keys[place], b.keys[place]];
-      if (empty(x) !== empty(y)) return empty(x) ? 1 : -1; // what nobody answered is last in both orders
+      if (empty(x) !== empty(y)) return empty(x) ? 1 : -1; // what no answer is last in both orders
       return (down ? -1 : 1) * collator.compare(x, y) || a.place - b.place;
     });
     table.append(...hosts.map((host) => host.body));

@@ -70,10 +70,10 @@ class Driver(Part):
     def classify(self, core: Core) -> Hashable:
         return core.name, core.source, core.cuda
 
-    # --- how new it has to be ------------------------------------------------------------------------------------------
+    # --- how new it must be ------------------------------------------------------------------------------------------
 
     def floors(self, core: Core, items: Sequence[Item]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-        """Each lower limit with who sets it: CUDA, PTX that the driver has to compile, every GPU."""
+        """Each lower limit with who sets it: CUDA, PTX that the driver must compile, every GPU."""
         toolkit = self.universe.toolkits[core.cuda or ""]
         least = least_driver(toolkit)
         yield least, f"CUDA {core.cuda} needs it", sources(toolkit)

@@ -248,7 +248,7 @@ class Jvm(Part):
             )
         for hadoop in hadoops:
             if javas and not set(javas) & set(hadoop.java):
-                said = f"{hadoop.label} runs on Java {listed(hadoop.java, 'or')}, and Spark {row['line']} needs Java {listed(javas, 'or')} beside it"
+                said = f"{hadoop.label} runs on Java {listed(hadoop.java, 'or')}, but Spark {row['line']} requires Java {listed(javas, 'or')} beside it"
                 choice.warnings.append(Finding(said, hadoop.sources, False))
         return choice
 

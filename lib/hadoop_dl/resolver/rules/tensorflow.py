@@ -49,7 +49,7 @@ def rules(universe: Universe, item: Item) -> Iterator[tuple[Rule, Fields]]:
 
 
 def core_findings(universe: Universe, item: Item, core: Core) -> Iterator[Finding]:
-    """Everything that an environment item has to say about a core."""
+    """Everything that an environment item contributes about a core."""
     for rule, _ in rules(universe, item):
         yield from rule(core)
 
@@ -133,7 +133,7 @@ def python_on_system(universe: Universe, system: System, core: Core) -> Iterator
 def no_gpu_needed(core: Core) -> Iterator[Finding]:
     if core.gpu:
         yield Finding(
-            f"{core.package} {core.version} is built for CUDA {core.cuda}, and the request says that there is no GPU",
+            f"{core.package} {core.version} is built for CUDA {core.cuda}, but the request excludes GPUs",
             sources(core.release),
         )
 
@@ -215,13 +215,13 @@ def wheel_code(universe: Universe, core: Core, cuda: str, gpu: Gpu) -> Iterator[
         if generated:
             yield warning(
                 f"XLA of TensorFlow {core.name} does not support {named(gpu)}: set jit_compile=False in Keras. "
-                "That everything else works there is not proved",
+                "That everything else works there is not verified",
                 tuple(line["source"][-1:]),
             )
 
 
 def cpu_features(universe: Universe, core: Core) -> tuple[tuple[str, ...], Row | None]:
-    """What the CPU has to have for this wheel; a source build is made for the CPU that it runs on."""
+    """What the CPU must have for this wheel; a source build is made for the CPU that it runs on."""
     if core.built:
         return (), None
     for row in universe.compat.rows("tensorflow", "cpu_features"):
@@ -234,7 +234,7 @@ def cpu_features(universe: Universe, core: Core) -> tuple[tuple[str, ...], Row |
 def loading_findings(
     universe: Universe, core: Core, features: Iterable[str], items: Iterable[Item]
 ) -> Iterator[Finding]:
-    """What a program has to do before it can use these features of the wheel on these hosts; a read host knows its own glibc."""
+    """What a program must do before it can use these features of the wheel on these hosts; a read host knows its own glibc."""
     things = [item.thing for item in items]
     found = {f"glibc {thing.glibc}": thing.glibc for thing in things if isinstance(thing, HostProfile) and thing.glibc}
     if not found:

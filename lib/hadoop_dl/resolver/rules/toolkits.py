@@ -158,7 +158,7 @@ class Build(Part):
         tested = core.line["bazel"]["tested"]
         said = "the tested one" if bazel == tested else f"within what configure admits (tested: {tested})"
         if not core.line["bazel"]["max"] and version(bazel) > version(tested):
-            text = f"TensorFlow {core.name} was tested with bazel {tested}, and its configure checks no maximum: {bazel} is not proved"
+            text = f"TensorFlow {core.name} was tested with bazel {tested}, and its configure checks no maximum: {bazel} is not verified"
             choice.warnings.append(warning(text, sources(core.line)))
         choice.reasons.append(Finding(f"bazel {bazel}: {said} for TensorFlow {core.name}", sources(core.line)))
         if gcc:

@@ -14,7 +14,7 @@ def last_error(said):
     """The line of a traceback that names the error; TensorFlow 1 prints advice below it."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Interrupt): ", line)]
-    return ((errors or lines or ["it said nothing"])[-1])[:300]
+    return ((errors or lines or ["it printed nothing"])[-1])[:300]
 
 
 def missing_libraries(host, said):
@@ -82,7 +82,7 @@ def causes(host, look, said):
         found.append(smi_problem(host, status, output))
     if look and not look["cuda_build"]:
         found.append(
-            "This is TensorFlow's CPU build: ask for a stack without -cpu- in its name (deeplearning_request)."
+            "This is TensorFlow's CPU build: request a stack without -cpu- in its name (deeplearning_request)."
         )
     if host.contained() and status == 0:
         if not host.reached("libcuda.so.1"):
@@ -91,8 +91,7 @@ def causes(host, look, said):
             found.append(two_versions(host))
     found += missing_libraries(host, said) + versions(host, said) + devices(host)
     if look is None:
-        found.append("TensorFlow did not come so far: %s" % last_error(said))
+        found.append("TensorFlow failed before it listed devices: %s" % last_error(said))
     return " ".join(
-        found
-        or ["None of the usual causes shows: import TensorFlow with TF_CPP_MIN_LOG_LEVEL=0 and read what it prints."]
+        found or ["No known cause was detected: import TensorFlow with TF_CPP_MIN_LOG_LEVEL=0 and read what it prints."]
     )

@@ -30,7 +30,7 @@ def leaves_alone(host, name):
     users = [] if name in host.named else host.users()
     if users:
         raise Skip(
-            "%d processes compute on the GPUs (%s%s), and this takes memory there; ask for it by name: gpu-check %s"
+            "%d processes compute on the GPUs (%s%s), and this takes memory there; request it by name: gpu-check %s"
             % (len(users), "; ".join(users[:3]), "; ..." if len(users) > 3 else "", name)
         )
 

@@ -227,7 +227,7 @@ def driver_new_enough(host):
         return versions_in_a_container(host)
     if not host.library():
         raise Fail(
-            "The stack of this host requires driver %s or newer, and none is installed. Run playbooks/gpu.yml."
+            "The stack of this host requires driver %s or newer, but none is installed. Run playbooks/gpu.yml."
             % minimum
         )
     if version(host.library()) < version(minimum):

@@ -31,7 +31,7 @@ def host_check(function):
     def ask(host):
         if host.contained():
             raise Skip(
-                "this is about the host of this %s, and is asked there: /opt/deeplearning/bin/gpu-check %s"
+                "host-level check of this %s; run it on the host: /opt/deeplearning/bin/gpu-check %s"
                 % (host.place(), function.__name__)
             )
         return function(host)

@@ -71,7 +71,7 @@ def hadoop_environment(path):
     missing = [name for name in HADOOP_NAMES if not variables.get(name)]
     if missing:
         raise NotReady(
-            "%s has to set %s, and does not. Write it again with ansible-playbook site.yml -e apply=all."
+            "%s must set %s, but does not. Write it again with ansible-playbook site.yml -e apply=all."
             % (path, ", ".join(missing))
         )
     if not os.path.exists(os.path.join(variables["JAVA_HOME"], "bin", "java")):
