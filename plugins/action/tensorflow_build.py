@@ -36,6 +36,8 @@ class ActionModule(HostAction):
             time.sleep(float(self.args.get("poll") or POLL))
             answer = self.asked(root, key)
             shown = self.show(answer, shown)
+        if shown < 0:
+            display.display("", screen_only=True)  # the line that was written over is complete
         if answer["build_state"] != "done":
             raise AnsibleActionFail(f"No wheel was built on {self.host}. {self.reason(answer)}")
         return {"provenance": answer["provenance"]}
@@ -68,7 +70,7 @@ class ActionModule(HostAction):
         text = f"{self.host}: TensorFlow {self.args['spec']['version']}: {answer['step']}{count}"
         if sys.stdout.isatty():
             display.display(f"\r{text:<100}", newline=False, screen_only=True)
-            return shown
+            return -1.0
         if time.monotonic() - shown < LINE:
             return shown
         display.display(text)

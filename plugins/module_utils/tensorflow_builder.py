@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import time
 import traceback
 
@@ -18,6 +19,7 @@ from ansible.module_utils import processes, seclusion, whole_files
 
 SHORT = 600  # seconds for git, configure, and each question about the wheel
 TAIL = 64 * 1024  # bytes of a log that are looked at
+RESERVED = 256 * 1024  # bytes for the status of a build that fills the disk
 COUNTERS = re.compile(r"\[([\d,]+) / ([\d,]+)\]")
 # A question that configure printed: it asks only where no variable answers, and takes its default at the end of the input.
 QUESTIONS = re.compile(
@@ -95,23 +97,33 @@ class Build(object):
         self.source = os.path.join(root, "source", spec["version"])
         self.output = os.path.join(self.place, "wheel")
         self.temporary = os.path.join(self.place, "tmp")
+        self.reserve = os.path.join(self.place, "reserve")
         self.started = time.time()
 
     # --- what others see of it -------------------------------------------------------------------------------------
 
     def tell(self, state, step, message=""):
-        write_json(
-            os.path.join(self.place, "status.json"),
-            {"state": state, "step": step, "message": message, "key": self.key, "log": self.log},
-        )
+        """Write the status; on a full disk what was reserved for it makes room."""
+        status = {"state": state, "step": step, "message": message, "key": self.key, "log": self.log}
+        path = os.path.join(self.place, "status.json")
+        try:
+            write_json(path, status)
+        except (IOError, OSError):
+            if not os.path.exists(self.reserve):
+                raise
+            os.unlink(self.reserve)
+            write_json(path, status)
 
     def run(self):
         """Every step; the status tells how far it came and why it ended."""
         step = self.STEPS[0]
         try:
+            with open(self.reserve, "wb") as handle:
+                handle.write(b"\0" * RESERVED)
             for step in self.STEPS:
                 self.tell("running", step)
                 getattr(self, "do_" + step)()
+            os.unlink(self.reserve)
             self.tell("done", step)
         except Failed as problem:
             self.tell("failed", step, str(problem))
@@ -225,8 +237,7 @@ class Build(object):
         return "bazel ended with status %s: %s. %s" % (answer.status, "; ".join(errors[:3])[:600].rstrip("."), again)
 
     def do_package(self):
-        if os.path.isdir(self.output):
-            shutil.rmtree(self.output)
+        remove(self.output)
         self.make(self.output)
         argv = self.spec["package"]
         if argv:
@@ -236,8 +247,10 @@ class Build(object):
         else:
             house = os.path.join(self.source, os.path.dirname(self.spec["target"].lstrip("/").replace(":", "/")))
             house = os.path.join(self.source, "bazel-bin", os.path.relpath(house, self.source), "wheel_house")
-            for name in os.listdir(house) if os.path.isdir(house) else []:
-                shutil.copyfile(os.path.join(house, name), os.path.join(self.output, name))
+            wheels = [name for name in (os.listdir(house) if os.path.isdir(house) else []) if name.endswith(".whl")]
+            # As the build's user: what it made may be a link to what only root can read.
+            copy = ["cp", "--"] + [os.path.join(house, name) for name in wheels] + [self.output]
+            self.need(self.ask(copy), "The target must make a wheel in %s" % house)
         self.wheel_name()
 
     def wheel_name(self):
@@ -281,10 +294,10 @@ class Build(object):
         name = tagged(built, self.key)
         target = os.path.join(self.root, "published", self.key)
         draft = target + ".new"
-        if os.path.isdir(draft):
-            shutil.rmtree(draft)
+        remove(draft)
         os.makedirs(draft, 0o755)
-        copy_regular(os.path.join(self.output, built), os.path.join(draft, name))
+        owner = processes.account(self.spec["user"])[1]
+        copy_regular(os.path.join(self.output, built), os.path.join(draft, name), owner)
         path = os.path.join(draft, name)
         provenance = dict(
             self.spec["provenance"],
@@ -298,17 +311,27 @@ class Build(object):
         )  # fmt: skip
         write_json(os.path.join(draft, "provenance.json"), provenance)
         whole_files.sync_path(path)
-        if os.path.isdir(target):  # damaged: an intact one is not built again
-            shutil.rmtree(target)
+        remove(target)  # a damaged one: an intact one is not built again
         os.rename(draft, target)
         whole_files.sync_path(os.path.dirname(target))
         for left in (self.output, self.temporary):
-            shutil.rmtree(left, ignore_errors=True)
+            remove(left)
 
 
-def copy_regular(source, target):
-    """Copy a file of the build's user; a link is refused."""
-    descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW)
+def remove(path):
+    """Remove a directory in which an unprivileged user may have put anything: rm follows no link."""
+    answer = processes.run(["/bin/rm", "-rf", "--one-file-system", "--", path], SHORT)
+    if answer.problem:
+        raise Failed("%s must be removed, but %s." % (path, answer.problem))
+
+
+def copy_regular(source, target, owner):
+    """Copy a file of the build's user; a link and a file of somebody else are refused."""
+    descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != owner:
+        os.close(descriptor)
+        raise Failed("%s must be a file of the user who builds, but is not. Nothing was published." % source)
     with os.fdopen(descriptor, "rb") as opened, open(target, "wb") as written:
         shutil.copyfileobj(opened, written, 1 << 20)
     os.chmod(target, 0o644)

@@ -55,7 +55,9 @@ def executable(name, path):
 
 
 def ask(*argv):
-    return processes.run(list(argv), SECONDS, {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"})
+    """Not as root where others than root can change the program."""
+    user = processes.unprivileged([argv[0]])
+    return processes.run(list(argv), SECONDS, {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"}, user)
 
 
 def python(interpreter):

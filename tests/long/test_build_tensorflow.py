@@ -51,8 +51,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     directory = tmp_path_factory.mktemp("site")
     sources, bazel = tensorflow_source.ensure(), bazel_files.ensure()
     compiler = bazel_files.compiler("el7", bazel_files.BUILDING)
-    commits = json.loads((sources / "commits.json").read_text(encoding="utf-8"))
-    write_stack(directory / "stacks", commits["1.15.0"])
+    digests = json.loads((sources / "sources.json").read_text(encoding="utf-8"))
+    written, archive = digests["1.15.0"], tensorflow_source.ARCHIVE
+    write_stack(directory / "stacks", written["commit"])
     nodes.remove(NODE)
     nodes.start(NODE, "el7", nodes.options_of(NODE))
     try:
@@ -63,7 +64,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         serve = ["systemd-run", "--unit", "site", "/usr/bin/python3", "-m", "http.server", "8001", "--directory"]
         nodes.execute(NODE, *serve, "/srv/site")
         bundle = "tensorflow-v1.15.0.bundle"
-        sha256 = nodes.execute(NODE, "sha256sum", f"/srv/site/{bundle}").split()[0]
         variables = {
             "ansible_connection": "community.docker.docker",
             "ansible_become": False,
@@ -73,7 +73,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             "mirror_url": "http://127.0.0.1:8900",
             "gpu_count": 0,
             "bazel_files": {"0.26.1": {"file": f"{SERVER}/{BAZEL}", "sha256": BAZEL_SHA256}},
-            "tensorflow_build_source": {"file": f"{SERVER}/{bundle}", "sha256": sha256},
+            "tensorflow_build_source": {"file": f"{SERVER}/{bundle}", "sha256": written["sha256"]},
+            "tensorflow_build_archives": {archive: {"file": f"{SERVER}/{archive}", **digests[archive]}},
             "tensorflow_build_disk_min_mb": 1000,
             "tensorflow_build_memory_min_mb": 1000,
             **NONE,

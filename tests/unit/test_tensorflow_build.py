@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -9,10 +10,12 @@ import sys
 import time
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import host_modules
 import pytest
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.module_utils import seclusion, tensorflow_builder
 from ansible.module_utils.host_lock import HostLock
 
@@ -272,6 +275,39 @@ def test_why_bazel_ended(tmp_path: Path, log: str, status: int, words: str) -> N
     assert "what is compiled stays" in made.why(answer)
 
 
+def test_the_status_of_a_build_that_filled_the_disk_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = tensorflow_builder.Build(str(tmp_path), "key", {"version": "1.15.0"})
+    os.makedirs(made.place)
+    Path(made.reserve).write_bytes(b"0")
+
+    def write(path: str, value: Any) -> None:
+        if os.path.exists(made.reserve):
+            raise OSError(28, "No space left on device")
+        Path(path).write_text(json.dumps(value), encoding="utf-8")
+
+    monkeypatch.setattr(tensorflow_builder, "write_json", write)
+    made.tell("failed", "build", "The file system is full.")
+    assert json.loads((Path(made.place) / "status.json").read_text(encoding="utf-8"))["state"] == "failed"
+
+
+@pytest.mark.parametrize("kind", ["link", "directory", "pipe", "of another user"])
+def test_only_a_file_of_the_builds_user_is_published(tmp_path: Path, kind: str) -> None:
+    source = tmp_path / "tensorflow.whl"
+    owner = os.geteuid()
+    if kind == "link":
+        source.symlink_to("/etc/passwd")
+    elif kind == "directory":
+        source.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(source)
+    else:
+        source.write_bytes(b"wheel")
+        owner += 1
+    with pytest.raises((tensorflow_builder.Failed, OSError)):
+        tensorflow_builder.copy_regular(str(source), str(tmp_path / "published"), owner)
+    assert not (tmp_path / "published").exists()
+
+
 # --- the wheel ------------------------------------------------------------------------------------------------------
 
 
@@ -434,3 +470,63 @@ def test_the_stand_ins_configure_knows_its_version_and_asks_what_the_profile_ans
     assert asked(answers) == []
     lacking = {name: value for name, value in answers.items() if name != "TF_NEED_ROCM"}
     assert asked(lacking) == ["Do you wish to build TensorFlow with ROCm support?"]
+
+
+# --- following a build ----------------------------------------------------------------------------------------------
+
+
+DONE = {"build_state": "done", "step": "publish", "provenance": {"wheel": {"name": "a.whl"}}}
+RUNNING = {"build_state": "running", "step": "build", "actions": [3, 9], "log": "/x/build.log"}
+
+
+def follow(answers: list[Any], check: bool = False, started: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The action plugin on a host that answers this, one question after the other; an exception is raised."""
+    spec = importlib.util.spec_from_file_location("followed", REPOSITORY / "plugins/action/tensorflow_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.POLL = 0
+    action = module.ActionModule.__new__(module.ActionModule)
+    action.args = {"root": "/x", "key": "key", "spec": {"version": "1.15.0"}, "poll": 0.001}
+    action._task = SimpleNamespace(check_mode=check, action="tensorflow_build", args=action.args)
+    action.variables, action.changed, action.diff = {"inventory_hostname": "build01"}, False, []
+    waiting = [{"changed": True, **(started or RUNNING)}, *answers]
+
+    def ask(name: str, **_: Any) -> Any:
+        answer = waiting.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    action.ask_module = ask
+    found: dict[str, Any] = action.act()
+    return {**found, "changed": action.changed, "left": waiting}
+
+
+def test_a_build_is_followed_to_its_end() -> None:
+    assert follow([RUNNING, RUNNING, DONE]) == {"provenance": DONE["provenance"], "changed": True, "left": []}
+
+
+def test_a_lost_connection_does_not_end_it() -> None:
+    lost = AnsibleConnectionFailure("No route to host")
+    assert follow([RUNNING, lost, lost, DONE])["left"] == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"build_state": "failed", "step": "build", "message": "The disk is full.\x1b[2J"}, "The disk is full.\ufffd"),
+        ({"build_state": "stopped", "step": "build", "message": ""}, "It was stopped in the step build"),
+        ({"failed": True, "msg": "no Python"}, "no Python"),
+    ],
+)
+def test_a_build_that_ends_without_a_wheel_says_why(answer: dict[str, Any], words: str) -> None:
+    with pytest.raises(AnsibleActionFail) as refusal:
+        follow([RUNNING, answer])
+    assert words in str(refusal.value)
+
+
+def test_in_check_mode_nothing_is_followed() -> None:
+    none = {"build_state": "none", "step": "", "message": ""}
+    assert follow([], check=True, started=none) == {"provenance": {}, "changed": True, "left": []}

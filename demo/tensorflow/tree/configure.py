@@ -1,6 +1,6 @@
 """A stand-in of TensorFlow's configure.py: its variables, its questions, its defaults, the file that it writes.
 
-Names and texts from configure.py of the tags v1.6.0, v1.15.0 and v2.8.0 of https://github.com/tensorflow/tensorflow.
+Names and texts from configure.py of the tags v1.6.0, v1.15.0, v2.1.0 and v2.8.0 of https://github.com/tensorflow/tensorflow.
 """
 
 from __future__ import print_function
@@ -31,7 +31,7 @@ FEATURES = (
     ("TF_NEED_ROCM", "ROCm", False, "build --config=rocm", "1.12", "3.0"),
     ("TF_NEED_CUDA", "CUDA", False, "build --config=cuda", "1.0", "3.0"),
 )
-BAZEL = {"1.6": ("0.5.4", "9.9"), "1.15": ("0.24.1", "0.26.1"), "2.8": ("4.2.1", "99.0.0")}
+BAZEL = {"1.6": ("0.5.4", "9.9"), "1.15": ("0.24.1", "0.26.1"), "2.1": ("0.27.1", "0.29.1"), "2.8": ("4.2.1", "99.0.0")}
 
 
 class UserInputError(Exception):

@@ -6,11 +6,15 @@ that is compiled with the flags that configure was given, and switches for HDFS 
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -18,7 +22,8 @@ from hadoop_dl_dev.demo.images import CACHE, DATA, digest
 from hadoop_dl_dev.demo.shell import DemoError, only_one
 
 SOURCE = DATA / "tensorflow"
-VERSIONS = ("1.6.0", "1.15.0", "2.8.0")
+VERSIONS = ("1.6.0", "1.15.0", "2.1.0", "2.8.0")
+ARCHIVE = "eigen-fixture.tar.gz"
 ASKS_MORE = "1.15.99"  # its configure has a question that nobody answers
 AUTHOR = {
     f"GIT_{who}_{key}": value
@@ -37,9 +42,23 @@ def git(directory: Path, *arguments: str) -> str:
     return answer.stdout.strip()
 
 
+def archive() -> bytes:
+    """What the sources fetch from the internet, with the same bytes everywhere."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as opened:
+        for path in sorted(path for path in (SOURCE / "eigen").rglob("*") if path.is_file()):
+            entry = tarfile.TarInfo(str(path.relative_to(SOURCE / "eigen")))
+            entry.size = path.stat().st_size
+            opened.addfile(entry, io.BytesIO(path.read_bytes()))
+    return gzip.compress(content.getvalue(), mtime=0)
+
+
 def write_tree(version: str, directory: Path) -> None:
     """The files of one version."""
     shutil.copytree(SOURCE / "tree", directory)
+    workspace = directory / "WORKSPACE"
+    sha256 = hashlib.sha256(archive()).hexdigest()
+    workspace.write_text(workspace.read_text(encoding="utf-8").replace("@EIGEN_SHA256@", sha256), encoding="utf-8")
     if not version.startswith("1."):
         shutil.copyfile(SOURCE / "tf2" / "__init__.py", directory / "tensorflow" / "__init__.py")
         shutil.rmtree(directory / "tensorflow" / "contrib" / "kafka")
@@ -69,7 +88,7 @@ def make_bundle(version: str, directory: Path, target: Path) -> str:
 
 
 def ensure(cache: Path = CACHE) -> Path:
-    """The directory with tensorflow-vVERSION.bundle and commits.json (version: commit), made again when the fixture changed."""
+    """The directory with tensorflow-vVERSION.bundle the archive that they fetch, and sources.json (commit and sha256 of each), made again when the fixture changed."""
     files = sorted(path for path in [*SOURCE.rglob("*"), Path(__file__)] if path.is_file())
     wanted = digest(*(str(path.relative_to(DATA.parent)).encode() + path.read_bytes() for path in files))
     target = cache / f"tensorflow-{wanted}"
@@ -79,11 +98,14 @@ def ensure(cache: Path = CACHE) -> Path:
         with tempfile.TemporaryDirectory(dir=cache) as directory:
             made = Path(directory) / "made"
             made.mkdir(mode=0o755)
-            commits = {
-                version: make_bundle(version, Path(directory) / version, made / f"tensorflow-v{version}.bundle")
-                for version in (*VERSIONS, ASKS_MORE)
-            }
-            (made / "commits.json").write_text(json.dumps(commits, indent=1) + "\n", encoding="utf-8")
+            names = {version: f"tensorflow-v{version}.bundle" for version in (*VERSIONS, ASKS_MORE)}
+            written: dict[str, dict[str, str]] = {}
+            for version, name in names.items():
+                commit = make_bundle(version, Path(directory) / version, made / name)
+                written[version] = {"commit": commit, "sha256": hashlib.sha256((made / name).read_bytes()).hexdigest()}
+            (made / ARCHIVE).write_bytes(archive())
+            written[ARCHIVE] = {"sha256": hashlib.sha256(archive()).hexdigest()}
+            (made / "sources.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
             made.rename(target)
     return target
 

@@ -8,21 +8,40 @@ PUBLISHED = "/var/lib/deeplearning-build/published"
 PYTHON = "/opt/deeplearning/envs/scenario-0123456789ab/bin/python"
 
 
+def published(host, version):
+    """The provenance of the one wheel of this version."""
+    keys = host.check_output(f"ls {PUBLISHED}").split()
+    found = [json.loads(host.file(f"{PUBLISHED}/{key}/provenance.json").content_string) for key in keys]
+    assert sorted(one["key"] for one in found) == sorted(keys)
+    [chosen] = [one for one in found if one["version"] == version]
+    return chosen
+
+
+def install(host, provenance):
+    """How a program starts that has only this wheel and the packages of the lock."""
+    wheel = f"{PUBLISHED}/{provenance['key']}/{provenance['wheel']['name']}"
+    target = f"/srv/installed-{provenance['version']}"
+    host.check_output(f"rm -rf {target} && {PYTHON} -m pip install --no-deps --no-index --target {target} {wheel}")
+    return f"PYTHONPATH={target} {PYTHON}"
+
+
 @pytest.fixture
 def provenance(host):
-    [key] = host.check_output(f"ls {PUBLISHED}").split()
-    found = json.loads(host.file(f"{PUBLISHED}/{key}/provenance.json").content_string)
-    assert found["key"] == key
-    return found
+    return published(host, "1.15.0")
 
 
 @pytest.fixture
 def installed(host, provenance):
-    wheel = f"{PUBLISHED}/{provenance['key']}/{provenance['wheel']['name']}"
-    host.check_output(
-        f"rm -rf /srv/installed && {PYTHON} -m pip install --no-deps --no-index --target /srv/installed {wheel}"
-    )
-    return f"PYTHONPATH=/srv/installed {PYTHON}"
+    return install(host, provenance)
+
+
+def test_the_wheel_of_tensorflow_2_multiplies_and_has_no_hdfs(host):
+    found = published(host, "2.1.0")
+    assert found["bazel"]["version"] == "0.28.1"
+    assert "--config=nohdfs" in found["flags"]
+    assert (found["check"]["hdfs"], found["check"]["kafka"]) == (False, False)
+    program = "import tensorflow as tf; a = tf.constant([[2.0]]); print(tf.matmul(a, a).numpy().tolist())"
+    assert host.check_output(f"{install(host, found)} -c '{program}'") == "[[4.0]]"
 
 
 def test_pip_installs_it_and_it_multiplies(host, installed):

@@ -1,6 +1,10 @@
 // The product of two matrices, compiled with the flags that were asked for.
 #include <vector>
 
+#include "Eigen/Core"
+
+static_assert(Eigen::kStandIn == 1, "another Eigen");
+
 extern "C" void tf_matmul(const double* a, const double* b, double* c, int rows, int inner, int columns) {
   std::vector<double> row(columns);
   for (int i = 0; i < rows; ++i) {

@@ -1,0 +1,204 @@
+"""A whole build by the module's own process, with sources of TensorFlow's interface and a program in bazel's place that is as slow as a test wants."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import host_modules
+import pytest
+
+from hadoop_dl_dev.demo import tensorflow_source
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CHECKER = REPOSITORY / "roles/tensorflow_build/files/check_wheel.py"
+KEY = "3f" * 32
+LIMIT = 60  # seconds for a build that takes one
+# What bazel does in these tests: it counts its starts, waits while the file `slow` is there, and leaves the program that makes the wheel.
+BAZEL = """#!/bin/sh
+case " $* " in *" version "*) echo "Build label: 0.26.1"; exit ;; esac
+echo started >> {root}/starts
+echo "[1 / 2] Compiling matmul.cc"
+while [ -e {root}/slow ]; do sleep 0.05; done
+mkdir -p bazel-bin/tensorflow/tools/pip_package
+printf '#!/bin/sh\\nexec {python} {root}/make_wheel.py "$1"\\n' > bazel-bin/tensorflow/tools/pip_package/build_pip_package
+chmod 755 bazel-bin/tensorflow/tools/pip_package/build_pip_package
+"""
+MAKE_WHEEL = """
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1] + "/tensorflow-1.15.0-cp27-cp27mu-linux_x86_64.whl", "w") as wheel:
+    wheel.write({source!r}, "tensorflow/__init__.py")
+"""
+TENSORFLOW = """
+__version__ = "1.15.0"
+class test: is_built_with_cuda = staticmethod(lambda: False)
+class gfile:
+    def Exists(path): raise OSError("libhdfs.so: cannot open shared object file")
+class Session:
+    __enter__ = lambda self: self
+    __exit__ = lambda *_: None
+    run = lambda self, value: value
+constant = lambda value: value
+matmul = lambda a, b: [[7.0, 10.0], [15.0, 22.0]]
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """The directory of the builds, with sources as a bundle."""
+    root = tmp_path / "root"
+    (root / "home").mkdir(parents=True)
+    (root / "bin").mkdir()
+    bazel = root / "bin/bazel"
+    bazel.write_text(BAZEL.format(root=root, python=sys.executable), encoding="utf-8")
+    bazel.chmod(0o755)
+    (root / "tensorflow.py").write_text(TENSORFLOW, encoding="utf-8")
+    (root / "make_wheel.py").write_text(MAKE_WHEEL.format(source=str(root / "tensorflow.py")), encoding="utf-8")
+    return root
+
+
+def spec(root: Path) -> dict[str, Any]:
+    sources = tensorflow_source.ensure()
+    commit = json.loads((sources / "sources.json").read_text(encoding="utf-8"))["1.15.0"]["commit"]
+    zero = ("TF_ENABLE_XLA", "TF_NEED_OPENCL_SYCL", "TF_NEED_ROCM", "TF_NEED_CUDA", "TF_DOWNLOAD_CLANG", "TF_NEED_MPI")
+    return {
+        "version": "1.15.0",
+        "tag": "v1.15.0",
+        "commit": commit,
+        "bundle": str(sources / "tensorflow-v1.15.0.bundle"),
+        "bazel": str(root / "bin/bazel"),
+        "python": sys.executable,
+        "path": ["/usr/bin", "/bin"],
+        "home": str(root / "home"),
+        "user": os.geteuid(),
+        "answers": {
+            **dict.fromkeys((*zero, "TF_SET_ANDROID_WORKSPACE"), "0"),
+            "PYTHON_BIN_PATH": sys.executable,
+            "PYTHON_LIB_PATH": "/x",
+            "CC_OPT_FLAGS": "-mavx",
+        },
+        "flags": [],
+        "startup": [],
+        "jobs": 4,
+        "timeout": 60,
+        "target": "//tensorflow/tools/pip_package:build_pip_package",
+        "package": ["bazel-bin/tensorflow/tools/pip_package/build_pip_package"],
+        "checker": str(CHECKER),
+        "check": {"version": "1.15.0", "hdfs": True},
+        "provenance": {"version": "1.15.0", "commit": commit},
+    }
+
+
+def start(root: Path, **changes: Any) -> dict[str, Any]:
+    return host_modules.run("tensorflow_build", root=str(root), key=KEY, spec={**spec(root), **changes})
+
+
+def until(root: Path, *states: str, step: str = "") -> dict[str, Any]:
+    """The answer when the build is in one of these states, and at this step."""
+    end = time.monotonic() + LIMIT
+    while True:
+        found = host_modules.run("tensorflow_build", root=str(root), key=KEY, state="asked")
+        if found["build_state"] in states and step in ("", found["step"]):
+            return found
+        assert time.monotonic() < end, found
+        time.sleep(0.05)
+
+
+def started(root: Path) -> int:
+    """How often bazel was started."""
+    return len((root / "starts").read_text(encoding="utf-8").split())
+
+
+def building(root: Path) -> None:
+    """Until bazel compiles."""
+    end = time.monotonic() + LIMIT
+    while not until(root, "running")["actions"]:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def bazel_process(root: Path) -> int:
+    wanted = f"/bin/sh\0{root}/bin/bazel\0".encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes()
+        except OSError:
+            continue  # it has ended
+        if words.startswith(wanted) and b"\0build\0" in words:
+            found.append(int(path.parent.name))
+    [pid] = found
+    return pid
+
+
+def test_a_build_publishes_the_wheel_with_its_provenance_and_is_not_repeated(site: Path) -> None:
+    assert start(site)["changed"]
+    found = until(site, "done", "failed", "stopped")
+    assert found["build_state"] == "done", found
+    wheel = found["provenance"]["wheel"]
+    assert wheel["name"] == "tensorflow-1.15.0-03f3f3f3f3f3f-cp27-cp27mu-linux_x86_64.whl"
+    assert (site / "published" / KEY / wheel["name"]).stat().st_size == wheel["size"]
+    assert found["provenance"]["check"]["hdfs"] is True
+    again = start(site)
+    assert (again["changed"], again["build_state"], started(site)) == (False, "done", 1)
+
+
+def test_two_starts_at_once_are_one_build(site: Path) -> None:
+    (site / "slow").touch()
+    processes = [host_modules.start("tensorflow_build", root=str(site), key=KEY, spec=spec(site)) for _ in range(3)]
+    answers = [host_modules.answer(process) for process in processes]
+    assert sorted(answer["changed"] for answer in answers) == [False, False, True]
+    (site / "slow").unlink()
+    until(site, "done")
+    assert started(site) == 1
+
+
+def test_a_build_that_is_killed_is_stopped_with_its_bazel_and_resumed(site: Path) -> None:
+    (site / "slow").touch()
+    start(site)
+    building(site)
+    bazel = bazel_process(site)
+    os.kill(json.loads((site / "running.json").read_text(encoding="utf-8"))["pid"], signal.SIGKILL)
+    until(site, "stopped", step="build")
+    end = time.monotonic() + LIMIT
+    while Path(f"/proc/{bazel}").exists():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    (site / "slow").unlink()
+    assert start(site)["changed"]
+    until(site, "done")
+    assert started(site) == 2
+
+
+def test_a_bazel_that_the_kernel_kills_names_the_jobs(site: Path) -> None:
+    (site / "slow").touch()
+    start(site)
+    building(site)
+    os.kill(bazel_process(site), signal.SIGKILL)
+    assert "Lower tensorflow_build_jobs (now 4)" in until(site, "failed", step="build")["message"]
+    assert not list((site / "published").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("changes", "step", "words"),
+    [
+        ({"commit": "0" * 40}, "source", "The tag v1.15.0 must be the commit 0000"),
+        (
+            {"answers": {}},
+            "configure",
+            "none answers: Please specify the location of python; Please input the desired Python library path to use",
+        ),
+        ({"check": {"kafka": True}}, "check", "kafka must be true but is false"),
+    ],
+)
+def test_nothing_is_published_where_something_is_wrong(
+    site: Path, changes: dict[str, Any], step: str, words: str
+) -> None:
+    start(site, **changes)
+    assert words in until(site, "failed", step=step)["message"]
+    assert not list((site / "published").iterdir())
