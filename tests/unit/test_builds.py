@@ -120,6 +120,21 @@ def test_another_wheel_is_another_environment(site: Path) -> None:
     assert load_stack(STACK).lock("2.7").digest != first
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": "1.15.5"},
+        {"commit": "6" * 40},
+        {"python": {"version": "3.6", "abi": "cpython-36m-x86_64-linux-gnu"}},
+    ],
+    ids=["version", "commit", "python"],
+)
+def test_a_wheel_of_another_release_is_none(site: Path, change: dict[str, Any]) -> None:
+    record(site, **change)
+    assert load_stack(STACK).record("2.7") is None
+    assert "playbooks/build_tensorflow.yml" in " ".join(made(host()).problems)
+
+
 def test_the_build_itself_gets_the_lock_without_the_wheel(site: Path) -> None:
     record(site)
     assert "tensorflow" not in {one.project for one in load_stack(STACK).base_lock("2.7").entries}

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import json
-import os
-import re
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
-from ansible.module_utils import basic
 from host_modules import run
-from test_bazel import executable
 from test_two_runs import archive, receipt, spark_home
 
 NO_INODES = "size=40m,nr_inodes=4"
@@ -109,110 +101,3 @@ def test_a_torn_receipt_is_replaced_whatever_is_in_it(tmp_path: Path, content: b
     (state / "cuda.json").write_bytes(content)
     assert run("receipt", **given)["changed"]
     assert not run("receipt", **given)["changed"]
-
-
-class Ended(Exception):
-    """A module ended, with this result."""
-
-
-def run_here(monkeypatch: pytest.MonkeyPatch, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The module in this process, so that something can happen while it works."""
-    monkeypatch.setattr(basic, "_ANSIBLE_ARGS", json.dumps({"ANSIBLE_MODULE_ARGS": arguments}).encode())
-
-    def end(_: basic.AnsibleModule, **result: Any) -> NoReturn:
-        raise Ended(result)
-
-    monkeypatch.setattr(basic.AnsibleModule, "exit_json", end)
-    monkeypatch.setattr(basic.AnsibleModule, "fail_json", lambda module, **result: end(module, failed=True, **result))
-    try:
-        importlib.import_module(name).main()
-    except Ended as ended:
-        return dict(ended.args[0])
-    raise AssertionError("the module did not end")
-
-
-def exhaust(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        (path / "inodes").mkdir()
-        for number in range(os.statvfs(path).f_favail):
-            (path / "inodes" / str(number)).touch()
-
-
-def spark_in(folder: Path, path: Path, name: str) -> dict[str, Any]:
-    packed, sha256 = archive(
-        folder / name, "pyspark-9", "deps/bin/spark-submit", "deps/jars/a.jar", "lib/pyspark.zip", name
-    )
-    return {
-        "url": f"file://{packed}",
-        "sha256": sha256,
-        "path": str(path / "it"),
-        "downloads": str(folder),
-        "root": str(path),
-    }
-
-
-def archive_in(folder: Path, path: Path, name: str) -> dict[str, Any]:
-    packed, sha256 = archive(folder / name, "cudnn", "lib/libcudnn.so.8", name)
-    return {"archive": packed, "place": str(path / "it"), "sha256": sha256, "root": str(path)}
-
-
-def bazel_in(folder: Path, path: Path, name: str) -> dict[str, Any]:
-    (folder / name).mkdir()
-    with executable(folder / name / "bazel", "0.26.1").open("ab") as handle:
-        handle.write(b"\0" * len(name))
-    return {"root": str(path), "version": "0.26.1", "program": str(folder / name / "bazel"), "source": "binary"}
-
-
-# Each module, and the function that it calls when it has begun to write.
-MIDDLE = {
-    "spark_home": (spark_in, "shutil.copyfileobj"),
-    "unpacked_archive": (archive_in, "unpacked_archive.run"),
-    "bazel_program": (bazel_in, "shutil.copyfile"),
-}
-
-
-def files(path: Path) -> dict[str, bytes]:
-    return {
-        str(one.relative_to(path)): one.read_bytes()
-        for one in path.rglob("*")
-        if one.is_file() and one.name not in (".lock", "full") and "inodes" not in one.parts
-    }
-
-
-@pytest.mark.parametrize("fault", ["no space", "no inodes", "read-only"])
-@pytest.mark.parametrize("module", MIDDLE)
-def test_a_disk_that_goes_wrong_in_the_middle_leaves_what_was_there(
-    tmp_path: Path, small: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, module: str, fault: str
-) -> None:
-    path = small("size=40m,nr_inodes=300")
-    arguments, begun = MIDDLE[module]
-    older, newer = arguments(tmp_path, path, "older"), arguments(tmp_path, path, "newer-one")
-    assert run(module, **older)["changed"]
-    before = files(path)
-    if fault == "read-only":
-        subprocess.run(["mount", "-o", "remount,ro", str(path)], check=True)
-        found = run(module, **newer)
-    else:
-        owner, _, function = begun.rpartition(".")
-        goes_on = getattr(importlib.import_module(owner), function)
-
-        def meanwhile(*given: Any, **more: Any) -> Any:
-            (fill if fault == "no space" else exhaust)(path)
-            return goes_on(*given, **more)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(begun, meanwhile)
-            found = run_here(patch, module, newer)
-    assert found["failed"]
-    expected = (
-        "Read-only file system"
-        if fault == "read-only"
-        else r"No space left on device.* \(\S+ has \d+ MB and \d+ inodes free\)"
-    )
-    assert re.search(expected, found["msg"], re.DOTALL), found["msg"]
-    assert files(path) == before
-    heal(path)
-    shutil.rmtree(path / "inodes", ignore_errors=True)
-    assert run(module, **newer)["changed"]
-    assert files(path) != before
-    assert {name.name for name in path.iterdir()} <= {".lock", "it", "0.26.1"}

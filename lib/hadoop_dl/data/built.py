@@ -34,6 +34,12 @@ class Record:
         return found
 
     @property
+    def identity(self) -> tuple[str, str, str]:
+        """TensorFlow's version, its commit, and the Python that it is for."""
+        found = self.provenance
+        return found["version"], found["commit"], found["python"]["version"]
+
+    @property
     def line(self) -> str:
         """The wheel as a line of a lock."""
         wheel = self.wheel

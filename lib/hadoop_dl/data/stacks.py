@@ -103,8 +103,10 @@ class Stack:
         return bool(self.data["tensorflow_source"] == "built")
 
     def record(self, python: str) -> built.Record | None:
-        """The wheel that this site built for one of its Pythons."""
-        return built.find(directories(), self.lock_path(python).stem) if self.is_built else None
+        """The wheel that this site built for one of its Pythons; one of another release or commit is none."""
+        found = built.find(directories(), self.lock_path(python).stem) if self.is_built else None
+        asked = (self.data.get("tensorflow"), self.data.get("tensorflow_commit"), python)
+        return found if found and found.identity == asked else None
 
     def artifacts(self, python: str | None = None) -> list[dict[str, Any]]:
         """Everything that the mirror must hold for it: the lock's wheels and the stack's other files."""
