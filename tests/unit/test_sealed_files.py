@@ -10,10 +10,20 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import environment_seal
+import locked_packages
 import pytest
-from ansible.module_utils import environment_build, environment_names, environment_packages, sealed_files, wheel_files
-from environments import STACK, Site, wheel
+from ansible.module_utils import (
+    basic,
+    environment_build,
+    environment_names,
+    environment_packages,
+    sealed_files,
+    wheel_files,
+)
+from environments import DIGEST, STACK, Site, wheel
 from interpreters import AS_ON_A_HOST, HOST_PYTHONS
 from test_environment_modules import check, quietly
 
@@ -278,3 +288,57 @@ def test_every_python_loads_the_bytecode_that_was_copied(tmp_path: Path, python:
 def test_the_interpreter_of_a_tree_is_noted(done):
     made = environment_build.marker(str(done.tree), "made")
     assert made["build"] == {"version": " ".join(sys.version.split()), "tag": sys.implementation.cache_tag}
+
+
+INSTALL = """
+import json, sys, types
+modules, utilities, ansible = sys.argv[1:]
+for name in ("ansible", "ansible.module_utils"):
+    sys.modules[name] = types.ModuleType(name)
+sys.modules["ansible.module_utils"].__path__ = [utilities, ansible]
+sys.path.insert(0, modules)
+import environment_seal, locked_packages
+
+class Module(object):
+    check_mode = False
+
+    def __init__(self, params):
+        self.params = params
+
+for name, params in json.loads(sys.stdin.read()):
+    sys.modules[name].work(Module(params))
+"""
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_every_python_of_hosts_installs_and_takes_what_is_there(site: Site, python: str) -> None:
+    """The modules in Python 2.7 and 3.6; the environment of the latter has bytecode that goes by the time of its source."""
+    has_venv = subprocess.run([python, "-m", "venv", "-h"], capture_output=True, check=False).returncode == 0
+    calls: list[tuple[str, dict[str, Any]]] = []
+
+    def note(name: str) -> Callable[[Any], dict[str, bool]]:
+        return lambda module: calls.append((name, module.params)) or {"changed": True}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(locked_packages, "work", note("locked_packages"))
+        patch.setattr(environment_seal, "work", note("environment_seal"))
+        for digest in (DIGEST, OTHER):
+            site.path = site.path.with_name(f"{STACK}-{digest}")
+            for component in site.lines:
+                site.install(component, python=python if has_venv else sys.executable)
+            site.seal(digest=digest)
+    plugins = UTILITIES.parent
+    argv = [python, "-c", INSTALL, str(plugins / "modules"), str(UTILITIES), str(Path(basic.__file__).parent)]
+    half = len(calls) // 2
+    for part, expected in ((calls[:half], ["keras", "pip", "six", "tensorflow"]), (calls[half:], [])):
+        subprocess.run(argv, input=json.dumps(part), text=True, check=True, timeout=120)
+        assert fetched(site) == expected
+    first, second = (
+        {path.name: path.read_bytes() for path in tree.glob("lib/python*/site-packages/__pycache__/*.pyc")}
+        for tree in (site.root / "envs" / f"{STACK}-{digest}.1" for digest in (DIGEST, OTHER))
+    )
+    assert len(first) == 4
+    assert second == first  # copied: the path of the first tree is in it
+    code = "import tensorflow, keras; print(tensorflow.__file__)"
+    shown = subprocess.check_output([site.path / "bin/python", "-c", code], text=True)
+    assert shown.startswith(str(site.path))
