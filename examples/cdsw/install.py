@@ -97,6 +97,15 @@ def run(argv, seconds, shown=True):
     return process.returncode, last
 
 
+def reason(lines):
+    """The line of pip's output that names the cause: pip prints sentences or, an old one, a traceback."""
+    for pattern in (r"ERROR: ", r"\w+(Error|Mismatch|Exception): ", r".*HASHES", r".*\S"):
+        found = [line.strip() for line in lines if re.match(pattern, line)]
+        if found:
+            return (found[0] if pattern == "ERROR: " else found[-1]).rstrip(".")[:300]
+    return "no output"
+
+
 def pip_install(name, wanted, *options):
     argv = [sys.executable, "-m", "pip", "install", "--user", "--no-deps", "--no-index", "--require-hashes"]
     argv += [
@@ -112,17 +121,11 @@ def pip_install(name, wanted, *options):
     status, last = run(argv + list(options), SECONDS)
     if status == 0:
         return
-    told = (
-        [line for line in last if re.search(r"error|hash|no module|could not", line, re.I)]
-        or last[-1:]
-        or ["no output"]
-    )
-    if status == -signal.SIGKILL:
-        told = ["it did not end within %d s" % SECONDS]
+    told = "it did not end within %d s" % SECONDS if status == -signal.SIGKILL else reason(last)
     raise Refusal(
         "pip must install %s from %s, but ended with status %d: %s. Check that the mirror serves it (curl -I %s), and proxy variables "
         "(no_proxy must name the mirror's host where a proxy does not reach it). Run again: what is there is not fetched again."
-        % (name, wanted["mirror"], status, told[0].strip().rstrip("."), wanted["mirror"])
+        % (name, wanted["mirror"], status, told, wanted["mirror"])
     )
 
 

@@ -164,6 +164,31 @@ def test_a_program_that_does_not_end_is_ended_and_prints_no_password() -> None:
     assert last == ["http://...@proxy/"]
 
 
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["Collecting six", "ERROR: Hash mismatch.", "    Expected x"], "ERROR: Hash mismatch"),
+        (
+            [
+                "Exception:",
+                "Traceback (most recent call last):",
+                "    session=session, hashes=hashes)",
+                "ProxyError: refused",
+            ],
+            "ProxyError: refused",
+        ),
+        (
+            ["THESE PACKAGES DO NOT MATCH THE HASHES FROM THE FILE.", "    Got x"],
+            "THESE PACKAGES DO NOT MATCH THE HASHES FROM THE FILE",
+        ),
+        (["killed", ""], "killed"),
+        ([], "no output"),
+    ],
+)
+def test_the_line_of_pip_that_names_the_cause(lines: list[str], expected: str) -> None:
+    assert install.reason(lines) == expected
+
+
 def test_dask_is_a_hint_for_tensorflow_1_alone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
