@@ -17,9 +17,10 @@ import sys
 try:
     import environment_tree
     import node_system
+    import node_workbench
     import processes
 except ImportError:  # inside a module's payload
-    from ansible.module_utils import environment_tree, node_system, processes
+    from ansible.module_utils import environment_tree, node_system, node_workbench, processes
 
 ROOT = "/opt/deeplearning"
 LATE = (
@@ -168,6 +169,7 @@ class Reader(node_system.System):
         }
 
     def read(self):
+        workbench = node_workbench.read(self)
         return {
             "architecture": os.uname()[4],
             "os": self.operating_system(),
@@ -182,7 +184,9 @@ class Reader(node_system.System):
             "pythons": self.pythons(),
             "java": self.java(),
             "hadoop": self.hadoop(),
-            "cdsw": self.exists("/etc/cdsw/config/cdsw.conf"),
+            "cdsw": workbench is not None,
+            "workbench": workbench,
+            "containers": node_workbench.containers(self),
             "unanswered": self.unanswered,
             "deeplearning": self.deeplearning(),
             "disk_free_mb": self.disk_free_mb(),

@@ -131,6 +131,29 @@ class Hadoop:
 
 
 @dataclass(frozen=True)
+class Workbench:
+    """Cloudera Data Science Workbench (CDSW); `drivers`: directories of nvidia-docker 1; `settings`: those of cdsw.conf that matter."""
+
+    kind: str
+    release: str | None
+    settings: Mapping[str, str]
+    master: bool
+    drivers: tuple[str, ...]
+    sessions: int | None
+    images: tuple[str, ...] | None
+    mig: bool | None
+
+
+@dataclass(frozen=True)
+class Containers:
+    """Docker, and what of NVIDIA's is in it."""
+
+    runtimes: tuple[str, ...]
+    daemon_json_problem: str | None
+    packages: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Environment:
     """An installed environment; `added`: files that appeared in it after it was sealed."""
 
@@ -174,6 +197,8 @@ class HostFacts:
     unanswered: tuple[str, ...]
     deeplearning: DeepLearning
     libstdcxx: str | None = None
+    workbench: Workbench | None = None
+    containers: Containers | None = None
 
     @cached_property
     def profile(self) -> HostProfile:

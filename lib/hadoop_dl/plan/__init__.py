@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hadoop_dl.plan import builds, gpu_layer, gpu_stack, inputs, requests
+from hadoop_dl.plan import builds, gpu_layer, gpu_stack, inputs, requests, workbench
 from hadoop_dl.plan.components import BUILDING, COMPONENTS, Case, concerns
 from hadoop_dl.plan.digests import canonical
 from hadoop_dl.plan.gpu_stack import GpuHost
@@ -77,6 +77,10 @@ def make_plan(
         if not building:
             made.problems += [f"{host.name}: {problem}" for problem in wheel_problems(host, wanted[host.name])]
     made.problems += cluster_problems(read, wanted)
+    site = workbench.deployment(read, wanted)
+    if not building:
+        made.problems += site.problems
+        made.warnings += site.warnings
     requested, problems = builds.requested(read, wanted) if building else ([], [])
     made.problems += problems
     environments = sorted(
@@ -85,7 +89,7 @@ def make_plan(
     )
     by_host = {one.builder: one for one in requested}
     for host in read:
-        case = Case(host, wanted[host.name], environments, repository, by_host.get(host.name))
+        case = Case(host, wanted[host.name], environments, repository, by_host.get(host.name), site)
         add_host(made, case, driver_upgrade, BUILDING if building else tuple(COMPONENTS))
     requests.keep_verdicts()
     if grouped:
@@ -167,6 +171,11 @@ def add_host(made: Plan, case: Case, driver_upgrade: bool, components: Sequence[
         "gpu": gpu_part(case, gpu),
         "build": case.build.part if case.build else {},
     }
+    if "cdsw" in needs:
+        made.hosts[host.name]["cdsw"] = workbench.part(host, case.workbench)
+    if "container_runtime" in needs:
+        made.hosts[host.name]["container_runtime"] = workbench.runtime_part(host, case.workbench)
+    add_workbench(made, case, needs)
 
 
 def gpu_part(case: Case, roles: Sequence[str]) -> Json:
@@ -194,3 +203,18 @@ def add_gpu(made: Plan, case: Case, roles: Sequence[str], driver_upgrade: bool) 
     made.problems += [f"{name}: {problem}" for problem in problems]
     reboot = gpu_layer.reboot(name, asked["nvidia_driver"], facts, variables) if "nvidia_driver" in roles else None
     made.reboots += [reboot] if reboot else []
+
+
+def add_workbench(made: Plan, case: Case, needs: Sequence[str]) -> None:
+    """What stands in the way of the host's container runtime, and the restart of CDSW that its settings need."""
+    host, site = case.host, case.workbench
+    if "container_runtime" in needs:
+        made.problems += [f"{host.name}: {problem}" for problem in workbench.runtime_problems(host, site)]
+    restart = workbench.restart(host, site) if "cdsw" in needs else ""
+    if restart and host.variables.get("cdsw_restart_allowed") is True:
+        made.restarts.append(restart)
+    elif restart:
+        made.warnings.append(
+            f"{host.name}: GPUs in sessions need another cdsw.conf and a restart of CDSW ({restart.partition(': ')[2].rstrip(')')}), but "
+            "cdsw_restart_allowed is false. cdsw.conf stays as it is. Set cdsw_restart_allowed: true in a window for it."
+        )

@@ -8,29 +8,31 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 from hadoop_dl.data.host_facts import HostFacts, Receipt
-from hadoop_dl.plan import gpu_layer, gpu_stack, requests
+from hadoop_dl.plan import gpu_layer, gpu_stack, requests, workbench
 from hadoop_dl.plan.builds import GROUP, Build
 from hadoop_dl.plan.digests import canonical, closure, deciding_inputs, joined, role_digests
 from hadoop_dl.plan.gpu_stack import GpuHost
 from hadoop_dl.plan.model import Host, Row
 from hadoop_dl.plan.requests import Wanted
+from hadoop_dl.plan.workbench import Deployment
 
 
 @dataclass
 class Case:
-    """One host's wish against what it has, while its part of the plan is made; `environments` are those of the whole run."""
+    """One host's wish against what it has, while its part of the plan is made; `environments` and `workbench` are of the whole run."""
 
     host: Host
     wanted: Wanted
     environments: Sequence[tuple[str, str, str]]
     repository: Path
     build: Build | None = None  # the wheel that this host builds in this run
+    workbench: Deployment = field(default_factory=Deployment)
     digests: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -219,6 +221,64 @@ class GpuCheck(OfGpu):
         return super().compare(case)
 
 
+class ContainerRuntime(Component):
+    """What of NVIDIA's gives containers GPUs, where Docker is the site's own, or CDSW's release needs it."""
+
+    def runtime(self, case: Case) -> str:
+        return workbench.runtime(case.host, case.workbench)
+
+    def has_work(self, case: Case) -> bool:
+        return bool(self.runtime(case)) or case.receipt(self.name) is not None
+
+    def compare(self, case: Case) -> Row | None:
+        name = self.runtime(case)
+        if not name:
+            return case.row(self.name, "this project's", "none", "no longer requested")
+        row = super().compare(case)
+        reason = workbench.runtime_difference(name, case.facts, case.workbench)
+        if row is None and reason:
+            row = case.row(self.name, "incomplete", name, reason)
+        return row and replace(row, wanted=name)
+
+    def deciders(self, case: Case) -> dict[str, str]:
+        name = self.runtime(case)
+        driver = case.workbench.driver if name == workbench.DOCKER_1 else ""
+        return {
+            "environment": canonical(""),
+            "gpu": canonical([name, driver]),
+            "node": case.facts.system_text,
+            "stack": canonical({}),
+        }
+
+
+class Cdsw(Component):
+    """The switches of GPUs: compared themselves, because administrators edit cdsw.conf."""
+
+    def has_work(self, case: Case) -> bool:
+        wanted = bool(case.workbench.settings) and case.facts.workbench is not None
+        return wanted or (case.removed(self.name) and case.receipt(self.name) is not None)
+
+    def compare(self, case: Case) -> Row | None:
+        found, wanted = case.facts.workbench, case.workbench.settings
+        if case.removed(self.name) or found is None:
+            return case.row(self.name, "this project's", "as before", "no longer requested")
+        row = super().compare(case)
+        now = ", ".join(f"{name}={found.settings[name]}" for name in wanted if found.settings.get(name))
+        text = ", ".join(f"{name}={value}" for name, value in wanted.items())
+        if found.kind == "rpm" and not workbench.settings_hold(found, wanted):
+            return case.row(self.name, now or "no GPUs", text, "settings of cdsw.conf")
+        return row and replace(row, wanted=text)
+
+    def deciders(self, case: Case) -> dict[str, str]:
+        site = case.workbench
+        return {
+            "environment": canonical(""),
+            "gpu": canonical([site.settings, site.driver, case.facts.nvidia.count]),
+            "node": canonical([case.facts.system_text, site.kind, site.release]),
+            "stack": canonical({}),
+        }
+
+
 class Verify(Component):
     """Is about all the others, so it comes last, and where one of them changes it runs."""
 
@@ -238,6 +298,8 @@ COMPONENTS: dict[str, Component] = {
         Mirror("mirror", ("mirror_host",), ("mirror",)),
         *(GpuPart(role, gpu_layer.GROUPS, (role,)) for role in gpu_stack.ROLES),
         GpuCheck("gpu_check", gpu_layer.GROUPS, ("gpu_check",)),
+        ContainerRuntime("container_runtime", gpu_layer.GROUPS, ("container_runtime",)),
+        Cdsw("cdsw", (workbench.GROUP,), ("cdsw",)),
         TensorFlowBuild("tensorflow_build", (GROUP,), ("bazel", "tensorflow_build")),
         Environment("environment", requests.ENVIRONMENT_GROUPS, ENVIRONMENT_ROLES),
         HadoopClient("hadoop_client", requests.ENVIRONMENT_GROUPS, ("hadoop_client",)),

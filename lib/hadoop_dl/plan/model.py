@@ -66,6 +66,7 @@ class Plan:
     warnings: list[str] = field(default_factory=list)
     unreachable: list[str] = field(default_factory=list)
     reboots: list[str] = field(default_factory=list)
+    restarts: list[str] = field(default_factory=list)  # of the workbench, with what they mean for its sessions
 
     def as_json(self) -> Json:
         """The plan for machines: what preflight_plan_file holds."""
@@ -88,7 +89,8 @@ class Plan:
     def interruption(self) -> str:
         """What the run does to what the hosts are busy with."""
         reboot = f"A reboot may be needed: {'; '.join(self.reboots)}." if self.reboots else "No reboot."
-        return f"{reboot} Running jobs keep the environment they started with."
+        restart = f" CDSW restarts on {'; '.join(self.restarts)}." if self.restarts else ""
+        return f"{reboot}{restart} Running jobs keep the environment they started with."
 
     def table(self) -> str:
         """The plan for people: one line per host and component that needs work."""

@@ -14,7 +14,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from hadoop_dl_dev.demo import artifacts, images
+from hadoop_dl_dev.demo import artifacts, debs
 from hadoop_dl_dev.demo.fixtures import signing_key
 from hadoop_dl_dev.demo.gpu_packages import sign, write_keys
 from hadoop_dl_dev.demo.images import CACHE, DATA, digest
@@ -110,25 +110,8 @@ def make_repository(programs: dict[str, Path], directory: Path, made: Path, home
 
 
 def compiler(image: str, packages: tuple[str, ...] = COMPILER, cache: Path = CACHE) -> Path:
-    """Debian's packages of a C++ compiler for this image, as files: a node installs them without a network."""
-    reference = images.ensure(image)
-    target = cache / f"compiler-{image}-{digest(images.base_tag(image).encode(), ' '.join(packages).encode())}"
-    with only_one(cache / "compiler.lock"):
-        if target.exists():
-            return target
-        with tempfile.TemporaryDirectory(dir=cache) as directory:
-            made = Path(directory) / "made"
-            (made / "partial").mkdir(parents=True)
-            options = "-qq -o APT::Sandbox::User=root -o Acquire::Check-Valid-Until=false -o APT::Keep-Downloaded-Packages=true"
-            fetch = f"apt-get {options} --download-only --no-install-recommends --yes install {' '.join(packages)}"
-            run(
-                *("docker", "run", "--rm", "--env", "http_proxy", "--volume", f"{made}:/var/cache/apt/archives"),
-                *(reference, "sh", "-c", f"apt-get {options} update && {fetch}"),
-            )
-            (made / "lock").unlink(missing_ok=True)
-            (made / "partial").rmdir()
-            made.rename(target)
-    return target
+    """Debian's packages of a C++ compiler for this image."""
+    return debs.fetch("compiler", image, packages, cache)
 
 
 def main(arguments: list[str]) -> int:

@@ -1,0 +1,66 @@
+"""What releases of Cloudera Data Science Workbench need for GPUs: rows of compat/cdsw.yml as objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from hadoop_dl.data import compat
+from hadoop_dl.data.host_facts import Workbench
+
+WHERE = {"rpm": "cdsw.conf", "parcel": "Cloudera Manager"}  # where an installation of this kind has its settings
+
+
+@dataclass(frozen=True)
+class Support:
+    """How a GPU reaches a session of these releases; driver_path has {driver} in it."""
+
+    first: str
+    before: str | None
+    runtime: str | None
+    driver_path: str | None
+    library: str | None
+    mig: bool | None
+
+
+def restart_words(workbench: Workbench) -> str:
+    """What a restart means for who works there."""
+    count = workbench.sessions
+    if count is None:
+        return "its sessions could not be counted; a restart ends them"
+    if count == 0:
+        return "no session runs"
+    return f"{count} session{'s run' if count > 1 else ' runs'}; a restart ends {'them' if count > 1 else 'it'}"
+
+
+def number(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.split("."))
+
+
+def within(release: str, first: str, before: str | None) -> bool:
+    return number(first) <= number(release) and (before is None or number(release) < number(before))
+
+
+@cache
+def support(release: str) -> Support | None:
+    """None for a release without GPUs, such as 1.0."""
+    for row in compat.load().rows("cdsw", "gpu_support"):
+        if within(release, row["first"], row["before"]):
+            return Support(**{name: row[name] for name in Support.__dataclass_fields__})
+    return None
+
+
+def driver_path(release: str, driver: str) -> str:
+    """The directory of the driver that CDSW must be told; empty where it needs none."""
+    found = support(release)
+    return found.driver_path.format(driver=driver) if found and found.driver_path else ""
+
+
+def settings(kind: str, release: str, driver: str) -> dict[str, str]:
+    """The switches of this release, by the names of cdsw.conf (rpm) or of Cloudera Manager (parcel)."""
+    values = {"true": "true", "driver_path": driver_path(release, driver)}
+    return {
+        row["name"]: values[row["value"]]
+        for row in compat.load().rows("cdsw", "settings")
+        if row["where"] == WHERE[kind] and within(release, row["first"], row["before"])
+    }

@@ -1,0 +1,173 @@
+"""The workbench (CDSW) of a site in the plan: all its hosts are one deployment, so what they need is decided once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hadoop_dl.data.cdsw import restart_words, settings, support
+from hadoop_dl.data.host_facts import HostFacts, Workbench
+from hadoop_dl.plan import gpu_stack
+from hadoop_dl.plan.gpu_stack import GpuHost
+from hadoop_dl.plan.model import Host, Json
+from hadoop_dl.plan.requests import Wanted
+
+GROUP = "cdsw_hosts"
+TOOLKIT, DOCKER_1 = "nvidia-container-toolkit", "nvidia-docker"
+# What a site asks for with container_runtime, by the name of the package.
+CHOICES = {"none": "", DOCKER_1: DOCKER_1, TOOLKIT: TOOLKIT}
+
+
+@dataclass
+class Deployment:
+    """What all hosts of cdsw_hosts get; empty settings where CDSW gets no GPUs."""
+
+    kind: str = ""
+    release: str = ""
+    settings: dict[str, str] = field(default_factory=dict)
+    driver: str = ""
+    master: str = ""
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def deployment(hosts: Sequence[Host], wanted: Mapping[str, Wanted]) -> Deployment:
+    """Decide for all hosts that have the workbench."""
+    found = Deployment()
+    members = {host.name: item for host in hosts if GROUP in host.groups and (item := host.known.workbench)}
+    concerned = [host for host in hosts if host.name in members]
+    gpu_hosts = [host for host in concerned if host.known.nvidia.count]
+    if not gpu_hosts or any(host.variables.get("cdsw_state") == "absent" for host in concerned):
+        return found
+    releases = sorted({item.release or "unknown" for item in members.values()})
+    kinds = sorted({item.kind for item in members.values()})
+    if len(releases) > 1 or len(kinds) > 1:
+        listed = ", ".join(f"{name} {item.release or 'unknown'} ({item.kind})" for name, item in members.items())
+        found.problems.append(
+            f"all hosts of {GROUP} are one deployment of CDSW and must have one release of one kind, but there are {listed}. "
+            "Correct the installation, or move hosts out of the group."
+        )
+        return found
+    if releases == ["unknown"]:
+        found.warnings.append(
+            f"the release of CDSW on {', '.join(members)} could not be read from its package or parcel, so its settings are left alone."
+        )
+        return found
+    release, kind = releases[0], kinds[0]
+    row = support(release)
+    if row is None:
+        found.problems.append(
+            f"CDSW {release} gives sessions no GPUs; that begins with 1.1. Upgrade CDSW, or move {', '.join(members)} out of {GROUP}."
+        )
+        return found
+    divided = [name for name, item in members.items() if item.mig]
+    if divided:
+        text = f"CDSW {release} does not divide GPUs, but MIG is enabled on {', '.join(divided)}. Disable it there: nvidia-smi -mig 0"
+        (found.problems if row.mig is False else found.warnings).append(text)
+    drivers = {host.name: driver(host, wanted[host.name]) for host in gpu_hosts}
+    without = [name for name, version in drivers.items() if not version]
+    if without:
+        found.warnings.append(
+            f"CDSW gives sessions GPUs where their driver is installed, but {', '.join(without)} has none and none is requested."
+        )
+        return found
+    if row.driver_path and len(set(drivers.values())) > 1:
+        listed = ", ".join(f"{name} {version}" for name, version in drivers.items())
+        found.problems.append(
+            f"CDSW {release} has one path of the driver for all its hosts, so they must have one driver, but have {listed}. "
+            "Set one nvidia_driver_version for them."
+        )
+        return found
+    found.master = next((name for name, item in members.items() if item.master), "")
+    found.kind, found.release, found.driver = kind, release, next(iter(drivers.values()))
+    found.settings = settings(kind, release, found.driver)
+    changing = [name for name, item in members.items() if kind == "rpm" and not settings_hold(item, found.settings)]
+    if changing and not found.master:
+        found.problems.append(
+            f"one host of {GROUP} must have the address that MASTER_IP in cdsw.conf names, but none does. "
+            f"Add CDSW's master to {GROUP}; no cdsw.conf was changed."
+        )
+    return found
+
+
+def driver(host: Host, wanted: Wanted) -> str:
+    """The driver's version that the host gets, else the one it has; empty for none."""
+    asked = gpu_stack.versions(gpu_stack.requested("nvidia_driver", GpuHost(host, wanted)))
+    return str(next(iter([*asked, *gpu_stack.there("nvidia_driver", host.known)]), ""))
+
+
+def settings_hold(item: Workbench, wanted: Mapping[str, str]) -> bool:
+    return all(item.settings.get(name) == value for name, value in wanted.items())
+
+
+def part(host: Host, site: Deployment) -> Json:
+    """What the role cdsw gets on this host."""
+    item = host.known.workbench
+    if item is None:
+        return {}
+    return {
+        "kind": item.kind,
+        "release": item.release or "",
+        "role": "master" if host.name == site.master else "worker",
+        "master": site.master,
+        "settings": site.settings,
+        "gpu_count": host.known.nvidia.count,
+        "driver": site.driver,
+        "sessions": restart_words(item),
+    }
+
+
+def runtime(host: Host, site: Deployment) -> str:
+    """Which of NVIDIA's container runtimes the host gets; empty for none."""
+    asked = host.variables.get("container_runtime")
+    if asked in CHOICES:
+        return CHOICES[asked]
+    item = host.known.workbench
+    row = support(item.release) if item and item.release and site.settings else None
+    return row.runtime or "" if row and host.known.nvidia.count else ""
+
+
+def runtime_part(host: Host, site: Deployment) -> Json:
+    """What the role container_runtime gets on this host; an empty name removes what the role installed."""
+    name = runtime(host, site)
+    return {"name": name, "driver": site.driver if name == DOCKER_1 else ""}
+
+
+def runtime_difference(name: str, facts: HostFacts, site: Deployment) -> str:
+    """What of a runtime that was installed is missing on the host; empty for nothing."""
+    if name == DOCKER_1:
+        held = facts.workbench.drivers if facts.workbench else ()
+        return "" if site.driver in held else f"no directory of driver {site.driver}"
+    found = facts.containers.runtimes if facts.containers else ()
+    return "" if "nvidia" in found else "daemon.json has no runtime nvidia"
+
+
+def runtime_problems(host: Host, site: Deployment) -> list[str]:
+    """Why this host must not get the runtime that the site asks for."""
+    name, item = runtime(host, site), host.known.workbench
+    if not name:
+        return []
+    row = support(item.release) if item and item.release else None
+    if row and (row.runtime or "") != name:
+        needs = row.runtime or "the driver only, because its Docker daemon has NVIDIA's runtime already"
+        return [
+            f"CDSW {item.release if item else ''} needs {needs}, but container_runtime is {name}. Remove container_runtime from the inventory."
+        ]
+    docker = host.known.containers
+    if docker is None:
+        return [
+            f"container_runtime {name} needs Docker on the host, but there is none. Install Docker, or set container_runtime: none."
+        ]
+    if name == TOOLKIT and docker.daemon_json_problem:
+        return [
+            f"/etc/docker/daemon.json must be JSON but is not: {docker.daemon_json_problem}. It was not touched. Correct it, and run this again."
+        ]
+    return []
+
+
+def restart(host: Host, site: Deployment) -> str:
+    """The restart of CDSW on this host, as the plan prints it; empty where none is needed."""
+    item = host.known.workbench
+    if item is None or item.kind != "rpm" or not site.settings or settings_hold(item, site.settings):
+        return ""
+    return f"{host.name} (CDSW {item.release}: {restart_words(item)})"

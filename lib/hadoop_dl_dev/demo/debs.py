@@ -1,0 +1,33 @@
+"""Debian's packages for a node's image, as files: a node installs them without a network."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from hadoop_dl_dev.demo import images
+from hadoop_dl_dev.demo.images import CACHE, digest
+from hadoop_dl_dev.demo.shell import only_one, run
+
+
+def fetch(name: str, image: str, packages: Sequence[str], cache: Path = CACHE) -> Path:
+    """The directory with the packages and what they need on this image, fetched once."""
+    reference = images.ensure(image)
+    target = cache / f"{name}-{image}-{digest(images.base_tag(image).encode(), ' '.join(packages).encode())}"
+    with only_one(cache / f"{name}.lock"):
+        if target.exists():
+            return target
+        with tempfile.TemporaryDirectory(dir=cache) as directory:
+            made = Path(directory) / "made"
+            (made / "partial").mkdir(parents=True)
+            options = "-qq -o APT::Sandbox::User=root -o Acquire::Check-Valid-Until=false -o APT::Keep-Downloaded-Packages=true"
+            install = f"apt-get {options} --download-only --no-install-recommends --yes install {' '.join(packages)}"
+            run(
+                *("docker", "run", "--rm", "--env", "http_proxy", "--volume", f"{made}:/var/cache/apt/archives"),
+                *(reference, "sh", "-c", f"apt-get {options} update && {install}"),
+            )
+            (made / "lock").unlink(missing_ok=True)
+            (made / "partial").rmdir()
+            made.rename(target)
+    return target

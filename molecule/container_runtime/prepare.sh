@@ -1,0 +1,23 @@
+#!/bin/sh
+# prepare.sh DRIVER: Docker's daemon as a site has it, rpm as RHEL has it, and a driver that runs.
+set -eu
+mkdir -p /etc/yum.repos.d /etc/pki/rpm-gpg /etc/docker /lib/modules /srv/driver
+# A container has no place for bridges and layers of its own.
+printf '{\n  "bridge": "none",\n  "iptables": false,\n  "storage-driver": "vfs",\n  "log-opts": {"max-size": "10m"}\n}' > /etc/docker/daemon.json
+chmod 0640 /etc/docker/daemon.json
+ln -sf /bin/true /usr/sbin/modprobe
+dpkg --install --force-unsafe-io --force-confold /srv/docker/*.deb > /srv/docker.log 2>&1 || { cat /srv/docker.log; exit 1; }
+systemctl restart docker
+mount -t tmpfs none /proc/driver
+mkdir /proc/driver/nvidia
+/srv/driver-is.sh "$1"
+if [ -x /usr/bin/python2.7 ]; then
+    # As molecule/shared/gpu_node.sh has it: dnf of this stand-in is on Python 3.
+    mkdir -p /usr/libexec
+    cat > /usr/libexec/platform-python << 'END'
+#!/bin/sh
+[ "$1" = -- ] || exec /usr/bin/python3 "$@"
+sed 's/^smuggled_args = /&b/' | exec /usr/bin/python3 -
+END
+    chmod 0755 /usr/libexec/platform-python
+fi

@@ -1,0 +1,68 @@
+# -*- coding: utf-8 -*-
+"""Single lines of cdsw.conf, and what `cdsw status` prints. Python 2.7 and 3, standard library only.
+
+The format of both: compat/cdsw.yml. Only the keys that are asked for are read: the file may hold secrets.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import re
+
+READY = "Cloudera Data Science Workbench is ready!"
+LINE = r"^\s*(?:export\s+)?%s=(.*)$"
+
+
+def line_of(text, key):
+    """The line that sets a key, which is the last one; None where none does."""
+    found = [line for line in text.splitlines() if re.match(LINE % re.escape(key), line)]
+    return found[-1] if found else None
+
+
+def with_line(text, key, line):
+    """The text with this line for the key, in the place of the last one that sets it; None removes every line of the key."""
+    lines = text.splitlines()
+    places = [place for place, one in enumerate(lines) if re.match(LINE % re.escape(key), one)]
+    if line is None:
+        lines = [one for place, one in enumerate(lines) if place not in places]
+    elif places:
+        lines[places[-1]] = line
+    else:
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def assignment(key, value):
+    return '%s="%s"' % (key, value)
+
+
+def holds(text, key, value):
+    """Whether the key has this value, with or without quotes."""
+    match = re.match(LINE % re.escape(key), line_of(text, key) or "")
+    return bool(match) and re.sub(r"\s+#.*$", "", match.group(1)).strip().strip("\"'") == value
+
+
+def gpus(output):
+    """GPUs of each node in the table that `cdsw status` prints; None where the table has no such column."""
+    column, found = None, {}
+    for line in output.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if "NAME" in cells and "STATUS" in cells:
+            column = cells.index("GPU") if "GPU" in cells else None
+            width = len(cells)
+        elif column is not None and len(cells) == width and cells[column].isdigit():
+            found[cells[0]] = int(cells[column])
+    return found if column is not None else None
+
+
+def ready(status, output):
+    return status == 0 and READY in output
+
+
+def reason(status, output):
+    """What keeps CDSW from being ready, from its own words."""
+    lines = [
+        line.strip() for line in output.splitlines() if line.strip() and not line.startswith("Sending detailed logs")
+    ]
+    named = [line for line in lines if re.search(r"not running|Failed|not ready|^(ERROR|FAILED|WARNING)", line)]
+    said = named[0] if named else (lines or ["nothing"])[-1]
+    return "cdsw status ended with status %s and printed: %s" % ("none" if status is None else status, said)

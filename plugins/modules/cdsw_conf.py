@@ -1,0 +1,150 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Set single keys of cdsw.conf, and put back what was there before."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: cdsw_conf
+short_description: Set keys of the configuration of Cloudera Data Science Workbench, one line each
+description:
+  - Every other line stays as it is. Before the first change the earlier lines of the keys are recorded, and before every change a copy of the file is kept.
+  - Nothing of the file but these keys is printed, because it may hold secrets.
+options:
+  settings: {description: Keys and values; required with C(state=present), type: dict, default: {}}
+  state:
+    description:
+      - C(present) sets the keys. C(previous) puts the file back as it was before the last change of this module.
+      - C(absent) gives the keys the lines that they had before the first change.
+    type: str
+    choices: [present, previous, absent]
+    default: present
+  path: {description: The configuration, type: path, default: /etc/cdsw/config/cdsw.conf}
+  record: {description: What was there before, type: path, default: /opt/deeplearning/etc/cdsw.json}
+  wait: {description: Seconds for another run to end, type: int, default: 600}
+"""
+
+RETURN = r"""
+keys: {description: Keys that were changed, type: list, returned: always}
+"""
+
+import json
+import os
+import re
+import stat
+
+from ansible.module_utils import cdsw_settings, whole_files
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.host_lock import HostLock, HostLocked
+
+VALUE = re.compile(r"^[\w./:-]*$")
+
+
+def read(path):
+    with open(path, "rb") as handle:
+        return handle.read().decode("utf-8")
+
+
+def write(path, text, mode):
+    directory = os.path.dirname(path)
+    if not os.path.isdir(directory):
+        os.makedirs(directory, 0o755)
+    whole_files.write_whole(path, text.encode("utf-8"))
+    os.chmod(path, mode)
+
+
+def recorded(path):
+    """The lines that the keys had before this project changed them; a torn record is none."""
+    try:
+        found = json.loads(read(path))["before"]
+        return found if isinstance(found, dict) else {}
+    except (IOError, OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def wanted_text(wanted, text, backup):
+    """The file as it must be, and the record of earlier lines (None: the record goes)."""
+    before = recorded(wanted["record"])
+    if wanted["state"] == "previous":
+        return read(backup), before or None
+    if wanted["state"] == "absent":
+        for key, line in sorted(before.items()):
+            text = cdsw_settings.with_line(text, key, line)
+        return text, None
+    for key, value in sorted(wanted["settings"].items()):
+        before.setdefault(key, cdsw_settings.line_of(text, key))
+        if not cdsw_settings.holds(text, key, value):
+            text = cdsw_settings.with_line(text, key, cdsw_settings.assignment(key, value))
+    return text, before
+
+
+def change(module, wanted):
+    """Compare, keep a copy, write, and answer."""
+    path, backup = wanted["path"], wanted["record"] + ".previous"
+    if wanted["state"] == "absent" and not os.path.exists(path):
+        module.exit_json(changed=False, keys=[])
+    text = read(path)
+    result, before = wanted_text(wanted, text, backup)
+    keys = sorted(set(wanted["settings"]) | set(before or {}) | set(recorded(wanted["record"])))
+    lines = [[cdsw_settings.line_of(one, key) for key in keys] for one in (text, result)]
+    changed = result != text
+    recording = os.path.exists(wanted["record"]) == (wanted["state"] == "absent") and wanted["state"] != "previous"
+    if not module.check_mode:
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+        if wanted["state"] == "present" and (changed or recording):
+            write(wanted["record"], json.dumps({"before": before}, indent=1, sort_keys=True) + "\n", 0o644)
+        if changed and wanted["state"] == "present":
+            write(backup, text, 0o600)
+        if changed:
+            owner = os.stat(path)
+            write(path, result, mode)
+            os.chown(path, owner.st_uid, owner.st_gid)
+        for name in (wanted["record"], backup) if wanted["state"] == "absent" else ():
+            if os.path.exists(name):
+                os.unlink(name)
+    shown = ["\n".join(line for line in one if line is not None) + "\n" for one in lines]
+    module.exit_json(
+        changed=changed or recording,
+        keys=[key for key, old, new in zip(keys, *lines) if old != new],
+        diff={"before": shown[0], "after": shown[1], "before_header": path, "after_header": path},
+    )
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "settings": {"type": "dict", "default": {}},
+            "state": {"type": "str", "choices": ["present", "previous", "absent"], "default": "present"},
+            "path": {"type": "path", "default": "/etc/cdsw/config/cdsw.conf"},
+            "record": {"type": "path", "default": "/opt/deeplearning/etc/cdsw.json"},
+            "wait": {"type": "int", "default": 600},
+        },
+        supports_check_mode=True,
+    )
+    wanted = module.params
+    wanted["settings"] = dict((key, str(value)) for key, value in wanted["settings"].items())
+    odd = [
+        key for key, value in wanted["settings"].items() if not VALUE.match(value) or not re.match(r"^[A-Z_]+$", key)
+    ]
+    if odd:
+        module.fail_json(
+            msg="%s must be a key in capitals with a plain value. %s was not changed." % (odd[0], wanted["path"])
+        )
+    try:
+        if module.check_mode:
+            change(module, wanted)
+        with HostLock("cdsw.conf", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"]))):
+            change(module, wanted)
+    except HostLocked as problem:
+        module.fail_json(msg=str(problem))
+    except (IOError, OSError, ValueError) as error:
+        module.fail_json(
+            msg="%s must be readable text that root may write, but: %s. Solve that, and run this again."
+            % (wanted["path"], error)
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Restart CDSW on a host, or only wait until it is ready."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: cdsw_service
+short_description: Restart Cloudera Data Science Workbench, and wait until C(cdsw status) is satisfied
+description:
+  - An unhealthy CDSW is an answer (C(healthy) and C(reason)), not a failure, so that the role can go back.
+  - On the master C(cdsw restart). On a worker C(cdsw reset) and C(cdsw join) up to 1.5, later C(cdsw stop) and C(cdsw join).
+options:
+  action: {description: What to do, type: str, choices: [status, restart], default: status}
+  role: {description: The host's role in CDSW, type: str, choices: [master, worker], default: master}
+  release: {description: CDSW's release, type: str, required: true}
+  timeout: {description: Seconds until CDSW must be ready, type: int, default: 600}
+  wait: {description: Seconds for another run to end, type: int, default: 600}
+"""
+
+RETURN = r"""
+healthy: {description: Whether CDSW is ready; of a worker whether it joined, type: bool, returned: always}
+reason: {description: Why not, in CDSW's own words, type: str, returned: always}
+gpus: {description: GPUs of each node that CDSW detected; null where it prints none, type: dict, returned: always}
+node: {description: This host's name, type: str, returned: always}
+"""
+
+import os
+import platform
+import time
+
+from ansible.module_utils import cdsw_settings, processes
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.host_lock import HostLock, HostLocked
+
+PLACES = ("/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/cloudera/parcels/CDSW/scripts", "/etc/cdsw/scripts")
+STATUS_SECONDS, PAUSE = 120, 5  # seconds for one `cdsw status`, and between two of them
+RESET_UNTIL = (1, 6)  # the first release whose workers stop instead
+
+
+def program():
+    """The path of cdsw, or None."""
+    places = os.environ.get("PATH", "").split(os.pathsep) + list(PLACES)
+    paths = [os.path.join(place, "cdsw") for place in places if place]
+    return ([path for path in paths if os.access(path, os.X_OK) and os.path.isfile(path)] or [None])[0]
+
+
+def steps(role, release):
+    if role == "master":
+        return ["restart"]
+    number = tuple(int(part) for part in release.split(".")[:2])
+    return ["reset" if number < RESET_UNTIL else "stop", "join"]
+
+
+def status(path, seconds, once=False):
+    """(healthy, reason, gpus) when CDSW is ready, or when the time is over."""
+    end = processes.clock() + seconds
+    while True:
+        left = max(1, min(STATUS_SECONDS, end - processes.clock()))
+        answer = processes.run([path, "status"], left, dict(os.environ, LC_ALL="C"))
+        text = answer.output + "\n" + answer.error
+        if cdsw_settings.ready(answer.status, text):
+            return True, "", cdsw_settings.gpus(text)
+        said = answer.problem if answer.late else cdsw_settings.reason(answer.status, text)
+        if once or processes.clock() + PAUSE > end:
+            return False, "%s, for %d s" % (said, seconds), cdsw_settings.gpus(text)
+        time.sleep(PAUSE)
+
+
+def restart(path, wanted, lock):
+    """The first step that fails, as a reason; empty where all ended well."""
+    for step in steps(wanted["role"], wanted["release"]):
+        answer = processes.run([path, step], wanted["timeout"], dict(os.environ, LC_ALL="C"), lock=lock)
+        if answer.problem:
+            return answer.problem
+    return ""
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "action": {"type": "str", "choices": ["status", "restart"], "default": "status"},
+            "role": {"type": "str", "choices": ["master", "worker"], "default": "master"},
+            "release": {"type": "str", "required": True},
+            "timeout": {"type": "int", "default": 600},
+            "wait": {"type": "int", "default": 600},
+        },
+        supports_check_mode=True,
+    )
+    wanted, path = module.params, program()
+    node = platform.node()
+    restarts = wanted["action"] == "restart"
+    if path is None:
+        module.fail_json(
+            msg="The command cdsw must be on this host but is in none of PATH, %s. Look at CDSW's installation."
+            % ", ".join(PLACES)
+        )
+    if restarts and module.check_mode:
+        module.exit_json(changed=True, healthy=True, reason="", gpus=None, node=node)
+    problem = ""
+    if restarts:
+        try:
+            with HostLock("cdsw restart", wanted["wait"]) as lock:
+                problem = restart(path, wanted, lock)
+        except HostLocked as held:
+            module.fail_json(msg=str(held))
+    healthy, reason, gpus = not problem, problem, None
+    if wanted["role"] == "master":
+        healthy, reason, gpus = status(path, wanted["timeout"], once=module.check_mode)
+        reason = "; ".join(text for text in (problem, reason) if text)
+    module.exit_json(changed=restarts, healthy=healthy, reason=reason, gpus=gpus, node=node)
+
+
+if __name__ == "__main__":
+    main()

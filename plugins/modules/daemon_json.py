@@ -1,0 +1,179 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Give Docker's daemon a runtime in daemon.json, key by key, and take back only that."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: daemon_json
+short_description: Add a runtime to Docker's daemon.json
+description:
+  - Every other key stays. The file as it was before the first change is kept beside the record, and comes back with C(state=absent).
+  - A file that is not JSON is refused and left alone. A runtime of the same name that starts the same program is accepted as it is.
+options:
+  name: {description: Name of the runtime, type: str, default: nvidia}
+  program: {description: Its program, type: str, default: nvidia-container-runtime}
+  state: {description: Whether the runtime must be there, type: str, choices: [present, absent], default: present}
+  path: {description: The file, type: path, default: /etc/docker/daemon.json}
+  record: {description: What was there before, type: path, default: /opt/deeplearning/etc/daemon.json}
+  wait: {description: Seconds for another run to end, type: int, default: 600}
+"""
+
+RETURN = r"""
+before: {description: Whether the file existed, type: bool, returned: always}
+"""
+
+import collections
+import hashlib
+import json
+import os
+import stat
+
+from ansible.module_utils import whole_files
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.host_lock import HostLock, HostLocked
+
+REFUSED = "%s must be JSON, a mapping, but %s. It was left as it is. Correct it (python3 -m json.tool shows the place), and run this again."
+
+
+class Refused(Exception):
+    """The file cannot be changed; the text says why."""
+
+
+def read(path):
+    """The file's bytes; None where it does not exist."""
+    if not os.path.exists(path):
+        return None
+    with open(path, "rb") as handle:
+        return handle.read()
+
+
+def parsed(path, data):
+    if data is None or not data.strip():
+        return collections.OrderedDict()
+    try:
+        found = json.loads(data.decode("utf-8"), object_pairs_hook=collections.OrderedDict)
+    except ValueError as error:
+        raise Refused(REFUSED % (path, "is not: %s" % error))
+    if not isinstance(found, dict) or not isinstance(found.get("runtimes", {}), dict):
+        raise Refused(REFUSED % (path, "it or its runtimes is none"))
+    return found
+
+
+def starts(runtime, program):
+    """Whether a runtime is this program without arguments: with or without its directory, args or runtimeArgs."""
+    if not isinstance(runtime, dict):
+        return False
+    arguments = runtime.get("args") or runtime.get("runtimeArgs")
+    return not arguments and os.path.basename(str(runtime.get("path", ""))) == program
+
+
+def text_of(settings):
+    return (json.dumps(settings, indent=4, separators=(",", ": ")) + "\n").encode("utf-8")
+
+
+def with_runtime(path, data, wanted):
+    """The file with the runtime; the same bytes where it has it."""
+    settings = parsed(path, data)
+    runtimes = settings.get("runtimes", collections.OrderedDict())
+    there = runtimes.get(wanted["name"])
+    if starts(there, wanted["program"]):
+        return data
+    if there is not None:
+        raise Refused(
+            "%s has a runtime %s that this project did not add: %s. It was left as it is. Remove it, or set container_runtime: none."
+            % (path, wanted["name"], json.dumps(there))
+        )
+    runtimes[wanted["name"]] = collections.OrderedDict([("args", []), ("path", wanted["program"])])
+    settings["runtimes"] = runtimes
+    return text_of(settings)
+
+
+def without_runtime(path, data, wanted, record):
+    """The bytes from before where nobody changed the file since, else the file without our key; None where the file goes."""
+    if data is None or record is None:
+        return data
+    if hashlib.sha256(data).hexdigest() == record["sha256"]:
+        return read(wanted["record"] + ".before")
+    settings = parsed(path, data)
+    runtimes = settings.get("runtimes", {})
+    if starts(runtimes.get(wanted["name"]), wanted["program"]):
+        del runtimes[wanted["name"]]
+        if not runtimes:
+            settings.pop("runtimes", None)
+        return text_of(settings)
+    return data
+
+
+def write(path, data, mode=0o644):
+    directory = os.path.dirname(path)
+    if not os.path.isdir(directory):
+        os.makedirs(directory, 0o755)
+    whole_files.write_whole(path, data)
+    os.chmod(path, mode)
+
+
+def recorded(path):
+    try:
+        found = json.loads((read(path) or b"").decode("utf-8"))
+        return found if isinstance(found, dict) and "sha256" in found else None
+    except ValueError:
+        return None
+
+
+def change(module, wanted):
+    path, record = wanted["path"], recorded(wanted["record"])
+    data, backup, present = read(path), wanted["record"] + ".before", wanted["state"] == "present"
+    result = with_runtime(path, data, wanted) if present else without_runtime(path, data, wanted, record)
+    leaves = not present and record is not None
+    if not module.check_mode:
+        mode = stat.S_IMODE(os.stat(path).st_mode) if data is not None else 0o644
+        if present and result != data:
+            if record is None and data is not None:
+                write(backup, data, 0o600)
+            write(wanted["record"], text_of({"sha256": hashlib.sha256(result).hexdigest()}))
+        if result is None and data is not None:
+            os.unlink(path)
+        elif result != data:
+            write(path, result, mode)
+        for name in (wanted["record"], backup) if leaves else ():
+            if os.path.exists(name):
+                os.unlink(name)
+    texts = [(one or b"").decode("utf-8", "replace") for one in (data, result)]
+    module.exit_json(
+        changed=result != data or leaves,
+        before=data is not None,
+        diff={"before": texts[0], "after": texts[1], "before_header": path, "after_header": path},
+    )
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "name": {"type": "str", "default": "nvidia"},
+            "program": {"type": "str", "default": "nvidia-container-runtime"},
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "path": {"type": "path", "default": "/etc/docker/daemon.json"},
+            "record": {"type": "path", "default": "/opt/deeplearning/etc/daemon.json"},
+            "wait": {"type": "int", "default": 600},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        if module.check_mode:
+            change(module, module.params)
+        with HostLock("daemon.json", module.params["wait"], os.path.dirname(os.path.dirname(module.params["record"]))):
+            change(module, module.params)
+    except (Refused, HostLocked) as problem:
+        module.fail_json(msg=str(problem))
+    except (IOError, OSError) as error:
+        module.fail_json(
+            msg="%s must be a file that root may write, but: %s. Solve that, and run this again."
+            % (module.params["path"], error)
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,305 @@
+"""CDSW in the plan: what is read of a host, what all its hosts get by release and kind, and what a restart means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import host_modules
+import node_reader
+import pytest
+from ansible.module_utils import cdsw_settings
+from test_plan import changed_node, make_host
+
+from hadoop_dl import plan
+from hadoop_dl.data import cdsw, compat
+from hadoop_dl.plan import model as plan_model
+from hadoop_dl.plan.components import COMPONENTS
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SAMPLE = REPOSITORY / "demo/cdsw/cdsw.conf"
+DRIVERS = "/var/lib/nvidia-docker/volumes/nvidia_driver"
+GPUS = {"gpus": [{"vendor": "10de", "device": "15f8"}] * 2, "installed": "418.67", "driver": "418.67"}
+LISTENS = "Main:\n  +-- 0.0.0.0/0 3 0 5\n           |-- 192.0.2.10\n              /32 host LOCAL\nLocal:\n"
+STATUS = """Sending detailed logs to [/tmp/cdsw_status_HAmpRL.log] ...
+CDSW Version: [1.3.0:9bb84f6]
+|  NAME | STATUS | CREATED-AT | VERSION | EXTERNAL-IP | OS-IMAGE | KERNEL-VERSION | GPU | STATEFUL |
+|  ip-10-0-0-167 | True | 2018-01-28 14:40:09+00:00 | v1.6.11 | None | CentOS Linux 7 (Core) | 3.10.0-514.16.1.el7.x86_64 | 2 | True |
+1/1 nodes are ready.
+Cloudera Data Science Workbench is ready!"""
+
+
+# --- what is read ---------------------------------------------------------------------------------------------------
+
+
+def tree(root: Path, files: dict[str, str]) -> dict[str, Any]:
+    for name, content in files.items():
+        path = root / name.lstrip("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    return dict(node_reader.read(str(root)))
+
+
+def test_an_installation_from_the_rpm_is_read_without_its_secrets(tmp_path: Path) -> None:
+    conf = SAMPLE.read_text(encoding="utf-8").replace('PATH=""', f'PATH="{DRIVERS}/418.67" # ours')
+    files = {
+        "/etc/cdsw/config/cdsw.conf": conf,
+        "/.packages.rpm": "cloudera-data-science-workbench 1.4.0.431664-1\nnvidia-docker 1.0.1-1\n",
+        "/proc/net/fib_trie": LISTENS,
+        f"{DRIVERS}/418.67/lib64/libcuda.so.418.67": "",
+    }
+    node = tree(tmp_path, files)
+    assert node["workbench"] == {
+        "kind": "rpm",
+        "release": "1.4.0",
+        "settings": {
+            "NVIDIA_GPU_ENABLE": "false",
+            "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/418.67",
+            "MASTER_IP": "192.0.2.10",
+        },
+        "master": True,
+        "drivers": ["418.67"],
+        "sessions": None,
+        "images": None,
+        "mig": None,
+    }
+    assert "a-secret" not in str(node)
+    assert node["cdsw"] is True
+    assert node["containers"] is None
+
+
+def test_a_parcel_is_read_from_its_link(tmp_path: Path) -> None:
+    (tmp_path / "opt/cloudera/parcels").mkdir(parents=True)
+    (tmp_path / "opt/cloudera/parcels/CDSW").symlink_to("CDSW-1.10.5.p1.47677668")
+    found = tree(tmp_path, {"/etc/hostname": "cdsw1"})["workbench"]
+    assert (found["kind"], found["release"], found["master"], found["settings"]) == ("parcel", "1.10.5", False, {})
+
+
+def test_a_host_without_cdsw_and_docker_is_asked_nothing(tmp_path: Path) -> None:
+    node = tree(tmp_path, {"/etc/hostname": "data1"})
+    assert (node["workbench"], node["containers"], node["cdsw"]) == (None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "runtimes", "problem"),
+    [
+        (None, [], None),
+        ('{"runtimes": {"nvidia": {"path": "nvidia-container-runtime", "args": []}}}', ["nvidia"], None),
+        ("{'runtimes': {}}", [], "Expecting property name"),
+        ("[]", [], "it is no mapping"),
+    ],
+)
+def test_daemon_json_is_read(tmp_path: Path, text: str | None, runtimes: list[str], problem: str | None) -> None:
+    files = {"/usr/bin/docker": "", **({"/etc/docker/daemon.json": text} if text else {})}
+    found = tree(tmp_path, files)["containers"]
+    assert found["runtimes"] == runtimes
+    assert (problem or "") in (found["daemon_json_problem"] or "")
+    assert bool(problem) == bool(found["daemon_json_problem"])
+
+
+# --- what releases need ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("release", "runtime", "library"),
+    [
+        ("1.1.1", "nvidia-docker", "/usr/local/nvidia/lib64"),
+        ("1.5.0", "nvidia-docker", "/usr/local/nvidia/lib64"),
+        ("1.6.1", None, None),
+        ("1.9.2", None, "/usr/lib/x86_64-linux-gnu"),
+        ("1.10.5", None, "/usr/lib/x86_64-linux-gnu"),
+    ],
+)
+def test_a_release_needs_on_a_host(release: str, runtime: str | None, library: str | None) -> None:
+    found = cdsw.support(release)
+    assert found is not None
+    assert (found.runtime, found.library) == (runtime, library)
+
+
+def test_the_rows_of_releases_leave_no_gap() -> None:
+    rows = compat.load().rows("cdsw", "gpu_support")
+    assert [row["before"] for row in rows[:-1]] == [row["first"] for row in rows[1:]]
+    assert rows[-1]["before"] is None
+    assert cdsw.support("1.0") is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "release", "settings"),
+    [
+        ("rpm", "1.4.0", {"NVIDIA_GPU_ENABLE": "true", "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/418.67"}),
+        ("rpm", "1.10.5", {"NVIDIA_GPU_ENABLE": "true"}),
+        ("parcel", "1.4.0", {"cdsw.enable.gpu.config": "true", "cdsw.nvidia.lib.path.config": f"{DRIVERS}/418.67"}),
+        ("parcel", "1.10.5", {"cdsw.enable.gpu.config": "true"}),
+    ],
+)
+def test_the_settings_follow_release_and_kind(kind: str, release: str, settings: dict[str, str]) -> None:
+    assert cdsw.settings(kind, release, "418.67") == settings
+
+
+# --- the plan -------------------------------------------------------------------------------------------------------
+
+
+def bench(**parts: Any) -> dict[str, Any]:
+    known = {"kind": "rpm", "release": "1.4.0", "settings": {}, "master": True, "drivers": ["418.67"], "sessions": 2}
+    return {**known, "images": [], "mig": None, **parts}
+
+
+def cdsw_host(name: str = "cdsw1", gpus: Any = GPUS, variables: Any = None, **parts: Any) -> plan_model.Host:
+    docker = {"runtimes": [], "daemon_json_problem": None, "packages": {}}
+    node = changed_node(nvidia=gpus, cdsw=True, workbench=bench(**parts), containers=docker)
+    return make_host(name, ("cdsw_hosts",), node, **(variables or {}))
+
+
+def made(*hosts: plan_model.Host) -> plan_model.Plan:
+    return plan.make_plan(list(hosts), REPOSITORY, grouped=False)
+
+
+def test_an_rpm_of_1_4_gets_nvidia_docker_and_the_drivers_path() -> None:
+    found = made(cdsw_host(variables={"cdsw_restart_allowed": "yes"}))
+    assert found.problems == []
+    part = found.hosts["cdsw1"]
+    assert part["container_runtime"] == {"name": "nvidia-docker", "driver": "418.67"}
+    assert part["cdsw"]["settings"] == cdsw.settings("rpm", "1.4.0", "418.67")
+    assert (part["cdsw"]["role"], part["cdsw"]["master"], part["cdsw"]["gpu_count"]) == ("master", "cdsw1", 2)
+    assert "CDSW restarts on cdsw1 (CDSW 1.4.0: 2 sessions run; a restart ends them)." in found.table()
+    assert part["needs"].index("container_runtime") < part["needs"].index("cdsw")
+
+
+def test_a_restart_that_is_not_allowed_is_told_with_its_sessions() -> None:
+    found = made(cdsw_host())
+    assert found.restarts == []
+    (warning,) = [text for text in found.warnings if "restart of CDSW" in text]
+    assert "2 sessions run; a restart ends them" in warning
+    assert "Set cdsw_restart_allowed: true" in warning
+
+
+def test_a_parcel_of_1_10_needs_no_runtime_and_restarts_nothing() -> None:
+    found = made(cdsw_host(kind="parcel", release="1.10.5", drivers=[]))
+    assert found.problems == []
+    assert "container_runtime" not in found.hosts["cdsw1"]["needs"]
+    assert found.hosts["cdsw1"]["cdsw"]["settings"] == {"cdsw.enable.gpu.config": "true"}
+    assert found.restarts == []
+    assert not [text for text in found.warnings if "restart of CDSW" in text]
+
+
+def test_a_driver_that_comes_changes_the_path() -> None:
+    held = cdsw.settings("rpm", "1.4.0", "418.67")
+    same = made(cdsw_host(settings=held))
+    assert "settings of cdsw.conf" not in [row.reason for row in same.rows]
+    newer = {**GPUS, "installed": "440.64", "driver": "440.64"}
+    found = made(cdsw_host(gpus=newer, settings=held, variables={"cdsw_restart_allowed": True}))
+    (row,) = [row for row in found.rows if row.component == "cdsw"]
+    assert f"NVIDIA_LIBRARY_PATH={DRIVERS}/440.64" in row.wanted
+    assert row.reason == "settings of cdsw.conf"
+    assert found.restarts
+
+
+def test_a_host_that_is_done_needs_nothing() -> None:
+    host = cdsw_host(settings=cdsw.settings("rpm", "1.4.0", "418.67"))
+    first = made(host)
+    from hadoop_dl_dev.invented_hosts import after  # noqa: PLC0415 (beside its use)
+
+    again = made(after(host, first))
+    assert not {"cdsw", "container_runtime"} & set(again.hosts["cdsw1"]["needs"])
+
+
+def test_a_host_without_gpus_has_the_same_settings() -> None:
+    """cdsw.conf must be the same on all hosts."""
+    without = cdsw_host("cdsw2", gpus={"gpus": []}, master=False)
+    found = made(cdsw_host(), without)
+    assert found.hosts["cdsw2"]["cdsw"]["settings"] == found.hosts["cdsw1"]["cdsw"]["settings"]
+    assert found.hosts["cdsw2"]["cdsw"]["role"] == "worker"
+    assert "container_runtime" not in found.hosts["cdsw2"]["needs"]
+
+
+V100 = {**GPUS, "gpus": [{"vendor": "10de", "device": "1db4"}]}
+
+
+@pytest.mark.parametrize(
+    ("hosts", "words"),
+    [
+        ([cdsw_host(), cdsw_host("cdsw2", gpus=V100, master=False)], "CDSW needs the same make and model of GPU"),
+        ([cdsw_host(), cdsw_host("cdsw2", release="1.5.0")], "must have one release of one kind"),
+        ([cdsw_host(release="1.0.1")], "CDSW 1.0.1 gives sessions no GPUs; that begins with 1.1"),
+        ([cdsw_host(kind="parcel", release="1.10.1", mig=True)], "MIG is enabled on cdsw1. Disable it there"),
+        ([cdsw_host(master=False)], "must have the address that MASTER_IP in cdsw.conf names"),
+        (
+            [cdsw_host(), cdsw_host("cdsw2", gpus={**GPUS, "installed": "440.64", "driver": "440.64"})],
+            "one path of the driver for all its hosts, so they must have one driver, but have cdsw1 418.67, cdsw2 440.64",
+        ),
+        (
+            [cdsw_host(release="1.7.2", variables={"container_runtime": "nvidia-container-toolkit"})],
+            "needs the driver only, because its Docker daemon has NVIDIA's runtime already",
+        ),
+    ],
+)
+def test_what_cdsw_cannot_do_is_a_problem_of_the_plan(hosts: list[plan_model.Host], words: str) -> None:
+    assert words in "\n".join(made(*hosts).problems)
+
+
+@pytest.mark.parametrize(
+    ("containers", "words"),
+    [
+        (None, "needs Docker on the host, but there is none"),
+        (
+            {"runtimes": [], "daemon_json_problem": "line 3", "packages": {}},
+            "daemon.json must be JSON but is not: line 3",
+        ),
+    ],
+)
+def test_a_runtime_needs_docker_and_a_daemon_json_that_is_json(containers: Any, words: str) -> None:
+    host = make_host(node=changed_node(containers=containers), container_runtime="nvidia-container-toolkit")
+    assert words in "\n".join(made(host).problems)
+
+
+def test_an_unreadable_release_leaves_cdsw_alone() -> None:
+    found = made(cdsw_host(release=None))
+    assert "cdsw" not in found.hosts["cdsw1"]["needs"]
+    assert "could not be read from its package or parcel" in "\n".join(found.warnings)
+
+
+def test_a_site_without_cdsw_and_docker_has_nothing_of_it() -> None:
+    assert not {"cdsw", "container_runtime"} & set(made(make_host()).hosts["data1"]["needs"])
+    assert COMPONENTS["cdsw"].groups == ("cdsw_hosts",)
+
+
+# --- cdsw.conf and cdsw status --------------------------------------------------------------------------------------
+
+
+def conf(root: Path, **arguments: Any) -> dict[str, Any]:
+    paths = {"path": str(root / "cdsw.conf"), "record": str(root / "etc/cdsw.json")}
+    return host_modules.run("cdsw_conf", **paths, **arguments)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "cdsw.conf").write_bytes(SAMPLE.read_bytes())
+    (tmp_path / "cdsw.conf").chmod(0o640)
+    return tmp_path
+
+
+WANTED = {"NVIDIA_GPU_ENABLE": "true", "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/418.67"}
+
+
+def test_check_mode_names_the_keys_and_prints_nothing_else(site: Path) -> None:
+    found = conf(site, settings=WANTED, _ansible_check_mode=True)
+    assert (found["changed"], found["keys"]) == (True, sorted(WANTED))
+    assert "a-secret" not in str(found)
+    assert (site / "cdsw.conf").read_bytes() == SAMPLE.read_bytes()
+
+
+def test_a_value_that_a_shell_would_read_is_refused(site: Path) -> None:
+    found = conf(site, settings={"NVIDIA_LIBRARY_PATH": '/x"; reboot; "'}, _ansible_check_mode=True)
+    assert found["failed"]
+    assert "must be a key in capitals with a plain value" in found["msg"]
+
+
+def test_the_table_of_nodes_tells_the_gpus() -> None:
+    assert cdsw_settings.gpus(STATUS) == {"ip-10-0-0-167": 2}
+    assert cdsw_settings.ready(0, STATUS)
+    assert cdsw_settings.gpus(STATUS.replace(" GPU |", "").replace(" 2 |", "")) is None
+
+
+def test_a_broken_cdsw_is_told_in_its_own_words() -> None:
+    text = "OK: Sysctl params check\nProcesses are not running: [kubelet]. Check the CDSW role logs for more details.\nnot ready yet"
+    assert "Processes are not running: [kubelet]" in cdsw_settings.reason(1, text)
