@@ -82,7 +82,11 @@ def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
 def test_both_upgrades_are_one_rollout_with_checks_and_a_way_back_of_their_own(
     playbook: str, first: list[str], changes: str, may_replace_driver: bool
 ) -> None:
-    _, upgrade = yaml.safe_load((REPOSITORY / "playbooks" / f"upgrade_{playbook}.yml").read_text(encoding="utf-8"))
+    _, upgrade, *after = yaml.safe_load(
+        (REPOSITORY / "playbooks" / f"upgrade_{playbook}.yml").read_text(encoding="utf-8")
+    )
+    # CDSW below 1.6 has the driver's version in its settings.
+    assert [play["ansible.builtin.import_playbook"] for play in after] == ["layers/cdsw.yml"] * may_replace_driver
     assert upgrade["ansible.builtin.import_playbook"] == "layers/upgrade.yml"
     given = upgrade["vars"]
     assert given["upgrade_checks"][: len(first) + 1] == [*first, "look_up.yml"]  # which defines a repository

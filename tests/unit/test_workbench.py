@@ -15,6 +15,7 @@ from hadoop_dl import plan
 from hadoop_dl.data import cdsw, compat
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl.plan.components import COMPONENTS
+from hadoop_dl_dev.invented_hosts import after
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLE = REPOSITORY / "demo/cdsw/cdsw.conf"
@@ -197,8 +198,6 @@ def test_a_driver_that_comes_changes_the_path() -> None:
 def test_a_host_that_is_done_needs_nothing() -> None:
     host = cdsw_host(settings=cdsw.settings("rpm", "1.4.0", "418.67"))
     first = made(host)
-    from hadoop_dl_dev.invented_hosts import after  # noqa: PLC0415 (beside its use)
-
     again = made(after(host, first))
     assert not {"cdsw", "container_runtime"} & set(again.hosts["cdsw1"]["needs"])
 
@@ -250,6 +249,21 @@ def test_what_cdsw_cannot_do_is_a_problem_of_the_plan(hosts: list[plan_model.Hos
 def test_a_runtime_needs_docker_and_a_daemon_json_that_is_json(containers: Any, words: str) -> None:
     host = make_host(node=changed_node(containers=containers), container_runtime="nvidia-container-toolkit")
     assert words in "\n".join(made(host).problems)
+
+
+def test_a_removal_that_waits_for_its_window_stays_in_the_plan() -> None:
+    held = {"current": None, "environments": {}, "receipts": {"cdsw": {"digest": "a", "problem": None}}}
+    docker = {"runtimes": [], "daemon_json_problem": None, "packages": {}}
+    node = changed_node(nvidia=GPUS, workbench=bench(), containers=docker, deeplearning=held)
+    found = made(make_host("cdsw1", ("cdsw_hosts",), node, cdsw_state="absent"))
+    (row,) = [row for row in found.rows if row.component == "cdsw"]
+    assert (row.wanted, row.reason) == ("as before", "no longer requested")
+
+
+def test_a_switch_that_waits_for_its_window_is_no_reason_to_verify_again() -> None:
+    host = cdsw_host()
+    waiting = after(host, made(host))
+    assert made(waiting).hosts["cdsw1"]["needs"] == ["cdsw"]
 
 
 def test_an_unreadable_release_leaves_cdsw_alone() -> None:
