@@ -45,7 +45,7 @@ def test_the_wheel_of_tensorflow_2_multiplies_and_has_no_hdfs(host):
 
 
 def test_pip_installs_it_and_it_multiplies(host, installed):
-    program = "import tensorflow as tf; a = tf.constant([[2.0]]); print(tf.Session().run(tf.matmul(a, a)))"
+    program = "import tensorflow as tf; a = tf.constant([[2.0]]); print(tf.Session().run(tf.matmul(a, a)).tolist())"
     assert host.check_output(f"{installed} -c '{program}'") == "[[4.0]]"
 
 
