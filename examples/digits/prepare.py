@@ -3,7 +3,7 @@
 
     tfos-submit --local prepare.py hdfs:///user/me/digits
 
-TensorFlow itself writes them where its stack knows HDFS, so this is also the first proof that it reaches it.
+TensorFlow itself writes them where its stack knows HDFS, so this is also the first check that it reaches it.
 """
 
 from __future__ import absolute_import, division, print_function

@@ -54,7 +54,7 @@ class Step:
     command: Sequence[str]
     always: bool = False  # clean-up: runs also after a failure
     environment: dict[str, str] = field(default_factory=dict)
-    needs_tests: bool = False  # a run that executed no test has proved nothing: molecule only warns about that
+    needs_tests: bool = False  # a run that executed no test has verified nothing: molecule only warns about that
     outcome: str = "not run"
     seconds: float = 0.0
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A module that was built for the running kernel stands in the tree of the next boot's; gpu-check has to say so.
+# A module that was built for the running kernel is in the tree of the next boot's; gpu-check must report it.
 set -eu
 running=$(uname -r)
 next=$(grubby --default-kernel | sed 's/.*vmlinuz-//')

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What removal has to leave: no package, no hold, no module, no setting, in no initramfs.
+# What removal must leave: no package, no hold, no module, no setting, in no initramfs.
 fail() { echo "$*"; exit 1; }
 packages=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' '*nvidia*' 'libcuda1' 'linux-headers-*' 2> /dev/null | grep '^.i')
 [ -z "$packages" ] || fail "packages: $packages"

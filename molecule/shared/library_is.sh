@@ -4,4 +4,4 @@ set -eu
 path=$(ldconfig -p | awk -v name="$1" '$1 == name {print $NF; exit}')
 found=none
 [ -z "$path" ] || found=$(readlink -f "$path" | sed 's/.*[.]so[.]//')
-[ "$found" = "$2" ] || { echo "$1 has to be $2, and is $found (${path:-not in the linker cache})"; exit 1; }
+[ "$found" = "$2" ] || { echo "$1 must be $2, but is $found (${path:-not in the linker cache})"; exit 1; }

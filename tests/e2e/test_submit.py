@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-LIMIT = 60  # seconds in which a missing executor has to be told, from the moment YARN has the application
+LIMIT = 60  # seconds in which a missing executor must be reported, from the moment YARN has the application
 
 RUNS = "from pyspark import SparkContext\nSparkContext().parallelize(range(4), 2).map(lambda number: number).count()\n"
 FAILS = "from pyspark import SparkContext\nSparkContext().parallelize(range(4), 2).map(lambda number: number // 0).count()\n"

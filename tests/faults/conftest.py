@@ -27,7 +27,7 @@ RUN_SECONDS = 1800  # no run of site.yml on the demo takes that long; one that d
 RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 
 # Compiled Python is left out: it records the times of its sources, and any import by root may add some.
-# What a second installation has to reproduce: names, kinds, modes, owners, links, contents. The seal's list of the tree
+# What a second installation must reproduce: names, kinds, modes, owners, links, contents. The seal's list of the tree
 # (tree.txt) has times, that of all bytes (files.txt) has bytecode: both are of one installation, as are their digests in sealed.json, and the number of the
 # last activation. The rest of the seal is compared.
 CONTENT = r"""

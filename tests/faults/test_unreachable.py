@@ -23,7 +23,7 @@ def data2_unreachable(request, cluster):
 def test_the_others_are_served(cluster, needs_hadoop_client, data2_unreachable):
     done_on_data1 = needs_hadoop_client("data1")
     run = cluster.site()
-    assert run.code != 0, "the exit status has to tell that a host was left out"
+    assert run.code != 0, "the exit status must show that a host was left out"
     assert run.unreachable == {"data2"}
     assert run.failed == set()
     assert "data2" in run.output

@@ -1,4 +1,4 @@
-"""Reading, choosing and proving locks; nothing here asks an index."""
+"""Reading, choosing and verifying locks; nothing here asks an index."""
 
 import hashlib
 import io

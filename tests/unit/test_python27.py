@@ -1,4 +1,4 @@
-"""What runs on RHEL 7's Python 2.7 has to be written in its grammar; a trailing comma after **extra is enough to break it."""
+"""What runs on RHEL 7's Python 2.7 must be written in its grammar; a trailing comma after **extra is enough to break it."""
 
 from pathlib import Path
 

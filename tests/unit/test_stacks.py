@@ -1,4 +1,4 @@
-"""Stacks and locks as data: each is whole, and what is wrong with one is said in sentences."""
+"""Stacks and locks as data: each is complete, and what is wrong with one is reported in sentences."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""plugins/modules/unpacked_archive.py: an archive's content is at its place whole, or what was there stays."""
+"""plugins/modules/unpacked_archive.py: an archive's content is complete at its place, or what was there stays."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def libhdfs() -> Artifact:
 
 
 def fetch_all(artifacts: Iterable[Artifact], directory: Path) -> list[Path]:
-    """Fetch what is not there yet or not whole, eight at a time; every file is verified before it gets its name."""
+    """Fetch what is missing or incomplete, eight at a time; every file is verified before it gets its name."""
     directory.mkdir(parents=True, exist_ok=True)
     wanted = list(artifacts)
     missing = [artifact for artifact in wanted if not is_whole(artifact, directory / artifact.name)]

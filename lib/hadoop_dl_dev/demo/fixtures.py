@@ -23,7 +23,7 @@ gpgkey=file:///srv/site-repo/RPM-GPG-KEY-site
 
 
 def ensure(source: Path = DATA / "fixtures", cache: Path = CACHE) -> Path:
-    """The repository's directory, its content made anew when a fixture changed. Every folder with a .spec file is a package."""
+    """The repository's directory, its content made again when a fixture changed. Every folder with a .spec file is a package."""
     with only_one(cache / "site-repo.lock"):
         return make(source, cache)
 
@@ -58,7 +58,7 @@ def replace_content(target: Path, made: Path) -> None:
     """Running nodes have the directory mounted: it stays the same one."""
     target.mkdir(exist_ok=True)
     target.chmod(0o755)
-    (target / ".digest").unlink(missing_ok=True)  # first: a half-made repository is not taken for a whole one
+    (target / ".digest").unlink(missing_ok=True)  # first: a half-made repository is not taken for a complete one
     for old in target.iterdir():
         shutil.rmtree(old) if old.is_dir() else old.unlink()
     for new in made.iterdir():

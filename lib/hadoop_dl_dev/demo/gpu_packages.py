@@ -46,7 +46,7 @@ def macros_of(kernel: str) -> dict[str, str]:
 
 
 def ensure(system: str, cache: Path = CACHE) -> Path:
-    """The repository's directory for a system, made anew when a fixture changed."""
+    """The repository's directory for a system, made again when a fixture changed."""
     listed = yaml.safe_load((SOURCE / "packages.yml").read_text(encoding="utf-8"))
     if system not in listed or "kernels" not in listed[system]:
         raise DemoError(

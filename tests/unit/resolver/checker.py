@@ -93,7 +93,7 @@ def problems(request: Json, stack: Json) -> list[str]:
 
 
 def request_problems(request: Json, stack: Json) -> list[str]:
-    """The answer has to have what was asked for."""
+    """The answer must have what was requested."""
     found = []
     for name, wanted in request.items():
         if name in ("os", "gpu", "hadoop", "yarn_gpu", "cdsw"):

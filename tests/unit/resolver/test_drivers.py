@@ -46,7 +46,7 @@ def test_a_driver_that_is_older_than_the_card_is_refused(gpu: str, driver: str, 
 )
 def test_the_oldest_driver_is_what_cuda_and_the_card_need(gpu: str, tensorflow: str, least: str) -> None:
     stack = compose({"gpu": gpu, "tensorflow": tensorflow, "tensorflow_source": "prebuilt"}).stack
-    if least == "525.85.05":  # Hopper runs 2.12 from PTX, and the driver has to be as new as the toolkit
+    if least == "525.85.05":  # Hopper runs 2.12 from PTX, and the driver must be as new as the toolkit
         assert stack["driver_min"] >= least
     else:
         assert stack["driver_min"] == least
