@@ -1,0 +1,74 @@
+"""The inventory of Cloudera Manager drives site.yml to its end: a host that only the manager names gets its environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from bare_hosts import PATH, REPOSITORY, RUN_SECONDS, STACK, Hosts
+from manager_server import PASSWORD, USER, Cloudera, cm_host, serving
+
+# The image's Hadoop, where a CDH parcel has it.
+PARCEL = """
+mkdir -p /opt/cloudera/parcels/CDH/lib /etc/hadoop
+ln -s /opt/hadoop /opt/cloudera/parcels/CDH/lib/hadoop
+test -e /etc/hadoop/conf || ln -s /opt/hadoop/etc/hadoop /etc/hadoop/conf
+"""
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    hosts = Hosts("managed", ("data1",), tmp_path_factory.mktemp("m"))
+    hosts.start()
+    hosts.shell("data1", PARCEL)
+    yield hosts
+    hosts.remove()
+
+
+def test_site_yml_installs_what_the_manager_calls_a_data_node(hosts: Hosts, tmp_path: Path) -> None:
+    known = yaml.safe_load((hosts.directory / "inventory.json").read_text(encoding="utf-8"))
+    group = known["all"]["children"]["data_nodes"]
+    manager = Cloudera()
+    manager.hosts = [cm_host(1, "data1.example.com", ipAddress=group["hosts"]["data1"]["ansible_host"])]
+    manager.services = {"yarn": "YARN", "kafka": "KAFKA"}
+    manager.roles = {"yarn": [("NODEMANAGER", 1)], "kafka": []}
+    site = tmp_path / "site"
+    (site / "group_vars").mkdir(parents=True)
+    (site / "group_vars" / "all.yml").write_text(yaml.safe_dump(group["vars"]), encoding="utf-8")
+    with serving(manager):
+        content = {"plugin": "cloudera_manager", "url": manager.url, "compose": {"ansible_host": "cloudera_manager_ip"}}
+        (site / "cloudera_manager.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
+        done = subprocess.run(
+            [
+                str(Path(sys.executable).parent / "ansible-playbook"),
+                "-i",
+                str(site),
+                "site.yml",
+                "--skip-tags",
+                "verify",
+            ],
+            cwd=REPOSITORY,
+            env={
+                **os.environ,
+                **{"CLOUDERA_MANAGER_USER": USER, "CLOUDERA_MANAGER_PASSWORD": PASSWORD, "no_proxy": "127.0.0.1"},
+                "ANSIBLE_NOCOLOR": "1",
+            },
+            capture_output=True,
+            text=True,
+            timeout=RUN_SECONDS,
+            check=False,
+        )
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said[-6000:]
+    assert re.search(r"^data1\.example\.com .*failed=0 ", said, re.MULTILINE)
+    assert hosts.shell("data1", "readlink -f /opt/deeplearning/current").strip().startswith(PATH)
+    assert STACK in PATH
+    settings = hosts.shell("data1", f"cat {PATH}.client/hadoop-env.sh")
+    assert "/opt/cloudera/parcels/CDH/lib/hadoop" in settings  # from the inventory
+    assert PASSWORD not in said
