@@ -91,8 +91,8 @@ def test_the_internal_role_is_used_by_these_roles_alone_and_their_digests_cover_
         if re.search(r"name: _cuda_package\b|\bcuda_package_(work|paths)\b(?!:)", text):
             users.add(path.relative_to(ROLES).parts[0] if path.is_relative_to(ROLES) else path.name)
     assert users - {"_cuda_package"} == set(CALLERS)
-    assert all((REPOSITORY / path).exists() for path in plan_digests.SHARED["cuda"])
-    assert set(plan_digests.SHARED) == set(CALLERS)
+    assert all((REPOSITORY / path).exists() for paths in plan_digests.SHARED.values() for path in paths)
+    assert {role for role, paths in plan_digests.SHARED.items() if paths == plan_digests.CUDA_SHARED} == set(CALLERS)
     code = Path(cuda_packages.__file__).read_text(encoding="utf-8")
     assert "hadoop_dl" not in "".join(
         re.findall(r"^(?:from|import) .*", code, re.MULTILINE)
