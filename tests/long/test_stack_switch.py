@@ -1,4 +1,4 @@
-"""A cluster changes its stack and changes back; after each change the suite is green and the digits train on YARN.
+"""A cluster changes its stack, goes back and forward by the links alone, and changes back; after each step the digits train on YARN.
 
 A cluster of its own (SWITCH_STACKS names other stacks for one image), removed at the end. `make test-long` runs it.
 """
@@ -11,13 +11,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from hadoop_dl_dev.demo import images
+from hadoop_dl_dev.demo import images, tour
 from hadoop_dl_dev.demo.cluster import Cluster
 
 NAME = "switch"
 FIRST, SECOND = os.environ.get("SWITCH_STACKS", "tf1.15-py27-el7 tf1.4-cpu-py27-el7").split()
 # Hosts with an environment; the demo's others have none.
 HOSTS = ("data1", "data2", "edge1")
+ACCURACY = 0.95  # of a model that learned the digits
 
 
 def run(*command: str) -> str:
@@ -40,20 +41,36 @@ def seals(cluster: Cluster) -> dict[str, str]:
     return {host: run("docker", "exec", cluster.container(host), "sh", "-c", look) for host in HOSTS}
 
 
+def verified(cluster: Cluster) -> None:
+    """The suite on every host."""
+    said = run(".venv/bin/ansible-playbook", "-i", str(cluster.inventory), "playbooks/verify.yml")
+    assert " 0 failed" in said
+
+
 def switch(stack: str) -> dict[str, str]:
     """Nodes, site.yml with the suite on what changed, the training job; then the suite on every host."""
     cluster = Cluster(stack, name=NAME)
     shown = run("scripts/demo", "run", "--name", NAME, "--stack", stack)
     assert "RESULT {" in shown
-    verified = run(".venv/bin/ansible-playbook", "-i", str(cluster.inventory), "playbooks/verify.yml")
-    assert " 0 failed" in verified
+    verified(cluster)
     found = seals(cluster)
     assert all(f"/envs/{stack}-" in seal for seal in found.values()), found
     return found
 
 
+def roll_back(*options: str) -> dict[str, str]:
+    """Every host's active environment and its seal, after the way back; a job runs with it."""
+    cluster = Cluster(SECOND, name=NAME)
+    said = run(".venv/bin/ansible-playbook", "-i", str(cluster.inventory), "playbooks/rollback.yml", *options)
+    print(said)
+    assert tour.train(cluster)["accuracy"] >= ACCURACY
+    return seals(cluster)
+
+
 def test_there_and_back() -> None:
     """One test, because each step starts from the one before."""
     before = switch(FIRST)
-    switch(SECOND)
+    second = switch(SECOND)
+    assert roll_back() == before
+    assert roll_back("-e", f"rollback_to={SECOND}") == second
     assert switch(FIRST) == before, "the first environment is used again, not rebuilt"
