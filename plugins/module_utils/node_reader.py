@@ -165,6 +165,7 @@ class Reader(node_system.System):
         return {
             "current": os.path.basename(os.readlink(link)) if os.path.islink(link) else None,
             "environments": self.environments(),
+            "notice": os.path.isfile(self.at(ROOT + "/CURRENT.txt")),
             "receipts": self.receipts(),
         }
 

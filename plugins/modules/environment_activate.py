@@ -12,6 +12,7 @@ short_description: Switch to a sealed environment, or only check that it is read
 description:
   - C(current) is switched with one rename. Switching it back is the rollback, because the client's settings (Spark, Java, Hadoop) of each environment
     are in C(envs/<environment>.client), and C(etc/) only has links that go through C(current).
+  - C(CURRENT.txt) tells everybody on the host what is active, since when, what was before, and how to go on with that; it changes with the same rename.
   - Then environments beyond C(keep) are removed, the longest inactive ones first; never one that a process runs from.
 options:
   root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
@@ -37,6 +38,7 @@ import os
 import shutil
 
 from ansible.module_utils import environment_names as names
+from ansible.module_utils import environment_notice as notice
 from ansible.module_utils import environment_packages as packages
 from ansible.module_utils import environment_tree, source_builds, whole_files
 from ansible.module_utils.basic import AnsibleModule
@@ -86,14 +88,16 @@ def remove(path):
 
 
 def connect_client(root, path):
-    """Let etc/ lead to the client's settings of the current environment."""
+    """Let CURRENT.txt and etc/ lead to what is written beside the current environment."""
     client = path + names.CLIENT
-    if not os.path.isdir(client):
-        return False
-    changed = False
-    if not os.path.isdir(os.path.join(root, "etc")):
+    link, changed = os.path.join(root, notice.NAME), False
+    if not os.path.islink(link) or os.readlink(link) != notice.TARGET:
+        replace_link(link, notice.TARGET)
+        changed = True
+    settings = sorted(set(os.listdir(client)) - set([notice.NAME]))
+    if settings and not os.path.isdir(os.path.join(root, "etc")):
         os.makedirs(os.path.join(root, "etc"), 0o755)
-    for name in sorted(os.listdir(client)):
+    for name in settings:
         link = os.path.join(root, "etc", name)
         target = os.path.join("..", "current", environment_tree.STATE, "client", name)
         if not os.path.islink(link) or os.readlink(link) != target:
@@ -127,7 +131,8 @@ def work(module):
     result["diff"] = {"before": "current: %s\n" % before, "after": "current: %s\n" % target}
     if module.check_mode:
         result["removed"] = old_environments(root, module.params["keep"], name, previous)
-        result["changed"] = result["activated"] or bool(result["removed"])
+        outdated = os.path.isdir(path) and notice.differs(root, path, result["activated"])
+        result["changed"] = result["activated"] or outdated or bool(result["removed"])
         return result
     os.umask(0o022)
     with HostLock("activating %s" % name, module.params["timeout"], root):
@@ -136,6 +141,7 @@ def work(module):
         if unknown or before != target:
             number = 1 + max(list(activations(root).values()) or [0])
             packages.write_json(packages.state_file(path, ACTIVATED), {"number": number})
+        told = notice.write(root, path, before != target)
         if before != target:
             replace_link(os.path.join(root, "current"), target)
         connected = connect_client(root, path)
@@ -147,7 +153,8 @@ def work(module):
             else:
                 remove(os.path.join(root, "envs", old))
                 result["removed"].append(old)
-    result["changed"] = result["activated"] or unknown or connected or bool(result["removed"])
+        told = notice.write(root, path, False) or told  # one that was removed is no way back
+    result["changed"] = result["activated"] or unknown or told or connected or bool(result["removed"])
     return result
 
 

@@ -23,6 +23,7 @@ from hadoop_dl.plan import components
 ROOT = verify.ROOT
 DEFAULTS: dict[str, Any] = {"environment": f"{ROOT}/current", "stack": {}, "python": None, "gpu_count": 0}
 GPU_PARTS = {"gpu", "no gpu"}
+ACTIVE = "active"  # what is only true after the switch to the environment that is asked about
 # A host in one of them is asked about what its groups have, a host in none of them (as in molecule) about everything.
 KNOWN_GROUPS = {*components.GROUPS, "masters"}
 
@@ -73,14 +74,18 @@ def asked(item: pytest.Item) -> bool:
     has_gpus = int(wanted["gpu_count"]) > 0
     if ("gpu" in parts and not has_gpus) or ("no gpu" in parts and has_gpus):
         return False
-    if "parts" in wanted and not parts - GPU_PARTS <= set(wanted["parts"]):
+    if ACTIVE in parts and not wanted.get("active", True):
+        return False
+    if "parts" in wanted and not parts - GPU_PARTS - {ACTIVE} <= set(wanted["parts"]):
         return False
     return not wanted["stack"] or required_of_stack(item) <= stack_parts(wanted["stack"])
 
 
 def required_of_stack(item: pytest.Item) -> set[str]:
     """The parts of a stack that the question is about."""
-    return {marker.args[0] for name in ("part", "stack_has") for marker in item.iter_markers(name)} - GPU_PARTS
+    return (
+        {marker.args[0] for name in ("part", "stack_has") for marker in item.iter_markers(name)} - GPU_PARTS - {ACTIVE}
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -11,6 +11,7 @@ def test_the_environment_file_sets(answers, name):
     assert answers["hadoop"].get(name), "/opt/deeplearning/etc/hadoop-env.sh should set it"
 
 
+@pytest.mark.part("active")
 def test_anybody_can_read_the_environment_file(host):
     assert host.file("/opt/deeplearning/etc/hadoop-env.sh").mode == 0o644
 

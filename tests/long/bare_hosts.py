@@ -52,8 +52,10 @@ for top, directories, files in os.walk(root):
         owner = "%d:%d" % (status.st_uid, status.st_gid)
         print(stat.filemode(status.st_mode), owner, size, content, os.path.relpath(path, root))
 """
-# What differs between two installations that are the same: lists with the times of files, and the lock's last holder.
-OF_ONE_INSTALLATION = re.compile(r" (envs/\S+/\.deeplearning/(tree\.txt|files\.txt)|\.lock)$")
+# What differs between two installations that are the same: lists with the times of files, when it was switched, and the lock's last holder.
+OF_ONE_INSTALLATION = re.compile(
+    r" (envs/\S+/\.deeplearning/(tree\.txt|files\.txt)|envs/\S+\.client/CURRENT\.txt|\.lock)$"
+)
 # Written by the system while it runs, and by Ansible, whose working directories a killed run leaves.
 OF_THE_SYSTEM = re.compile(
     r"^. (/run|/tmp|/var/tmp|/var/log|/var/lib/systemd|/var/lib/private|/home/deploy/\.ansible|/root/\.ansible)(/|$)"

@@ -9,6 +9,7 @@ import pytest
 
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parents[2] / "plugins" / "module_utils"))
 
+from ansible.module_utils import environment_notice  # noqa: E402
 from environments import Mirror, Site, wheel  # noqa: E402  (they import modules of hosts)
 from faulty_server import Index, serving  # noqa: E402
 
@@ -69,6 +70,7 @@ def unproved(site, stages):
 def done(site, stages):
     """The environment is sealed and active."""
     shutil.copytree(stages["active"], site.root, symlinks=True)
+    environment_notice.write(str(site.root), str(site.path), False)  # it has the path
     return site
 
 

@@ -280,7 +280,7 @@ def test_old_environments_go_and_the_ones_that_were_active_last_stay(done):
     assert sorted(done.activate(check=True)["removed"]) == [A, B, D]
     assert sorted(done.activate()["removed"]) == [A, B, D]
     left = sorted(p.name for p in (done.root / "envs").iterdir() if not p.name.startswith("."))
-    assert left == [C, f"{C}.1", NAME, f"{NAME}.1", "notes"]
+    assert left == [C, f"{C}.1", NAME, f"{NAME}.1", f"{NAME}.client", "notes"]
     assert done.activate()["changed"] is False
 
 
@@ -309,6 +309,7 @@ def test_going_back_is_an_activation(done):
 
 def test_an_old_environment_that_a_process_runs_from_stays(done):
     path = old(done, A, 1)
+    done.activate()
     process = subprocess.Popen(["/bin/sleep", "30"], cwd=path)
     try:
         result = done.activate(keep=0)
@@ -324,7 +325,6 @@ def test_an_old_environment_that_a_process_runs_from_stays(done):
 def test_the_clients_settings_go_with_the_environment(done):
     """Switching `current` back switches Spark, Java and Hadoop back as well."""
     client = done.root / "envs" / f"{NAME}.client"
-    client.mkdir()
     (client / "hadoop-env.sh").write_text("export JAVA_HOME=/java/8\n")
     (done.root / "etc").mkdir()
     (done.root / "etc" / "hadoop-env.sh").write_text("an older version wrote a file\n")
@@ -409,7 +409,7 @@ def test_an_environment_is_read_once_by_its_name_and_additions_are_no_problem(tm
     """Its trees (NAME.1) and its settings (NAME.client) are no environments of their own."""
     (tmp_path / "host/opt").mkdir(parents=True)
     (tmp_path / "host/opt/deeplearning").symlink_to(done.root)
-    (done.root / "envs" / f"{done.path.name}.client").mkdir()
+    assert (done.root / "envs" / f"{done.path.name}.client").is_dir()
     (done.packages / "extra.py").write_text("")
     found = node_reader.read(str(tmp_path / "host"))["deeplearning"]
     assert found["current"] == done.path.name

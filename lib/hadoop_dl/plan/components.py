@@ -152,6 +152,8 @@ class Environment(Component):
             reason = known.problem
         elif there.current != wanted:
             reason = "built, not current"
+        elif not there.get("notice", True):
+            reason = "CURRENT.txt is missing"
         else:
             return None
         return case.row(self.name, there.current or "none", wanted, reason)

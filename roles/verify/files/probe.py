@@ -35,6 +35,25 @@ def hadoop_environment(path):
     return dict((name, values[name]) for name in NAMES if name in values)
 
 
+def client(root, environment, name):
+    """A setting of Spark or Hadoop that belongs to the environment; where nothing is beside it, the host's only one."""
+    path = os.path.join(environment, ".deeplearning", "client", name)
+    return path if os.path.exists(path) else os.path.join(root, "etc", name)
+
+
+def notice(root):
+    """What CURRENT.txt tells everybody on the host, and whether the environment of before that it names is there."""
+    path = os.path.join(root, "CURRENT.txt")
+    try:
+        with open(path) as handle:
+            lines = [line.partition(":") for line in handle.read().splitlines()]
+        told = dict((name.strip(), value.strip()) for name, _, value in lines)
+    except (IOError, OSError) as error:
+        return {"error": str(error)}
+    seal = os.path.join(root, "envs", told.get("before") or "", ".deeplearning", "sealed.json")
+    return {"error": None, "told": told, "mode": os.stat(path).st_mode & 0o777, "before": os.path.exists(seal)}
+
+
 def seal(environment):
     """What the seal says, and what changed since it was set."""
     try:
@@ -66,12 +85,12 @@ def gpu_answers(expected, environment, product):
     return {"layer": known, "results": dict((one["name"], one) for one in results(host, []))}
 
 
-def spark(root, variables):
+def spark(root, environment, variables):
     """Where Spark is, whether it starts, and whether its jars are in HDFS; None where no client is installed."""
     try:
-        with open(os.path.join(root, "etc", "tfos-submit.json")) as handle:
+        with open(client(root, environment, "tfos-submit.json")) as handle:
             home = json.load(handle)["spark_home"]
-        with open(os.path.join(root, "etc", "spark-defaults.conf")) as handle:
+        with open(client(root, environment, "spark-defaults.conf")) as handle:
             lines = [line.split(None, 1) for line in handle.read().splitlines()]
     except (IOError, OSError, ValueError, KeyError):
         return None
@@ -96,7 +115,7 @@ def read(root, environment, expected, programs):
     """
     current = os.path.join(root, "current")
     sealed, changed = seal(environment)
-    hadoop = hadoop_environment(os.path.join(root, "etc", "hadoop-env.sh"))
+    hadoop = hadoop_environment(client(root, environment, "hadoop-env.sh"))
     variables = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="1")  # warnings name the libraries that are missing
     variables.update((str(name), str(value)) for name, value in hadoop.items())
     load = 'import ctypes, os; ctypes.CDLL(os.environ["HADOOP_HDFS_HOME"] + "/lib/native/libhdfs.so")'
@@ -106,6 +125,7 @@ def read(root, environment, expected, programs):
         "environment": environment,
         "exists": os.path.isdir(environment),
         "current": os.path.join(root, os.readlink(current)) if os.path.islink(current) else None,
+        "notice": notice(root),
         "seal": sealed,
         "changed": changed,
         "inside": answers,
@@ -122,7 +142,7 @@ def read(root, environment, expected, programs):
         "gpu": gpu_answers(expected, environment, programs["product"]) if expected else None,
         "submit": run([os.path.join(root, "bin", "tfos-submit"), "--help"]),
         "login": run(["su", "-", "-s", "/bin/sh", "nobody", "-c", "command -v tfos-submit"]),
-        "spark": spark(root, variables),
+        "spark": spark(root, environment, variables),
     }
 
 
