@@ -4,6 +4,7 @@
 from __future__ import absolute_import, division, print_function
 
 import argparse
+import os
 import re
 
 DESCRIPTION = "Run a TensorFlowOnSpark script on YARN, in the active environment of this host."
@@ -61,7 +62,11 @@ def arguments_parser():
     parser.add_argument(
         "--conf", type=setting, action="append", default=[], help="a Spark setting, such as spark.name=value"
     )
-    parser.add_argument("--environment", help="an environment under envs/ other than the active one")
+    parser.add_argument(
+        "--environment",
+        default=os.environ.get("DEEPLEARNING_ENVIRONMENT"),
+        help="an environment under envs/ other than the active one (DEEPLEARNING_ENVIRONMENT)",
+    )
     parser.add_argument(
         "--local", action="store_true", help="run the script here, in the same environment, without YARN"
     )

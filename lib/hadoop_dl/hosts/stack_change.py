@@ -1,0 +1,108 @@
+"""What another stack changes on the hosts, as a table for the person who confirms it. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hadoop_dl.data import stacks
+from hadoop_dl.data.locks import Lock, canonicalize_name
+from hadoop_dl.plan.model import Json
+from hadoop_dl.plan.problems import shorten
+
+TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu")
+TOOLS = ("virtualenv",)  # makes the environment and is no part of it
+# Parts that are no package of the environment, by their keys in a stack.
+OF_THE_STACK = {
+    "Spark": "pyspark",
+    "Java": "java",
+    "CUDA": "cuda",
+    "cuDNN": "cudnn",
+    "NCCL": "nccl",
+    "oldest driver": "driver_min",
+}
+LISTED = 30  # packages that a table names before it counts
+
+
+@dataclass(frozen=True)
+class Contents:
+    """An environment: its name, Python and packages by their canonical names, and its stack as far as it is known."""
+
+    environment: str
+    python: str
+    packages: Mapping[str, str]
+    stack: Json | None
+
+    def part(self, label: str) -> str:
+        """The version of a part, in the words of the table."""
+        if label == "Python":
+            return self.python or "none"
+        if label == "TensorFlow":
+            return next((f"{self.packages[name]}" for name in TENSORFLOW if name in self.packages), "none")
+        if label in ("Keras", "TensorFlowOnSpark"):
+            return self.packages.get(label.lower(), "none")
+        if not self.environment:
+            return "none"
+        if self.stack is None:
+            return "unknown"
+        value = self.stack.get(OF_THE_STACK[label], "none")
+        return " or ".join(value) if isinstance(value, list) else str(value)
+
+
+PARTS = ("Python", "TensorFlow", "Keras", "TensorFlowOnSpark", *OF_THE_STACK)
+
+
+def active(answer: Mapping[str, object]) -> Contents:
+    """What a host has, as the module environment_contents_info answered."""
+    name = str(answer.get("stack") or "")
+    known = stacks.load_stack(name).data if name in stacks.stack_names() else None
+    packages = answer.get("packages")
+    return Contents(
+        environment=str(answer.get("environment") or ""),
+        python=str(answer.get("python") or ""),
+        packages=dict(packages) if isinstance(packages, Mapping) else {},
+        stack=known,
+    )
+
+
+def requested(environment: str, stack: Json, python: str, lock: Lock) -> Contents:
+    """What the host gets."""
+    packages = {
+        canonicalize_name(entry.project): entry.version
+        for entry in lock.entries
+        if canonicalize_name(entry.project) not in TOOLS
+    }
+    return Contents(environment, python, packages, stack)
+
+
+def table(hosts: Sequence[str], now: Contents, then: Contents) -> str:
+    """What changes on these hosts: parts, then packages; what stays is left out, but for the parts' first lines."""
+    title = f"{shorten(hosts)}: {now.environment or 'nothing'} -> {then.environment}"
+    rows = [(label, now.part(label), then.part(label)) for label in PARTS]
+    rows = [row for row in rows if row[0] in ("Python", "TensorFlow") or row[1] != row[2]]
+    named = package_rows(now.packages, then.packages)
+    rows += named[:LISTED]
+    more = [f"  … and {len(named) - LISTED} more packages"] if len(named) > LISTED else []
+    lines = [("what", "now", "then"), *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(2)]
+    text = ["  " + line[0].ljust(widths[0]) + "  " + line[1].ljust(widths[1]) + "  " + line[2] for line in lines]
+    return "\n".join([title, *text, *more])
+
+
+def package_rows(now: Mapping[str, str], then: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Packages that differ and are no part with a row of its own."""
+    parts = {*TENSORFLOW, "keras", "tensorflowonspark"}
+    return [
+        (name, now.get(name, "none"), then.get(name, "none"))
+        for name in sorted({*now, *then} - parts)
+        if now.get(name) != then.get(name)
+    ]
+
+
+def report(changes: Iterable[tuple[str, Contents, Contents]]) -> str:
+    """One table for hosts that change alike; empty where no host changes its environment."""
+    alike: dict[tuple[str, str], tuple[list[str], Contents, Contents]] = {}
+    for host, now, then in changes:
+        if then.environment and now.environment != then.environment:
+            alike.setdefault((now.environment, then.environment), ([], now, then))[0].append(host)
+    return "\n".join(table(hosts, now, then) for hosts, now, then in alike.values())

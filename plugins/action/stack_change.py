@@ -1,0 +1,53 @@
+"""Print what another stack changes, and choose the canaries: run once, after environment_contents_info. The work is in lib/hadoop_dl/hosts/."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from hadoop_dl.data import stacks
+from hadoop_dl.hosts import canaries, stack_change
+
+display = Display()
+
+
+class ActionModule(ActionBase):
+    """stack_change: `contents` (the variable that has each host's answer), `canary` (which hosts come first).
+
+    Returns `table` (empty where no host changes its environment), `pending` (what the hosts need all the same), `canaries` and `environments`.
+    """
+
+    TRANSFERS_FILES = False
+    BYPASS_HOST_LOOP = True
+    _supports_check_mode = True
+    _requires_connection = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        variables = task_vars or {}
+        known = {name: variables["hostvars"].raw_get(name) for name in variables["ansible_play_hosts"]}
+        hosts = [name for name, values in known.items() if (values.get("plan") or {}).get("environment")]
+        changes = []
+        try:
+            for name in hosts:
+                part, now = known[name]["plan"], known[name].get(str(self._task.args["contents"])) or {}
+                lock = stacks.load_stack(part["stack"]["name"]).lock(part["python"])
+                then = stack_change.requested(part["environment"], part["stack"], part["python"], lock)
+                changes.append((name, stack_change.active(now), then))
+            chosen = canaries.chosen(hosts, self._task.args.get("canary"))
+        except ValueError as error:
+            return {**result, "failed": True, "msg": str(error)}
+        table = stack_change.report(changes)
+        if table:
+            display.display(f"UPGRADE of {len(hosts)} hosts\n{table}")
+        needs = {need for values in known.values() for need in (values.get("plan") or {}).get("needs", [])}
+        return {
+            **result,
+            "changed": False,
+            "table": table,
+            "pending": sorted(needs),
+            "canaries": chosen,
+            "environments": sorted({known[name]["plan"]["environment"] for name in hosts}),
+        }
