@@ -76,8 +76,8 @@ def test_the_plan_installs_nothing_again_and_removes_nothing(root: Path) -> None
     made = planned(root)
     assert made.problems == []
     rows = {row.component: row for row in made.rows}
-    assert "environment" not in made.hosts["data1"]["needs"]
-    # Roles whose files changed run once more: what they find is what is requested.
+    # Roles whose files changed run once more: what they find is what is requested. That version wrote no CURRENT.txt.
+    assert rows.pop("environment").reason == "CURRENT.txt is missing"
     assert {row.reason for row in rows.values()} <= {"inputs changed"}
     for role in {*gpu_stack.ROLES} & set(rows):
         assert rows[role].wanted.startswith(rows[role].now)  # files of cuDNN have three of the four numbers
@@ -108,12 +108,18 @@ def steps(root: Path) -> list[tuple[Any, dict[str, Any]]]:
 
 
 def test_the_modules_leave_the_environment_as_it_is(root: Path) -> None:
-    """Also where the roles run, as with apply=all."""
+    """Also where the roles run, as with apply=all. Only CURRENT.txt is new."""
     directory = root / "opt/deeplearning"
-    before = content(directory / "envs")
+    environment = directory / "envs" / f"{ENVIRONMENT}.1"
+    link = directory / "current"
+    before, switched = content(environment), (link.lstat().st_ino, link.lstat().st_mtime)
     results = [module.work(Module(parameters, False)) for module, parameters in steps(directory)]
-    assert [result["changed"] for result in results] == [False] * 5
-    assert content(directory / "envs") == before
+    assert [result["changed"] for result in results] == [False] * 4 + [True]
+    assert content(environment) == before
+    assert (link.lstat().st_ino, link.lstat().st_mtime) == switched
+    assert f"active:  {ENVIRONMENT}\n" in (directory / "CURRENT.txt").read_text(encoding="utf-8")
+    assert [module.work(Module(parameters, False))["changed"] for module, parameters in steps(directory)] == [False] * 5
+    assert [row.component for row in planned(root).rows if row.component == "environment"] == []
 
 
 def test_every_byte_of_the_environment_is_as_it_was_sealed(root: Path) -> None:

@@ -82,11 +82,14 @@ def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
 def test_both_upgrades_are_one_rollout_with_checks_and_a_way_back_of_their_own(
     playbook: str, first: list[str], changes: str, may_replace_driver: bool
 ) -> None:
-    _, upgrade, *after = yaml.safe_load(
+    _, confirm, lock, upgrade, *after = yaml.safe_load(
         (REPOSITORY / "playbooks" / f"upgrade_{playbook}.yml").read_text(encoding="utf-8")
     )
+    assert confirm["ansible.builtin.import_playbook"] == "layers/confirm_batch.yml"
+    assert lock["vars"] == {"run_lock_disrupts": True}
     # CDSW below 1.6 has the driver's version in its settings.
-    assert [play["ansible.builtin.import_playbook"] for play in after] == ["layers/cdsw.yml"] * may_replace_driver
+    last = ["layers/cdsw.yml"] * may_replace_driver + ["layers/run_unlock.yml"]
+    assert [play["ansible.builtin.import_playbook"] for play in after] == last
     assert upgrade["ansible.builtin.import_playbook"] == "layers/upgrade.yml"
     given = upgrade["vars"]
     assert given["upgrade_checks"][: len(first) + 1] == [*first, "look_up.yml"]  # which defines a repository

@@ -169,11 +169,12 @@ class Receipt:
 
 @dataclass(frozen=True)
 class DeepLearning:
-    """What this project installed: the active environment, all of them, and the receipts of the roles."""
+    """What this project installed: the active environment, all of them, and the receipts of the roles. `notice`: CURRENT.txt is there."""
 
     current: str | None
     environments: Mapping[str, Environment]
     receipts: Mapping[str, Receipt]
+    notice: bool = True
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ class Environment(Component):
             reason = known.problem
         elif there.current != wanted:
             reason = "built, not current"
-        elif not there.get("notice", True):
+        elif not there.notice:
             reason = "CURRENT.txt is missing"
         else:
             return None
