@@ -16,7 +16,7 @@ display = Display()
 
 
 class ActionModule(ActionBase):
-    """run_lock: `state` (taken, released), `root`, `takeover` (also from a run of which nobody here knows whether it lives).
+    """run_lock: `state` (taken, released), `root`, `note` (what a run that follows a killed one must know), `takeover` (also from a run of which nobody here knows whether it lives).
 
     Returns `refused`, a sentence where another run has the host, and `controller`, whether the host is the machine that runs Ansible.
     """
@@ -28,7 +28,9 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = super().run(tmp, task_vars)
         self._variables = task_vars or {}
         playbook = Path(str((context.CLIARGS.get("args") or ["a playbook"])[0])).name
-        own = runs.this_run(os.getppid(), playbook)  # every task runs in a child of the run's main process
+        own = runs.this_run(
+            os.getppid(), playbook, str(self._task.args.get("note") or "")
+        )  # every task runs in a child of the run's main process
         answer = self._ask(own)
         found = answer.get("holder") or {}
         if found:

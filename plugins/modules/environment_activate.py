@@ -138,9 +138,10 @@ def work(module):
     with HostLock("activating %s" % name, module.params["timeout"], root):
         check(path)
         unknown = environment_tree.read_json(packages.state_file(path, ACTIVATED)) is None
-        if unknown or before != target:
-            number = 1 + max(list(activations(root).values()) or [0])
-            packages.write_json(packages.state_file(path, ACTIVATED), {"number": number})
+        numbers = activations(root)
+        number = 1 + max([numbers[other] for other in numbers if other != name] or [0])
+        if unknown or (before != target and numbers[name] < number):  # else a killed run has written it
+            packages.write_json(packages.state_file(path, ACTIVATED), {"number": max(number, numbers[name])})
         told = notice.write(root, path, before != target)
         if before != target:
             replace_link(os.path.join(root, "current"), target)

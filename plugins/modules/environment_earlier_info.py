@@ -11,6 +11,7 @@ module: environment_earlier_info
 short_description: Tell to which environment a host can go back
 description:
   - Without C(to) it is the one that was active before the current one, in the order of activations. It must be sealed, with its files unchanged.
+  - Where a run of C(rollback.yml) was killed, C(resumes) is where it was going, as its lock on the host tells: so the same command ends there, and not where it began.
   - Where there is none, C(problem) says why; that is no failure, so that all hosts can be asked before one changes.
 options:
   root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
@@ -26,21 +27,32 @@ EXAMPLES = r"""
 RETURN = r"""
 current: {description: Name of the active environment; empty without one, type: str, returned: always}
 earlier: {description: Name of the environment to go back to; empty where there is none, type: str, returned: always}
+resumes: {description: Name of the environment that a killed way back was going to; empty where there was none, type: str, returned: always}
 problem: {description: Why there is none; empty otherwise, type: str, returned: always}
 """
 
 import os
 
 from ansible.module_utils import environment_history as history
+from ansible.module_utils import environment_names as names
 from ansible.module_utils import environment_packages as packages
+from ansible.module_utils import environment_tree
 from ansible.module_utils.basic import AnsibleModule
+
+
+def unfinished(root):
+    """Where a run of rollback.yml that did not end was going."""
+    run = environment_tree.read_json(os.path.join(root, ".run.json")) or {}
+    name = str(run.get("note") or "") if run.get("playbook") == "rollback.yml" else ""
+    return name if name and os.path.basename(name) == name and names.live_tree(os.path.join(root, "envs", name)) else ""
 
 
 def work(module):
     root = module.params["root"].rstrip("/")
     name, problem = history.earlier(root, module.params["to"].strip())
     current = os.path.basename(history.current_of(root) or "")
-    return {"changed": False, "current": current, "earlier": name or "", "problem": problem or ""}
+    resumes = "" if module.params["to"].strip() else unfinished(root)
+    return {"changed": False, "current": current, "earlier": name or "", "problem": problem or "", "resumes": resumes}
 
 
 def main():

@@ -115,10 +115,13 @@ class Hosts:
         return nodes.execute(self.container(name), "sh", "-c", command, check=check)
 
     def start_site(self, *arguments: str) -> subprocess.Popen[str]:
-        """site.yml in a session of its own, with SSH masters of its own, so that all of it can be killed."""
-        playbook = str(Path(sys.executable).parent / "ansible-playbook")
+        return self.start_play("site.yml", *arguments)
+
+    def start_play(self, *arguments: str) -> subprocess.Popen[str]:
+        """A playbook in a session of its own, with SSH masters of its own, so that all of it can be killed."""
+        program = str(Path(sys.executable).parent / "ansible-playbook")
         return subprocess.Popen(
-            [playbook, "-i", str(self.directory / "inventory.json"), "site.yml", "--skip-tags", "verify", *arguments],
+            [program, "-i", str(self.directory / "inventory.json"), "--skip-tags", "verify", *arguments],
             cwd=REPOSITORY,
             env={**os.environ, "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.directory / "cp"), "ANSIBLE_NOCOLOR": "1"},
             stdin=subprocess.DEVNULL,
@@ -137,8 +140,11 @@ class Hosts:
         return process.returncode, said
 
     def site(self, *arguments: str) -> str:
+        return self.play("site.yml", *arguments)
+
+    def play(self, *arguments: str) -> str:
         """A run that must succeed; what it printed."""
-        code, said = self.finish(self.start_site(*arguments))
+        code, said = self.finish(self.start_play(*arguments))
         assert code == 0, said[-6000:]
         return said
 

@@ -13,6 +13,8 @@ import pytest
 import yaml
 from ansible.module_utils import environment_history, environment_packages
 
+from hadoop_dl.hosts import runs
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 NEW = "demo-stack-0123456789ab"
 OLD, OLDER = "old-stack-000000000001", "older-stack-000000000002"
@@ -79,6 +81,24 @@ def test_all_hosts_go_back_to_the_one_before_and_forward_again(cluster):
     assert all((cluster / name / "envs" / OLDER).is_dir() for name in GROUPS)
     code, said = run(cluster)
     assert (code, active(cluster)) == (0, everywhere(NEW)), said
+
+
+def test_the_same_command_ends_where_a_killed_one_was_going(cluster):
+    """Some hosts are switched and some are not; one has been released already."""
+    for name in ("data1", "edge1", "cdsw1"):
+        link = cluster / name / "current"
+        link.unlink()
+        link.symlink_to(f"envs/{OLD}")
+        activated(cluster / name, OLD, 4)
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for name in ("data1", "data2", "cdsw1"):
+        found = {**runs.this_run(ended.pid, "rollback.yml", OLD), "id": "killed"}
+        (cluster / name / ".run.json").write_text(json.dumps(found), encoding="utf-8")
+    code, said = run(cluster)
+    assert (code, active(cluster)) == (0, everywhere(OLD)), said
+    assert f"process {ended.pid} is gone" in said
+    assert not list(cluster.glob("*/.run.json"))
 
 
 def test_check_mode_says_where_they_would_go_and_changes_nothing(cluster):

@@ -35,6 +35,7 @@ PLAYS = """
       loop: "{{{{ groups['all'] }}}}"
       changed_when: false
 - ansible.builtin.import_playbook: {layers}/announce_stack.yml
+- ansible.builtin.import_playbook: {layers}/run_lock.yml
 - ansible.builtin.import_playbook: {layers}/canary.yml
 - ansible.builtin.import_playbook: {layers}/activate.yml
 """
@@ -139,6 +140,7 @@ def test_a_job_that_fails_sends_the_canaries_back_and_stops(cluster, hosts):
     assert "ended with status 3: the executors say no" in told
     assert "are back at what was active before; no other host was switched" in told
     assert all((cluster / name / "envs" / NEW).is_dir() for name in GROUPS), "the same command tries again"
+    assert not list(cluster.glob("*/.run.json"))
     code, said = run(cluster, **canary("true", hosts))
     assert (code, active(cluster)) == (0, dict.fromkeys(GROUPS, NEW)), said
 

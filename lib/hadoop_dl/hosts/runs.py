@@ -35,7 +35,7 @@ def started(pid: int) -> str:
     return fields[STARTED] if len(fields) > STARTED else ""
 
 
-def this_run(pid: int, playbook: str) -> dict[str, str]:
+def this_run(pid: int, playbook: str, note: str = "") -> dict[str, str]:
     """The run whose main process is `pid`."""
     name, system = socket.gethostname(), machine()
     since = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -48,6 +48,7 @@ def this_run(pid: int, playbook: str) -> dict[str, str]:
         "pid": str(pid),
         "started": started(pid),
         "playbook": playbook,
+        "note": note,
         "since": since,
     }
 
