@@ -13,7 +13,8 @@ description:
   - C(current) is switched with one rename. Switching it back is the rollback, because the client's settings (Spark, Java, Hadoop) of each environment
     are in C(envs/<environment>.client), and C(etc/) only has links that go through C(current).
   - C(CURRENT.txt) tells everybody on the host what is active, since when, what was before, and how to go on with that; it changes with the same rename.
-  - Then environments beyond C(keep) are removed, the longest inactive ones first; never one that a process runs from.
+  - Then environments beyond C(keep) are removed, the longest inactive ones first; never one that a process
+    runs from or an application in YARN names, and none where YARN does not tell.
 options:
   root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
   path: {description: The environment's path, type: path, required: true}
@@ -31,7 +32,7 @@ EXAMPLES = r"""
 RETURN = r"""
 activated: {description: Whether C(current) was switched now, type: bool, returned: always}
 removed: {description: Names of the environments that were removed, type: list, returned: always}
-spared: {description: Old environments that stay because processes still run from them, type: dict, returned: always}
+spared: {description: Old environments that stay because processes still run from them (their numbers) or YARN may need them (why), type: dict, returned: always}
 """
 
 import os
@@ -40,7 +41,7 @@ import shutil
 from ansible.module_utils import environment_names as names
 from ansible.module_utils import environment_notice as notice
 from ansible.module_utils import environment_packages as packages
-from ansible.module_utils import environment_tree, source_builds, whole_files
+from ansible.module_utils import environment_tree, source_builds, whole_files, yarn_cluster
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.environment_history import ACTIVATED, activations, current_of
 from ansible.module_utils.environment_packages import Refused
@@ -147,8 +148,10 @@ def work(module):
             replace_link(os.path.join(root, "current"), target)
         connected = connect_client(root, path)
         names.remove_leftovers(os.path.join(root, "envs"))
-        for old in old_environments(root, module.params["keep"], name, previous):
-            users = users_of(os.path.join(root, "envs", old))
+        leaving = old_environments(root, module.params["keep"], name, previous)
+        needed = yarn_cluster.reasons(leaving, os.path.join(root, "etc", "hadoop-env.sh")) if leaving else {}
+        for old in leaving:
+            users = needed.get(old) or users_of(os.path.join(root, "envs", old))
             if users:
                 result["spared"][old] = users
             else:

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yarn_cluster
 from tfos_submit import hints, logs, options, outcome, spark, watch, yarn
 from tfos_submit.shortage import shortage as shortage_text
 
@@ -157,7 +158,7 @@ def test_the_driver_gets_what_the_executors_get() -> None:
     ],
 )
 def test_the_resource_manager_is_found(configuration: dict[str, str], addresses: list[str]) -> None:
-    assert yarn.resource_manager_addresses(configuration) == addresses
+    assert yarn_cluster.resource_manager_addresses(configuration) == addresses
 
 
 def app(state: str = "RUNNING", containers: int = 0, **more: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ bytes on every controller: nothing is compressed, and no time of a file counts.
 from __future__ import annotations
 
 import io
+import re
 import stat
 import sys
 import zipfile
@@ -18,7 +19,7 @@ from pathlib import Path
 from hadoop_dl.data import module_utils
 
 MODULE_UTILS = module_utils.DIRECTORY
-UTILITIES = ("processes",)  # modules that every program may import
+UTILITIES = ("processes", "yarn_cluster")  # modules that programs may import; one has those that it does
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip archive can have
 
 
@@ -30,7 +31,9 @@ def directories(role: Path) -> list[Path]:
 def modules(directory: Path) -> dict[str, Path]:
     """The Python files of a program by their names in the archive."""
     own = {str(path.relative_to(directory)): path for path in sorted(directory.rglob("*.py"))}
-    return own | {f"{name}.py": MODULE_UTILS / f"{name}.py" for name in UTILITIES}
+    text = "".join(path.read_text(encoding="utf-8") for path in own.values())
+    used = [name for name in UTILITIES if re.search(rf"^(import|from) {name}\b", text, re.MULTILINE)]
+    return own | {f"{name}.py": MODULE_UTILS / f"{name}.py" for name in used}
 
 
 def pack(directory: Path) -> bytes:

@@ -8,11 +8,13 @@ import signal
 import tempfile
 import uuid
 
+from yarn_cluster import hadoop_configuration, resource_manager_addresses
+
 from tfos_submit import installation, spark
 from tfos_submit.job import Job
 from tfos_submit.options import arguments_parser
 from tfos_submit.outcome import NOT_READY, OK, NotReady, say
-from tfos_submit.yarn import ResourceManager, hadoop_configuration, resource_manager_addresses
+from tfos_submit.yarn import ResourceManager
 
 
 def interrupt(number, frame):

@@ -7,6 +7,8 @@ import os
 import pwd
 import re
 
+from yarn_cluster import mark
+
 from tfos_submit.installation import HADOOP_NAMES
 
 HEAP_MB = 1024  # of an executor's memory; TensorFlow lives in a Python process beside the JVM and takes the rest
@@ -30,7 +32,8 @@ def properties(options, environment, hadoop, tag, user=None):
         ("spark.master", "yarn"),
         ("spark.submit.deployMode", "client"),
         ("spark.app.name", options.name or os.path.basename(options.script)),
-        ("spark.yarn.tags", tag),
+        # By the second one, hosts keep an environment while an application waits for it in a queue.
+        ("spark.yarn.tags", "%s,%s" % (tag, mark(environment))),
         ("spark.yarn.maxAppAttempts", "1"),
         ("spark.dynamicAllocation.enabled", "false"),
         ("spark.speculation", "false"),

@@ -5,7 +5,6 @@ from __future__ import absolute_import, division, print_function
 
 import json
 import os
-import xml.etree.ElementTree as ElementTree
 
 import processes
 
@@ -18,39 +17,6 @@ except ImportError:  # Python 2.7
 
 TIMEOUT = 60  # seconds for one call of the yarn command
 ENDED = ("FINISHED", "FAILED", "KILLED")
-
-
-def hadoop_configuration(directory):
-    """The values of core-site.xml and yarn-site.xml."""
-    values = {}
-    for name in ("core-site.xml", "yarn-site.xml"):
-        try:
-            root = ElementTree.parse(os.path.join(directory, name)).getroot()  # noqa: S314 (the site's own settings)
-        except (IOError, OSError, ElementTree.ParseError):
-            continue
-        for entry in root.iter("property"):
-            values[(entry.findtext("name") or "").strip()] = (entry.findtext("value") or "").strip()
-    return values
-
-
-def resource_manager_addresses(configuration):
-    """The web addresses of the ResourceManagers: one, or several of which one is active."""
-    secure = configuration.get("yarn.http.policy") == "HTTPS_ONLY"
-    scheme, key, port = ("https", "webapp.https.address", 8090) if secure else ("http", "webapp.address", 8088)
-    suffixes = [""] + [
-        "." + name.strip()
-        for name in configuration.get("yarn.resourcemanager.ha.rm-ids", "").split(",")
-        if name.strip()
-    ]
-    addresses = []
-    for suffix in suffixes:
-        host = configuration.get("yarn.resourcemanager.hostname" + suffix)
-        address = configuration.get("yarn.resourcemanager.%s%s" % (key, suffix)) or (host and "%s:%d" % (host, port))
-        if address and "${" not in address:
-            addresses.append("%s://%s" % (scheme, address))
-        elif address and host:
-            addresses.append("%s://%s:%s" % (scheme, host, address.rsplit(":", 1)[-1]))
-    return addresses
 
 
 def entries(answer, outer, inner):

@@ -1,0 +1,118 @@
+"""Old environments stay while YARN has an application that names them, also one that waits in a queue."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import yarn_cluster
+from environments import Site
+
+OLD, OLDER = "old-stack-000000000001", "older-stack-000000000002"
+
+
+class Manager:
+    """A ResourceManager's answer about applications, in the form of Hadoop's REST interface."""
+
+    status = 200
+    body: Any = None
+
+
+@pytest.fixture
+def manager() -> Iterator[tuple[Manager, str]]:
+    said = Manager()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            address = urlsplit(self.path)
+            states = set(parse_qs(address.query)["states"][0].split(","))
+            right = address.path == "/ws/v1/cluster/apps" and {"ACCEPTED", "RUNNING", "SUBMITTED"} <= states
+            self.send_response(said.status if right else 404)
+            self.end_headers()
+            self.wfile.write(said.body if isinstance(said.body, bytes) else json.dumps(said.body).encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield said, f"127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+def environment_file(directory: Path, address: str) -> str:
+    """hadoop-env.sh as the role writes it, with the site's yarn-site.xml."""
+    conf = directory / "hadoop conf"
+    conf.mkdir()
+    text = f"<property><name>yarn.resourcemanager.webapp.address</name><value>{address}</value></property>"
+    (conf / "yarn-site.xml").write_text(f"<configuration>{text}</configuration>", encoding="utf-8")
+    path = directory / "hadoop-env.sh"
+    path.write_text(f"export HADOOP_HOME=/opt/hadoop\nexport HADOOP_CONF_DIR='{conf}'\n", encoding="utf-8")
+    return str(path)
+
+
+def applications(*tags: str) -> Any:
+    return {"apps": {"app": [{"id": f"application_1_{n}", "applicationTags": tag} for n, tag in enumerate(tags)]}}
+
+
+@pytest.mark.parametrize(
+    ("body", "needed"),
+    [
+        ({"apps": None}, set()),
+        (applications("", "oozie-1"), set()),
+        (applications(f"tfos-submit-0a1b2c,{yarn_cluster.mark(OLD)}"), {OLD}),
+        (applications("tfos-submit-0a1b2c"), {OLD, OLDER}),
+        ({"apps": {"app": applications(yarn_cluster.mark(OLDER))["apps"]["app"][0]}}, {OLDER}),
+    ],
+    ids=["none", "of others", "marked", "of an earlier tfos-submit", "one without a list"],
+)
+def test_an_environment_that_an_application_names_is_needed(
+    tmp_path: Path, manager: tuple[Manager, str], body: Any, needed: set[str]
+) -> None:
+    said, address = manager
+    said.body = body
+    assert set(yarn_cluster.reasons([OLD, OLDER], environment_file(tmp_path, address))) == needed
+
+
+@pytest.mark.parametrize(
+    ("status", "body"), [(401, b""), (200, b"<html>This is standby RM"), (200, {"no": "apps"}), (500, {})]
+)
+def test_where_yarn_does_not_tell_all_stay(
+    tmp_path: Path, manager: tuple[Manager, str], status: int, body: Any
+) -> None:
+    said, address = manager
+    said.status, said.body = status, body
+    found = yarn_cluster.reasons([OLD, OLDER], environment_file(tmp_path, address))
+    assert found == dict.fromkeys([OLD, OLDER], "YARN did not tell which environments its applications need")
+
+
+def test_a_resource_manager_that_is_down_keeps_all_and_a_host_without_yarn_none(tmp_path: Path) -> None:
+    assert set(yarn_cluster.reasons([OLD], environment_file(tmp_path, "127.0.0.1:9"))) == {OLD}
+    assert yarn_cluster.reasons([OLD], str(tmp_path / "missing")) == {}
+
+
+def test_a_host_keeps_the_environment_of_an_application_that_waits(
+    done: Site, manager: tuple[Manager, str], tmp_path: Path
+) -> None:
+    tree = done.root / "envs" / f"{OLD}.1"
+    (tree / ".deeplearning").mkdir(parents=True)
+    tree.with_name(OLD).symlink_to(tree.name)
+    (tmp_path / "site").mkdir()
+    (done.root / "etc").mkdir()
+    Path(environment_file(tmp_path / "site", manager[1])).rename(done.root / "etc" / "hadoop-env.sh")
+    manager[0].body = applications(yarn_cluster.mark(OLD))
+    assert done.activate()["spared"] == {OLD: "YARN has the application application_1_0"}
+    assert tree.is_dir()
+    manager[0].body = {"apps": None}
+    assert done.activate()["removed"] == [OLD]
+
+
+def test_the_mark_is_the_environments_digest_and_fits_into_a_tag() -> None:
+    assert yarn_cluster.mark(f"/opt/deeplearning/envs/{OLD}") == "environment-000000000001"
+    assert yarn_cluster.mark(OLD) == yarn_cluster.mark(f"/opt/deeplearning/envs/{OLD}")
