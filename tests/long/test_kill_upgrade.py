@@ -77,7 +77,7 @@ def test_the_same_command_ends_a_run_that_was_killed(
         print("killed on the hosts:", [hosts.kill_on_host(name) for name in HOSTS])
     hosts.kill_controller(process)
     for name in HOSTS:  # what is active is complete, and CURRENT.txt is about it
-        hosts.shell(name, "/opt/deeplearning/current/bin/python -B -c 'import tensorflow'")
+        hosts.shell(name, "/opt/deeplearning/current/bin/python -B -c 'import numpy'")
         hosts.shell(
             name, 'grep -x "active:  $(basename $(readlink /opt/deeplearning/current))" /opt/deeplearning/CURRENT.txt'
         )

@@ -172,6 +172,7 @@ CHANGING = (
     "site",
     "mirror",
     "gpu",
+    "cdsw",
     "frameworks",
     "hadoop",
     "upgrade_stack",
