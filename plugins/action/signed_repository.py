@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ class ActionModule(HostAction):
     """signed_repository: a repository that only this role uses; it is disabled for everything else.
 
     name: of the repository, which begins with `deeplearning-`. manager: dnf, yum or apt. url: empty for the repositories that the host
-    has. key: path on the controller of the key that signs it. suite: suite and components (apt). description: for people (dnf, yum).
+    has. key: path on the controller of the key that signs it, or of both during a change of keys (docs/day2.md). suite: suite and components (apt). description: for people (dnf, yum).
     metadata_signed: true has dnf and yum check the signature of the repository's metadata too (repo_gpgcheck); apt always does.
     state: `present` or `absent`.
     Returns `repository`, which exact_packages takes: name, url, key, key_file, `usable` (false where check mode has not defined it), and
@@ -69,8 +70,9 @@ class ActionModule(HostAction):
         }
 
     def _define_rpm(self, name: str, url: str, key: str, files: packages.RepositoryFiles) -> None:
+        before = self._keys_of(files.key)
         if self.copy(files.key, src=key, mode="0644").get("changed") and not self.checking:
-            self._note_trust(files.key)
+            self._change_trust(files.key, before)
         self.module(
             "ansible.legacy.yum_repository",
             name=name,
@@ -126,41 +128,69 @@ class ActionModule(HostAction):
         if not set(listed) - {definition}:
             self.absent(key_file)
 
-    def _note_trust(self, key: str) -> None:
-        """Write down that rpm trusts the key already, unless a repository of this project installed it."""
-        package = packages.key_package(self.command(packages.show_key(key))["stdout"])
-        if not package or self.command(["rpm", "--query", package])["rc"] != 0:
-            self.absent(packages.trusted_before(key))  # of an older key under this name
-            return
-        others = self._same_key(key)
-        if not others or any(self._exists(packages.trusted_before(other)) for other in others):
-            self.copy(packages.trusted_before(key), content="", mode="0644")
+    def _keys_of(self, key_file: str) -> list[str]:
+        """The keys in a file of the host, as packages of rpm's data base; two during a change of keys."""
+        return packages.key_packages(self.command(packages.show_key(key_file))["stdout"])
 
-    def _same_key(self, key: str) -> list[str]:
-        """Files with the same key, of other repositories of this project."""
+    def _change_trust(self, key_file: str, before: Sequence[str]) -> None:
+        """Write down which keys rpm trusted before any repository of this project brought them; those that left the file lose its trust."""
+        keys, trusted = self._keys_of(key_file), self._trusted_before(key_file, before)
+        others = self._other_files(key_file)
+        for key in set(keys) - set(before):
+            known = self.command(["rpm", "--query", key])["rc"] == 0
+            of_others = [other for other in others if key in self._keys_of(other)]
+            if known and (not of_others or any(key in self._trusted_before(other, [key]) for other in of_others)):
+                trusted.add(key)
+        self._erase(set(before) - set(keys) - trusted, others)
+        trusted &= set(keys)
+        if trusted:
+            self.copy(packages.trusted_before(key_file), content="\n".join(sorted(trusted)) + "\n", mode="0644")
+        else:
+            self.absent(packages.trusted_before(key_file))  # of an older key under this name
+
+    def _trusted_before(self, key_file: str, keys: Sequence[str]) -> set[str]:
+        """Those of a file's keys that rpm trusted before this project came."""
+        marker = packages.trusted_before(key_file)
+        return packages.trusted_keys(self.command(["cat", marker])["stdout"], keys) if self._exists(marker) else set()
+
+    def _other_files(self, key_file: str) -> list[str]:
+        """The files with keys of this project's other repositories."""
         found = self.ask_module(
             "ansible.legacy.find",
-            paths=[str(Path(key).parent)],
+            paths=[str(Path(key_file).parent)],
             patterns=[packages.rpm_key("deeplearning-*").rpartition("/")[2]],
             excludes=[packages.trusted_before("*")],
-            get_checksum=True,
         )
-        sums = {entry["path"]: entry["checksum"] for entry in found.get("files", [])}
-        return [path for path, checksum in sums.items() if path != key and checksum == sums.get(key)]
+        return [entry["path"] for entry in found.get("files", []) if entry["path"] != key_file]
+
+    def _erase(self, keys: set[str], others: Sequence[str]) -> None:
+        """Take keys out of rpm's key ring that no other repository of this project uses."""
+        used = {key for other in others for key in self._keys_of(other)} if keys else set()
+        for key in sorted(keys - used):
+            if self.command(["rpm", "--query", key])["rc"] == 0:
+                self.changed = True
+                if not self.checking:
+                    self.command(["rpm", "--erase", "--allmatches", key])
 
     def _exists(self, path: str) -> bool:
         return bool(self.ask_module("ansible.legacy.stat", path=path)["stat"]["exists"])
 
     def _remove(self, name: str, *, rpm: bool) -> None:
+        """What else a key needs goes before its file, and the file before what protects a key: a removal that was killed continues."""
         rpm_file, apt_file = packages.definitions(name)
-        signed = "" if rpm else self._key_of(apt_file)
         self.absent(apt_file)
         self.absent(rpm_file)
-        if signed:
-            self._drop_key(signed, apt_file)
-        key = packages.rpm_key(name)
-        if rpm and self._exists(key):
-            if not self._same_key(key) and not self._exists(packages.trusted_before(key)):
-                self.module("ansible.legacy.rpm_key", key=key, state="absent")
-            self.absent(packages.trusted_before(key))
-        self.absent(key)
+        if not rpm:
+            for key_file in self.command(packages.keys_of_apt())["stdout"].split():
+                self._drop_key(key_file, apt_file)
+            return
+        key_file = packages.rpm_key(name)
+        if self._exists(key_file):
+            keys = self._keys_of(key_file)
+            self._erase(set(keys) - self._trusted_before(key_file, keys), self._other_files(key_file))
+            self.absent(key_file)
+        self.absent(packages.trusted_before(key_file))
+        for where in packages.caches(name):
+            found = self.ask_module("ansible.legacy.find", **where, use_regex=True, file_type="any", recurse=True)
+            for entry in found.get("files", []):
+                self.absent(entry["path"])

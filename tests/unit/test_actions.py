@@ -62,10 +62,15 @@ class Host:
     def command(self, argv: list[str], seconds: int = 120, left: str = "") -> dict[str, Any]:
         self.asked.append(argv)
         if argv[0] == "gpg":
-            key = KEYS.get(self.files.get(argv[-1], ""), "")
-            return {"stdout": f"pub:-:4096:1:{key}:1456432000:::-:::scSC::::::23::0:\n" if key else "", "rc": 0}
+            keys = [KEYS[name] for name in self.files.get(argv[-1], "").split("+") if name in KEYS]
+            return {
+                "stdout": "".join(f"pub:-:4096:1:{key}:1456432000:::-:::scSC::::::23::0:\n" for key in keys),
+                "rc": 0,
+            }
         if argv[:2] == ["rpm", "--erase"]:
-            self.ring.discard(argv[2])
+            self.ring.discard(argv[-1])
+        if argv[:2] == ["find", "/etc/apt/keyrings"]:
+            return {"stdout": "\n".join(path for path in self.files if path.startswith(argv[1])), "rc": 0}
         if argv[:3] == ["rpm", "--query", "--all"]:
             return {"stdout": "\n".join(self.ring), "rc": 0}
         if argv[0] == "grep":
@@ -108,6 +113,8 @@ class Host:
             checksum = {} if content is None else {"checksum": hashlib.sha256(content.encode()).hexdigest()}
             return {"stat": {"exists": content is not None, **checksum}}
         if name == "find":
+            if args.get("use_regex"):
+                return {"files": []}
             (pattern,), (excluded,) = args["patterns"], args["excludes"]
             names = {path: Path(path).name for path in self.files}
             return {
@@ -117,8 +124,6 @@ class Host:
                     if fnmatch.fnmatch(name, pattern) and not fnmatch.fnmatch(name, excluded)
                 ]
             }
-        if name == "rpm_key":
-            self.ring.discard(trusted(self.files[args["key"]]))
         if name == "fetch_file":
             found = hashlib.sha256(b"fetched").hexdigest()
             if args["sha256"] != found:
@@ -159,6 +164,54 @@ def test_a_key_that_rpm_trusted_before_stays(order: tuple[str, str]) -> None:
     define(host, "cudnn")
     for name in order:
         remove(host, name)
+    assert (host.ring, host.files) == ({trusted("site.key")}, {})
+
+
+def test_two_keys_are_valid_during_a_change_and_the_old_one_loses_its_trust_at_the_end() -> None:
+    host = Host()
+    define(host, "cuda")
+    define(host, "cudnn")
+    host.ring = {trusted("site.key")}
+    define(host, "cuda", key="site.key+other.key")
+    host.ring.add(trusted("other.key"))  # dnf took it in
+    define(host, "cuda", key="other.key")
+    assert host.ring == {trusted("site.key"), trusted("other.key")}, "cudnn still has the old one"
+    define(host, "cudnn", key="other.key")
+    assert host.ring == {trusted("other.key")}
+    for name in ("cuda", "cudnn"):
+        remove(host, name)
+    assert (host.ring, host.files) == (set(), {})
+
+
+@pytest.mark.parametrize("before", ["site.key", "other.key"])
+def test_a_key_of_two_that_rpm_trusted_before_stays_through_a_change_and_a_removal(before: str) -> None:
+    host = Host()
+    host.ring = {trusted(before)}
+    define(host, "cuda")
+    define(host, "cuda", key="site.key+other.key")
+    host.ring |= {trusted("site.key"), trusted("other.key")}
+    define(host, "cuda", key="other.key")
+    assert host.ring == {trusted(before), trusted("other.key")}
+    remove(host, "cuda")
+    assert (host.ring, host.files) == ({trusted(before)}, {})
+
+
+def test_a_removal_that_was_killed_after_the_key_left_its_file_keeps_what_rpm_trusted_before() -> None:
+    host = Host()
+    host.ring = {trusted("site.key")}
+    define(host, "cuda")
+    for path in [path for path in host.files if not path.endswith(".trusted-before")]:
+        del host.files[path]
+    remove(host, "cuda")
+    assert (host.ring, host.files) == ({trusted("site.key")}, {})
+
+
+def test_the_marker_of_an_older_release_protects_every_key_of_its_file() -> None:
+    host = Host()
+    define(host, "cuda")
+    host.files[f"{RPM}deeplearning-cuda.trusted-before"] = ""
+    host.ring = {trusted("site.key")}
+    remove(host, "cuda")
     assert (host.ring, host.files) == ({trusted("site.key")}, {})
 
 

@@ -214,8 +214,8 @@ def test_the_key_is_shown_by_its_fingerprint_and_owner() -> None:
     )
     assert packages.key_lines(shown) == "889BEE522DA690103C4B085ED88C3D385C37D3BE, Site packages <packages@site>"
     assert packages.key_lines("sh: gpg: not found") == ""
-    assert packages.key_package(shown) == "gpg-pubkey-7fa2af80"
-    assert packages.key_package("sh: gpg: not found") == ""
+    assert packages.key_packages(shown) == ["gpg-pubkey-7fa2af80"]
+    assert packages.key_packages("sh: gpg: not found") == []
 
 
 def test_free_space_is_shown_once_for_each_file_system() -> None:

@@ -278,6 +278,11 @@ def sources_signed_by(key_file: str) -> list[str]:
     return [*grep, key_file, "/etc/apt/sources.list.d"]
 
 
+def keys_of_apt() -> list[str]:
+    """The command that lists this project's keys of apt."""
+    return ["find", "/etc/apt/keyrings", "-name", "deeplearning-*", "-type", "f"]
+
+
 def trusted_before(key: str) -> str:
     """The file that says: rpm trusted this key before any repository of this project came, so it stays when they go."""
     return f"{key}.trusted-before"
@@ -347,16 +352,34 @@ def named_places(message: str) -> list[str]:
 
 
 def key_lines(colons: str) -> str:
-    """Fingerprint and owner out of what `gpg --show-keys --with-colons` printed."""
-    fingerprint = re.search(r"^fpr:(?:[^:]*:){8}([0-9A-F]+):", colons, re.M)
-    owner = re.search(r"^uid:(?:[^:]*:){8}([^:]*):", colons, re.M)
-    return ", ".join(match[1] for match in (fingerprint, owner) if match)
+    """Fingerprint and owner of each key out of what `gpg --show-keys --with-colons` printed."""
+    found = []
+    for block in re.split(r"^(?=pub:)", colons, flags=re.M):
+        fingerprint = re.search(r"^fpr:(?:[^:]*:){8}([0-9A-F]+):", block, re.M)
+        owner = re.search(r"^uid:(?:[^:]*:){8}([^:]*):", block, re.M)
+        found += [", ".join(match[1] for match in (fingerprint, owner) if match)]
+    return "; ".join(text for text in found if text)
 
 
-def key_package(colons: str) -> str:
-    """The package of rpm's data base that a trusted key is, out of the same; empty where there is no key."""
-    found = re.search(r"^pub:(?:[^:]*:){3}[0-9A-F]*([0-9A-F]{8}):", colons, re.M)
-    return f"gpg-pubkey-{found[1].lower()}" if found else ""
+def key_packages(colons: str) -> list[str]:
+    """The packages of rpm's data base that these keys are when they are trusted, out of the same; none where there is no key."""
+    return [
+        f"gpg-pubkey-{key.lower()}" for key in re.findall(r"^pub:(?:[^:]*:){3}[0-9A-F]*([0-9A-F]{8}):", colons, re.M)
+    ]
+
+
+def trusted_keys(marker: str, keys: Sequence[str]) -> set[str]:
+    """Those of a file's keys that rpm trusted before, as its marker says; an empty one, of an older release, means all of them."""
+    return set(marker.split()) or set(keys)
+
+
+def caches(name: str) -> list[dict[str, list[str]]]:
+    """Where dnf and yum keep what they read of a repository, as arguments of the module find."""
+    pattern = re.escape(name) + r"(-[0-9a-f]{16})?|" + re.escape(name) + r"(-filenames|-updateinfo)?\.solvx?"
+    return [
+        {"paths": ["/var/cache/dnf", "/var/lib/dnf/repos"], "patterns": [f"^({pattern})$"]},
+        {"paths": ["/var/cache/yum", "/var/lib/yum/repos"], "patterns": [f"^({re.escape(name)})$"]},
+    ]
 
 
 def free_lines(df: str) -> str:

@@ -1,0 +1,94 @@
+"""The mirror gets another certificate authority, or another address: a bundle with both authorities is valid during the change, and no host is installed again."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ansible.module_utils import downloads, mirror_download
+from test_mirror_server import CONTENT, WHEEL, start
+
+pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="makes certificates with openssl")
+NAMES = "subjectAltName=IP:127.0.0.1"
+
+
+def openssl(*words: str) -> None:
+    subprocess.run(["openssl", *words], check=True, capture_output=True, timeout=60)
+
+
+def authority(directory: Path, name: str) -> Path:
+    """A certificate authority, and a certificate for the mirror that it signed."""
+    ca, key, request = (directory / f"{name}.{kind}" for kind in ("ca", "key", "csr"))
+    openssl(
+        "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{key}.ca", "-out", f"{ca}", "-subj", f"/CN={name}"
+    )
+    openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{key}", "-out", f"{request}", "-subj", "/CN=mirror")
+    (directory / "names").write_text(NAMES)
+    signed = ["-CA", f"{ca}", "-CAkey", f"{key}.ca", "-CAcreateserial", "-extfile", f"{directory / 'names'}"]
+    openssl("x509", "-req", "-in", f"{request}", "-out", f"{directory / name}.crt", "-days", "2", *signed)
+    return ca
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A mirror with the old certificate on one port and with the new one on another, and the bundles of the hosts."""
+    directory = tmp_path_factory.mktemp("tls")
+    old, new = authority(directory, "old"), authority(directory, "new")
+    (directory / "both.ca").write_bytes(old.read_bytes() + new.read_bytes())
+    root = directory / "mirror"
+    (root / "wheels").mkdir(parents=True)
+    (root / "wheels" / WHEEL).write_bytes(CONTENT)
+    (root / "manifest.json").write_text("{}")
+    mirrors = []
+    for name in ("old", "new"):
+        mirrors.append(
+            start(sys.executable, root, f"--certificate={directory / name}.crt", f"--key={directory / name}.key")
+        )
+        (directory / f"{name}.url").write_text(f"https://127.0.0.1:{mirrors[-1].port}/wheels/{WHEEL}")
+    yield directory
+    for mirror in mirrors:
+        mirror.process.kill()
+        mirror.process.wait()
+
+
+def fetch_wheel(url: str, ca: str, _directory: Path) -> bytes:
+    """As roles install wheels."""
+    sink = io.BytesIO()
+    mirror_download.fetch(url, sink, len(CONTENT), time.monotonic() + 20, ca)
+    return sink.getvalue()
+
+
+def fetch_file(url: str, ca: str, directory: Path) -> bytes:
+    """As roles fetch Spark and the jars."""
+    target = directory / "fetched"
+    target.unlink(missing_ok=True)
+    downloads.fetch(url, str(target), hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), 20, ca)
+    return target.read_bytes()
+
+
+@pytest.mark.parametrize("fetch", [fetch_wheel, fetch_file])
+@pytest.mark.parametrize(
+    ("bundle", "certificate", "accepted"),
+    [
+        ("old", "old", True),
+        ("old", "new", False),
+        ("both", "old", True),
+        ("both", "new", True),
+        ("new", "new", True),
+        ("new", "old", False),
+    ],
+)
+def test_a_bundle_with_both_authorities_is_valid_through_the_change(site, fetch, bundle, certificate, accepted) -> None:
+    url = (site / f"{certificate}.url").read_text()
+    if accepted:
+        assert fetch(url, str(site / f"{bundle}.ca"), site) == CONTENT
+        return
+    with pytest.raises((downloads.DownloadError, mirror_download.DownloadProblem), match="(?i)certificate"):
+        fetch(url, str(site / f"{bundle}.ca"), site)
