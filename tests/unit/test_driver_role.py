@@ -433,8 +433,8 @@ def test_what_worked_is_written_once_and_goes_when_the_new_version_works() -> No
     accepted = list(tasks("accept").values())
     assert accepted[-2]["name"] == "Check that the GPUs work"
     assert template(accepted[-1]["ansible.builtin.file"]) == {"path": RECORD, "state": "absent"}
-    removed = tasks("remove_settings")["Remove the settings"]["loop"]
-    assert RECORD in [template(path) for path in removed]
+    assert "__nvidia_driver_records" in tasks("remove_settings")["Remove the records"]["loop"]
+    assert RECORD in template("{{ __nvidia_driver_records }}")
 
 
 @pytest.mark.parametrize(
@@ -560,3 +560,57 @@ def test_a_missing_module_is_told_with_the_way_out(inputs: dict[str, Any], words
     request = {"host": "data1", "version": "580.82.07", "kind": "open", "build": "dkms", "source": "package"}
     request |= {"signed": False, "signers": ["Site"], "log": "/var/lib/dkms/nvidia/580.82.07/build/make.log"}
     assert words in driver_choices.module_problem({KERNEL: None, "other": MODULE}, KERNEL, {**request, **inputs}, {})
+
+
+@pytest.mark.parametrize(
+    ("was_here", "had", "removed"),
+    [(True, {"runfile": False}, True), (True, {"runfile": True}, False), (False, [], False), (True, [], True)],
+    ids=["ours", "the site's, adopted", "never here", "ours, of a release without the record"],
+)
+def test_a_runfile_driver_is_removed_only_where_this_role_installed_it(was_here: bool, had: Any, removed: bool) -> None:
+    condition = tasks("remove")["Remove what the .run file installed"]["when"]
+    assert holds(condition, __nvidia_driver_was_here=was_here, __nvidia_driver_had=had) is removed
+
+
+def test_what_the_host_had_is_recorded_before_the_first_change_and_not_by_a_later_run() -> None:
+    names = list(tasks("main"))
+    assert names.index("Record what the host had") < names.index("Install the headers of the kernels")
+    record = tasks("before")["Record what the host had of a driver"]
+    known = {"__nvidia_driver_before_stats": {"results": [{"stat": {"exists": False}}, {"stat": {"exists": True}}]}}
+    gpu_host = {"boot_arguments": {"a": ["ro", "modprobe.blacklist=nouveau"]}, "driver": {"source": "runfile"}}
+    had = template(record["vars"], __nvidia_driver_before={"gpu_host": gpu_host}, **known, **{
+        key: value for key, value in record["vars"].items() if key != "__nvidia_driver_had"
+    })["__nvidia_driver_had"]  # fmt: skip
+    assert had == {"arguments": ["modprobe.blacklist=nouveau"], "runfile": True, "unit": True}
+    assert holds(record["when"], **known)
+    known["__nvidia_driver_before_stats"]["results"][0]["stat"]["exists"] = True
+    assert not holds(record["when"], **known)
+    assert record["ansible.builtin.copy"]["force"] is False
+
+
+def test_arguments_and_a_unit_of_the_site_stay() -> None:
+    steps = tasks("remove_settings")
+    before = {"gpu_host": {"boot_arguments": {"a": ["rd.driver.blacklist=nouveau", "modprobe.blacklist=nouveau"]}}}
+    known = {"__nvidia_driver_had": {"arguments": ["modprobe.blacklist=nouveau"], "unit": True}}
+    arguments = steps["Remove the kernel arguments"]
+    own = template(arguments["vars"]["__nvidia_driver_own_arguments"], **known)
+    assert own == ["rd.driver.blacklist=nouveau"]
+    assert template(arguments["vars"]["__nvidia_driver_told"], __nvidia_driver_before=before) != []
+    unit = "/etc/systemd/system/nvidia-persistenced.service"
+    assert unit not in template(steps["Remove the settings"]["loop"], **known)
+    assert unit in template(steps["Remove the settings"]["loop"], __nvidia_driver_had={})
+
+
+def test_a_removal_that_was_killed_writes_menu_and_images_although_no_setting_is_left() -> None:
+    steps = tasks("remove_settings")
+    for name, nothing in (
+        ("Write grub's menu", {"__nvidia_driver_menu": []}),
+        (
+            "Rebuild the initramfs of every kernel without the settings",
+            {"__nvidia_driver_settings_stat": {"stat": {"exists": False}}},
+        ),
+    ):
+        for killed in (True, False):
+            assert holds(steps[name]["when"], __nvidia_driver_killed={"stat": {"exists": killed}}, **nothing) is killed
+    names = list(steps)
+    assert names.index("Remove the records") > names.index("Rebuild the initramfs of every kernel without the settings")

@@ -36,7 +36,10 @@ def work(given: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
         "remove": [item(given, info, text) for text in leaving],
         "problems": list(problems(given, info, missing)),
         "repository_used": bool(set(used) & set(staying)),
-        "repository_leaves": bool(set(used) & set(leaving)) and not set(used) & set(staying),
+        # Also where a removal that was killed has left nothing else.
+        "repository_leaves": not present
+        and not set(used) & set(staying)
+        and (bool(set(used) & set(leaving)) or given["source"] == "repository"),
         "nothing_left": not present and not staying,
     }
 
