@@ -15,8 +15,9 @@ options:
   state:
     description:
       - C(fetched) downloads what is missing or damaged. C(verified) fails when something is. C(served) asks the address C(url) for every artifact.
+        C(absent) removes everything that the manifest lists, and the directories that are empty then; other files stay.
     type: str
-    choices: [fetched, verified, served]
+    choices: [fetched, verified, served, absent]
     default: fetched
   environment:
     description:
@@ -26,6 +27,7 @@ options:
     default: {}
   url: {description: Address of a mirror that somebody else serves, type: str}
   log: {description: File that tells how far the downloads are, type: path}
+  keep_root: {description: "With C(absent), whether the directory itself stays", type: bool, default: false}
   timeout: {description: Seconds after which the downloads are given up; what is there stays, type: int, default: 10800}
 """
 
@@ -44,7 +46,7 @@ import io
 import os
 import time
 
-from ansible.module_utils import mirror_files, mirror_index, processes
+from ansible.module_utils import mirror_files, mirror_index, mirror_removal, processes
 from ansible.module_utils.basic import AnsibleModule
 
 GRACE = 5  # seconds for a download that sees by itself that its time is over
@@ -66,6 +68,9 @@ def work(module):
     parameters = module.params
     artifacts = mirror_files.unique(parameters["artifacts"])
     result = {"changed": False, "fetched": [], "missing": {}}
+    if parameters["state"] == "absent":
+        removed = mirror_removal.remove(parameters["root"], parameters["keep_root"], module.check_mode)
+        return {"changed": bool(removed), "fetched": [], "missing": {}}
     if parameters["state"] == "served":
         problems = mirror_files.served_problems(artifacts, parameters["url"])
         if problems:
@@ -128,10 +133,11 @@ def main():
         argument_spec={
             "root": {"type": "path", "default": "/srv/deeplearning-mirror"},
             "artifacts": {"type": "list", "elements": "dict", "required": True},
-            "state": {"type": "str", "choices": ["fetched", "verified", "served"], "default": "fetched"},
+            "state": {"type": "str", "choices": ["fetched", "verified", "served", "absent"], "default": "fetched"},
             "environment": {"type": "dict", "default": {}, "no_log": True},
             "url": {"type": "str"},
             "log": {"type": "path"},
+            "keep_root": {"type": "bool", "default": False},
             "timeout": {"type": "int", "default": 10800},
         },
         required_if=[("state", "served", ["url"])],

@@ -16,8 +16,8 @@ from ansible.parsing.mod_args import ModuleArgsParser
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PLAYBOOKS = sorted((REPOSITORY / "playbooks").glob("*.yml"))
-# The way back makes no plan: it must not wait until the inventory is in order. The report makes its own, which ends at no problem.
-PLAN_FIRST = [path for path in PLAYBOOKS if path.stem not in ("preflight", "rollback", "report")]
+# The way back and the way out make no plan: they must not wait until the inventory is in order. The report makes its own, which ends at no problem.
+PLAN_FIRST = [path for path in PLAYBOOKS if path.stem not in ("preflight", "rollback", "remove", "report")]
 LOCAL = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
 
 

@@ -12,8 +12,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import remove_hdfs_files
 import spark_home
 import spark_libraries
+from ansible.module_utils import hdfs_command, hdfs_record
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -125,19 +127,21 @@ shift; action=$1; shift; echo "$HADOOP_USER_NAME $action" >> {tmp_path}/hdfs.log
 [ "$action" = {broken} ] && {{ echo "WARN noise"; echo "{broken}: Permission denied"; exit 1; }}
 root={self.root}
 case $action in
-    -test) test -f "$root$2" ;;
+    -test) test "$1" "$root$2" ;;
     -mkdir) mkdir -p "$root$2" ;;
     -put) cp "$2" "$root$3" ;;
     -chmod) chmod "$1" "$root$2" ;;
     -mv) [ -e "$root$2" ] && {{ echo "mv: $2: File exists"; exit 1; }}; mv "$root$1" "$root$2" ;;
     -stat) test -f "$root$2" && echo "WARN noise" && echo "$(cat "$root$2.owner" 2>/dev/null || echo hdfs) $(stat -c %s "$root$2")" ;;
-    -rm) rm "$root$2" ;;
+    -rm) for path in "$@"; do case $path in /*) rm -f "$root"$path ;; esac; done ;;
+    -rmdir) test -d "$root$1" || {{ echo "rmdir: $1: No such file or directory"; exit 1; }}
+        rmdir "$root$1" 2> /dev/null || {{ echo "rmdir: $1: Directory is not empty"; exit 1; }} ;;
 esac
 """
         )
         command.chmod(0o755)
         (tmp_path / "hadoop-env.sh").write_text(f"export HADOOP_HOME={tmp_path}/hadoop\n")
-        self.client = spark_libraries.Hdfs(str(tmp_path / "hadoop-env.sh"), "hdfs")
+        self.client = spark_libraries.Archive(str(tmp_path / "hadoop-env.sh"), "hdfs")
 
 
 @pytest.fixture
@@ -238,5 +242,50 @@ def test_a_launcher_that_others_may_change_is_not_run_by_root(tmp_path: Path) ->
     hdfs = Hdfs(tmp_path)
     hdfs.client.check_launcher()
     os.chown(tmp_path / "hadoop/bin/hdfs", 65534, 65534)
-    with pytest.raises(spark_libraries.Failure, match="others may change .*/hadoop/bin/hdfs. Nothing was uploaded"):
+    with pytest.raises(
+        spark_libraries.Failure, match="others may change .*/hadoop/bin/hdfs. Nothing was changed in HDFS"
+    ):
         hdfs.client.check_launcher()
+
+
+def test_directories_that_are_made_for_the_archive_are_recorded_the_deepest_first(tmp_path: Path) -> None:
+    hdfs = Hdfs(tmp_path)
+    (hdfs.root / "apps").mkdir()
+    assert hdfs.client.missing_directories("/apps/deeplearning/spark") == [
+        "/apps/deeplearning/spark",
+        "/apps/deeplearning",
+    ]
+    record = tmp_path / "etc" / "hdfs.json"
+    hdfs_record.add(
+        str(record), "/apps/deeplearning/spark/a.zip", ["/apps/deeplearning/spark", "/apps/deeplearning"], "hdfs"
+    )
+    hdfs_record.add(str(record), "/apps/deeplearning/spark/b.zip", [], "hdfs")
+    assert hdfs_record.read(str(record)) == {
+        "files": ["/apps/deeplearning/spark/a.zip", "/apps/deeplearning/spark/b.zip"],
+        "directories": ["/apps/deeplearning/spark", "/apps/deeplearning"],
+        "user": "hdfs",
+    }
+
+
+@pytest.mark.parametrize("site_file", [True, False])
+def test_files_in_hdfs_go_with_their_directories_and_what_a_site_put_there_stays(
+    tmp_path: Path, site_file: bool
+) -> None:
+    hdfs = Hdfs(tmp_path)
+    place = hdfs.root / "apps/deeplearning/spark"
+    place.mkdir(parents=True)
+    for name in ("a.zip", "a.zip.uploading-edge1-77"):
+        (place / name).write_text("x")
+    if site_file:
+        (place.parent / "site.txt").write_text("keep")
+    given = ["/apps/deeplearning/spark/a.zip"], ["/apps/deeplearning/spark", "/apps/deeplearning"]
+    remove_hdfs_files.remove(hdfs.client, *given)
+    remove_hdfs_files.remove(hdfs.client, *given)  # as after a kill
+    left = sorted(str(path.relative_to(hdfs.root)) for path in hdfs.root.rglob("*"))
+    assert left == (["apps", "apps/deeplearning", "apps/deeplearning/site.txt"] if site_file else ["apps"])
+
+
+def test_a_file_system_that_refuses_stops_before_the_record_goes(tmp_path: Path) -> None:
+    hdfs = Hdfs(tmp_path, broken="-rm")
+    with pytest.raises(hdfs_command.Failure, match="-rm: Permission denied"):
+        remove_hdfs_files.remove(hdfs.client, ["/apps/a.zip"], [])

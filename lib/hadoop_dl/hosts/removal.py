@@ -1,0 +1,126 @@
+"""What playbooks/remove.yml removes from which host, shown before anything changes, and every reason against it.
+
+Pure functions of what the module removal_info answered on each host; the inventory decides nothing but which hosts are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hadoop_dl.plan.model import Json
+from hadoop_dl.plan.problems import shorten
+
+GPU = ("nvidia_driver", "cuda", "cudnn", "nccl", "gpu_check")
+PARTS = ("environments", "gpu", "build", "bazel", "mirror")
+
+
+class Misused(ValueError):
+    """An input that cannot be used; the text is the message."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the operator asked for."""
+
+    parts: tuple[str, ...] = PARTS
+    hdfs_files: bool = True
+    forced: bool = False
+    confirmed: bool = False
+    checking: bool = False
+
+
+@dataclass
+class Removal:
+    """What happens: for each host its parts (`hdfs` among them), the text that shows it, and the sentences against it."""
+
+    hosts: dict[str, list[str]] = field(default_factory=dict)
+    text: str = ""
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        return not any(self.hosts.values())
+
+
+def parts_of(given: Any) -> tuple[str, ...]:
+    """remove_parts: a list, or names with commas, as -e gives them; empty for all."""
+    listed = given.replace(",", " ").split() if isinstance(given, str) else given
+    if not isinstance(listed, list) or [one for one in listed if one not in PARTS]:
+        raise Misused(
+            f"remove_parts must name some of {', '.join(PARTS)}, but is {given!r}. Correct it, or leave it out to remove all. No host was changed."
+        )
+    return tuple(part for part in PARTS if part in listed) or PARTS
+
+
+def make(answers: Mapping[str, Json], unread: Sequence[str], edge_nodes: Sequence[str], request: Request) -> Removal:
+    """answers: what each host has. unread: hosts of the run that did not answer. edge_nodes: all that the inventory has."""
+    found = Removal()
+    absent = sorted(set(edge_nodes) - set(answers))
+    hdfs = request.hdfs_files and not absent
+    for name, answer in answers.items():
+        found.hosts[name] = [part for part in request.parts if answer[part]]
+        if "environments" in found.hosts[name] and answer["hdfs"]["files"] and hdfs:
+            found.hosts[name].insert(0, "hdfs")
+    found.text = "\n".join(lines(found, answers, unread, absent if request.hdfs_files else []))
+    found.problems = list(problems(found, answers, request))
+    return found
+
+
+def described(answer: Json, part: str) -> str:
+    """What goes of one part, in a line."""
+    if part == "environments":
+        return ", ".join(answer["environments"])
+    if part == "build":
+        return ", ".join(answer["build"])
+    if part == "hdfs":
+        return ", ".join(answer["hdfs"]["files"])
+    if part == "gpu":
+        return ", ".join(answer["gpu"][role] for role in GPU if role in answer["gpu"])
+    if part == "bazel":
+        return ", ".join(answer["bazel"]["versions"]) or "its repository"
+    mirror = answer["mirror"]
+    held = [
+        f"{root} ({files} files)"
+        for root, files in zip(sorted(mirror["before"]["roots"]), mirror["files"], strict=True)
+    ]
+    return ", ".join([*held, *mirror["parts"]]) or "its receipt"
+
+
+def lines(found: Removal, answers: Mapping[str, Json], unread: Sequence[str], absent: Sequence[str]) -> Iterator[str]:
+    """The plan for the terminal; hosts that are alike are one entry."""
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for name, parts in found.hosts.items():
+        rows = [(part, described(answers[name], part)) for part in parts]
+        rows += [("stays", f"{path} (not managed by this project)") for path in answers[name]["stays"]]
+        alike.setdefault(tuple(rows), []).append(name)
+    changing = sum(1 for parts in found.hosts.values() if parts)
+    yield f"REMOVE: {changing} of {len(found.hosts) + len(unread)} hosts have something to remove."
+    for kind, hosts in alike.items():
+        yield f"  {shorten(hosts)}:" + ("" if kind else " nothing")
+        yield from (f"    {part:<13} {text}" for part, text in kind)
+    for name in unread:
+        yield f"  {name}: did not answer; nothing is removed there. Run it again with --limit {name} when it answers."
+    left = sorted({path for answer in answers.values() for path in answer["hdfs"]["files"]})
+    if absent and left:
+        yield f"  HDFS: {', '.join(left)} stays, because {shorten(list(absent))} of edge_nodes did not answer or is not in this run."
+
+
+def problems(found: Removal, answers: Mapping[str, Json], request: Request) -> Iterator[str]:
+    if not request.forced:
+        for name, parts in found.hosts.items():
+            if "environments" in parts:
+                yield from (used(name, user) for user in answers[name]["users"])
+    if not found.empty and not request.confirmed and not request.checking:
+        yield (
+            "Removing must be confirmed, and remove_confirmed is not true. Read what is listed above, and run the same command with "
+            "-e remove_confirmed=true."
+        )
+
+
+def used(name: str, user: Json) -> str:
+    return (
+        f"An environment must not be in use when it is removed, but on {name} process {user['pid']} of {user['user']} "
+        f"({user['command']}) uses it. Let it end, or add -e remove_forced=true."
+    )

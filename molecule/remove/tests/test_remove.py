@@ -1,0 +1,176 @@
+"""playbooks/remove.yml as an operator runs it; each test begins with what the one before left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+EL7, EL9, DEBIAN = NODES = "remove-el7", "remove-el9", "remove-debian12"
+ENVIRONMENT = "/opt/deeplearning/envs/scenario-0123456789ab"
+STATE = REPOSITORY / "molecule" / "shared" / "host_state.py"
+CONFIRMED = ("-e", "remove_confirmed=true")
+
+
+def start(*options: str) -> subprocess.Popen[str]:
+    playbook = str(Path(sys.executable).parent / "ansible-playbook")
+    return subprocess.Popen(
+        [playbook, "-i", os.environ["MOLECULE_INVENTORY_FILE"], str(REPOSITORY / "playbooks" / "remove.yml"), *options],
+        cwd=REPOSITORY,
+        env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def run(*options: str) -> tuple[int, str]:
+    process = start(*options)
+    output, _ = process.communicate(timeout=600)
+    print(output)
+    return process.returncode, " ".join(output.split())
+
+
+def execute(node: str, *command: str, stdin: str | None = None, check: bool = True) -> str:
+    done = subprocess.run(
+        ["docker", "exec", *(["--interactive"] if stdin else []), node, *command],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=check,
+    )
+    return done.stdout
+
+
+def state(node: str) -> dict[str, object]:
+    return json.loads(execute(node, "python3", "-", stdin=STATE.read_text(encoding="utf-8")))
+
+
+def differences(before: dict[str, object], after: dict[str, object]) -> list[str]:
+    found = []
+    for key in sorted(set(before) | set(after)):
+        old, new = before.get(key), after.get(key)
+        if isinstance(old, list) and isinstance(new, list):
+            found += [f"{key}: - {one}" for one in old if one not in new] + [
+                f"{key}: + {one}" for one in new if one not in old
+            ]
+        elif old != new:
+            found.append(f"{key}: {old} -> {new}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed() -> dict[str, dict[str, object]]:
+    return {node: state(node) for node in NODES}
+
+
+def test_everything_is_there_that_is_to_be_removed(installed: dict[str, dict[str, object]]) -> None:
+    for path in (
+        f"{ENVIRONMENT}.1",
+        "/opt/deeplearning/spark",
+        "/usr/local/bin/tfos-submit",
+        "/opt/deeplearning/etc/hdfs.json",
+    ):
+        assert f"file {path}" in installed[EL7]
+    for path in ("/opt/bazel/0.26.1/bin/bazel", "/srv/deeplearning-mirror/manifest.json", "/usr/local/bin/gpu-check"):
+        assert f"file {path}" in installed[EL9]
+    for node in NODES:
+        before = json.loads(execute(node, "cat", "/srv/state-before.json"))
+        assert len(differences(before, installed[node])) > 50
+
+
+@pytest.mark.parametrize(("option", "status"), [((), 2), (("--check", "--diff"), 0)], ids=["unconfirmed", "check"])
+def test_it_shows_what_goes_and_changes_nothing(
+    option: tuple[str, ...], status: int, installed: dict[str, dict[str, object]]
+) -> None:
+    code, said = run(*option)
+    assert code == status
+    for words in (
+        "REMOVE: 3 of 3 hosts have something to remove",
+        "scenario-0123456789ab (active)",
+        "hdfs /apps/deeplearning/spark/pyspark-3.0.3-",
+        "driver, CUDA 12.2, cuDNN 8.9.7.29, NCCL 2.18.5, gpu-check",
+        "bazel 0.26.1",
+        "/srv/deeplearning-mirror (4 files)",
+        "/opt/deeplearning/README.site (not managed by this project)",
+    ):
+        assert words in said
+    assert ("-e remove_confirmed=true. No host was changed." in said) is (status == 2)
+    assert {node: differences(installed[node], state(node)) for node in installed} == dict.fromkeys(NODES, [])
+
+
+def test_a_process_that_uses_an_environment_is_named_and_holds_all_hosts() -> None:
+    execute(
+        EL7,
+        "sh",
+        "-c",
+        f"cd / && nohup {ENVIRONMENT}/bin/python -c 'import time; time.sleep(900)' > /dev/null 2>&1 & echo $! > /run/job",
+    )
+    pid = execute(EL7, "cat", "/run/job").strip()
+    code, said = run(*CONFIRMED)
+    execute(EL7, "kill", pid)
+    assert code == 2
+    assert f"on {EL7} process {pid} of root ({ENVIRONMENT}/bin/python" in said
+    assert "remove_forced=true. No host was changed." in said
+
+
+def test_named_parts_go_and_the_others_stay() -> None:
+    code, said = run(*CONFIRMED, "-e", "remove_parts=bazel,mirror")
+    assert code == 0, said
+    found = state(EL9)
+    before = json.loads(execute(EL9, "cat", "/srv/state-before.json"))
+    left = [line for line in differences(before, found) if "mirror" in line or "bazel" in line]
+    assert left == []
+    assert "file /usr/local/bin/gpu-check" in found
+    assert "file /opt/deeplearning/etc/gpu-check-cuda.json" in found
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "environment : Remove every environment, Spark and their settings",
+        "nvidia_driver : Remove the packages",
+    ],
+)
+def test_it_is_killed(task: str) -> None:
+    """With its connections, in the middle of a task, as a controller that loses its power."""
+    process = start(*CONFIRMED)
+    assert process.stdout is not None
+    seen = False
+    for line in process.stdout:
+        print(line, end="")
+        if line.startswith(f"TASK [{task}"):
+            seen = True
+            time.sleep(1.5)
+            os.killpg(process.pid, signal.SIGKILL)
+            break
+    process.wait(timeout=30)
+    assert seen
+
+
+def test_the_same_command_ends_it_and_the_hosts_are_as_before() -> None:
+    time.sleep(15)  # a package manager whose connection was killed ends its transaction
+    code, said = run(*CONFIRMED)
+    assert code == 0, said
+    found = {}
+    for node in NODES:
+        before = json.loads(execute(node, "cat", "/srv/state-before.json"))
+        found[node] = differences(before, state(node))
+    assert found == dict.fromkeys(NODES, [])
+    assert execute(EL7, "cat", "/opt/deeplearning/README.site") == "Ask operations before you touch this.\n"
+
+
+def test_again_there_is_nothing_to_remove() -> None:
+    code, said = run(*CONFIRMED)
+    assert code == 0
+    assert "REMOVE: 0 of 3 hosts have something to remove." in said
+    assert "changed=1" not in said

@@ -1,0 +1,62 @@
+"""Show what playbooks/remove.yml removes from every host, and refuse: run once, after removal_info. The work is in lib/hadoop_dl/hosts/removal.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from hadoop_dl.hosts import removal
+
+display = Display()
+
+
+class ActionModule(ActionBase):
+    """removal_plan: `answers` names the variable that has what removal_info answered; `parts`, `hdfs_files`, `forced`, `confirmed` are the operator's.
+
+    Returns `hosts`: the parts that each host loses, in their order.
+    """
+
+    TRANSFERS_FILES = False
+    BYPASS_HOST_LOOP = True
+    _supports_check_mode = True
+    _requires_connection = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        variables = task_vars or {}
+        try:
+            request = self._request()
+        except removal.Misused as error:
+            return {**result, "failed": True, "msg": str(error)}
+        answers, unread = {}, []
+        for name in variables["ansible_play_hosts_all"]:
+            answer = variables["hostvars"].raw_get(name).get(self._task.args["answers"])
+            if isinstance(answer, dict) and "removal" in answer:
+                answers[name] = answer["removal"]
+            else:
+                unread.append(name)
+        found = removal.make(answers, unread, variables["groups"].get("edge_nodes") or [], request)
+        display.display(found.text)
+        if found.problems:
+            return {**result, "failed": True, "msg": " ".join([*found.problems, "No host was changed."])}
+        return {**result, "changed": False, "hosts": found.hosts}
+
+    def _request(self) -> removal.Request:
+        args = self._task.args
+        switches = {
+            name: self._switch(f"remove_{name}", args.get(name)) for name in ("hdfs_files", "forced", "confirmed")
+        }
+        return removal.Request(
+            removal.parts_of(args.get("parts") or []), checking=bool(self._task.check_mode), **switches
+        )
+
+    def _switch(self, name: str, given: Any) -> bool:
+        try:
+            return boolean(given)
+        except TypeError as error:
+            raise removal.Misused(
+                f"{name} must be true or false, but is {given!r}. Correct it. No host was changed."
+            ) from error

@@ -1,0 +1,43 @@
+# -*- coding: utf-8 -*-
+"""Remove a mirror: what its manifest lists, and directories that are empty then. Python 3.6 and later, standard library only."""
+
+import errno
+import os
+import re
+import shutil
+
+from ansible.module_utils import mirror_files
+
+ARTIFACT = re.compile(r"^[A-Za-z0-9][\w.+-]*(/[A-Za-z0-9][\w.+-]*)+$")  # below the root, by plain names
+
+
+def remove(root, keep_root, dry=False):
+    """Remove what manifest.json lists, then every directory that is empty; other files stay. Returns the paths; the manifest goes last."""
+    held = [path for path in mirror_files.manifest_of(root) if ARTIFACT.match(path)]
+    gone = [os.path.join(root, path) for path in sorted(held) if os.path.lexists(os.path.join(root, path))]
+    manifest, staging = os.path.join(root, "manifest.json"), os.path.join(root, ".staging")
+    if dry:
+        return gone + [path for path in (manifest, staging) if os.path.exists(path)]
+    for path in gone:
+        os.unlink(path)
+    if os.path.isdir(staging):
+        shutil.rmtree(staging)
+        gone.append(staging)
+    # The folders that a mirror has are known also where a killed removal has emptied the manifest's list.
+    folders = set(os.path.dirname(path) for path in held) | set(("wheels", "files"))
+    for folder in sorted((os.path.join(root, one) for one in folders), reverse=True):
+        _remove_empty(folder)
+    if os.path.exists(manifest):
+        os.unlink(manifest)
+        gone.append(manifest)
+    if not keep_root:
+        _remove_empty(root)
+    return gone
+
+
+def _remove_empty(directory):
+    try:
+        os.rmdir(directory)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.EBUSY, errno.ENOTDIR):
+            raise

@@ -1,0 +1,194 @@
+# -*- coding: utf-8 -*-
+"""What of this project is on a host, by what its roles recorded there, and who uses it. Python 2.7 and 3, standard library; reads only."""
+
+from __future__ import absolute_import, division, print_function
+
+import glob
+import json
+import os
+import pwd
+import re
+
+from ansible.module_utils import bazel_versions, hdfs_record, host_lock
+from ansible.module_utils import environment_packages as packages
+
+ENVIRONMENT = re.compile(r"^(\.removing-|\.link-)?(?P<name>.+-[0-9a-f]{12})(\.\d+|\.client)?$")
+DIRECTORIES = ("spark", "jars", "hadoop", "downloads")  # of this project alone
+CLIENT_SETTINGS = ("hadoop-env.sh", "spark-defaults.conf", "tfos-submit.json")
+RECEIPTS = ("environment", "hadoop_client", "tensorflowonspark", "verify")
+# Each part of the GPU layer: its repository, and what else tells that its role was here. Globs.
+GPU = {
+    "nvidia_driver": (
+        "nvidia-driver",
+        [
+            "{root}/etc/nvidia-driver-*",
+            "/etc/modprobe.d/deeplearning-nouveau.conf",
+            "/etc/apt/keyrings/deeplearning-*",
+        ],
+    ),
+    "cuda": ("cuda", ["{root}/etc/gpu-check-cuda.json", "/etc/profile.d/deeplearning-cuda.sh"]),
+    "cudnn": ("cudnn", ["{root}/etc/gpu-check-cudnn.json"]),
+    "nccl": ("nccl", ["{root}/etc/gpu-check-nccl.json"]),
+    "gpu_check": ("gpu-check", ["{root}/etc/gpu-check.json", "{root}/bin/gpu-check"]),
+}
+DEFINITIONS = (
+    "/etc/yum.repos.d/deeplearning-%s.repo",
+    "/etc/apt/sources.list.d/deeplearning-%s.sources",
+    "/etc/pki/rpm-gpg/RPM-GPG-KEY-deeplearning-%s",
+    "/etc/pki/rpm-gpg/RPM-GPG-KEY-deeplearning-%s.trusted-before",
+)
+MIRROR = (
+    "/etc/systemd/system/deeplearning-mirror.service",
+    "/usr/local/lib/deeplearning-mirror",
+    "/etc/deeplearning-mirror",
+    "/var/log/deeplearning-mirror.log",
+)
+OTHERS = re.compile(
+    r"^(bin|etc|envs|state|(\.new-)?(current|CURRENT\.txt)|\.run\.json|%s|(\.removing-)?(%s))$"
+    % (re.escape(host_lock.NAME), "|".join(DIRECTORIES))
+)
+
+
+def read_json(path):
+    """The mapping in a file; an empty one where there is none."""
+    try:
+        with open(path) as handle:
+            found = json.load(handle)
+    except (IOError, OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def names(directory):
+    return sorted(os.listdir(directory)) if os.path.isdir(directory) else []
+
+
+class Removal(object):
+    """root: of this project; system: of everything else, for tests."""
+
+    def __init__(self, root, bazel_root="/opt/bazel", system=""):
+        self.root, self.bazel_root, self.system = root, bazel_root, system
+
+    def there(self, patterns):
+        paths = [one.replace("{root}", self.root) if "{root}" in one else self.system + one for one in patterns]
+        return sorted(path for pattern in paths for path in glob.glob(pattern))
+
+    def receipt(self, component):
+        return read_json(os.path.join(self.root, "state", component + ".json"))
+
+    def current(self):
+        link = os.path.join(self.root, "current")
+        return os.path.basename(os.readlink(link)) if os.path.islink(link) else ""
+
+    def environments(self):
+        """Environments by name, and what else their part has."""
+        found = set()
+        for name in names(os.path.join(self.root, "envs")):
+            match = ENVIRONMENT.match(name)
+            if match:
+                found.add(match.group("name"))
+        lines = [name + (" (active)" if name == self.current() else "") for name in sorted(found)]
+        settings = any(self.exists("etc/" + name) for name in CLIENT_SETTINGS)
+        programs = self.exists("bin/tfos-submit") or self.is_ours("/usr/local/bin/tfos-submit")
+        more = [("tfos-submit", programs), ("settings of Spark and Hadoop", settings)]
+        more += [(name + "/", self.exists(name)) for name in DIRECTORIES]
+        more += [("the link current", self.exists("current") and not lines)]
+        more += [("the receipt of " + name, self.exists("state/%s.json" % name) and not lines) for name in RECEIPTS]
+        return lines + [text for text, there in more if there]
+
+    def exists(self, name):
+        return os.path.lexists(os.path.join(self.root, name))
+
+    def is_ours(self, link):
+        return os.path.islink(self.system + link) and os.readlink(self.system + link).startswith(self.root + os.sep)
+
+    def hdfs(self):
+        """The record of what this host put into HDFS; of an older release the archives that its settings name."""
+        path = os.path.join(self.root, "etc", "hdfs.json")
+        settings = []
+        for one in glob.glob(os.path.join(self.root, "envs", "*.client", "spark-defaults.conf")) + [
+            os.path.join(self.root, "etc", "spark-defaults.conf")
+        ]:
+            try:
+                with open(one) as handle:
+                    settings.append(handle.read())
+            except (IOError, OSError):
+                continue
+        found = hdfs_record.read(path)
+        files = sorted(set(found["files"] + hdfs_record.archives_of(settings)))
+        return dict(found, files=files, recorded=os.path.exists(path), record=path)
+
+    def gpu(self):
+        """The roles of the GPU layer that left something, each with what it is."""
+        found = {}
+        for role, (repository, patterns) in sorted(GPU.items()):
+            traces = self.there(patterns + [one % repository for one in DEFINITIONS])
+            if self.receipt(role) or self.exists("state/%s.json" % role) or traces:
+                found[role] = self.versions(role)
+        return found
+
+    def versions(self, role):
+        record = read_json(os.path.join(self.root, "etc", "gpu-check-%s.json" % role))
+        listed = record.get(role) or []
+        if role == "nvidia_driver":
+            listed = [read_json(os.path.join(self.root, "etc", "gpu-check.json")).get("driver") or ""]
+        title = {"nvidia_driver": "driver", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "gpu_check": "gpu-check"}[
+            role
+        ]
+        return " ".join([title] + sorted(str(one) for one in listed if one))
+
+    def build(self):
+        """Paths of builds of TensorFlow, which are made on some hosts only."""
+        receipt = os.path.join(self.root, "state", "tensorflow_build.json")
+        return self.there(["/var/lib/deeplearning-build"]) + ([receipt] if os.path.exists(receipt) else [])
+
+    def bazel(self):
+        marks = bazel_versions.versions(self.bazel_root)
+        ours = dict((name, mark) for name, mark in marks.items() if mark["managed"])
+        traces = self.there([one % "bazel" for one in DEFINITIONS])
+        if not (ours or traces):
+            return {}
+        package = any(mark.get("source") == "repository" for mark in ours.values()) or bool(traces)
+        return {"versions": sorted(ours), "package": package}
+
+    def mirror(self):
+        """Where the mirror's files are, by its record, its unit or its receipt; empty where this host has no mirror."""
+        record = read_json(os.path.join(self.root, "etc", "mirror.json"))
+        manifests = [path for path in self.receipt("mirror").get("files", {}) if path.endswith("/manifest.json")]
+        roots = record.get("roots") or dict((os.path.dirname(path), False) for path in manifests)
+        parts = self.there(list(MIRROR))
+        if not (roots or parts or self.exists("state/mirror.json")):
+            return {}
+        held = [read_json(os.path.join(root, "manifest.json")).get("artifacts") or {} for root in sorted(roots)]
+        return {
+            "before": {"roots": roots, "user_existed": bool(record.get("user_existed", False))},
+            "files": [len(one) for one in held],
+            "parts": parts,
+        }
+
+    def stays(self):
+        """What is in the directories of this project and is not managed by it."""
+        found = [os.path.join(self.root, name) for name in names(self.root) if not OTHERS.match(name)]
+        envs = os.path.join(self.root, "envs")
+        return found + [os.path.join(envs, name) for name in names(envs) if not ENVIRONMENT.match(name)]
+
+    def users(self):
+        """Processes that use something in the directory of this project: pid, user and command."""
+        places = sorted(set([self.root, os.path.realpath(self.root)]))
+        found = []
+        for pid in packages.in_use(places):
+            try:
+                owner = os.stat("/proc/%d" % pid).st_uid
+                with open("/proc/%d/cmdline" % pid, "rb") as handle:
+                    command = handle.read().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+            except (IOError, OSError):
+                continue  # it has ended
+            found.append({"pid": pid, "user": user_name(owner), "command": command[:80] or "no command line"})
+        return found
+
+
+def user_name(uid):
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

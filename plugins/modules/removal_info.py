@@ -1,0 +1,56 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Tell what of this project is on a host, by its records there, and which processes use it."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: removal_info
+short_description: Tell what of this project is on a host
+description:
+  - Reads what the roles recorded on the host (receipts, records, marks), so the answer does not depend on the inventory, which may have changed since.
+  - C(users) are processes that run from the project's directory, have a file of it mapped, or work in it.
+options:
+  root: {description: Directory of this project, type: path, default: /opt/deeplearning}
+  bazel_root: {description: Directory of the versions of bazel, type: path, default: /opt/bazel}
+"""
+
+RETURN = r"""
+removal:
+  description: environments (lines), hdfs (files and directories and user), gpu (role -> what it installed), build (paths), bazel, mirror, stays (paths), users; parts names those that are there
+  type: dict
+  returned: always
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.removal_reader import Removal
+
+PARTS = ("environments", "gpu", "build", "bazel", "mirror")
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "root": {"type": "path", "default": "/opt/deeplearning"},
+            "bazel_root": {"type": "path", "default": "/opt/bazel"},
+        },
+        supports_check_mode=True,
+    )
+    host = Removal(module.params["root"].rstrip("/"), module.params["bazel_root"])
+    found = {
+        "environments": host.environments(),
+        "hdfs": host.hdfs(),
+        "gpu": host.gpu(),
+        "build": host.build(),
+        "bazel": host.bazel(),
+        "mirror": host.mirror(),
+        "stays": host.stays(),
+        "users": host.users(),
+    }
+    module.exit_json(changed=False, removal=dict(found, parts=[name for name in PARTS if found[name]]))
+
+
+if __name__ == "__main__":
+    main()

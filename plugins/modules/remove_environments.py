@@ -1,0 +1,108 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Remove every environment of a host, with Spark, its settings and their receipts."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: remove_environments
+short_description: Remove every environment with the settings of Spark and Hadoop
+description:
+  - Removes the link C(current) first, so that nothing starts in half an environment, then the environments, then what only this project has in C(root).
+  - Refuses while a process uses something in C(root), unless C(force). What is not managed by this project stays, and with it its directory.
+  - A run that was killed continues.
+options:
+  root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
+  force: {description: Remove also what processes use, type: bool, default: false}
+  timeout: {description: Seconds for another run on this host to end, type: int, default: 600}
+"""
+
+RETURN = r"""
+removed: {description: Paths that were removed (in check mode, would be), type: list, returned: success}
+"""
+
+import glob
+import os
+import shutil
+
+from ansible.module_utils import environment_names as names
+from ansible.module_utils import environment_packages as packages
+from ansible.module_utils import removal_reader, source_builds
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.environment_packages import Refused
+from ansible.module_utils.host_lock import HostLock
+
+LINKS = ("current", ".new-current", "CURRENT.txt", ".new-CURRENT.txt")
+
+
+def listed(root):
+    """Every path that goes, in its order: the links by which an environment is found, the environments, the rest."""
+    etc = os.path.join(root, "etc")
+    found = [os.path.join(root, name) for name in LINKS]
+    found += [os.path.join(etc, prefix + name) for name in removal_reader.CLIENT_SETTINGS for prefix in ("", ".new-")]
+    found += [os.path.join(etc, "hdfs.json")] + sorted(glob.glob(os.path.join(root, "*", ".draft-*")))
+    envs = os.path.join(root, "envs")
+    entries = [name for name in removal_reader.names(envs) if removal_reader.ENVIRONMENT.match(name)]
+    entries.sort(key=lambda name: (not os.path.islink(os.path.join(envs, name)), name))
+    found += [os.path.join(envs, name) for name in entries]
+    found += [
+        os.path.join(root, prefix + name) for name in removal_reader.DIRECTORIES for prefix in (names.REMOVED, "")
+    ]
+    found += [os.path.join(root, "state", name + ".json") for name in removal_reader.RECEIPTS]
+    return [path for path in found if os.path.lexists(path)]
+
+
+def remove(path):
+    """A directory loses its name first, so that half of one is never used."""
+    if os.path.islink(path) or not os.path.isdir(path):
+        os.unlink(path)
+    elif os.path.basename(path).startswith(names.REMOVED):
+        shutil.rmtree(path)
+    else:
+        names.remove(path)
+
+
+def check_unused(root, force):
+    if force:
+        return
+    envs = os.path.join(root, "envs")
+    for name in removal_reader.names(envs):
+        if names.TREE.match(name):
+            source_builds.clear(os.path.join(envs, name))  # a build that was killed is no user
+    users = removal_reader.Removal(root).users()
+    if users:
+        raise Refused(
+            "The environments in %s must not be in use, but these processes use them: %s. Nothing was removed here. Let them end, and run "
+            "again." % (root, ", ".join("%(pid)d (%(user)s, %(command)s)" % user for user in users))
+        )
+
+
+def work(module):
+    root = module.params["root"].rstrip("/")
+    paths = listed(root)
+    if module.check_mode or not paths:
+        return {"changed": bool(paths), "removed": paths}
+    with HostLock("removing the environments", module.params["timeout"], root):
+        check_unused(root, module.params["force"])
+        paths = listed(root)  # another run may have removed some meanwhile
+        for path in paths:
+            remove(path)
+    return {"changed": bool(paths), "removed": paths}
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "root": {"type": "path", "default": "/opt/deeplearning"},
+            "force": {"type": "bool", "default": False},
+            "timeout": {"type": "int", "default": 600},
+        },
+        supports_check_mode=True,
+    )
+    packages.end_with_result(module, work, module.params["root"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Remove what this project put into HDFS, and the directories that it made there when they are empty."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: remove_hdfs_files
+short_description: Remove the files that this project put into HDFS
+description:
+  - Removes each file without the trash (they are copies of locked artifacts), uploads of it that were killed, and then the recorded directories that are
+    empty. The record goes last, so that a run after a killed one continues.
+options:
+  files: {description: Paths in HDFS, type: list, elements: str, required: true}
+  directories: {description: Directories that were made for them; the deepest first, type: list, elements: str, default: []}
+  user: {description: Who writes to HDFS. On a cluster with Kerberos the ticket decides instead, type: str, default: hdfs}
+  environment_file: {description: Shell file that sets JAVA_HOME and HADOOP_HOME and HADOOP_CONF_DIR, type: path, required: true}
+  record: {description: The record of this host, type: path, default: /opt/deeplearning/etc/hdfs.json}
+"""
+
+RETURN = r"""
+removed: {description: Files that were removed (in check mode, would be), type: list, returned: success}
+"""
+
+import os
+
+from ansible.module_utils import hdfs_record
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hdfs_command import ASK, Failure, Hdfs
+
+
+def remove(hdfs, files, directories):
+    for path in files:
+        hdfs.must(["-rm", "-f", "-skipTrash", path, path + ".uploading-*"])
+    for path in directories:
+        status, output = hdfs.run(["-rmdir", path], ASK)
+        if status and "No such file" not in output and "not empty" not in output:
+            raise Failure("`hdfs dfs -rmdir %s` must work, but answered: %s. Check that HDFS is up." % (path, output))
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "files": {"type": "list", "elements": "str", "required": True},
+            "directories": {"type": "list", "elements": "str", "default": []},
+            "user": {"type": "str", "default": "hdfs"},
+            "environment_file": {"type": "path", "required": True},
+            "record": {"type": "path", "default": hdfs_record.PATH},
+        },
+        supports_check_mode=True,
+    )
+    wanted = module.params
+    hdfs = Hdfs(wanted["environment_file"], wanted["user"])
+    try:
+        if not os.path.exists(wanted["environment_file"]):
+            raise Failure(
+                "%s is required to reach HDFS, but it is missing. Nothing was removed. Remove %s there yourself, and run again with "
+                "-e remove_hdfs_files=false." % (wanted["environment_file"], ", ".join(wanted["files"]))
+            )
+        hdfs.check_launcher()
+        present = [path for path in wanted["files"] if hdfs.has(path)]
+        if not module.check_mode:
+            remove(hdfs, wanted["files"], wanted["directories"])
+            if os.path.exists(wanted["record"]):
+                os.unlink(wanted["record"])
+    except Failure as failure:
+        module.fail_json(msg="%s To leave the files in HDFS: -e remove_hdfs_files=false." % str(failure))
+    module.exit_json(changed=bool(present), removed=present)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,305 @@
+"""playbooks/remove.yml: what is shown, what is refused, and what is left. The hosts are directories; molecule/remove has whole ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.module_utils import hdfs_record, mirror_removal, removal_reader
+from host_modules import answer, run, start
+
+from hadoop_dl.hosts import removal
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+NAME = "demo-stack-0123456789ab"
+GROUPS = {"data1": "data_nodes", "data2": "data_nodes", "edge1": "edge_nodes"}
+
+
+def listing(root: Path) -> list[str]:
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*")) if root.is_dir() else []
+
+
+# --- one host ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def root(tmp_path: Path, stages: dict[str, Path]) -> Path:
+    """A host with an environment, its client's settings, Spark, receipts, and leftovers of killed runs."""
+    root = tmp_path / "deeplearning"
+    shutil.copytree(stages["active"], root, symlinks=True)
+    for directory in (
+        "spark/pyspark-3.0.3/jars",
+        "jars",
+        "hadoop/lib",
+        "downloads",
+        "state",
+        "etc",
+        f"envs/{NAME}.client",
+    ):
+        (root / directory).mkdir(parents=True, exist_ok=True)
+    for name in ("hadoop-env.sh", "spark-defaults.conf"):
+        (root / "envs" / f"{NAME}.client" / name).write_text("export A=1\n")
+        (root / "etc" / name).unlink(missing_ok=True)
+        (root / "etc" / name).symlink_to(f"../current/.deeplearning/client/{name}")
+    (root / "state" / "hadoop_client.json").write_text("{}")
+    (root / "state" / ".draft-verify.json").write_text("{")
+    (root / "envs" / f".removing-{NAME}.7").mkdir()
+    (root / ".removing-spark").mkdir()
+    (root / "CURRENT.txt").symlink_to("current/.deeplearning/client/CURRENT.txt")
+    return root
+
+
+def remove(root: Path, **arguments: Any) -> dict[str, Any]:
+    return run("remove_environments", root=str(root), **arguments)
+
+
+def test_nothing_of_the_environments_is_left_and_what_is_not_ours_stays(root: Path) -> None:
+    (root / "site.txt").write_text("keep")
+    (root / "envs" / "conda").mkdir()
+    (root / "etc" / "gpu-check.json").write_text("{}")
+    assert remove(root)["changed"] is True
+    files = [path for path in listing(root) if not (root / path).is_dir()]
+    assert files == [".lock", "etc/gpu-check.json", "site.txt"]
+    assert removal_reader.Removal(str(root)).stays() == [str(root / "site.txt"), str(root / "envs/conda")]
+    assert remove(root)["changed"] is False
+
+
+def test_check_mode_names_every_path_and_removes_none(root: Path) -> None:
+    before = listing(root)
+    found = remove(root, _ansible_check_mode=True)
+    assert found["changed"] is True
+    assert [path.replace(f"{root}/", "") for path in found["removed"]][0] == "current"
+    assert listing(root) == before
+
+
+def test_a_removal_that_is_killed_anywhere_continues(root: Path) -> None:
+    """Each path that goes, in its order, is where a run may have been killed."""
+    paths = remove(root, _ansible_check_mode=True)["removed"]
+    for index in range(len(paths)):
+        target = Path(paths[index])
+        if not os.path.lexists(target):
+            continue
+        if target.is_dir() and not target.is_symlink():
+            aside = target if target.name.startswith(".removing-") else target.with_name(f".removing-{target.name}")
+            if aside != target:
+                shutil.rmtree(aside, ignore_errors=True)
+                target.rename(aside)
+        else:
+            target.unlink()
+        copy = root.with_name(f"copy{index}")
+        shutil.copytree(root, copy, symlinks=True)
+        remove(copy)
+        left = [path for path in listing(copy) if not os.path.isdir(copy / path)]
+        assert left == [".lock"], index
+        assert removal_reader.Removal(str(copy)).environments() == []
+
+
+def test_a_process_that_uses_it_is_named_and_nothing_goes(root: Path) -> None:
+    before = listing(root)
+    with subprocess.Popen(["sleep", "60"], cwd=root) as process:
+        refused = remove(root)
+        found = removal_reader.Removal(str(root)).users()
+        forced = remove(root, force=True)
+        process.kill()
+    assert f"these processes use them: {process.pid} (" in refused["msg"]
+    assert "Nothing was removed here" in refused["msg"]
+    assert [user["pid"] for user in found] == [process.pid]
+    assert found[0]["command"] == "sleep 60"
+    assert forced["changed"] is True
+    assert listing(root) != before
+
+
+def test_two_removals_take_turns(root: Path) -> None:
+    found = [answer(process) for process in [start("remove_environments", root=str(root)) for _ in range(2)]]
+    assert [one.get("failed", False) for one in found] == [False, False]
+
+
+def test_a_host_is_read_by_its_records(tmp_path: Path) -> None:
+    root, system = tmp_path / "deeplearning", tmp_path / "system"
+    (root / "state").mkdir(parents=True)
+    (root / "etc").mkdir()
+    (system / "etc/yum.repos.d").mkdir(parents=True)
+    (system / "etc/yum.repos.d/deeplearning-nvidia-driver.repo").write_text("")  # all that a killed removal left
+    (root / "etc/gpu-check-cuda.json").write_text(json.dumps({"cuda": ["8.0", "12.2"]}))
+    (root / "state/nccl.json").write_text("torn {")
+    (root / "state/mirror.json").write_text(json.dumps({"files": {"/data/mirror/manifest.json": "0" * 64}}))
+    host = removal_reader.Removal(str(root), bazel_root=str(tmp_path / "bazel"), system=str(system))
+    assert host.gpu() == {"cuda": "CUDA 12.2 8.0", "nccl": "NCCL", "nvidia_driver": "driver"}
+    assert host.mirror()["before"]["roots"] == {"/data/mirror": False}
+    assert (host.bazel(), host.environments(), host.stays()) == ({}, [], [])
+
+
+def test_archives_of_releases_without_a_record_are_known_by_their_names() -> None:
+    ours = "spark.yarn.archive hdfs://nameservice1/apps/deeplearning/spark/pyspark-3.5.8-0123456789ab.zip\nspark.yarn.queue gpu\n"
+    site = "spark.yarn.archive hdfs://nameservice1/apps/spark/site-libs.zip\n"
+    assert hdfs_record.archives_of([ours, site]) == ["/apps/deeplearning/spark/pyspark-3.5.8-0123456789ab.zip"]
+
+
+@pytest.mark.parametrize("keep_root", [True, False])
+def test_a_mirror_loses_what_its_manifest_lists_and_nothing_else(tmp_path: Path, keep_root: bool) -> None:
+    root = tmp_path / "mirror"
+    for name in ("wheels/a.whl", "files/b.tgz", ".staging/part", "rpm/site.rpm"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("x")
+    listed = {"wheels/a.whl": {}, "files/b.tgz": {}, "../outside": {}}
+    (root / "manifest.json").write_text(json.dumps({"schema": 1, "artifacts": listed}))
+    (tmp_path / "outside").write_text("keep")
+    mirror_removal.remove(str(root), keep_root, dry=True)
+    assert (root / "wheels/a.whl").exists()
+    mirror_removal.remove(str(root), keep_root)
+    assert [path for path in listing(root) if not (root / path).is_dir()] == ["rpm/site.rpm"]
+    assert (tmp_path / "outside").exists()
+    shutil.rmtree(root / "rpm")
+    mirror_removal.remove(str(root), keep_root)
+    assert root.exists() is keep_root
+
+
+# --- the plan ------------------------------------------------------------------------------------------------------
+
+
+def has(**more: Any) -> dict[str, Any]:
+    nothing = {
+        "environments": [],
+        "hdfs": {"files": [], "directories": [], "user": ""},
+        "gpu": {},
+        "build": [],
+        "bazel": {},
+        "mirror": {},
+        "stays": [],
+        "users": [],
+    }
+    return {**nothing, **more}
+
+
+WITH_HDFS = {"environments": [NAME], "hdfs": {"files": ["/apps/x.zip"], "directories": [], "user": "hdfs"}}
+
+
+def test_hosts_that_are_alike_are_one_entry_and_unread_ones_are_named() -> None:
+    answers = {"data1": has(gpu={"cuda": "CUDA 12.2"}), "data2": has(gpu={"cuda": "CUDA 12.2"}), "data3": has()}
+    found = removal.make(answers, ["data4"], [], removal.Request())
+    assert "data1, data2:\n    gpu           CUDA 12.2" in found.text
+    assert "data3: nothing" in found.text
+    assert "data4: did not answer; nothing is removed there. Run it again with --limit data4" in found.text
+    assert found.hosts == {"data1": ["gpu"], "data2": ["gpu"], "data3": []}
+    assert "remove_confirmed=true" in found.problems[0]
+
+
+def test_files_in_hdfs_stay_while_an_edge_node_is_not_in_the_run() -> None:
+    both = removal.make(
+        {"edge1": has(**WITH_HDFS), "edge2": has(**WITH_HDFS)}, [], ["edge1", "edge2"], removal.Request()
+    )
+    one = removal.make({"edge1": has(**WITH_HDFS)}, [], ["edge1", "edge2"], removal.Request())
+    none = removal.make({"edge1": has(**WITH_HDFS)}, [], ["edge1"], removal.Request(hdfs_files=False))
+    assert both.hosts["edge1"] == ["hdfs", "environments"]
+    assert (one.hosts["edge1"], none.hosts["edge1"]) == (["environments"], ["environments"])
+    assert "HDFS: /apps/x.zip stays, because edge2 of edge_nodes did not answer or is not in this run" in one.text
+
+
+@pytest.mark.parametrize(
+    ("request_", "refused"),
+    [
+        (removal.Request(confirmed=True), True),
+        (removal.Request(checking=True), True),
+        (removal.Request(confirmed=True, forced=True), False),
+        (removal.Request(confirmed=True, parts=("gpu",)), False),
+    ],
+)
+def test_an_environment_in_use_is_refused_by_host_process_and_user(request_: removal.Request, refused: bool) -> None:
+    user = {"pid": 4711, "user": "analyst", "command": "python train.py"}
+    found = removal.make({"data1": has(environments=[NAME], users=[user])}, [], [], request_)
+    said = "on data1 process 4711 of analyst (python train.py) uses it"
+    assert any(said in problem for problem in found.problems) is refused
+
+
+def test_nothing_to_remove_needs_no_confirmation() -> None:
+    assert removal.make({"data1": has()}, [], [], removal.Request()).problems == []
+
+
+@pytest.mark.parametrize(
+    ("given", "parts"),
+    [([], removal.PARTS), ("", removal.PARTS), ("mirror,gpu", ("gpu", "mirror")), (["bazel"], ("bazel",))],
+)
+def test_parts_are_named_as_text_or_a_list(given: Any, parts: tuple[str, ...]) -> None:
+    assert removal.parts_of(given) == parts
+
+
+@pytest.mark.parametrize("given", ["cuda", ["gpu", "all"], 3, {"gpu": True}])
+def test_another_part_is_refused(given: Any) -> None:
+    with pytest.raises(removal.Misused, match="remove_parts must name some of environments, gpu, build, bazel, mirror"):
+        removal.parts_of(given)
+
+
+# --- the playbook, on hosts that are directories -------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, stages: dict[str, Path]) -> Path:
+    hosts: dict[str, dict[str, Any]] = {group: {} for group in GROUPS.values()}
+    for name, group in GROUPS.items():
+        shutil.copytree(stages["active"], tmp_path / name / "deeplearning", symlinks=True)
+        hosts[group][name] = {"environment_root": str(tmp_path / name / "deeplearning")}
+    common = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
+    inventory = {"all": {"vars": common, "children": {group: {"hosts": members} for group, members in hosts.items()}}}
+    (tmp_path / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+    return tmp_path
+
+
+def play(cluster: Path, *options: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).parent / "ansible-playbook"),
+            *("-i", str(cluster / "hosts.yml"), str(REPOSITORY / "playbooks" / "remove.yml"), *options),
+        ],
+        env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+def there(cluster: Path) -> list[str]:
+    return [name for name in GROUPS if (cluster / name / "deeplearning").exists()]
+
+
+def test_nothing_is_left_on_any_host(cluster: Path) -> None:
+    code, said = play(cluster, "-e", "remove_confirmed=true")
+    assert (code, there(cluster)) == (0, []), said
+    code, said = play(cluster)
+    assert code == 0
+    assert "REMOVE: 0 of 3 hosts have something to remove." in said
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        ((), 2, "run the same command with -e remove_confirmed=true. No host was changed."),
+        (("--check",), 0, f"environments {NAME} (active)"),
+        (("-e", "remove_confirmed=true", "-e", "remove_parts=everything"), 2, "but is 'everything'"),
+        (("-e", "remove_confirmed=perhaps"), 2, "remove_confirmed must be true or false"),
+    ],
+)
+def test_without_a_confirmation_all_stays(cluster: Path, options: tuple[str, ...], code: int, words: str) -> None:
+    before = listing(cluster / "data1")
+    found, said = play(cluster, *options)
+    assert found == code, said
+    assert words in said
+    assert listing(cluster / "data1") == before
+
+
+def test_an_unreachable_host_is_named_and_keeps_what_it_has(cluster: Path) -> None:
+    inventory = yaml.safe_load((cluster / "hosts.yml").read_text(encoding="utf-8"))
+    gone = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+    inventory["all"]["children"]["data_nodes"]["hosts"]["data2"] |= gone
+    (cluster / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+    code, said = play(cluster, "-e", "remove_confirmed=true")
+    assert (code, there(cluster)) == (4, ["data2"]), said
+    assert "data2: did not answer" in said
