@@ -52,7 +52,6 @@ def root(tmp_path: Path, stages: dict[str, Path]) -> Path:
     (root / "state" / ".draft-verify.json").write_text("{")
     (root / "envs" / f".removing-{NAME}.7").mkdir()
     (root / ".removing-spark").mkdir()
-    (root / "CURRENT.txt").symlink_to("current/.deeplearning/client/CURRENT.txt")
     return root
 
 
