@@ -30,7 +30,8 @@ QUICK_FAULTS = ("tests/faults/test_repeated_run.py", "tests/faults/test_refused.
 UNIT_PARTS = 6
 # The longest scenarios start first: what starts last decides when the layer ends.
 LONGEST_SCENARIOS = ("nvidia_driver",)
-LONG_SCENARIOS = ("nvidia_driver_debian",)  # builds NVIDIA's real module: ten minutes
+# One builds NVIDIA's real module, one installs and removes everything on three systems: six to ten minutes each.
+LONG_SCENARIOS = ("nvidia_driver_debian", "remove")
 
 # Where a file may begin with #!/bin/sh or bash.
 SHELL_FOLDERS = ("scripts", ".ci", "demo", "lib", "roles", "molecule", "examples", "tests")
