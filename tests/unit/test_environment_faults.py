@@ -19,6 +19,7 @@ from ansible.module_utils.environment_packages import Refused
 from environments import DIGEST, STACK, Site
 
 NAME = f"{STACK}-{DIGEST}"
+SETTINGS = f"{NAME}.client"  # has CURRENT.txt
 REPO = Path(__file__).resolve().parents[2]
 STEPS = """
 import json, sys
@@ -80,10 +81,7 @@ def test_a_repair_that_fails_leaves_the_environment_as_it_was(done):
     assert (done.path / ".deeplearning" / "sealed.json").read_bytes() == seal
     assert done.current == f"envs/{NAME}"
     assert subprocess.check_output([done.path / "bin" / "python", "-c", "import six; print(six.VERSION)"]) == b"1.0\n"
-    assert [path.name for path in (done.root / "envs").iterdir() if path.is_dir()] in (
-        [NAME, f"{NAME}.1"],
-        [f"{NAME}.1", NAME],
-    )
+    assert {path.name for path in (done.root / "envs").iterdir() if path.is_dir()} == {NAME, f"{NAME}.1", SETTINGS}
 
 
 def test_an_added_file_and_a_mirror_that_is_down_change_nothing(done):
@@ -204,7 +202,7 @@ def test_a_kill_at_any_moment_heals_with_the_same_command(request, kind, seed, u
     assert site.content() == undisturbed
     assert site.everything() == [False, False, False, False, False]
     left = {path.name for path in (site.root / "envs").iterdir()}
-    assert left == {NAME, site.tree.name}
+    assert left == {NAME, site.tree.name, SETTINGS}
 
 
 def test_a_kill_before_each_rename_and_link_leaves_nothing_behind(site, undisturbed):
@@ -219,10 +217,10 @@ def test_a_kill_before_each_rename_and_link_leaves_nothing_behind(site, undistur
     assert status == 0, process.stderr.read().decode()
     assert number > 3
     assert site.content() == undisturbed
-    assert sorted(path.name for path in (site.root / "envs").iterdir()) == [NAME, f"{NAME}.1"]
+    assert sorted(path.name for path in (site.root / "envs").iterdir()) == [NAME, f"{NAME}.1", SETTINGS]
     state = [path.name for path in (site.tree / ".deeplearning").iterdir()]
     assert [name for name in state if name.startswith(".") or name.endswith(".started")] == []
-    assert sorted(path.name for path in site.root.iterdir()) == [".lock", "current", "envs"]
+    assert sorted(path.name for path in site.root.iterdir()) == [".lock", "CURRENT.txt", "current", "envs"]
 
 
 def lose_power(tree: Path, seed: int, marks: tuple[str, ...]) -> None:
@@ -450,7 +448,7 @@ def test_the_draft_names_of_a_killed_run_do_not_stay(done):
     (done.root / "envs" / f".link-{NAME}").symlink_to("nowhere")
     damage(done)
     done.everything()
-    assert {path.name for path in (done.root / "envs").iterdir()} == {NAME, f"{NAME}.2"}
+    assert {path.name for path in (done.root / "envs").iterdir()} == {NAME, f"{NAME}.2", SETTINGS}
 
 
 def test_names_of_trees_are_told_apart_from_stacks_with_dots():
