@@ -1,4 +1,4 @@
-"""Turn what all hosts answered into the plan: run once, after node_facts. The work is in lib/hadoop_dl/plan/."""
+"""Turn what all hosts answered into the plan: run once, after host_facts. The work is in lib/hadoop_dl/plan/."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class ActionModule(HostAction):
     has. key: path on the controller of the key that signs it, or of both during a change of keys (docs/day2.md). suite: suite and components (apt). description: for people (dnf, yum).
     metadata_signed: true has dnf and yum check the signature of the repository's metadata too (repo_gpgcheck); apt always does.
     state: `present` or `absent`.
-    Returns `repository`, which exact_packages takes: name, url, key, key_file, `usable` (false where check mode has not defined it), and
+    Returns `repository`, which pinned_packages takes: name, url, key, key_file, `usable` (false where check mode has not defined it), and
     `unsigned`: the host's repositories that check no signatures, so that the host is asked once for all packages of a role.
     With dnf and yum the definition stays disabled between runs, so an ordinary update of the host never meets it. With apt the
     lists are read; a source that apt cannot read would stop every other use of apt, so it is removed again. A removal takes the key out of

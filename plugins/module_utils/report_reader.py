@@ -11,7 +11,7 @@ import json
 import os
 import sys
 
-import node_reader
+import host_reader
 import processes
 from gpu_check.cli import results
 from gpu_check.host import ETC, Host
@@ -51,9 +51,9 @@ def health(nvidia, installed, machine=Host):
 def times(root=""):
     """When the host's active environment or anything that a role left was changed, and when it was verified after that."""
     changed = []
-    for path in [root + node_reader.ROOT + "/current"] + [
+    for path in [root + host_reader.ROOT + "/current"] + [
         os.path.join(directory, name)
-        for directory, _, names in os.walk(root + node_reader.ROOT + "/state")
+        for directory, _, names in os.walk(root + host_reader.ROOT + "/state")
         for name in names
         if name.endswith(".json") and name != "verify.json"
     ]:
@@ -62,7 +62,7 @@ def times(root=""):
         except (IOError, OSError):
             continue
     try:
-        verified = int(os.lstat(root + node_reader.ROOT + "/state/verify.json").st_mtime)
+        verified = int(os.lstat(root + host_reader.ROOT + "/state/verify.json").st_mtime)
     except (IOError, OSError):
         verified = None
     return {"changed": max(changed) if changed else None, "verified": verified}
@@ -70,9 +70,9 @@ def times(root=""):
 
 def main():
     try:
-        node = processes.limited(node_reader.read, node_reader.READ_TIMEOUT)
+        node = processes.limited(host_reader.read, host_reader.READ_TIMEOUT)
         found = health(node["nvidia"], os.path.exists(ETC + "/gpu-check.json"))
         answer = {"facts": node, "health": found, "times": times()}
     except processes.Late as late:
-        answer = {"late": node_reader.LATE % late}
+        answer = {"late": host_reader.LATE % late}
     sys.stdout.write(json.dumps(answer, sort_keys=True) + "\n")

@@ -20,7 +20,7 @@ container_runtime_info: {description: What was read, type: dict, returned: alway
 import json
 import os
 
-from ansible.module_utils import node_system, node_workbench, processes
+from ansible.module_utils import host_system, host_workbench, processes
 from ansible.module_utils.basic import AnsibleModule
 
 SECONDS = 30  # a daemon that does not answer must not hold the run
@@ -51,17 +51,17 @@ def device(path):
 
 def main():
     module = AnsibleModule(argument_spec={}, supports_check_mode=True)
-    system = node_system.System()
+    system = host_system.System()
     library = system.driver_library_path()
     manager = [name for name in ("dnf", "yum") if os.path.exists("/usr/bin/" + name)]
     found = {
         "docker": docker(),
         "manager": (manager or [""])[0],
-        "packages": node_workbench.packages(system, node_workbench.RUNTIMES),
+        "packages": host_workbench.packages(system, host_workbench.RUNTIMES),
         "driver": system.driver_library() or "",
         "running": system.loaded_driver()[1] or "",
-        "drivers": [os.path.basename(path) for path in system.glob(node_workbench.DRIVERS + "/[0-9]*")],
-        "same_file_system": library is None or device(library) == device(node_workbench.DRIVERS),
+        "drivers": [os.path.basename(path) for path in system.glob(host_workbench.DRIVERS + "/[0-9]*")],
+        "same_file_system": library is None or device(library) == device(host_workbench.DRIVERS),
     }
     module.exit_json(changed=False, container_runtime_info=found)
 

@@ -30,7 +30,7 @@ import json
 import os
 import re
 
-from ansible.module_utils import bazel_versions, node_system, processes, whole_files
+from ansible.module_utils import bazel_versions, host_system, processes, whole_files
 from ansible.module_utils.basic import AnsibleModule
 
 SECONDS = 60
@@ -94,7 +94,7 @@ def headers(directory, names, pattern):
     """The digest of the first of these headers, and what the pattern finds in it."""
     for name in names:
         path = os.path.join(directory, "include", name)
-        text = node_system.text(path)
+        text = host_system.text(path)
         if text is not None:
             return {"path": path, "sha256": whole_files.sha256_of(path), "found": re.findall(pattern, text)}
     return {"path": "", "sha256": "", "found": []}
@@ -115,7 +115,7 @@ def main():
         supports_check_mode=True,
     )
     wanted = module.params
-    system = node_system.System()
+    system = host_system.System()
     place = wanted["root"]
     while not os.path.exists(place):
         place = os.path.dirname(place)

@@ -1,6 +1,6 @@
 #!/usr/bin/python
 # -*- coding: utf-8 -*-
-"""Unpack an archive beside its place, mark it, then rename it: what has the name is whole."""
+"""Unpack an archive beside its path, mark it, then rename it: what has the name is whole."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -10,13 +10,13 @@ DOCUMENTATION = r"""
 module: unpacked_archive
 short_description: Unpack an archive into a directory, completely or not at all
 description:
-  - Unpacks beside the place, gives libraries in C(lib) the older name C(lib64), writes the mark C(.sha256), and renames.
+  - Unpacks beside the path, gives libraries in C(lib) the older name C(lib64), writes the mark C(.sha256), and renames.
   - A directory of that name that holds something else is replaced at the end; when anything fails, it stays as it was.
 options:
   archive: {description: The archive on the host; tar tells its compression, type: path, required: true}
-  place: {description: The directory that its content becomes, without the archive's first directory, type: path, required: true}
+  path: {description: The directory that its content becomes, without the archive's first directory, type: path, required: true}
   only_check: {description: Report whether the directory is complete (C(complete)); only what a killed run left beside it is removed, type: bool, default: false}
-  holds: {description: What must be in it, as a pattern below the place; any content when empty, type: str, default: ""}
+  must_contain: {description: What must be in it, as a pattern below the path; any content when empty, type: str, default: ""}
   sha256: {description: The archive's sha256, already compared, type: str, required: true}
   wait: {description: Seconds for another run to end, type: int, default: 600}
   root: {description: Directory of the host's lock, type: path, default: /opt/deeplearning}
@@ -40,46 +40,46 @@ OLD = ".old"
 MARK, SIZES = ".sha256", ".sizes.json"
 
 
-def is_whole(place, sha256):
+def is_whole(path, sha256):
     """Whether the directory came from this archive, and every file still has the size that it had then."""
     try:
-        with open(os.path.join(place, MARK)) as handle:
+        with open(os.path.join(path, MARK)) as handle:
             marked = handle.read().strip()
-        with open(os.path.join(place, SIZES)) as handle:
-            return marked == sha256 and json.load(handle) == sizes(place)
+        with open(os.path.join(path, SIZES)) as handle:
+            return marked == sha256 and json.load(handle) == sizes(path)
     except (IOError, OSError, ValueError):
         return False
 
 
-def sizes(place):
+def sizes(root):
     """Size of every file and target of every link, by path; the marks do not count."""
     found = {}
-    for directory, directories, names in os.walk(place):
+    for directory, directories, names in os.walk(root):
         for name in names + [name for name in directories if os.path.islink(os.path.join(directory, name))]:
             path = os.path.join(directory, name)
-            if path not in (os.path.join(place, MARK), os.path.join(place, SIZES)):
-                found[os.path.relpath(path, place)] = (
+            if path not in (os.path.join(root, MARK), os.path.join(root, SIZES)):
+                found[os.path.relpath(path, root)] = (
                     os.readlink(path) if os.path.islink(path) else os.path.getsize(path)
                 )
     return found
 
 
-def look_into(directory, holds):
+def look_into(directory, must_contain):
     """Raise OSError where nothing in the directory is what it must contain; the names without version show what it contains instead."""
-    if not holds or glob.glob(os.path.join(directory, holds)):
+    if not must_contain or glob.glob(os.path.join(directory, must_contain)):
         return
-    others = glob.glob(os.path.join(directory, re.sub(r"[.]so[.].*", ".so.*[.]*", holds)))
+    others = glob.glob(os.path.join(directory, re.sub(r"[.]so[.].*", ".so.*[.]*", must_contain)))
     found = ", ".join(sorted(os.path.relpath(path, directory) for path in others))
-    raise OSError("the archive must contain %s, but contains %s" % (holds, found or "nothing of that name"))
+    raise OSError("the archive must contain %s, but contains %s" % (must_contain, found or "nothing of that name"))
 
 
-def unpack(archive, place, sha256, run, holds=""):
-    """Put the content at its place. run(argv) answers status, output and error. Raises OSError or IOError."""
-    old = place + OLD
-    new = exchange.draft(place, old)
-    parent = os.path.dirname(place)
+def unpack(archive, path, sha256, run, must_contain=""):
+    """Put the content at its path. run(argv) answers status, output and error. Raises OSError or IOError."""
+    old = path + OLD
+    new = exchange.draft(path, old)
+    parent = os.path.dirname(path)
     made = not os.path.isdir(parent)
-    exchange.recover(place, old)
+    exchange.recover(path, old)
     if os.path.exists(archive):
         room.require(parent, os.path.getsize(archive), FEWEST)
     try:
@@ -91,14 +91,14 @@ def unpack(archive, place, sha256, run, holds=""):
             raise OSError("tar requires %s for this archive, but the host lacks it: install it" % lacking.group(1))
         if status != 0:
             raise OSError("tar ended with status %d: %s" % (status, (error or output).strip()[-600:]))
-        look_into(new, holds)
+        look_into(new, must_contain)
         if os.path.isdir(os.path.join(new, "lib")) and not os.path.lexists(os.path.join(new, "lib64")):
             os.symlink("lib", os.path.join(new, "lib64"))
         whole_files.sync_tree(new)
         listed = json.dumps(sizes(new), indent=1, sort_keys=True) + "\n"
         whole_files.write_whole(os.path.join(new, SIZES), listed.encode("utf-8"))
         whole_files.write_whole(os.path.join(new, MARK), (sha256 + "\n").encode("utf-8"))
-        exchange.put(new, place, old)
+        exchange.put(new, path, old)
     except Exception:
         exchange.discard(new)
         if made and os.path.isdir(parent) and not os.listdir(parent):
@@ -116,9 +116,9 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "archive": {"type": "path", "required": True},
-            "place": {"type": "path", "required": True},
+            "path": {"type": "path", "required": True},
             "sha256": {"type": "str", "required": True},
-            "holds": {"type": "str", "default": ""},
+            "must_contain": {"type": "str", "default": ""},
             "only_check": {"type": "bool", "default": False},
             "wait": {"type": "int", "default": 600},
             "root": {"type": "path", "default": "/opt/deeplearning"},
@@ -126,22 +126,22 @@ def main():
         supports_check_mode=True,
     )
     os.umask(0o022)  # users load these libraries, whatever root's umask is
-    archive, place, sha256 = (module.params[name] for name in ("archive", "place", "sha256"))
-    left = exchange.is_left(place, place + OLD)
-    complete = is_whole(place, sha256)
+    archive, path, sha256 = (module.params[name] for name in ("archive", "path", "sha256"))
+    left = exchange.is_left(path, path + OLD)
+    complete = is_whole(path, sha256)
     if module.check_mode or (not left and (complete or module.params["only_check"])):
         module.exit_json(changed=left or not (complete or module.params["only_check"]), complete=complete)
     try:
-        with HostLock("unpacking %s" % place, module.params["wait"], module.params["root"]):
-            exchange.recover(place, place + OLD)
-            complete = is_whole(place, sha256)  # another run may have unpacked it meanwhile
+        with HostLock("unpacking %s" % path, module.params["wait"], module.params["root"]):
+            exchange.recover(path, path + OLD)
+            complete = is_whole(path, sha256)  # another run may have unpacked it meanwhile
             if complete or module.params["only_check"]:
                 module.exit_json(changed=left, complete=complete)
-            unpack(archive, place, sha256, run, module.params["holds"])
+            unpack(archive, path, sha256, run, module.params["must_contain"])
     except HostLocked as problem:
         module.fail_json(msg=str(problem))
     except (IOError, OSError) as error:
-        module.fail_json(msg=room.explained(error, os.path.dirname(place)))
+        module.fail_json(msg=room.explained(error, os.path.dirname(path)))
     module.exit_json(changed=True, complete=True)
 
 

@@ -1,4 +1,4 @@
-"""The action plugins signed_repository, exact_packages, site_file and site_archive, on a host that is a dictionary of files and a key ring."""
+"""The action plugins signed_repository, pinned_packages, verified_file and verified_archive, on a host that is a dictionary of files and a key ring."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Host:
     def module(self, module: str, **args: Any) -> dict[str, Any]:
         name = module.rpartition(".")[2]
         if args.get("only_check"):
-            return {"complete": self.files.get(f"{args['place']}/.sha256", "").strip() == args["sha256"]}
+            return {"complete": self.files.get(f"{args['path']}/.sha256", "").strip() == args["sha256"]}
         if name == "package_repositories_info":
             self.queries += 1
             return {"changed": False, "unsigned": self.unsigned}
@@ -312,8 +312,8 @@ def test_misuse_says_what_is_needed(args: dict[str, str]) -> None:
 
 
 def install(host: Host, **args: Any) -> dict[str, Any]:
-    wanted = {"names": [{"name": "a", "version": "1.2"}], "purpose": "A 1.2", "manager": "dnf", "state": "present"}
-    return host.run("exact_packages", **{**wanted, **args})
+    wanted = {"names": [{"name": "a", "version": "1.2"}], "title": "A 1.2", "manager": "dnf", "state": "present"}
+    return host.run("pinned_packages", **{**wanted, **args})
 
 
 def test_packages_are_asked_for_in_one_transaction_that_may_not_touch_others() -> None:
@@ -405,7 +405,7 @@ def test_a_role_asks_a_host_once_which_repositories_check_no_signatures(
     host.modules.clear()
     for names in ([], ["b"]):
         with pytest.raises(AnsibleActionFail, match="no version of it"):
-            install(host, manager=manager, repository=repository, names=["a", *names], state="offered")
+            install(host, manager=manager, repository=repository, names=["a", *names], state="available")
         install(host, manager=manager, repository=repository, names=["a", *names])
     assert host.queries == 1
     excluded = [entry["name"] for entry in unsigned]
@@ -440,7 +440,7 @@ def test_a_package_that_only_an_unsigned_repository_has_is_refused_with_its_name
         match=r"no version of it.* of data1 were not used, because they check no signatures: site \(/etc/yum.repos.d/site.repo\), made\. "
         r"Set gpgcheck=1 and gpgkey there, or set the role's repository_url and repository_key",
     ):
-        install(host, manager=manager, state="offered")
+        install(host, manager=manager, state="available")
     assert [argv for argv in host.asked if {"--disablerepo=site", "--disablerepo=made"} < set(argv)] == host.asked
     assert host.modules == []
 
@@ -494,21 +494,21 @@ def test_an_installation_waits_for_the_lock_and_then_names_its_holder(
 def test_what_repositories_do_not_have_is_refused_before_anything_is_installed() -> None:
     host = Host()
     with pytest.raises(AnsibleActionFail, match="no version of it"):
-        install(host, state="offered")
+        install(host, state="available")
     assert host.modules == []
 
 
 def test_where_check_mode_has_no_repository_an_installation_is_a_change_and_a_question_is_none() -> None:
     repository = {"usable": False}
     assert install(Host(), repository=repository)["changed"] is True
-    assert install(Host(), repository=repository, state="offered")["changed"] is False
+    assert install(Host(), repository=repository, state="available")["changed"] is False
 
 
 FILE = {
     "source": "http://mirror01/x.run",
     "path": "/opt/deeplearning/downloads/x.run",
-    "purpose": "The .run file",
-    "otherwise": "Fetch it again.",
+    "title": "The .run file",
+    "remedy": "Fetch it again.",
 }
 
 
@@ -518,13 +518,13 @@ def test_a_file_with_another_sha256_does_not_stay() -> None:
         AnsibleActionFail,
         match=r"must have the sha256 00 but http://mirror01/x.run has [0-9a-f]{64}; it was not used",
     ):
-        host.run("site_file", **FILE, sha256="00")
+        host.run("verified_file", **FILE, sha256="00")
     assert host.files == {}
 
 
 def test_a_file_with_its_sha256_stays() -> None:
     host = Host()
-    host.run("site_file", **FILE, sha256=hashlib.sha256(b"fetched").hexdigest())
+    host.run("verified_file", **FILE, sha256=hashlib.sha256(b"fetched").hexdigest())
     assert host.files == {FILE["path"]: "fetched"}
 
 
@@ -532,7 +532,7 @@ def test_a_download_that_fails_is_described_without_the_addresss_password() -> N
     host = Host()
     host.fails["fetch_file"] = "http://mirror01/x.run must arrive within 3600 s, but only 10 bytes did"
     with pytest.raises(AnsibleActionFail, match=r"from http://mirror01/x.run to .* on data1.*within 3600 s") as caught:
-        host.run("site_file", **{**FILE, "source": "http://svc:canary@mirror01/x.run"}, sha256="00")
+        host.run("verified_file", **{**FILE, "source": "http://svc:canary@mirror01/x.run"}, sha256="00")
     assert "canary" not in str(caught.value)
 
 
@@ -551,14 +551,13 @@ def test_a_command_that_does_not_end_is_ended_and_named(monkeypatch: pytest.Monk
         action.command(["sleep", "30"], 1)
 
 
-ARCHIVE = {**FILE, "place": "/usr/local/cuda-12.2/cudnn-8", "download": FILE["path"]}
-del ARCHIVE["path"]
+ARCHIVE = {**FILE, "path": "/usr/local/cuda-12.2/cudnn-8", "download": FILE["path"]}
 
 
 def test_an_archive_that_is_there_is_not_fetched() -> None:
     host = Host()
     host.files["/usr/local/cuda-12.2/cudnn-8/.sha256"] = "aa\n"
-    assert host.run("site_archive", **ARCHIVE, sha256="aa")["changed"] is False
+    assert host.run("verified_archive", **ARCHIVE, sha256="aa")["changed"] is False
     assert host.modules == []
 
 
@@ -569,7 +568,7 @@ def test_an_archive_that_cannot_be_unpacked_is_told_and_does_not_stay() -> None:
         AnsibleActionFail,
         match=r"No space left on device\. The host has what it had\. Look at the free space \(df /usr/local/cuda-12.2\)",
     ):
-        host.run("site_archive", **ARCHIVE, sha256=hashlib.sha256(b"fetched").hexdigest())
+        host.run("verified_archive", **ARCHIVE, sha256=hashlib.sha256(b"fetched").hexdigest())
     assert host.files == {}
 
 

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import gpu_host
+import gpu_host_info
 import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
@@ -134,7 +134,7 @@ def test_the_module_is_of_the_requested_kind(module: str, kmod: str) -> None:
 
 @pytest.mark.parametrize(("major", "version"), RELEASES)
 def test_every_package_of_the_driver_is_locked_and_removed_with_it(major: str, version: str) -> None:
-    assert [name for name in dependencies(major, version) if not gpu_host.DRIVER_PACKAGES.match(name)] == []
+    assert [name for name in dependencies(major, version) if not gpu_host_info.DRIVER_PACKAGES.match(name)] == []
 
 
 @pytest.mark.parametrize(
@@ -147,18 +147,18 @@ def test_every_package_of_the_driver_is_locked_and_removed_with_it(major: str, v
     ],
 )
 def test_a_missing_version_has_a_way_out(major: str, inputs: dict[str, str], words: str) -> None:
-    assert words in answer("__nvidia_driver_otherwise", variables(major, "535.104.05", **inputs))
+    assert words in answer("__nvidia_driver_remedy", variables(major, "535.104.05", **inputs))
 
 
 @pytest.mark.parametrize(("version", "leaving"), [("535.104.05", ["libnvidia-cfg", "libnvidia-ml"]), ("580.82.07", [])])
 def test_libraries_of_newer_branches_leave_with_them(version: str, leaving: list[str]) -> None:
     installed = ["nvidia-driver-cuda", "libnvidia-ml", "libnvidia-cfg", "kmod-nvidia-latest-dkms"]
-    assert sorted(answer("__nvidia_driver_leaving", variables("9", version, installed=installed))) == leaving
+    assert sorted(answer("__nvidia_driver_replaced_packages", variables("9", version, installed=installed))) == leaving
 
 
 def test_the_module_of_the_other_kind_leaves_with_it() -> None:
     known = variables("9", "580.82.07", installed=["kmod-nvidia-latest-dkms"], nvidia_driver_module="open")
-    assert answer("__nvidia_driver_leaving", known) == ["kmod-nvidia-latest-dkms"]
+    assert answer("__nvidia_driver_replaced_packages", known) == ["kmod-nvidia-latest-dkms"]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_the_module_of_the_other_kind_leaves_with_it() -> None:
 def test_the_fabric_manager_has_the_name_that_the_repositories_offer(
     offered: list[str], installed: list[str], name: str
 ) -> None:
-    inputs = {"nvidia_driver_fabric_manager_enabled": True, "__nvidia_driver_offered": {"names": offered}}
+    inputs = {"nvidia_driver_fabric_manager_enabled": True, "__nvidia_driver_available": {"names": offered}}
     known = variables("9", "580.82.07", installed=installed, **inputs)
     assert answer("__nvidia_driver_parts", known)[-1] == {"name": name, "version": "580.82.07"}
 
@@ -186,7 +186,7 @@ def test_a_fabric_manager_that_is_missing_is_asked_for_although_the_driver_is_in
     known["__nvidia_driver_before"]["gpu_host"]["driver"]["version"] = "580.82.07"
     known["nvidia_driver_version"] = "580.82.07"
     both = {"name": "nvidia-fabric-manager", "other": "nvidia-fabricmanager", "version": "580.82.07"}
-    assert (both in answer("__nvidia_driver_wanted", known)) is asked
+    assert (both in answer("__nvidia_driver_requested_packages", known)) is asked
 
 
 def debian() -> list[dict[str, Any]]:

@@ -87,7 +87,7 @@ def test_nouveau_is_unloaded_before_the_module_is_loaded() -> None:
 @pytest.mark.parametrize(("status", "tried"), [(0, True), (1, False)])
 def test_the_module_is_loaded_where_nouveau_left(status: int, tried: bool) -> None:
     load = tasks("load")["Load the new module"]
-    known = {"__nvidia_driver_nouveau": {"rc": status}, "__nvidia_driver_unloaded": {"skipped": True}}
+    known = {"__nvidia_driver_nouveau": {"rc": status}, "__nvidia_driver_module_unload": {"skipped": True}}
     assert holds(load["when"], **known) is tried
 
 
@@ -200,8 +200,8 @@ def test_what_dkms_requires_of_the_kernels_headers_is_asked_for_before_anything_
     assert ({"name": "dkms", "least": ""} in required) is (build == "dkms")
     assert ({"name": "kernel-devel-matched", "version": KERNEL.removesuffix(".x86_64")} in required) is asked
     assert (
-        tasks("look_up")["Check that the repositories have every package"]["exact_packages"]["names"]
-        == "{{ __nvidia_driver_wanted }}"
+        tasks("repository")["Check that the repositories have every package"]["pinned_packages"]["names"]
+        == "{{ __nvidia_driver_requested_packages }}"
     )
 
 
@@ -292,7 +292,7 @@ def test_a_module_is_signed_by_the_sites_key_and_not_by_any(content: str, signer
         **check["vars"],
         "__nvidia_driver_kernel": KERNEL,
         "__nvidia_driver_certificate": {"content": content},
-        "__nvidia_driver_built": {"gpu_host": {"modules": {KERNEL: {**MODULE, "signer": signer}}}},
+        "__nvidia_driver_after_build": {"gpu_host": {"modules": {KERNEL: {**MODULE, "signer": signer}}}},
         "__nvidia_driver_before": {"gpu_host": {"secure_boot": True}},
         "__nvidia_driver_dkms": {"rc": 0},
         "nvidia_driver_version": "580.82.07",
@@ -301,7 +301,7 @@ def test_a_module_is_signed_by_the_sites_key_and_not_by_any(content: str, signer
     build = tasks("module")["Build the module for {{ __nvidia_driver_kernel }}"]
     known |= {
         **build["vars"],
-        "__nvidia_driver_after": known["__nvidia_driver_built"],
+        "__nvidia_driver_after": known["__nvidia_driver_after_build"],
         "nvidia_driver_signing_key": "k",
     }
     assert holds(build["when"], **known) is not signed  # it is built again
@@ -354,7 +354,7 @@ def test_a_kernel_whose_module_fails_is_not_booted() -> None:
     assert files == ["kernel_packages.yml", "boot_kernel.yml", "main.yml"]
     back, locks = change["rescue"]
     assert back["ansible.builtin.include_tasks"] == "boot_kernel.yml"
-    assert back["vars"] == {"__nvidia_driver_boot": "{{ __nvidia_driver_booted }}"}
+    assert back["vars"] == {"__nvidia_driver_boot": "{{ __nvidia_driver_original_boot_kernel }}"}
     assert locks["ansible.builtin.include_tasks"] == "restore_locks.yml"  # it fails with the reason
     names = [task["name"] for task in found]
     assert names.index(change["name"]) < names.index("Reboot, or report that it is required")
@@ -377,7 +377,7 @@ def test_a_kernel_without_its_module_is_told_with_what_dkms_says(module: Any, ac
         "nvidia_driver_version": "580.82.07",
         "__nvidia_driver_kernel": KERNEL,
         "__nvidia_driver_before": {"gpu_host": {"secure_boot": None}},
-        "__nvidia_driver_built": {"gpu_host": {"modules": {KERNEL: module}}},
+        "__nvidia_driver_after_build": {"gpu_host": {"modules": {KERNEL: module}}},
         "__nvidia_driver_dkms": {"rc": 10, "stderr": "Error! Bad return status for module build"},
         "__nvidia_driver_dkms_name": "nvidia",
     }
@@ -416,7 +416,7 @@ def test_the_way_back_is_what_worked_before_an_upgrade_that_failed(recorded: Any
     now = {"driver": {"version": "535.261.03"}, "kernels": {"running": "6.1.0-31-amd64"}}
     known = {
         **remember["vars"],
-        "__nvidia_driver_recorded": recorded,
+        "__nvidia_driver_record_value": recorded,
         "__nvidia_driver_before": {"gpu_host": now},
     }
     found = template(remember["ansible.builtin.set_fact"]["__nvidia_driver_working"], **known)
@@ -465,9 +465,9 @@ def test_what_watches_the_gpus_is_stopped_before_the_module_goes_and_started_aga
     for name, state in ((stop, "stopped"), (start, "started")):
         assert template(load[name]["loop"], __nvidia_driver_after=known) == ["nvidia-dcgm", "dcgm-exporter"]
         assert load[name]["ansible.builtin.systemd_service"]["state"] == state
-    modprobed = {"__nvidia_driver_loaded": {"rc": 0}, "__nvidia_driver_after": known}
+    modprobed = {"__nvidia_driver_module_load": {"rc": 0}, "__nvidia_driver_after": known}
     assert holds(load[start]["when"], **modprobed)
-    assert not holds(load[start]["when"], **{**modprobed, "__nvidia_driver_loaded": {"skipped": True}})
+    assert not holds(load[start]["when"], **{**modprobed, "__nvidia_driver_module_load": {"skipped": True}})
 
 
 @pytest.mark.parametrize(
@@ -483,10 +483,10 @@ def test_removal_leaves_the_packages_that_the_host_had_before(recorded: list[str
     known = {
         **choose["vars"],
         "__nvidia_driver_before": {"gpu_host": {"driver": {"packages": {"libcuda1": ["1"], "nvidia-smi": ["1"]}}}},
-        "__nvidia_driver_recorded": recorded or [],
-        "__nvidia_driver_record_there": {"stat": {"exists": recorded is not None}},
+        "__nvidia_driver_record_value": recorded or [],
+        "__nvidia_driver_record_stat": {"stat": {"exists": recorded is not None}},
     }
-    assert sorted(template(choose["ansible.builtin.set_fact"]["__nvidia_driver_own"], **known)) == removed
+    assert sorted(template(choose["ansible.builtin.set_fact"]["__nvidia_driver_role_packages"], **known)) == removed
     once = tasks("package")["Record which packages of a driver the host had"]["ansible.builtin.copy"]
     assert once["force"] is False  # a later run would take this role's own for the host's
 
@@ -570,18 +570,18 @@ def test_a_missing_module_is_told_with_the_way_out(inputs: dict[str, Any], words
 )
 def test_a_runfile_driver_is_removed_only_where_this_role_installed_it(was_here: bool, had: Any, removed: bool) -> None:
     condition = tasks("remove")["Remove what the .run file installed"]["when"]
-    assert holds(condition, __nvidia_driver_was_here=was_here, __nvidia_driver_had=had) is removed
+    assert holds(condition, __nvidia_driver_managed=was_here, __nvidia_driver_original_state=had) is removed
 
 
 def test_what_the_host_had_is_recorded_before_the_first_change_and_not_by_a_later_run() -> None:
     names = list(tasks("main"))
     assert names.index("Record what the host had") < names.index("Install the headers of the kernels")
-    record = tasks("before")["Record what the host had of a driver"]
+    record = tasks("write_original_state")["Record what the host had of a driver"]
     known = {"__nvidia_driver_before_stats": {"results": [{"stat": {"exists": False}}, {"stat": {"exists": True}}]}}
     gpu_host = {"boot_arguments": {"a": ["ro", "modprobe.blacklist=nouveau"]}, "driver": {"source": "runfile"}}
     had = template(record["vars"], __nvidia_driver_before={"gpu_host": gpu_host}, **known, **{
-        key: value for key, value in record["vars"].items() if key != "__nvidia_driver_had"
-    })["__nvidia_driver_had"]  # fmt: skip
+        key: value for key, value in record["vars"].items() if key != "__nvidia_driver_original_state"
+    })["__nvidia_driver_original_state"]  # fmt: skip
     assert had == {"arguments": ["modprobe.blacklist=nouveau"], "runfile": True, "unit": True}
     assert holds(record["when"], **known)
     known["__nvidia_driver_before_stats"]["results"][0]["stat"]["exists"] = True
@@ -592,14 +592,14 @@ def test_what_the_host_had_is_recorded_before_the_first_change_and_not_by_a_late
 def test_arguments_and_a_unit_of_the_site_stay() -> None:
     steps = tasks("remove_settings")
     before = {"gpu_host": {"boot_arguments": {"a": ["rd.driver.blacklist=nouveau", "modprobe.blacklist=nouveau"]}}}
-    known = {"__nvidia_driver_had": {"arguments": ["modprobe.blacklist=nouveau"], "unit": True}}
+    known = {"__nvidia_driver_original_state": {"arguments": ["modprobe.blacklist=nouveau"], "unit": True}}
     arguments = steps["Remove the kernel arguments"]
-    own = template(arguments["vars"]["__nvidia_driver_own_arguments"], **known)
+    own = template(arguments["vars"]["__nvidia_driver_role_arguments"], **known)
     assert own == ["rd.driver.blacklist=nouveau"]
-    assert template(arguments["vars"]["__nvidia_driver_told"], __nvidia_driver_before=before) != []
+    assert template(arguments["vars"]["__nvidia_driver_boot_argument_words"], __nvidia_driver_before=before) != []
     unit = "/etc/systemd/system/nvidia-persistenced.service"
     assert unit not in template(steps["Remove the settings"]["loop"], **known)
-    assert unit in template(steps["Remove the settings"]["loop"], __nvidia_driver_had={})
+    assert unit in template(steps["Remove the settings"]["loop"], __nvidia_driver_original_state={})
 
 
 def test_a_removal_that_was_killed_writes_menu_and_images_although_no_setting_is_left() -> None:
@@ -612,6 +612,9 @@ def test_a_removal_that_was_killed_writes_menu_and_images_although_no_setting_is
         ),
     ):
         for killed in (True, False):
-            assert holds(steps[name]["when"], __nvidia_driver_killed={"stat": {"exists": killed}}, **nothing) is killed
+            assert (
+                holds(steps[name]["when"], __nvidia_driver_removal_mark_stat={"stat": {"exists": killed}}, **nothing)
+                is killed
+            )
     names = list(steps)
     assert names.index("Remove the records") > names.index("Rebuild the initramfs of every kernel without the settings")

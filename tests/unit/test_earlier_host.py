@@ -18,8 +18,8 @@ from typing import Any
 import environment_activate
 import environment_check
 import environment_seal
+import host_reader
 import locked_packages
-import node_reader
 import pytest
 from environments import Module
 
@@ -53,7 +53,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def facts_of(root: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(node_reader.read(str(root))))
+    found: dict[str, Any] = json.loads(json.dumps(host_reader.read(str(root))))
     return {**found, "architecture": "x86_64", "disk_free_mb": {"/opt": 90000}}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import environment_check
 import environment_seal
-import node_reader
+import host_reader
 import pytest
 from ansible.module_utils import environment_names, environment_packages, environment_tree
 from ansible.module_utils.environment_packages import Refused
@@ -411,7 +411,7 @@ def test_an_environment_is_read_once_by_its_name_and_additions_are_no_problem(tm
     (tmp_path / "host/opt/deeplearning").symlink_to(done.root)
     assert (done.root / "envs" / f"{done.path.name}.client").is_dir()
     (done.packages / "extra.py").write_text("")
-    found = node_reader.read(str(tmp_path / "host"))["deeplearning"]
+    found = host_reader.read(str(tmp_path / "host"))["deeplearning"]
     assert found["current"] == done.path.name
     added = [str((done.packages / "extra.py").relative_to(done.tree))]
     assert found["environments"] == {done.path.name: {"problem": None, "added": added}}

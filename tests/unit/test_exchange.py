@@ -124,7 +124,7 @@ def packed(folder: Path, name: str, *files: str) -> tuple[str, str]:
 
 def archives(folder: Path, name: str) -> dict[str, Any]:
     path, sha256 = packed(folder, name, "lib/libcudnn.so.8")
-    return {"archive": path, "place": str(folder / "in/it"), "sha256": sha256, "root": str(folder)}
+    return {"archive": path, "path": str(folder / "in/it"), "sha256": sha256, "root": str(folder)}
 
 
 def spark(folder: Path, name: str) -> dict[str, Any]:

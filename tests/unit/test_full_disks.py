@@ -46,7 +46,7 @@ def spark(root: Path, path: Path) -> dict[str, Any]:
 
 def cudnn(root: Path, path: Path) -> dict[str, Any]:
     packed, sha256 = archive(root, "cudnn", "lib/libcudnn.so.8")
-    return {"archive": packed, "place": str(path / "cudnn-8"), "sha256": sha256, "root": str(root / "deeplearning")}
+    return {"archive": packed, "path": str(path / "cudnn-8"), "sha256": sha256, "root": str(root / "deeplearning")}
 
 
 @pytest.mark.parametrize(("module", "arguments"), [("spark_home", spark), ("unpacked_archive", cudnn)])

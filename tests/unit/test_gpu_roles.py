@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import receipt
 import yaml
-from ansible.module_utils import node_reader
+from ansible.module_utils import host_reader
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
@@ -275,7 +275,7 @@ def test_another_system_is_refused_before_anything_else(role: str) -> None:
     changing = [
         one["name"]
         for one in read("_cuda_package", "tasks/preflight")
-        if not {"gpu_host", "ansible.builtin.stat", "ansible.builtin.slurp", "ansible.builtin.debug"} & set(one)
+        if not {"gpu_host_info", "ansible.builtin.stat", "ansible.builtin.slurp", "ansible.builtin.debug"} & set(one)
         and "ansible.builtin.assert" not in one
     ]
     assert changing == []
@@ -354,7 +354,7 @@ def installs(mark: str | None, compiler: bool = True) -> bool:
     assert holds("cuda", that, **known)
     block = task("cuda", "install_toolkit", "Install the toolkit")
     known["cuda_runfiles"] = {"11.8": {"file": "x.run", "sha256": SHA256}}
-    return holds("cuda", block["when"], __cuda_complete=block["vars"]["__cuda_complete"], **known)
+    return holds("cuda", block["when"], __cuda_complete_checksum=block["vars"]["__cuda_complete_checksum"], **known)
 
 
 def test_a_whole_toolkit_of_this_installer_is_left_alone() -> None:
@@ -569,7 +569,7 @@ def test_a_library_that_lost_its_content_is_a_problem_of_the_receipt(
     state = tmp_path / f"opt/deeplearning/state/{role}.json"
     state.parent.mkdir(parents=True)
     state.write_text(json.dumps(found).replace(str(tmp_path), ""))
-    assert node_reader.Reader(str(tmp_path)).receipts()[role]["problem"] is None
+    assert host_reader.Reader(str(tmp_path)).receipts()[role]["problem"] is None
     with library.open("r+b") as handle:
         handle.truncate(0)
-    assert str(library.relative_to(tmp_path)) in node_reader.Reader(str(tmp_path)).receipts()[role]["problem"]
+    assert str(library.relative_to(tmp_path)) in host_reader.Reader(str(tmp_path)).receipts()[role]["problem"]

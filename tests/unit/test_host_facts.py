@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import node_reader
+import host_reader
 import pytest
 from trees import TREES, build
 
@@ -44,7 +44,7 @@ def differences(hint: Any, value: Any, place: str = "") -> list[str]:
 
 @pytest.mark.parametrize("name", sorted(TREES))
 def test_what_the_reader_answers_has_a_field_and_what_has_a_field_is_answered(name: str, tmp_path: Path) -> None:
-    answer = json.loads(json.dumps(node_reader.read(str(build(tmp_path, TREES[name])))))
+    answer = json.loads(json.dumps(host_reader.read(str(build(tmp_path, TREES[name])))))
     assert differences(HostFacts, answer) == []
     assert typed.read(HostFacts, typed.as_json(read_facts(answer))) == read_facts(answer)
 

@@ -55,7 +55,7 @@ def ansible(action: str, arguments: str, method: str, directory: Path) -> dict[s
 @needs_root
 def test_the_reader_works_through_su(tmp_path: Path) -> None:
     """su reads its password where a piped script would come: the script goes through a file, as Ansible's modules do."""
-    result = ansible("node_facts", "", "su", tmp_path)
+    result = ansible("host_facts", "", "su", tmp_path)
     assert result["facts"]["architecture"] == os.uname().machine
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-import empty_directories_gone
+import prune_directories
 import pytest
 
 from hadoop_dl.hosts import packages
@@ -75,7 +75,7 @@ def test_the_question_looks_behind_version_locks_and_into_the_disabled_repositor
 
 
 def missing(wanted: Package, error: str = "") -> str:
-    return packages.missing(HERE, [wanted], DNF, error, host="data1", purpose="cuDNN 8", otherwise="set tarball")
+    return packages.missing(HERE, [wanted], DNF, error, host="data1", title="cuDNN 8", remedy="set tarball")
 
 
 def test_a_missing_version_is_told_with_those_that_are_there() -> None:
@@ -103,7 +103,7 @@ FABRIC = Package("nvidia-fabric-manager", "535.104.05", other="nvidia-fabricmana
 @pytest.mark.parametrize("name", ["nvidia-fabric-manager", "nvidia-fabricmanager"])
 def test_a_package_with_two_names_is_taken_by_the_one_that_is_offered(name: str) -> None:
     output = DNF + f"{name}.x86_64   3:535.104.05-1   deeplearning-nvidia-driver\n"
-    assert packages.missing(HERE, [FABRIC], output, "", host="data1", purpose="Driver", otherwise="wait") == ""
+    assert packages.missing(HERE, [FABRIC], output, "", host="data1", title="Driver", remedy="wait") == ""
     assert packages.offered_names([FABRIC, Package("libcudnn8")], output) == [name, "libcudnn8"]
     assert HERE.ask([FABRIC])[-2:] == ["nvidia-fabric-manager", "nvidia-fabricmanager"]
 
@@ -172,7 +172,7 @@ def test_the_file_system_that_is_too_small_is_measured_too(said: str, places: li
 
 @pytest.mark.parametrize("said", WRONG_KEY)
 def test_another_key_is_told_with_the_key_that_was_expected(said: str) -> None:
-    told = packages.failure(HERE, said, host="data1", purpose="cuDNN 6.0.21", key="ABCD, NVIDIA <x@nvidia.com>")
+    told = packages.failure(HERE, said, host="data1", title="cuDNN 6.0.21", key="ABCD, NVIDIA <x@nvidia.com>")
     assert "signed with the key files/KEY (ABCD, NVIDIA <x@nvidia.com>)" in told
     assert "Nothing was installed" in told
     assert " ".join(said.split()).rstrip(".") in told
@@ -180,14 +180,14 @@ def test_another_key_is_told_with_the_key_that_was_expected(said: str) -> None:
 
 @pytest.mark.parametrize("said", NO_SPACE)
 def test_a_full_disk_is_told_with_the_space_there_is(said: str) -> None:
-    told = packages.failure(HERE, said, host="data1", purpose="CUDA 8.0", free="/ 3 MB free")
+    told = packages.failure(HERE, said, host="data1", title="CUDA 8.0", free="/ 3 MB free")
     assert told.startswith("CUDA 8.0 requires more disk space than data1 has (/ 3 MB free); dnf reports:")
     assert "Free some space and run this again: incomplete packages are reinstalled" in told
 
 
 def test_any_other_failure_is_the_managers_own_and_not_taken_for_one_of_those() -> None:
     said = "Depsolve Error occurred: nothing provides kernel >= 6.0 needed by cuda-drivers-560"
-    told = packages.failure(HERE, said, host="data1", purpose="CUDA 12.2")
+    told = packages.failure(HERE, said, host="data1", title="CUDA 12.2")
     assert told.endswith(f"dnf reports: {said}. Solve what it names, and run this again.")
 
 
@@ -252,12 +252,12 @@ def test_empty_directories_go_and_others_stay(tmp_path: object) -> None:
     with open(os.path.join(root, "kept", "file"), "w", encoding="utf-8"):
         pass
     paths = [os.path.join(root, name) for name in ("etc", "downloads", "kept", "absent")] + [root]
-    assert empty_directories_gone.remove(paths, True) == paths[:2]
-    assert empty_directories_gone.remove(paths, False) == paths[:2]
+    assert prune_directories.remove(paths, True) == paths[:2]
+    assert prune_directories.remove(paths, False) == paths[:2]
     assert sorted(os.listdir(root)) == ["kept"]
     os.unlink(os.path.join(root, "kept", "file"))
-    assert empty_directories_gone.remove([paths[2], root], True) == [paths[2], root]
-    assert empty_directories_gone.remove([paths[2], root], False) == [paths[2], root]
+    assert prune_directories.remove([paths[2], root], True) == [paths[2], root]
+    assert prune_directories.remove([paths[2], root], False) == [paths[2], root]
     assert not os.path.exists(root)
 
 
@@ -267,4 +267,4 @@ def test_a_failure_other_than_not_empty_is_not_swallowed(tmp_path: object, monke
 
     monkeypatch.setattr(os, "rmdir", refused)
     with pytest.raises(PermissionError):
-        empty_directories_gone.remove([str(tmp_path)], False)
+        prune_directories.remove([str(tmp_path)], False)

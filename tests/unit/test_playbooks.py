@@ -76,7 +76,7 @@ def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
             ["preflight.yml", "kernel_request.yml"],
             "kernel.yml",
             False,
-        ),  # Debian is refused before look_up.yml
+        ),  # Debian is refused before repository.yml
     ],
 )
 def test_both_upgrades_are_one_rollout_with_checks_and_a_way_back_of_their_own(
@@ -92,7 +92,7 @@ def test_both_upgrades_are_one_rollout_with_checks_and_a_way_back_of_their_own(
     assert [play["ansible.builtin.import_playbook"] for play in after] == last
     assert upgrade["ansible.builtin.import_playbook"] == "layers/upgrade.yml"
     given = upgrade["vars"]
-    assert given["upgrade_checks"][: len(first) + 1] == [*first, "look_up.yml"]  # which defines a repository
+    assert given["upgrade_checks"][: len(first) + 1] == [*first, "repository.yml"]  # which defines a repository
     role = REPOSITORY / "roles" / "nvidia_driver" / "tasks"
     assert [name for name in [*given["upgrade_checks"], given["upgrade_tasks"]] if not (role / name).exists()] == []
     assert given["upgrade_tasks"] == changes
@@ -187,7 +187,7 @@ def test_templates_may_use_hostvars_and_variables_of_the_plan(tmp_path: Path) ->
 
 
 def test_an_ansible_without_this_projects_package_is_told_what_to_install() -> None:
-    program = "import runpy, sys; sys.modules['hadoop_dl'] = None; runpy.run_path('plugins/action/node_facts.py')"
+    program = "import runpy, sys; sys.modules['hadoop_dl'] = None; runpy.run_path('plugins/action/host_facts.py')"
     done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     told = done.stderr.strip().splitlines()[-1]
@@ -195,7 +195,7 @@ def test_an_ansible_without_this_projects_package_is_told_what_to_install() -> N
     assert "pip install --editable" in told
 
 
-@pytest.mark.parametrize("action", ["site_file", "site_archive", "exact_packages", "signed_repository"])
+@pytest.mark.parametrize("action", ["verified_file", "verified_archive", "pinned_packages", "signed_repository"])
 def test_an_action_that_refuses_prints_its_sentence_alone(action: str) -> None:
     answer = run("ansible", "-i", "localhost,", "-c", "local", "-m", action, "localhost")
     assert answer.returncode == 2

@@ -1,6 +1,6 @@
 """Recorded facts of 40 hosts in, the recorded plan out: no change of the code may make hosts run again what they have.
 
-The hosts are those of trees.py, bare and installed, as node_reader answered; digests leave out the roles' files, which change
+The hosts are those of trees.py, bare and installed, as host_reader answered; digests leave out the roles' files, which change
 often. Where a stack's file or compat/ changes what these hosts get, write the lines again and look at the difference:
 .venv/bin/python tests/unit/test_recorded_plan.py
 """

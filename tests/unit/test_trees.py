@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import node_reader
+import host_reader
 import pytest
 from trees import TREES, build
 
@@ -23,7 +23,7 @@ NEWER = {"nvidia_driver_version": "580.95.05", "nvidia_license_accepted": True}
 @pytest.mark.parametrize("name", sorted(TREES))
 def test_the_reader_sees_what_the_tree_says(name: str, tmp_path: Path) -> None:
     tree = TREES[name]
-    node = node_reader.read(str(build(tmp_path, tree)))
+    node = host_reader.read(str(build(tmp_path, tree)))
     assert [gpu["device"] for gpu in node["nvidia"]["gpus"]] == list(tree.gpus)
     assert node["nvidia"]["nvswitches"] == tree.nvswitches
     assert (node["nvidia"]["driver"], node["nvidia"]["module"]) == (tree.driver, tree.module if tree.driver else None)
@@ -48,7 +48,7 @@ def test_the_reader_sees_what_the_tree_says(name: str, tmp_path: Path) -> None:
 def test_the_resolver_takes_its_facts_from_what_was_read(
     name: str, system: str, gpus: tuple[str, ...], hadoop: str, tmp_path: Path
 ) -> None:
-    host = read_facts(node_reader.read(str(build(tmp_path, TREES[name])))).profile
+    host = read_facts(host_reader.read(str(build(tmp_path, TREES[name])))).profile
     assert (host.os, host.gpus, host.hadoop) == (system, gpus, hadoop)
 
 
@@ -66,7 +66,7 @@ def test_the_resolver_takes_its_facts_from_what_was_read(
 def test_a_read_host_refuses_in_its_own_words(
     name: str, request_: dict[str, object], words: str, tmp_path: Path
 ) -> None:
-    host = read_facts(node_reader.read(str(build(tmp_path, TREES[name])))).profile
+    host = read_facts(host_reader.read(str(build(tmp_path, TREES[name])))).profile
     resolution = resolve(request_, host)
     assert resolution.status == "conflict"
     assert words in " ".join(resolution.problems)
@@ -74,7 +74,7 @@ def test_a_read_host_refuses_in_its_own_words(
 
 
 def test_what_is_offered_to_a_read_host_leaves_the_host_as_it_is(tmp_path: Path) -> None:
-    host = read_facts(node_reader.read(str(build(tmp_path, TREES["debian"])))).profile
+    host = read_facts(host_reader.read(str(build(tmp_path, TREES["debian"])))).profile
     found = resolve({"tensorflow": "1.15", "python": "2.7"}, host).nearest
     assert found
     assert all(set(request) <= {"tensorflow", "python", "cuda"} for request in found), found
@@ -82,7 +82,7 @@ def test_what_is_offered_to_a_read_host_leaves_the_host_as_it_is(tmp_path: Path)
 
 
 def test_a_host_with_amd_gpus_only_gets_the_cpu_form(tmp_path: Path) -> None:
-    host = read_facts(node_reader.read(str(build(tmp_path, TREES["amd_only"])))).profile
+    host = read_facts(host_reader.read(str(build(tmp_path, TREES["amd_only"])))).profile
     assert "cuda" not in resolve({}, host).stack
 
 
@@ -104,14 +104,14 @@ def test_a_host_with_amd_gpus_only_gets_the_cpu_form(tmp_path: Path) -> None:
 def test_a_read_host_gets_what_it_can_run(
     name: str, expected: dict[str, str | None], stack: str, tmp_path: Path
 ) -> None:
-    host = read_facts(node_reader.read(str(build(tmp_path, TREES[name])))).profile
+    host = read_facts(host_reader.read(str(build(tmp_path, TREES[name])))).profile
     found = compose({}, host).stack
     assert {key: found.get(key) for key in expected} == expected
     assert choose({}, host).name == stack
 
 
 def planned(tmp_path: Path, name: str, request: object, **variables: object) -> plan_model.Plan:
-    node = node_reader.read(str(build(tmp_path, TREES[name])))
+    node = host_reader.read(str(build(tmp_path, TREES[name])))
     site = {
         "deeplearning_request": request,
         "mirror_url": "http://mirror1:8900",

@@ -39,7 +39,7 @@ def receipt(root: Path) -> Arguments:
 
 def unpacked_archive(root: Path) -> Arguments:
     path, sha256 = archive(root, "cudnn", "lib/libcudnn.so.8")
-    return {"archive": path, "place": str(root / "cuda/cudnn-8"), "sha256": sha256, "root": str(root / "deeplearning")}
+    return {"archive": path, "path": str(root / "cuda/cudnn-8"), "sha256": sha256, "root": str(root / "deeplearning")}
 
 
 def spark_home(root: Path) -> Arguments:
@@ -141,11 +141,9 @@ def test_an_uninstaller_that_is_not_there_is_not_run(tmp_path: Path) -> None:
 def test_the_lock_goes_with_the_directory_that_has_nothing_else(tmp_path: Path) -> None:
     root = tmp_path / "deeplearning"
     with HostLock("a run", 1, str(root)):
-        assert (
-            run("empty_directories_gone", paths=[str(root)])["removed"] == []
-        )  # who holds it still needs the directory
-    assert run("empty_directories_gone", paths=[str(root)], _ansible_check_mode=True)["removed"] == [str(root)]
-    assert run("empty_directories_gone", paths=[str(root)])["removed"] == [str(root)]
+        assert run("prune_directories", paths=[str(root)])["removed"] == []  # who holds it still needs the directory
+    assert run("prune_directories", paths=[str(root)], _ansible_check_mode=True)["removed"] == [str(root)]
+    assert run("prune_directories", paths=[str(root)])["removed"] == [str(root)]
     assert not root.exists()
 
 

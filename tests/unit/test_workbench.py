@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import host_modules
-import node_reader
+import host_reader
 import pytest
 from ansible.module_utils import cdsw_settings
 from test_plan import changed_node, make_host
@@ -38,7 +38,7 @@ def tree(root: Path, files: dict[str, str]) -> dict[str, Any]:
         path = root / name.lstrip("/")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
-    return dict(node_reader.read(str(root)))
+    return dict(host_reader.read(str(root)))
 
 
 def test_an_installation_from_the_rpm_is_read_without_its_secrets(tmp_path: Path) -> None:

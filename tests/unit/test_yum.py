@@ -1,4 +1,4 @@
-"""exact_packages over Ansible's own yum module, on a host whose packages and repository are lists: RHEL 7 has no stand-in with yum 3."""
+"""pinned_packages over Ansible's own yum module, on a host whose packages and repository are lists: RHEL 7 has no stand-in with yum 3."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleActionFail
 
-PLUGIN = Path(__file__).resolve().parents[2] / "plugins" / "action" / "exact_packages.py"
+PLUGIN = Path(__file__).resolve().parents[2] / "plugins" / "action" / "pinned_packages.py"
 INSTALLONLY = {
     "kernel",
     "kernel-devel",
@@ -120,14 +120,14 @@ class Rhel7:
         return {"rc": 0, "msg": ""}
 
     def present(self, *names: dict[str, str], **args: Any) -> None:
-        spec = importlib.util.spec_from_file_location("action_exact_packages", PLUGIN)
+        spec = importlib.util.spec_from_file_location("action_pinned_packages", PLUGIN)
         assert spec is not None
         assert spec.loader is not None
         plugin = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(plugin)
         action = plugin.ActionModule.__new__(plugin.ActionModule)
-        args = {"names": list(names), "manager": "yum", "purpose": "It", "state": "present", **args}
-        action._task = SimpleNamespace(check_mode=False, action="exact_packages", args=args)
+        args = {"names": list(names), "manager": "yum", "title": "It", "state": "present", **args}
+        action._task = SimpleNamespace(check_mode=False, action="pinned_packages", args=args)
         action.args, action.variables = args, {"inventory_hostname": "data1"}
         action.changed, action.diff = False, []
         action.command, action.ask_module = self.command, self.ask_module
@@ -150,12 +150,12 @@ class Rhel7:
 
 
 RUNNING, NEWER = "3.10.0-957.el7", "3.10.0-1127.el7"
-GPU_HOST = PLUGIN.parents[1] / "modules" / "gpu_host.py"
+GPU_HOST = PLUGIN.parents[1] / "modules" / "gpu_host_info.py"
 
 
 def lock_lines(tmp_path: Path, kernels: list[str], headers: list[str]) -> list[str]:
     """What the role writes into yum's lock list on a host with these kernels and headers."""
-    spec = importlib.util.spec_from_file_location("gpu_host", GPU_HOST)
+    spec = importlib.util.spec_from_file_location("gpu_host_info", GPU_HOST)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -1,4 +1,4 @@
-"""What the role nvidia_driver concludes from what gpu_host reads: tested functions, which plugins/filter/nvidia_driver.py hands to its files."""
+"""What the role nvidia_driver concludes from what gpu_host_info reads: tested functions, which plugins/filter/nvidia_driver.py hands to its files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a host answered, typed once: plugins/module_utils/node_reader.py reads it there, read_facts makes it HostFacts here.
+"""What a host answered, typed once: plugins/module_utils/host_reader.py reads it there, read_facts makes it HostFacts here.
 
 A new fact is a key in the reader's answer and a field of the same name here (tests/unit/test_host_facts.py compares the two).
 None means that the host could not tell.
@@ -276,7 +276,7 @@ class HostProfile:
 
 
 def read_facts(answer: Any) -> HostFacts:
-    """The facts in what node_reader answered."""
+    """The facts in what host_reader answered."""
     try:
         return typed.read(HostFacts, answer)
     except typed.TypedError as error:

@@ -137,15 +137,15 @@ class HostAction(ActionBase):
     def absent(self, path: str) -> None:
         self.module("ansible.legacy.file", path=path, state="absent")
 
-    def fetch(self, source: str, path: str, sha256: str, *, mode: str, purpose: str, otherwise: str) -> None:
+    def fetch(self, source: str, path: str, sha256: str, *, mode: str, title: str, remedy: str) -> None:
         """Bring a file from a URL, or from the controller, and compare its sha256; another one is removed, and told."""
         if URL.match(source):
             answer = self.ask_module("fetch_file", url=source, path=path, sha256=sha256, permissions=mode)
             if answer.get("sha256"):
-                self._refuse_bytes(source, sha256, answer["sha256"], purpose=purpose, otherwise=otherwise)
+                self._refuse_bytes(source, sha256, answer["sha256"], title=title, remedy=remedy)
             if answer.get("failed"):
                 raise AnsibleActionFail(
-                    f"{purpose} must come from {without_secrets(source)} to {path} on {self.host}, but that ended with: "
+                    f"{title} must come from {without_secrets(source)} to {path} on {self.host}, but that ended with: "
                     f"{answer.get('msg')}. Solve what it names, and run this again."
                 )
             self.count(answer)
@@ -155,11 +155,11 @@ class HostAction(ActionBase):
         checksum = found.get("stat", {}).get("checksum", "no content")
         if checksum != sha256:
             self.absent(path)
-            self._refuse_bytes(source, sha256, checksum, purpose=purpose, otherwise=otherwise)
+            self._refuse_bytes(source, sha256, checksum, title=title, remedy=remedy)
 
-    def _refuse_bytes(self, source: str, sha256: str, found: str, *, purpose: str, otherwise: str) -> None:
+    def _refuse_bytes(self, source: str, sha256: str, found: str, *, title: str, remedy: str) -> None:
         raise AnsibleActionFail(
-            f"{purpose} must have the sha256 {sha256} but {without_secrets(source)} has {found}; it was not used. {otherwise}"
+            f"{title} must have the sha256 {sha256} but {without_secrets(source)} has {found}; it was not used. {remedy}"
         )
 
 

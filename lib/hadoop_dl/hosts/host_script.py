@@ -81,13 +81,13 @@ def utilities(*names: str) -> dict[str, Path]:
 
 def reader() -> str:
     """The script that reads a host for the plan."""
-    sources = utilities("processes", "environment_tree", "node_system", "node_workbench", "node_reader")
-    return pack(sources, "sys.modules['node_reader'].main()")
+    sources = utilities("processes", "environment_tree", "host_system", "host_workbench", "host_reader")
+    return pack(sources, "sys.modules['host_reader'].main()")
 
 
 def report_reader() -> str:
     """The script that reads a host for the report: the reader's facts, gpu-check's questions, and times."""
-    sources = utilities("processes", "environment_tree", "node_system", "node_workbench", "node_reader")
+    sources = utilities("processes", "environment_tree", "host_system", "host_workbench", "host_reader")
     sources |= gpu_check() | utilities("report_reader")
     return pack(sources, "sys.modules['report_reader'].main()")
 

@@ -110,7 +110,7 @@ class InventoryAction(ActionBase):
 
 
 def answer_of(variables: dict[str, Any]) -> dict[str, Any] | None:
-    """What the host answered to node_facts; a value from elsewhere stays a variable, which the check of inputs refuses."""
+    """What the host answered to host_facts; a value from elsewhere stays a variable, which the check of inputs refuses."""
     registered = variables.pop("preflight_node", {})
     facts = registered.get("facts") if isinstance(registered, dict) else registered
     if facts is None or isinstance(facts, dict):

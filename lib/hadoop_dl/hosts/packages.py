@@ -1,6 +1,6 @@
 """What the roles of the GPU layer ask of dnf, yum and apt, and what they make of the answers.
 
-Pure functions: the action plugins signed_repository and exact_packages run the commands and modules on the host.
+Pure functions: the action plugins signed_repository and pinned_packages run the commands and modules on the host.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def offers(output: str) -> dict[str, list[str]]:
 
 
 def missing(
-    source: Source, packages: Sequence[Package], output: str, error: str, *, host: str, purpose: str, otherwise: str
+    source: Source, packages: Sequence[Package], output: str, error: str, *, host: str, title: str, remedy: str
 ) -> str:
     """A sentence for each package that the repositories do not have in its version; empty when they have all."""
     found = offers(output)
@@ -175,9 +175,9 @@ def missing(
         if package.offered_in(versions):
             continue
         for_kernel = f"The module for kernel {package.kernel} is compiled with exactly"
-        instead = ". The kernel was not touched" if package.kernel else f", or {otherwise}"
+        instead = ". The kernel was not touched" if package.kernel else f", or {remedy}"
         sentences.append(
-            f"{for_kernel if package.kernel else purpose + ' needs the package'} {package}, and the repositories of {host} ({source}) "
+            f"{for_kernel if package.kernel else title + ' needs the package'} {package}, and the repositories of {host} ({source}) "
             f"have: {', '.join(versions) or 'no version of it'}{said}. Add this package to the mirror{instead}."
         )
     return " ".join(sentences) + (source.left_out(host) if sentences else "")
@@ -190,7 +190,7 @@ def offered_names(packages: Sequence[Package], output: str) -> list[str]:
 
 
 def failure(
-    source: Source, message: str, *, host: str, purpose: str, key: str = "", free: str = "", holder: str = ""
+    source: Source, message: str, *, host: str, title: str, key: str = "", free: str = "", holder: str = ""
 ) -> str:
     """What the package manager said, as a sentence with the cause and the way out.
 
@@ -201,24 +201,24 @@ def failure(
     said = said if len(said) <= 700 else said[:400] + " … " + said[-280:]
     if holder:
         return (
-            f"{purpose} requires the lock of {source.manager} on {host}, but {holder}; {source.manager} reports: {said}. Wait until that process "
+            f"{title} requires the lock of {source.manager} on {host}, but {holder}; {source.manager} reports: {said}. Wait until that process "
             "ends, or end it, and run this again."
         )
     if NO_SPACE.search(message):
         has = f" ({free})" if free else ""
         return (
-            f"{purpose} requires more disk space than {host} has{has}; {source.manager} reports: {said}. Free some space and run this again: "
+            f"{title} requires more disk space than {host} has{has}; {source.manager} reports: {said}. Free some space and run this again: "
             "incomplete packages are reinstalled."
         )
     if WRONG_KEY.search(message):
         wanted = f"the key {source.key}" if source.key else "a key that the host trusts"
         return (
-            f"{purpose} needs packages signed with {wanted}{f' ({key})' if key else ''}, and those of {host}'s repositories ({source}) are not; "
+            f"{title} needs packages signed with {wanted}{f' ({key})' if key else ''}, and those of {host}'s repositories ({source}) are not; "
             f"{source.manager} reports: {said}. Nothing was installed. Get the key from who signs the packages, compare its fingerprint, and name "
             "its file on the controller (the role's repository_key); never turn the check off."
         )
     return (
-        f"{purpose} must be installed on {host} from its repositories ({source}), but {source.manager} reports: {said}. Solve what it names, and "
+        f"{title} must be installed on {host} from its repositories ({source}), but {source.manager} reports: {said}. Solve what it names, and "
         f"run this again.{source.left_out(host)}"
     )
 

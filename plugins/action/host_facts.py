@@ -1,4 +1,4 @@
-"""Read a host in one round: run module_utils/node_reader.py in its Python, answer with what it read.
+"""Read a host in one round: run module_utils/host_reader.py in its Python, answer with what it read.
 
 It changes nothing and therefore runs in check mode.
 """
@@ -21,7 +21,7 @@ except ImportError as error:
 
 
 class ActionModule(ScriptAction):
-    """node_facts: no arguments; returns `facts` (the reader's answer), or `facts.error` with a sentence.
+    """host_facts: no arguments; returns `facts` (the reader's answer), or `facts.error` with a sentence.
 
     Registered, not published as ansible_facts: Ansible copies those deeply for every task of every host. A host that
     does not answer in time is unreachable, so that the others go on (deeplearning_unreachable decides).

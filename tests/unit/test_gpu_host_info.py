@@ -17,7 +17,7 @@ def load(name, directory=MODULES):
     return module
 
 
-gpu_host = load("gpu_host")
+gpu_host_info = load("gpu_host_info")
 initramfs = load("initramfs")
 OLD, NEW = "5.14.0-427.13.1.el9_4.x86_64", "5.14.0-427.18.1.el9_4.x86_64"
 PACKAGES = f"kernel {OLD[:-7]}\nkernel {NEW[:-7]}\nnvidia-kmod-common 3:535.104.05-1.el9\nbash 5.1-1\n"
@@ -28,7 +28,7 @@ def tree(root, files):
         target = root / path.lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(content)
-    return gpu_host.Host(str(root), answers())
+    return gpu_host_info.Host(str(root), answers())
 
 
 def answers(**more):
@@ -114,7 +114,7 @@ def test_of_two_modules_the_one_that_depmod_searches_first_counts(tmp_path):
     ],
 )
 def test_packages_of_the_driver_are_known_whoever_made_them(package):
-    assert gpu_host.DRIVER_PACKAGES.match(package)
+    assert gpu_host_info.DRIVER_PACKAGES.match(package)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_packages_of_the_driver_are_known_whoever_made_them(package):
     ["nvidia-container-toolkit", "linux-modules-5.15.0-91-generic", "nvidia-settings", "nvidia-driver-assistant"],
 )
 def test_other_packages_are_none_of_the_driver(package):
-    assert not gpu_host.DRIVER_PACKAGES.match(package)
+    assert not gpu_host_info.DRIVER_PACKAGES.match(package)
 
 
 def test_arguments_are_told_for_every_boot_entry(rhel):
@@ -210,11 +210,11 @@ def test_secure_boot_is_the_fifth_byte(tmp_path, value, wanted):
     place = tmp_path / "sys/firmware/efi/efivars/SecureBoot-8be4df61"
     place.parent.mkdir(parents=True)
     place.write_bytes(value)
-    assert gpu_host.Host(str(tmp_path), answers()).read()["secure_boot"] is wanted
+    assert gpu_host_info.Host(str(tmp_path), answers()).read()["secure_boot"] is wanted
 
 
 def test_without_efi_secure_boot_is_not_known(tmp_path):
-    assert gpu_host.Host(str(tmp_path), answers()).read()["secure_boot"] is None
+    assert gpu_host_info.Host(str(tmp_path), answers()).read()["secure_boot"] is None
 
 
 def test_gpus_and_switches_are_told_apart_by_class(tmp_path):
@@ -310,16 +310,18 @@ def test_a_dracut_that_does_not_end_is_ended_and_named(tmp_path, monkeypatch):
 
 def test_a_package_manager_that_does_not_answer_is_no_empty_answer(monkeypatch):
     """rpm behind a stale lock: without its answer no kernel and no driver would seem to be installed."""
-    monkeypatch.setattr(gpu_host, "COMMAND_TIMEOUT", 0.2)
-    with pytest.raises(gpu_host.NoAnswer, match="sleep 60 did not end within 0.2 s. Nothing was changed"):
-        gpu_host.run_command(["sleep", "60"])
-    assert gpu_host.run_command(["false"]) is None
+    monkeypatch.setattr(gpu_host_info, "COMMAND_TIMEOUT", 0.2)
+    with pytest.raises(gpu_host_info.NoAnswer, match="sleep 60 did not end within 0.2 s. Nothing was changed"):
+        gpu_host_info.run_command(["sleep", "60"])
+    assert gpu_host_info.run_command(["false"]) is None
 
 
 def test_services_that_hold_a_gpu_without_work_are_those_that_are_active(tmp_path):
     listed = (
         "dcgm-exporter.service loaded active running DCGM exporter\nnvidia-dcgm.service loaded active running DCGM\n"
     )
-    host = gpu_host.Host(str(tmp_path), run=lambda argv: listed if argv[:2] == ["systemctl", "list-units"] else None)
+    host = gpu_host_info.Host(
+        str(tmp_path), run=lambda argv: listed if argv[:2] == ["systemctl", "list-units"] else None
+    )
     assert host.services() == ["nvidia-dcgm", "dcgm-exporter"]
-    assert gpu_host.Host(str(tmp_path), run=lambda argv: None).services() == []
+    assert gpu_host_info.Host(str(tmp_path), run=lambda argv: None).services() == []

@@ -7,7 +7,7 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 DOCUMENTATION = r"""
-module: empty_directories_gone
+module: prune_directories
 short_description: Remove directories that nobody uses any more
 description:
   - Removes each directory if it is empty, in the order given, so that a parent can follow its children.

@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""What a host is: operating system, processor, kernel, GPUs, driver. Python 2.7 and 3, standard library only; node_reader reads the rest.
+"""What a host is: operating system, processor, kernel, GPUs, driver. Python 2.7 and 3, standard library only; host_reader reads the rest.
 
 Sources of the layouts read here: os-release(5), proc(5), the kernel's Documentation/ABI/testing/sysfs-bus-pci,
 pci.ids (10de is NVIDIA; class 03 is a display controller, 0680 a bridge such as NVSwitch), UEFI 2.10 section 3.3 (SecureBoot).
@@ -19,7 +19,7 @@ except ImportError:  # inside a module's payload
 COMMAND_TIMEOUT = 20  # seconds; nvidia-smi on a sick GPU never returns
 CPU_FLAGS = ("sse4_1", "sse4_2", "avx", "avx2", "fma", "avx512f")
 MODULES = ("nvidia", "nvidia_uvm", "nouveau", "amdgpu")
-# The newest PCI device in compat/gpu_devices.yml (tests/unit/test_node_reader.py compares): only above it is nvidia-smi
+# The newest PCI device in compat/gpu_devices.yml (tests/unit/test_host_reader.py compares): only above it is nvidia-smi
 # asked for the compute capability, which takes up to seconds.
 NEWEST_DEVICE = "31c3"
 LIBRARIES = ("/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu")

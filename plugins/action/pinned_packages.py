@@ -13,27 +13,27 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from hadoop_dl.hosts import packages
 from hadoop_dl.hosts.actions import HostAction
 
-STATES = ("offered", "present")
+STATES = ("available", "present")
 TRANSACTION = 3600  # seconds; a driver's transaction builds modules and writes initramfs images
-LOCK_WAIT, LOCK_PAUSE = 120, 5  # seconds for another package manager, as packages_gone waits
+LOCK_WAIT, LOCK_PAUSE = 120, 5  # seconds for another package manager, as remove_packages waits
 HALF_DONE = "The transaction was ended. Look at what it did (dnf history, yum history), and repair it."
 
 
 class ActionModule(HostAction):
-    """exact_packages: two steps of one thing, so that everything can be asked for before anything is changed.
+    """pinned_packages: two steps of one thing, so that everything can be asked for before anything is changed.
 
-    state: `offered` fails with a sentence for each package that the repositories do not have in its version (and lists those they
+    state: `available` fails with a sentence for each package that the repositories do not have in its version (and lists those they
     have) and answers `names`, by which they have them; `present` installs them in one transaction, and turns the manager's failure into a sentence. downgrade: true lets it install
     an older version over a newer one, never of a kernel package. remove: installed packages that leave in the same transaction
-    (dnf, yum). names: names, or {name, version, kernel, other, least}; other is a second name to ask for, least the oldest version that will do. manager: dnf, yum or apt. purpose: what they are for, the subject of the
+    (dnf, yum). names: names, or {name, version, kernel, other, least}; other is a second name to ask for, least the oldest version that will do. manager: dnf, yum or apt. title: what they are for, the subject of the
     sentences ("Driver 535.104.05"). repository: what signed_repository returned; the host's own repositories serve beside it, but with dnf and
     yum not those that check no signatures (gpgcheck=0): the host is asked which these are, unless repository has them.
-    exclude: packages that the transaction must not touch, as patterns: one that would is refused. otherwise: another way out than adding the package to the mirror.
-    Check mode cannot query a repository that is not defined yet: `offered` is satisfied, `present` is a change.
+    exclude: packages that the transaction must not touch, as patterns: one that would is refused. remedy: another way out than adding the package to the mirror.
+    Check mode cannot query a repository that is not defined yet: `available` is satisfied, `present` is a change.
     """
 
-    REQUIRED = ("names", "manager", "purpose", "state")
-    OPTIONAL = ("repository", "exclude", "downgrade", "remove", "otherwise")
+    REQUIRED = ("names", "manager", "title", "state")
+    OPTIONAL = ("repository", "exclude", "downgrade", "remove", "remedy")
 
     def act(self) -> dict[str, Any]:
         if self.args["state"] not in STATES or self.args["manager"] not in packages.MANAGERS:
@@ -57,7 +57,7 @@ class ActionModule(HostAction):
         if unsigned is None:
             unsigned = self.unsigned_repositories(source.manager)
         source = replace(source, unsigned=tuple((entry["name"], entry["file"]) for entry in unsigned))
-        return self._ask(source, wanted) if self.args["state"] == "offered" else self._install(source, wanted)
+        return self._ask(source, wanted) if self.args["state"] == "available" else self._install(source, wanted)
 
     @property
     def _downgrade(self) -> bool:
@@ -72,8 +72,8 @@ class ActionModule(HostAction):
             answer["stdout"],
             answer["stderr"],
             host=self.host,
-            purpose=str(self.args["purpose"]),
-            otherwise=str(self.args.get("otherwise") or "request a version that it has"),
+            title=str(self.args["title"]),
+            remedy=str(self.args.get("remedy") or "request a version that it has"),
         )
         if lacking:
             raise AnsibleActionFail(lacking)
@@ -98,7 +98,7 @@ class ActionModule(HostAction):
                     source,
                     said,
                     host=self.host,
-                    purpose=str(self.args["purpose"]),
+                    title=str(self.args["title"]),
                     key=packages.key_lines(shown),
                     free=packages.free_lines(free),
                     holder=self._lock_holder(),
@@ -155,7 +155,7 @@ class ActionModule(HostAction):
         while not self.checking and (holder := self._lock_holder()):
             if time.monotonic() > end:
                 raise AnsibleActionFail(
-                    f"{self.args['purpose']} requires the lock of {source.manager} on {self.host}, but {holder} for more than {LOCK_WAIT} s. "
+                    f"{self.args['title']} requires the lock of {source.manager} on {self.host}, but {holder} for more than {LOCK_WAIT} s. "
                     "Nothing was installed. Wait until that process ends, or end it, and run this again."
                 )
             time.sleep(LOCK_PAUSE)
@@ -170,7 +170,7 @@ class ActionModule(HostAction):
         )
         if touched:
             raise AnsibleActionFail(
-                f"{self.args['purpose']} must be installed alone, but apt would install, change or remove {', '.join(touched)} with it on "
+                f"{self.args['title']} must be installed alone, but apt would install, change or remove {', '.join(touched)} with it on "
                 f"{self.host} ({source}). Nothing was installed. Request a version that fits what the host has, or correct the repository."
             )
 

@@ -1,8 +1,8 @@
-"""packages_gone: what goes with a package, and what stays because it was unneeded before."""
+"""remove_packages: what goes with a package, and what stays because it was unneeded before."""
 
-import packages_gone
 import processes
 import pytest
+import remove_packages
 
 
 class Programs:
@@ -28,21 +28,21 @@ def test_apt_takes_what_became_unneeded_and_nothing_that_was_so_before():
     before = "Remv old-kernel [5.1]\n"
     after = "Remv old-kernel [5.1]\nRemv libnvidia-ptxjitcompiler1 [535]\nRemv nvidia-support:amd64 [1] [x]\n"
     module = Programs(autoremove=[(0, before, ""), (0, after, "")])
-    orphans = packages_gone.Packages("apt", module).remove(["nvidia-smi"])
+    orphans = remove_packages.Packages("apt", module).remove(["nvidia-smi"])
     assert orphans == ["libnvidia-ptxjitcompiler1", "nvidia-support"]
     assert removed(module) == [["nvidia-smi"], orphans]
 
 
 def test_apt_has_nothing_more_to_do_where_nothing_became_unneeded():
     module = Programs(autoremove=[(0, "", "")])
-    assert packages_gone.Packages("apt", module).remove(["cuda-toolkit-12-2"]) == []
+    assert remove_packages.Packages("apt", module).remove(["cuda-toolkit-12-2"]) == []
     assert removed(module) == [["cuda-toolkit-12-2"]]
 
 
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
 def test_rpm_managers_clean_up_themselves(manager):
     module = Programs()
-    packages_gone.Packages(manager, module).remove(["libnccl"])
+    remove_packages.Packages(manager, module).remove(["libnccl"])
     (argv,) = module.ran
     assert argv[0] == manager
     assert argv[-1] == "libnccl"
@@ -57,7 +57,7 @@ def test_rpm_managers_clean_up_themselves(manager):
     ],
 )
 def test_what_is_not_installed_is_not_removed(manager, answers, found):
-    assert len(packages_gone.Packages(manager, Programs(**answers)).installed(["a", "b", "c"])) == found
+    assert len(remove_packages.Packages(manager, Programs(**answers)).installed(["a", "b", "c"])) == found
 
 
 NEEDED = "error: Failed dependencies:\n\tlibcudnn.so.8()(64bit) is needed by (installed) libnvinfer8-8.6.1-1.x86_64\n"
@@ -75,30 +75,32 @@ SIMULATED = "Purg libcudnn8 [8.9.7.29-1+cuda12.2]\nPurg libnvinfer8:amd64 [8.6.1
 )
 def test_what_others_need_is_told(manager, answers, needing):
     module = Programs(**answers)
-    assert packages_gone.Packages(manager, module).needing(["libcudnn8"]) == needing
+    assert remove_packages.Packages(manager, module).needing(["libcudnn8"]) == needing
     assert all("--test" in argv or "--simulate" in argv for argv in module.ran)
 
 
 def test_a_failure_says_the_command_and_its_words():
     module = Programs(remove=[(100, "", "E: Held packages were changed")], autoremove=[(0, "", "")])
-    with pytest.raises(packages_gone.Refused, match="status 100: E: Held packages"):
-        packages_gone.Packages("apt", module).remove(["libcuda1"])
+    with pytest.raises(remove_packages.Refused, match="status 100: E: Held packages"):
+        remove_packages.Packages("apt", module).remove(["libcuda1"])
 
 
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
 def test_a_lock_of_another_package_manager_is_waited_for_and_not_forever(manager, monkeypatch):
     """dnf(8): exit status 200 is a lock that another process holds; without exit_on_lock it waits without end."""
-    monkeypatch.setattr(packages_gone, "LOCK_PAUSE", 0.01)
+    monkeypatch.setattr(remove_packages, "LOCK_PAUSE", 0.01)
     held = (200, "", "Failed to obtain the transaction lock")
     programs = Programs(remove=[held, held, (0, "", "")])
-    packages_gone.Packages(manager, programs).remove(["libnccl"])
+    remove_packages.Packages(manager, programs).remove(["libnccl"])
     assert len(programs.ran) == 3
     assert any("exit_on_lock" in word for word in programs.ran[0])
-    monkeypatch.setattr(packages_gone, "LOCK_WAIT", 0.05)
-    with pytest.raises(packages_gone.Refused, match="has held the lock for 0 s: Failed to obtain the transaction lock"):
-        packages_gone.Packages(manager, Programs(remove=[held])).remove(["libnccl"])
+    monkeypatch.setattr(remove_packages, "LOCK_WAIT", 0.05)
+    with pytest.raises(
+        remove_packages.Refused, match="has held the lock for 0 s: Failed to obtain the transaction lock"
+    ):
+        remove_packages.Packages(manager, Programs(remove=[held])).remove(["libnccl"])
 
 
 def test_a_question_that_does_not_end_is_no_answer():
-    with pytest.raises(packages_gone.Refused, match="must answer, but it did not end"):
-        packages_gone.Packages("dnf", Programs(rpm=[(None, "", "")])).installed(["libnccl"])
+    with pytest.raises(remove_packages.Refused, match="must answer, but it did not end"):
+        remove_packages.Packages("dnf", Programs(rpm=[(None, "", "")])).installed(["libnccl"])

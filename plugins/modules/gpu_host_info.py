@@ -7,7 +7,7 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 DOCUMENTATION = r"""
-module: gpu_host
+module: gpu_host_info
 short_description: Read kernels, driver, modules, boot entries and users of the GPUs on a host
 description:
   - Answers with one mapping, C(gpu_host). Reads only, and therefore runs in check mode.
@@ -25,7 +25,7 @@ gpu_host: {description: What was read, type: dict, returned: always}
 import os
 import re
 
-from ansible.module_utils import node_reader, node_system, processes
+from ansible.module_utils import host_reader, host_system, processes
 from ansible.module_utils.basic import AnsibleModule
 
 COMMAND_TIMEOUT = 60  # seconds; one initramfs is listed in two
@@ -62,7 +62,7 @@ class Host(object):
     """The host below root; tests hand in a recorded tree and an answering function for commands."""
 
     def __init__(self, root="", run=None):
-        self.reader = node_reader.Reader(root)
+        self.reader = host_reader.Reader(root)
         self.root = self.reader.root
         self.text, self.exists, self.glob = self.reader.text, self.reader.exists, self.reader.glob
         self.run = run or run_command
@@ -77,7 +77,7 @@ class Host(object):
         needed = sorted(set(name for name in (running, default) if name))
         return {
             "running": running,
-            "installed": sorted(installed, key=node_system.version_key),
+            "installed": sorted(installed, key=host_system.version_key),
             "default_boot": default,
             "needed": needed,
             "headers": dict((name, self.reader.headers(name)) for name in sorted(set(installed + needed))),

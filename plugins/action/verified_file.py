@@ -8,13 +8,13 @@ from hadoop_dl.hosts.actions import HostAction
 
 
 class ActionModule(HostAction):
-    """site_file: fetch `source` (URL, or a path on the controller) to `path`, which only root can write to, and compare its `sha256`.
+    """verified_file: fetch `source` (URL, or a path on the controller) to `path`, which only root can write to, and compare its `sha256`.
 
-    purpose: what it is, the subject of the sentences ("The .run file"). otherwise: the way out when the sha256 is another. mode: of the file.
+    title: what it is, the subject of the sentences ("The .run file"). remedy: the way out when the sha256 is another. mode: of the file.
     A file with another sha256 does not stay. In check mode nothing is fetched, and that is a change.
     """
 
-    REQUIRED = ("source", "path", "sha256", "purpose", "otherwise")
+    REQUIRED = ("source", "path", "sha256", "title", "remedy")
     OPTIONAL = ("mode",)
 
     def act(self) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import node_reader
-import node_system
+import host_reader
+import host_system
 import pytest
 from interpreters import HOST_PYTHONS
 
@@ -53,7 +53,7 @@ def test_a_rhel_7_node_with_two_p100(tmp_path: Path) -> None:
     for address in ("0000:3b:00.0", "0000:d8:00.0"):
         pci(tmp_path, address, "10de", "15f8", "030200")
     pci(tmp_path, "0000:00:1f.0", "8086", "a1c1", "060100")
-    node = node_reader.read(str(tmp_path))
+    node = host_reader.read(str(tmp_path))
     assert node["os"]["short"] == "el7"
     assert node["os"]["family"] == "RedHat"
     assert node["glibc"] == "2.17"
@@ -68,7 +68,7 @@ def test_a_rhel_7_node_with_two_p100(tmp_path: Path) -> None:
 def test_the_open_module_is_told_from_the_proprietary_one(tmp_path: Path) -> None:
     line = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  535.183.01  Release Build\n"
     write(tmp_path, {"/proc/driver/nvidia/version": line})
-    nvidia = node_reader.read(str(tmp_path))["nvidia"]
+    nvidia = host_reader.read(str(tmp_path))["nvidia"]
     assert (nvidia["driver"], nvidia["module"]) == ("535.183.01", "open")
 
 
@@ -76,13 +76,13 @@ def test_nvswitches_and_the_gpus_of_others_are_no_nvidia_gpus(tmp_path: Path) ->
     pci(tmp_path, "0000:01:00.0", "10de", "20b0", "030200")
     pci(tmp_path, "0000:02:00.0", "10de", "1af1", "068000")
     pci(tmp_path, "0000:03:00.0", "1002", "740f", "038000")
-    nvidia = node_reader.read(str(tmp_path))["nvidia"]
+    nvidia = host_reader.read(str(tmp_path))["nvidia"]
     assert (len(nvidia["gpus"]), nvidia["nvswitches"]) == (1, 1)
 
 
 def test_a_pending_kernel_without_headers(tmp_path: Path) -> None:
     write(tmp_path, {**RHEL7, "/boot/vmlinuz-3.10.0-1160.119.1.el7.x86_64": ""})
-    kernel = node_reader.read(str(tmp_path))["kernel"]
+    kernel = host_reader.read(str(tmp_path))["kernel"]
     assert kernel["default_boot"] == "3.10.0-1160.119.1.el7.x86_64"
     assert kernel["default_boot"] not in kernel["headers"]
 
@@ -90,7 +90,7 @@ def test_a_pending_kernel_without_headers(tmp_path: Path) -> None:
 def test_the_saved_grub_entry_wins_over_the_newest_kernel(tmp_path: Path) -> None:
     saved = "# GRUB Environment Block\nsaved_entry=0123456789abcdef-3.10.0-1160.el7.x86_64\n"
     write(tmp_path, {**RHEL7, "/boot/vmlinuz-3.10.0-1160.119.1.el7.x86_64": "", "/boot/grub2/grubenv": saved})
-    assert node_reader.read(str(tmp_path))["kernel"]["default_boot"] == "3.10.0-1160.el7.x86_64"
+    assert host_reader.read(str(tmp_path))["kernel"]["default_boot"] == "3.10.0-1160.el7.x86_64"
 
 
 @pytest.mark.parametrize(("value", "expected"), [(b"\x06\x00\x00\x00\x01", True), (b"\x06\x00\x00\x00\x00", False)])
@@ -98,11 +98,11 @@ def test_secure_boot_is_the_fifth_byte(tmp_path: Path, value: bytes, expected: b
     path = tmp_path / "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
     path.parent.mkdir(parents=True)
     path.write_bytes(value)
-    assert node_reader.read(str(tmp_path))["secure_boot"] is expected
+    assert host_reader.read(str(tmp_path))["secure_boot"] is expected
 
 
 def test_an_empty_tree_gives_nulls_and_no_traceback(tmp_path: Path) -> None:
-    node = node_reader.read(str(tmp_path))
+    node = host_reader.read(str(tmp_path))
     assert node["os"]["short"] is None
     assert node["secure_boot"] is None
     assert node["hadoop"] is None
@@ -126,7 +126,7 @@ def test_hadoop_distributions_are_known_by_their_places(tmp_path: Path, home: st
             "/etc/hadoop/conf/core-site.xml": "",
         },
     )
-    hadoop = node_reader.read(str(tmp_path))["hadoop"]
+    hadoop = host_reader.read(str(tmp_path))["hadoop"]
     assert (hadoop["distribution"], hadoop["home"], hadoop["version"]) == (distribution, home, "2.6.0-cdh5.16.2")
 
 
@@ -138,7 +138,7 @@ def test_what_the_roles_recorded_of_cuda_is_read_as_far_as_it_is_whole(tmp_path:
         "nccl": '{"nccl": ["2.4',
     }
     write(tmp_path, {f"/opt/deeplearning/etc/gpu-check-{name}.json": text for name, text in records.items()})
-    assert node_reader.read(str(tmp_path))["managed"] == {
+    assert host_reader.read(str(tmp_path))["managed"] == {
         "cuda": ["9.2", "10.0"],
         "cudnn": ["7.6.5.32"],
         "cudnn_items": [{"version": "7.6.5.32", "cuda": "10.0"}],
@@ -149,7 +149,7 @@ def test_what_the_roles_recorded_of_cuda_is_read_as_far_as_it_is_whole(tmp_path:
 
 def receipt_of(root: Path, **parts: Any) -> dict[str, Any]:
     write(root, {"/opt/deeplearning/state/thing.json": json.dumps({"component": "thing", "digest": "abc", **parts})})
-    found: dict[str, Any] = node_reader.read(str(root))["deeplearning"]["receipts"]["thing"]
+    found: dict[str, Any] = host_reader.read(str(root))["deeplearning"]["receipts"]["thing"]
     return found
 
 
@@ -172,7 +172,7 @@ def test_a_torn_receipt_is_a_problem_and_not_a_traceback(tmp_path: Path, content
     path = tmp_path / "opt/deeplearning/state/thing.json"
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
-    assert "not readable" in node_reader.read(str(tmp_path))["deeplearning"]["receipts"]["thing"]["problem"]
+    assert "not readable" in host_reader.read(str(tmp_path))["deeplearning"]["receipts"]["thing"]["problem"]
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
@@ -206,14 +206,14 @@ def test_the_command_leaves_the_directory_and_the_variables_of_the_ssh_user(
 
 
 def test_a_command_that_hangs_is_reported_and_counts_as_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_system, "COMMAND_TIMEOUT", 0.2)
-    reader = node_reader.Reader("/")
+    monkeypatch.setattr(host_system, "COMMAND_TIMEOUT", 0.2)
+    reader = host_reader.Reader("/")
     assert reader.run(["sleep", "60"]) is None
     assert reader.unanswered == ["sleep 60 did not end within 0.2 s"]
 
 
 def test_a_failing_command_answers_nothing() -> None:
-    reader = node_reader.Reader("/")
+    reader = host_reader.Reader("/")
     assert reader.run(["false"]) is None
     assert reader.run([os.devnull + "-missing"]) is None
     assert reader.unanswered == []
@@ -222,9 +222,9 @@ def test_a_failing_command_answers_nothing() -> None:
 def test_a_host_whose_file_system_hangs_is_named_as_unreachable(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(node_reader, "READ_TIMEOUT", 0.3)
-    monkeypatch.setattr(node_reader, "read", lambda: time.sleep(30))
-    node_reader.main()
+    monkeypatch.setattr(host_reader, "READ_TIMEOUT", 0.3)
+    monkeypatch.setattr(host_reader, "read", lambda: time.sleep(30))
+    host_reader.main()
     with pytest.raises(host_script.NoAnswer, match="no answer within 0.3 s.*state D") as caught:
         host_script.parse(0, capsys.readouterr().out, "")
     assert caught.value.connection
@@ -232,7 +232,7 @@ def test_a_host_whose_file_system_hangs_is_named_as_unreachable(
 
 def test_proxies_of_hosts_with_their_passwords_are_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("https_proxy", "http://svc:canary@proxy.example.com:3128")
-    assert "canary" not in json.dumps(node_reader.read(str(tmp_path)))
+    assert "canary" not in json.dumps(host_reader.read(str(tmp_path)))
 
 
 CAPABILITY = "00000000:3B:00.0, 12.1\n00000000:AF:00.0, 12.1\n"
@@ -259,11 +259,11 @@ def test_a_gpu_that_no_table_can_have_is_read_with_its_capability(
         asked.append(argv)
         return output if "--query-gpu=pci.bus_id,compute_cap" in argv else None
 
-    monkeypatch.setattr(node_reader.Reader, "run", answer)
-    (gpu,) = node_reader.read(str(tmp_path))["nvidia"]["gpus"]
+    monkeypatch.setattr(host_reader.Reader, "run", answer)
+    (gpu,) = host_reader.read(str(tmp_path))["nvidia"]["gpus"]
     assert gpu.get("compute_cap") == capability
     assert any("--query-gpu=pci.bus_id,compute_cap" in argv for argv in asked) is (device == "0x4001")
 
 
 def test_nvidia_smi_is_asked_about_devices_that_are_newer_than_the_table() -> None:
-    assert max(row["pci_id"] for row in load().rows("gpu_devices", "devices")) == f"10de:{node_system.NEWEST_DEVICE}"
+    assert max(row["pci_id"] for row in load().rows("gpu_devices", "devices")) == f"10de:{host_system.NEWEST_DEVICE}"

@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 """Read, in one go, everything about a host that decisions need, and print it as one JSON line.
 
-Python 2.7 and 3, standard library only, reads and never writes. The action plugin node_facts pipes it, packed with
+Python 2.7 and 3, standard library only, reads and never writes. The action plugin host_facts pipes it, packed with
 its helpers (hadoop_dl.hosts.host_script), into the host's Python; tests call read(root) on recorded trees.
 A fact that cannot be read is null: the plan decides what its absence means.
 """
@@ -16,11 +16,11 @@ import sys
 
 try:
     import environment_tree
-    import node_system
-    import node_workbench
+    import host_system
+    import host_workbench
     import processes
 except ImportError:  # inside a module's payload
-    from ansible.module_utils import environment_tree, node_system, node_workbench, processes
+    from ansible.module_utils import environment_tree, host_system, host_workbench, processes
 
 ROOT = "/opt/deeplearning"
 LATE = (
@@ -39,7 +39,7 @@ HADOOP_HOMES = (
 JAVA_HOMES = ("/usr/java/default", "/usr/java/*", "/usr/lib/jvm/*", "/opt/java/*")
 
 
-class Reader(node_system.System):
+class Reader(host_system.System):
     """Also what was installed on it: Pythons, Java, Hadoop, packages, and what the roles left."""
 
     def managed(self):
@@ -49,7 +49,7 @@ class Reader(node_system.System):
             versions, items = [], []
             try:
                 record = json.loads(self.text(ROOT + "/etc/gpu-check-%s.json" % name) or "{}")
-                versions = sorted(["%s" % one for one in record.get(name, [])], key=node_system.version_key)
+                versions = sorted(["%s" % one for one in record.get(name, [])], key=host_system.version_key)
                 items = [
                     {"version": "%s" % item["version"], "cuda": "%s" % item["cuda"]}
                     for item in record.get(name + "_items") or []
@@ -79,7 +79,7 @@ class Reader(node_system.System):
             if real in seen or not (os.path.exists(real + "/bin/java") or os.path.exists(real + "/jre/bin/java")):
                 continue
             seen.add(real)
-            match = re.search(r'JAVA_VERSION="([^"]+)"', node_system.text(real + "/release") or "")
+            match = re.search(r'JAVA_VERSION="([^"]+)"', host_system.text(real + "/release") or "")
             version = match.group(1) if match else None
             major = re.sub(r"^1\.", "", version).split(".")[0].split("_")[0] if version else None
             found.append({"home": home, "version": version, "major": major})
@@ -170,7 +170,7 @@ class Reader(node_system.System):
         }
 
     def read(self):
-        workbench = node_workbench.read(self)
+        workbench = host_workbench.read(self)
         return {
             "architecture": os.uname()[4],
             "os": self.operating_system(),
@@ -187,7 +187,7 @@ class Reader(node_system.System):
             "hadoop": self.hadoop(),
             "cdsw": workbench is not None,
             "workbench": workbench,
-            "containers": node_workbench.containers(self),
+            "containers": host_workbench.containers(self),
             "unanswered": self.unanswered,
             "deeplearning": self.deeplearning(),
             "disk_free_mb": self.disk_free_mb(),

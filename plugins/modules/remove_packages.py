@@ -7,14 +7,14 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 DOCUMENTATION = r"""
-module: packages_gone
+module: remove_packages
 short_description: Remove packages together with the dependencies that only they needed
 description:
   - The modules of the package managers either leave dependencies behind or clean up the whole system.
   - With apt, what can be removed automatically before the removal stays; only what became so is removed too.
 options:
   names: {description: Packages to remove; one that is not installed is none to remove, type: list, elements: str, required: true}
-  alone: {description: Refuse where other installed packages need them; otherwise those go too, type: bool, default: false}
+  refuse_if_required: {description: Refuse where other installed packages need them; otherwise those go too, type: bool, default: false}
   manager: {description: The host's package manager, type: str, choices: [dnf, yum, apt], required: true}
 """
 
@@ -152,7 +152,7 @@ def main():
         argument_spec={
             "names": {"type": "list", "elements": "str", "required": True},
             "manager": {"type": "str", "choices": sorted(REMOVE), "required": True},
-            "alone": {"type": "bool", "default": False},
+            "refuse_if_required": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
@@ -160,7 +160,7 @@ def main():
     dependencies = []
     try:
         names = packages.installed(module.params["names"])
-        needing = packages.needing(names) if names and module.params["alone"] else []
+        needing = packages.needing(names) if names and module.params["refuse_if_required"] else []
         if needing:
             raise Refused(
                 "%s must be removed alone, but installed packages need it: %s. Nothing was removed. Remove those first, or keep "
