@@ -19,7 +19,7 @@ from typing import Any
 
 from hadoop_dl import plan
 from hadoop_dl.plan import model as plan_model
-from hadoop_dl.plan import requests
+from hadoop_dl.plan import target
 from hadoop_dl_dev import resolver_bench
 
 SITES: dict[str, tuple[Any, ...]] = {
@@ -48,15 +48,15 @@ def host(number: int, asked: tuple[Any, ...]) -> plan_model.Host:
 
 def once(site: str, count: str, verdicts: str) -> None:
     """One round, as a line of JSON: seconds, and what came out."""
-    requests.VERDICTS = Path(verdicts)
+    target.VERDICTS = Path(verdicts)
     hosts = [host(number, SITES[site]) for number in range(int(count))]
     begin = time.process_time()
-    made = plan.make_plan(hosts, requests.REPOSITORY)
+    made = plan.make_plan(hosts, target.REPOSITORY)
     made.table()
     json.dumps(made.as_json())
     made.changes()
     seconds = time.process_time() - begin
-    print(json.dumps({"seconds": seconds, "rows": len(made.rows), "verdicts": len(requests.verdicts().new)}))
+    print(json.dumps({"seconds": seconds, "rows": len(made.rows), "verdicts": len(target.verdicts().new)}))
 
 
 def run(site: str, count: int, verdicts: Path) -> dict[str, Any]:

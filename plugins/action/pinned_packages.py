@@ -1,4 +1,4 @@
-"""Ask repositories for packages in exactly the versions wanted, or install them: lib/hadoop_dl/hosts/packages.py over dnf, yum and apt."""
+"""Ask repositories for packages in exactly the versions wanted, or install them: lib/hadoop_dl/hosts/os_packages.py over dnf, yum and apt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from hadoop_dl.hosts import packages
+from hadoop_dl.hosts import os_packages
 from hadoop_dl.hosts.actions import HostAction
 
 STATES = ("available", "present")
@@ -36,15 +36,15 @@ class ActionModule(HostAction):
     OPTIONAL = ("repository", "exclude", "downgrade", "remove", "remedy")
 
     def act(self) -> dict[str, Any]:
-        if self.args["state"] not in STATES or self.args["manager"] not in packages.MANAGERS:
-            self.misused(f"state: {' or '.join(STATES)}, and a manager ({', '.join(packages.MANAGERS)})")
+        if self.args["state"] not in STATES or self.args["manager"] not in os_packages.MANAGERS:
+            self.misused(f"state: {' or '.join(STATES)}, and a manager ({', '.join(os_packages.MANAGERS)})")
         repository = self.args.get("repository") or {}
-        source = packages.Source(
+        source = os_packages.Source(
             self.args["manager"], *(repository.get(key, "") for key in ("name", "url", "key", "key_file"))
         )
         try:
-            wanted = packages.packages_of(self.args["names"])
-        except packages.PackageError as error:
+            wanted = os_packages.packages_of(self.args["names"])
+        except os_packages.PackageError as error:
             raise AnsibleActionFail(str(error)) from error
         if not wanted:
             return {}
@@ -63,10 +63,10 @@ class ActionModule(HostAction):
     def _downgrade(self) -> bool:
         return boolean(self.args.get("downgrade") or False)
 
-    def _ask(self, source: packages.Source, wanted: list[packages.Package]) -> dict[str, Any]:
+    def _ask(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
         """No module lists every version that repositories offer, so the command is asked. Nothing found is an answer, not a failure."""
         answer = self.command(source.ask(wanted))
-        lacking = packages.missing(
+        lacking = os_packages.missing(
             source,
             wanted,
             answer["stdout"],
@@ -77,9 +77,9 @@ class ActionModule(HostAction):
         )
         if lacking:
             raise AnsibleActionFail(lacking)
-        return {"names": packages.offered_names(wanted, answer["stdout"])}
+        return {"names": os_packages.offered_names(wanted, answer["stdout"])}
 
-    def _install(self, source: packages.Source, wanted: list[packages.Package]) -> dict[str, Any]:
+    def _install(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
         self._wait_for_lock(source)
         trusted = self._trusted_keys(source)
         answer = (self._exchange if self.args.get("remove") else self._run_module)(source, wanted)
@@ -88,25 +88,25 @@ class ActionModule(HostAction):
         if answer.get("failed"):
             for key in self._trusted_keys(source) - trusted:  # what did not happen leaves no key behind
                 self.command(["rpm", "--erase", key])
-            told = packages.of_dpkg(str(answer.get("stdout") or "")) if source.manager == "apt" else []
-            told += [line for key in ("msg", "failures", "stderr") for line in packages.flat(answer.get(key))]
+            told = os_packages.of_dpkg(str(answer.get("stdout") or "")) if source.manager == "apt" else []
+            told += [line for key in ("msg", "failures", "stderr") for line in os_packages.flat(answer.get(key))]
             said = "\n".join(told)
-            shown = self.command(packages.show_key(source.key_file))["stdout"] if source.key_file else ""
-            free = self.command(["df", "-P", "-m", *packages.PLACES, *packages.named_places(said)])["stdout"]
+            shown = self.command(os_packages.show_key(source.key_file))["stdout"] if source.key_file else ""
+            free = self.command(["df", "-P", "-m", *os_packages.PLACES, *os_packages.named_places(said)])["stdout"]
             raise AnsibleActionFail(
-                packages.failure(
+                os_packages.failure(
                     source,
                     said,
                     host=self.host,
                     title=str(self.args["title"]),
-                    key=packages.key_lines(shown),
-                    free=packages.free_lines(free),
+                    key=os_packages.key_lines(shown),
+                    free=os_packages.free_lines(free),
                     holder=self._lock_holder(),
                 )
             )
         return dict(self.count(answer))
 
-    def _run_module(self, source: packages.Source, wanted: list[packages.Package]) -> dict[str, Any]:
+    def _run_module(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
         how: dict[str, Any]
         if source.manager == "apt":
             # Recommended packages would install a kernel's meta package, a desktop or a driver.
@@ -129,27 +129,27 @@ class ActionModule(HostAction):
         )
         return answer
 
-    def _exchange(self, source: packages.Source, wanted: list[packages.Package]) -> dict[str, Any]:
+    def _exchange(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
         """Remove and install in one transaction, which the managers' modules cannot: their shell can."""
         if self.checking:
             return {"changed": True}
         exclude = [str(pattern) for pattern in self.args.get("exclude") or []]
-        argv = packages.exchange(source, wanted, self.args["remove"], exclude)
+        argv = os_packages.exchange(source, wanted, self.args["remove"], exclude)
         answer = self.command(argv, TRANSACTION, left=HALF_DONE)
         said = "\n".join(line for line in (answer["stdout"], answer["stderr"]) if line)
         return {"changed": True, "failed": answer["rc"] != 0, "msg": said}
 
-    def _not_installed(self, wanted: list[packages.Package], answer: dict[str, Any]) -> dict[str, Any]:
+    def _not_installed(self, wanted: list[os_packages.Package], answer: dict[str, Any]) -> dict[str, Any]:
         """A failure where rpm lacks what was installed: yum ends well with "Nothing to do", and the shells ignore errors."""
         queried = self.command(["rpm", "--query", *(package.spec("rpm") for package in wanted)])
         lacking = re.findall(r"^package (\S+) is not installed$", queried["stdout"], re.M)
-        said = "; ".join([f"it did not install {', '.join(lacking)}", *packages.flat(answer.get("msg"))])
+        said = "; ".join([f"it did not install {', '.join(lacking)}", *os_packages.flat(answer.get("msg"))])
         return {"failed": True, "msg": said} if lacking else {}
 
     def _lock_holder(self) -> str:
         return str(self.ask_module("package_lock_info").get("holder", ""))
 
-    def _wait_for_lock(self, source: packages.Source) -> None:
+    def _wait_for_lock(self, source: os_packages.Source) -> None:
         """Ansible's dnf and yum wait for another one without end, and fail at once where rpm's lock is held."""
         end = time.monotonic() + LOCK_WAIT
         while not self.checking and (holder := self._lock_holder()):
@@ -160,13 +160,13 @@ class ActionModule(HostAction):
                 )
             time.sleep(LOCK_PAUSE)
 
-    def _refuse_touching(self, source: packages.Source, wanted: list[packages.Package]) -> None:
+    def _refuse_touching(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> None:
         """dnf and yum leave excluded packages out; apt has no such thing, so it is asked first what it would do."""
         exclude = [str(pattern) for pattern in self.args.get("exclude") or []]
         if not exclude:
             return
-        touched = packages.touched(
-            self.command(packages.simulate(wanted, downgrade=self._downgrade))["stdout"], exclude
+        touched = os_packages.touched(
+            self.command(os_packages.simulate(wanted, downgrade=self._downgrade))["stdout"], exclude
         )
         if touched:
             raise AnsibleActionFail(
@@ -174,7 +174,7 @@ class ActionModule(HostAction):
                 f"{self.host} ({source}). Nothing was installed. Request a version that fits what the host has, or correct the repository."
             )
 
-    def _trusted_keys(self, source: packages.Source) -> set[str]:
+    def _trusted_keys(self, source: os_packages.Source) -> set[str]:
         """The keys that rpm trusts, as packages of its data base: dnf and yum take in the repository's before they compare."""
         if source.manager == "apt":
             return set()

@@ -9,7 +9,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from hadoop_dl.hosts import packages
+from hadoop_dl.hosts import os_packages
 from hadoop_dl.hosts.actions import HostAction
 
 ROOT = {"owner": "root", "group": "root", "mode": "0644"}
@@ -36,12 +36,12 @@ class ActionModule(HostAction):
         name, manager, url = self.args["name"], self.args["manager"], self.args.get("url") or ""
         state = self.args.get("state", "present")
         if (
-            manager not in packages.MANAGERS
+            manager not in os_packages.MANAGERS
             or not name.startswith("deeplearning-")
             or state not in ("present", "absent")
         ):
             self.misused(
-                f"a name that begins with deeplearning-, a manager ({', '.join(packages.MANAGERS)}) and state: present or absent"
+                f"a name that begins with deeplearning-, a manager ({', '.join(os_packages.MANAGERS)}) and state: present or absent"
             )
         if state == "absent":
             self._remove(name, rpm=manager != "apt")
@@ -52,7 +52,7 @@ class ActionModule(HostAction):
                 f"The repository {url} requires the key that signs its packages, but none is named. Set the role's repository_key to its file on "
                 "the controller; unsigned packages are not installed."
             )
-        files = packages.repository_files(name, manager, key)
+        files = os_packages.repository_files(name, manager, key)
         if manager == "apt":
             self._define_apt(url, key, files)
         elif url:
@@ -69,7 +69,7 @@ class ActionModule(HostAction):
             }
         }
 
-    def _define_rpm(self, name: str, url: str, key: str, files: packages.RepositoryFiles) -> None:
+    def _define_rpm(self, name: str, url: str, key: str, files: os_packages.RepositoryFiles) -> None:
         before = self._keys_of(files.key)
         if self.copy(files.key, src=key, mode="0644").get("changed") and not self.checking:
             self._change_trust(files.key, before)
@@ -87,12 +87,12 @@ class ActionModule(HostAction):
             **ROOT,
         )
 
-    def _define_apt(self, url: str, key: str, files: packages.RepositoryFiles) -> None:
+    def _define_apt(self, url: str, key: str, files: os_packages.RepositoryFiles) -> None:
         if url:
             self.module("ansible.legacy.file", path="/etc/apt/keyrings", state="directory", **dict(ROOT, mode="0755"))
             self.copy(files.key, src=key, mode="0644")
             before = self._key_of(files.definition)
-            source = packages.apt_source(url, self.args.get("suite") or "/", files.key)
+            source = os_packages.apt_source(url, self.args.get("suite") or "/", files.key)
             self.copy(files.definition, content=source, mode="0644")
             if before not in ("", files.key):
                 self._drop_key(before, files.definition)
@@ -105,32 +105,32 @@ class ActionModule(HostAction):
             cache_valid_time=0 if self.changed else 3600,
         )
         if answer.get("failed"):
-            shown = self.command(packages.show_key(files.key))["stdout"] if url else ""
+            shown = self.command(os_packages.show_key(files.key))["stdout"] if url else ""
             if url:
                 self.absent(files.definition)
                 self._drop_key(files.key, files.definition)
             raise AnsibleActionFail(
-                packages.unreadable(
-                    packages.Source("apt", url=url, key=key),
+                os_packages.unreadable(
+                    os_packages.Source("apt", url=url, key=key),
                     str(answer.get("msg", "")),
                     host=self.host,
-                    key=packages.key_lines(shown),
+                    key=os_packages.key_lines(shown),
                 )
             )
 
     def _key_of(self, definition: str) -> str:
         """The key's file that a source of apt names, if the source is there."""
-        return packages.signed_by(self.command(["cat", definition])["stdout"])
+        return os_packages.signed_by(self.command(["cat", definition])["stdout"])
 
     def _drop_key(self, key_file: str, definition: str) -> None:
         """Remove a key of apt that signs no other source of this project than this one, which is gone or has another."""
-        listed = self.command(packages.sources_signed_by(key_file))["stdout"].split()
+        listed = self.command(os_packages.sources_signed_by(key_file))["stdout"].split()
         if not set(listed) - {definition}:
             self.absent(key_file)
 
     def _keys_of(self, key_file: str) -> list[str]:
         """The keys in a file of the host, as packages of rpm's data base; two during a change of keys."""
-        return packages.key_packages(self.command(packages.show_key(key_file))["stdout"])
+        return os_packages.key_packages(self.command(os_packages.show_key(key_file))["stdout"])
 
     def _change_trust(self, key_file: str, before: Sequence[str]) -> None:
         """Write down which keys rpm trusted before any repository of this project brought them; those that left the file lose its trust."""
@@ -144,22 +144,24 @@ class ActionModule(HostAction):
         self._erase(set(before) - set(keys) - trusted, others)
         trusted &= set(keys)
         if trusted:
-            self.copy(packages.trusted_before(key_file), content="\n".join(sorted(trusted)) + "\n", mode="0644")
+            self.copy(os_packages.trusted_before(key_file), content="\n".join(sorted(trusted)) + "\n", mode="0644")
         else:
-            self.absent(packages.trusted_before(key_file))  # of an older key under this name
+            self.absent(os_packages.trusted_before(key_file))  # of an older key under this name
 
     def _trusted_before(self, key_file: str, keys: Sequence[str]) -> set[str]:
         """Those of a file's keys that rpm trusted before this project came."""
-        marker = packages.trusted_before(key_file)
-        return packages.trusted_keys(self.command(["cat", marker])["stdout"], keys) if self._exists(marker) else set()
+        marker = os_packages.trusted_before(key_file)
+        return (
+            os_packages.trusted_keys(self.command(["cat", marker])["stdout"], keys) if self._exists(marker) else set()
+        )
 
     def _other_files(self, key_file: str) -> list[str]:
         """The files with keys of this project's other repositories."""
         found = self.ask_module(
             "ansible.legacy.find",
             paths=[str(Path(key_file).parent)],
-            patterns=[packages.rpm_key("deeplearning-*").rpartition("/")[2]],
-            excludes=[packages.trusted_before("*")],
+            patterns=[os_packages.rpm_key("deeplearning-*").rpartition("/")[2]],
+            excludes=[os_packages.trusted_before("*")],
         )
         return [entry["path"] for entry in found.get("files", []) if entry["path"] != key_file]
 
@@ -177,20 +179,20 @@ class ActionModule(HostAction):
 
     def _remove(self, name: str, *, rpm: bool) -> None:
         """What else a key needs goes before its file, and the file before what protects a key: a removal that was killed continues."""
-        rpm_file, apt_file = packages.definitions(name)
+        rpm_file, apt_file = os_packages.definitions(name)
         self.absent(apt_file)
         self.absent(rpm_file)
         if not rpm:
-            for key_file in self.command(packages.keys_of_apt())["stdout"].split():
+            for key_file in self.command(os_packages.keys_of_apt())["stdout"].split():
                 self._drop_key(key_file, apt_file)
             return
-        key_file = packages.rpm_key(name)
+        key_file = os_packages.rpm_key(name)
         if self._exists(key_file):
             keys = self._keys_of(key_file)
             self._erase(set(keys) - self._trusted_before(key_file, keys), self._other_files(key_file))
             self.absent(key_file)
-        self.absent(packages.trusted_before(key_file))
-        for where in packages.caches(name):
+        self.absent(os_packages.trusted_before(key_file))
+        for where in os_packages.caches(name):
             found = self.ask_module("ansible.legacy.find", **where, use_regex=True, file_type="any", recurse=True)
             for entry in found.get("files", []):
                 self.absent(entry["path"])

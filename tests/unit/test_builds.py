@@ -17,7 +17,7 @@ from hadoop_dl.data import stacks
 from hadoop_dl.data.locks import LockError
 from hadoop_dl.data.stacks import load_stack
 from hadoop_dl.plan import model as plan_model
-from hadoop_dl.plan import requests
+from hadoop_dl.plan import target
 from hadoop_dl_dev import invented_hosts
 from hadoop_dl_dev.invented_hosts import after
 
@@ -61,8 +61,8 @@ SITE = {
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """inventories/SITE/stacks with a stack whose TensorFlow is built: that of a project's stack, without its wheel."""
     monkeypatch.setattr(stacks, "_site", [])
-    monkeypatch.setattr(requests, "keep_verdicts", lambda: None)
-    caches = (requests.locked, requests.data_digest, stacks._load)
+    monkeypatch.setattr(target, "keep_verdicts", lambda: None)
+    caches = (target.locked, target.data_digest, stacks._load)
     for one in caches:
         one.cache_clear()
     directory = tmp_path / "stacks"
@@ -83,7 +83,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def record(site: Path, **changes: Any) -> None:
     (site / "built").mkdir(exist_ok=True)
     (site / "built" / f"{STACK}.json").write_text(json.dumps({**PROVENANCE, **changes}), encoding="utf-8")
-    requests.locked.cache_clear()
+    target.locked.cache_clear()
 
 
 def host(name: str = "data1", *groups: str, **parts: Any) -> plan_model.Host:

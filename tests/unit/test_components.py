@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hadoop_dl.plan import requests
+from hadoop_dl.plan import target
 from hadoop_dl.plan.components import COMPONENTS, GROUPS, parts
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -66,4 +66,4 @@ def test_the_suite_asks_a_host_about_what_its_groups_have() -> None:
     assert parts(["edge_nodes"]) == ["environment", "hadoop_client", "hdfs", "tensorflowonspark"]
     assert parts(["data_nodes"]) == parts(["cdsw_hosts", "mirror_host"]) == ["environment", "hadoop_client", "hdfs"]
     assert parts(["build_hosts", "masters"]) == []
-    assert set(requests.ENVIRONMENT_GROUPS) < set(GROUPS)
+    assert set(target.ENVIRONMENT_GROUPS) < set(GROUPS)

@@ -10,7 +10,7 @@ import pytest
 import test_plan
 
 from hadoop_dl import plan
-from hadoop_dl.plan import gpu_layer, gpu_stack, requests
+from hadoop_dl.plan import gpu_layer, gpu_stack, target
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl_dev import invented_hosts
 
@@ -239,7 +239,7 @@ FROM_FILE = {"nvidia_driver_source": "runfile"}
 
 
 def driver_problems_of(node: dict[str, Any], version: str, variables: dict[str, Any]) -> list[str]:
-    bare = gpu_stack.GpuHost(invented_hosts.host("data1", (), variables, node), requests.Wanted())
+    bare = gpu_stack.GpuHost(invented_hosts.host("data1", (), variables, node), target.Target())
     return gpu_layer.driver_problems(version, bare, upgrade=False)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from test_gpu_layer import KERNELS, NOTHING, WISH, changed, gpu_rows, host, made
 
-from hadoop_dl.plan import gpu_stack, requests
+from hadoop_dl.plan import gpu_stack, target
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl_dev import invented_hosts
 
@@ -89,7 +89,7 @@ DEBIAN = {"id": "debian", "family": "Debian", "short": "debian12", "name": "Debi
 
 def on_debian(**variables: Any) -> list[str]:
     bare = invented_hosts.host("data1", (), variables, changed(os=DEBIAN))
-    return gpu_stack.contradictions(gpu_stack.GpuHost(bare, requests.Wanted()))
+    return gpu_stack.contradictions(gpu_stack.GpuHost(bare, target.Target()))
 
 
 @pytest.mark.parametrize(

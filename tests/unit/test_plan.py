@@ -16,7 +16,7 @@ from hadoop_dl import plan
 from hadoop_dl.data import programs, stacks
 from hadoop_dl.plan import digests as plan_digests
 from hadoop_dl.plan import model as plan_model
-from hadoop_dl.plan import requests
+from hadoop_dl.plan import target
 from hadoop_dl_dev import invented_hosts
 from hadoop_dl_dev.invented_hosts import after, altered
 
@@ -244,8 +244,8 @@ def test_constraints_are_judged_a_fixed_number_of_times_for_all_hosts_that_are_a
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    real = requests.verdict
-    monkeypatch.setattr(requests, "verdict", lambda *given: asked.append(given) or real(*given))
+    real = target.verdict
+    monkeypatch.setattr(target, "verdict", lambda *given: asked.append(given) or real(*given))
     request = {"tensorflow": "1.15", "python": "2.7"}
     hosts = [make_host(f"data{number}", deeplearning_request=dict(request)) for number in range(count)]
     assert plan.make_plan(hosts, REPOSITORY).problems == []
@@ -276,7 +276,7 @@ def test_hosts_that_share_an_answer_get_the_one_that_each_would_get_alone() -> N
     hosts = unlike_hosts()
     shared = plan.resolved(hosts, {"plain": STACK})
     for host in hosts:
-        alone = requests.resolve_host(host.variables, host.known, host.groups, STACK if host.name == "plain" else "")
+        alone = target.target_for(host.variables, host.known, host.groups, STACK if host.name == "plain" else "")
         assert vars(shared[host.name]) == vars(alone), host.name
     assert len({id(one) for one in shared.values()}) == len(hosts) - 1
     assert shared["twin"] is shared["again"]
@@ -310,22 +310,22 @@ def test_a_digest_is_of_everything_that_decides_in_one_text() -> None:
 def test_hosts_of_one_kind_are_judged_once_and_the_verdicts_are_written_once(
     count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(requests, "VERDICTS", tmp_path / "verdicts.json")
-    requests.verdicts.cache_clear()
+    monkeypatch.setattr(target, "VERDICTS", tmp_path / "verdicts.json")
+    target.verdicts.cache_clear()
     judged: list[object] = []
-    real, written = requests.judge, requests.os.replace
+    real, written = target.judge, target.os.replace
     writes: list[object] = []
-    monkeypatch.setattr(requests, "judge", lambda *given: judged.append(given) or real(*given))
-    monkeypatch.setattr(requests.os, "replace", lambda *given: writes.append(given) or written(*given))
+    monkeypatch.setattr(target, "judge", lambda *given: judged.append(given) or real(*given))
+    monkeypatch.setattr(target.os, "replace", lambda *given: writes.append(given) or written(*given))
     hosts = [make_host(f"data{number}", deeplearning_request={"tensorflow": "1.15"}) for number in range(count)]
     assert plan.make_plan(hosts, REPOSITORY).problems == []
     assert len(judged) == 2  # the constraints, and the stack that they mean
-    assert len([one for one in writes if one[1] == requests.VERDICTS]) == 1
-    requests.verdicts.cache_clear()
+    assert len([one for one in writes if one[1] == target.VERDICTS]) == 1
+    target.verdicts.cache_clear()
 
 
 def test_a_lock_is_read_once_for_all_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    requests.locked.cache_clear()
+    target.locked.cache_clear()
     read: list[object] = []
     real = stacks.read_lock
     monkeypatch.setattr(stacks, "read_lock", lambda *given: read.append(given) or real(*given))
@@ -334,19 +334,19 @@ def test_a_lock_is_read_once_for_all_hosts(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_verdict_is_kept_and_forgotten_when_the_data_change(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(requests, "VERDICTS", tmp_path / "verdicts.json")
-    requests.verdicts.cache_clear()
+    monkeypatch.setattr(target, "VERDICTS", tmp_path / "verdicts.json")
+    target.verdicts.cache_clear()
     asked: list[object] = []
-    monkeypatch.setattr(requests, "judge", lambda *given: asked.append(given) or {"problems": [], "warnings": []})
+    monkeypatch.setattr(target, "judge", lambda *given: asked.append(given) or {"problems": [], "warnings": []})
     for _ in range(2):
-        requests.verdict(STACK, invented_hosts.facts(NODE).profile)
-        requests.keep_verdicts()
-        requests.verdicts.cache_clear()  # as a new run
+        target.verdict(STACK, invented_hosts.facts(NODE).profile)
+        target.keep_verdicts()
+        target.verdicts.cache_clear()  # as a new run
     assert len(asked) == 1
-    monkeypatch.setattr(requests, "data_digest", lambda: "other data")
-    requests.verdict(STACK, invented_hosts.facts(NODE).profile)
+    monkeypatch.setattr(target, "data_digest", lambda: "other data")
+    target.verdict(STACK, invented_hosts.facts(NODE).profile)
     assert len(asked) == 2
-    requests.verdicts.cache_clear()
+    target.verdicts.cache_clear()
 
 
 def test_a_lock_that_is_made_or_removed_changes_what_verdicts_are_kept_by(
@@ -361,9 +361,9 @@ def test_a_lock_that_is_made_or_removed_changes_what_verdicts_are_kept_by(
             (tmp_path / "locks" / f"{name}.txt").unlink(missing_ok=True)
         for name in names:
             (tmp_path / "locks" / f"{name}.txt").write_text("numpy==1.16.6\n", encoding="utf-8")
-        requests.data_digest.cache_clear()
-        digests.append(requests.data_digest())
-    requests.data_digest.cache_clear()
+        target.data_digest.cache_clear()
+        digests.append(target.data_digest())
+    target.data_digest.cache_clear()
     assert len(set(digests)) == 4
 
 
@@ -372,7 +372,7 @@ def test_what_is_said_of_a_host_does_not_depend_on_an_alike_host_with_more_gpus(
     said = []
     for count in (1, 3):
         node = changed_node(nvidia={**NODE["nvidia"], "gpus": gpus[:1] * count})
-        said.append(requests.judge("tf1.4-cpu-py27-el7", invented_hosts.facts(node).profile)["warnings"])
+        said.append(target.judge("tf1.4-cpu-py27-el7", invented_hosts.facts(node).profile)["warnings"])
     assert said[0] == said[1]
     assert any("is for the CPU" in warning for warning in said[0])
 
@@ -385,7 +385,7 @@ def test_closure_follows_templates_and_stops_at_facts() -> None:
 def test_the_first_python_that_the_host_has_is_taken() -> None:
     nine = changed_node(os={"short": "el9", "name": "RHEL 9"}, glibc="2.34", pythons={"3.9": "/usr/bin/python3.9"})
     assert (
-        requests.resolve_host(
+        target.target_for(
             {"deeplearning_request": "tf2.15-py3-el9"}, invented_hosts.facts(nine), ("data_nodes",)
         ).interpreter
         == "/usr/bin/python3.9"

@@ -13,7 +13,7 @@ from hadoop_dl.cli import lock_maker, mirror
 from hadoop_dl.cli import stack as stack_cli
 from hadoop_dl.data import extras, stacks
 from hadoop_dl.data.stacks import StackError, load_stack, stack_names
-from hadoop_dl.plan import requests
+from hadoop_dl.plan import target
 from hadoop_dl_dev import invented_hosts
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -25,9 +25,9 @@ FACTS = {"os": {"short": "el9", "name": "RHEL 9.4"}, "pythons": {"3.11": "/usr/b
 def site(tmp_path, monkeypatch):
     """inventories/SITE/stacks of a site, known to this process."""
     monkeypatch.setattr(stacks, "_site", [])
-    requests.locked.cache_clear()
-    requests.data_digest.cache_clear()
-    monkeypatch.setattr(requests, "verdict", lambda name, node: {"problems": [], "warnings": []})
+    target.locked.cache_clear()
+    target.data_digest.cache_clear()
+    monkeypatch.setattr(target, "verdict", lambda name, node: {"problems": [], "warnings": []})
     directory = tmp_path / "stacks"
     (directory / "locks").mkdir(parents=True)
     stacks.add_site_stacks([tmp_path])
@@ -41,8 +41,8 @@ def copy_stack(site: Path, name: str, **changes) -> None:
     shutil.copy(base.lock_path("3.11"), site / "locks" / f"{name}.txt")
 
 
-def resolve(**variables) -> requests.Wanted:
-    return requests.resolve_host(variables, invented_hosts.facts(FACTS), ["data_nodes"])
+def resolve(**variables) -> target.Target:
+    return target.target_for(variables, invented_hosts.facts(FACTS), ["data_nodes"])
 
 
 def test_a_stack_beside_the_inventory_is_known_by_its_name(site):
@@ -68,10 +68,10 @@ def test_a_name_that_the_project_has_is_refused(site):
 
 
 def test_a_new_stack_makes_old_verdicts_void(site):
-    before = requests.data_digest()
+    before = target.data_digest()
     copy_stack(site, "ours-el9")
-    requests.data_digest.cache_clear()
-    assert requests.data_digest() != before
+    target.data_digest.cache_clear()
+    assert target.data_digest() != before
 
 
 @pytest.mark.parametrize("command", [mirror.main, stack_cli.main])

@@ -16,7 +16,7 @@ from typing import Any
 
 from hadoop_dl.data import typed
 from hadoop_dl.data.host_facts import Health, HostFacts, Times
-from hadoop_dl.plan import gpu_layer, requests
+from hadoop_dl.plan import gpu_layer, target
 from hadoop_dl.plan.components import GROUPS
 from hadoop_dl.plan.model import Host, Json, Plan, Row
 from hadoop_dl.plan.problems import by_host
@@ -194,7 +194,7 @@ def software(facts: HostFacts | None, part: Json) -> Json:
     }
     wanted = part.get("stack") or {}
     active = bool(current) and current == part.get("environment") and "cuda" in wanted
-    if active and requests.locked(str(wanted["name"]), str(part["python"])).has_cuda:
+    if active and target.locked(str(wanted["name"]), str(part["python"])).has_cuda:
         found["in_environment"] = {name: wanted[name] for name in ("cuda", "cudnn", "nccl") if name in wanted}
     return found
 

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hadoop_dl.plan import builds, gpu_layer, gpu_stack, inputs, requests, workbench
+from hadoop_dl.plan import builds, gpu_layer, gpu_stack, inputs, target, workbench
 from hadoop_dl.plan.components import BUILDING, COMPONENTS, Case, concerns
 from hadoop_dl.plan.digests import canonical
 from hadoop_dl.plan.gpu_stack import GpuHost
@@ -23,7 +23,7 @@ from hadoop_dl.plan.problems import (
     group_problems,
     host_problems,
 )
-from hadoop_dl.plan.requests import Wanted
+from hadoop_dl.plan.target import Target
 
 
 def make_plan(
@@ -91,24 +91,24 @@ def make_plan(
     for host in read:
         case = Case(host, wanted[host.name], environments, repository, by_host.get(host.name), site)
         add_host(made, case, driver_upgrade, BUILDING if building else tuple(COMPONENTS))
-    requests.keep_verdicts()
+    target.keep_verdicts()
     if grouped:
         made.problems, made.warnings = group_alike(made.problems), group_alike(made.warnings)
     return made
 
 
-def resolved(hosts: Sequence[Host], names: Mapping[str, str]) -> dict[str, Wanted]:
+def resolved(hosts: Sequence[Host], names: Mapping[str, str]) -> dict[str, Target]:
     """What each host gets. Hosts that are alike in all that decides share one answer."""
-    known: dict[Hashable, Wanted] = {}
+    known: dict[Hashable, Target] = {}
     found = {}
     for host in hosts:
-        asked = {name: host.variables.get(name) for name in requests.INPUTS}
+        asked = {name: host.variables.get(name) for name in target.INPUTS}
         facts = host.known
-        groups = tuple(group for group in host.groups if group in requests.ENVIRONMENT_GROUPS)
+        groups = tuple(group for group in host.groups if group in target.ENVIRONMENT_GROUPS)
         name = names.get(host.name, "")
         key = (facts.profile, facts.os, tuple(facts.pythons.items()), canonical(asked), groups, name)
         if key not in known:
-            known[key] = requests.resolve_host(asked, facts, groups, name)
+            known[key] = target.target_for(asked, facts, groups, name)
         found[host.name] = known[key]
     return found
 
@@ -122,12 +122,12 @@ def settled(hosts: Sequence[Host]) -> dict[str, str]:
     found: dict[str, str] = {}
     for group in alike.values():
         profiles = dict.fromkeys(host.known.profile for host in group)
-        names, _ = requests.stacks_for(group[0].variables["deeplearning_request"], profiles)
+        names, _ = target.stacks_for(group[0].variables["deeplearning_request"], profiles)
         found.update({host.name: names[0] for host in group if names})
     return found
 
 
-def wheel_problems(host: Host, wanted: Wanted) -> list[str]:
+def wheel_problems(host: Host, wanted: Target) -> list[str]:
     """Why the wheel that the site builds cannot come to this host."""
     if wanted.stack is None or not wanted.stack.is_built or wanted.problems:
         return []

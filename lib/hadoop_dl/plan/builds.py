@@ -10,7 +10,7 @@ from hadoop_dl.data.host_facts import HostFacts
 from hadoop_dl.data.stacks import Stack
 from hadoop_dl.data.tensorflow_build import numbers
 from hadoop_dl.plan.model import Host, Json
-from hadoop_dl.plan.requests import Wanted
+from hadoop_dl.plan.target import Target
 
 GROUP = "build_hosts"
 PLAYBOOK = "ansible-playbook -i INVENTORY playbooks/build_tensorflow.yml"
@@ -60,7 +60,7 @@ def cuda_part(data: Json) -> Json:
     }
 
 
-def requested(hosts: Sequence[Host], wanted: Mapping[str, Wanted]) -> tuple[list[Build], list[str]]:
+def requested(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> tuple[list[Build], list[str]]:
     """The wheels that the hosts of this run need, and why one cannot be built."""
     users: dict[tuple[str, str], list[Host]] = {}
     stacks: dict[str, Stack] = {}

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hadoop_dl.data.host_facts import HostFacts, Receipt
-from hadoop_dl.plan import gpu_layer, gpu_stack, requests, workbench
+from hadoop_dl.plan import gpu_layer, gpu_stack, target, workbench
 from hadoop_dl.plan.builds import GROUP, Build
 from hadoop_dl.plan.digests import canonical, closure, deciding_inputs, joined, role_digests
 from hadoop_dl.plan.gpu_stack import GpuHost
 from hadoop_dl.plan.model import Host, Row
-from hadoop_dl.plan.requests import Wanted
+from hadoop_dl.plan.target import Target
 from hadoop_dl.plan.workbench import Deployment
 
 
@@ -28,7 +28,7 @@ class Case:
     """One host's wish against what it has, while its part of the plan is made; `environments` and `workbench` are of the whole run."""
 
     host: Host
-    wanted: Wanted
+    wanted: Target
     environments: Sequence[tuple[str, str, str]]
     repository: Path
     build: Build | None = None  # the wheel that this host builds in this run
@@ -310,10 +310,10 @@ COMPONENTS: dict[str, Component] = {
         ContainerRuntime("container_runtime", gpu_layer.GROUPS, ("container_runtime",)),
         Cdsw("cdsw", (workbench.GROUP,), ("cdsw",)),
         TensorFlowBuild("tensorflow_build", (GROUP,), ("bazel", "tensorflow_build")),
-        Environment("environment", requests.ENVIRONMENT_GROUPS, ENVIRONMENT_ROLES),
-        HadoopClient("hadoop_client", requests.ENVIRONMENT_GROUPS, ("hadoop_client",)),
+        Environment("environment", target.ENVIRONMENT_GROUPS, ENVIRONMENT_ROLES),
+        HadoopClient("hadoop_client", target.ENVIRONMENT_GROUPS, ("hadoop_client",)),
         TensorFlowOnSpark("tensorflowonspark", ("edge_nodes",), ("tensorflowonspark",)),
-        Verify("verify", requests.ENVIRONMENT_GROUPS, ("verify",)),
+        Verify("verify", target.ENVIRONMENT_GROUPS, ("verify",)),
     )
 }
 BUILDING = ("mirror", "tensorflow_build")  # what playbooks/build_tensorflow.yml does

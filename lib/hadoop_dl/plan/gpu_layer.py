@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hadoop_dl.data.host_facts import HostFacts, Nvidia
-from hadoop_dl.plan import requests
+from hadoop_dl.plan import target
 from hadoop_dl.plan.gpu_stack import NAMES, GpuHost, number, requested, there
 
 Json = dict[str, Any]
-GROUPS = (*requests.ENVIRONMENT_GROUPS, "build_hosts")
+GROUPS = (*target.ENVIRONMENT_GROUPS, "build_hosts")
 
 
 def has(role: str, version: str, found: Sequence[str]) -> bool:

@@ -14,9 +14,9 @@ from functools import cache
 from typing import Any
 
 from hadoop_dl.data.host_facts import HostFacts
-from hadoop_dl.plan import requests
+from hadoop_dl.plan import target
 from hadoop_dl.plan.model import Host
-from hadoop_dl.plan.requests import Wanted
+from hadoop_dl.plan.target import Target
 
 ROLES = ("nvidia_driver", "cuda", "cudnn", "nccl")
 NAMES = {"nvidia_driver": "driver", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL"}
@@ -28,7 +28,7 @@ class GpuHost:
     """One host, as far as its GPU layer is decided."""
 
     host: Host
-    wanted: Wanted
+    wanted: Target
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -62,7 +62,7 @@ class GpuHost:
     def brings_wheels(self) -> bool:
         """Whether the stack's lock has CUDA as wheels; where the host lacks its Pythons, that of the preferred one."""
         stack = self.wanted.stack
-        lock = self.wanted.lock or (requests.locked(stack.name, stack.pythons[0]) if stack else None)
+        lock = self.wanted.lock or (target.locked(stack.name, stack.pythons[0]) if stack else None)
         return lock is not None and lock.has_cuda
 
     @property

@@ -8,7 +8,7 @@ from hadoop_dl.data.host_facts import Nvidia
 from hadoop_dl.plan import gpu_layer
 from hadoop_dl.plan.components import GROUPS, concerns
 from hadoop_dl.plan.model import Host, Plan
-from hadoop_dl.plan.requests import Wanted
+from hadoop_dl.plan.target import Target
 
 DISK_NEEDED_MB = 5000  # an environment of TensorFlow 2.15 takes 2.6 GB, and the old one stays beside it
 TFOS_GROUPS = ("data_nodes", "edge_nodes")  # one job's driver and executors: they need one environment
@@ -59,7 +59,7 @@ def shorten(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 5 else f"{', '.join(names[:4])} and {len(names) - 4} more"
 
 
-def host_problems(host: Host, wanted: Wanted) -> list[str]:
+def host_problems(host: Host, wanted: Target) -> list[str]:
     """What this host lacks for what it should get; an empty list means nothing."""
     facts, found = host.known, []
     declared = host.variables.get("gpu_count")
@@ -123,7 +123,7 @@ def cdsw_problems(hosts: Sequence[Host]) -> list[str]:
     ]
 
 
-def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Wanted]) -> list[str]:
+def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> list[str]:
     """What only shows when hosts are looked at together."""
     environments: dict[str, list[str]] = {}
     for host in hosts:

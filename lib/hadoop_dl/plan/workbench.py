@@ -10,7 +10,7 @@ from hadoop_dl.data.host_facts import HostFacts, Workbench
 from hadoop_dl.plan import gpu_stack
 from hadoop_dl.plan.gpu_stack import GpuHost
 from hadoop_dl.plan.model import Host, Json
-from hadoop_dl.plan.requests import Wanted
+from hadoop_dl.plan.target import Target
 
 GROUP = "cdsw_hosts"
 TOOLKIT, DOCKER_1 = "nvidia-container-toolkit", "nvidia-docker"
@@ -31,7 +31,7 @@ class Deployment:
     warnings: list[str] = field(default_factory=list)
 
 
-def deployment(hosts: Sequence[Host], wanted: Mapping[str, Wanted]) -> Deployment:
+def deployment(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> Deployment:
     """Decide for all hosts that have the workbench."""
     found = Deployment()
     members = {host.name: item for host in hosts if GROUP in host.groups and (item := host.known.workbench)}
@@ -90,7 +90,7 @@ def deployment(hosts: Sequence[Host], wanted: Mapping[str, Wanted]) -> Deploymen
     return found
 
 
-def driver(host: Host, wanted: Wanted) -> str:
+def driver(host: Host, wanted: Target) -> str:
     """The driver's version that the host gets, else the one it has; empty for none."""
     asked = gpu_stack.versions(gpu_stack.requested("nvidia_driver", GpuHost(host, wanted)))
     return str(next(iter([*asked, *gpu_stack.there("nvidia_driver", host.known)]), ""))

@@ -12,7 +12,7 @@ from hadoop_dl import plan
 from hadoop_dl.data.host_facts import HostFacts
 from hadoop_dl.data.stacks import load_stack
 from hadoop_dl.plan import model as plan_model
-from hadoop_dl.plan import requests
+from hadoop_dl.plan import target
 from hadoop_dl.resolver import Misuse, resolve
 from hadoop_dl_dev import invented_hosts
 
@@ -68,8 +68,8 @@ def facts(system: str, gpu: str) -> HostFacts:
 
 @pytest.fixture(autouse=True)
 def _no_kept_verdicts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(requests, "VERDICTS", tmp_path / "verdicts.json")
-    requests.verdicts.cache_clear()
+    monkeypatch.setattr(target, "VERDICTS", tmp_path / "verdicts.json")
+    target.verdicts.cache_clear()
 
 
 @pytest.mark.parametrize(("system", "gpu"), list(product(SYSTEMS, GPUS)))
@@ -77,7 +77,7 @@ def test_resolve_names_the_stack_that_the_plan_installs(system: str, gpu: str) -
     read = facts(system, gpu)
     for request in REQUESTS:
         answer = resolve(request, read.profile)
-        wanted = requests.resolve_host({"deeplearning_request": request}, read, ["data_nodes"])
+        wanted = target.target_for({"deeplearning_request": request}, read, ["data_nodes"])
         assert (wanted.stack.name if wanted.stack else "") == answer.name, request
         if answer.name:
             for key in ("driver_min", "driver_module"):
@@ -102,15 +102,13 @@ def test_an_ok_on_a_read_host_has_a_lock_or_says_that_it_has_none(system: str, g
 
 @pytest.mark.parametrize("system", list(SYSTEMS))
 def test_one_request_for_hosts_with_and_without_gpus_is_one_stack(system: str) -> None:
-    names, _ = requests.stacks_for({"tensorflow": "2"}, [facts(system, "none").profile, facts(system, "A100").profile])
+    names, _ = target.stacks_for({"tensorflow": "2"}, [facts(system, "none").profile, facts(system, "A100").profile])
     alone = resolve({"tensorflow": "2"}, facts(system, "A100").profile)
     assert names[:1] == ([alone.name] if alone.name else [])
 
 
 def test_misuse_is_a_problem_of_the_plan() -> None:
-    wanted = requests.resolve_host(
-        {"deeplearning_request": {"tensorfow": "1"}}, facts("rhel-9.4", "A100"), ["data_nodes"]
-    )
+    wanted = target.target_for({"deeplearning_request": {"tensorfow": "1"}}, facts("rhel-9.4", "A100"), ["data_nodes"])
     assert "Did you mean tensorflow?" in wanted.problems[0]
     with pytest.raises(Misuse):
         resolve({"tensorfow": "1"})
@@ -121,12 +119,12 @@ def test_the_plan_takes_the_python_that_was_requested(python: str) -> None:
     request = {"tensorflow": "2.15", "python": python}
     host = plan_model.Host("data1", ("data_nodes",), {"deeplearning_request": request}, facts("rhel-9.4", "A100"))
     assert plan.settled([host]) == {"data1": "tf2.15-py3-el9"}
-    wanted = requests.resolve_host(host.variables, host.known, host.groups, "tf2.15-py3-el9")
+    wanted = target.target_for(host.variables, host.known, host.groups, "tf2.15-py3-el9")
     assert (wanted.python, resolve(request, host.known.profile).stack["python"]) == (python, python)
 
 
 def test_a_python_that_the_host_lacks_is_named_as_it_was_requested() -> None:
     request = {"tensorflow": "2.15", "python": "3.11"}
-    wanted = requests.resolve_host({"deeplearning_request": request}, facts("rhel-9.2", "A100"), ["data_nodes"])
+    wanted = target.target_for({"deeplearning_request": request}, facts("rhel-9.2", "A100"), ["data_nodes"])
     (problem,) = wanted.problems
     assert problem.startswith("tf2.15-py3-el9 requires Python 3.11 on the host, but there is 3.9.")

@@ -1,4 +1,4 @@
-"""What is asked of dnf, yum and apt, and what their answers become: lib/hadoop_dl/hosts/packages.py, and the module that tidies."""
+"""What is asked of dnf, yum and apt, and what their answers become: lib/hadoop_dl/hosts/os_packages.py, and the module that tidies."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 import prune_directories
 import pytest
 
-from hadoop_dl.hosts import packages
-from hadoop_dl.hosts.packages import Package, Source
+from hadoop_dl.hosts import os_packages
+from hadoop_dl.hosts.os_packages import Package, Source
 
 DNF = """Installed Packages
 libcudnn8.x86_64                  8.9.7.29-1.cuda12.2           @deeplearning-cudnn
@@ -28,7 +28,7 @@ HERE = Source("dnf", "deeplearning-cudnn", "http://mirror01:8900/rpm/el9", "file
 
 
 def test_offers_of_dnf_are_read_also_where_it_breaks_a_long_line() -> None:
-    assert packages.offers(DNF) == {
+    assert os_packages.offers(DNF) == {
         "libcudnn8": ["8.9.7.29-1.cuda12.2", "8.9.6.50-1.cuda12.2"],
         "nvidia-driver-cuda": ["3:535.104.05-1.el9"],
         "nvidia-driver-latest-dkms-cuda-libs": ["3:525.60.13-1.el7"],
@@ -36,7 +36,7 @@ def test_offers_of_dnf_are_read_also_where_it_breaks_a_long_line() -> None:
 
 
 def test_offers_of_apt_are_read() -> None:
-    found = packages.offers(APT)
+    found = os_packages.offers(APT)
     assert found["nvidia-smi"] == ["535.261.03-1~deb12u1", "535.247.01-1~deb12u1"]
     assert (found["libcudnn8"], found["libcuda1"]) == (["8.9.7.29-1+cuda12.2"], ["535.261.03-1~deb12u1"])
 
@@ -75,7 +75,7 @@ def test_the_question_looks_behind_version_locks_and_into_the_disabled_repositor
 
 
 def missing(wanted: Package, error: str = "") -> str:
-    return packages.missing(HERE, [wanted], DNF, error, host="data1", title="cuDNN 8", remedy="set tarball")
+    return os_packages.missing(HERE, [wanted], DNF, error, host="data1", title="cuDNN 8", remedy="set tarball")
 
 
 def test_a_missing_version_is_told_with_those_that_are_there() -> None:
@@ -103,8 +103,8 @@ FABRIC = Package("nvidia-fabric-manager", "535.104.05", other="nvidia-fabricmana
 @pytest.mark.parametrize("name", ["nvidia-fabric-manager", "nvidia-fabricmanager"])
 def test_a_package_with_two_names_is_taken_by_the_one_that_is_offered(name: str) -> None:
     output = DNF + f"{name}.x86_64   3:535.104.05-1   deeplearning-nvidia-driver\n"
-    assert packages.missing(HERE, [FABRIC], output, "", host="data1", title="Driver", remedy="wait") == ""
-    assert packages.offered_names([FABRIC, Package("libcudnn8")], output) == [name, "libcudnn8"]
+    assert os_packages.missing(HERE, [FABRIC], output, "", host="data1", title="Driver", remedy="wait") == ""
+    assert os_packages.offered_names([FABRIC, Package("libcudnn8")], output) == [name, "libcudnn8"]
     assert HERE.ask([FABRIC])[-2:] == ["nvidia-fabric-manager", "nvidia-fabricmanager"]
 
 
@@ -124,7 +124,7 @@ def test_a_package_with_two_names_that_is_missing_is_told_with_both() -> None:
     ],
 )
 def test_a_package_may_have_an_oldest_version(least: str, offered: list[str], enough: bool) -> None:
-    (dkms,) = packages.packages_of([{"name": "dkms", "least": least}])
+    (dkms,) = os_packages.packages_of([{"name": "dkms", "least": least}])
     assert dkms.offered_in(offered) is enough
     assert dkms.spec("dnf") == "dkms"
 
@@ -167,12 +167,12 @@ NO_SPACE = [
     ],
 )
 def test_the_file_system_that_is_too_small_is_measured_too(said: str, places: list[str]) -> None:
-    assert packages.named_places(said) == places
+    assert os_packages.named_places(said) == places
 
 
 @pytest.mark.parametrize("said", WRONG_KEY)
 def test_another_key_is_told_with_the_key_that_was_expected(said: str) -> None:
-    told = packages.failure(HERE, said, host="data1", title="cuDNN 6.0.21", key="ABCD, NVIDIA <x@nvidia.com>")
+    told = os_packages.failure(HERE, said, host="data1", title="cuDNN 6.0.21", key="ABCD, NVIDIA <x@nvidia.com>")
     assert "signed with the key files/KEY (ABCD, NVIDIA <x@nvidia.com>)" in told
     assert "Nothing was installed" in told
     assert " ".join(said.split()).rstrip(".") in told
@@ -180,26 +180,26 @@ def test_another_key_is_told_with_the_key_that_was_expected(said: str) -> None:
 
 @pytest.mark.parametrize("said", NO_SPACE)
 def test_a_full_disk_is_told_with_the_space_there_is(said: str) -> None:
-    told = packages.failure(HERE, said, host="data1", title="CUDA 8.0", free="/ 3 MB free")
+    told = os_packages.failure(HERE, said, host="data1", title="CUDA 8.0", free="/ 3 MB free")
     assert told.startswith("CUDA 8.0 requires more disk space than data1 has (/ 3 MB free); dnf reports:")
     assert "Free some space and run this again: incomplete packages are reinstalled" in told
 
 
 def test_any_other_failure_is_the_managers_own_and_not_taken_for_one_of_those() -> None:
     said = "Depsolve Error occurred: nothing provides kernel >= 6.0 needed by cuda-drivers-560"
-    told = packages.failure(HERE, said, host="data1", title="CUDA 12.2")
+    told = os_packages.failure(HERE, said, host="data1", title="CUDA 12.2")
     assert told.endswith(f"dnf reports: {said}. Solve what it names, and run this again.")
 
 
 def test_a_source_that_apt_does_not_trust_is_told_with_the_key() -> None:
     source = Source("apt", "deeplearning-cuda", "http://mirror01/cuda", "files/KEY.asc")
-    told = packages.unreadable(source, WRONG_KEY[5], host="data1", key="ABCD")
+    told = os_packages.unreadable(source, WRONG_KEY[5], host="data1", key="ABCD")
     assert "The source must be signed with the key files/KEY.asc (ABCD)" in told
     assert "The source was removed again" in told
 
 
 def test_sources_of_the_host_that_apt_cannot_read_are_not_said_to_be_taken_back() -> None:
-    told = packages.unreadable(Source("apt"), "The repository has no Release file", host="data1")
+    told = os_packages.unreadable(Source("apt"), "The repository has no Release file", host="data1")
     assert told.startswith(
         "apt cannot read the package sources of data1: The repository has no Release file. Correct them"
     )
@@ -212,37 +212,37 @@ def test_the_key_is_shown_by_its_fingerprint_and_owner() -> None:
         "fpr:::::::::889BEE522DA690103C4B085ED88C3D385C37D3BE:\n"
         "uid:-::::1456432000::X::Site packages <packages@site>::::::::::0:\n"
     )
-    assert packages.key_lines(shown) == "889BEE522DA690103C4B085ED88C3D385C37D3BE, Site packages <packages@site>"
-    assert packages.key_lines("sh: gpg: not found") == ""
-    assert packages.key_packages(shown) == ["gpg-pubkey-7fa2af80"]
-    assert packages.key_packages("sh: gpg: not found") == []
+    assert os_packages.key_lines(shown) == "889BEE522DA690103C4B085ED88C3D385C37D3BE, Site packages <packages@site>"
+    assert os_packages.key_lines("sh: gpg: not found") == ""
+    assert os_packages.key_packages(shown) == ["gpg-pubkey-7fa2af80"]
+    assert os_packages.key_packages("sh: gpg: not found") == []
 
 
 def test_free_space_is_shown_once_for_each_file_system() -> None:
     df = "Filesystem 1048576-blocks Used Available Capacity Mounted on\n" + "/dev/vda 100 90 10 90% /\n" * 3
-    assert packages.free_lines(df + "/dev/vdb 500 100 400 20% /boot\n") == "/ 10 MB free, /boot 400 MB free"
+    assert os_packages.free_lines(df + "/dev/vdb 500 100 400 20% /boot\n") == "/ 10 MB free, /boot 400 MB free"
 
 
 def test_a_binary_key_has_the_name_that_apt_reads_as_binary() -> None:
-    assert packages.repository_files("deeplearning-cuda", "apt", "files/nvidia.gpg").key.endswith(".gpg")
-    assert packages.repository_files("deeplearning-cuda", "apt", "RPM-GPG-KEY-fixtures").key.endswith(".asc")
+    assert os_packages.repository_files("deeplearning-cuda", "apt", "files/nvidia.gpg").key.endswith(".gpg")
+    assert os_packages.repository_files("deeplearning-cuda", "apt", "RPM-GPG-KEY-fixtures").key.endswith(".asc")
 
 
 def test_the_source_of_apt_names_its_key() -> None:
-    assert packages.apt_source("http://m/debian", "bookworm non-free main", "/k.asc").splitlines() == [
+    assert os_packages.apt_source("http://m/debian", "bookworm non-free main", "/k.asc").splitlines() == [
         "Types: deb",
         "URIs: http://m/debian",
         "Suites: bookworm",
         "Components: non-free main",
         "Signed-By: /k.asc",
     ]
-    assert "Components" not in packages.apt_source("http://m", "/", "/k.asc")
+    assert "Components" not in os_packages.apt_source("http://m", "/", "/k.asc")
 
 
 @pytest.mark.parametrize("item", [{"version": "1"}, {"name": "a", "versoin": "1"}, 3, {"name": ""}])
 def test_an_entry_that_names_no_package_is_refused(item: object) -> None:
-    with pytest.raises(packages.PackageError, match="names needs entries such as"):
-        packages.packages_of([item])
+    with pytest.raises(os_packages.PackageError, match="names needs entries such as"):
+        os_packages.packages_of([item])
 
 
 def test_empty_directories_go_and_others_stay(tmp_path: object) -> None:

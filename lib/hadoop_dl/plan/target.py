@@ -29,7 +29,7 @@ DECIDERS = (
     "compat/*.yml",
     "lib/hadoop_dl/data/*.py",
     "lib/hadoop_dl/resolver/**/*.py",
-    "lib/hadoop_dl/plan/requests.py",
+    "lib/hadoop_dl/plan/target.py",
 )
 MOST_VERDICTS = 20_000  # more than that: those of earlier runs are forgotten
 ENVIRONMENT_GROUPS = ("data_nodes", "edge_nodes", "cdsw_hosts")  # their hosts run tasks of jobs and sessions
@@ -37,7 +37,7 @@ INPUTS = ("deeplearning_request", "deeplearning_extra_packages")  # the variable
 
 
 @dataclass
-class Wanted:
+class Target:
     """What a host gets; hosts that ask the same and are alike share one, so nobody changes it.
 
     Without a stack it gets no environment. `interpreter` is the host's Python that the lock is for.
@@ -77,12 +77,12 @@ class Wanted:
         return json.dumps(self.data, sort_keys=True, default=str)
 
 
-def resolve_host(variables: Mapping[str, Any], facts: HostFacts, groups: Sequence[str], name: str = "") -> Wanted:
+def target_for(variables: Mapping[str, Any], facts: HostFacts, groups: Sequence[str], name: str = "") -> Target:
     """The set that the host's deeplearning_request means on this host, with every reason why it does not fit.
 
     name: the stack that constraints mean on all hosts which ask the same; without it, the best one for this host.
     """
-    wanted = Wanted()
+    wanted = Target()
     if not set(ENVIRONMENT_GROUPS) & set(groups):
         return wanted
     request = variables.get("deeplearning_request")
@@ -179,7 +179,7 @@ def judge(request: str | Json, profile: HostProfile) -> Json:
     from hadoop_dl.resolver import install  # noqa: PLC0415
     from hadoop_dl.resolver.request import read_request  # noqa: PLC0415
 
-    # A Python that the host lacks is reported once, by resolve_host, with the package to install.
+    # A Python that the host lacks is reported once, by target_for, with the package to install.
     host = replace(profile, pythons=None)
     compat = load()
     if isinstance(request, str):
