@@ -33,6 +33,12 @@ def stack_artifacts(environments: Iterable[tuple[str, str]]) -> list[dict[str, A
     return [found[key] for key in sorted(found)]
 
 
+def stack_source_locks(environments: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    """Python and text of the locks that have source distributions, which the mirror host builds into wheels."""
+    found = [(python, stacks.load_stack(name).lock(python)) for name, python in environments]
+    return [{"python": python, "lock": lock.text} for python, lock in found if lock.has_sources]
+
+
 def site_artifacts(files: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
     """The site's own files of a mirror, {NAME: {file: URL, sha256: …}}, as artifacts."""
     return [
@@ -57,6 +63,7 @@ class FilterModule:
             "stack_lock": stack_lock,
             "stack_base_lock": stack_base_lock,
             "stack_artifacts": stack_artifacts,
+            "stack_source_locks": stack_source_locks,
             "site_artifacts": site_artifacts,
             "stack_file": stack_file,
         }

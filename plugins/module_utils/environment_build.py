@@ -2,7 +2,8 @@
 """Install one component of a lock into a tree that is being built. Python 2.7 and 3.
 
 fetch and verify each wheel -> unpack it -> compile -> write the list of its files -> sync -> mark as complete.
-A wheel is unpacked and compiled while the next ones are fetched. Source distributions become wheels first (source_builds).
+A wheel is unpacked and compiled while the next ones are fetched. A source distribution becomes a wheel first: the mirror's, if that is
+shown to be made of the source alone (source_proof), else one that is built here (source_builds).
 """
 
 from __future__ import absolute_import, division, print_function
@@ -24,6 +25,7 @@ from ansible.module_utils import (
     room,
     sealed_files,
     source_builds,
+    source_proof,
     unpacking,
     whole_files,
 )
@@ -34,6 +36,7 @@ from ansible.module_utils.six.moves.urllib.parse import unquote
 UNPACKED = 5  # a wheel and what it unpacks to take about so many times the wheel
 DRAFT = re.compile(b"[.]py[co][.][0-9]+$")
 HTML_LINK = 'href="'
+ASKED = 30  # seconds for a wheel that the mirror may have built
 
 
 # --- what a tree promises ------------------------------------------------------------------------------------------
@@ -150,6 +153,7 @@ class Component(object):
         self.environment, self.tree, self.name = environment, tree, name
         self.entries, self.digest, self.source, self.lock = entries, digest, source, lock
         self.scratch = packages.state_file(tree, "tmp")
+        self.origins = {}  # file of each source distribution: where its wheel is from
 
     def python(self):
         return os.path.join(self.tree, "bin", "python")
@@ -197,13 +201,31 @@ class Component(object):
         return unpacking.Unpacking(self, site, os.path.join(self.environment, "bin", "python"), known, compiler)
 
     def built(self, entry, rows):
-        """A wheel of a source distribution, built by a user without rights. rows: what the component has so far."""
+        """A wheel of a source distribution: the mirror's, or one built by a user without rights. rows: what the component has so far."""
         try:
             others = set(promises(self.tree)) | set(rows)
         except ValueError as error:
             raise Refused("The lists of installed files must be intact but %s. Run the playbook again." % error)
         target = os.path.join(self.scratch, "built-" + entry["project"])
-        return source_builds.build(entry, self.fetched(entry), self.tree, target, self.source.timeout, others)
+        source = self.fetched(entry)
+        try:
+            path = self.from_mirror(entry, source, others, target)
+            self.origins[entry["file"]] = "built on the mirror"
+            return path
+        except (source_builds.NotTheWheel, source_proof.NotShown) as reason:
+            shutil.rmtree(target, ignore_errors=True)
+            self.origins[entry["file"]] = "built here: %s" % reason
+        return source_builds.build(entry, source, self.tree, target, self.source.timeout, others)
+
+    def from_mirror(self, entry, source, others, target):
+        """Path of the mirror's wheel, which has the rights of one that was built here: it is a stranger's until it is shown not to be."""
+        site = os.path.relpath(packages.site_packages(self.tree), self.tree)
+        os.mkdir(target, 0o700)
+        path = self.source.ready(entry, site.split("/")[1][len("python") :], target)
+        source_builds.examined(path)
+        source_builds.admitted(path, entry, site, others)
+        source_proof.show(path, source, site)
+        return path
 
     def run(self, command, timeout=None):
         variables = packages.clean_variables(TMPDIR=self.scratch, PYTHONDONTWRITEBYTECODE="1")
@@ -226,7 +248,8 @@ class Source(object):
         problem = mirror_download.url_problem(url)
         if problem:
             raise Refused(problem + " Correct it in the inventory.")
-        self.url, self.ca, self.timeout = url.rstrip("/") + "/wheels/", ca, timeout
+        self.root, self.ca, self.timeout = url.rstrip("/") + "/", ca, timeout
+        self.url = self.root + "wheels/"
         self.end = processes.clock() + timeout
 
     def check(self, entries):
@@ -262,6 +285,21 @@ class Source(object):
                 % (entry["file"], self.url, entry["sha256"], entry["size"], sha256, more, min(size, entry["size"]))
             )
         return path
+
+    def ready(self, entry, python, directory):
+        """The wheel that the mirror built of a source distribution for this Python, as its manifest says; NotShown without one."""
+        end = min(self.end, processes.clock() + ASKED)
+        try:
+            text = mirror_download.fetch_page(self.root + "manifest.json", end, self.ca)
+            path, sha256, size = source_proof.listed(text, entry["sha256"], python)
+            wheel = os.path.join(directory, path.rpartition("/")[2])
+            with mirror_download.create(wheel) as sink:
+                got = mirror_download.fetch(self.root + path, sink, size, end, self.ca)
+        except mirror_download.DownloadProblem as problem:
+            raise source_proof.NotShown("the mirror has no wheel of it (%s)" % problem)
+        if got != (sha256, size):
+            raise source_proof.NotShown("the mirror's wheel of it differs from its manifest")
+        return wheel
 
     def silent(self, url, problem):
         return (

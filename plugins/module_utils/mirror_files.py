@@ -204,7 +204,8 @@ def write_manifest(artifacts, root):
     held = {path: entry for path, entry in manifest_of(root).items() if os.path.isfile(os.path.join(root, path))}
     for artifact in artifacts:
         path = artifact["folder"] + "/" + artifact["name"]
-        held[path] = {"sha256": artifact["sha256"], "size": os.path.getsize(place_of(artifact, root))}
+        size = os.path.getsize(place_of(artifact, root))
+        held[path] = dict(artifact.get("about", ()), sha256=artifact["sha256"], size=size)
     text = json.dumps({"schema": 1, "artifacts": held}, indent=1, sort_keys=True) + "\n"
     path = os.path.join(root, "manifest.json")
     if os.path.isfile(path):

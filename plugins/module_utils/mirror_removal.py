@@ -24,7 +24,10 @@ def remove(root, keep_root, dry=False):
         shutil.rmtree(staging)
         gone.append(staging)
     # The folders that a mirror has are known also where a killed removal has emptied the manifest's list.
-    folders = set(os.path.dirname(path) for path in held) | set(("wheels", "files"))
+    folders = set(("wheels", "files"))
+    for path in held:
+        parts = path.split("/")
+        folders.update("/".join(parts[:count]) for count in range(1, len(parts)))
     for folder in sorted((os.path.join(root, one) for one in folders), reverse=True):
         _remove_empty(folder)
     if os.path.exists(manifest):

@@ -56,16 +56,16 @@ def clear(tree):
         raise Refused("%s Then run the playbook again." % problem)
 
 
-def build(entry, source, tree, target, seconds, others):
+def build(entry, source, tree, target, seconds, others, more=()):
     """Path of the wheel in the new directory `target`, which is root's.
 
-    entry: the lock's. source: its verified file. others: the paths (bytes) of the tree that other wheels have.
+    entry: the lock's. source: its verified file. others: the paths (bytes) of the tree that other wheels have. more: variables.
     """
     os.mkdir(target, 0o700)
     try:
         with confinement.Cell(cell_of(tree)) as cell:
             output = os.path.join(cell.path, "wheels")
-            run(entry, source, tree, cell, output, min(seconds, SECONDS))
+            run(entry, source, tree, cell, output, min(seconds, SECONDS), more)
             path = taken(output, cell.number, target)
         examined(path)
         admitted(path, entry, os.path.relpath(packages.site_packages(tree), tree), others)
@@ -78,7 +78,7 @@ def build(entry, source, tree, target, seconds, others):
         raise Refused("%s is a source distribution, which is never built as root. %s" % (entry["file"], problem))
 
 
-def run(entry, source, tree, cell, output, seconds):
+def run(entry, source, tree, cell, output, seconds, more):
     python = os.path.join(tree, "bin", "python")
     blocked = confinement.closed([python, tree])
     if blocked:
@@ -90,7 +90,7 @@ def run(entry, source, tree, cell, output, seconds):
     os.chmod(given, 0o644)
     command = [python, "-m", "pip", "wheel", "--isolated", "--no-deps", "--no-index", "--no-build-isolation"]
     command += ["--no-cache-dir", "--disable-pip-version-check", "--no-input", "--wheel-dir", output, given]
-    answer = cell.run(command, seconds, variables())
+    answer = cell.run(command, seconds, dict(variables(), **dict(more)))
     if answer.status != 0:
         status = "it did not end within %d s" % seconds if answer.late else "status %s" % answer.status
         raise Refused(

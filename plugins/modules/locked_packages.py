@@ -36,6 +36,7 @@ EXAMPLES = r"""
 RETURN = r"""
 packages: {description: What was installed, as project and version, type: list, returned: always}
 tree: {description: Directory that the component is in, type: str, returned: not in check mode}
+built: {description: "Each source distribution, and whether its wheel was built on the mirror or here", type: dict, returned: when packages were installed}
 repaired: {description: Why the sealed tree is being replaced, type: str, returned: when it is}
 """
 
@@ -95,7 +96,9 @@ class Installation(object):
             self.begin(lock)
         if names.live_tree(self.environment) is None:  # also where a run was killed after it made the tree
             names.point(self.environment, self.tree)
-        self.part(lock).install()
+        part = self.part(lock)
+        part.install()
+        return part.origins
 
     def part(self, lock):
         return build.Component(
@@ -151,7 +154,7 @@ def work(module):
         reason = installation.needs()  # another run may have done it meanwhile
         if reason is None:
             return {"changed": False, "packages": installation.packages(), "tree": installation.tree}
-        installation.install(lock)
+        result["built"] = installation.install(lock)
     result["tree"] = installation.tree
     live = names.live_tree(installation.environment)
     if live != installation.tree and environment_tree.seal_of(live) is not None:

@@ -206,7 +206,10 @@ def test_every_variable_that_the_playbooks_compute_from_is_an_input() -> None:
     computed = yaml.safe_load((REPOSITORY / "playbooks/group_vars/all.yml").read_text(encoding="utf-8"))
     templates = Environment(extensions=[])  # noqa: S701 (nothing is rendered)
     templates.filters.update(
-        dict.fromkeys(("bool", "split", "site_artifacts", "stack_artifacts", "stack_lock", "stack_file"), str)
+        dict.fromkeys(
+            ("bool", "split", "site_artifacts", "stack_artifacts", "stack_lock", "stack_file", "stack_source_locks"),
+            str,
+        )
     )
     names = {
         name for value in computed.values() for name in meta.find_undeclared_variables(templates.parse(str(value)))

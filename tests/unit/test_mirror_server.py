@@ -105,10 +105,11 @@ def test_files_and_pages_are_served(mirror: Mirror) -> None:
     assert mirror.ask("/wheels")[0] == 301
     assert re.findall(r'href="([^"]+)"', mirror.ask("/")[1].decode()) == ["files/", "rpm/", "wheels/"]
     assert mirror.ask(f"/wheels/{WHEEL}", "HEAD")[:2] == (200, b"")
+    assert mirror.ask("/manifest.json")[1] == (mirror.root / "manifest.json").read_bytes()
 
 
 OUTSIDE = (
-    *("/manifest.json", "/private/key", "/.staging/part", "/wheels/.hidden", "/wheels/link.whl", "/nothing"),
+    *("/manifest.json/x", "/private/key", "/.staging/part", "/wheels/.hidden", "/wheels/link.whl", "/nothing"),
     *("/wheels/../private/key", "/wheels/%2e%2e/private/key", "/wheels/..%2fprivate/key", "//etc/passwd"),
     *("/wheels//../../../../etc/passwd", "/wheels/%00", "/" + "a" * 5000, "/wheels/" + "a" * 300),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import io
 import json
 import os
 import shutil
@@ -12,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from collections.abc import Iterator
@@ -26,49 +24,11 @@ from ansible.module_utils.environment_packages import Refused
 from environments import Mirror, Site, wheel
 from faulty_server import serving
 from interpreters import HOST_PYTHONS
+from source_distributions import PIP, interpreter, sdist
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
 
 UTILS = Path(confinement.__file__).parent
-# In place of the real one, which would only add its time: unpacks the source and runs its setup.py, as pip does.
-PIP = """
-import os, subprocess, sys, tarfile
-target, source = sys.argv[-2:]
-with tarfile.open(source) as archive:
-    archive.extractall()
-os.mkdir(target)
-sys.exit(subprocess.call([sys.executable, "setup.py", target], cwd="evil-1.0"))
-"""
-# What every setup.py below begins with.
-SETUP = """
-import json, os, socket, subprocess, sys, time, zipfile
-target = sys.argv[1]
-
-def wheel(name="evil-1.0-py3-none-any.whl", project="evil", version="1.0", text="", **files):
-    info = "%s-%s.dist-info/" % (project, version)
-    members = {"evil.py": text, info + "METADATA": "Metadata-Version: 2.1\\nName: %s\\nVersion: %s\\n" % (project, version)}
-    members[info + "WHEEL"] = "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n"
-    members.update(files)
-    with zipfile.ZipFile(os.path.join(target, name), "w", zipfile.ZIP_DEFLATED) as archive:
-        for member, content in members.items():
-            archive.writestr(member, content)
-
-def attempt(action):
-    try:
-        return "done: %r" % (action(),)
-    except Exception as error:
-        return type(error).__name__
-
-def report(**found):
-    wheel(text="REPORT = %r" % (found,))
-"""
-
-
-def interpreter() -> str | None:
-    for path in (sys.executable, "/usr/bin/python3"):
-        if os.path.exists(path) and confinement.closed([path]) is None:
-            return path
-    return None
 
 
 def is_of_this_system(pid: int) -> bool:
@@ -76,16 +36,6 @@ def is_of_this_system(pid: int) -> bool:
         return os.readlink(f"/proc/{pid}/ns/pid") == os.readlink("/proc/self/ns/pid")
     except OSError:  # it has ended
         return False
-
-
-def sdist(setup: str) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        text = (SETUP + setup).encode()
-        info = tarfile.TarInfo("evil-1.0/setup.py")
-        info.size = len(text)
-        archive.addfile(info, io.BytesIO(text))
-    return buffer.getvalue()
 
 
 class Host(Site):

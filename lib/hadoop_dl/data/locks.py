@@ -71,6 +71,11 @@ class Lock:
         """Whether it has CUDA's runtime as a wheel."""
         return any(re.match(r"nvidia[-_]cuda[-_]runtime", entry.project) for entry in self.entries)
 
+    @cached_property
+    def has_sources(self) -> bool:
+        """Whether it has a source distribution, which is built into a wheel before it is installed."""
+        return any(not entry.name.endswith(".whl") for entry in self.entries)
+
     def component(self, name: str) -> str:
         """That component's section: a requirements file of its own. Empty where the stack has no such component."""
         lines = [entry.line() for entry in self.entries if entry.component == name]

@@ -14,7 +14,7 @@ def manifest(host) -> dict[str, dict[str, object]]:
 
 def test_everything_that_the_manifest_names_is_served_with_its_sha256(host):
     held = manifest(host)
-    assert len(held) == 4
+    assert len(held) >= 6
     for path, entry in held.items():
         assert host.check_output(f"python3 -c '{READ}' {URL}/{path}") == entry["sha256"]
 
@@ -24,6 +24,16 @@ def test_the_damaged_file_was_replaced(host):
     content = host.file(f"{ROOT}/{path}").content
     assert content != b"damaged"
     assert hashlib.sha256(content).hexdigest() == manifest(host)[path]["sha256"]
+
+
+def test_every_source_distribution_has_a_wheel_of_its_source_alone(host):
+    """pip, setuptools and wheel of the real lock built them; the role publishes no other wheel."""
+    held = manifest(host)
+    sources = {entry["sha256"] for path, entry in held.items() if path.endswith((".tar.gz", ".zip"))}
+    built = {path: entry for path, entry in held.items() if path.startswith("built/")}
+    assert {entry["source"] for entry in built.values()} == sources
+    assert [path for path in built if not path.endswith("-none-any.whl")] == []
+    assert not host.file("/opt/deeplearning/mirror-build").exists
 
 
 def test_it_is_served_now_and_at_boot(host):

@@ -19,8 +19,8 @@ import threading
 import time
 import urllib.parse
 
-FOLDERS = ("wheels", "files", "rpm")
-MANIFEST = "manifest.json"  # the role writes it into a directory that is a mirror's
+FOLDERS = ("wheels", "files", "built", "rpm")
+MANIFEST = "manifest.json"  # the role writes it into a directory that is a mirror's; hosts look there for built wheels
 THREADS = 256
 REQUEST_SECONDS = 20  # for a request to arrive; an idle connection ends then
 CHUNK_SECONDS = 60  # for each chunk to leave
@@ -152,6 +152,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         parts = [part for part in urllib.parse.unquote(urllib.parse.urlsplit(self.path).path).split("/") if part]
         if not parts:
             return self.server.root
+        if parts == [MANIFEST]:
+            path = os.path.join(self.server.root, MANIFEST)
+            return path if os.path.isfile(path) and not os.path.islink(path) else None
         if parts[0] not in FOLDERS or any(part.startswith(".") or "\0" in part for part in parts):
             return None
         folder = os.path.realpath(os.path.join(self.server.root, parts[0]))
