@@ -14,9 +14,10 @@ display = Display()
 
 
 class ActionModule(ActionBase):
-    """removal_plan: `answers` names the variable that has what removal_info answered; `parts`, `hdfs_files`, `forced`, `confirmed` are the operator's.
+    """removal_plan: `answers` names the variable that has what removal_info answered; `parts`, `hdfs_files`, `forced`, `confirmed`, `restart_allowed`
+    are the operator's, as are the run's tags: each part is one.
 
-    Returns `hosts`: the parts that each host loses, in their order.
+    Returns `hosts`, the parts that each host loses, in their order, and `cdsw_master`, the host that is CDSW's master.
     """
 
     TRANSFERS_FILES = False
@@ -28,7 +29,7 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
         try:
-            request = self._request()
+            request = self._request(variables)
         except removal.Misused as error:
             return {**result, "failed": True, "msg": str(error)}
         answers, unread = {}, []
@@ -42,16 +43,17 @@ class ActionModule(ActionBase):
         display.display(found.text)
         if found.problems:
             return {**result, "failed": True, "msg": " ".join([*found.problems, "No host was changed."])}
-        return {**result, "changed": False, "hosts": found.hosts}
+        return {**result, "changed": False, "hosts": found.hosts, "cdsw_master": found.cdsw_master}
 
-    def _request(self) -> removal.Request:
+    def _request(self, variables: dict[str, Any]) -> removal.Request:
         args = self._task.args
         switches = {
             name: self._switch(f"remove_{name}", args.get(name)) for name in ("hdfs_files", "forced", "confirmed")
         }
-        return removal.Request(
-            removal.parts_of(args.get("parts") or []), checking=bool(self._task.check_mode), **switches
-        )
+        switches["restart_allowed"] = self._switch("cdsw_restart_allowed", args.get("restart_allowed"))
+        tags, skipped = variables.get("ansible_run_tags") or [], variables.get("ansible_skip_tags") or []
+        parts = removal.parts_of(args.get("parts") or [], tags, skipped)
+        return removal.Request(parts, checking=bool(self._task.check_mode), **switches)
 
     def _switch(self, name: str, given: Any) -> bool:
         try:

@@ -9,7 +9,7 @@ import os
 import pwd
 import re
 
-from ansible.module_utils import bazel_versions, hdfs_record, host_lock
+from ansible.module_utils import bazel_versions, hdfs_record, host_lock, host_system, host_workbench, yarn_cluster
 from ansible.module_utils import environment_packages as packages
 
 ENVIRONMENT = re.compile(r"^(\.removing-|\.link-)?(?P<name>.+-[0-9a-f]{12})(\.\d+|\.client)?$")
@@ -31,6 +31,8 @@ GPU = {
     "nccl": ("nccl", ["{root}/etc/gpu-check-nccl.json"]),
     "gpu_check": ("gpu-check", ["{root}/etc/gpu-check.json", "{root}/bin/gpu-check"]),
 }
+RUNTIME = ("{root}/etc/container_runtime.json", "{root}/etc/daemon.json*", "{root}/state/container_runtime.json")
+WORKBENCH = ("{root}/etc/cdsw.json*", "{root}/state/cdsw.json")
 DEFINITIONS = (
     "/etc/yum.repos.d/deeplearning-%s.repo",
     "/etc/apt/sources.list.d/deeplearning-%s.sources",
@@ -80,14 +82,14 @@ class Removal(object):
         link = os.path.join(self.root, "current")
         return os.path.basename(os.readlink(link)) if os.path.islink(link) else ""
 
+    def named(self):
+        """The names of the environments, without those of their trees and links."""
+        matches = [ENVIRONMENT.match(name) for name in names(os.path.join(self.root, "envs"))]
+        return sorted(set(match.group("name") for match in matches if match))
+
     def environments(self):
         """Environments by name, and what else their part has."""
-        found = set()
-        for name in names(os.path.join(self.root, "envs")):
-            match = ENVIRONMENT.match(name)
-            if match:
-                found.add(match.group("name"))
-        lines = [name + (" (active)" if name == self.current() else "") for name in sorted(found)]
+        lines = [name + (" (active)" if name == self.current() else "") for name in self.named()]
         settings = any(self.exists("etc/" + name) for name in CLIENT_SETTINGS)
         programs = self.exists("bin/tfos-submit") or self.is_ours("/usr/local/bin/tfos-submit")
         more = [("tfos-submit", programs), ("settings of Spark and Hadoop", settings)]
@@ -136,6 +138,38 @@ class Removal(object):
             role
         ]
         return " ".join([title] + sorted(str(one) for one in listed if one))
+
+    def container_runtime(self):
+        """NVIDIA's container runtime that the role installed; empty for none. `stays`: its package was there before."""
+        record = read_json(os.path.join(self.root, "etc", "container_runtime.json"))
+        traces = self.there(list(RUNTIME) + [one % "container-runtime" for one in DEFINITIONS])
+        if not (record or traces):
+            return {}
+        return {
+            "package": " ".join(str(record[key]) for key in ("name", "version") if record.get(key)),
+            "stays": bool(record.get("existed", False)),
+            "daemon_json": self.exists("etc/daemon.json"),
+        }
+
+    def cdsw(self):
+        """Settings of CDSW that the role changed, with what the role needs to change them back; empty for none."""
+        if not self.there(list(WORKBENCH)):
+            return {}
+        record = read_json(os.path.join(self.root, "etc", "cdsw.json"))
+        found = host_workbench.read(host_system.System(self.system)) or {}
+        manager = record.get("cloudera_manager") or {}
+        return {
+            "kind": "parcel" if manager else "rpm",
+            "keys": sorted(record.get("before") or {}) if found else [],
+            "cloudera_manager": manager,
+            "release": found.get("release") or "",
+            "master": bool(found.get("master")),
+            "sessions": found.get("sessions"),
+        }
+
+    def applications(self):
+        """Why YARN still needs one of the environments here: environment -> a few words."""
+        return yarn_cluster.reasons(self.named(), os.path.join(self.root, "etc", "hadoop-env.sh"))
 
     def build(self):
         """Paths of builds of TensorFlow, which are made on some hosts only."""

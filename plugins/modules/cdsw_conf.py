@@ -17,9 +17,10 @@ options:
   state:
     description:
       - C(present) sets the keys. C(previous) puts the file back as it was before the last change of this module.
-      - C(absent) gives the keys the lines that they had before the first change.
+      - C(absent) gives the keys the lines that they had before the first change. The record stays, and C(keys) names its keys, until C(forgotten)
+        removes it when CDSW runs with these lines, so that a run after a killed one restarts CDSW as well.
     type: str
-    choices: [present, previous, absent]
+    choices: [present, previous, absent, forgotten]
     default: present
   path: {description: The configuration, type: path, default: /etc/cdsw/config/cdsw.conf}
   record: {description: What was there before, type: path, default: /opt/deeplearning/etc/cdsw.json}
@@ -27,7 +28,7 @@ options:
 """
 
 RETURN = r"""
-keys: {description: Keys that were changed, type: list, returned: always}
+keys: {description: Keys that were changed; with C(state=absent) all that are recorded, type: list, returned: always}
 """
 
 import json
@@ -65,14 +66,14 @@ def recorded(path):
 
 
 def wanted_text(wanted, text, backup):
-    """The file as it must be, and the record of earlier lines (None: the record goes)."""
+    """The file as it must be, and the record of earlier lines."""
     before = recorded(wanted["record"])
     if wanted["state"] == "previous":
-        return read(backup), before or None
+        return read(backup), before
     if wanted["state"] == "absent":
         for key, line in sorted(before.items()):
             text = cdsw_settings.with_line(text, key, line)
-        return text, None
+        return text, before
     for key, value in sorted(wanted["settings"].items()):
         before.setdefault(key, cdsw_settings.line_of(text, key))
         if not cdsw_settings.holds(text, key, value):
@@ -82,41 +83,52 @@ def wanted_text(wanted, text, backup):
 
 def change(module, wanted):
     """Compare, keep a copy, write, and answer."""
-    path, backup = wanted["path"], wanted["record"] + ".previous"
-    if wanted["state"] == "absent" and not os.path.exists(path):
+    path, backup, state = wanted["path"], wanted["record"] + ".previous", wanted["state"]
+    if state == "absent" and not os.path.exists(path):
         module.exit_json(changed=False, keys=[])
     text = read(path)
     result, before = wanted_text(wanted, text, backup)
-    keys = sorted(set(wanted["settings"]) | set(before or {}) | set(recorded(wanted["record"])))
+    keys = sorted(set(wanted["settings"]) | set(before))
     lines = [[cdsw_settings.line_of(one, key) for key in keys] for one in (text, result)]
     changed = result != text
-    recording = os.path.exists(wanted["record"]) == (wanted["state"] == "absent") and wanted["state"] != "previous"
+    recording = state == "present" and not os.path.exists(wanted["record"])
     if not module.check_mode:
         mode = stat.S_IMODE(os.stat(path).st_mode)
-        if wanted["state"] == "present" and (changed or recording):
+        if state == "present" and (changed or recording):
             write(wanted["record"], json.dumps({"before": before}, indent=1, sort_keys=True) + "\n", 0o644)
-        if changed and wanted["state"] == "present":
+        if changed and state != "previous":
             write(backup, text, 0o600)
         if changed:
             owner = os.stat(path)
             write(path, result, mode)
             os.chown(path, owner.st_uid, owner.st_gid)
-        for name in (wanted["record"], backup) if wanted["state"] == "absent" else ():
-            if os.path.exists(name):
-                os.unlink(name)
     shown = ["\n".join(line for line in one if line is not None) + "\n" for one in lines]
     module.exit_json(
         changed=changed or recording,
-        keys=[key for key, old, new in zip(keys, *lines) if old != new],
+        keys=[key for key, old, new in zip(keys, *lines) if old != new or state == "absent"],
         diff={"before": shown[0], "after": shown[1], "before_header": path, "after_header": path},
     )
+
+
+def forget(module, record):
+    """Remove the record, and the copy beside it first."""
+    paths = [path for path in (record + ".previous", record) if os.path.exists(path)]
+    for path in [] if module.check_mode else paths:
+        os.unlink(path)
+    module.exit_json(changed=bool(paths), keys=[])
+
+
+def apply(module, wanted):
+    if wanted["state"] == "forgotten":
+        forget(module, wanted["record"])
+    change(module, wanted)
 
 
 def main():
     module = AnsibleModule(
         argument_spec={
             "settings": {"type": "dict", "default": {}},
-            "state": {"type": "str", "choices": ["present", "previous", "absent"], "default": "present"},
+            "state": {"type": "str", "choices": ["present", "previous", "absent", "forgotten"], "default": "present"},
             "path": {"type": "path", "default": "/etc/cdsw/config/cdsw.conf"},
             "record": {"type": "path", "default": "/opt/deeplearning/etc/cdsw.json"},
             "wait": {"type": "int", "default": 600},
@@ -134,9 +146,9 @@ def main():
         )
     try:
         if module.check_mode:
-            change(module, wanted)
+            apply(module, wanted)
         with HostLock("cdsw.conf", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"]))):
-            change(module, wanted)
+            apply(module, wanted)
     except HostLocked as problem:
         module.fail_json(msg=str(problem))
     except (IOError, OSError, ValueError) as error:

@@ -12,6 +12,8 @@ short_description: Tell what of this project is on a host
 description:
   - Reads what the roles recorded on the host (receipts, records, marks), so the answer does not depend on the inventory, which may have changed since.
   - C(users) are processes that run from the project's directory, have a file of it mapped, or work in it.
+  - C(applications) are environments that an application of YARN names, running or in a queue, each with the reason. Where the ResourceManager that the
+    host's settings name does not answer, all environments are.
 options:
   root: {description: Directory of this project, type: path, default: /opt/deeplearning}
   bazel_root: {description: Directory of the versions of bazel, type: path, default: /opt/bazel}
@@ -19,7 +21,7 @@ options:
 
 RETURN = r"""
 removal:
-  description: environments (lines), hdfs (files and directories and user), gpu (role -> what it installed), build (paths), bazel, mirror, stays (paths), users; parts names those that are there
+  description: environments (lines), hdfs (files and directories and user), cdsw, container_runtime, gpu (role -> what it installed), build (paths), bazel, mirror, stays (paths), users, applications; parts names those that are there
   type: dict
   returned: always
 """
@@ -27,7 +29,7 @@ removal:
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.removal_reader import Removal
 
-PARTS = ("environments", "gpu", "build", "bazel", "mirror")
+PARTS = ("environments", "cdsw", "container_runtime", "gpu", "build", "bazel", "mirror")
 
 
 def main():
@@ -42,12 +44,15 @@ def main():
     found = {
         "environments": host.environments(),
         "hdfs": host.hdfs(),
+        "cdsw": host.cdsw(),
+        "container_runtime": host.container_runtime(),
         "gpu": host.gpu(),
         "build": host.build(),
         "bazel": host.bazel(),
         "mirror": host.mirror(),
         "stays": host.stays(),
         "users": host.users(),
+        "applications": host.applications(),
     }
     module.exit_json(changed=False, removal=dict(found, parts=[name for name in PARTS if found[name]]))
 

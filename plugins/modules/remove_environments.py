@@ -11,11 +11,11 @@ module: remove_environments
 short_description: Remove every environment with the settings of Spark and Hadoop
 description:
   - Removes the link C(current) first, so that nothing starts in half an environment, then the environments, then what only this project has in C(root).
-  - Refuses while a process uses something in C(root), unless C(force). What is not managed by this project stays, and with it its directory.
+  - Refuses while a process uses something in C(root), or an application of YARN names an environment, running or in a queue, unless C(force). What is not managed by this project stays, and with it its directory.
   - A run that was killed continues.
 options:
   root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
-  force: {description: Remove also what processes use, type: bool, default: false}
+  force: {description: Remove also what processes or applications use, type: bool, default: false}
   timeout: {description: Seconds for another run on this host to end, type: int, default: 600}
 """
 
@@ -71,7 +71,13 @@ def check_unused(root, force):
     for name in removal_reader.names(envs):
         if names.TREE.match(name):
             source_builds.clear(os.path.join(envs, name))  # a build that was killed is no user
-    users = removal_reader.Removal(root).users()
+    host = removal_reader.Removal(root)
+    users, applications = host.users(), host.applications()
+    if applications:
+        raise Refused(
+            "The environments in %s must not be needed by YARN, but %s. Nothing was removed here. Let the applications end, and run again."
+            % (root, "; ".join("%s: %s" % item for item in sorted(applications.items())))
+        )
     if users:
         raise Refused(
             "The environments in %s must not be in use, but these processes use them: %s. Nothing was removed here. Let them end, and run "

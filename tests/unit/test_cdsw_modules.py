@@ -57,8 +57,28 @@ def test_the_previous_file_comes_back_and_the_removal_knows_the_first(conf: Path
     assert set_keys(conf, state="previous")["keys"] == ["NVIDIA_LIBRARY_PATH"]
     assert conf.read_text(encoding="utf-8") == first
     conf.write_text(first.replace("cdsw.example.com", "other.example.com"), encoding="utf-8")
+    with_gpus = conf.read_text(encoding="utf-8")
     assert set_keys(conf, state="absent")["changed"]
     assert conf.read_text(encoding="utf-8") == SAMPLE.replace("cdsw.example.com", "other.example.com")
+    assert set_keys(conf, state="previous")["changed"], "the way back where CDSW does not come back without GPUs"
+    assert conf.read_text(encoding="utf-8") == with_gpus
+
+
+def test_a_removal_that_was_killed_before_the_restart_restarts_again(conf: Path) -> None:
+    set_keys(conf, settings=WANTED)
+    assert set_keys(conf, state="absent")["keys"] == sorted(WANTED)
+    again = set_keys(conf, state="absent")
+    assert (again["changed"], again["keys"]) == (False, sorted(WANTED)), "the role restarts CDSW where there are keys"
+    assert set_keys(conf, state="forgotten")["changed"]
+    assert list((conf.parent / "opt/etc").iterdir()) == []
+    assert set_keys(conf, state="absent")["keys"] == []
+
+
+def test_the_record_goes_where_cdsw_was_removed_meanwhile(conf: Path) -> None:
+    set_keys(conf, settings=WANTED)
+    conf.unlink()
+    assert set_keys(conf, state="absent") | {"invocation": 0} == {"changed": False, "keys": [], "invocation": 0}
+    set_keys(conf, state="forgotten")
     assert list((conf.parent / "opt/etc").iterdir()) == []
 
 

@@ -7,6 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +24,25 @@ from hadoop_dl.hosts import removal
 REPOSITORY = Path(__file__).resolve().parents[2]
 NAME = "demo-stack-0123456789ab"
 GROUPS = {"data1": "data_nodes", "data2": "data_nodes", "edge1": "edge_nodes"}
+
+
+@contextmanager
+def yarn(application: dict[str, str]) -> Iterator[str]:
+    """The address of a ResourceManager with one application, in the form of Hadoop's REST interface."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"apps": {"app": [application]}}).encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def listing(root: Path) -> list[str]:
@@ -135,6 +158,44 @@ def test_a_host_is_read_by_its_records(tmp_path: Path) -> None:
     assert (host.bazel(), host.environments(), host.stays()) == ({}, [], [])
 
 
+def test_a_workbench_and_its_runtime_are_read_by_their_records(tmp_path: Path) -> None:
+    root, system = tmp_path / "deeplearning", tmp_path / "system"
+    (root / "etc").mkdir(parents=True)
+    conf = system / "etc/cdsw/config/cdsw.conf"
+    conf.parent.mkdir(parents=True)
+    conf.write_text((REPOSITORY / "demo/cdsw/cdsw.conf").read_text(encoding="utf-8"), encoding="utf-8")
+    host = removal_reader.Removal(str(root), system=str(system))
+    assert (host.cdsw(), host.container_runtime()) == ({}, {})
+    record = root / "etc/cdsw.json"
+    record.write_text(json.dumps({"before": {"NVIDIA_GPU_ENABLE": "NVIDIA_GPU_ENABLE=false"}}))
+    assert (host.cdsw()["kind"], host.cdsw()["keys"]) == ("rpm", ["NVIDIA_GPU_ENABLE"])
+    conf.unlink()  # CDSW was removed since
+    assert host.cdsw()["keys"] == []
+    record.write_text(json.dumps({"cloudera_manager": {"cdsw.enable.gpu.config": "true"}}))
+    assert (host.cdsw()["kind"], host.cdsw()["cloudera_manager"]) == ("parcel", {"cdsw.enable.gpu.config": "true"})
+    (root / "etc/daemon.json.before").write_text("{}")  # all that a killed removal left
+    assert host.container_runtime() == {"package": "", "stays": False, "daemon_json": False}
+    written = {"name": "nvidia-docker", "version": "1.0.1-1", "existed": True}
+    (root / "etc/container_runtime.json").write_text(json.dumps(written))
+    assert host.container_runtime() == {"package": "nvidia-docker 1.0.1-1", "stays": True, "daemon_json": False}
+
+
+def test_an_application_that_waits_in_a_queue_holds_its_environment(root: Path, tmp_path: Path) -> None:
+    with yarn({"id": "application_1_7", "applicationTags": f"tfos-submit-9,environment-{NAME[-12:]}"}) as address:
+        conf = tmp_path / "conf"
+        conf.mkdir()
+        named = f"<property><name>yarn.resourcemanager.webapp.address</name><value>{address}</value></property>"
+        (conf / "yarn-site.xml").write_text(f"<configuration>{named}</configuration>", encoding="utf-8")
+        (root / "etc/hadoop-env.sh").unlink()
+        (root / "etc/hadoop-env.sh").write_text(f"export HADOOP_CONF_DIR={conf}\n", encoding="utf-8")
+        before = listing(root)
+        assert removal_reader.Removal(str(root)).applications() == {NAME: "YARN has the application application_1_7"}
+        assert f"{NAME}: YARN has the application application_1_7. Nothing was removed here" in remove(root)["msg"]
+        assert listing(root) == before
+    assert "YARN did not tell" in remove(root)["msg"], "its ResourceManager does not answer any more"
+    assert remove(root, force=True)["changed"] is True
+
+
 def test_archives_of_releases_without_a_record_are_known_by_their_names() -> None:
     ours = "spark.yarn.archive hdfs://nameservice1/apps/deeplearning/spark/pyspark-3.5.8-0123456789ab.zip\nspark.yarn.queue gpu\n"
     site = "spark.yarn.archive hdfs://nameservice1/apps/spark/site-libs.zip\n"
@@ -167,12 +228,15 @@ def has(**more: Any) -> dict[str, Any]:
     nothing = {
         "environments": [],
         "hdfs": {"files": [], "directories": [], "user": ""},
+        "cdsw": {},
+        "container_runtime": {},
         "gpu": {},
         "build": [],
         "bazel": {},
         "mirror": {},
         "stays": [],
         "users": [],
+        "applications": {},
     }
     return {**nothing, **more}
 
@@ -217,6 +281,66 @@ def test_an_environment_in_use_is_refused_by_host_process_and_user(request_: rem
     assert any(said in problem for problem in found.problems) is refused
 
 
+def test_what_yarn_said_is_told_once_for_all_hosts_that_asked_it() -> None:
+    needed = {NAME: "YARN has the application application_1_7"}
+    answers = {name: has(environments=[NAME], applications=needed) for name in GROUPS}
+    found = removal.make(answers, [], [], removal.Request(confirmed=True))
+    assert found.problems == [
+        f"{NAME} must not be needed by YARN when it is removed from data1, data2, edge1, but YARN has the application application_1_7. Let the "
+        "application end (yarn application -list), or add -e remove_forced=true."
+    ]
+    for request in (removal.Request(confirmed=True, forced=True), removal.Request(confirmed=True, parts=("gpu",))):
+        assert removal.make(answers, [], [], request).problems == []
+
+
+CDSW = {
+    "kind": "rpm",
+    "keys": ["NVIDIA_GPU_ENABLE"],
+    "cloudera_manager": {},
+    "release": "1.4.0",
+    "master": True,
+    "sessions": 2,
+}
+RUNTIME = {"package": "nvidia-docker 1.0.1-1", "stays": False, "daemon_json": False}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "checking", "refused"), [(False, False, True), (True, False, False), (False, True, False)]
+)
+def test_a_restart_of_cdsw_is_shown_and_must_be_allowed(allowed: bool, checking: bool, refused: bool) -> None:
+    answers = {"cdsw1": has(cdsw=CDSW, container_runtime=RUNTIME), "cdsw2": has(cdsw={**CDSW, "master": False})}
+    found = removal.make(answers, [], [], removal.Request(confirmed=True, restart_allowed=allowed, checking=checking))
+    assert (
+        "NVIDIA_GPU_ENABLE of cdsw.conf, as before; CDSW restarts (2 sessions run; a restart ends them)" in found.text
+    )
+    assert (found.hosts["cdsw1"], found.cdsw_master) == (["cdsw", "container_runtime"], "cdsw1")
+    said = "restarts CDSW on cdsw1, cdsw2, but cdsw_restart_allowed is not true. Add -e cdsw_restart_allowed=true"
+    assert [said in problem for problem in found.problems] == [True] * refused
+
+
+def test_what_cloudera_manager_keeps_is_shown() -> None:
+    parcel = {**CDSW, "kind": "parcel", "keys": [], "cloudera_manager": {"cdsw.enable.gpu.config": "true"}}
+    found = removal.make({"cdsw1": has(cdsw=parcel)}, [], [], removal.Request(confirmed=True))
+    assert (
+        'Cloudera Manager keeps {"cdsw.enable.gpu.config": "true"}: set there what it must be, and restart'
+        in found.text
+    )
+    assert found.problems == []
+
+
+@pytest.mark.parametrize(
+    ("more", "shown"),
+    [
+        ({}, "nvidia-docker 1.0.1-1"),
+        ({"daemon_json": True}, "nvidia-docker 1.0.1-1, the runtime in daemon.json"),
+        ({"stays": True, "daemon_json": True}, "the runtime in daemon.json"),
+        ({"package": ""}, "its repository and record"),
+    ],
+)
+def test_a_runtime_is_shown_by_what_goes(more: dict[str, Any], shown: str) -> None:
+    assert removal.described(has(container_runtime={**RUNTIME, **more}), "container_runtime") == shown
+
+
 def test_nothing_to_remove_needs_no_confirmation() -> None:
     assert removal.make({"data1": has()}, [], [], removal.Request()).problems == []
 
@@ -231,8 +355,36 @@ def test_parts_are_named_as_text_or_a_list(given: Any, parts: tuple[str, ...]) -
 
 @pytest.mark.parametrize("given", ["cuda", ["gpu", "all"], 3, {"gpu": True}])
 def test_another_part_is_refused(given: Any) -> None:
-    with pytest.raises(removal.Misused, match="remove_parts must name some of environments, gpu, build, bazel, mirror"):
+    with pytest.raises(
+        removal.Misused, match="remove_parts must name some of environments, cdsw, container_runtime, gpu,"
+    ):
         removal.parts_of(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "tags", "skipped", "parts"),
+    [
+        ([], ["all"], [], removal.PARTS),
+        ([], ["mirror", "gpu"], [], ("gpu", "mirror")),
+        ([], ["all"], ["cdsw"], tuple(part for part in removal.PARTS if part != "cdsw")),
+        ("gpu,bazel", ["gpu"], [], ("gpu",)),
+    ],
+)
+def test_tags_name_parts(given: Any, tags: list[str], skipped: list[str], parts: tuple[str, ...]) -> None:
+    assert removal.parts_of(given, tags, skipped) == parts
+
+
+@pytest.mark.parametrize(
+    ("tags", "skipped", "words"),
+    [
+        (["cuda"], [], "--tags must name some of"),
+        (["all"], ["drivers"], "--skip-tags must name some of"),
+        (["gpu"], ["gpu"], "leave none"),
+    ],
+)
+def test_a_tag_that_is_no_part_is_refused(tags: list[str], skipped: list[str], words: str) -> None:
+    with pytest.raises(removal.Misused, match=words):
+        removal.parts_of([], tags, skipped)
 
 
 # --- the playbook, on hosts that are directories -------------------------------------------------------------------
@@ -277,9 +429,19 @@ def test_nothing_is_left_on_any_host(cluster: Path) -> None:
     assert "REMOVE: 0 of 3 hosts have something to remove." in said
 
 
+def test_a_tag_is_a_part(cluster: Path) -> None:
+    code, said = play(cluster, "--tags", "gpu,bazel", "-e", "remove_confirmed=true")
+    assert (code, there(cluster)) == (0, list(GROUPS)), said
+    assert "REMOVE: 0 of 3 hosts have something to remove." in said
+    code, said = play(cluster, "--tags", "environments", "-e", "remove_confirmed=true")
+    assert (code, there(cluster)) == (0, []), said
+
+
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
+        (("--tags", "cuda"), 2, "--tags must name some of environments, cdsw,"),
+        (("--skip-tags", "environments"), 0, "REMOVE: 0 of 3 hosts have something to remove."),
         ((), 2, "run the same command with -e remove_confirmed=true. No host was changed."),
         (("--check",), 0, f"environments {NAME} (active)"),
         (("-e", "remove_confirmed=true", "-e", "remove_parts=everything"), 2, "but is 'everything'"),

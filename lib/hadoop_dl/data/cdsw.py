@@ -25,7 +25,11 @@ class Support:
 
 def restart_words(workbench: Workbench) -> str:
     """What a restart means for who works there."""
-    count = workbench.sessions
+    return session_words(workbench.sessions)
+
+
+def session_words(count: int | None) -> str:
+    """The same for a number of sessions; none where nobody could count them."""
     if count is None:
         return "its sessions could not be counted; a restart ends them"
     if count == 0:

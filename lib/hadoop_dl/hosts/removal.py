@@ -5,15 +5,17 @@ Pure functions of what the module removal_info answered on each host; the invent
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hadoop_dl.data.cdsw import session_words
 from hadoop_dl.plan.model import Json
 from hadoop_dl.plan.problems import shorten
 
 GPU = ("nvidia_driver", "cuda", "cudnn", "nccl", "gpu_check")
-PARTS = ("environments", "gpu", "build", "bazel", "mirror")
+PARTS = ("environments", "cdsw", "container_runtime", "gpu", "build", "bazel", "mirror")
 
 
 class Misused(ValueError):
@@ -28,6 +30,7 @@ class Request:
     hdfs_files: bool = True
     forced: bool = False
     confirmed: bool = False
+    restart_allowed: bool = False  # of CDSW, whose settings need it
     checking: bool = False
 
 
@@ -38,20 +41,32 @@ class Removal:
     hosts: dict[str, list[str]] = field(default_factory=dict)
     text: str = ""
     problems: list[str] = field(default_factory=list)
+    cdsw_master: str = ""
 
     @property
     def empty(self) -> bool:
         return not any(self.hosts.values())
 
 
-def parts_of(given: Any) -> tuple[str, ...]:
-    """remove_parts: a list, or names with commas, as -e gives them; empty for all."""
+def parts_of(given: Any, tags: Sequence[str] = (), skipped: Sequence[str] = ()) -> tuple[str, ...]:
+    """remove_parts (a list, or names with commas, as -e gives them), or --tags, less --skip-tags; empty for all."""
     listed = given.replace(",", " ").split() if isinstance(given, str) else given
-    if not isinstance(listed, list) or [one for one in listed if one not in PARTS]:
+    tagged = [tag for tag in tags if tag not in ("all", "always")]
+    for name, value, names in (
+        ("remove_parts", given, listed),
+        ("--tags", tagged, tagged),
+        ("--skip-tags", skipped, list(skipped)),
+    ):
+        if not isinstance(names, list) or [one for one in names if one not in PARTS]:
+            raise Misused(
+                f"{name} must name some of {', '.join(PARTS)}, but is {value!r}. Correct it, or leave it out to remove all. No host was changed."
+            )
+    asked = set(listed or PARTS) & set(tagged or PARTS) - set(skipped)
+    if not asked:
         raise Misused(
-            f"remove_parts must name some of {', '.join(PARTS)}, but is {given!r}. Correct it, or leave it out to remove all. No host was changed."
+            "remove_parts, --tags and --skip-tags must leave some part to remove, but leave none. No host was changed."
         )
-    return tuple(part for part in PARTS if part in listed) or PARTS
+    return tuple(part for part in PARTS if part in asked)
 
 
 def make(answers: Mapping[str, Json], unread: Sequence[str], edge_nodes: Sequence[str], request: Request) -> Removal:
@@ -63,6 +78,7 @@ def make(answers: Mapping[str, Json], unread: Sequence[str], edge_nodes: Sequenc
         found.hosts[name] = [part for part in request.parts if answer[part]]
         if "environments" in found.hosts[name] and answer["hdfs"]["files"] and hdfs:
             found.hosts[name].insert(0, "hdfs")
+    found.cdsw_master = next((name for name, answer in answers.items() if answer["cdsw"].get("master")), "")
     found.text = "\n".join(lines(found, answers, unread, absent if request.hdfs_files else []))
     found.problems = list(problems(found, answers, request))
     return found
@@ -76,6 +92,10 @@ def described(answer: Json, part: str) -> str:
         return ", ".join(answer["build"])
     if part == "hdfs":
         return ", ".join(answer["hdfs"]["files"])
+    if part == "cdsw":
+        return workbench(answer["cdsw"])
+    if part == "container_runtime":
+        return runtime(answer["container_runtime"])
     if part == "gpu":
         return ", ".join(answer["gpu"][role] for role in GPU if role in answer["gpu"])
     if part == "bazel":
@@ -86,6 +106,22 @@ def described(answer: Json, part: str) -> str:
         for root, files in zip(sorted(mirror["before"]["roots"]), mirror["files"], strict=True)
     ]
     return ", ".join([*held, *mirror["parts"]]) or "its receipt"
+
+
+def workbench(found: Json) -> str:
+    if found["cloudera_manager"]:
+        listed = json.dumps(found["cloudera_manager"], sort_keys=True)
+        return f"its record; Cloudera Manager keeps {listed}: set there what it must be, and restart CDSW"
+    keys = ", ".join(found["keys"])
+    return (
+        f"{keys} of cdsw.conf, as before; CDSW restarts ({session_words(found['sessions'])})" if keys else "its record"
+    )
+
+
+def runtime(found: Json) -> str:
+    held = [] if found["stays"] or not found["package"] else [found["package"]]
+    held += ["the runtime in daemon.json"] if found["daemon_json"] else []
+    return ", ".join(held) or "its repository and record"
 
 
 def lines(found: Removal, answers: Mapping[str, Json], unread: Sequence[str], absent: Sequence[str]) -> Iterator[str]:
@@ -112,6 +148,13 @@ def problems(found: Removal, answers: Mapping[str, Json], request: Request) -> I
         for name, parts in found.hosts.items():
             if "environments" in parts:
                 yield from (used(name, user) for user in answers[name]["users"])
+        yield from queued(found, answers)
+    restarting = [name for name, parts in found.hosts.items() if "cdsw" in parts and answers[name]["cdsw"]["keys"]]
+    if restarting and not request.restart_allowed and not request.checking:
+        yield (
+            f"Removing CDSW's settings restarts CDSW on {shorten(restarting)}, but cdsw_restart_allowed is not true. Add -e cdsw_restart_allowed=true in "
+            "a window in which sessions may end, or leave CDSW out with --skip-tags cdsw."
+        )
     if not found.empty and not request.confirmed and not request.checking:
         yield (
             "Removing must be confirmed, and remove_confirmed is not true. Read what is listed above, and run the same command with "
@@ -124,3 +167,16 @@ def used(name: str, user: Json) -> str:
         f"An environment must not be in use when it is removed, but on {name} process {user['pid']} of {user['user']} "
         f"({user['command']}) uses it. Let it end, or add -e remove_forced=true."
     )
+
+
+def queued(found: Removal, answers: Mapping[str, Json]) -> Iterator[str]:
+    """What YARN said, each once: every host of a cluster asks the same ResourceManager."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for name, parts in found.hosts.items():
+        for environment, reason in answers[name]["applications"].items() if "environments" in parts else ():
+            said.setdefault((environment, reason), []).append(name)
+    for (environment, reason), names in said.items():
+        yield (
+            f"{environment} must not be needed by YARN when it is removed from {shorten(names)}, but {reason}. Let the application end "
+            "(yarn application -list), or add -e remove_forced=true."
+        )
