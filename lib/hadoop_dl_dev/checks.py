@@ -42,6 +42,8 @@ HOST_CODE = ("plugins/modules", "plugins/module_utils", "roles", "examples")
 PYTHON3_HOST_CODE = (  # the mirror host
     "plugins/module_utils/mirror_files.py",
     "plugins/module_utils/mirror_index.py",
+    "plugins/module_utils/mirror_pages.py",
+    "plugins/module_utils/mirror_served.py",
     "plugins/module_utils/mirror_wheels.py",
     "plugins/modules/mirror_artifacts.py",
     "plugins/modules/mirror_wheels.py",

@@ -70,7 +70,8 @@ def install(root: Path, url: str, stack: str, python: str, interpreter: str) -> 
     locked_packages, environment_seal = host_modules()
     lock = stacks.load_stack(stack).lock(python)
     path = root / "envs" / f"{stack}-{lock.digest}"
-    common = {"environment": str(path), "mirror_url": url, "mirror_ca": None, "python": interpreter, "timeout": 3600}
+    common: dict[str, Any] = {"environment": str(path), "mirror_url": url, "mirror_ca": None, "mirror_login": None}
+    common.update(python=interpreter, timeout=3600)
     for component in lock.components:
         locked_packages.work(Module(component=component, lock=lock.component(component), **common))
     environment_seal.work(

@@ -11,6 +11,7 @@ from hadoop_dl.hosts import addresses
 class FilterModule:
     def filters(self) -> dict[str, Callable[[Any], str]]:
         return {
+            "mirror_index_problem": addresses.mirror_index_problem,
             "mirror_url_problem": addresses.mirror_url_problem,
             "mirror_root_problem": addresses.mirror_root_problem,
         }

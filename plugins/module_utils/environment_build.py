@@ -20,8 +20,6 @@ from ansible.module_utils import (
     environment_bytes,
     environment_names,
     environment_tree,
-    mirror_download,
-    processes,
     room,
     sealed_files,
     source_builds,
@@ -31,12 +29,9 @@ from ansible.module_utils import (
 )
 from ansible.module_utils import environment_packages as packages
 from ansible.module_utils.environment_packages import Refused
-from ansible.module_utils.six.moves.urllib.parse import unquote
 
 UNPACKED = 5  # a wheel and what it unpacks to take about so many times the wheel
 DRAFT = re.compile(b"[.]py[co][.][0-9]+$")
-HTML_LINK = 'href="'
-ASKED = 30  # seconds for a wheel that the mirror may have built
 
 
 # --- what a tree promises ------------------------------------------------------------------------------------------
@@ -149,7 +144,7 @@ class Component(object):
     """One component of a lock, on its way into a tree."""
 
     def __init__(self, environment, tree, name, entries, digest, source, lock):
-        """source: a Source. lock: the HostLock, which programs inherit."""
+        """source: a mirror_source.Source. lock: the HostLock, which programs inherit."""
         self.environment, self.tree, self.name = environment, tree, name
         self.entries, self.digest, self.source, self.lock = entries, digest, source, lock
         self.scratch = packages.state_file(tree, "tmp")
@@ -239,74 +234,6 @@ class Component(object):
                 yield compiler
         except bytecode.NotCompiled as problem:
             raise Refused("Compiling the packages ended with %s. Run the playbook again." % last_words(str(problem)))
-
-
-class Source(object):
-    """The mirror, for one installation."""
-
-    def __init__(self, url, ca, timeout):
-        problem = mirror_download.url_problem(url)
-        if problem:
-            raise Refused(problem + " Correct it in the inventory.")
-        self.root, self.ca, self.timeout = url.rstrip("/") + "/", ca, timeout
-        self.url = self.root + "wheels/"
-        self.end = processes.clock() + timeout
-
-    def check(self, entries):
-        """Every file of the lock must be on the mirror; all that are missing are reported at once."""
-        try:
-            page = mirror_download.fetch_page(self.url, self.end, self.ca)
-        except mirror_download.DownloadProblem as problem:
-            raise Refused(self.silent(self.url, problem))
-        links = [part.partition('"')[0] for part in page.split(HTML_LINK)[1:]]
-        listed = set(unquote(link.partition("#")[0].partition("?")[0].rpartition("/")[2]) for link in links)
-        missing = sorted(entry["file"] for entry in entries if entry["file"] not in listed)
-        if missing:
-            raise Refused(
-                "%d files of the lock are needed, but %s lists %d files without %s. Fill the mirror: ansible-playbook site.yml "
-                "--tags always,mirror" % (len(entries), self.url, len(listed), ", ".join(missing))
-            )
-
-    def fetch(self, entry, directory):
-        """One file of the lock, verified; at most one byte more than the lock's size is read."""
-        path = os.path.join(directory, entry["file"])
-        with mirror_download.create(path) as sink:
-            try:
-                sha256, size = mirror_download.fetch(self.url + entry["file"], sink, entry["size"], self.end, self.ca)
-            except mirror_download.DownloadProblem as problem:
-                raise Refused(self.silent(self.url + entry["file"], problem))
-        if (sha256, size) != (entry["sha256"], entry["size"]):
-            os.unlink(path)
-            more = "more than " if size > entry["size"] else ""
-            raise Refused(
-                "Every file must have the sha256 of the lock. %s on the mirror %s has other bytes (expected %s, %d bytes; got "
-                "%s, %s%d bytes). Nothing of it was installed and the active environment is unchanged. Let the mirror check and "
-                "fetch it again: ansible-playbook site.yml -e apply=all --tags always,mirror"
-                % (entry["file"], self.url, entry["sha256"], entry["size"], sha256, more, min(size, entry["size"]))
-            )
-        return path
-
-    def ready(self, entry, python, directory):
-        """The wheel that the mirror built of a source distribution for this Python, as its manifest says; NotShown without one."""
-        end = min(self.end, processes.clock() + ASKED)
-        try:
-            text = mirror_download.fetch_page(self.root + "manifest.json", end, self.ca)
-            path, sha256, size = source_proof.listed(text, entry["sha256"], python)
-            wheel = os.path.join(directory, path.rpartition("/")[2])
-            with mirror_download.create(wheel) as sink:
-                got = mirror_download.fetch(self.root + path, sink, size, end, self.ca)
-        except mirror_download.DownloadProblem as problem:
-            raise source_proof.NotShown("the mirror has no wheel of it (%s)" % problem)
-        if got != (sha256, size):
-            raise source_proof.NotShown("the mirror's wheel of it differs from its manifest")
-        return wheel
-
-    def silent(self, url, problem):
-        return (
-            "The mirror must serve %s but the answer was: %s. Check mirror_url, that the mirror host serves (systemctl status "
-            "deeplearning-mirror there) and that its port is open. The active environment is unchanged."
-            % (url, problem)
-        )
 
 
 def last_words(output):

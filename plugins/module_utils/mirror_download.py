@@ -6,6 +6,7 @@ A server that sends a byte a minute satisfies every timeout of a single read; so
 
 from __future__ import absolute_import, division, print_function
 
+import base64
 import errno
 import hashlib
 import io
@@ -31,11 +32,11 @@ TRIES = 3
 
 
 class DownloadProblem(Exception):
-    """What the mirror answered instead of the file; `final` where another try would answer the same."""
+    """What the mirror answered instead of the file; `final` where another try would answer the same. status: of HTTP, if it had one."""
 
-    def __init__(self, text, final=False):
+    def __init__(self, text, final=False, status=None):
         Exception.__init__(self, text)
-        self.final = final
+        self.final, self.status = final, status
 
 
 def url_problem(url):
@@ -48,11 +49,32 @@ def url_problem(url):
     return None
 
 
-def fetch(url, sink, limit, end, ca=None, sleep=time.sleep):
-    """Write the answer to the binary file `sink`; its sha256 and size. At most limit + 1 bytes are read, until `end`."""
+def login_of(login):
+    """The header's value for a mapping with user and password; None without one."""
+    if not login or not login.get("user"):
+        return None
+    text = "%s:%s" % (login["user"], login.get("password", ""))
+    return "Basic " + base64.b64encode(text if isinstance(text, bytes) else text.encode("utf-8")).decode("ascii")
+
+
+def is_same_server(one, other):
+    """Whether two addresses have scheme, host and port in common: only there a login is sent."""
+    return server_of(one) == server_of(other)
+
+
+def server_of(url):
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def fetch(url, sink, limit, end, ca=None, sleep=time.sleep, login=None):
+    """Write the answer to the binary file `sink`; its sha256 and size. At most limit + 1 bytes are read, until `end`.
+
+    login: as of login_of; redirects to another server are refused, so that no other one gets it.
+    """
     for attempt in range(1, TRIES + 1):
         try:
-            return _fetch(url, sink, limit, end, ca)
+            return _fetch(url, sink, limit, end, ca, login)
         except DownloadProblem as problem:
             if problem.final or attempt == TRIES or processes.clock() >= end:
                 raise
@@ -62,7 +84,10 @@ def fetch(url, sink, limit, end, ca=None, sleep=time.sleep):
     return None
 
 
-def _fetch(url, sink, limit, end, ca):
+def _fetch(url, sink, limit, end, ca, login):
+    headers = {"Accept-Encoding": "identity"}
+    if login:
+        headers["Authorization"] = login
     for _ in range(REDIRECTS + 1):
         parts = urlsplit(url)
         connection = _connection(parts, end, ca)
@@ -75,14 +100,14 @@ def _fetch(url, sink, limit, end, ca):
             if late:
                 raise DownloadProblem("no connection in the time allowed", True)
             target = (parts.path or "/") + ("?" + parts.query if parts.query else "")
-            connection.request("GET", target, headers={"Accept-Encoding": "identity"})
+            connection.request("GET", target, headers=headers)
             answer = connection.getresponse()
             if answer.status in (301, 302, 303, 307, 308):
                 url = _redirected(url, answer.getheader("Location") or "")
                 continue
             if answer.status != 200:
                 final = answer.status in (401, 403, 404, 407, 410)
-                raise DownloadProblem("status %d %s" % (answer.status, answer.reason), final)
+                raise DownloadProblem("status %d %s" % (answer.status, answer.reason), final, answer.status)
             return _copy(answer, sink, limit, late)
         except (IOError, OSError, ValueError, HTTPException) as error:
             if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO):
@@ -126,7 +151,7 @@ def _connection(parts, end, ca):
 
 def _redirected(url, location):
     found = urljoin(url, location)
-    if urlsplit(found).netloc != urlsplit(url).netloc or urlsplit(found).scheme != urlsplit(url).scheme:
+    if not is_same_server(found, url):
         raise DownloadProblem("a redirect to another server (%s)" % urlsplit(found).netloc.rpartition("@")[2], True)
     return found
 
@@ -149,10 +174,10 @@ def _copy(answer, sink, limit, late):
     return digest.hexdigest(), size
 
 
-def fetch_page(url, end, ca=None):
+def fetch_page(url, end, ca=None, login=None):
     """An index page as text."""
     sink = io.BytesIO()
-    _, size = fetch(url, sink, PAGE_LIMIT, end, ca)
+    _, size = fetch(url, sink, PAGE_LIMIT, end, ca, login=login)
     if size > PAGE_LIMIT:
         raise DownloadProblem("a page of more than %d bytes" % PAGE_LIMIT, True)
     return sink.getvalue().decode("utf-8", "replace")

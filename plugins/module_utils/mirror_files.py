@@ -23,10 +23,11 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 try:
     import mirror_index as index
+    import mirror_pages
     import whole_files
 except ImportError:  # on a host, inside the module's payload
     from ansible.module_utils import mirror_index as index
-    from ansible.module_utils import whole_files
+    from ansible.module_utils import mirror_pages, whole_files
 
 CHUNK = 1 << 20
 REPORT_EVERY = 5  # seconds
@@ -200,7 +201,7 @@ def manifest_of(root):
 
 
 def write_manifest(artifacts, root):
-    """Add verified artifacts to manifest.json, drop those that are gone; True when it changed."""
+    """Add verified artifacts to manifest.json, drop those that are gone, and write the index; True when one changed."""
     held = {path: entry for path, entry in manifest_of(root).items() if os.path.isfile(os.path.join(root, path))}
     for artifact in artifacts:
         path = artifact["folder"] + "/" + artifact["name"]
@@ -211,9 +212,10 @@ def write_manifest(artifacts, root):
     if os.path.isfile(path):
         with open(path, encoding="utf-8") as handle:
             if handle.read() == text:
-                return False
+                return mirror_pages.write(root, held)
     draft = os.path.join(root, ".staging", "manifest.json")
     whole_files.write_whole(path, text.encode("utf-8"), draft)
+    mirror_pages.write(root, held)
     return True
 
 
@@ -341,52 +343,3 @@ def _fetch_all(missing, root, index_url, say, workers, deadline, pause):
             if name in problems:
                 say("failed: %s" % problems[name])
     return problems
-
-
-def served_problems(artifacts, url):
-    """What a mirror lacks for hosts, asked as hosts ask, without a proxy: every file by name and size, and the folder's page."""
-    artifacts = unique(artifacts)
-    address = url.rstrip("/") + "/"
-
-    def shortly(seconds):
-        time.sleep(min(seconds, 1))
-
-    def size_at(place):
-        with index.open_url(place, {"Range": "bytes=0-0", "Accept-Encoding": "identity"}, proxied=False) as answer:
-            match = re.search(r"/(\d+)$", answer.headers.get("Content-Range", ""))
-            return int(match.group(1) if match else answer.headers.get("Content-Length", -1))
-
-    def ask(artifact):
-        place = address + artifact["folder"] + "/" + urllib.parse.quote(artifact["name"])
-        try:
-            size = index.patiently(artifact["name"], place, lambda: size_at(place), shortly)
-        except index.MirrorError as error:
-            return str(error)
-        if artifact.get("size") is not None and size != artifact["size"]:
-            return "%s needs %d bytes, and %s has %d. Put the lock's file there." % (
-                artifact["name"],
-                artifact["size"],
-                index.without_secrets(place),
-                size,
-            )
-        return None
-
-    def names_on(place):
-        with index.open_url(place, proxied=False) as answer:
-            return set(offer["name"] for offer in index.parse_index(index.page_of(answer, place), "", place))
-
-    with ThreadPoolExecutor(4) as pool:
-        found = [answer for answer in pool.map(ask, artifacts) if answer]
-    wheels = set(artifact["name"] for artifact in artifacts if artifact["folder"] == "wheels")
-    if wheels and not found:
-        place = address + "wheels/"
-        try:
-            hidden = wheels - index.patiently("The list of the wheels", place, lambda: names_on(place), shortly)
-        except index.MirrorError as error:
-            return [str(error)]
-        if hidden:
-            found.append(
-                "The page %s must link to every wheel, but does not link to %s. Let the web server list that folder."
-                % (index.without_secrets(place), ", ".join(sorted(hidden)))
-            )
-    return found

@@ -85,6 +85,15 @@ def login_of(url):
     return urllib.parse.urlsplit(url).netloc.rpartition("@")[0]
 
 
+def with_login(url, login):
+    """The address with this user and password in it, for the functions here, which show none of it."""
+    if not url or not login or not login.get("user"):
+        return url
+    parts = urllib.parse.urlsplit(url)
+    quoted = [urllib.parse.quote(str(login.get(key) or ""), safe="") for key in ("user", "password")]
+    return urllib.parse.urlunsplit(parts._replace(netloc="%s@%s" % (":".join(quoted), parts.netloc)))
+
+
 def server_of(url):
     """Scheme, host and port: what a login is given to."""
     parts = urllib.parse.urlsplit(url)
@@ -212,7 +221,7 @@ _pages = {}  # type: dict
 _pages_guard = threading.Lock()
 
 
-def offers(project, index_url=None, pause=time.sleep):
+def offers(project, index_url=None, pause=time.sleep, proxied=True):
     """What the index lists for a project."""
     url = "%s/%s/" % (index_address(index_url), re.sub(r"[-_.]+", "-", project).lower())
     with _pages_guard:
@@ -220,7 +229,7 @@ def offers(project, index_url=None, pause=time.sleep):
             return _pages[url]
 
     def read():
-        with open_url(url, {"Accept": ACCEPT}) as answer:
+        with open_url(url, {"Accept": ACCEPT}, proxied) as answer:
             return page_of(answer, url), answer.headers.get("Content-Type", ""), answer.geturl()
 
     body, content_type, address = patiently("The index page of " + project, url, read, pause)
@@ -240,9 +249,9 @@ def offers(project, index_url=None, pause=time.sleep):
     return found
 
 
-def find_offer(artifact, index_url=None, pause=time.sleep):
+def find_offer(artifact, index_url=None, pause=time.sleep, proxied=True):
     """The index's file with the artifact's sha256; a file of that name with other bytes is refused."""
-    listed = offers(artifact["project"], index_url, pause)
+    listed = offers(artifact["project"], index_url, pause, proxied)
     for offer in listed:
         if offer["sha256"] == artifact["sha256"]:
             return offer

@@ -6,14 +6,14 @@ import os
 import re
 import shutil
 
-from ansible.module_utils import mirror_files
+from ansible.module_utils import mirror_files, mirror_pages
 
 ARTIFACT = re.compile(r"^[A-Za-z0-9][\w.+-]*(/[A-Za-z0-9][\w.+-]*)+$")  # below the root, by plain names
 
 
 def remove(root, keep_root, dry=False):
     """Remove what manifest.json lists, then every directory that is empty; other files stay. Returns the paths; the manifest goes last."""
-    held = [path for path in mirror_files.manifest_of(root) if ARTIFACT.match(path)]
+    held = [path for path in mirror_files.manifest_of(root) if ARTIFACT.match(path)] + mirror_pages.written(root)
     gone = [os.path.join(root, path) for path in sorted(held) if os.path.lexists(os.path.join(root, path))]
     manifest, staging = os.path.join(root, "manifest.json"), os.path.join(root, ".staging")
     if dry:

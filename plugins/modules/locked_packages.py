@@ -18,7 +18,11 @@ options:
   environment: {description: The environment's path; it becomes a link to its tree C(<path>.<n>), type: path, required: true}
   component: {description: Name of the component; C(pip) also makes the environment, type: str, required: true}
   lock: {description: The component's section of the lock, type: str, required: true}
-  mirror_url: {description: Address of the mirror; wheels are under C(wheels/), type: str, required: true}
+  mirror_url:
+    description: Address of the mirror; wheels are under C(wheels/). One that ends with C(/simple) is a package index (PEP 503) of the site's.
+    type: str
+    required: true
+  mirror_login: {description: C(user) and C(password) for it; they are shown nowhere, type: dict}
   mirror_ca: {description: CA bundle for a mirror with https, type: path}
   python: {description: Interpreter that the environment is made with; needed for the component C(pip), type: path}
   timeout: {description: Seconds for all downloads, for each program, and for another run on this host to end, type: int, default: 3600}
@@ -45,7 +49,7 @@ import os
 from ansible.module_utils import environment_build as build
 from ansible.module_utils import environment_names as names
 from ansible.module_utils import environment_packages as packages
-from ansible.module_utils import environment_tree, source_builds
+from ansible.module_utils import environment_tree, mirror_source, source_builds
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.environment_packages import Refused
 from ansible.module_utils.host_lock import HostLock
@@ -61,7 +65,9 @@ class Installation(object):
         self.timeout = parameters["timeout"]
         self.entries = packages.parse_section(parameters["lock"])
         self.digest = packages.lock_digest(parameters["lock"])
-        self.source = build.Source(parameters["mirror_url"], parameters["mirror_ca"], self.timeout)
+        self.source = mirror_source.source(
+            parameters["mirror_url"], parameters["mirror_ca"], self.timeout, parameters["mirror_login"]
+        )
         self.tree = None
         if not self.entries:
             raise Refused("The lock of the component %s must not be empty. Check the stack's lock." % self.component)
@@ -170,6 +176,7 @@ def main():
             "lock": {"type": "str", "required": True},
             "mirror_url": {"type": "str", "required": True},
             "mirror_ca": {"type": "path"},
+            "mirror_login": {"type": "dict", "no_log": True},
             "python": {"type": "path"},
             "timeout": {"type": "int", "default": 3600},
         },

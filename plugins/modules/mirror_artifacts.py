@@ -26,6 +26,8 @@ options:
     type: dict
     default: {}
   url: {description: Address of a mirror that somebody else serves, type: str}
+  index_url: {description: Address of a package index (PEP 503) that has the wheels; with C(served), type: str}
+  login: {description: C(user) and C(password) for that index, type: dict}
   log: {description: File that tells how far the downloads are, type: path}
   keep_root: {description: "With C(absent), whether the directory itself stays", type: bool, default: false}
   timeout: {description: Seconds after which the downloads are given up; what is there stays, type: int, default: 10800}
@@ -46,7 +48,7 @@ import io
 import os
 import time
 
-from ansible.module_utils import mirror_files, mirror_index, mirror_removal, processes
+from ansible.module_utils import mirror_files, mirror_index, mirror_removal, mirror_served, processes
 from ansible.module_utils.basic import AnsibleModule
 
 GRACE = 5  # seconds for a download that sees by itself that its time is over
@@ -72,7 +74,8 @@ def work(module):
         removed = mirror_removal.remove(parameters["root"], parameters["keep_root"], module.check_mode)
         return {"changed": bool(removed), "fetched": [], "missing": {}}
     if parameters["state"] == "served":
-        problems = mirror_files.served_problems(artifacts, parameters["url"])
+        address = mirror_index.with_login(parameters["index_url"], parameters["login"])
+        problems = mirror_served.problems(artifacts, parameters["url"], address)
         if problems:
             raise mirror_index.MirrorError(" ".join(problems))
         return result
@@ -136,6 +139,8 @@ def main():
             "state": {"type": "str", "choices": ["fetched", "verified", "served", "absent"], "default": "fetched"},
             "environment": {"type": "dict", "default": {}, "no_log": True},
             "url": {"type": "str"},
+            "index_url": {"type": "str"},
+            "login": {"type": "dict", "no_log": True},
             "log": {"type": "path"},
             "keep_root": {"type": "bool", "default": False},
             "timeout": {"type": "int", "default": 10800},

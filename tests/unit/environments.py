@@ -86,6 +86,7 @@ class Site:
             "lock": self.section(component),
             "mirror_url": self.mirror.url,
             "mirror_ca": None,
+            "mirror_login": None,
             "python": sys.executable,
             "timeout": 120,
             **changes,

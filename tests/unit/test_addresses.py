@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hadoop_dl.hosts.addresses import mirror_root_problem, mirror_url_problem
+from hadoop_dl.hosts.addresses import mirror_index_problem, mirror_root_problem, mirror_url_problem
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,26 @@ def test_directories_that_can_be_a_mirror(root: str) -> None:
 )
 def test_directories_of_others_are_refused(root: object) -> None:
     assert mirror_root_problem(root).startswith("mirror_root must ")
+
+
+ARTIFACTORY = "https://artifactory.example.com/artifactory/api/pypi/deeplearning/simple"
+LOGIN = {"user": "svc", "password": "s3cret"}
+
+
+@pytest.mark.parametrize(
+    ("url", "login", "words"),
+    [
+        ("", {}, ""),
+        (ARTIFACTORY, LOGIN, ""),
+        ("http://nexus:8081/repository/deeplearning/simple", {}, ""),
+        ("http://nexus:8081/repository/deeplearning/simple", LOGIN, "must begin with https://"),
+        ("", LOGIN, "mirror_index_url, but that is not set"),
+        (ARTIFACTORY, {"user": "svc"}, "must have user and password"),
+        (ARTIFACTORY, {"token": "s3cret"}, "must have user and password"),
+    ],
+)
+def test_a_login_is_for_an_index_with_https(url: str, login: dict[str, str], words: str) -> None:
+    problem = mirror_index_problem(url, login)
+    assert words in problem
+    assert bool(words) == bool(problem)
+    assert "s3cret" not in problem

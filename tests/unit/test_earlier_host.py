@@ -97,7 +97,8 @@ def test_what_the_roles_recorded_is_read(root: Path) -> None:
 def steps(root: Path) -> list[tuple[Any, dict[str, Any]]]:
     """What the roles of the environment run, with a mirror that does not answer: nothing can come from there."""
     path, sections = str(root / "envs" / ENVIRONMENT), EARLIER["lock"]
-    source = {"environment": path, "mirror_url": "http://127.0.0.1:9", "mirror_ca": None, "python": None, "timeout": 5}
+    source = {"environment": path, "mirror_url": "http://127.0.0.1:9", "mirror_ca": None, "mirror_login": None}
+    source.update(python=None, timeout=5)
     lock = "# Lock\n" + "".join(f"\n{sections[name]}" for name in sections)
     sealed = {"path": path, "stack": STACK, "digest": ENVIRONMENT.rpartition("-")[2], "lock": lock, "imports": ["six"]}
     return [

@@ -319,7 +319,7 @@ def wheel_of(site: Site, project: str) -> str:
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(mirror_download.fetch, "__defaults__", (None, lambda seconds: None))
+    monkeypatch.setattr(mirror_download.fetch, "__defaults__", (None, lambda seconds: None, None))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from typing import Any
 import mirror_files
 import mirror_index
 import pytest
+from ansible.module_utils import mirror_served
 from faulty_server import Index, serving
 from host_modules import run
 from mirror_index import MirrorError
@@ -298,10 +299,10 @@ def test_two_runs_take_turns_and_a_wait_is_bounded(index, tmp_path, monkeypatch)
 def test_a_served_mirror_is_asked_for_every_file(index, monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # hosts ask without it
     wheel, gone = index.artifact(WHEEL, BIG), index.artifact("six-1.0-py3-none-any.whl", b"six")
-    assert mirror_files.served_problems([wheel, gone], index.url) == []
+    assert mirror_served.problems([wheel, gone], index.url) == []
     del index.files["six-1.0-py3-none-any.whl"]
     index.files[WHEEL] = BIG[:-1]
-    problems = mirror_files.served_problems([wheel, gone], index.url)
+    problems = mirror_served.problems([wheel, gone], index.url)
     assert f"{WHEEL} needs 5120000 bytes" in problems[0]
     assert "answers 404" in problems[1]
 
@@ -309,7 +310,7 @@ def test_a_served_mirror_is_asked_for_every_file(index, monkeypatch):
 def test_a_served_mirror_has_to_list_its_wheels(index):
     wheel = index.artifact(WHEEL, BIG)
     index.hidden = (WHEEL,)
-    assert f"does not link to {WHEEL}" in mirror_files.served_problems([wheel], index.url)[0]
+    assert f"does not link to {WHEEL}" in mirror_served.problems([wheel], index.url)[0]
 
 
 def with_login(index: Index) -> str:

@@ -15,7 +15,7 @@ from hadoop_dl.data.stacks import StackError, UnknownStack, add_directory, load_
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 mirror_index: Any = module_utils.load("mirror_index")
-mirror_files: Any = module_utils.load("whole_files", "mirror_index", "mirror_files")
+mirror_files: Any = module_utils.load("whole_files", "mirror_index", "mirror_pages", "mirror_files")
 MirrorError: type[Exception] = mirror_index.MirrorError
 Artifact = dict[str, Any]
 

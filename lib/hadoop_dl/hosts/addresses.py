@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -48,6 +49,17 @@ def mirror_url_problem(url: Any) -> str:
         return f"mirror_url must begin with http:// or https:// and name a host, but it is {url!r}. {advice}"
     if parts.query or parts.fragment or any(character.isspace() for character in url):
         return f"mirror_url must be an address without query, fragment and spaces, but it has one of them. {advice}"
+    return ""
+
+
+def mirror_index_problem(url: str, login: Mapping[str, str]) -> str:
+    """Why hosts cannot use this package index with this login; empty where they can. It shows no password."""
+    if set(login) - {"user", "password"} or bool(login.get("user")) != bool(login.get("password")):
+        return "mirror_login must have user and password and nothing else. Set both, or neither."
+    if login.get("user") and not url:
+        return "mirror_login is for mirror_index_url, but that is not set. Set mirror_index_url: the mirror's own server asks for no login."
+    if login.get("user") and not url.startswith("https://"):
+        return "mirror_index_url must begin with https://, because a password is sent there. Let the index serve https, or use one without a login."
     return ""
 
 

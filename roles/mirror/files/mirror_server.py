@@ -19,12 +19,13 @@ import threading
 import time
 import urllib.parse
 
-FOLDERS = ("wheels", "files", "built", "rpm")
+FOLDERS = ("wheels", "files", "built", "simple", "rpm")
 MANIFEST = "manifest.json"  # the role writes it into a directory that is a mirror's; hosts look there for built wheels
 THREADS = 256
 REQUEST_SECONDS = 20  # for a request to arrive; an idle connection ends then
 CHUNK_SECONDS = 60  # for each chunk to leave
 CHUNK = 256 * 1024
+PAGE = "index.html"
 LARGEST_PATH = 4096
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 (what an empty --bind means)
 
@@ -137,6 +138,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_error(404)
         elif os.path.isdir(path) and not urllib.parse.urlsplit(self.path).path.endswith("/"):
             self.start(301, 0, Location=urllib.parse.quote(posixpath.basename(path)) + "/")
+        elif os.path.isdir(path) and os.path.isfile(os.path.join(path, PAGE)):
+            self.file(os.path.join(path, PAGE), with_body)
         elif os.path.isdir(path):
             page = self.page(path)
             self.start(200, len(page), Content_Type="text/html; charset=utf-8")
@@ -175,7 +178,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def file(self, path, with_body):
         with open(path, "rb") as handle:
             status = os.fstat(handle.fileno())
-            headers = {"Content_Type": "application/octet-stream", "Accept_Ranges": "bytes"}
+            kind = "text/html; charset=utf-8" if path.endswith(".html") else "application/octet-stream"
+            headers = {"Content_Type": kind, "Accept_Ranges": "bytes"}
             headers["Last_Modified"] = self.date_time_string(int(status.st_mtime))
             asked = self.asked(status.st_size)
             begin, end = asked or (0, status.st_size)

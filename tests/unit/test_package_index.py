@@ -1,0 +1,337 @@
+"""The mirror as a package index for real pip, and a site's own index with a login as the source of environments."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.server
+import json
+import shutil
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import mirror_files
+import mirror_pages
+import pytest
+from ansible.module_utils import mirror_index as served_index
+from ansible.module_utils import mirror_removal, mirror_served, mirror_source
+from ansible.module_utils.environment_packages import Refused
+from environments import Mirror, Site, wheel
+from faulty_server import serving
+from host_modules import run
+from interpreters import AS_ON_A_HOST, HOST_PYTHONS
+from test_mirror_rotation import authority
+from test_mirror_server import start
+
+UTILITIES = Path(__file__).resolve().parents[2] / "plugins" / "module_utils"
+PROJECTS = ("six", "Keras_Preprocessing", "ruamel.base")
+
+
+def artifact(path: Path) -> dict[str, Any]:
+    content = path.read_bytes()
+    return {
+        "folder": path.parent.name,
+        "name": path.name,
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "size": len(content),
+    }
+
+
+# --- the mirror's own index ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "mirror"
+    for folder in ("wheels", "files", ".staging"):
+        (root / folder).mkdir(parents=True)
+    for project in PROJECTS:
+        wheel(root / "wheels", project)
+    (root / "files" / "jars-1.0.tar.gz").write_bytes(b"no package")
+    mirror_files.write_manifest([artifact(path) for path in root.glob("*/*.*")], str(root))
+    return root
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_pip_installs_from_the_mirror_by_hash(root: Path, tmp_path: Path, python: str) -> None:
+    served = start(sys.executable, root)
+    lock = "".join(
+        f"{path.name.split('-')[0]}==1.0 --hash=sha256:{artifact(path)['sha256']}\n"
+        for path in sorted((root / "wheels").iterdir())
+    )
+    (tmp_path / "lock.txt").write_text(lock)
+    command = [python, "-m", "pip", "install", "--isolated", "--no-cache-dir", "--disable-pip-version-check"]
+    command += ["--index-url", f"http://127.0.0.1:{served.port}/simple", "--require-hashes", "--no-deps", "--target"]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "no_proxy": "127.0.0.1"}
+
+    def install(target: str) -> subprocess.CompletedProcess[str]:
+        words = [*command, str(tmp_path / target), "-r", str(tmp_path / "lock.txt")]
+        return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120)
+
+    try:
+        done = install("whole")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert {path.name for path in (tmp_path / "whole").glob("*.py")} == {f"{name}.py" for name in PROJECTS}
+        changed = root / "wheels" / "six-1.0-py2.py3-none-any.whl"
+        changed.write_bytes(changed.read_bytes()[:-1] + b"x")
+        done = install("changed")
+        assert done.returncode != 0
+        assert "hash" in (done.stdout + done.stderr).lower()
+    finally:
+        served.process.kill()
+        served.process.wait()
+
+
+def test_the_pages_are_the_manifests(root: Path) -> None:
+    pages = {str(path.relative_to(root / "simple")) for path in (root / "simple").rglob("*.html")}
+    assert pages == {
+        "index.html",
+        "six/index.html",
+        "keras-preprocessing/index.html",
+        "ruamel-base/index.html",
+    }
+    (root / "simple/theirs").mkdir()
+    (root / "simple/theirs/index.html").write_text("somebody's")
+    (root / "wheels/six-1.0-py2.py3-none-any.whl").unlink()
+    assert mirror_files.write_manifest([], str(root)) is True
+    assert mirror_files.write_manifest([], str(root)) is False
+    assert not (root / "simple/six").exists()
+    assert "six/" not in (root / "simple/index.html").read_text()
+    mirror_removal.remove(str(root), False)
+    assert [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()] == ["simple/theirs/index.html"]
+
+
+def test_a_mirror_of_an_earlier_release_gets_its_pages(root: Path) -> None:
+    shutil.rmtree(root / "simple")
+    assert mirror_files.write_manifest([], str(root)) is True
+    assert (root / "simple/six/index.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "project"),
+    [
+        ("Keras_Preprocessing-1.1.2-py2.py3-none-any.whl", "keras-preprocessing"),
+        ("absl-py-0.15.0.tar.gz", "absl-py"),
+        ("functools32-3.2.3-2.tar.gz", "functools32"),
+        ("backports.weakref-1.0rc1-py2-none-any.whl", "backports-weakref"),
+        ("jar-1.0.jar", None),
+    ],
+)
+def test_the_project_of_a_file(name: str, project: str | None) -> None:
+    assert mirror_pages.project_of(name) == project
+
+
+# --- a site's index -----------------------------------------------------------------------------------------------------
+
+LOGIN = {"user": "svc-deeplearning", "password": "can/ary:é"}
+
+
+class Artifactory(http.server.BaseHTTPRequestHandler):
+    """A PyPI repository as JFrog's Artifactory serves it, for users with a password."""
+
+    protocol_version = "HTTP/1.1"
+    files: dict[str, bytes]
+    elsewhere: str
+    seen: list[str]
+    prefix = "/artifactory/api/pypi/deeplearning/"
+
+    def do_GET(self) -> None:
+        given = self.headers.get("Authorization") or ""
+        self.seen.append(given)
+        expected = base64.b64encode(f"{LOGIN['user']}:{LOGIN['password']}".encode()).decode()
+        parts = self.path[len(self.prefix) :].strip("/").split("/")
+        if given != f"Basic {expected}":
+            self.answer(401, b'{"errors": [{"status": 401}]}', WWW_Authenticate='Basic realm="Artifactory Realm"')
+        elif not self.path.startswith(self.prefix):
+            self.answer(404, b"")
+        elif parts[0] == "simple" and not self.path.endswith("/"):
+            self.answer(302, b"", Location=self.path + "/")
+        elif parts[0] == "simple":
+            names = [name for name in self.files if name.split("-")[0].replace("_", "-").lower() == parts[1]]
+            links = "".join(
+                f'<a href="{self.elsewhere}../../packages/packages/ab/{name}#sha256={hashlib.sha256(self.files[name]).hexdigest()}"'
+                f' data-requires-python="&gt;=2.7" rel="internal">{name}</a><br/>\n'
+                for name in names
+            )
+            page = (
+                f"<!DOCTYPE html>\n<html><head><title>Links for {parts[1]}</title></head><body>\n{links}</body></html>"
+            )
+            self.answer(200 if names else 404, page.encode(), Content_Type="text/html")
+        else:
+            content = self.files.get(parts[-1])
+            self.answer(404 if content is None else 200, content or b"")
+
+    def answer(self, code: int, body: bytes, **headers: str) -> None:
+        self.send_response(code)
+        for name, value in {"Content_Length": str(len(body)), **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """The tests' output stays readable."""
+
+
+class SiteIndex:
+    def __init__(self, url: str, ca: str, handler: type[Artifactory]) -> None:
+        self.url, self.ca, self.handler = url, ca, handler
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not shutil.which("openssl"):
+        pytest.skip("makes certificates with openssl")
+    directory = tmp_path_factory.mktemp("tls")
+    authority(directory, "site")
+    return directory
+
+
+@contextmanager
+def artifactory(certificates: Path, files: dict[str, bytes]) -> Iterator[SiteIndex]:
+    handler = type("Bound", (Artifactory,), {"files": files, "seen": [], "elsewhere": ""})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificates / "site.crt", certificates / "site.key")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    address = f"https://127.0.0.1:{server.server_address[1]}{handler.prefix}simple"
+    try:
+        yield SiteIndex(address, str(certificates / "site.ca"), handler)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def index(certificates: Path) -> Iterator[SiteIndex]:
+    with artifactory(certificates, {}) as found:
+        yield found
+
+
+@pytest.fixture
+def site(tmp_path: Path, index: SiteIndex) -> Iterator[Site]:
+    """A host, and an index that has what its lock names; the project's own mirror is not asked."""
+    for project in ("pip", "tensorflow", "six", "keras"):
+        wheel(tmp_path, project)
+    with serving(Mirror()) as mirror:
+        found = Site(tmp_path / "deeplearning", mirror, tmp_path)
+        index.handler.files.update(mirror.files)
+        yield found
+        assert mirror.requests == []
+
+
+def given(index: SiteIndex, **changes: Any) -> dict[str, Any]:
+    return {"mirror_url": index.url, "mirror_ca": index.ca, "mirror_login": LOGIN, **changes}
+
+
+def test_an_environment_is_installed_from_a_sites_index_with_a_login(site: Site, index: SiteIndex) -> None:
+    for component in site.lines:
+        assert site.install(component, **given(index))["changed"] is True
+    site.seal()
+    assert (site.packages / "tensorflow.py").exists()
+    assert len(set(index.handler.seen)) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"mirror_login": {"user": "svc", "password": "can/ary"}},
+            "status 401 .* Check user and password in mirror_login",
+        ),
+        ({"mirror_login": None}, "status 401 .* Check user and password in mirror_login"),
+        ({"mirror_ca": None}, "(?i)certificate"),
+    ],
+)
+def test_what_is_wrong_with_an_index_is_a_sentence_without_the_password(
+    site: Site, index: SiteIndex, changes: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(Refused, match=words) as refused:
+        site.install("pip", **given(index, **changes))
+    assert "can/ary" not in str(refused.value)
+    assert not site.path.exists()
+
+
+def test_a_password_is_not_sent_without_https(site: Site, index: SiteIndex) -> None:
+    with pytest.raises(Refused, match="must begin with https://"):
+        site.install("pip", **given(index, mirror_url=index.url.replace("https://", "http://")))
+
+
+def test_all_files_that_an_index_lacks_are_named(site: Site, index: SiteIndex) -> None:
+    site.install("pip", **given(index))
+    for name in [name for name in index.handler.files if name.startswith(("six", "tensorflow"))]:
+        del index.handler.files[name]
+    with pytest.raises(Refused, match=r"does not list six-1\.0-\S+, tensorflow-1\.0-\S+\. Take them into it"):
+        site.install("tensorflow", **given(index))
+
+
+def test_links_to_another_server_are_refused_before_the_login_goes_there(site: Site, index: SiteIndex) -> None:
+    index.handler.elsewhere = "https://files.example.com/a/b/"
+    with pytest.raises(Refused, match=r"must have the files itself, but .*of another server \(files\.example\.com\)"):
+        site.install("pip", **given(index))
+
+
+def test_the_module_shows_no_password(site: Site, index: SiteIndex) -> None:
+    login = {"user": LOGIN["user"], "password": "wrong-canary"}
+    arguments = given(index, mirror_login=login)
+    found = run("locked_packages", environment=str(site.path), component="pip", lock=site.section("pip"), **arguments)
+    assert found["failed"] is True
+    assert "status 401" in found["msg"]
+    assert "canary" not in json.dumps(found)
+
+
+PAGE = """
+login = mirror_download.login_of({"user": sys.argv[4], "password": sys.argv[5]})
+page = mirror_download.fetch_page(sys.argv[2], processes.clock() + 20, sys.argv[3], login)
+print("six-1.0" in page)
+"""
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_the_pythons_of_hosts_send_the_login(index: SiteIndex, python: str) -> None:
+    index.handler.files["six-1.0.tar.gz"] = b"six"
+    url = f"{index.url}/six/".replace("127.0.0.1", "localhost")
+    command = [python, "-B", "-c", AS_ON_A_HOST + PAGE, str(UTILITIES), url, index.ca, *LOGIN.values()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.stdout.splitlines()[-1:] == ["True"], done.stderr
+
+
+def test_the_role_asks_a_sites_index_for_every_wheel(site: Site, index: SiteIndex, monkeypatch) -> None:
+    """As state `served` of mirror_artifacts, with files/ on another server."""
+    for name in ("PIP_CERT", "REQUESTS_CA_BUNDLE", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SSL_CERT_FILE", index.ca)
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # hosts ask without it
+    wanted = [artifact_of(name, content) for name, content in index.handler.files.items()]
+    address = served_index.with_login(index.url, LOGIN)
+    assert mirror_served.problems(wanted, "http://127.0.0.1:9", address) == []
+    index.handler.files["keras-1.0-py2.py3-none-any.whl"] += b"x"
+    served_index._pages.clear()
+    (problem,) = mirror_served.problems(wanted, "http://127.0.0.1:9", address)
+    assert "keras-1.0" in problem
+    assert "the index offers other bytes" in problem
+    served_index._pages.clear()
+    wrong = served_index.with_login(index.url, {"user": "svc", "password": "can/ary"})
+    problems = mirror_served.problems(wanted, "http://127.0.0.1:9", wrong)
+    assert "answers 401" in problems[0]
+    assert "can/ary" not in "".join(problems)
+    assert "can%2Fary" not in "".join(problems)
+
+
+def artifact_of(name: str, content: bytes) -> dict[str, Any]:
+    return {"folder": "wheels", "name": name, "sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
+
+
+def test_a_page_is_read_however_it_is_written() -> None:
+    page = "<A rel=x HREF = '../f/a-1.whl?x=1&amp;y=2#sha256=0'>a</A> <a href=\"b%2B1.whl\">b</a>"
+    assert mirror_source.linked(page, "https://host/simple/a/") == {
+        "a-1.whl": "https://host/simple/f/a-1.whl?x=1&y=2",
+        "b+1.whl": "https://host/simple/a/b%2B1.whl",
+    }
