@@ -5,25 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.module_utils.parsing.convert_bool import boolean
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from hadoop_dl.hosts import removal
+from hadoop_dl.hosts.actions import OnceAction
 
 display = Display()
 
 
-class ActionModule(ActionBase):
+class ActionModule(OnceAction):
     """removal_plan: `answers` names the variable that has what removal_info answered; `parts`, `hdfs_files`, `forced`, `confirmed`, `restart_allowed`
     are the operator's, as are the run's tags: each part is one.
 
     Returns `hosts`, the parts that each host loses, in their order, and `cdsw_master`, the host that is CDSW's master.
     """
-
-    TRANSFERS_FILES = False
-    BYPASS_HOST_LOOP = True
-    _supports_check_mode = True
-    _requires_connection = False
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from hadoop_dl.data import stacks
 from hadoop_dl.hosts import canaries, stack_change
+from hadoop_dl.hosts.actions import OnceAction
 
 display = Display()
 
 
-class ActionModule(ActionBase):
+class ActionModule(OnceAction):
     """stack_change: `contents` (the variable that has each host's answer), `canary` (which hosts come first).
 
     Returns `table` (empty where no host changes its environment), `pending` (what the hosts need all the same), `canaries` and `environments`.
     """
-
-    TRANSFERS_FILES = False
-    BYPASS_HOST_LOOP = True
-    _supports_check_mode = True
-    _requires_connection = False
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)

@@ -25,8 +25,9 @@ import stat
 import time
 
 try:
-    from ansible.module_utils import processes
+    from ansible.module_utils import forked_child, processes
 except ImportError:  # where there is no Ansible
+    import forked_child
     import processes
 
 # systemd gives numbers from 61184 on to services, and those up to 60577 to home directories.
@@ -43,12 +44,8 @@ LIMITS = {
 }
 # Everybody may write there, and /run has the sockets of services; the cell sees a directory of its own in their place.
 HIDDEN = ("/tmp", "/var/tmp", "/dev/shm", "/run")
-NOT_STARTED = 125  # exit status where the program could not be confined
-
-# From linux/sched.h, linux/prctl.h and linux/mount.h
-CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWNET = 0x00020000, 0x08000000, 0x40000000
-PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
-MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
+SEPARATE = forked_child.CLONE_NEWNS | forked_child.CLONE_NEWIPC | forked_child.CLONE_NEWNET
+MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18  # from linux/mount.h
 
 
 class NotConfined(Exception):
@@ -213,7 +210,7 @@ class Cell(object):
             )
         finally:
             end_processes(self.number)
-        if answer.status == NOT_STARTED and answer.error.startswith(Entry.REFUSED):
+        if answer.status == forked_child.NOT_STARTED and answer.error.startswith(Entry.REFUSED):
             raise NotConfined(answer.error)
         return answer
 
@@ -225,30 +222,20 @@ class Cell(object):
         return Entry(self.number, self.path, self.temporary, hidden)
 
 
-class Entry(object):
-    """What the child does between fork and exec. Everything is looked up before: a child must not wait for a lock."""
+class Entry(forked_child.Child):
+    """The way of a program into its cell."""
 
     REFUSED = "This host must be able to confine a program but refuses"
 
     def __init__(self, number, directory, temporary, hidden):
+        super(Entry, self).__init__()
         self.number, self.directory, self.temporary = number, directory, temporary.encode("utf-8")
         self.hidden = [path.encode("utf-8") for path in hidden]
-        self.parent = os.getpid()
-        library = ctypes.CDLL(None, use_errno=True)
-        self.unshare, self.mount, self.prctl = library.unshare, library.mount, library.prctl
-        self.unshare.argtypes = [ctypes.c_int]
+        self.mount = self.library.mount
         self.mount.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_void_p]
-        self.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
-
-    def __call__(self):
-        try:
-            self.enter()
-        except BaseException as problem:
-            os.write(2, ("%s %s." % (self.REFUSED, problem)).encode("utf-8"))
-            os._exit(NOT_STARTED)
 
     def enter(self):
-        self.call("a network of its own", self.unshare, CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWNET)
+        self.call("a network of its own", self.unshare, SEPARATE)
         self.call("mounts of its own", self.mount, None, b"/", None, MS_REC | MS_PRIVATE, None)
         for path in self.hidden:
             self.call("mounts of its own", self.mount, self.temporary, path, None, MS_BIND, None)
@@ -261,14 +248,6 @@ class Entry(object):
         os.setgroups([])
         os.setresgid(self.number, self.number, self.number)
         os.setresuid(self.number, self.number, self.number)
-        self.call("no new privileges", self.prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        self.call("an end with its caller", self.prctl, PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != self.parent:
-            os._exit(NOT_STARTED)
+        self.give_up_privileges()
         os.umask(0o077)
         os.chdir(self.directory)
-
-    @staticmethod
-    def call(what, function, *arguments):
-        if function(*arguments) != 0:
-            raise OSError("%s (%s)" % (what, os.strerror(ctypes.get_errno())))

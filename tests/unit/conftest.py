@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import ansible.module_utils
+import manager_server
 import pytest
 
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parents[2] / "plugins" / "module_utils"))
@@ -98,3 +99,17 @@ def disk_events(monkeypatch):
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(os, "rename", rename)
     return events
+
+
+@pytest.fixture
+def cloudera():
+    """Cloudera Manager on loopback."""
+    with manager_server.serving(manager_server.Cloudera()) as manager:
+        yield manager
+
+
+@pytest.fixture
+def ambari():
+    """Ambari on loopback."""
+    with manager_server.serving(manager_server.AmbariServer()) as manager:
+        yield manager

@@ -6,13 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from manager_server import PASSWORD, USER, AmbariServer, Cloudera, Manager, serving
+from manager_server import PASSWORD, USER, AmbariServer, Cloudera, Manager
 
 from hadoop_dl.hosts.managers import connection
 from hadoop_dl.hosts.managers.server import ManagerError
@@ -21,18 +20,6 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 HOST = "data01.example.com"
 GPU = "cdsw.enable.gpu.config"
 CONFIG = "/api/v19/clusters/cluster/services/cdsw/config"
-
-
-@pytest.fixture
-def cloudera() -> Iterator[Cloudera]:
-    with serving(Cloudera()) as manager:
-        yield manager
-
-
-@pytest.fixture
-def ambari() -> Iterator[AmbariServer]:
-    with serving(AmbariServer()) as manager:
-        yield manager
 
 
 class Play:

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +17,6 @@ from hadoop_dl.hosts.managers import groups
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXAMPLES = REPOSITORY / "inventories" / "managers"
-
-
-@pytest.fixture
-def cloudera() -> Iterator[Cloudera]:
-    with serving(Cloudera()) as manager:
-        yield manager
-
-
-@pytest.fixture
-def ambari() -> Iterator[AmbariServer]:
-    with serving(AmbariServer()) as manager:
-        yield manager
 
 
 class Site:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from email.utils import formatdate
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,18 +25,6 @@ LOGIN = Login(USER, PASSWORD)
 @pytest.fixture(autouse=True)
 def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
-
-
-@pytest.fixture
-def cloudera() -> Iterator[Cloudera]:
-    with serving(Cloudera()) as manager:
-        yield manager
-
-
-@pytest.fixture
-def ambari() -> Iterator[AmbariServer]:
-    with serving(AmbariServer()) as manager:
-        yield manager
 
 
 def client(manager: Manager, login: Login = LOGIN, limits: Limits = QUICK, **more: Any) -> ClouderaManager:

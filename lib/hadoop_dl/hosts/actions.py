@@ -16,6 +16,15 @@ TIMED_OUT = (124, 137)  # exit status of coreutils' timeout: ended, killed
 URL = re.compile(r"^(https?|file)://")
 
 
+class OnceAction(ActionBase):
+    """An action that runs once, on the controller, about all hosts of the play."""
+
+    TRANSFERS_FILES = False
+    BYPASS_HOST_LOOP = True
+    _supports_check_mode = True
+    _requires_connection = False
+
+
 class ScriptAction(ActionBase):
     """An action that runs one script on the host's Python (hadoop_dl.hosts.host_script), in check mode too."""
 

@@ -11,11 +11,11 @@ from typing import Any
 import yaml
 from ansible import context
 from ansible.parsing.yaml.objects import AnsibleVaultEncryptedUnicode
-from ansible.plugins.action import ActionBase
 
 from hadoop_dl import plan
 from hadoop_dl.data import json_text, stacks
 from hadoop_dl.data.compat import LOADER
+from hadoop_dl.hosts.actions import OnceAction
 from hadoop_dl.plan import inputs
 from hadoop_dl.plan import model as plan_model
 
@@ -83,13 +83,8 @@ class Inventory:
         made.problems += [f"{host.name}: {problem}" for problem in checked.problems]
 
 
-class InventoryAction(ActionBase):
-    """An action that runs once, on the controller, about all hosts of the play and their plan."""
-
-    TRANSFERS_FILES = False
-    BYPASS_HOST_LOOP = True
-    _supports_check_mode = True
-    _requires_connection = False
+class InventoryAction(OnceAction):
+    """An action about all hosts of the play and their plan."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)

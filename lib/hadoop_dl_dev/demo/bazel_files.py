@@ -18,7 +18,7 @@ from hadoop_dl_dev.demo import artifacts, debs
 from hadoop_dl_dev.demo.fixtures import signing_key
 from hadoop_dl_dev.demo.gpu_packages import sign, write_keys
 from hadoop_dl_dev.demo.images import CACHE, DATA, digest
-from hadoop_dl_dev.demo.shell import DemoError, only_one, run
+from hadoop_dl_dev.demo.shell import DemoError, only_one, print_path, run
 
 SOURCE = DATA / "bazel"
 PACKAGE = "bazel-linux_x64"
@@ -114,15 +114,10 @@ def compiler(image: str, packages: tuple[str, ...] = COMPILER, cache: Path = CAC
     return debs.fetch("compiler", image, packages, cache)
 
 
-def main(arguments: list[str]) -> int:
-    try:
-        fetched = {"compiler": COMPILER, "building": BUILDING}
-        print(compiler(arguments[1], fetched[arguments[0]]) if arguments and arguments[0] in fetched else ensure())
-    except (DemoError, IndexError) as error:
-        print(f"bazel_files: {error or 'name the image of the compiler'}", file=sys.stderr)
-        return 1
-    return 0
+def make(arguments: list[str]) -> Path:
+    fetched = {"compiler": COMPILER, "building": BUILDING}
+    return compiler(arguments[1], fetched[arguments[0]]) if arguments and arguments[0] in fetched else ensure()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(print_path("bazel_files", lambda: make(sys.argv[1:]), "name the image of the compiler"))

@@ -14,7 +14,7 @@ from hadoop_dl_dev.demo import debs
 from hadoop_dl_dev.demo.fixtures import signing_key
 from hadoop_dl_dev.demo.gpu_packages import sign, write_keys
 from hadoop_dl_dev.demo.images import CACHE, DATA, digest
-from hadoop_dl_dev.demo.shell import DemoError, only_one, run
+from hadoop_dl_dev.demo.shell import only_one, print_path, run
 
 SOURCE = DATA / "containers"
 DOCKER = ("docker.io",)
@@ -60,14 +60,9 @@ def build(spec: Path, top: Path, made: Path) -> None:
     run("rpmbuild", "-bb", "--quiet", "--target", "x86_64", *defines, str(spec))
 
 
-def main(arguments: list[str]) -> int:
-    try:
-        print(debs.fetch("docker", arguments[1], DOCKER) if arguments[:1] == ["docker"] else ensure())
-    except (DemoError, IndexError) as error:
-        print(f"container_packages: {error or 'name the image of Docker'}", file=sys.stderr)
-        return 1
-    return 0
+def make(arguments: list[str]) -> Path:
+    return debs.fetch("docker", arguments[1], DOCKER) if arguments[:1] == ["docker"] else ensure()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(print_path("container_packages", lambda: make(sys.argv[1:]), "name the image of Docker"))

@@ -20,7 +20,7 @@ import yaml
 from hadoop_dl_dev.demo import gpu_debs
 from hadoop_dl_dev.demo.fixtures import KEY_NAME, signing_key
 from hadoop_dl_dev.demo.images import CACHE, DATA, digest
-from hadoop_dl_dev.demo.shell import DemoError, run
+from hadoop_dl_dev.demo.shell import DemoError, print_path, run
 
 SOURCE = DATA / "gpu"
 
@@ -166,14 +166,5 @@ def write_runfiles(made: Path, versions: list[str]) -> None:
             target.chmod(0o755)
 
 
-def main(arguments: list[str]) -> int:
-    try:
-        print(ensure(arguments[0]))
-    except (DemoError, IndexError) as error:
-        print(f"gpu_packages: {error or 'name el7, el9 or debian12'}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(print_path("gpu_packages", lambda: ensure(sys.argv[1]), "name el7, el9 or debian12"))

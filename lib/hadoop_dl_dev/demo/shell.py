@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -79,6 +79,16 @@ def phase(name: str, times: list[tuple[str, float]] | None = None) -> Iterator[N
     if times is not None:
         times.append((name, took))
     say(f"    done in {took:.0f} s")
+
+
+def print_path(program: str, make: Callable[[], Path], missing: str = "") -> int:
+    """Print where a program's result is; returns its exit status. missing: what an argument must name."""
+    try:
+        print(make())
+    except (DemoError, IndexError) as error:
+        print(f"{program}: {missing if isinstance(error, IndexError) else error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 @contextmanager

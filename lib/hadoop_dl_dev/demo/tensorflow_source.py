@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 from hadoop_dl_dev.demo.images import CACHE, DATA, digest
-from hadoop_dl_dev.demo.shell import DemoError, only_one
+from hadoop_dl_dev.demo.shell import DemoError, only_one, print_path
 
 SOURCE = DATA / "tensorflow"
 VERSIONS = ("1.6.0", "1.15.0", "2.1.0", "2.8.0")
@@ -110,14 +110,5 @@ def ensure(cache: Path = CACHE) -> Path:
     return target
 
 
-def main() -> int:
-    try:
-        print(ensure())
-    except DemoError as error:
-        print(f"tensorflow_source: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(print_path("tensorflow_source", ensure))

@@ -1,0 +1,51 @@
+# -*- coding: utf-8 -*-
+"""What a child does between fork and exec, as `prepare` of processes.run: it leaves what it must not have, or does not start.
+
+Everything is looked up before: a child must not wait for a lock. Python 2.7 and 3, standard library only.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import ctypes
+import os
+import signal
+
+# From linux/sched.h and linux/prctl.h
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWNET = 0x00020000, 0x08000000, 0x40000000
+PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
+NOT_STARTED = 125  # exit status where the kernel refused
+
+
+class Child(object):
+    """`enter` is the subclass's; REFUSED begins the sentence about what the kernel refused."""
+
+    REFUSED = ""
+
+    def __init__(self):
+        self.parent = os.getpid()
+        self.library = ctypes.CDLL(None, use_errno=True)
+        self.unshare, self.prctl = self.library.unshare, self.library.prctl
+        self.unshare.argtypes = [ctypes.c_int]
+        self.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+
+    def __call__(self):
+        try:
+            self.enter()
+        except BaseException as problem:
+            os.write(2, ("%s %s." % (self.REFUSED, problem)).encode("utf-8"))
+            os._exit(NOT_STARTED)
+
+    def enter(self):
+        raise NotImplementedError
+
+    def give_up_privileges(self):
+        """And end with the caller, also with one that has ended already."""
+        self.call("no new privileges", self.prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        self.call("an end with its caller", self.prctl, PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != self.parent:
+            os._exit(NOT_STARTED)
+
+    @staticmethod
+    def call(what, function, *arguments):
+        if function(*arguments) != 0:
+            raise OSError("%s (%s)" % (what, os.strerror(ctypes.get_errno())))
