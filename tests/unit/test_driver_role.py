@@ -135,7 +135,7 @@ def test_gpus_must_be_idle_only_where_their_driver_goes(
 ) -> None:
     host = {"driver": {"version": installed, "packages": dict.fromkeys(packages, ["1"])}, "kernels": {"needed": []}}
     known = {"nvidia_driver_state": state, "nvidia_driver_version": "550.54.15"}
-    condition = tasks("main")["Wait for idle GPUs before their driver goes"]["when"]
+    condition = tasks("main")["Wait for idle GPUs before their driver is removed"]["when"]
     assert holds(condition, **known, __nvidia_driver_before={"gpu_host": host}) is goes
     assert not holds(condition)  # the host gets no driver, and was not read
 
@@ -448,8 +448,8 @@ def test_what_worked_is_written_once_and_goes_when_the_new_version_works() -> No
     ],
 )
 def test_an_ordinary_run_that_ends_well_needs_no_way_back(inputs: dict[str, Any], forgotten: bool) -> None:
-    forget = tasks("main")["Forget the way back of an upgrade that this run completed"]
-    assert list(tasks("main")).index("Put the driver to work") < list(tasks("main")).index(forget["name"])
+    forget = tasks("main")["Remove the earlier versions of an upgrade that this run completed"]
+    assert list(tasks("main")).index("Load the driver and start its services") < list(tasks("main")).index(forget["name"])
     assert template(forget["ansible.builtin.file"]["path"]) == RECORD
     assert holds(forget["when"], **{"nvidia_driver_reboot_required": False, **inputs}) is forgotten
 
@@ -493,7 +493,7 @@ def test_removal_leaves_the_packages_that_the_host_had_before(recorded: list[str
 
 def test_dkms_forgets_the_sites_key_before_it_is_removed() -> None:
     names = list(tasks("remove"))
-    assert names.index("Take back dkms's signing key") < names.index("Remove the packages")
+    assert names.index("Remove the signing key from DKMS") < names.index("Remove the packages")
 
 
 @pytest.mark.parametrize(
