@@ -449,7 +449,9 @@ def test_what_worked_is_written_once_and_goes_when_the_new_version_works() -> No
 )
 def test_an_ordinary_run_that_ends_well_needs_no_way_back(inputs: dict[str, Any], forgotten: bool) -> None:
     forget = tasks("main")["Remove the earlier versions of an upgrade that this run completed"]
-    assert list(tasks("main")).index("Load the driver and start its services") < list(tasks("main")).index(forget["name"])
+    assert list(tasks("main")).index("Load the driver and start its services") < list(tasks("main")).index(
+        forget["name"]
+    )
     assert template(forget["ansible.builtin.file"]["path"]) == RECORD
     assert holds(forget["when"], **{"nvidia_driver_reboot_required": False, **inputs}) is forgotten
 
