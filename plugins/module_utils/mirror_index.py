@@ -195,6 +195,11 @@ def patiently(what, url, action, pause=time.sleep):
                     "mirror_environment." % (what, without_secrets(url), getattr(error, "reason", error))
                 ) from error
             last = str(getattr(error, "reason", error)) or type(error).__name__
+            if "Tunnel connection failed: 407" in last:
+                raise MirrorError(
+                    "%s is needed, and the proxy in front of %s answers 407. Give the proxy's user and password in "
+                    "mirror_environment." % (what, without_secrets(url))
+                ) from error
             gained = getattr(error, "gained", False)
         failures = 1 if gained else failures + 1
         if failures >= ATTEMPTS:

@@ -16,7 +16,7 @@ from ansible.module_utils import downloads, mirror_download
 from test_mirror_server import CONTENT, WHEEL, start
 
 pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="makes certificates with openssl")
-NAMES = "subjectAltName=IP:127.0.0.1,DNS:localhost"  # Python 2.7 compares no IP address
+NAMES = "subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:pypi.invalid"  # Python 2.7 compares no IP address
 
 
 def openssl(*words: str) -> None:

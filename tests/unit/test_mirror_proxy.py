@@ -1,0 +1,250 @@
+"""The mirror host reaches its index through a proxy alone: a real one, which forwards HTTP, tunnels HTTPS (CONNECT), and may want a login."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.client
+import http.server
+import json
+import select
+import shutil
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import mirror_files
+import mirror_index
+import pytest
+from faulty_server import Handler, Index
+from host_modules import run
+from mirror_index import MirrorError
+from test_mirror_rotation import authority
+
+NAME = "pypi.invalid"  # no name service has it: only the proxy knows where it is
+WHEEL = "numpy-1.16.6-py3-none-any.whl"
+BIG = bytes(range(256)) * 20000  # 5 MB: several chunks
+LOGIN = "svc:can/ary"
+QUOTED = "svc:can%2Fary"
+
+
+class Proxy(http.server.BaseHTTPRequestHandler):
+    """What squid does for a client: absolute addresses are fetched for it, CONNECT joins it to a server."""
+
+    protocol_version = "HTTP/1.1"
+    login = ""
+    port = 0  # of the server that NAME is
+    cut = 0  # bytes after which the next tunnel or answer breaks
+    seen: list[tuple[str, str]]
+
+    def is_admitted(self) -> bool:
+        expected = f"Basic {base64.b64encode(self.login.encode()).decode()}" if self.login else ""
+        self.seen.append((self.command, self.path))
+        if expected in ("", self.headers.get("Proxy-Authorization")):
+            return True
+        self.send_response(407)
+        self.send_header("Proxy-Authenticate", 'Basic realm="proxy"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        return False
+
+    def limit(self) -> int:
+        found, type(self).cut = self.cut or 1 << 60, 0
+        return found
+
+    def do_GET(self) -> None:
+        if not self.is_admitted():
+            return
+        parts = urlsplit(self.path)
+        assert parts.hostname == NAME, "only requests of a proxy's client have the whole address"
+        server = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        headers = {name: value for name, value in self.headers.items() if not name.lower().startswith("proxy-")}
+        server.request("GET", parts.path, headers=headers)
+        answer = server.getresponse()
+        body, limit = answer.read(), self.limit()
+        self.send_response(answer.status)
+        for name, value in answer.getheaders():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body[:limit])
+        self.close_connection = len(body) > limit
+        server.close()
+
+    def do_CONNECT(self) -> None:
+        if not self.is_admitted():
+            return
+        assert self.path.rpartition(":")[0] == NAME
+        self.send_response(200, "Connection established")
+        self.end_headers()
+        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as server:
+            left = self.limit()
+            pair = {self.connection: server, server: self.connection}
+            while left > 0:
+                ready = select.select(list(pair), [], [], 20)[0]
+                data = {one: one.recv(65536) for one in ready}
+                if not ready or not all(data.values()):
+                    break
+                for one, content in data.items():
+                    pair[one].sendall(content)
+                    left -= len(content) if one is server else 0
+        self.close_connection = True
+
+    def log_message(self, *_: object) -> None:
+        """The tests' output stays readable."""
+
+
+def served(handler: type, context: ssl.SSLContext | None = None) -> http.server.ThreadingHTTPServer:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    if context:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    return server
+
+
+class Way:
+    """An index that only the proxy reaches."""
+
+    def __init__(self, scheme: str, index: Index, proxy: type[Proxy], port: int, ca: str) -> None:
+        self.scheme, self.index, self.proxy, self.port, self.ca = scheme, index, proxy, port, ca
+
+    def environment(self, login: str = "") -> dict[str, str]:
+        address = f"http://{login + '@' if login else ''}127.0.0.1:{self.port}"
+        return {
+            f"{self.scheme}_proxy": address,
+            "PIP_INDEX_URL": f"{self.scheme}://{NAME}/simple",
+            "SSL_CERT_FILE": self.ca,
+        }
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not shutil.which("openssl"):
+        pytest.skip("makes certificates with openssl")
+    directory = tmp_path_factory.mktemp("tls")
+    authority(directory, "index")
+    return directory
+
+
+@pytest.fixture(params=["http", "https"])
+def way(request: pytest.FixtureRequest, certificates: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Way]:
+    for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name in ("PIP_CERT", "REQUESTS_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    mirror_index._pages.clear()
+    index = Index()
+    context = None
+    if request.param == "https":
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificates / "index.crt", certificates / "index.key")
+    server = served(type("Bound", (Handler,), {"index": index}), context)
+    handler = type("BoundProxy", (Proxy,), {"port": server.server_address[1], "seen": []})
+    proxy = served(handler)
+    yield Way(request.param, index, handler, proxy.server_address[1], str(certificates / "index.ca"))
+    for one in (proxy, server):
+        one.shutdown()
+        one.server_close()
+
+
+def fetch(way: Way, root: Path, monkeypatch: pytest.MonkeyPatch, login: str = "") -> list[str]:
+    for name, value in way.environment(login).items():
+        monkeypatch.setenv(name, value)
+    artifact = way.index.artifact(WHEEL, BIG)
+    found: list[str] = mirror_files.fetch_artifacts([artifact], str(root), pause=lambda seconds: None)
+    return found
+
+
+def test_page_and_file_come_through_the_proxy(way: Way, tmp_path: Path, monkeypatch) -> None:
+    assert fetch(way, tmp_path, monkeypatch) == [WHEEL]
+    assert hashlib.sha256((tmp_path / "wheels" / WHEEL).read_bytes()).digest() == hashlib.sha256(BIG).digest()
+    commands = {command for command, _ in way.proxy.seen}
+    assert commands == {"CONNECT" if way.scheme == "https" else "GET"}
+    assert len(way.proxy.seen) == len(way.index.requests) == 2
+
+
+def test_without_the_proxy_there_is_no_way(way: Way, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("no_proxy", NAME)
+    with pytest.raises(MirrorError, match="did not deliver it in 5 attempts"):
+        fetch(way, tmp_path, monkeypatch)
+    assert way.proxy.seen == []
+
+
+def test_a_proxy_with_a_login(way: Way, tmp_path: Path, monkeypatch) -> None:
+    way.proxy.login = LOGIN
+    assert fetch(way, tmp_path, monkeypatch, QUOTED) == [WHEEL]
+    assert {login for _, login in way.index.received} == {""}  # the index does not see it
+
+
+@pytest.mark.parametrize("way", ["https"], indirect=True)
+def test_the_login_of_the_index_is_inside_the_tunnel(way: Way, tmp_path: Path, monkeypatch) -> None:
+    way.proxy.login = LOGIN
+    for name, value in way.environment(QUOTED).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PIP_INDEX_URL", f"https://reader:other@{NAME}/simple")
+    artifact = way.index.artifact(WHEEL, BIG)
+    mirror_files.fetch_artifacts([artifact], str(tmp_path), pause=lambda seconds: None)
+    assert {login for _, login in way.index.received} == {"reader:other"}
+    assert {path for _, path in way.proxy.seen} == {f"{NAME}:443"}
+
+
+@pytest.mark.parametrize("login", ["", "svc:other"])
+def test_a_login_that_the_proxy_refuses_is_told_at_once(way: Way, tmp_path: Path, monkeypatch, login: str) -> None:
+    way.proxy.login = LOGIN
+    with pytest.raises(MirrorError, match=r"407.*Give the proxy's user and password in mirror_environment") as refused:
+        fetch(way, tmp_path, monkeypatch, login)
+    assert "other" not in str(refused.value)
+    assert len(way.proxy.seen) == 1
+    assert way.index.requests == []
+
+
+def test_a_download_that_the_proxy_breaks_continues(way: Way, tmp_path: Path, monkeypatch) -> None:
+    def break_it(name: str) -> None:
+        if name == WHEEL and len([path for path, _ in way.index.requests if path.endswith(WHEEL)]) == 1:
+            way.proxy.cut = 1 << 20
+
+    if way.scheme == "https":  # the tunnel is there before the request
+        connected = way.proxy.do_CONNECT
+
+        def second(self: Proxy) -> None:
+            if len(self.seen) == 1:
+                type(self).cut = 1 << 20
+            connected(self)
+
+        monkeypatch.setattr(way.proxy, "do_CONNECT", second)
+    else:
+        way.index.meanwhile = break_it
+    assert fetch(way, tmp_path, monkeypatch) == [WHEEL]
+    ranges = [wanted for path, wanted in way.index.requests if path.endswith(WHEEL)]
+    assert ranges[0] is None
+    assert ranges[1].startswith("bytes=")
+    assert int(ranges[1][len("bytes=") : -1]) > 0
+
+
+def test_a_proxy_that_is_not_there_is_told(way: Way, tmp_path: Path, monkeypatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        way.port = free.getsockname()[1]
+    with pytest.raises(MirrorError, match="Check network, proxy and DNS of this host"):
+        fetch(way, tmp_path, monkeypatch)
+
+
+def test_the_module_takes_the_proxy_from_mirror_environment(way: Way, tmp_path: Path) -> None:
+    """As the role gives it: on standard input, and with nothing of it in the answer."""
+    way.proxy.login = LOGIN
+    artifact = way.index.artifact(WHEEL, BIG)
+    arguments = {"root": str(tmp_path / "mirror"), "artifacts": [artifact], "timeout": 60}
+    found = run("mirror_artifacts", **arguments, environment=way.environment(QUOTED))
+    assert found["fetched"] == [WHEEL]
+    refused = run(
+        "mirror_artifacts",
+        **{**arguments, "root": str(tmp_path / "other")},
+        environment=way.environment("svc:wrong%2Fone"),
+    )
+    assert "407" in refused["msg"]
+    for text in (json.dumps(found), json.dumps(refused)):
+        for secret in ("can/ary", "can%2Fary", "wrong/one", "wrong%2Fone"):
+            assert secret not in text
