@@ -11,6 +11,7 @@ echo 2 > /srv/cdsw/gpus
 install -m 0755 /srv/demo-cdsw/cdsw /usr/bin/cdsw
 if [ "$1" = rpm ]; then
     mkdir -p /etc/cdsw/config
+    sed -i "s/^MASTER_IP=.*/MASTER_IP=\"$(hostname -I | cut -d' ' -f1)\"/" /srv/demo-cdsw/cdsw.conf # the master is this node
     install -m 0640 /srv/demo-cdsw/cdsw.conf /etc/cdsw/config/cdsw.conf
     for driver in 418.67 440.64; do
         mkdir -p "/var/lib/nvidia-docker/volumes/nvidia_driver/$driver/lib64"

@@ -318,6 +318,15 @@ def test_a_restart_of_cdsw_is_shown_and_must_be_allowed(allowed: bool, checking:
     assert [said in problem for problem in found.problems] == [True] * refused
 
 
+@pytest.mark.parametrize(
+    ("master", "release", "refused"), [(False, "", True), (True, "", False), (False, "1.4.0", False)]
+)
+def test_a_worker_of_an_unknown_release_is_refused(master: bool, release: str, refused: bool) -> None:
+    answers = {"cdsw1": has(cdsw={**CDSW, "master": master, "release": release})}
+    found = removal.make(answers, [], [], removal.Request(confirmed=True, restart_allowed=True))
+    assert ["release must be known to let cdsw1 join" in problem for problem in found.problems] == [True] * refused
+
+
 def test_what_cloudera_manager_keeps_is_shown() -> None:
     parcel = {**CDSW, "kind": "parcel", "keys": [], "cloudera_manager": {"cdsw.enable.gpu.config": "true"}}
     found = removal.make({"cdsw1": has(cdsw=parcel)}, [], [], removal.Request(confirmed=True))

@@ -156,6 +156,12 @@ def problems(found: Removal, answers: Mapping[str, Json], request: Request) -> I
             f"Removing CDSW's settings restarts CDSW on {shorten(restarting)}, but cdsw_restart_allowed is not true. Add -e cdsw_restart_allowed=true in "
             "a window in which sessions may end, or leave CDSW out with --skip-tags cdsw."
         )
+    unknown = [name for name in restarting if not (answers[name]["cdsw"]["master"] or answers[name]["cdsw"]["release"])]
+    if unknown:
+        yield (
+            f"CDSW's release must be known to let {shorten(unknown)} join its master again, but the package or MASTER_IP cannot be read there. Restore "
+            "the lines of cdsw.conf yourself (/opt/deeplearning/etc/cdsw.json has them), or leave CDSW out with --skip-tags cdsw."
+        )
     if not found.empty and not request.confirmed and not request.checking:
         yield (
             "Removing must be confirmed, and remove_confirmed is not true. Read what is listed above, and run the same command with "
