@@ -68,30 +68,41 @@ class Hosts:
     def __init__(self, prefix: str, names: tuple[str, ...], directory: Path) -> None:
         """directory: for the key, the inventory and the SSH masters; its path is short, because a socket's is limited."""
         self.prefix, self.names, self.directory = prefix, names, directory
+        self.tree = REPOSITORY  # whose playbooks run
 
     def container(self, name: str) -> str:
         return f"{self.prefix}-{name}"
 
     def start(self) -> None:
         mirror.fetch_artifacts(stacks.load_stack(STACK).artifacts(), MIRROR)
-        key = self.directory / "key"
-        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key))
-        known, hosts = [], {}
+        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.directory / "key"))
         for name in self.names:
-            container = self.container(name)
-            nodes.remove(container)
-            options = nodes.options_of(container, hostname=name, mounts=[f"{MIRROR}:/srv/mirror:ro"])
-            nodes.start(container, IMAGE, options)
-            serve = ["systemd-run", "--unit", "mirror", "/usr/bin/python3", "-m", "http.server", "8000"]
-            nodes.execute(container, *serve, "--directory", "/srv/mirror")
-            home = "install -d -m 700 -o deploy -g deploy /home/deploy/.ssh && cat > /home/deploy/.ssh/authorized_keys"
-            admit = ["docker", "exec", "--interactive", container, "sh", "-c", home]
-            run(*admit, stdin=key.with_suffix(".pub").read_text())
-            address = output(
-                "docker", "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", container
-            )
-            wait_for_sshd(address)
-            public = nodes.execute(container, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()
+            self.start_host(name)
+        self.write_inventory(*self.names)
+
+    def start_host(self, name: str) -> None:
+        """An empty host, in the place of the one of that name."""
+        container = self.container(name)
+        nodes.remove(container)
+        options = nodes.options_of(container, hostname=name, mounts=[f"{MIRROR}:/srv/mirror:ro"])
+        nodes.start(container, IMAGE, options)
+        serve = ["systemd-run", "--unit", "mirror", "/usr/bin/python3", "-m", "http.server", "8000"]
+        nodes.execute(container, *serve, "--directory", "/srv/mirror")
+        home = "install -d -m 700 -o deploy -g deploy /home/deploy/.ssh && cat > /home/deploy/.ssh/authorized_keys"
+        admit = ["docker", "exec", "--interactive", container, "sh", "-c", home]
+        run(*admit, stdin=(self.directory / "key.pub").read_text())
+        wait_for_sshd(self.address(name))
+
+    def address(self, name: str) -> str:
+        shown = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+        return output("docker", "inspect", "--format", shown, self.container(name))
+
+    def write_inventory(self, *names: str) -> None:
+        """These hosts, and their keys, as scripts/bootstrap_ssh has it."""
+        known, hosts = [], {}
+        for name in names:
+            address = self.address(name)
+            public = nodes.execute(self.container(name), "cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()
             known.append(f"{address} {public[0]} {public[1]}\n")
             hosts[name] = {"ansible_host": address}
         (self.directory / "known_hosts").write_text("".join(known))
@@ -102,7 +113,7 @@ class Hosts:
             "gpu_count": 0,
             "ansible_python_interpreter": "/usr/bin/python2.7",
             "ansible_user": "deploy",
-            "ansible_ssh_private_key_file": str(key),
+            "ansible_ssh_private_key_file": str(self.directory / "key"),
             "ansible_ssh_common_args": f"-o UserKnownHostsFile={self.directory / 'known_hosts'}",
         }
         inventory = {"all": {"children": {"data_nodes": {"hosts": hosts, "vars": variables}}}}
@@ -122,8 +133,13 @@ class Hosts:
         program = str(Path(sys.executable).parent / "ansible-playbook")
         return subprocess.Popen(
             [program, "-i", str(self.directory / "inventory.json"), "--skip-tags", "verify", *arguments],
-            cwd=REPOSITORY,
-            env={**os.environ, "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.directory / "cp"), "ANSIBLE_NOCOLOR": "1"},
+            cwd=self.tree,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(self.tree / "lib"),
+                "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.directory / "cp"),
+                "ANSIBLE_NOCOLOR": "1",
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -152,6 +168,10 @@ class Hosts:
         """As a power cut on the controller: the whole session, and the SSH masters that would outlive it."""
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
+        self.close_connections()
+
+    def close_connections(self) -> None:
+        """SSH masters stay for the next run; that to a host which is replaced would wait for the old one."""
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and str(self.directory / "cp").encode() in command_line(entry):
                 os.kill(int(entry.name), signal.SIGKILL)

@@ -1,0 +1,86 @@
+"""A host that an earlier version of this project installed, with that version's own playbooks: today's site.yml takes it as it is, and so does the earlier one again.
+
+EARLIER is a commit of this project's history, because no release is tagged yet; EARLIER_VERSION names another. A clone without its history cannot have it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bare_hosts import ENVIRONMENT, PATH, REPOSITORY, Hosts
+
+# Before the layers of lib/hadoop_dl, the module CURRENT.txt, the run lock and the removal.
+EARLIER = os.environ.get("EARLIER_VERSION", "46e58bb5a921e74547d613d385eaf3a9e6836942")
+TREE = f"find {PATH}* -printf '%C@ %s %m %u:%g %p %l\\n' | sort -k 5"
+
+
+def git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["git", *arguments], cwd=repository, capture_output=True, check=False)
+
+
+def missing(repository: Path) -> str:
+    """Why the earlier version cannot be had here; empty where it can."""
+    if git(repository, "cat-file", "-e", f"{EARLIER}^{{commit}}").returncode == 0:
+        return ""
+    return f"{EARLIER[:12]} must be in this clone's history, but is not. git fetch --unshallow brings it; EARLIER_VERSION names another commit."
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tree of the earlier version."""
+    if reason := missing(REPOSITORY):
+        pytest.skip(reason)
+    tree = tmp_path_factory.mktemp("earlier")
+    subprocess.run(["tar", "-x"], cwd=tree, input=git(REPOSITORY, "archive", EARLIER).stdout, check=True)
+    return tree
+
+
+@pytest.fixture(scope="module")
+def hosts(earlier: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    hosts = Hosts("earlier", ("data1", "data2"), tmp_path_factory.mktemp("e"))
+    hosts.start()
+    yield hosts
+    hosts.remove()
+
+
+def test_a_clone_without_history_says_what_brings_it(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    assert "git fetch --unshallow brings it" in missing(tmp_path)
+
+
+def current(hosts: Hosts) -> set[str]:
+    return {hosts.shell(name, "basename $(readlink /opt/deeplearning/current)").strip() for name in hosts.names}
+
+
+def test_todays_site_yml_takes_the_hosts_of_an_earlier_version_and_the_earlier_one_takes_them_back(
+    hosts: Hosts, earlier: Path
+) -> None:
+    """One test, because each step begins with what the one before left."""
+    hosts.tree = earlier
+    hosts.site()
+    assert current(hosts) == {ENVIRONMENT}
+    assert not any(hosts.shell(name, "ls /opt/deeplearning/CURRENT.txt", check=False) for name in hosts.names)
+    before = {name: hosts.shell(name, TREE) for name in hosts.names}
+    assert all(len(lines.splitlines()) > 1000 for lines in before.values())
+
+    hosts.tree = REPOSITORY
+    said = hosts.site()
+    print(said)
+    assert current(hosts) == {ENVIRONMENT}
+    for name in hosts.names:
+        changed = set(hosts.shell(name, TREE).splitlines()) ^ set(before[name].splitlines())
+        assert [line for line in changed if ".client" not in line and "/.deeplearning/activated.json" not in line] == []
+        assert ENVIRONMENT in hosts.shell(name, "cat /opt/deeplearning/CURRENT.txt")
+        hosts.shell(name, "/opt/deeplearning/current/bin/python -B -c 'import tensorflow'")
+    assert hosts.site().count("changed=0 ") == len(hosts.names)
+
+    # The way back: the earlier version's directory.
+    hosts.tree = earlier
+    print(hosts.site())
+    assert current(hosts) == {ENVIRONMENT}
+    for name in hosts.names:
+        hosts.shell(name, "/opt/deeplearning/current/bin/python -B -c 'import tensorflow'")
