@@ -7,6 +7,7 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -15,13 +16,15 @@ from typing import Any
 
 import host_modules
 import pytest
-from ansible.module_utils import environment_packages, mirror_files, mirror_wheels, source_proof
+from ansible.module_utils import environment_packages, mirror_files, mirror_wheels
 from environments import Mirror, Site, wheel
 from faulty_server import serving
+from interpreters import AS_ON_A_HOST, HOST_PYTHONS
 from source_distributions import PIP, interpreter, sdist
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
 
+UTILITIES = Path(mirror_wheels.__file__).parent
 OWN = "VALUE = 'of the source'\n"
 # setup.py of the source: works only as a user without rights, compiler and network.
 HONEST = (
@@ -306,18 +309,35 @@ def test_what_the_mirror_builds_is_what_hosts_accept(mirror_host: MirrorHost, ho
     assert host.install("keras")["built"] == {"evil-1.0.tar.gz": "built on the mirror"}
 
 
+SHOW = """
+from ansible.module_utils import source_proof
+try:
+    source_proof.show(sys.argv[2], sys.argv[3], "lib/python2.7/site-packages")
+    print("shown")
+except source_proof.NotShown as problem:
+    print(problem)
+"""
+
+
+@pytest.mark.parametrize("interpreter_of_hosts", HOST_PYTHONS)
 @pytest.mark.parametrize("name", ["evil-1.0.tar.gz", "evil-1.0.zip"])
-def test_both_kinds_of_archives_are_read(tmp_path: Path, name: str) -> None:
-    source = tmp_path / name
+def test_the_pythons_of_hosts_compare_a_wheel_with_its_source(
+    tmp_path: Path, interpreter_of_hosts: str, name: str
+) -> None:
+    source, built = tmp_path / name, tmp_path / "evil-1.0-py3-none-any.whl"
     if name.endswith(".zip"):
         with zipfile.ZipFile(source, "w") as archive:
             for path, text in SOURCE.items():
                 archive.writestr(f"evil-1.0/{path}", text)
     else:
         source.write_bytes(sdist("", **SOURCE))
-    built = tmp_path / "evil-1.0-py3-none-any.whl"
-    built.write_bytes(contents())
-    source_proof.show(str(built), str(source), "lib/python3.6/site-packages")
-    built.write_bytes(contents(**{"evil.py": "x"}))
-    with pytest.raises(source_proof.NotShown, match=r"its source does not have its evil\.py"):
-        source_proof.show(str(built), str(source), "lib/python3.6/site-packages")
+
+    def shown(content: bytes) -> str:
+        built.write_bytes(content)
+        command = [interpreter_of_hosts, "-B", "-c", AS_ON_A_HOST + SHOW, str(UTILITIES), str(built), str(source)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout.splitlines()[-1]
+
+    assert shown(contents()) == "shown"
+    assert shown(contents(**{"evil.py": "x"})) == "its source does not have its evil.py"
+    assert shown(contents(**{"evils/checks.py": None})) == "it lacks evils/checks.py of its source"
+    assert shown(b"no wheel").startswith("it is no proper wheel")
