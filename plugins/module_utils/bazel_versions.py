@@ -64,6 +64,15 @@ def label(program):
     return found.group(1).strip() if found else None
 
 
+def packaged(program):
+    """The version of Debian's package (bazel-bootstrap) that an executable belongs to: it has its server in /usr/share/bazel and no version of its own."""
+    owner = processes.run(["dpkg-query", "--search", program], SECONDS)
+    name = owner.output.partition(":")[0] if owner.status == 0 else ""
+    answer = processes.run(["dpkg-query", "--show", "--showformat", "${Version}", name], SECONDS) if name else None
+    found = re.match(r"(?:\d+:)?(\d+(?:\.\d+)*)", answer.output) if answer and answer.status == 0 else None
+    return found.group(1) if found else None
+
+
 def text(content):
     return content.decode("utf-8", "replace").strip()
 

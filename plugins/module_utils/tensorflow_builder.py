@@ -159,6 +159,8 @@ class Build(object):
 
     def need(self, answer, what):
         if answer.problem:
+            if FULL.search("\n".join((answer.output, answer.error, self.last_logged()))):
+                raise Failed(self.full())
             raise Failed("%s, but %s. The log is %s." % (what, answer.problem, self.log))
         return answer.output
 
@@ -221,12 +223,12 @@ class Build(object):
 
     def why(self, answer):
         """What ended bazel, and what to lower or to free."""
-        text = tail(self.log).rpartition("\n$ ")[2]
+        text = self.last_logged()
         again = "Run the same command again: what is compiled stays. The log is %s." % self.log
         if answer.late:
             return "bazel did not end within %d s (tensorflow_build_timeout). %s" % (self.spec["timeout"], again)
         if FULL.search(text):
-            return "The file system of %s is full. Free some space there. %s" % (self.root, again)
+            return self.full()
         if answer.status == -9 or KILLED.search(text):
             return (
                 "The build ran out of memory: bazel or a compiler was killed. Lower tensorflow_build_jobs (now %d), or give the host more memory. %s"
@@ -235,6 +237,16 @@ class Build(object):
         errors = [line for line in text.splitlines() if re.match(r"(ERROR|FATAL|FAILED)|.*error:", line)]
         errors = errors or [line for line in text.splitlines() if line.strip()]
         return "bazel ended with status %s: %s. %s" % (answer.status, "; ".join(errors[:3])[:600].rstrip("."), again)
+
+    def last_logged(self):
+        """What the last program wrote to the log."""
+        return tail(self.log).rpartition("\n$ ")[2]
+
+    def full(self):
+        return (
+            "The file system of %s is full. Free some space there. Run the same command again: what is compiled stays. The log is %s."
+            % (self.root, self.log)
+        )
 
     def do_package(self):
         remove(self.output)

@@ -41,7 +41,9 @@ def remove_one(path):
         os.rmdir(path)
         return
     with host_lock.HostLock("removing %s" % path, 0, path) as lock:  # who has it still needs the directory
-        lock.remove_if_alone()
+        if os.listdir(path) == [host_lock.NAME]:
+            lock.remove()
+            os.rmdir(path)
 
 
 def remove(paths, dry):

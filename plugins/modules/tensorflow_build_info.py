@@ -146,7 +146,7 @@ def main():
     found["compiler"]["version"] = compiler(found["compiler"]["path"])
     found["clang"]["version"] = clang(found["clang"]["path"])
     if bazel:
-        label = bazel_versions.label(bazel) or ""
+        label = bazel_versions.label(bazel) or bazel_versions.packaged(bazel) or ""
         found["bazel"].update(version=label.split("-")[0], sha256=whole_files.sha256_of(bazel))
     module.exit_json(changed=False, tensorflow_build_info=found)
 

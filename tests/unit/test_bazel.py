@@ -196,6 +196,19 @@ def test_a_compiled_one_has_the_version_that_it_was_compiled_from(tmp_path: Path
     assert bazel_versions.problem(str(program), "4.2.3") is None
 
 
+def test_debians_has_the_version_of_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Debian's bazel-bootstrap answers "no_version" itself, and has its server in /usr/share/bazel; dpkg-query's answers are those of Debian 12."""
+    program = tmp_path / "dpkg-query"
+    answers = 'case $1 in --search) [ "$2" = /usr/bin/bazel-4 ] && echo "bazel-bootstrap: $2";; --show) printf "4.2.3+ds-9";; esac'
+    program.write_text(f"#!/bin/sh\n{answers}\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert bazel_versions.packaged("/usr/bin/bazel-4") == "4.2.3"
+    assert bazel_versions.packaged("/opt/bazel") is None
+    program.unlink()
+    assert bazel_versions.packaged("/usr/bin/bazel-4") is None
+
+
 @pytest.mark.parametrize("content", [b"", b"#!/bin/sh\necho bazel\n", b"PK\x03\x04 broken"])
 def test_another_file_is_no_bazel(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "file").write_bytes(content)

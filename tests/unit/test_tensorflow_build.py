@@ -150,6 +150,14 @@ def test_tensorflow_2_0_gets_no_switch_for_the_kafka_that_it_lacks() -> None:
     assert "--config=nokafka" not in build.build_flags({**GIVEN, "version": "2.0.0", "kafka": False}, row)
 
 
+@pytest.mark.parametrize("cuda", [{}, {**CUDA, "version": "12.3", "cudnn": "8.9"}])
+def test_the_wheel_of_2_17_is_of_the_project_that_the_built_lock_names(cuda: dict[str, str]) -> None:
+    given = {**GIVEN, "version": "2.17.0", "cuda": cuda, "kafka": False, "hdfs": False}
+    row = build.profile("2.17.0")
+    assert row is not None
+    assert "--repo_env=WHEEL_NAME=tensorflow" in build.build_flags(given, row)
+
+
 @pytest.mark.parametrize(("memory", "cores", "jobs"), [(32000, 16, 15), (4000, 16, 1), (64000, 4, 4), (1000, 2, 1)])
 def test_jobs_are_what_cores_and_memory_allow(memory: int, cores: int, jobs: int) -> None:
     assert build.jobs(GIVEN, {**INFO, "memory_mb": memory, "cores": cores}) == jobs
@@ -273,6 +281,16 @@ def test_why_bazel_ended(tmp_path: Path, log: str, status: int, words: str) -> N
     answer = tensorflow_builder.processes.Answer(status, "", "", False, "ended")
     assert words in made.why(answer)
     assert "what is compiled stays" in made.why(answer)
+
+
+def test_a_disk_that_is_full_before_bazel_builds_is_named_too(tmp_path: Path) -> None:
+    """configure starts bazel, which unpacks itself."""
+    made = tensorflow_builder.Build(str(tmp_path), "key", {"version": "1.15.0"})
+    answer = tensorflow_builder.processes.Answer(
+        1, "", "OSError: [Errno 28] No space left on device", False, "configure ended with status 1"
+    )
+    with pytest.raises(tensorflow_builder.Failed, match="is full. Free some space there"):
+        made.need(answer, "configure must succeed")
 
 
 def test_the_status_of_a_build_that_filled_the_disk_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

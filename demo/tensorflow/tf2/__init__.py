@@ -20,6 +20,7 @@ class _Tensor(object):
 class io(object):
     class gfile(object):
         exists = staticmethod(_python.exists)
+        listdir = staticmethod(_python.list_directory)
 
 
 class test(object):

@@ -1,6 +1,6 @@
 """A stand-in of TensorFlow's configure.py: its variables, its questions, its defaults, the file that it writes.
 
-Names and texts from configure.py of the tags v1.6.0, v1.15.0, v2.1.0 and v2.8.0 of https://github.com/tensorflow/tensorflow.
+Names and texts from configure.py of the tags v1.6.0, v1.15.0, v2.1.0, v2.2.0 and v2.8.0 of https://github.com/tensorflow/tensorflow.
 """
 
 from __future__ import print_function
@@ -31,7 +31,14 @@ FEATURES = (
     ("TF_NEED_ROCM", "ROCm", False, "build --config=rocm", "1.12", "3.0"),
     ("TF_NEED_CUDA", "CUDA", False, "build --config=cuda", "1.0", "3.0"),
 )
-BAZEL = {"1.6": ("0.5.4", "9.9"), "1.15": ("0.24.1", "0.26.1"), "2.1": ("0.27.1", "0.29.1"), "2.8": ("4.2.1", "99.0.0")}
+BAZEL = {
+    "1.6": ("0.5.4", "9.9"),
+    "1.15": ("0.24.1", "0.26.1"),
+    "2.0": ("0.24.1", "0.26.1"),
+    "2.1": ("0.27.1", "0.29.1"),
+    "2.2": ("2.0.0", "2.0.0"),
+    "2.8": ("4.2.1", "99.0.0"),
+}
 
 
 class UserInputError(Exception):
@@ -76,14 +83,25 @@ def yes_or_no(variables, name, question, default):
     return {"y": True, "n": False}.get(answer, default)
 
 
+def bazel_version(line):
+    """From 2.2 on by `bazel --version`, and a bazel without a version (a distribution's) is let through with a warning."""
+    if number(line) >= [2, 2]:
+        return subprocess.check_output(["bazel", "--version"]).decode().strip().replace("bazel ", "", 1)
+    output = subprocess.check_output(["bazel", "--batch", "--bazelrc=/dev/null", "version"]).decode()
+    return re.search(r"Build label: (\S+)", output).group(1)
+
+
 def check_bazel(line):
     if which("bazel") is None:
         print("Cannot find bazel. Please install bazel.")
         sys.exit(0)
-    output = subprocess.check_output(["bazel", "--batch", "--bazelrc=/dev/null", "version"]).decode()
-    found = re.search(r"Build label: (\S+)", output).group(1)
-    print("You have bazel %s installed." % found)
     low, high = BAZEL[line]
+    found = bazel_version(line)
+    if not re.match(r"\d+(\.\d+)*(-|$)", found):
+        print("WARNING: current bazel installation is not a release version.")
+        print("Make sure you are running at least bazel %s" % low)
+        return
+    print("You have bazel %s installed." % found)
     if number(found) < number(low):
         print("Please upgrade your bazel installation to version %s or higher to build TensorFlow!" % low)
         sys.exit(1)

@@ -174,7 +174,7 @@ def build_flags(given: Mapping[str, Any], row: compat.Row) -> list[str]:
         if switch and in_tree(given["version"], feature):
             flags += switch["enabled" if given[feature] else "disabled"]
     if "repo_env" in row["wheel"]:
-        flags.append(f"--repo_env=WHEEL_NAME={'tensorflow' if given['cuda'] else 'tensorflow_cpu'}")
+        flags.append("--repo_env=WHEEL_NAME=tensorflow")  # the project that the built lock names, on the CPU too
     if given["archives"]:
         flags.append(f"--distdir={given['root']}/archives")
     return flags + list(given["flags"])
@@ -267,7 +267,7 @@ def tool_problems(given: Mapping[str, Any], info: Mapping[str, Any], line: compa
     if not bazel["path"]:
         yield f"bazel {span} is required in {given['bazel']}, but is missing. Install it with the role bazel."
     elif not bazel["version"]:
-        yield f"{given['bazel']} must be an executable of bazel, but no server is in it."
+        yield f"{given['bazel']} must be an executable of bazel, but no server is in it, and no package of the system has it."
     elif numbers(bazel["version"]) < numbers(low) or (high and numbers(bazel["version"]) > numbers(high)):
         yield f"TensorFlow {given['version']} requires bazel {span}, but {bazel['path']} is {bazel['version']}. Set the stack's bazel to one of these."
     compiler = line["compiler"]

@@ -26,10 +26,17 @@ PACKAGE = "bazel-linux_x64"
 VERSIONS = {
     "0.26.1": "178e02ced40dce5d3957a71d5ce8b19b2eb436ce53a2eb037700639dc32bc5e5",
     "0.28.1": "3d79f715bb52566768487c2ebea5321be1cd962f3edf9af3379d2425d5ac3ccb",
+    "2.0.0": "527052dbb2d3540474c6d03e090114ffca76e6f57a0cfbb244be2d5e174845fe",
+    "2.1.0": "14cb6958e46fd5130720c26ae0b7c98e181dcb8bd111b0bfb23c7b4744e3609a",
 }
+PACKAGED = ("0.26.1", "0.28.1")  # those that the signed repository has
 BOOTSTRAPPED = "0.26.1"
 COMPILER = ("g++", "zip", "unzip")
-BUILDING = (*COMPILER, "git", "libpython2.7-dev")  # also what a build of TensorFlow 1 takes
+# What a build of TensorFlow takes, by image. bazel-bootstrap is bazel 4.2.3, with a compiler.
+BUILDING = {
+    "el7": (*COMPILER, "git", "libpython2.7-dev"),
+    "debian12": ("bazel-bootstrap", "git", "libpython3.11-dev"),
+}
 
 
 def registry() -> str:
@@ -66,7 +73,8 @@ def ensure(cache: Path = CACHE) -> Path:
             made.mkdir(mode=0o755)
             programs = {version: unpack(version, path, made) for version, path in zip(VERSIONS, fetched, strict=True)}
             make_dist(programs[BOOTSTRAPPED], made)
-            make_repository(programs, Path(directory), made / "rpm", signing_key(cache / "gpg"))
+            packaged = {version: programs[version] for version in PACKAGED}
+            make_repository(packaged, Path(directory), made / "rpm", signing_key(cache / "gpg"))
             (made / ".digest").write_text(wanted, encoding="utf-8")
             shutil.rmtree(target, ignore_errors=True)
             made.rename(target)
@@ -115,8 +123,15 @@ def compiler(image: str, packages: tuple[str, ...] = COMPILER, cache: Path = CAC
 
 
 def make(arguments: list[str]) -> Path:
-    fetched = {"compiler": COMPILER, "building": BUILDING}
-    return compiler(arguments[1], fetched[arguments[0]]) if arguments and arguments[0] in fetched else ensure()
+    """The files of the scenarios; with `compiler IMAGE` or `building IMAGE` the packages for a node of this image."""
+    if not arguments:
+        return ensure()
+    kind, image = arguments[0], arguments[1]
+    if kind == "compiler":
+        return compiler(image)
+    if image not in BUILDING:
+        raise DemoError(f"an image is required, one of {', '.join(BUILDING)}, but it is {image}.")
+    return compiler(image, BUILDING[image])
 
 
 if __name__ == "__main__":

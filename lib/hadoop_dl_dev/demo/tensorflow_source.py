@@ -1,7 +1,8 @@
 """A source tree of our own with TensorFlow's outer interface, as git repositories: what tests of the build clone, configure and compile.
 
 demo/tensorflow has configure.py (TensorFlow's variables and questions), the target //tensorflow/tools/pip_package:build_pip_package, a library in C++
-that is compiled with the flags that configure was given, and switches for HDFS and Kafka that end in the wheel. Commits are the same everywhere.
+that is compiled with the flags that configure was given, and switches for HDFS (which it reads) and Kafka that end in the wheel. 2.8.0 also has the
+target :wheel, TensorFlow's own from 2.17 on, whose bazel cannot be had from a package registry. Commits are the same everywhere.
 """
 
 from __future__ import annotations
@@ -22,9 +23,23 @@ from hadoop_dl_dev.demo.images import CACHE, DATA, digest
 from hadoop_dl_dev.demo.shell import DemoError, only_one, print_path
 
 SOURCE = DATA / "tensorflow"
-VERSIONS = ("1.6.0", "1.15.0", "2.1.0", "2.8.0")
-ARCHIVE = "eigen-fixture.tar.gz"
+VERSIONS = ("1.6.0", "1.15.0", "2.1.0", "2.2.0", "2.8.0")
+FETCHED = (
+    "eigen",
+    "rules_cc",
+    "rules_java",
+)  # what the sources fetch from the internet; the rules are what bazel 0.29 and later want
+NO_HDFS = "2.6"  # from this line on HDFS is off unless a flag asks for it, as in TensorFlow's .bazelrc
 ASKS_MORE = "1.15.99"  # its configure has a question that nobody answers
+HELD = "2.0.0"  # its build lasts as long as the host has the file HOLD
+HOLD = "/srv/hold"
+HOLD_RULE = f"""
+genrule(
+    name = "hold",
+    outs = ["hold.txt"],
+    cmd = "while [ -e {HOLD} ]; do sleep 0.2; done; touch $@",
+)
+"""
 AUTHOR = {
     f"GIT_{who}_{key}": value
     for who in ("AUTHOR", "COMMITTER")
@@ -42,36 +57,51 @@ def git(directory: Path, *arguments: str) -> str:
     return answer.stdout.strip()
 
 
-def archive() -> bytes:
+def archive_name(name: str) -> str:
+    return f"{name}-fixture.tar.gz"
+
+
+def archive(name: str) -> bytes:
     """What the sources fetch from the internet, with the same bytes everywhere."""
-    content = io.BytesIO()
+    content, source = io.BytesIO(), SOURCE / name
     with tarfile.open(fileobj=content, mode="w") as opened:
-        for path in sorted(path for path in (SOURCE / "eigen").rglob("*") if path.is_file()):
-            entry = tarfile.TarInfo(str(path.relative_to(SOURCE / "eigen")))
+        for path in sorted(path for path in source.rglob("*") if path.is_file()):
+            entry = tarfile.TarInfo(str(path.relative_to(source)))
             entry.size = path.stat().st_size
             opened.addfile(entry, io.BytesIO(path.read_bytes()))
     return gzip.compress(content.getvalue(), mtime=0)
 
 
+def replace(path: Path, old: str, new: str) -> None:
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+
+
 def write_tree(version: str, directory: Path) -> None:
     """The files of one version."""
     shutil.copytree(SOURCE / "tree", directory)
-    workspace = directory / "WORKSPACE"
-    sha256 = hashlib.sha256(archive()).hexdigest()
-    workspace.write_text(workspace.read_text(encoding="utf-8").replace("@EIGEN_SHA256@", sha256), encoding="utf-8")
-    if not version.startswith("1."):
+    for name in FETCHED:
+        replace(directory / "WORKSPACE", f"@{name.upper()}_SHA256@", hashlib.sha256(archive(name)).hexdigest())
+    line = [int(part) for part in version.split(".")[:2]]
+    if line >= [2, 0]:
         shutil.copyfile(SOURCE / "tf2" / "__init__.py", directory / "tensorflow" / "__init__.py")
         shutil.rmtree(directory / "tensorflow" / "contrib" / "kafka")
+        replace(directory / "tensorflow" / "python" / "BUILD", '["-DTENSORFLOW_WITH_KAFKA"]', "[]")
         build = directory / "tensorflow" / "contrib" / "BUILD"
         build.write_text(
             'filegroup(name = "contrib_py", srcs = ["__init__.py"], visibility = ["//visibility:public"])\n'
         )
+    if line >= [int(part) for part in NO_HDFS.split(".")]:
+        replace(directory / ".bazelrc", "try-import", "build --define=no_hdfs_support=true\ntry-import")
+        shutil.copytree(SOURCE / "wheel", directory / "tensorflow" / "tools" / "pip_package", dirs_exist_ok=True)
     if version == ASKS_MORE:
-        configure = directory / "configure.py"
         row = 'FEATURES = (\n    ("TF_NEED_NOVELTY", "Novelty", True, "", "1.0", "3.0"),\n'
-        configure.write_text(configure.read_text(encoding="utf-8").replace("FEATURES = (\n", row), encoding="utf-8")
+        replace(directory / "configure.py", "FEATURES = (\n", row)
+    if version == HELD:
+        build = directory / "tensorflow" / "tools" / "pip_package" / "BUILD"
+        replace(build, "data = [", 'data = [\n        ":hold",')
+        build.write_text(build.read_text(encoding="utf-8") + HOLD_RULE, encoding="utf-8")
     for path in (directory / "tensorflow").rglob("*.py"):
-        path.write_text(path.read_text(encoding="utf-8").replace("@VERSION@", version), encoding="utf-8")
+        replace(path, "@VERSION@", version)
 
 
 def make_bundle(version: str, directory: Path, target: Path) -> str:
@@ -88,7 +118,7 @@ def make_bundle(version: str, directory: Path, target: Path) -> str:
 
 
 def ensure(cache: Path = CACHE) -> Path:
-    """The directory with tensorflow-vVERSION.bundle the archive that they fetch, and sources.json (commit and sha256 of each), made again when the fixture changed."""
+    """The directory with tensorflow-vVERSION.bundle, the archives that they fetch, and sources.json (commit and sha256 of each), made again when the fixture changed."""
     files = sorted(path for path in [*SOURCE.rglob("*"), Path(__file__)] if path.is_file())
     wanted = digest(*(str(path.relative_to(DATA.parent)).encode() + path.read_bytes() for path in files))
     target = cache / f"tensorflow-{wanted}"
@@ -98,13 +128,15 @@ def ensure(cache: Path = CACHE) -> Path:
         with tempfile.TemporaryDirectory(dir=cache) as directory:
             made = Path(directory) / "made"
             made.mkdir(mode=0o755)
-            names = {version: f"tensorflow-v{version}.bundle" for version in (*VERSIONS, ASKS_MORE)}
+            names = {version: f"tensorflow-v{version}.bundle" for version in (*VERSIONS, ASKS_MORE, HELD)}
             written: dict[str, dict[str, str]] = {}
             for version, name in names.items():
                 commit = make_bundle(version, Path(directory) / version, made / name)
                 written[version] = {"commit": commit, "sha256": hashlib.sha256((made / name).read_bytes()).hexdigest()}
-            (made / ARCHIVE).write_bytes(archive())
-            written[ARCHIVE] = {"sha256": hashlib.sha256(archive()).hexdigest()}
+            for part in FETCHED:
+                name, content = archive_name(part), archive(part)
+                (made / name).write_bytes(content)
+                written[name] = {"sha256": hashlib.sha256(content).hexdigest()}
             (made / "sources.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
             made.rename(target)
     return target

@@ -29,6 +29,7 @@ class Session(object):
 
 class gfile(object):
     Exists = staticmethod(_python.exists)
+    ListDirectory = staticmethod(_python.list_directory)
 
 
 class test(object):

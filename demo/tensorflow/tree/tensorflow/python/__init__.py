@@ -8,6 +8,8 @@ import numpy
 _LIBRARY = ctypes.CDLL(os.path.join(os.path.dirname(os.path.abspath(__file__)), "_pywrap_tensorflow_internal.so"))
 _LIBRARY.tf_features.restype = ctypes.c_char_p
 FEATURES = _LIBRARY.tf_features().decode().split()
+if "hdfs" in FEATURES:
+    _LIBRARY.tf_hdfs_list.restype = ctypes.c_char_p
 
 
 class UnimplementedError(Exception):
@@ -30,13 +32,27 @@ def _array(matrix):
     return (ctypes.c_double * len(values))(*values)
 
 
-def exists(path):
-    scheme = path.partition("://")[0] if "://" in path else ""
-    if scheme and scheme not in FEATURES:
+def list_directory(path):
+    """The names in a directory, of a file system that the library was built with."""
+    scheme, separator, rest = path.partition("://")
+    if not separator:
+        return os.listdir(path)
+    if scheme not in FEATURES:
         raise UnimplementedError("File system scheme '%s' not implemented (file: '%s')" % (scheme, path))
-    if scheme:
-        raise NotFoundError("libhdfs.so: cannot open shared object file: No such file or directory")
-    return os.path.exists(path)
+    name_node, _, directory = rest.partition("/")
+    answer = _LIBRARY.tf_hdfs_list((scheme + "://" + name_node).encode(), ("/" + directory).encode()).decode()
+    if answer[0] != "=":
+        raise NotFoundError(answer[1:])
+    return answer[1:].splitlines()
+
+
+def exists(path):
+    if "://" not in path:
+        return os.path.exists(path)
+    parts = path.split("/")
+    names = [name for name in parts[3:] if name]
+    there = list_directory("/".join(parts[:3] + names[:-1]) + "/")
+    return not names or names[-1] in there
 
 
 def is_built_with_cuda():
