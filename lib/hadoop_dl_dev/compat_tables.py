@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hadoop_dl.data import engine_image
+from hadoop_dl.data.cdsw import engines
 from hadoop_dl.data.compat import Compat, Row
 from hadoop_dl.resolver.gpus import Gpu, common_names, find_gpu
 from hadoop_dl.resolver.rules.drivers import least_driver
@@ -287,6 +289,7 @@ FACTS = (
 
 
 def cdsw(compat: Compat) -> Table:
+    fitting = {engine.engine: engine_image.fits(engine) for engine in engines()}
     rows = [
         [
             sure(row, "GPUs in sessions"),
@@ -304,8 +307,9 @@ def cdsw(compat: Compat) -> Table:
     rows += [
         [
             sure(row, f"engine {row['engine']}"),
-            f"Ubuntu {cell(row['ubuntu'] or 'in no source')}, Python {cell(row['pythons'] or 'in no source')}",
-            f"{row['cdsw']}",
+            f"Ubuntu {cell(row['ubuntu'] or 'in no source')}, Python {cell(row['pythons'] or 'in no source')}; "
+            f"stacks: {', '.join(fitting.get(row['engine'], [])) or 'not known'}",
+            row["cdsw"] or "in no source",
             links(row["source"]),
         ]
         for row in compat.rows("cdsw", "engines")

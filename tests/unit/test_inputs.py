@@ -266,7 +266,7 @@ def test_a_misspelt_input_is_a_warning_and_a_sites_own_variable_is_none() -> Non
 def test_one_variable_names_the_ca_of_the_mirror() -> None:
     group_vars = yaml.safe_load((REPOSITORY / "playbooks/group_vars/all.yml").read_text(encoding="utf-8"))
     of_roles = {name for name in KNOWN if name.endswith("_mirror_ca")}
-    assert len(of_roles) == 4
+    assert len(of_roles) == 5
     assert {name: group_vars.get(name) for name in of_roles} == dict.fromkeys(of_roles, "{{ mirror_ca | default('') }}")
     (problem,) = problems(mirror_ca="site-ca.pem")
     assert problem.startswith("mirror_ca must be the absolute path of a file on the hosts, such as ")

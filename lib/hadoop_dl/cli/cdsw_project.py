@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import quote
 
 from hadoop_dl.cli.parser import Parser
-from hadoop_dl.data.locks import Entry, Lock, LockError
+from hadoop_dl.data.engine_image import sections
+from hadoop_dl.data.locks import Lock, LockError
 from hadoop_dl.data.stacks import Stack, StackError, UnknownStack, add_directory, load_stack
 from hadoop_dl.resolver.request import Misuse
 
@@ -23,7 +23,6 @@ FILES: tuple[str, ...] = (
 )
 FILES += ("digits/digits.py", "digits/data/digits.csv.gz", "digits/data/README.md")
 MARK = "stack.json"
-ENVIRONMENT_ONLY = ("virtualenv",)  # makes environments on hosts
 DISK = 4  # times the wheels' size, as install.py checks
 
 
@@ -87,11 +86,7 @@ def write(stack: Stack, lock: Lock, directory: Path, mirror: str, ca: str = "") 
 
 def texts(stack: Stack, lock: Lock, mirror: str, ca: str) -> dict[str, str]:
     """The files that depend on the stack, by name."""
-    entries = [entry for entry in lock.entries if entry.project not in ENVIRONMENT_ONLY]
-    tools = [entry for entry in entries if entry.component == "pip"]
-    rest = [entry for entry in entries if entry.component != "pip"]
-    megabytes = sum(entry.size for entry in entries) // 1000000 + 1
-    sources = any(not entry.name.endswith(".whl") for entry in rest)
+    parts = sections(lock)
     content = {
         "stack": stack.name,
         "digest": lock.digest,
@@ -100,13 +95,11 @@ def texts(stack: Stack, lock: Lock, mirror: str, ca: str) -> dict[str, str]:
         "glibc": stack.data.get("glibc_min", ""),
         "mirror": mirror,
         "ca": ca,
-        "megabytes": megabytes,
+        "megabytes": parts.megabytes,
         "imports": [name for name in ("tensorflow", "keras") if name in lock.components],
-        "options": ["--no-build-isolation"] if sources else [],  # setuptools is the lock's own
+        "options": parts.options,
     }
-    found = {MARK: json.dumps(content, indent=2) + "\n", "requirements.txt": requirements(rest, mirror)}
-    if tools:
-        found["requirements-pip.txt"] = requirements(tools, mirror)
+    found = {MARK: json.dumps(content, indent=2) + "\n", **parts.requirements(mirror)}
     readme = (EXAMPLES / "cdsw" / "project.md").read_text(encoding="utf-8")
     words = {
         "STACK": stack.name,
@@ -114,10 +107,5 @@ def texts(stack: Stack, lock: Lock, mirror: str, ca: str) -> dict[str, str]:
         "PYTHON": lock.python,
         "MIRROR": mirror,
     }
-    words["DISK"] = str(megabytes * DISK)
+    words["DISK"] = str(parts.megabytes * DISK)
     return {**found, "README.md": re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], readme)}
-
-
-def requirements(entries: Iterable[Entry], mirror: str) -> str:
-    """One address with its sha256 a line: pip needs no index, and no page that lists files."""
-    return "".join(f"{mirror}/wheels/{quote(entry.name)} --hash=sha256:{entry.sha256}\n" for entry in entries)

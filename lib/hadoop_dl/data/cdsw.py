@@ -7,6 +7,7 @@ from functools import cache
 
 from hadoop_dl.data import compat
 from hadoop_dl.data.host_facts import Workbench
+from hadoop_dl.data.stacks import Stack
 
 WHERE = {"rpm": "cdsw.conf", "parcel": "Cloudera Manager"}  # where an installation of this kind has its settings
 
@@ -21,6 +22,40 @@ class Support:
     driver_path: str | None
     library: str | None
     mig: bool | None
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A base engine image of Cloudera's; None where no source tells."""
+
+    engine: str
+    cdsw: str | None
+    ubuntu: str | None
+    glibc: str | None
+    pythons: tuple[str, ...] | None
+
+    def problem(self, stack: Stack, python: str) -> str:
+        """Why the stack cannot be in this engine, as a sentence; empty where nothing that is known is against it."""
+        oldest = stack.version("glibc_min")
+        if self.pythons is not None and python not in self.pythons:
+            return f"Engine {self.engine} has Python {' and '.join(self.pythons)}, but {stack.name} requires Python {python}."
+        if self.glibc and oldest and number(self.glibc) < number(oldest):
+            return (
+                f"Engine {self.engine} is Ubuntu {self.ubuntu} with glibc {self.glibc}, "
+                f"but {stack.name} requires glibc {oldest} or later."
+            )
+        return ""
+
+
+def engines() -> list[Engine]:
+    """Every base engine, the newest first."""
+    rows = compat.load().rows("cdsw", "engines")
+    return [
+        Engine(
+            row["engine"], row["cdsw"], row["ubuntu"], row["glibc"], tuple(row["pythons"]) if row["pythons"] else None
+        )
+        for row in rows
+    ]
 
 
 def restart_words(workbench: Workbench) -> str:

@@ -81,6 +81,12 @@ def make(source: Path, listed: dict[str, Any], directory: Path, made: Path, home
             trees[words].mkdir()
             run("sh", str(source / "files/debian_tree.sh"), str(trees[words]), *words)
         entries.append(build(package, trees[words], directory / "packages", made))
+    write_index(entries, directory, made, home)
+    shutil.rmtree(directory / "packages")
+
+
+def write_index(entries: list[str], directory: Path, made: Path, home: Path) -> None:
+    """Packages and InRelease, signed by the fixtures' key."""
     index = "\n".join(entries).encode()
     (made / "Packages").write_bytes(index)
     date = datetime.now(timezone.utc).strftime("%a, %d %b %Y %H:%M:%S UTC")
@@ -88,4 +94,3 @@ def make(source: Path, listed: dict[str, Any], directory: Path, made: Path, home
     (directory / "Release").write_text(release, encoding="utf-8")
     sign = ["gpg", "--homedir", str(home), "--batch", "--local-user", KEY_NAME, "--clearsign"]
     run(*sign, "--output", str(made / "InRelease"), str(directory / "Release"))
-    shutil.rmtree(directory / "packages")

@@ -16,6 +16,7 @@ import tempfile
 import urllib.error
 import urllib.request
 import zipfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -124,12 +125,17 @@ def ours() -> list[str]:
 
 
 def make_base(image: str) -> None:
-    """Root file system from Debian's packages; a suite that has moved to the archive is taken from there."""
+    """Root file system from Debian's packages."""
     defined = definitions()
-    suite = defined["images"][image]["suite"]
-    mirror, moved = find_mirror(suite, defined["mirrors"])
     packages = defined["common"]["packages"] + defined["images"][image]["packages"]
-    say(f"    {image}: {len(packages)} packages and what they need, suite {suite} from {mirror} …")
+    say(f"    {image}: {len(packages)} packages and what they need …")
+    make_root(base_tag(image), defined["images"][image]["suite"], packages)
+
+
+def make_root(reference: str, suite: str, packages: Sequence[str]) -> None:
+    """An image of Debian's packages and nothing else; a suite that has moved to the archive is taken from there."""
+    mirror, moved = find_mirror(suite, definitions()["mirrors"])
+    say(f"    suite {suite} from {mirror} …")
     options = ["--variant=minbase", "--components=main", f"--include={','.join(packages)}"]
     if moved:  # the archive's Release files are old by design; their signatures are checked all the same
         options.append("--aptopt=Acquire::Check-Valid-Until false")
@@ -144,9 +150,7 @@ def make_base(image: str) -> None:
         if os.geteuid() == 0 and available_memory() >= MEMORY_FOR_BASE:
             make = ["unshare", "--mount", "sh", str(DATA / "in_memory.sh"), directory, *make]
         imported = pipe(make, ["docker", "import", "-"], env={**os.environ, "TMPDIR": directory})
-    run(
-        "docker", "tag", imported.strip(), base_tag(image)
-    )  # only now: the engine imports what came of a broken archive too
+    run("docker", "tag", imported.strip(), reference)  # only now: the engine imports what came of a broken archive too
 
 
 def available_memory() -> int:
@@ -189,17 +193,15 @@ def build(image: str, reference: str) -> None:
             shutil.copy(path, root / "build" / path.name)
         (root / "build" / "purge").write_text(" ".join(definitions()["common"]["build_only"]) + "\n", encoding="utf-8")
         (Path(directory) / "Dockerfile").write_text(DOCKERFILE.format(base=base_tag(image)), encoding="utf-8")
-        # The classic builder: BuildKit is a plugin that distributions package apart.
         run(
-            "docker",
-            "build",
-            "--network",
-            "none",
-            "--tag",
-            reference,
-            directory,
-            env={**os.environ, "DOCKER_BUILDKIT": "0"},
+            *("docker", "build", "--network", "none", "--tag", reference, directory),
+            env=classic_builder(),
         )
+
+
+def classic_builder() -> dict[str, str]:
+    """For docker build: BuildKit is a plugin that distributions package apart."""
+    return {**os.environ, "DOCKER_BUILDKIT": "0"}
 
 
 def write_release(root: Path, defined: dict[str, Any]) -> None:

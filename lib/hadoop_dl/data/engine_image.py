@@ -1,0 +1,227 @@
+"""The engine image of a stack for Cloudera Data Science Workbench: its Dockerfile and the files beside it, from the stack and its lock.
+
+Pure functions; the filter engine_image_work of plugins/filter/cdsw.py hands the result to the role cdsw_engine.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from hadoop_dl.data import cdsw, programs, stacks
+from hadoop_dl.data.compat import REPOSITORY
+from hadoop_dl.data.locks import Entry, Lock
+from hadoop_dl.data.stacks import Stack
+
+ENVIRONMENT_ONLY = ("virtualenv",)  # makes environments on hosts
+HOME = "/opt/deeplearning"  # of gpu-check and of what the image was made from
+PIP = "--no-deps --no-index --require-hashes --no-cache-dir --disable-pip-version-check --timeout 60"
+APT = f"apt-get -o Dir::Etc::SourceList={HOME}/engine/cuda.list -o Dir::Etc::SourceParts=/dev/null"
+PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+=[\w.+:~-]+")
+BASE = re.compile(r"[\w][\w./:@-]*")
+PARTS = ("tensorflow", "keras", "tensorflow_io", "tensorflowonspark")  # of a stack, by the names of their modules
+
+
+class EngineError(ValueError):
+    """An image that cannot be made; the text says what is required, what was found, what to do."""
+
+
+@dataclass(frozen=True)
+class Sections:
+    """A lock for an engine, whose pip may be too old for the other wheels: the tools first."""
+
+    tools: tuple[Entry, ...]
+    rest: tuple[Entry, ...]
+
+    @property
+    def megabytes(self) -> int:
+        return sum(entry.size for entry in (*self.tools, *self.rest)) // 1000000 + 1
+
+    @property
+    def options(self) -> list[str]:
+        """Source packages are built with the lock's own setuptools."""
+        return ["--no-build-isolation"] if any(not entry.name.endswith(".whl") for entry in self.rest) else []
+
+    def requirements(self, mirror: str) -> dict[str, str]:
+        """One address with its sha256 a line: pip needs no index, and no page that lists files."""
+        return {
+            name: "".join(f"{mirror}/wheels/{quote(one.name)} --hash=sha256:{one.sha256}\n" for one in entries)
+            for name, entries in (("requirements-pip.txt", self.tools), ("requirements.txt", self.rest))
+            if entries
+        }
+
+
+def sections(lock: Lock) -> Sections:
+    entries = [entry for entry in lock.entries if entry.project not in ENVIRONMENT_ONLY]
+    return Sections(
+        tuple(entry for entry in entries if entry.component == "pip"),
+        tuple(entry for entry in entries if entry.component != "pip"),
+    )
+
+
+def work(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the role builds and asks: Dockerfile, files (as base64), and the questions. `given` has the role's inputs without their prefix."""
+    try:
+        stack = stacks.load_stack(given["stack"])
+        python = given["python"] or stack.pythons[0]
+        lock = stack.lock(python)
+    except (LookupError, ValueError) as error:
+        raise EngineError(str(error)) from error
+    check(given, stack, python, lock)
+    parts, key = sections(lock), given.get("cuda_key", "")
+    texts = parts.requirements(given["mirror_url"].rstrip("/"))
+    texts["stack.json"] = json.dumps({"stack": stack.name, "lock": lock.digest, "python": python}, indent=2) + "\n"
+    settings = {"gpu_count": "", "driver": "", "driver_min": stack.version("driver_min") or "", "persistence": False}
+    texts["gpu-check.json"] = json.dumps(settings, indent=2) + "\n"
+    files = {name: text.encode() for name, text in texts.items()}
+    if given["cuda_packages"]:
+        files["cuda.list"] = f"deb {given['cuda_repository']} /\n".encode()
+        files["cuda.gpg"] = keyring(key)
+        files["cuda-libraries.conf"] = linker_text(stack).encode()
+    files["gpu-check"] = programs.pack(REPOSITORY / "roles/gpu_check/files/gpu-check")
+    files["Dockerfile"] = dockerfile(given, stack, lock, parts, files).encode()
+    return {
+        "stack": stack.name,
+        "python": python,
+        "digest": digest(files),
+        "description": stack.data["description"],
+        "files": {name: base64.b64encode(content).decode() for name, content in files.items()},
+        "megabytes": parts.megabytes,
+        "glibc": stack.version("glibc_min") or "",
+        "questions": questions(stack, lock),
+    }
+
+
+def check(given: Mapping[str, Any], stack: Stack, python: str, lock: Lock) -> None:
+    """Refuse what cannot work before a host is asked."""
+    if not BASE.fullmatch(given["base"]):
+        raise EngineError(
+            "cdsw_engine_base must name Cloudera's engine image on the build host, such as docker.repository.cloudera.com/cdsw/engine:13, "
+            f"but is {given['base']!r}."
+        )
+    if not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", given["mirror_url"]):
+        raise EngineError(
+            "cdsw_engine_mirror_url must be the mirror's address, such as http://mirror01.example.com:8900, without user and password, but is not."
+        )
+    if given["version"]:
+        known = {engine.engine: engine for engine in cdsw.engines()}
+        problem = known[given["version"]].problem(stack, python) if given["version"] in known else ""
+        if problem:
+            fitting = ", ".join(fits(known[given["version"]])) or "none"
+            raise EngineError(f"{problem} Stacks for this engine: {fitting}.")
+    if given["cuda_packages"]:
+        wrong = [one for one in given["cuda_packages"] if not PACKAGE.fullmatch(one)]
+        if wrong:
+            raise EngineError(
+                f"cdsw_engine_cuda_packages must have entries such as cuda-libraries-10-0=10.0.130-1, but has {', '.join(wrong)}."
+            )
+        if not re.fullmatch(r"https?://[^\s@]+", given["cuda_repository"]) or not given["cuda_key"]:
+            raise EngineError(
+                "cdsw_engine_cuda_packages come from a repository that is signed: set cdsw_engine_cuda_repository (http://…) and cdsw_engine_cuda_key."
+            )
+        if stack.version("cuda") is None or lock.has_cuda:
+            has = "has CUDA among its packages" if lock.has_cuda else "uses no CUDA"
+            raise EngineError(f"{stack.name} {has}, but cdsw_engine_cuda_packages are named. Remove them.")
+
+
+def fits(engine: cdsw.Engine) -> list[str]:
+    """The stacks for this engine; where no source tells its Pythons, none."""
+    if not engine.pythons:
+        return []
+    loaded = [stacks.load_stack(name) for name in stacks.stack_names()]
+    return [stack.name for stack in loaded if any(not engine.problem(stack, python) for python in stack.pythons)]
+
+
+def dockerfile(given: Mapping[str, Any], stack: Stack, lock: Lock, parts: Sections, files: Mapping[str, bytes]) -> str:
+    python = f"python{given['python'] or stack.pythons[0]}"
+    place = f"{HOME}/engine"
+    certificate = f" --cert {place}/mirror-ca.pem" if given["mirror_ca"] else ""
+    lines = [f"# {stack.name}, lock {lock.digest}. Written by the role cdsw_engine.", f"FROM {given['base']}"]
+    lines += [f'LABEL hadoop-deeplearning.stack="{stack.name}" hadoop-deeplearning.lock="{lock.digest}"']
+    kept = [name for name in sorted(files) if not name.startswith("gpu-check")]
+    if given["mirror_ca"]:
+        kept.append("mirror-ca.pem")  # of the build host: the module adds it
+    lines += [f"COPY {' '.join(kept)} {place}/"]
+    if given["cuda_packages"]:
+        lines += [
+            f"RUN cp {place}/cuda.gpg /etc/apt/trusted.gpg.d/deeplearning-cuda.gpg && {APT} update && "
+            f"DEBIAN_FRONTEND=noninteractive {APT} install --yes --no-install-recommends {' '.join(given['cuda_packages'])} && "
+            f"cp {place}/cuda-libraries.conf /etc/ld.so.conf.d/deeplearning-cuda.conf && ldconfig && rm -rf /var/lib/apt/lists/*"
+        ]
+    for name in ("requirements-pip.txt", "requirements.txt"):
+        options = "".join(f" {one}" for one in parts.options) if name == "requirements.txt" else ""
+        if name in files:
+            lines += [f"RUN {python} -m pip install {PIP}{certificate}{options} --requirement {place}/{name}"]
+    if stack.version("cuda"):
+        # As Cloudera's Dockerfile has it: CDSW up to 1.5 puts the host's driver there.
+        lines += ["ENV PATH=/usr/local/nvidia/bin:/usr/local/cuda/bin:${PATH}"]
+        lines += ["ENV LD_LIBRARY_PATH=/usr/local/nvidia/lib:/usr/local/nvidia/lib64"]
+    lines += [f"COPY gpu-check {HOME}/bin/", f"COPY gpu-check.json {HOME}/etc/"]
+    lines += [
+        f"RUN mkdir -p {HOME}/current/bin && ln -s $(command -v {python}) {HOME}/current/bin/python && "
+        f"ln -s {HOME}/bin/gpu-check /usr/local/bin/gpu-check"
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def linker_text(stack: Stack) -> str:
+    home = f"/usr/local/cuda-{stack.version('cuda')}"
+    return f"{home}/lib64\n{home}/targets/x86_64-linux/lib\n"
+
+
+def questions(stack: Stack, lock: Lock) -> dict[str, Any]:
+    """What files/engine_probe.py asks in the image."""
+    projects = {entry.project: entry.version for entry in lock.entries if entry.project not in ENVIRONMENT_ONLY}
+    imports = [name for name in PARTS if name in stack.data]
+    return {
+        "imports": imports,
+        "projects": projects,
+        "libraries": [] if lock.has_cuda else libraries(stack.version("cuda"), stack.version("cudnn")),
+    }
+
+
+def libraries(cuda: str | None, cudnn: str | None) -> list[str]:
+    """The libraries of CUDA by which TensorFlow computes, by the names that it loads."""
+    if cuda is None:
+        return []
+    major, minor = (int(part) for part in cuda.split(".")[:2])
+    runtime = f"{major}.0" if major == 11 else str(major) if major > 11 else cuda
+    blas = cuda if (major, minor) < (10, 1) else str(major)
+    found = [f"libcudart.so.{runtime}", f"libcublas.so.{blas}"]
+    return [*found, f"libcudnn.so.{cudnn.partition('.')[0]}"] if cudnn else found
+
+
+def keyring(armored: str) -> bytes:
+    """A public key without its armour: apt before 1.4 (Ubuntu 16.04) reads no other."""
+    match = re.search(r"-----BEGIN PGP PUBLIC KEY BLOCK-----\n(?:.*: .*\n)*\n?([^-]+?)(?:\n=\S{4})?\n-----END", armored)
+    try:
+        found = base64.b64decode("".join(match[1].split()), validate=True) if match else b""
+    except binascii.Error:
+        found = b""
+    if not found:
+        raise EngineError(
+            "cdsw_engine_cuda_key must be an armoured public key (gpg --armor --export), but is not or is damaged."
+        )
+    return found
+
+
+def digest(files: Mapping[str, bytes]) -> str:
+    made = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        made.update(f"{name} {len(content)}\n".encode() + content)
+    return made.hexdigest()
+
+
+def registration(image: str, description: str) -> str:
+    """What an administrator types into CDSW's page, and then a project's owner; from 1.10 on the page has another name."""
+    return (
+        f'Admin > Engines (CDSW 1.10: Admin > Runtime/Engine) > Engine Images: Description "{description}", Repository:Tag "{image}", Add. '
+        f'Then, in a project: Project Settings > Engine: "{description}".'
+    )

@@ -1,0 +1,99 @@
+"""A stand-in of CDSW's base engine image (demo/engine), and fixtures of CUDA's packages in a signed apt repository.
+
+`python -m hadoop_dl_dev.demo.engine_base` prints the directory with both: engine.tar (docker load) and apt/.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hadoop_dl.cli import mirror
+from hadoop_dl_dev.demo import gpu_debs, images
+from hadoop_dl_dev.demo.fixtures import KEY_NAME, signing_key
+from hadoop_dl_dev.demo.images import CACHE, DATA, NAME, digest
+from hadoop_dl_dev.demo.shell import DemoError, only_one, run
+
+SOURCE = DATA / "engine"
+SUITE, PACKAGES = "bullseye", ("python2.7", "python3")
+IMAGE = "cdsw/engine:stand-in"  # its name on a node
+# What engines of that time had. It cannot install wheels for manylinux2010 and later.
+OLD_PIP: dict[str, Any] = {
+    "folder": "wheels",
+    "name": "pip-9.0.3-py2.py3-none-any.whl",
+    "project": "pip",
+    "sha256": "c3ede34530e0e0b2381e7363aded78e0c33291654937e7373032fda04e8803e5",
+    "size": 1400985,
+}
+
+
+def ensure(cache: Path = CACHE) -> Path:
+    """The directory, made again when one of its sources changed."""
+    files = [*sorted(SOURCE.iterdir()), Path(__file__), Path(gpu_debs.__file__), DATA / "gpu/files/elf.py"]
+    wanted = digest(*(path.name.encode() + path.read_bytes() for path in files))
+    target = cache / f"engine-base-{wanted}"
+    cache.mkdir(parents=True, exist_ok=True)
+    with only_one(cache / "engine-base.lock"):
+        if target.exists():
+            return target
+        with tempfile.TemporaryDirectory(dir=cache, prefix="making-") as directory:
+            made = Path(directory) / "made"
+            (made / "apt").mkdir(parents=True)
+            save_image(Path(directory), made / "engine.tar")
+            make_repository(Path(directory), made / "apt", signing_key(cache / "gpg"))
+            made.chmod(0o755)
+            made.rename(target)
+    return target
+
+
+def save_image(directory: Path, file: Path) -> None:
+    base = f"{NAME}/engine-base:{digest(SUITE.encode(), ' '.join(PACKAGES).encode())}"
+    if not images.exists(base):
+        images.make_root(base, SUITE, PACKAGES)
+    context = directory / "context"
+    mirror.fetch_artifacts([OLD_PIP], directory / "pip")
+    with zipfile.ZipFile(directory / "pip" / "wheels" / OLD_PIP["name"]) as wheel:
+        wheel.extractall(context / "pip")
+    text = (SOURCE / "Dockerfile").read_text(encoding="utf-8").replace("FROM BASE", f"FROM {base}")
+    (context / "Dockerfile").write_text(text, encoding="utf-8")
+    run("docker", "build", "--network", "none", "--tag", IMAGE, str(context), env=images.classic_builder())
+    run("docker", "save", "--output", str(file), IMAGE)
+    run("docker", "image", "rm", IMAGE)
+    file.chmod(0o644)
+
+
+def make_repository(directory: Path, made: Path, home: Path) -> None:
+    """Fixtures of CUDA's packages; their libraries load and answer nothing."""
+    entries = []
+    for package in yaml.safe_load((SOURCE / "cuda.yml").read_text(encoding="utf-8"))["packages"]:
+        tree = directory / package["name"]
+        tree.mkdir()
+        for path, soname in package.get("libraries", {}).items():
+            file = tree / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            run(sys.executable, str(DATA / "gpu/files/elf.py"), "library", str(file), soname)
+            (file.parent / soname).symlink_to(file.name)
+        patterns = ["*"] if package.get("libraries") else []
+        described = {"source": package["name"], **package, "files": patterns}
+        entries.append(gpu_debs.build(described, tree, directory / "debs", made))
+    gpu_debs.write_index(entries, directory, made, home)
+    exported = run("gpg", "--homedir", str(home), "--armor", "--export", KEY_NAME).stdout
+    (made / "key.asc").write_text(exported, encoding="utf-8")
+
+
+def main() -> int:
+    try:
+        print(ensure())
+    except (DemoError, mirror.MirrorError) as error:
+        print(f"engine_base: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+# -*- coding: utf-8 -*-
+"""What an engine image needs of Docker: build, ask, save, remove, each with a limit. Python 2.7 and 3, standard library only."""
+
+from __future__ import absolute_import, division, print_function
+
+import json
+import os
+import re
+
+try:
+    from ansible.module_utils import processes
+except ImportError:  # where there is no Ansible
+    import processes
+
+SECONDS = 120  # of a question to the daemon
+ASK_SECONDS = 900  # of a program in an image: the first import of TensorFlow from a cold disk
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+SECRET = re.compile(r"//[^/@\s]+@")
+ENGINE_USER = "8536:8536"  # cdsw, in every engine
+
+
+class Refused(Exception):
+    """What is required, what was found, what to do."""
+
+
+def reason(text):
+    """The line of a build's output that names the cause: apt and pip print ERROR or E, an old pip a traceback, Docker its last line."""
+    lines = [SECRET.sub("//...@", COLOURS.sub("", line)).strip() for line in text.splitlines()]
+    for pattern in (r"(ERROR|E): ", r"\w+(Error|Mismatch|Exception): ", r".*HASHES", r"No matching|Could not", r".*\S"):
+        found = [line for line in lines if re.match(pattern, line)]
+        if found:
+            return (found[0] if pattern == r"(ERROR|E): " else found[-1]).rstrip(".")[:400]
+    return "no output"
+
+
+class Docker(object):
+    """The daemon behind one socket; CDSW from 1.6 on may have another than Docker's own."""
+
+    def __init__(self, socket, lock=None):
+        self.socket = socket
+        self.lock = lock
+
+    def run(self, argv, seconds=SECONDS):
+        environment = dict(os.environ, LC_ALL="C", DOCKER_BUILDKIT="0")
+        return processes.run(["docker", "--host", "unix://" + self.socket] + argv, seconds, environment, lock=self.lock)
+
+    def check(self):
+        """The directory in which the daemon keeps images."""
+        answer = self.run(["info", "--format", "{{json .DockerRootDir}}"])
+        try:
+            found = json.loads(answer.output.splitlines()[-1]) if answer.status == 0 and answer.output else ""
+        except ValueError:
+            found = ""
+        if not found:
+            told = answer.problem if answer.late or answer.status == 127 else reason(answer.error or answer.output)
+            raise Refused(
+                "Docker must answer on %s, but: %s. Start it, or set cdsw_engine_socket to the socket of CDSW's Docker."
+                % (self.socket, told)
+            )
+        return found
+
+    def image(self, reference):
+        """Id, size and labels of an image; None where there is none."""
+        answer = self.run(["inspect", "--type", "image", reference])
+        if answer.status != 0:
+            if "no such" in answer.error.lower():
+                return None
+            raise Refused("Docker must tell about image %s, but: %s." % (reference, reason(answer.error)))
+        found = json.loads(answer.output)[0]
+        labels = (found.get("Config") or {}).get("Labels") or {}
+        return {"id": found["Id"], "size": found["Size"], "labels": labels}
+
+    def build(self, directory, tag, network, seconds):
+        answer = self.run(
+            ["build", "--network", network, "--force-rm", "--pull=false", "--tag", tag, directory], seconds
+        )
+        if answer.late:
+            raise Refused("the build did not end within %d s" % seconds)
+        if answer.status != 0:
+            raise Refused("the build failed: %s" % reason(answer.output + "\n" + answer.error))
+
+    def ask(self, image, name, program, arguments):
+        """What a program answers in the image, as the engine's user, without a network."""
+        self.run(["rm", "--force", name])  # of a run that was killed
+        argv = ["run", "--rm", "--name", name, "--network", "none", "--user", ENGINE_USER]
+        argv += ["--env", "CDSW_ENGINE_ID=engine", "--env", "HOME=/home/cdsw", "--workdir", "/"]
+        answer = self.run(argv + ["--entrypoint", program, image] + arguments, ASK_SECONDS)
+        if answer.late:
+            self.run(["rm", "--force", name])
+        return answer
+
+    def tag(self, image, name):
+        answer = self.run(["tag", image, name])
+        if answer.status != 0:
+            raise Refused("the image could not get its name: %s" % reason(answer.error))
+
+    def remove(self, reference):
+        """Why an image stays; empty where it is gone. Without force: what a container uses stays."""
+        answer = self.run(["rmi", reference], 600)
+        if answer.status == 0 or "no such image" in answer.error.lower():
+            return ""
+        return answer.problem if answer.late else reason(answer.error)
+
+    def save(self, reference, path, seconds):
+        answer = self.run(["save", "--output", path, reference], seconds)
+        if answer.status != 0:
+            told = "it did not end within %d s" % seconds if answer.late else reason(answer.error)
+            raise Refused("the image could not be saved as %s: %s" % (path, told))
+
+
+def answered(answer):
+    """The JSON of a program's last line, or Refused with its words."""
+    lines = [line for line in answer.output.splitlines() if line.startswith("{")]
+    try:
+        return json.loads(lines[-1])
+    except (IndexError, ValueError):
+        told = "it did not end in time" if answer.late else reason(answer.error or answer.output)
+        raise Refused(told)

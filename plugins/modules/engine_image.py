@@ -1,0 +1,350 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Build an engine image for CDSW, test it, save it, and make it the active one; the earlier ones stay for the way back."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: engine_image
+short_description: Build, test and keep engine images of Cloudera Data Science Workbench
+description:
+  - The tag has a digest of everything that the image is made from, its base included. An image that was built before becomes active again without a build.
+  - An image that cannot be built, or that fails its tests, is removed, and the active one stays the active one.
+options:
+  state: {description: Whether there is an image; absent removes all that this module made, type: str, choices: [present, absent], default: present}
+  socket: {description: Socket of the Docker daemon, type: path, default: /var/run/docker.sock}
+  base: {description: The base image on this host, type: str, default: ""}
+  repository: {description: The image's name without its tag, type: str, default: deeplearning-engine}
+  stack: {description: Name of the stack; the tag begins with it, type: str, default: ""}
+  python: {description: The engine's Python, such as 3.6, type: str, default: ""}
+  glibc: {description: The oldest glibc for the stack; empty for any, type: str, default: ""}
+  digest: {description: sha256 of what the image is made from besides its base, type: str, default: ""}
+  files: {description: Names and contents (base64) of the files of the build, type: dict, default: {}}
+  questions: {description: What the probe asks in the image, type: dict, default: {}}
+  probe: {description: The probe, a program for Python 2.7 and 3, type: str, default: ""}
+  megabytes: {description: Size of the packages, type: int, default: 0}
+  largest: {description: Gigabytes that the image may have, type: int, default: 10}
+  ca: {description: File on this host with CA certificates that go into the build as mirror-ca.pem; empty for none, type: str, default: ""}
+  network: {description: Network of the build, type: str, default: host}
+  archives: {description: Directory for archives of images; empty for none, type: str, default: ""}
+  keep: {description: How many earlier images stay, type: int, default: 2}
+  record: {description: Which image is active, type: path, default: /opt/deeplearning/etc/cdsw_engine.json}
+  timeout: {description: Seconds for the build, and for the archive, type: int, default: 3600}
+  wait: {description: Seconds for another run to end, type: int, default: 600}
+"""
+
+RETURN = r"""
+image: {description: The active image as repository and tag, type: str, returned: always}
+built: {description: Whether this run built it, type: bool, returned: always}
+archive: {description: Its archive; empty for none, type: str, returned: always}
+driver: {description: Whether it needs the driver of a host before it can be imported, type: bool, returned: always}
+earlier: {description: Images that stay for the way back, type: list, elements: str, returned: always}
+removed: {description: Images that were removed, type: list, elements: str, returned: always}
+held: {description: Images that Docker did not remove and why, type: list, elements: str, returned: always}
+"""
+
+import base64
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+
+from ansible.module_utils import engine_docker, room, whole_files
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.engine_docker import Docker, Refused, answered
+from ansible.module_utils.host_lock import HostLock, HostLocked
+
+LABEL = "hadoop-deeplearning.stack"
+ROOM = 4  # times the packages' size, for the files that they become
+GB = 10**9
+PROGRAMS = ("gpu-check",)  # files that run
+
+
+def numbers(version):
+    return [int(part) for part in version.split(".")]
+
+
+def read(path):
+    """The record: {"active": ..., "images": [newest first]}."""
+    try:
+        with open(path) as handle:
+            found = json.load(handle)
+    except (IOError, OSError):
+        found = {}
+    except ValueError as error:
+        raise Refused("%s must be JSON, but is not: %s. Remove it: images that exist are found again" % (path, error))
+    return {"active": found.get("active", ""), "images": list(found.get("images", []))}
+
+
+def write(path, content):
+    directory = os.path.dirname(path)
+    if not os.path.isdir(directory):
+        os.makedirs(directory, 0o755)
+    whole_files.write_whole(path, (json.dumps(content, indent=2, sort_keys=True) + "\n").encode("utf-8"))
+
+
+class Images(object):
+    """What one run does; `docker` changes nothing in check mode."""
+
+    def __init__(self, wanted, docker, checks):
+        self.wanted, self.docker, self.checks = wanted, docker, checks
+        self.record = read(wanted["record"])
+        self.before = self.record["active"]
+
+    def target(self):
+        """The image that must be active: base and content decide its tag."""
+        base = self.docker.image(self.wanted["base"])
+        if base is None:
+            raise Refused(
+                "The base image %s must be on this host, but is not. Load it (docker pull, or docker load --input FILE), and run this again"
+                % self.wanted["base"]
+            )
+        self.base = base
+        trusted = whole_files.sha256_of(self.wanted["ca"]) if self.wanted["ca"] else ""
+        made = hashlib.sha256((self.wanted["digest"] + base["id"] + trusted).encode("utf-8")).hexdigest()[:12]
+        return "%s:%s-%s" % (self.wanted["repository"], self.wanted["stack"], made)
+
+    def ensure(self):
+        root, target = self.docker.check(), self.target()
+        there = self.docker.image(target)
+        if there is not None and LABEL not in there["labels"]:
+            raise Refused(
+                "%s must be an image of this project, but another has its name. Give cdsw_engine_repository another name"
+                % target
+            )
+        found = self.entry(target)
+        whole = there is not None and found is not None and found["id"] == there["id"]
+        self.built = there is None
+        self.changed = not (whole and self.before == target and self.archived(found))
+        if not self.changed:
+            return found
+        if self.checks:
+            return found or {"image": target, "driver": False, "archive": ""}
+        driver = bool(found and found["driver"])
+        if self.built or not whole:  # an image without a record was not tested by its run to the end
+            self.require_room(root)
+            driver = self.make(target)
+        there = self.docker.image(target)
+        archive = self.archive(target, found)
+        entry = dict(archive, image=target, id=there["id"], size=there["size"], base=self.wanted["base"], driver=driver)
+        others = [one for one in self.record["images"] if one["image"] != target]
+        self.record = {"active": target, "images": [entry] + others}
+        write(self.wanted["record"], self.record)
+        return entry
+
+    def entry(self, image):
+        return ([one for one in self.record["images"] if one["image"] == image] or [None])[0]
+
+    def require_room(self, root):
+        needed = self.wanted["megabytes"] * room.MB * ROOM
+        problem = room.shortage(root, needed, 1000)
+        if not problem and self.wanted["archives"]:
+            problem = room.shortage(self.wanted["archives"], needed + self.base["size"], 10)
+        if problem:
+            raise Refused("%s Free some space, and run this again" % problem)
+
+    def make(self, target):
+        """Build under another name, test, and only then name it. Whether it needs a driver."""
+        draft = target + "-draft"
+        try:
+            if self.docker.image(target) is None:
+                self.test_base()
+                self.build(draft)
+            else:
+                self.docker.tag(target, draft)
+            driver = self.test(draft)
+            self.docker.tag(draft, target)
+        except Refused as problem:
+            left = " Nothing of it is left."
+            stuck = self.docker.remove(draft) if self.docker.image(draft) else ""
+            if stuck:
+                left = " Its draft %s is left: %s." % (draft, stuck)
+            raise Refused("%s was not made: %s.%s" % (target, str(problem).rstrip("."), left))
+        self.docker.remove(draft)  # the name alone: the image has its own by now
+        return driver
+
+    def test_base(self):
+        python = "python" + self.wanted["python"]
+        answer = self.docker.ask(self.wanted["base"], "cdsw-engine-probe", python, ["-s", "-c", self.wanted["probe"]])
+        try:
+            found = answered(answer)
+        except Refused as problem:
+            raise Refused(
+                "%s must have %s for uid 8536, but: %s" % (self.wanted["base"], python, str(problem).rstrip("."))
+            )
+        told = "%s is %s with Python %s and glibc %s" % (
+            self.wanted["base"],
+            found["system"],
+            found["python"],
+            found["glibc"],
+        )
+        if not found["pip"]:
+            raise Refused("%s, but it has no pip" % told)
+        if not found["wide"]:
+            raise Refused("%s, but that Python has narrow characters (cp27m), and the packages are cp27mu" % told)
+        if self.wanted["glibc"] and numbers(found["glibc"]) < numbers(self.wanted["glibc"]):
+            raise Refused("%s, but %s requires glibc %s" % (told, self.wanted["stack"], self.wanted["glibc"]))
+
+    def build(self, draft):
+        directory = tempfile.mkdtemp(prefix="cdsw-engine-")
+        try:
+            for name, content in self.wanted["files"].items():
+                path = os.path.join(directory, name)
+                with open(path, "wb") as handle:
+                    handle.write(base64.b64decode(content))
+                os.chmod(path, 0o755 if name in PROGRAMS else 0o644)
+            if self.wanted["ca"]:
+                shutil.copyfile(self.wanted["ca"], os.path.join(directory, "mirror-ca.pem"))
+            self.docker.build(directory, draft, self.wanted["network"], self.wanted["timeout"])
+        finally:
+            shutil.rmtree(directory)
+
+    def test(self, draft):
+        """Size, imports, libraries, a product, gpu-check: as the engine's user. Whether it needs a driver."""
+        size = self.docker.image(draft)["size"]
+        if size > self.wanted["largest"] * GB:
+            raise Refused(
+                "it has %.1f GB, and CDSW takes images of at most %d GB" % (size / GB, self.wanted["largest"])
+            )
+        asked = ["-s", "-c", self.wanted["probe"], json.dumps(self.wanted["questions"])]
+        name, python = "cdsw-engine-probe", "python" + self.wanted["python"]
+        found = answered(self.docker.ask(draft, name, python, asked))
+        if found["problems"]:
+            more = len(found["problems"]) - 3
+            raise Refused("; ".join(found["problems"][:3]) + ("; and %d more" % more if more > 0 else ""))
+        if not found["driver"]:
+            self.ask_gpu_check(draft, name)
+        return found["driver"]
+
+    def ask_gpu_check(self, draft, name):
+        question = "tensorflow_computes_on_cpu"
+        answer = self.docker.ask(draft, name, "gpu-check", ["--json", question])
+        try:
+            outcome = json.loads(answer.output)[0]
+        except (ValueError, LookupError):
+            raise Refused("gpu-check must answer, but: %s" % engine_docker.reason(answer.error or answer.output))
+        if outcome["outcome"] == "FAIL":  # where the host has no GPU it is skipped, and the probe has multiplied
+            raise Refused("gpu-check %s: %s" % (question, outcome["message"]))
+
+    # Archives, for sites without a registry.
+
+    def archived(self, entry):
+        if not self.wanted["archives"]:
+            return True
+        path = entry["archive"]
+        if os.path.dirname(path) != self.wanted["archives"] or not os.path.isfile(path + ".sha256"):
+            return False
+        return os.path.isfile(path) and os.path.getsize(path) == entry["archive_size"]
+
+    def archive(self, image, entry):
+        if not self.wanted["archives"]:
+            return {"archive": ""}
+        if entry is not None and self.archived(entry):
+            return dict((key, entry[key]) for key in ("archive", "archive_size", "archive_sha256"))
+        directory = self.wanted["archives"]
+        if not os.path.isdir(directory):
+            os.makedirs(directory, 0o755)
+        path = os.path.join(directory, image.rpartition("/")[2].replace(":", "-") + ".tar")
+        draft = path + ".draft"
+        try:
+            self.docker.save(image, draft, self.wanted["timeout"])
+            digest = whole_files.sha256_of(draft)
+            os.chmod(draft, 0o644)
+            whole_files.write_whole(path + ".sha256", ("%s  %s\n" % (digest, os.path.basename(path))).encode("utf-8"))
+            os.rename(draft, path)
+        finally:
+            if os.path.exists(draft):
+                os.unlink(draft)
+        return {"archive": path, "archive_size": os.path.getsize(path), "archive_sha256": digest}
+
+    # What goes.
+
+    def prune(self, keep):
+        """Remove all but the active image and so many earlier ones; what a container uses stays, and its entry."""
+        active = [one for one in self.record["images"] if one["image"] == self.record["active"]]
+        others = [one for one in self.record["images"] if one["image"] != self.record["active"]]
+        stay, go = active + others[:keep], others[keep:]
+        removed, held = [], []
+        for one in go:
+            stuck = "" if self.checks else self.docker.remove(one["image"])
+            if stuck:
+                held.append("%s: %s" % (one["image"], stuck))
+                stay.append(one)
+                continue
+            removed.append(one["image"])
+            for path in (one["archive"], one["archive"] + ".sha256") if one["archive"] and not self.checks else ():
+                if os.path.exists(path):
+                    os.unlink(path)
+        if removed and not self.checks:
+            self.record["images"] = stay
+            write(self.wanted["record"], self.record)
+        return removed, held, [one["image"] for one in stay if one["image"] != self.record["active"]]
+
+
+def present(images, wanted):
+    entry = images.ensure()
+    removed, held, earlier = images.prune(wanted["keep"])
+    answer = {"image": entry["image"], "archive": entry["archive"], "driver": entry["driver"], "earlier": earlier}
+    return dict(answer, changed=images.changed or bool(removed), built=images.built, removed=removed, held=held)
+
+
+def absent(images, wanted):
+    images.record["active"] = ""
+    changed = bool(images.record["images"])
+    if changed:
+        images.docker.check()
+    removed, held, earlier = images.prune(0)
+    if os.path.exists(wanted["record"]) and not images.checks and not held:
+        os.unlink(wanted["record"])
+    answer = {"image": "", "archive": "", "driver": False, "earlier": earlier}
+    return dict(answer, changed=changed, built=False, removed=removed, held=held)
+
+
+def run(module, wanted, lock=None):
+    images = Images(wanted, Docker(wanted["socket"], lock), module.check_mode)
+    try:
+        answer = (present if wanted["state"] == "present" else absent)(images, wanted)
+    except (Refused, IOError, OSError) as problem:
+        stays = "%s is still active" % images.before if images.before else "No image of this project is active"
+        module.fail_json(msg="%s. %s." % (room.explained(problem, "/").rstrip("."), stays))
+    difference = {"before": images.before + "\n", "after": answer["image"] + "\n"}
+    module.exit_json(
+        diff=dict(difference, before_header="active engine image", after_header="active engine image"), **answer
+    )
+
+
+def main():
+    texts = ("base", "stack", "python", "glibc", "digest", "probe", "ca", "archives")
+    module = AnsibleModule(
+        argument_spec=dict(
+            {name: {"type": "str", "default": ""} for name in texts},
+            state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+            socket={"type": "path", "default": "/var/run/docker.sock"},
+            repository={"type": "str", "default": "deeplearning-engine"},
+            files={"type": "dict", "default": {}},
+            questions={"type": "dict", "default": {}},
+            megabytes={"type": "int", "default": 0},
+            largest={"type": "int", "default": 10},
+            network={"type": "str", "default": "host"},
+            keep={"type": "int", "default": 2},
+            record={"type": "path", "default": "/opt/deeplearning/etc/cdsw_engine.json"},
+            timeout={"type": "int", "default": 3600},
+            wait={"type": "int", "default": 600},
+        ),
+        supports_check_mode=True,
+    )
+    wanted = module.params
+    try:
+        if module.check_mode:
+            run(module, wanted)
+        with HostLock("engine image", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"]))) as lock:
+            run(module, wanted, lock)
+    except (Refused, HostLocked) as problem:
+        module.fail_json(msg=str(problem))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+#!/usr/bin/python3
+"""docker for tests of modules: images are a file; what programs in images answer, and what fails, is in $DOCKER_STATE.
+
+The words of its refusals are those of Docker 20.10. The real daemon is asked by molecule's scenario cdsw_engine.
+"""
+
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+
+STATE = Path(os.environ["DOCKER_STATE"])
+
+
+def main(argv: list[str]) -> int:
+    state = json.loads(STATE.read_text())
+    assert argv[0] == "--host"
+    socket, command, rest = argv[1], argv[2], argv[3:]
+    state["calls"].append([command, *[word for word in rest if len(word) < 200]])
+    status = 0
+    if socket != "unix:///run/docker.sock":
+        print(f"Cannot connect to the Docker daemon at {socket}. Is the docker daemon running?", file=sys.stderr)
+        status = 1
+    else:
+        status = COMMANDS[command](state, rest)
+    STATE.write_text(json.dumps(state))
+    return status
+
+
+def refuse(text: str, status: int = 1) -> int:
+    print(text, file=sys.stderr)
+    return status
+
+
+def info(state: dict, rest: list[str]) -> int:
+    print(json.dumps(state["root"]))
+    return 0
+
+
+def inspect(state: dict, rest: list[str]) -> int:
+    one = state["images"].get(rest[-1])
+    if one is None:
+        print("[]")
+        return refuse(f"Error: No such image: {rest[-1]}")
+    print(json.dumps([{"Id": one["id"], "Size": one["size"], "Config": {"Labels": one["labels"]}}]))
+    return 0
+
+
+def build(state: dict, rest: list[str]) -> int:
+    tag, directory = rest[rest.index("--tag") + 1], Path(rest[-1])
+    state["built"] = {path.name: path.read_text(errors="replace") for path in directory.iterdir()}
+    state["modes"] = {path.name: path.stat().st_mode & 0o777 for path in directory.iterdir()}
+    if state["fail"] == "build":
+        print(
+            "Step 5/9 : RUN python3.6 -m pip install\nERROR: Hash mismatch for http://me:s3cret@mirror/wheels/six.whl."
+        )
+        return refuse("The command '/bin/sh -c python3.6 -m pip install' returned a non-zero code: 1")
+    content = hashlib.sha256(json.dumps(state["built"], sort_keys=True).encode()).hexdigest()
+    labels = {"hadoop-deeplearning.stack": "x"}
+    state["images"][tag] = {"id": f"sha256:{content}", "size": state["size"], "labels": labels}
+    return 0
+
+
+def run(state: dict, rest: list[str]) -> int:
+    at = rest.index("--entrypoint")
+    program, arguments = rest[at + 1], rest[at + 3 :]
+    if program == "gpu-check":
+        print(json.dumps([{"name": arguments[-1], "outcome": state["gpu_check"], "message": "TF 1: 134.0"}]))
+        return 0
+    if program not in state["programs"]:
+        message = 'docker: Error response from daemon: OCI runtime create failed: exec: "%s": executable file not found in $PATH.'
+        return refuse(message % program, 127)
+    print("WARNING: something of TensorFlow's\n" + json.dumps(state["base" if len(arguments) == 3 else "image"]))
+    return 0
+
+
+def tag(state: dict, rest: list[str]) -> int:
+    state["images"][rest[1]] = state["images"][rest[0]]
+    return 0
+
+
+def rmi(state: dict, rest: list[str]) -> int:
+    if rest[0] in state["held"]:
+        return refuse(f'Error response from daemon: conflict: unable to remove repository reference "{rest[0]}"')
+    state["images"].pop(rest[0])
+    return 0
+
+
+def save(state: dict, rest: list[str]) -> int:
+    path = Path(rest[rest.index("--output") + 1])
+    path.write_text("a part of " + rest[-1])
+    if state["fail"] == "save":
+        return refuse(f"write {path}: no space left on device")
+    path.write_text("all of " + rest[-1])
+    return 0
+
+
+COMMANDS = {
+    **{"info": info, "inspect": inspect, "build": build, "run": run, "tag": tag, "rmi": rmi, "save": save},
+    "rm": lambda state, rest: 0,
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,398 @@
+"""Engine images: the Dockerfile of every stack, and the module that builds them, with a stand-in of Docker's command."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import host_modules
+import pytest
+from interpreters import HOST_PYTHONS
+
+from hadoop_dl.data import cdsw, engine_image, stacks
+from hadoop_dl.data.engine_image import EngineError
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PROBE = REPOSITORY / "roles/cdsw_engine/files/engine_probe.py"
+BASE = "docker.repository.cloudera.com/cdsw/engine:13"
+KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nbWluZQ==\n=abcd\n-----END PGP PUBLIC KEY BLOCK-----\n"
+CPU, GPU, WITH_WHEELS = "tf1.15-cpu-py36-el7", "tf1.15-py36-el7", "tf2.21-py311"
+CUDA = {
+    "cuda_packages": ["cuda-libraries-10-0=10.0.130-1", "libcudnn7=7.6.5.32-1+cuda10.0"],
+    "cuda_repository": "http://mirror01/apt/ubuntu1804",
+    "cuda_key": KEY,
+}
+
+
+def given(stack: str = CPU, **changed: Any) -> dict[str, Any]:
+    return {
+        **{"stack": stack, "python": "", "base": BASE, "version": "", "mirror_url": "http://mirror01:8900"},
+        **{"mirror_ca": "", "cuda_packages": [], "cuda_repository": "", "cuda_key": "", **changed},
+    }
+
+
+def text_of(work: dict[str, Any], name: str = "Dockerfile") -> str:
+    return base64.b64decode(work["files"][name]).decode()
+
+
+# What is built.
+
+
+@pytest.mark.parametrize("name", stacks.stack_names())
+def test_every_stack_has_a_dockerfile_whose_files_are_there(name: str) -> None:
+    stack = stacks.load_stack(name)
+    for python in stack.pythons:
+        work = engine_image.work(given(name, python=python))
+        lines = text_of(work).splitlines()
+        assert lines[1] == f"FROM {BASE}"
+        copied = [word for line in lines if line.startswith("COPY ") for word in line.split()[1:-1]]
+        assert sorted(copied) == sorted(set(work["files"]) - {"Dockerfile"})
+        installs = [line for line in lines if " -m pip install " in line]
+        assert installs
+        assert all(f"python{python} " in line and "--require-hashes" in line for line in installs)
+        required = "".join(text_of(work, file) for file in work["files"] if file.startswith("requirements"))
+        wanted = {one.sha256 for one in stack.lock(python).entries if one.project != "virtualenv"}
+        assert set(re.findall(r"--hash=sha256:(\w{64})$", required, re.MULTILINE)) == wanted
+        assert bool(stack.version("cuda")) is any(line.startswith("ENV LD_LIBRARY_PATH=") for line in lines)
+
+
+def test_the_digest_changes_with_everything_that_is_built_and_with_nothing_else() -> None:
+    digests = [
+        engine_image.work(one)["digest"]
+        for one in (
+            given(),
+            given(base=BASE + "4"),
+            given(mirror_url="http://other:8900"),
+            given(GPU),
+            given(GPU, **CUDA),
+        )
+    ]
+    assert len(set(digests)) == 5
+    assert engine_image.work(given())["digest"] == digests[0]
+
+
+def test_cuda_comes_from_packages_where_the_stack_has_none_among_its_own() -> None:
+    work = engine_image.work(given(GPU, **CUDA))
+    (line,) = [line for line in text_of(work).splitlines() if "apt-get" in line]
+    assert "--no-install-recommends cuda-libraries-10-0=10.0.130-1 libcudnn7=7.6.5.32-1+cuda10.0 &&" in line
+    assert line.count("Dir::Etc::SourceParts=/dev/null") == 2  # no repository of the base
+    assert text_of(work, "cuda.list") == "deb http://mirror01/apt/ubuntu1804 /\n"
+    assert base64.b64decode(work["files"]["cuda.gpg"]) == b"mine"
+    assert work["questions"]["libraries"] == ["libcudart.so.10.0", "libcublas.so.10.0", "libcudnn.so.7"]
+    assert engine_image.work(given(WITH_WHEELS))["questions"]["libraries"] == []
+
+
+@pytest.mark.parametrize(
+    ("cuda", "cudnn", "expected"),
+    [
+        ("8.0", "6", "libcudart.so.8.0 libcublas.so.8.0 libcudnn.so.6"),
+        ("10.1", "7.6", "libcudart.so.10.1 libcublas.so.10 libcudnn.so.7"),
+        ("11.2", "8.1", "libcudart.so.11.0 libcublas.so.11 libcudnn.so.8"),
+        ("12.2", None, "libcudart.so.12 libcublas.so.12"),
+        (None, None, ""),
+    ],
+)
+def test_the_libraries_by_the_names_that_tensorflow_loads(cuda: str | None, cudnn: str | None, expected: str) -> None:
+    assert " ".join(engine_image.libraries(cuda, cudnn)) == expected
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"stack": "tf1.15"}, "none is called 'tf1.15'"),
+        ({"python": "3.7"}, "is made for Python 3.6, but a lock for 3.7 was requested"),
+        ({"base": ""}, "cdsw_engine_base must name Cloudera's engine image on the build host"),
+        ({"base": "x\nRUN rm -r /"}, "cdsw_engine_base must name"),
+        ({"mirror_url": "http://me:s3cret@mirror01"}, "without user and password, but is not"),
+        (
+            {"stack": "tf2.21-cpu-py311", "version": "13"},
+            "Engine 13 has Python 2.7 and 3.6, but tf2.21-cpu-py311 requires Python 3.11. Stacks for this engine: tf1.15-cpu-py27-el7",
+        ),
+        (
+            {"stack": "tf1.15-cpu-py36-el8", "version": "10"},
+            "Engine 10 is Ubuntu 16.04 with glibc 2.23, but tf1.15-cpu-py36-el8 requires glibc 2.28 or later.",
+        ),
+        (CUDA, f"{CPU} uses no CUDA, but cdsw_engine_cuda_packages are named"),
+        ({**CUDA, "stack": WITH_WHEELS}, "has CUDA among its packages, but"),
+        (
+            {**CUDA, "stack": GPU, "cuda_packages": ["libcudnn7"]},
+            "entries such as cuda-libraries-10-0=10.0.130-1, but has libcudnn7",
+        ),
+        ({**CUDA, "stack": GPU, "cuda_key": ""}, "come from a repository that is signed"),
+        ({**CUDA, "stack": GPU, "cuda_key": "key"}, "must be an armoured public key"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_a_host_is_asked(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(EngineError) as refused:
+        engine_image.work(given(**{"stack": CPU, **changed}))
+    assert words in str(refused.value)
+    assert "s3cret" not in str(refused.value)
+
+
+def test_engines_have_the_systems_and_pythons_of_their_sources() -> None:
+    found = {engine.engine: engine for engine in cdsw.engines()}
+    assert (found["13"].cdsw, found["13"].ubuntu, found["13"].glibc) == ("1.9", "18.04", "2.27")
+    assert "tf1.4-cpu-py27-el7" in engine_image.fits(found["10"])
+    assert engine_image.fits(found["8"]) == []  # no source tells its Pythons
+    assert found["8"].problem(stacks.load_stack(WITH_WHEELS), "3.11").startswith("Engine 8 is Ubuntu 16.04")
+
+
+# The module, with a stand-in of Docker's command.
+
+
+class Host:
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.directory, self.file = directory, directory / "docker.json"
+        base = {
+            "python": "3.6.9",
+            "wide": True,
+            "glibc": "2.27",
+            "system": "Ubuntu 18.04.6 LTS",
+            "pip": "9.0.3",
+            "uid": 8536,
+        }
+        image = {"problems": [], "driver": False, "uid": 8536}
+        self.save(
+            images={BASE: {"id": "sha256:" + "0" * 64, "size": 3 * 10**9, "labels": {}}},
+            calls=[], fail="", held=[], size=4 * 10**9, root=str(directory), gpu_check="PASS",
+            programs=["python3.6"], base=base, image=image,
+        )  # fmt: skip
+        (directory / "bin").mkdir()
+        program = directory / "bin/docker"
+        stand_in = Path(__file__).with_name("docker_stand_in.py")
+        program.write_text(f'#!/bin/sh\nDOCKER_STATE={self.file} exec {sys.executable} -I -S {stand_in} "$@"\n')
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", str(directory / "bin"), prepend=":")
+        self.record = directory / "opt/etc/cdsw_engine.json"
+
+    def save(self, **changed: Any) -> None:
+        state = json.loads(self.file.read_text()) if self.file.exists() else {}
+        self.file.write_text(json.dumps({**state, **changed}))
+
+    @property
+    def state(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.file.read_text())
+        return found
+
+    @property
+    def images(self) -> set[str]:
+        return set(self.state["images"]) - {BASE}
+
+    def calls(self, command: str) -> list[list[str]]:
+        return [call for call in self.state["calls"] if call[0] == command]
+
+    def run(self, **changed: Any) -> dict[str, Any]:
+        work = engine_image.work(given(changed.pop("stack", CPU), **changed.pop("given", {})))
+        taken = ("stack", "python", "glibc", "digest", "files", "questions", "megabytes")
+        arguments = {name: work[name] for name in taken}
+        self.save(programs=[f"python{work['python']}"])
+        places = {"archives": str(self.directory / "engines"), "record": str(self.record)}
+        fixed = {"base": BASE, "socket": "/run/docker.sock", "probe": PROBE.read_text(), "wait": 2, **places}
+        return host_modules.run("engine_image", **{**arguments, **fixed, **changed})
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    return Host(tmp_path, monkeypatch)
+
+
+def test_an_image_is_built_tested_saved_and_then_active(host: Host) -> None:
+    answer = host.run()
+    assert (answer["changed"], answer["built"]) == (True, True), answer
+    assert re.fullmatch(rf"deeplearning-engine:{CPU}-[0-9a-f]{{12}}", answer["image"])
+    assert host.images == {answer["image"]}  # its draft is gone
+    record = json.loads(host.record.read_text())
+    assert record["active"] == answer["image"]
+    content = Path(answer["archive"]).read_bytes()
+    assert content.decode() == f"all of {answer['image']}"
+    expected = f"{hashlib.sha256(content).hexdigest()}  {Path(answer['archive']).name}\n"
+    assert Path(answer["archive"] + ".sha256").read_text() == expected
+    assert host.state["modes"]["gpu-check"] == 0o755
+    for call in host.calls("run"):
+        assert call[call.index("--user") + 1] == "8536:8536"
+        assert call[call.index("--network") + 1] == "none"
+    assert host.calls("build")[0][1:3] == ["--network", "host"]
+
+
+def test_the_second_run_changes_nothing_and_a_lost_archive_is_saved_again(host: Host) -> None:
+    first = host.run()
+    second = host.run()
+    assert (second["changed"], second["image"], len(host.calls("build"))) == (False, first["image"], 1)
+    Path(first["archive"]).unlink()
+    third = host.run()
+    assert (third["changed"], third["built"], len(host.calls("build"))) == (True, False, 1)
+    assert Path(first["archive"]).exists()
+
+
+def test_check_mode_says_what_would_be_built_and_changes_nothing(host: Host) -> None:
+    answer = host.run(_ansible_check_mode=True, _ansible_diff=True)
+    assert (answer["changed"], answer["diff"]["before"]) == (True, "\n"), answer
+    assert answer["diff"]["after"].startswith(f"deeplearning-engine:{CPU}-")
+    assert (host.images, host.record.exists(), host.calls("run")) == (set(), False, [])
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"fail": "build"}, "the build failed: ERROR: Hash mismatch for http://...@mirror/wheels/six.whl"),
+        ({"fail": "save"}, "could not be saved as"),
+        ({"size": 11 * 10**9}, "it has 11.0 GB, and CDSW takes images of at most 10 GB"),
+        ({"image": {"problems": ["numpy must be 1.18.5 but is missing"], "driver": False}}, "numpy must be 1.18.5 but is missing"),
+        ({"gpu_check": "FAIL"}, "gpu-check tensorflow_computes_on_cpu: TF 1: 134.0"),
+        ({"base": {"python": "3.6.9", "wide": True, "glibc": "2.12", "system": "CentOS 6", "pip": "9.0.3"}}, "is CentOS 6 with Python 3.6.9 and glibc 2.12, but tf1.15-py36-el7 requires glibc 2.17"),
+        ({"base": {"python": "3.6.9", "wide": True, "glibc": "2.27", "system": "Ubuntu", "pip": ""}}, "but it has no pip"),
+        ({"base": {"python": "2.7.9", "wide": False, "glibc": "2.27", "system": "Ubuntu", "pip": "9"}}, "narrow characters"),
+    ],
+)  # fmt: skip
+def test_an_image_that_is_not_made_leaves_the_old_one_active(changed: dict[str, Any], words: str, host: Host) -> None:
+    first = host.run()
+    host.save(**changed)
+    answer = host.run(stack=GPU)
+    assert answer["failed"]
+    assert words in answer["msg"], answer
+    assert answer["msg"].endswith(f"{first['image']} is still active.")
+    assert json.loads(host.record.read_text())["active"] == first["image"]
+    assert not [name for name in host.images if name.endswith("-draft")]
+    assert not list((host.directory / "engines").glob("*.draft"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"socket": "/run/other.sock"}, "Docker must answer on /run/other.sock, but: Cannot connect to the Docker daemon"),
+        ({"base": "cdsw/engine:99"}, "The base image cdsw/engine:99 must be on this host, but is not."),
+        ({"python": "3.9"}, f"{BASE} must have python3.9 for uid 8536, but: docker: Error response from daemon"),
+        ({"megabytes": 10**9}, "needs about 4000000000 MB but has"),
+    ],
+)  # fmt: skip
+def test_what_the_host_lacks_is_a_sentence(changed: dict[str, Any], words: str, host: Host) -> None:
+    answer = host.run(**changed)
+    assert answer["failed"]
+    assert words in answer["msg"]
+    assert answer["msg"].endswith("No image of this project is active.")
+    assert host.images == set()
+
+
+def test_after_a_build_that_failed_the_same_command_makes_the_image(host: Host) -> None:
+    host.save(fail="save")  # the image has its name by then
+    assert host.run()["failed"]
+    host.save(fail="")
+    answer = host.run()
+    assert (answer["changed"], host.images, len(host.calls("build"))) == (True, {answer["image"]}, 1)
+
+
+def test_an_image_of_somebody_else_with_its_name_is_refused(host: Host) -> None:
+    name = host.run(_ansible_check_mode=True)["image"]
+    host.save(images={**host.state["images"], name: {"id": "sha256:1", "size": 1, "labels": {}}})
+    answer = host.run()
+    assert "must be an image of this project, but another has its name" in answer["msg"]
+    assert host.images == {name}
+
+
+def test_an_earlier_stack_again_is_the_way_back_without_a_build(host: Host) -> None:
+    first, second = host.run(), host.run(stack=GPU)
+    assert second["earlier"] == [first["image"]]
+    back = host.run()
+    assert (back["changed"], back["built"], back["image"]) == (True, False, first["image"])
+    assert (back["earlier"], len(host.calls("build"))) == ([second["image"]], 2)
+
+
+def test_older_images_go_by_policy_and_what_a_container_uses_stays(host: Host) -> None:
+    names = ["tf1.4-cpu-py27-el7", CPU, GPU, "tf1.15-cpu-py27-el7"]
+    made = [host.run(stack=name, keep=9) for name in names]
+    host.save(held=[made[0]["image"]])
+    answer = host.run(stack=names[3], keep=1)
+    assert (answer["changed"], answer["removed"]) == (True, [made[1]["image"]])
+    assert "conflict: unable to remove" in answer["held"][0]
+    assert answer["earlier"] == [made[2]["image"], made[0]["image"]]
+    assert not Path(made[1]["archive"]).exists()
+    assert Path(made[0]["archive"]).exists()
+    host.save(held=[])
+    assert host.run(stack=names[3], keep=1)["removed"] == [made[0]["image"]]
+    gone = host.run(stack=names[3], state="absent")
+    assert (gone["changed"], host.images, host.record.exists()) == (True, set(), False)
+    assert list((host.directory / "engines").iterdir()) == []
+    assert host.run(stack=names[3], state="absent")["changed"] is False
+
+
+def test_a_stack_that_needs_the_driver_to_be_imported_is_told(host: Host) -> None:
+    host.save(image={"problems": [], "driver": True, "uid": 8536}, gpu_check="FAIL")
+    answer = host.run(stack=GPU)
+    assert (answer["driver"], answer["built"]) == (True, True)
+
+
+def test_a_mirror_with_https_has_its_certificates_in_the_build(host: Host) -> None:
+    certificate = host.directory / "ca.pem"
+    certificate.write_text("mine")
+    ca = {"mirror_url": "https://mirror01", "mirror_ca": str(certificate)}
+    one = host.run(given=ca, ca=str(certificate))
+    assert host.state["built"]["mirror-ca.pem"] == "mine"
+    assert "--cert /opt/deeplearning/engine/mirror-ca.pem" in host.state["built"]["Dockerfile"]
+    certificate.write_text("another")
+    assert host.run(given=ca, ca=str(certificate))["image"] != one["image"]
+
+
+def test_gpu_check_skips_on_a_host_without_gpus_and_the_image_is_made(host: Host) -> None:
+    host.save(gpu_check="SKIP")
+    assert host.run()["built"]
+
+
+# The probe, in a Python of this machine.
+
+
+def probed(python: str, *arguments: Any) -> dict[str, Any]:
+    given = [json.dumps(one) for one in arguments]
+    done = subprocess.run([python, str(PROBE), *given], capture_output=True, text=True, timeout=120, check=True)
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_a_base_tells_its_python_glibc_and_system(python: str) -> None:
+    found = probed(python)
+    assert re.fullmatch(r"\d\.\d+\.\d+", found["python"])
+    assert re.fullmatch(r"2\.\d+", found["glibc"])
+    assert found["wide"] is True
+
+
+def test_an_image_is_asked_for_versions_libraries_and_imports(tmp_path: Path) -> None:
+    asked = {
+        "imports": ["no_such_module"],
+        "projects": {"PyYAML": "0.1", "nothing": "1.0"},
+        "libraries": ["libno.so.1"],
+    }
+    found = probed(sys.executable, asked)
+    assert found["driver"] is False
+    assert found["problems"][0].startswith("nothing must be 1.0 but is missing")
+    assert re.match(r"pyyaml must be 0\.1 but is \d", found["problems"][1])
+    assert "libno.so.1 must load but does not: libno.so.1: cannot open shared object file" in found["problems"][2]
+    assert (
+        found["problems"][3]
+        == "no_such_module must be importable, but is not: ModuleNotFoundError: No module named 'no_such_module'"
+    )
+
+
+def test_a_library_that_nobody_has_is_a_problem_and_the_drivers_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = importlib.util.spec_from_file_location("engine_probe", PROBE)
+    assert spec
+    assert spec.loader
+    probe = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(probe)
+    said = "\tlibcuda.so.1 => not found\n\tlibgone.so.3 => not found\n\tlibown.so => not found\n\tlibc.so.6 => /lib/libc.so.6\n"
+    ldd = tmp_path / "ldd"
+    ldd.write_text(f"#!/bin/sh\nprintf '{said}'\n")
+    ldd.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    files = [str(tmp_path / name) for name in ("a.so", "libown.so", "b.py")]
+    for file in files:
+        Path(file).touch()
+    assert probe.missing_libraries(files) == {"libgone.so.3": files[0]}
