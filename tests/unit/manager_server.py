@@ -90,6 +90,8 @@ class Cloudera(Manager):
             "cdsw": [("CDSW_MASTER", 5), ("CDSW_DOCKER", 5), ("CDSW_APPLICATION", 5)],
         }
         self.config: dict[str, dict[str, str]] = {"cdsw": {"cdsw.domain.config": "cdsw.example.com"}}
+        # Role config groups by the names of their service and role: only Docker's has its block devices.
+        self.group_config: dict[str, dict[str, str]] = {"cdsw-CDSW_DOCKER-BASE": {}}
         self.known = {"cdsw.enable.gpu.config": "false", "cdsw.nvidia.lib.path.config": "", "cdsw.domain.config": ""}
         self.stale = False
         self.commands: dict[int, list[dict[str, Any]]] = {}  # the answers still to come, one for each look
@@ -156,6 +158,11 @@ class Cloudera(Manager):
                 return 200, {"items": [self.role(name, kind, number) for kind, number in self.roles[name]]}
             case ["clusters", "cluster", "services", name, "config"] if name in self.services:
                 return 200, {"items": self.config_items(name, query.get("view") == "full")}
+            case ["clusters", "cluster", "services", "cdsw", "roleConfigGroups", name, "config"]:
+                if name not in self.group_config:
+                    return 404, {"message": f"Role config group '{name}' not found."}
+                full = query.get("view") == "full"
+                return 200, {"items": setting_items(self.group_config[name], {DEVICES: ""} if full else None)}
             case ["clusters", other, *_] if other != "cluster":
                 return 404, {"message": f"Cluster '{other}' not found."}
         return 404, {"message": "HTTP 404 Not Found"}
@@ -171,15 +178,8 @@ class Cloudera(Manager):
         }
 
     def config_items(self, name: str, full: bool) -> list[dict[str, Any]]:
-        values = self.config.get(name, {})
-        if not full:
-            return [{"name": key, "value": value, "sensitive": False} for key, value in values.items()]
         known = self.known if name == "cdsw" else {}
-        return [
-            {"name": key, "required": False, "default": default, "displayName": key, "sensitive": False}
-            | ({"value": values[key]} if key in values else {})
-            for key, default in known.items()
-        ]
+        return setting_items(self.config.get(name, {}), known if full else None)
 
     def change(self, method: str, rest: list[str], body: Any) -> tuple[int, Any]:
         match method, rest:
@@ -189,13 +189,13 @@ class Cloudera(Manager):
                     return 400, {
                         "message": f"Unknown configuration attribute '{unknown[0]}' for service (type: 'CDSW')."
                     }
-                for item in body["items"]:
-                    if item["value"] is None:
-                        self.config[name].pop(item["name"], None)
-                    else:
-                        self.config[name][item["name"]] = item["value"]
+                store(self.config[name], body["items"])
                 self.stale = True
                 return 200, {"items": self.config_items(name, False)}
+            case "PUT", ["clusters", "cluster", "services", "cdsw", "roleConfigGroups", name, "config"]:
+                store(self.group_config[name], body["items"])
+                self.stale = True
+                return 200, {"items": setting_items(self.group_config[name], None)}
             case "POST", ["clusters", "cluster", "services", name, "commands", "restart"]:
                 number = 356 + len(self.commands)
                 running = {"id": number, "name": "Restart", "startTime": "2020-10-01T01:48:25.347Z", "active": True}
@@ -210,6 +210,28 @@ class Cloudera(Manager):
                 name = "EnterMaintenanceMode" if command.startswith("enter") else "ExitMaintenanceMode"
                 return 200, {"id": -1, "name": name, "active": False, "success": True, "resultMessage": "Done."}
         return 404, {"message": "HTTP 404 Not Found"}
+
+
+DEVICES = "cdsw.docker.devices.config"
+
+
+def setting_items(values: dict[str, str], known: dict[str, str] | None) -> list[dict[str, Any]]:
+    """The settings that have a value, or with `known` (names and defaults) every setting."""
+    if known is None:
+        return [{"name": key, "value": value, "sensitive": False} for key, value in values.items()]
+    return [
+        {"name": key, "required": False, "default": default, "displayName": key, "sensitive": False}
+        | ({"value": values[key]} if key in values else {})
+        for key, default in known.items()
+    ]
+
+
+def store(values: dict[str, str], items: list[dict[str, Any]]) -> None:
+    for item in items:
+        if item["value"] is None:
+            values.pop(item["name"], None)
+        else:
+            values[item["name"]] = item["value"]
 
 
 class AmbariServer(Manager):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from manager_server import PASSWORD, USER, AmbariServer, Cloudera, Manager
+from manager_server import DEVICES, PASSWORD, USER, AmbariServer, Cloudera, Manager
 
 from hadoop_dl.hosts.managers import connection
 from hadoop_dl.hosts.managers.server import ManagerError
@@ -273,6 +273,26 @@ def test_a_change_that_cannot_be_looked_up_says_so_and_has_the_way_back(cloudera
     failed, said, result = Config(tmp_path, cloudera).config(values={GPU: "true"})
     assert (failed, result["way_back"]) == (1, {GPU: None})
     assert f"Whether {GPU} of cdsw changed is not known; run again, it compares first." in said
+
+
+def test_a_setting_of_a_role_config_group_is_not_the_services(cloudera: Cloudera, tmp_path: Path) -> None:
+    play, group = Config(tmp_path, cloudera), "cdsw-CDSW_DOCKER-BASE"
+    failed, said, result = play.config(values={DEVICES: "/dev/sdb"}, role_group=group)
+    assert (failed, cloudera.group_config[group]) == (0, {DEVICES: "/dev/sdb"}), said
+    assert (result["before"], result["way_back"], DEVICES in cloudera.config["cdsw"]) == (
+        {DEVICES: None},
+        {DEVICES: None},
+        False,
+    )
+    _, _, back = play.config(values=result["way_back"], role_group=group)
+    assert (back["changed"], cloudera.group_config[group]) == (True, {})
+    failed, said, refused = play.config(values={DEVICES: "/dev/sdb"}, role_group="cdsw-CDSW_DOCKER-9")
+    assert failed == 1
+    assert "cdsw-CDSW_DOCKER-9" in refused["msg"]
+    assert "not found" in refused["msg"], refused["msg"]
+    failed, said, _ = play.config(values={GPU: "true"}, role_group=group)  # one of the service
+    assert failed == 1
+    assert f"has no setting {GPU}" in said
 
 
 WRONG = {
