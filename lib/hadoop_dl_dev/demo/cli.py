@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from hadoop_dl.data import stacks
-from hadoop_dl_dev.demo import cluster, images, nodes, prerequisites, services, tour
+from hadoop_dl_dev.demo import build_site, cluster, images, nodes, prerequisites, services, tour
 from hadoop_dl_dev.demo.shell import DemoError, phase, say
 
 
@@ -38,6 +38,10 @@ def parser() -> argparse.ArgumentParser:
         )
         command.add_argument("--data-nodes", type=int, default=2)
         command.add_argument("--name", default=cluster.DEFAULT_NAME, help="prefix of the containers")
+    build = commands.add_parser(
+        "build-host", help="make edge1 a build host, and request a stack whose TensorFlow (a stand-in) is built there"
+    )
+    build.add_argument("--name", default=cluster.DEFAULT_NAME)
     down = commands.add_parser("down", help="remove the cluster")
     down.add_argument("--name", default=cluster.DEFAULT_NAME)
     down.add_argument("--everything", action="store_true", help="images and downloads, too")
@@ -109,6 +113,9 @@ def dispatch(arguments: argparse.Namespace) -> int:
         return tour.run_all(cluster.Cluster(arguments.stack, arguments.data_nodes, arguments.name), up)
     if arguments.command == "up":
         up(cluster.Cluster(arguments.stack, arguments.data_nodes, arguments.name))
+    elif arguments.command == "build-host":
+        there = sum(container.startswith(f"{arguments.name}-data") for container in cluster.existing(arguments.name))
+        build_site.prepare(cluster.Cluster(cluster.recorded_stack(arguments.name), there or 1, arguments.name))
     elif arguments.command == "down":
         return down(arguments.name, arguments.everything)
     elif arguments.command == "status":

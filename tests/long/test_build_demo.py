@@ -1,0 +1,102 @@
+"""The white paper's way on a whole cluster: the wheel is built on edge1 with a real bazel, installed on the data nodes through the built lock, and a job on YARN runs
+with it.
+
+A cluster of its own, removed at the end. The sources are the stand-in's (demo/tensorflow), whose library reads HDFS through the cluster's libhdfs.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hadoop_dl_dev.demo import build_site, images, nodes
+from hadoop_dl_dev.demo.cluster import Cluster
+
+RELEASE = build_site.ONE
+CLUSTER = Cluster(build_site.BASE, name="buildtf")
+# What each executor answers: where it runs, what its TensorFlow was compiled with, a product, the root of HDFS.
+JOB = """
+import json, socket
+from pyspark import SparkContext
+
+def answer(_):
+    import tensorflow as tf
+    product = tf.Session().run(tf.matmul(tf.constant([[2.0, 1.0]]), tf.constant([[3.0], [4.0]]))).tolist()
+    return [[socket.gethostname(), tf.GIT_VERSION, tf.python.FEATURES, product, tf.gfile.ListDirectory("hdfs://master1:8020/")]]
+
+context = SparkContext()
+found = context.parallelize(range(2), 2).mapPartitions(answer).collect()
+with open("/tmp/answers.json", "w") as target:
+    json.dump(found, target)
+"""
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(
+        command, cwd=images.REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-6000:]
+    return done.stdout
+
+
+def play(playbook: str) -> str:
+    """What Ansible printed, without the line breaks that it puts into messages."""
+    return " ".join(run(".venv/bin/ansible-playbook", "-i", str(CLUSTER.inventory), playbook).split())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cluster_of_its_own() -> Iterator[None]:
+    run("scripts/demo", "up", "--name", CLUSTER.name, "--stack", CLUSTER.stack)
+    run("scripts/demo", "build-host", "--name", CLUSTER.name)
+    yield
+    run("scripts/demo", "down", "--name", CLUSTER.name)
+
+
+def record() -> dict[str, Any]:
+    path = CLUSTER.inventory / "stacks/built" / f"{RELEASE.stack}.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def test_the_playbook_builds_once_from_what_the_mirror_serves() -> None:
+    play("playbooks/build_tensorflow.yml")
+    found = record()
+    assert (found["bazel"]["version"], found["check"]["hdfs"], found["check"]["kafka"]) == ("0.26.1", True, True)
+    served = nodes.execute(CLUSTER.container("mirror1"), "ls", "/srv/deeplearning-mirror/files").split()
+    assert {RELEASE.bundle, RELEASE.program, "eigen-fixture.tar.gz"} <= set(served)
+
+
+def test_site_yml_installs_it_and_verify_shows_its_provenance() -> None:
+    play("site.yml")
+    wheel = record()["wheel"]["name"]
+    for host in (*CLUSTER.data_hosts, "edge1"):
+        look = (
+            "cd /opt/deeplearning/current && pwd -P && cat lib/python2.7/site-packages/tensorflow-*.dist-info/METADATA"
+        )
+        said = nodes.execute(CLUSTER.container(host), "sh", "-c", look)
+        assert f"/envs/{RELEASE.stack}-" in said
+        assert f"Version: {RELEASE.version}" in said
+    said = play("playbooks/verify.yml")
+    assert " 0 failed" in said
+    assert f"{wheel}, built {record()['built']} on Red Hat" in said
+
+
+def test_a_job_on_yarn_runs_with_it_and_reads_hdfs() -> None:
+    edge = CLUSTER.container("edge1")
+    job = images.CACHE / "clusters" / CLUSTER.name / "job.py"
+    job.write_text(JOB, encoding="utf-8")
+    run("docker", "cp", str(job), f"{edge}:/tmp/job.py")
+    submit = "cd /tmp && /opt/deeplearning/bin/tfos-submit --executors 2 --memory 1g --timeout 300 /tmp/job.py"
+    run("docker", "exec", "--user", "analyst", edge, "sh", "-c", submit)
+    answers = json.loads(nodes.execute(edge, "cat", "/tmp/answers.json"))
+    assert {answer[0] for answer in answers} <= set(CLUSTER.data_hosts)
+    for _, version, features, product, root in answers:
+        assert version == f"v{RELEASE.version}-0-gfixture"
+        assert {"hdfs", "kafka"} <= set(features)
+        assert set(record()["cpu_features"]) & {"avx", "avx2", "sse4_1", "sse4_2"} <= set(features)
+        assert product == [[10.0]]
+        assert {"user", "tmp"} <= set(root)
