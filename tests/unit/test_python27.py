@@ -6,10 +6,10 @@ import parso
 import pytest
 import yaml
 
+from hadoop_dl_dev import checks
+
 REPO = Path(__file__).resolve().parents[2]
 GRAMMAR = parso.load_grammar(version="2.7")
-# The mirror host runs these, with Python 3.6 or newer.
-PYTHON3 = {"mirror_files.py", "mirror_index.py", "mirror_artifacts.py"}
 FILES = [
     path
     for pattern in (
@@ -19,7 +19,7 @@ FILES = [
         "examples/**/*.py",
     )
     for path in sorted(REPO.glob(pattern))
-    if path.name not in PYTHON3
+    if str(path.relative_to(REPO)) not in checks.PYTHON3_HOST_CODE
 ]
 
 
