@@ -7,6 +7,7 @@ published/KEY (the wheel and its provenance, complete or not there). The key nam
 
 from __future__ import absolute_import, division, print_function
 
+import errno
 import json
 import os
 import re
@@ -128,7 +129,8 @@ class Build(object):
         except Failed as problem:
             self.tell("failed", step, str(problem))
         except (IOError, OSError) as error:
-            self.tell("failed", step, "%s: %s" % (self.root, error))
+            is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            self.tell("failed", step, self.full() if is_full else "%s: %s" % (self.root, error))
         except Exception:  # nobody else would hear of it
             self.tell("failed", step, traceback.format_exc())
 

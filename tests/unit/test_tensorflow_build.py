@@ -293,6 +293,21 @@ def test_a_disk_that_is_full_before_bazel_builds_is_named_too(tmp_path: Path) ->
         made.need(answer, "configure must succeed")
 
 
+def test_a_disk_that_is_full_where_the_build_itself_writes_is_named_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tensorflow_builder.Build(str(tmp_path), "key", {"version": "1.15.0"})
+    os.makedirs(made.place)
+
+    def fill() -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(made, "do_source", fill)
+    made.run()
+    status = json.loads((Path(made.place) / "status.json").read_text(encoding="utf-8"))
+    assert "is full. Free some space there. Run the same command again" in status["message"]
+
+
 def test_the_status_of_a_build_that_filled_the_disk_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = tensorflow_builder.Build(str(tmp_path), "key", {"version": "1.15.0"})
     os.makedirs(made.place)
