@@ -1,0 +1,116 @@
+"""scripts/report on the cluster: exit status 0, 3 and 4, for a real drift and a host that really does not answer. It changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hadoop_dl_dev.demo.cluster import DEFAULT_NAME, inventory_of
+from hadoop_dl_dev.demo.images import REPOSITORY
+
+INVENTORY = inventory_of(os.environ.get("E2E_CLUSTER", DEFAULT_NAME))
+STATE = "/opt/deeplearning/state"
+LIMIT = 300  # seconds; the reader on a host ends after 220
+# On hosts without GPUs: gpu-check tells that the nvidia-smi of data1 and data2 is a stand-in without a driver.
+WITHOUT_GPUS = ("--limit", "edge1")
+WITH_GPUS = ("--limit", "data1:data2:edge1")
+# What goes aside on edge1, and what the report has to say about it.
+DRIFTS = {
+    "a file that a role wrote": ("/opt/deeplearning/current/.deeplearning/client/hadoop-env.sh", "hadoop_client"),
+    "the record of what is installed": (f"{STATE}/tensorflowonspark.json", "tensorflowonspark"),
+    "the link to the active environment": ("/opt/deeplearning/current", "environment"),
+}
+
+
+def report(directory: Path, *options: str) -> tuple[int, dict[str, Any]]:
+    """As cron runs it: the exit status, and each host's row."""
+    command = [
+        str(REPOSITORY / "scripts" / "report"),
+        "-i",
+        str(INVENTORY),
+        "--directory",
+        str(directory),
+        "--format",
+        "json",
+    ]
+    done = subprocess.run(
+        [*command, *options], cwd=REPOSITORY, capture_output=True, text=True, timeout=LIMIT, check=False
+    )
+    print((directory / "report.txt").read_text(encoding="utf-8"), done.stderr)
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["status"] == done.returncode
+    return done.returncode, {host["host"]: host for host in found["hosts"]}
+
+
+def states(hosts: dict[str, Any]) -> dict[str, str]:
+    return {name: host["state"] for name, host in hosts.items()}
+
+
+@pytest.fixture
+def aside(cluster) -> Iterator[Callable[[str], None]]:
+    """Move a file of edge1 away, and back with the times that it had."""
+    moved = []
+
+    def aside(path: str) -> None:
+        cluster.run("edge1", f"mv {path} {path}.aside")
+        moved.append(path)
+
+    yield aside
+    for path in moved:
+        cluster.run("edge1", f"mv {path}.aside {path}")
+
+
+@pytest.fixture
+def data2_unreachable(cluster) -> Iterator[None]:
+    cluster.docker(
+        "data2",
+        "sh",
+        "-c",
+        "systemctl stop ssh.socket 2>/dev/null; systemctl stop ssh; pkill -KILL -f '^sshd: ' || true",
+    )
+    yield
+    cluster.docker("data2", "systemctl", "start", "ssh")
+    cluster.wait("data2", "true", 60)
+
+
+def test_hosts_that_are_as_planned(cluster, tmp_path: Path) -> None:
+    before = cluster.stamps()
+    status, hosts = report(tmp_path, *WITHOUT_GPUS)
+    assert (status, states(hosts)) == (0, {"edge1": "as planned"})
+    assert cluster.stamps() == before
+
+
+def test_a_stand_in_of_a_gpu_is_a_fault_and_no_drift(cluster, tmp_path: Path) -> None:
+    status, hosts = report(tmp_path, *WITH_GPUS)
+    assert status == 3
+    assert [name for name, state in states(hosts).items() if state == "fault"] == ["data1", "data2"]
+    assert [host["drift"] for host in hosts.values() if host["drift"]] == []
+    assert all(reason.startswith("gpu-check ") for host in hosts.values() for reason in host["reasons"])
+
+
+@pytest.mark.parametrize("what", DRIFTS)
+def test_a_drift(cluster, tmp_path: Path, aside: Callable[[str], None], what: str) -> None:
+    path, component = DRIFTS[what]
+    aside(path)
+    status, hosts = report(tmp_path, *WITHOUT_GPUS)
+    assert (status, states(hosts)) == (3, {"edge1": "drift"})
+    assert component in [row["component"] for row in hosts["edge1"]["drift"]]
+
+
+def test_a_host_that_does_not_answer_beside_a_drift(
+    cluster, tmp_path: Path, aside: Callable[[str], None], data2_unreachable: None
+) -> None:
+    aside(f"{STATE}/tensorflowonspark.json")
+    status, hosts = report(tmp_path, *WITH_GPUS)
+    assert status == 4
+    assert states(hosts) == {"data1": "fault", "data2": "unreachable", "edge1": "drift"}
+
+
+def test_it_is_as_planned_again(cluster, tmp_path: Path) -> None:
+    assert report(tmp_path, *WITHOUT_GPUS)[0] == 0
