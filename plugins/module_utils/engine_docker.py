@@ -46,7 +46,10 @@ class Docker(object):
 
     def check(self):
         """The directory in which the daemon keeps images."""
-        answer = self.run(["info", "--format", "{{json .DockerRootDir}}"])
+        # docker info of some releases ends with a trace where no daemon answers; docker version has a sentence.
+        answer = self.run(["version", "--format", "{{.Server.Version}}"])
+        if answer.status == 0:
+            answer = self.run(["info", "--format", "{{json .DockerRootDir}}"])
         try:
             found = json.loads(answer.output.splitlines()[-1]) if answer.status == 0 and answer.output else ""
         except ValueError:
@@ -100,6 +103,13 @@ class Docker(object):
         if answer.status == 0 or "no such image" in answer.error.lower():
             return ""
         return answer.problem if answer.late else reason(answer.error)
+
+    def remove_steps(self, label):
+        """Remove what a build that failed left of its steps: images without a name and with this label."""
+        answer = self.run(
+            ["images", "--quiet", "--no-trunc", "--filter", "dangling=true", "--filter", "label=" + label]
+        )
+        return [stuck for stuck in [self.remove(one) for one in sorted(set(answer.output.split()))] if stuck]
 
     def save(self, reference, path, seconds):
         answer = self.run(["save", "--output", path, reference], seconds)

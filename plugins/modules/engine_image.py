@@ -158,10 +158,9 @@ class Images(object):
             driver = self.test(draft)
             self.docker.tag(draft, target)
         except Refused as problem:
-            left = " Nothing of it is left."
             stuck = self.docker.remove(draft) if self.docker.image(draft) else ""
-            if stuck:
-                left = " Its draft %s is left: %s." % (draft, stuck)
+            stuck = stuck or "; ".join(self.docker.remove_steps(LABEL))
+            left = " What is left of it could not be removed: %s." % stuck if stuck else " Nothing of it is left."
             raise Refused("%s was not made: %s.%s" % (target, str(problem).rstrip("."), left))
         self.docker.remove(draft)  # the name alone: the image has its own by now
         return driver

@@ -38,6 +38,18 @@ def info(state: dict, rest: list[str]) -> int:
     return 0
 
 
+def version(state: dict, rest: list[str]) -> int:
+    print("20.10.24")
+    return 0
+
+
+def images(state: dict, rest: list[str]) -> int:
+    """Only the steps of builds that failed: they have no name."""
+    assert rest[2:4] == ["--filter", "dangling=true"]
+    print("\n".join(name for name in state["images"] if name.startswith("sha256:")))
+    return 0
+
+
 def inspect(state: dict, rest: list[str]) -> int:
     one = state["images"].get(rest[-1])
     if one is None:
@@ -52,6 +64,7 @@ def build(state: dict, rest: list[str]) -> int:
     state["built"] = {path.name: path.read_text(errors="replace") for path in directory.iterdir()}
     state["modes"] = {path.name: path.stat().st_mode & 0o777 for path in directory.iterdir()}
     if state["fail"] == "build":
+        state["images"]["sha256:" + "5" * 64] = {"id": "5", "size": 1, "labels": {}}
         print(
             "Step 5/9 : RUN python3.6 -m pip install\nERROR: Hash mismatch for http://me:s3cret@mirror/wheels/six.whl."
         )
@@ -97,7 +110,17 @@ def save(state: dict, rest: list[str]) -> int:
 
 
 COMMANDS = {
-    **{"info": info, "inspect": inspect, "build": build, "run": run, "tag": tag, "rmi": rmi, "save": save},
+    **{
+        "version": version,
+        "info": info,
+        "images": images,
+        "inspect": inspect,
+        "build": build,
+        "run": run,
+        "tag": tag,
+        "rmi": rmi,
+        "save": save,
+    },
     "rm": lambda state, rest: 0,
 }
 
