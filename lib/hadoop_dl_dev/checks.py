@@ -13,12 +13,13 @@ import signal
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from hadoop_dl_dev.check_results import Count, causes, count_junit
 
 REPO = Path(__file__).resolve().parents[2]
 LAYERS = ("lint", "unit", "molecule", "e2e")  # make test
@@ -66,31 +67,6 @@ class Step:
     @property
     def slug(self) -> str:
         return f"{self.layer}-{self.name}".replace(" ", "-").replace("/", "-")
-
-
-@dataclass
-class Count:
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-
-    def add(self, other: Count) -> None:
-        self.passed += other.passed
-        self.failed += other.failed
-        self.skipped += other.skipped
-
-    def __str__(self) -> str:
-        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
-
-
-def count_junit(path: Path) -> Count:
-    """Read what pytest counted."""
-    count = Count()
-    for suite in ElementTree.parse(path).getroot().iter("testsuite"):  # noqa: S314 - written by our own pytest
-        total, skipped = int(suite.get("tests", 0)), int(suite.get("skipped", 0))
-        failed = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
-        count.add(Count(total - failed - skipped, failed, skipped))
-    return count
 
 
 def shell_scripts(repo: Path) -> list[str]:
@@ -304,12 +280,20 @@ class Runner:
         return total
 
     def summary(self) -> str:
+        """A table of the steps, the causes of what failed, and the count. The end of a log is what is read first: the causes are there."""
         lines = ["", "layer     step                                      result     time"]
         for layer in (*LAYERS, LONG):
             mine = [step for step in self.steps if step.layer == layer]
-            lines += [f"{s.layer:9} {s.name:41} {s.outcome:10} {clock(s.seconds)}" for s in mine]
-            if mine:
-                lines.append(f"{layer:9} {'':41} {'':10} {clock(sum(s.seconds for s in mine))}")
+            ran = [step for step in mine if step.outcome != "not run"]
+            lines += [f"{s.layer:9} {s.name:41} {s.outcome:10} {clock(s.seconds)}" for s in ran]
+            if len(ran) < len(mine):
+                lines.append(f"{layer:9} {f'{len(mine) - len(ran)} of {len(mine)} steps':41} not run")
+            if ran:
+                lines.append(f"{layer:9} {'':41} {'':10} {clock(sum(s.seconds for s in ran))}")
+        for step in self.steps:
+            if step.outcome == "FAILED":
+                lines += ["", f"FAILED: {step.layer} {step.name} (.cache/test/{step.slug}.log)"]
+                lines += [f"    {line}" for line in causes(self.logs / f"{step.slug}.log")]
         return "\n".join([*lines, "", str(self.count())])
 
 

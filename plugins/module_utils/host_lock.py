@@ -46,18 +46,9 @@ class HostLock(object):
         self.descriptor = None
 
     def __enter__(self):
-        if not os.path.isdir(self.root):
-            mask = os.umask(0o022)
-            try:
-                os.makedirs(self.root, 0o755)
-            except (IOError, OSError) as error:
-                if error.errno != errno.EEXIST:
-                    raise
-            finally:
-                os.umask(mask)
         end = clock() + self.wait
         while True:
-            self.descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            self.descriptor = self._open()
             try:
                 os.fchmod(self.descriptor, 0o600)  # an older version left it readable
                 flags = fcntl.fcntl(self.descriptor, fcntl.F_GETFD)
@@ -80,9 +71,39 @@ class HostLock(object):
         flags = fcntl.fcntl(self.descriptor, fcntl.F_GETFD)
         fcntl.fcntl(self.descriptor, fcntl.F_SETFD, flags & ~fcntl.FD_CLOEXEC)
 
-    def remove(self):
-        """Remove the lock's file while it is held; whoever waits for it goes on with a new one."""
+    def remove_if_alone(self):
+        """Remove the directory, if only the held lock is in it; whoever waits for the lock makes both anew."""
+        if os.listdir(self.root) != [NAME]:
+            return
         os.unlink(self.path)
+        try:
+            os.rmdir(self.root)
+        except (IOError, OSError) as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY):  # it is used again, or mounted
+                raise
+
+    def _open(self):
+        """The lock's file, with its directory. Who removes both may do so between the two steps."""
+        tries = 0
+        while True:
+            self._make_root()
+            tries += 1
+            try:
+                return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            except (IOError, OSError) as error:
+                if error.errno != errno.ENOENT or tries == 3:
+                    raise
+
+    def _make_root(self):
+        if not os.path.isdir(self.root):
+            mask = os.umask(0o022)
+            try:
+                os.makedirs(self.root, 0o755)
+            except (IOError, OSError) as error:
+                if error.errno != errno.EEXIST:
+                    raise
+            finally:
+                os.umask(mask)
 
     def _is_current(self):
         try:

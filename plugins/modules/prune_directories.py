@@ -41,9 +41,7 @@ def remove_one(path):
         os.rmdir(path)
         return
     with host_lock.HostLock("removing %s" % path, 0, path) as lock:  # who has it still needs the directory
-        if os.listdir(path) == [host_lock.NAME]:
-            lock.remove()
-            os.rmdir(path)
+        lock.remove_if_alone()
 
 
 def remove(paths, dry):

@@ -75,11 +75,14 @@ def work(module):
     answer = {"changed": False, "holder": {}, "age": 0, "machine": machine()}
     if module.check_mode or (state == "released" and found.get("id") != own["id"]):
         return answer
-    with HostLock("the run of %s" % own.get("who", "an operator"), module.params["wait"], module.params["root"]):
+    with HostLock(
+        "the run of %s" % own.get("who", "an operator"), module.params["wait"], module.params["root"]
+    ) as lock:
         found, age = holder_of(path)
         if state == "released":
             if found.get("id") == own["id"]:
                 os.unlink(path)
+                lock.remove_if_alone()  # a run that removed the last component leaves no directory for its lock's sake
         elif found and found["id"] not in (own["id"], module.params["replace"]):
             return dict(answer, holder=found, age=age)
         elif found.get("id") != own["id"]:

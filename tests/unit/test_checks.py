@@ -99,13 +99,25 @@ def test_the_summary_names_every_step_and_ends_with_the_count(runner):
     runner.steps = [bash("one", "true"), bash("two", "exit 1"), bash("later", "true", "unit")]
     runner.run_in_order(runner.steps)
     lines = runner.summary().splitlines()
-    assert [name for name in ("one", "two", "later") if any(f" {name} " in line for line in lines)] == [
-        "one",
-        "two",
-        "later",
-    ]
-    assert any("later" in line and "not run" in line for line in lines)
+    assert [name for name in ("one", "two") if any(f" {name} " in line for line in lines)] == ["one", "two"]
+    assert any("1 of 3 steps" in line and "not run" in line for line in lines)
     assert lines[-1] == "1 passed, 1 failed, 0 skipped"
+
+
+@pytest.mark.parametrize(
+    ("log", "cause"),
+    [
+        ("TASK [ask]\nfatal: [el7]: FAILED! => why\nPLAY RECAP\nel7 : ok=3\n", "fatal: [el7]: FAILED! => why"),
+        ("  \x1b[2m│\x1b[0m fatal: [el9]: FAILED! =>\n  \x1b[2m│\x1b[0m   msg: too old\n", "    msg: too old"),
+        ("def test():\nE   assert 1 == 2\n", "E   assert 1 == 2"),
+        ("no line of a known form\n\nthe last one\n", "the last one"),
+    ],
+)
+def test_the_summary_ends_with_the_cause_of_a_failure(runner, log, cause):
+    runner.steps = [bash("one", "true"), bash("two", f"printf '%s' '{log}'; exit 1")]
+    runner.run_in_order(runner.steps)
+    end = runner.summary().split("FAILED: unit two (.cache/test/unit-two.log)")[1]
+    assert cause in end
 
 
 def test_every_scenario_of_the_repository_is_found():

@@ -375,6 +375,7 @@ def test_another_part_is_refused(given: Any) -> None:
     [
         ([], ["all"], [], removal.PARTS),
         ([], ["mirror", "gpu"], [], ("gpu", "mirror")),
+        ([], ["all"], ["molecule-notest", "notest"], removal.PARTS),
         ([], ["all"], ["cdsw"], tuple(part for part in removal.PARTS if part != "cdsw")),
         ("gpu,bazel", ["gpu"], [], ("gpu",)),
     ],

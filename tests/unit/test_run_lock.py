@@ -32,6 +32,20 @@ PLAYS = f"""
   vars: {{run_lock_hosts: all}}
 """
 
+REMOVE = f"""
+- ansible.builtin.import_playbook: {LAYERS}/run_lock.yml
+  vars: {{run_lock_hosts: all}}
+- hosts: data2
+  gather_facts: false
+  tasks:
+    - name: Remove the last file
+      ansible.builtin.file:
+        path: "{{{{ environment_root }}}}/seen"
+        state: absent
+- ansible.builtin.import_playbook: {LAYERS}/run_unlock.yml
+  vars: {{run_lock_hosts: all}}
+"""
+
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
@@ -76,6 +90,15 @@ def test_a_run_has_its_hosts_until_it_ends(site: Path) -> None:
     assert seen == json.loads((site / "data2" / "seen").read_text(encoding="utf-8")) | {"since": seen["since"]}
     assert runs.started(int(seen["pid"])) == "", "it was ansible-playbook's own process, which has ended"
     assert locked(site) == []
+
+
+def test_a_run_that_leaves_nothing_on_a_host_leaves_no_directory_for_its_lock(site: Path) -> None:
+    change = (site / "change.yml").read_text(encoding="utf-8")
+    (site / "change.yml").write_text(change + REMOVE, encoding="utf-8")
+    code, said = run(site)
+    assert code == 0, said
+    assert (site / "data1" / "seen").exists(), "what a host still needs stays, with its directory"
+    assert not (site / "data2").exists()
 
 
 def test_a_second_run_is_told_who_has_the_host_and_takes_none(site: Path) -> None:

@@ -160,6 +160,6 @@ def test_who_waited_for_a_lock_that_was_removed_has_the_new_one(tmp_path: Path) 
         thread = threading.Thread(target=wait)
         thread.start()
         time.sleep(1)
-        lock.remove()
+        lock.remove_if_alone()
     thread.join(10)
     assert taken == [True]

@@ -15,6 +15,7 @@ from hadoop_dl.plan.model import Json
 from hadoop_dl.plan.problems import shorten
 
 GPU = ("nvidia_driver", "cuda", "cudnn", "nccl", "gpu_check")
+OTHER_TAGS = ("all", "always", "molecule-notest", "notest")  # Ansible's own, and what molecule skips in every playbook
 PARTS = ("environments", "cdsw", "container_runtime", "gpu", "build", "bazel", "mirror")
 
 
@@ -51,17 +52,17 @@ class Removal:
 def parts_of(given: Any, tags: Sequence[str] = (), skipped: Sequence[str] = ()) -> tuple[str, ...]:
     """remove_parts (a list, or names with commas, as -e gives them), or --tags, less --skip-tags; empty for all."""
     listed = given.replace(",", " ").split() if isinstance(given, str) else given
-    tagged = [tag for tag in tags if tag not in ("all", "always")]
+    tagged, left_out = ([tag for tag in given_tags if tag not in OTHER_TAGS] for given_tags in (tags, skipped))
     for name, value, names in (
         ("remove_parts", given, listed),
         ("--tags", tagged, tagged),
-        ("--skip-tags", skipped, list(skipped)),
+        ("--skip-tags", left_out, left_out),
     ):
         if not isinstance(names, list) or [one for one in names if one not in PARTS]:
             raise Misused(
                 f"{name} must name some of {', '.join(PARTS)}, but is {value!r}. Correct it, or leave it out to remove all. No host was changed."
             )
-    asked = set(listed or PARTS) & set(tagged or PARTS) - set(skipped)
+    asked = set(listed or PARTS) & set(tagged or PARTS) - set(left_out)
     if not asked:
         raise Misused(
             "remove_parts, --tags and --skip-tags must leave some part to remove, but leave none. No host was changed."
