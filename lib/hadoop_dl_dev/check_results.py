@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
 
-# How pytest, Ansible and molecule begin the line that says what failed.
-CAUSE = re.compile(r"(E  |FAILED |ERROR |fatal: |failed: |CRITICAL|Error: )")
+# How pytest and Ansible begin the line that says what failed; molecule repeats only that its playbook did.
+CAUSE = re.compile(r"(E  |FAILED |ERROR tests/|fatal: |failed: |Error: )")
 MARGIN = re.compile(r"^(\x1b\[[0-9;]*m|[│ ])+|\x1b\[[0-9;]*m")  # molecule's, around what Ansible prints
 
 

@@ -105,6 +105,7 @@ class ActionModule(HostAction):
             cache_valid_time=0 if self.changed else 3600,
         )
         if answer.get("failed"):
+            reason = "\n".join([str(answer.get("msg", "")), *self._apt_reason(files.definition if url else "")])
             shown = self.command(os_packages.show_key(files.key))["stdout"] if url else ""
             if url:
                 self.absent(files.definition)
@@ -112,11 +113,17 @@ class ActionModule(HostAction):
             raise AnsibleActionFail(
                 os_packages.unreadable(
                     os_packages.Source("apt", url=url, key=key),
-                    str(answer.get("msg", "")),
+                    reason,
                     host=self.host,
                     key=os_packages.key_lines(shown),
                 )
             )
+
+    def _apt_reason(self, definition: str) -> list[str]:
+        """What apt itself says of this source, or of all: its module reports an unknown reason where only a signature is wrong."""
+        answer = self.command(os_packages.apt_update(definition))
+        lines = f"{answer['stdout']}\n{answer['stderr']}".splitlines()
+        return [line for line in lines if line.startswith(("Err:", "W: ", "E: ", "  "))]
 
     def _key_of(self, definition: str) -> str:
         """The key's file that a source of apt names, if the source is there."""

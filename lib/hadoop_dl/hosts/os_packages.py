@@ -247,6 +247,16 @@ class RepositoryFiles:
     key: str
 
 
+def apt_update(definition: str) -> list[str]:
+    """Read apt's sources again, or the one in this file alone; lists of the others stay."""
+    one = (
+        [f"Dir::Etc::sourcelist={definition}", "Dir::Etc::sourceparts=-", "APT::Get::List-Cleanup=0"]
+        if definition
+        else []
+    )
+    return ["apt-get", "update", "-q", *(word for option in one for word in ("-o", option))]
+
+
 def definitions(name: str) -> tuple[str, ...]:
     """Every file that can define the repository."""
     return (f"/etc/yum.repos.d/{name}.repo", f"/etc/apt/sources.list.d/{name}.sources")
