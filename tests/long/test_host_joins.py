@@ -25,7 +25,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 def everything(hosts: Hosts, name: str) -> list[str]:
     """Without what the system writes while it runs, and Ansible's own directory for what it runs."""
     lines = hosts.shell(name, EVERYTHING).splitlines()
-    return [line for line in lines if not OF_THE_SYSTEM.search(f". {line.split(' ', 5)[5]}")]
+    return [line for line in lines if not OF_THE_SYSTEM.search(f". {line.split(' ', 5)[5].strip()}")]
 
 
 def joined(hosts: Hosts, name: str, others: tuple[str, ...]) -> None:
