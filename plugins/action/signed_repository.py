@@ -105,11 +105,13 @@ class ActionModule(HostAction):
             cache_valid_time=0 if self.changed else 3600,
         )
         if answer.get("failed"):
-            reason = "\n".join([str(answer.get("msg", "")), *self._apt_reason(files.definition if url else "")])
-            shown = self.command(os_packages.show_key(files.key))["stdout"] if url else ""
-            if url:
-                self.absent(files.definition)
-                self._drop_key(files.key, files.definition)
+            try:
+                reason = "\n".join([str(answer.get("msg", "")), *self._apt_reason(files.definition if url else "")])
+                shown = self.command(os_packages.show_key(files.key))["stdout"] if url else ""
+            finally:  # also where apt or gpg does not answer in time
+                if url:
+                    self.absent(files.definition)
+                    self._drop_key(files.key, files.definition)
             raise AnsibleActionFail(
                 os_packages.unreadable(
                     os_packages.Source("apt", url=url, key=key),
@@ -121,7 +123,10 @@ class ActionModule(HostAction):
 
     def _apt_reason(self, definition: str) -> list[str]:
         """What apt itself says of this source, or of all: its module reports an unknown reason where only a signature is wrong."""
-        answer = self.command(os_packages.apt_update(definition))
+        try:
+            answer = self.command(os_packages.apt_update(definition))
+        except AnsibleActionFail as error:  # no answer in time, which is a reason of its own
+            return [str(error)]
         lines = f"{answer['stdout']}\n{answer['stderr']}".splitlines()
         return [line for line in lines if line.startswith(("Err:", "W: ", "E: ", "  "))]
 

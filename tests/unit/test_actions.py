@@ -43,6 +43,7 @@ class Host:
         self.asked: list[list[str]] = []
         self.modules: list[tuple[str, dict[str, Any]]] = []
         self.simulated = ""  # what apt-get says it would do
+        self.apt_hangs = False  # apt-get runs into its limit
         self.imports = ""  # the key that dnf takes in before it fails
         self.unsigned: list[dict[str, str]] = []  # enabled repositories with gpgcheck off
         self.queries = 0  # how often it was asked for them
@@ -77,6 +78,8 @@ class Host:
             names = [path for path, content in self.files.items() if argv[-2] in content and path.startswith(argv[-1])]
             return {"stdout": "\n".join(names), "rc": 0 if names else 1}
         if argv[0] == "apt-get":
+            if self.apt_hangs:
+                raise AnsibleActionFail(f"{argv[0]} did not end within {seconds} s.")
             return {"stdout": self.simulated, "stderr": "", "rc": 0}
         if argv[0] == "cat":
             return {"stdout": self.files.get(argv[1], ""), "rc": 0}
@@ -254,6 +257,31 @@ def test_a_source_that_apt_cannot_read_is_taken_back() -> None:
     source = {"name": "deeplearning-cuda", "manager": "apt", "url": "http://mirror01/cuda", "key": "site.key"}
     with pytest.raises(AnsibleActionFail, match="The source was removed again"):
         host.run("signed_repository", **source)
+    assert host.files == {}
+
+
+UNKNOWN_REASON = "Failed to update apt cache: unknown reason"
+BAD_SIGNATURE = """\
+Err:1 http://mirror01/cuda / InRelease
+  The following signatures couldn't be verified because the public key is not available: NO_PUBKEY A4B469963BF863CC
+Reading package lists...
+"""
+
+
+def test_where_apts_module_knows_no_reason_apt_itself_names_the_key() -> None:
+    host = Host()
+    host.fails["apt"], host.simulated = UNKNOWN_REASON, BAD_SIGNATURE
+    with pytest.raises(AnsibleActionFail, match="A4B469963BF863CC") as refused:
+        apt(host, "cuda")
+    assert "Reading package lists" not in str(refused.value)
+    assert host.files == {}
+
+
+def test_a_source_is_taken_back_where_apt_does_not_say_why_in_time() -> None:
+    host = Host()
+    host.fails["apt"], host.apt_hangs = UNKNOWN_REASON, True
+    with pytest.raises(AnsibleActionFail, match=r"(?s)apt-get did not end within.*The source was removed again"):
+        apt(host, "cuda")
     assert host.files == {}
 
 
