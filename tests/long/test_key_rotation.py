@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from hadoop_dl_dev.demo import fixtures, gpu_packages, nodes
+from hadoop_dl_dev.demo import nodes, signed_packages
 from hadoop_dl_dev.demo.shell import run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -39,7 +39,7 @@ CONTROL = "Package: rotation-test\nVersion: {version}-1\nArchitecture: all\nMain
 
 
 def sign(home: Path, *arguments: str) -> None:
-    run("gpg", "--homedir", str(home), "--batch", "--yes", "--local-user", fixtures.KEY_NAME, *arguments)
+    run("gpg", "--homedir", str(home), "--batch", "--yes", "--local-user", signed_packages.KEY_NAME, *arguments)
 
 
 class Site:
@@ -47,10 +47,9 @@ class Site:
 
     def __init__(self, image: str, directory: Path) -> None:
         self.image, self.directory, self.node = image, directory, f"rotation-{image}"
-        self.homes = {name: fixtures.signing_key(directory / name) for name in ("old", "new")}
+        self.homes = {name: signed_packages.signing_key(directory / name) for name in ("old", "new")}
         for name, home in self.homes.items():
-            exported = run("gpg", "--homedir", str(home), "--armor", "--export", fixtures.KEY_NAME).stdout
-            (directory / f"{name}.asc").write_text(exported, encoding="utf-8")
+            signed_packages.export_key(home, directory / f"{name}.asc")
         self.plain = directory / "plain"
         self.plain.mkdir()
         for version in ("1.0", "1.1"):
@@ -60,7 +59,7 @@ class Site:
         if self.image == "el9":
             spec = self.directory / f"{version}.spec"
             spec.write_text(SPEC.format(version=version), encoding="utf-8")
-            fixtures.build_rpm(spec, self.directory, self.plain)
+            signed_packages.build(spec, self.directory / "build", self.plain)
             return
         control = self.directory / version / "DEBIAN" / "control"
         control.parent.mkdir(parents=True)
@@ -73,8 +72,7 @@ class Site:
         shutil.rmtree(made, ignore_errors=True)
         shutil.copytree(self.plain, made)
         if self.image == "el9":
-            gpu_packages.sign(made, home)
-            run("createrepo_c", "--quiet", str(made))
+            signed_packages.index(made, home)
             sign(home, "--armor", "--detach-sign", str(made / "repodata/repomd.xml"))
         else:
             self.index(made, home)

@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 import tarfile
-import tempfile
 import zipfile
 from pathlib import Path
 
-from hadoop_dl_dev.demo import artifacts, debs
-from hadoop_dl_dev.demo.fixtures import signing_key
-from hadoop_dl_dev.demo.gpu_packages import sign, write_keys
-from hadoop_dl_dev.demo.images import CACHE, DATA, digest
-from hadoop_dl_dev.demo.shell import DemoError, only_one, print_path, run
+from hadoop_dl_dev.demo import artifacts, debs, signed_packages
+from hadoop_dl_dev.demo.images import CACHE, DATA
+from hadoop_dl_dev.demo.shell import DemoError, print_path
 
 SOURCE = DATA / "bazel"
 PACKAGE = "bazel-linux_x64"
@@ -60,25 +56,16 @@ def archives() -> list[artifacts.Artifact]:
 
 def ensure(cache: Path = CACHE) -> Path:
     """The directory that a server of the scenario serves, made again when a fixture changed."""
-    files = sorted([*SOURCE.iterdir(), Path(__file__)])
-    wanted = digest(*(path.name.encode() + path.read_bytes() for path in files))
-    target = cache / "bazel"
-    with only_one(cache / "bazel.lock"):
-        stamp = target / ".digest"
-        if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
-            return target
-        fetched = artifacts.fetch_all(archives(), cache / "npm")
-        with tempfile.TemporaryDirectory(dir=cache) as directory:
-            made = Path(directory) / "made"
-            made.mkdir(mode=0o755)
-            programs = {version: unpack(version, path, made) for version, path in zip(VERSIONS, fetched, strict=True)}
-            make_dist(programs[BOOTSTRAPPED], made)
-            packaged = {version: programs[version] for version in PACKAGED}
-            make_repository(packaged, Path(directory), made / "rpm", signing_key(cache / "gpg"))
-            (made / ".digest").write_text(wanted, encoding="utf-8")
-            shutil.rmtree(target, ignore_errors=True)
-            made.rename(target)
-    return target
+    files = [*SOURCE.iterdir(), Path(__file__), Path(signed_packages.__file__)]
+    return signed_packages.made_once(cache / "bazel", files, lambda top, made: fill(top, made, cache))
+
+
+def fill(top: Path, made: Path, cache: Path) -> None:
+    fetched = artifacts.fetch_all(archives(), cache / "npm")
+    programs = {version: unpack(version, path, made) for version, path in zip(VERSIONS, fetched, strict=True)}
+    make_dist(programs[BOOTSTRAPPED], made)
+    packaged = {version: programs[version] for version in PACKAGED}
+    make_repository(packaged, top, made / "rpm", signed_packages.signing_key(cache / "gpg"))
 
 
 def unpack(version: str, archive: Path, made: Path) -> Path:
@@ -102,19 +89,10 @@ def make_dist(program: Path, made: Path) -> None:
 def make_repository(programs: dict[str, Path], directory: Path, made: Path, home: Path) -> None:
     made.mkdir(mode=0o755)
     for version, program in programs.items():
-        options = {
-            "bazel_version": version,
-            "bazel_program": str(program),
-            "_topdir": str(directory / f"build-{version}"),
-            "_rpmdir": str(made),
-            "_build_name_fmt": "%%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm",
-            "_binary_payload": "w1.gzdio",  # EL7's rpm reads gzip
-        }
-        defines = [word for key, value in options.items() for word in ("--define", f"{key} {value}")]
-        run("rpmbuild", "-bb", "--quiet", "--target", "x86_64", *defines, str(SOURCE / "bazel.spec"))
-    sign(made, home)
-    run("createrepo_c", "--quiet", str(made))
-    write_keys(made, home)
+        macros = {"bazel_version": version, "bazel_program": str(program)}
+        signed_packages.build(SOURCE / "bazel.spec", directory / f"build-{version}", made, macros)
+    signed_packages.index(made, home)
+    signed_packages.write_keys(made, home)
 
 
 def compiler(image: str, packages: tuple[str, ...] = COMPILER, cache: Path = CACHE) -> Path:

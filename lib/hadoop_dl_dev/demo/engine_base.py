@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,9 @@ from typing import Any
 import yaml
 
 from hadoop_dl.cli import mirror
-from hadoop_dl_dev.demo import gpu_debs, images
-from hadoop_dl_dev.demo.fixtures import KEY_NAME, signing_key
+from hadoop_dl_dev.demo import gpu_debs, images, signed_packages
 from hadoop_dl_dev.demo.images import CACHE, DATA, NAME, digest
-from hadoop_dl_dev.demo.shell import DemoError, only_one, run
+from hadoop_dl_dev.demo.shell import DemoError, run
 
 SOURCE = DATA / "engine"
 SUITE, PACKAGES = "bullseye", ("python2.7", "python3")
@@ -34,21 +32,15 @@ OLD_PIP: dict[str, Any] = {
 
 def ensure(cache: Path = CACHE) -> Path:
     """The directory, made again when one of its sources changed."""
-    files = [*sorted(SOURCE.iterdir()), Path(__file__), Path(gpu_debs.__file__), DATA / "gpu/files/elf.py"]
-    wanted = digest(*(path.name.encode() + path.read_bytes() for path in files))
-    target = cache / f"engine-base-{wanted}"
-    cache.mkdir(parents=True, exist_ok=True)
-    with only_one(cache / "engine-base.lock"):
-        if target.exists():
-            return target
-        with tempfile.TemporaryDirectory(dir=cache, prefix="making-") as directory:
-            made = Path(directory) / "made"
-            (made / "apt").mkdir(parents=True)
-            save_image(Path(directory), made / "engine.tar")
-            make_repository(Path(directory), made / "apt", signing_key(cache / "gpg"))
-            made.chmod(0o755)
-            made.rename(target)
-    return target
+    programs = [Path(__file__), Path(gpu_debs.__file__), Path(signed_packages.__file__)]
+    files = [*SOURCE.iterdir(), *programs, DATA / "gpu/files/elf.py"]
+    return signed_packages.made_once(cache / "engine-base", files, lambda top, made: fill(top, made, cache))
+
+
+def fill(top: Path, made: Path, cache: Path) -> None:
+    (made / "apt").mkdir()
+    save_image(top, made / "engine.tar")
+    make_repository(top, made / "apt", signed_packages.signing_key(cache / "gpg"))
 
 
 def save_image(directory: Path, file: Path) -> None:
@@ -82,8 +74,7 @@ def make_repository(directory: Path, made: Path, home: Path) -> None:
         described = {"source": package["name"], **package, "files": patterns}
         entries.append(gpu_debs.build(described, tree, directory / "debs", made))
     gpu_debs.write_index(entries, directory, made, home)
-    exported = run("gpg", "--homedir", str(home), "--armor", "--export", KEY_NAME).stdout
-    (made / "key.asc").write_text(exported, encoding="utf-8")
+    signed_packages.export_key(home, made / "key.asc")
 
 
 def main() -> int:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
 
+from hadoop_dl_dev.demo import signed_packages
 from hadoop_dl_dev.demo.images import CACHE, DATA, digest
-from hadoop_dl_dev.demo.shell import only_one, run
+from hadoop_dl_dev.demo.shell import only_one
 
-KEY_NAME = "hadoop-deeplearning demo packages"
 REPOSITORY_FILE = """\
 [site]
 name=Packages of this site
@@ -35,20 +34,14 @@ def make(source: Path, cache: Path) -> Path:
     stamp = target / ".digest"
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return target
-    home = signing_key(cache / "gpg")
+    home = signed_packages.signing_key(cache / "gpg")
     with tempfile.TemporaryDirectory(dir=cache) as directory:
-        top, made = Path(directory), Path(directory) / "repo"
+        made = Path(directory) / "repo"
         made.mkdir()
         for spec in sorted(source.rglob("*.spec")):
-            build_rpm(spec, top, made)
-        packages = sorted(map(str, made.glob("*.rpm")))
-        run(
-            *("rpmsign", "--define", f"_gpg_name {KEY_NAME}", "--define", "__gpg /usr/bin/gpg", "--addsign", *packages),
-            env={**os.environ, "GNUPGHOME": str(home)},
-        )
-        exported = run("gpg", "--homedir", str(home), "--armor", "--export", KEY_NAME).stdout
-        (made / "RPM-GPG-KEY-site").write_text(exported, encoding="utf-8")
-        run("createrepo_c", "--quiet", str(made))
+            signed_packages.build(spec, Path(directory) / "build", made)
+        signed_packages.export_key(home, made / "RPM-GPG-KEY-site")
+        signed_packages.index(made, home)
         replace_content(target, made)
     stamp.write_text(wanted, encoding="utf-8")
     return target
@@ -63,38 +56,3 @@ def replace_content(target: Path, made: Path) -> None:
         shutil.rmtree(old) if old.is_dir() else old.unlink()
     for new in made.iterdir():
         shutil.move(new, target / new.name)
-
-
-def build_rpm(spec: Path, top: Path, made: Path) -> None:
-    options = {
-        "_topdir": top / "build",
-        "_sourcedir": spec.parent,
-        "_rpmdir": made,
-        "_build_name_fmt": "%%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm",
-    }
-    # EL7's rpm reads gzip; the builder's own default may be newer than that.
-    options["_binary_payload"] = Path("w6.gzdio")
-    defines = [word for key, value in options.items() for word in ("--define", f"{key} {value}")]
-    run("rpmbuild", "-bb", "--quiet", *defines, str(spec))
-
-
-def signing_key(home: Path) -> Path:
-    """A GnuPG home with the key that signs fixtures; it never leaves this machine."""
-    if not (home / ".complete").exists():
-        shutil.rmtree(home, ignore_errors=True)
-        home.mkdir(parents=True, mode=0o700)
-        run(
-            "gpg",
-            "--homedir",
-            str(home),
-            "--batch",
-            "--passphrase",
-            "",
-            "--quick-generate-key",
-            KEY_NAME,
-            "rsa3072",
-            "sign",
-            "never",
-        )
-        (home / ".complete").touch()
-    return home

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from hadoop_dl_dev.demo.fixtures import KEY_NAME
 from hadoop_dl_dev.demo.shell import run
+from hadoop_dl_dev.demo.signed_packages import KEY_NAME
 
 SCRIPTS = ("postinst", "prerm", "postrm")
 

@@ -6,9 +6,6 @@ prints the directory; `debian12` a repository of Debian's. Specs and the list of
 
 from __future__ import annotations
 
-import fcntl
-import os
-import shutil
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -17,9 +14,8 @@ from typing import Any
 
 import yaml
 
-from hadoop_dl_dev.demo import gpu_debs
-from hadoop_dl_dev.demo.fixtures import KEY_NAME, signing_key
-from hadoop_dl_dev.demo.images import CACHE, DATA, digest
+from hadoop_dl_dev.demo import gpu_debs, signed_packages
+from hadoop_dl_dev.demo.images import CACHE, DATA
 from hadoop_dl_dev.demo.shell import DemoError, print_path, run
 
 SOURCE = DATA / "gpu"
@@ -52,90 +48,33 @@ def ensure(system: str, cache: Path = CACHE) -> Path:
         raise DemoError(
             f"Fixture packages exist for el7, el9 and debian12, but {system!r} is requested. See demo/gpu/packages.yml."
         )
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / "gpu-packages.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # scenarios run side by side; the second one takes what the first one made
-        return make(system, listed, cache)
+    programs = [Path(__file__), Path(gpu_debs.__file__), Path(signed_packages.__file__)]
+    files = [path for path in [*SOURCE.rglob("*"), *programs] if path.is_file()]
+    home = signed_packages.signing_key(cache / "gpg")
+    return signed_packages.made_once(
+        cache / f"gpu-packages-{system}", files, lambda top, made: fill(system, listed, top, made, home)
+    )
 
 
-def make(system: str, listed: dict[str, Any], cache: Path) -> Path:
-    target = cache / f"gpu-packages-{system}"
-    programs = [Path(__file__), Path(gpu_debs.__file__)]
-    files = sorted(path for path in [*SOURCE.rglob("*"), *programs] if path.is_file())
-    wanted = digest(*(path.name.encode() + path.read_bytes() for path in files))
-    stamp = target / ".digest"
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
-        return target
-    with tempfile.TemporaryDirectory(dir=cache) as directory:
-        made = Path(directory) / "made"
-        made.mkdir(mode=0o755)
-        home = signing_key(cache / "gpg")
-        if "dist" in listed[system]:
-            make_rpms(system, listed, Path(directory), made, home)
-        else:
-            gpu_debs.make(SOURCE, listed[system], Path(directory), made, home)
-        write_keys(made, home)
-        (made / ".digest").write_text(wanted, encoding="utf-8")
-        shutil.rmtree(target, ignore_errors=True)
-        made.rename(target)
-    return target
+def fill(system: str, listed: dict[str, Any], top: Path, made: Path, home: Path) -> None:
+    if "dist" in listed[system]:
+        make_rpms(system, listed, top, made, home)
+    else:
+        gpu_debs.make(SOURCE, listed[system], top, made, home)
+    signed_packages.write_keys(made, home)
 
 
 def make_rpms(system: str, listed: dict[str, Any], directory: Path, made: Path, home: Path) -> None:
-    jobs = [(*job, directory / f"build-{number}", made) for number, job in enumerate(builds(listed, system))]
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda job: build(*job), jobs))
-    sign(made, home)
-    run("createrepo_c", "--quiet", str(made))
+        list(pool.map(lambda job: build(directory, made, *job), enumerate(builds(listed, system))))
+    signed_packages.index(made, home)
     write_runfiles(made, listed[system]["drivers"])
 
 
-def build(spec: str, macros: dict[str, str], top: Path, made: Path) -> None:
-    options = {
-        **macros,
-        "files_dir": str(SOURCE / "files"),
-        "_topdir": str(top),
-        "_rpmdir": str(made),
-        "_build_name_fmt": "%%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm",
-        "_binary_payload": "w1.gzdio",  # EL7's rpm reads gzip
-        "_build_id_links": "none",
-        "__os_install_post": "%{nil}",
-        "debug_package": "%{nil}",
-    }
-    defines = [word for key, value in options.items() for word in ("--define", f"{key} {value}")]
-    run(
-        "rpmbuild",
-        "-bb",
-        "--quiet",
-        "--noclean",
-        "--target",
-        "x86_64",
-        *defines,
-        str(SOURCE / "specs" / f"{spec}.spec"),
-    )
-
-
-def sign(made: Path, home: Path) -> None:
-    environment = {**os.environ, "GNUPGHOME": str(home)}
-    packages = sorted(str(path) for path in made.glob("*.rpm"))
-    run(
-        "rpmsign",
-        "--define",
-        f"_gpg_name {KEY_NAME}",
-        "--define",
-        "__gpg /usr/bin/gpg",
-        "--addsign",
-        *packages,
-        env=environment,
-    )
-
-
-def write_keys(made: Path, home: Path) -> None:
-    exported = run("gpg", "--homedir", str(home), "--armor", "--export", KEY_NAME).stdout
-    (made / "RPM-GPG-KEY-fixtures").write_text(exported, encoding="utf-8")
-    other = signing_key(home.with_name("gpg-other"))  # a key that signed nothing here
-    exported = run("gpg", "--homedir", str(other), "--armor", "--export", KEY_NAME).stdout
-    (made / "RPM-GPG-KEY-other").write_text(exported, encoding="utf-8")
+def build(directory: Path, made: Path, number: int, job: tuple[str, dict[str, str]]) -> None:
+    spec, macros = job
+    top, files = directory / f"build-{number}", str(SOURCE / "files")
+    signed_packages.build(SOURCE / "specs" / f"{spec}.spec", top, made, {**macros, "files_dir": files})
 
 
 def write_runfiles(made: Path, versions: list[str]) -> None:
