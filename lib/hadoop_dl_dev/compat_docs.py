@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hadoop_dl.cli.parser import Parser
+from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.data.compat import Compat, load
 from hadoop_dl.data.stacks import Stack, load_stack, stack_names
 from hadoop_dl.resolver.versions import version

@@ -6,7 +6,7 @@ from hadoop_dl.data import engine_image
 from hadoop_dl.data.cdsw import engines
 from hadoop_dl.data.compat import Compat, Row
 from hadoop_dl.resolver.gpus import Gpu, common_names, find_gpu
-from hadoop_dl.resolver.rules.drivers import least_driver
+from hadoop_dl.resolver.rules.driver import least_driver
 from hadoop_dl.resolver.versions import version
 from hadoop_dl_dev.compat_cells import Table, cell, links, span, sure
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from hadoop_dl.cli.parser import Parser
+from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.data.compat import DIRECTORY
 
 PAGE = DIRECTORY / "gpu_devices.yml"

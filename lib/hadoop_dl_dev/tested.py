@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from hadoop_dl.cli.parser import Parser
+from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.data.stacks import DIRECTORY, Stack, load_stack, stack_names
 from hadoop_dl_dev.demo.images import CACHE
 from hadoop_dl_dev.demo.shell import only_one

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from hadoop_dl.cli.parser import Parser
+from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.data.engine_image import sections
 from hadoop_dl.data.locks import Lock, LockError
 from hadoop_dl.data.stacks import Stack, StackError, UnknownStack, add_directory, load_stack

@@ -21,8 +21,8 @@ from packaging.utils import parse_sdist_filename, parse_wheel_filename
 from packaging.version import Version
 
 from hadoop_dl.cli import mirror
+from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.cli.mirror import MirrorError
-from hadoop_dl.cli.parser import Parser
 from hadoop_dl.data import extras
 from hadoop_dl.data.locks import COMPONENTS, Entry, Lock, LockError, canonicalize_name
 from hadoop_dl.data.stacks import Stack, StackError, UnknownStack, add_directory, load_stack, stack_names

@@ -25,12 +25,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hadoop_dl.cli.parser import Parser
+from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.cli.stack_text import answer_text, conflict_text, stack_text
 from hadoop_dl.data.compat import load
 from hadoop_dl.data.stacks import Stack, UnknownStack, add_directory, load_stack, stack_names
 from hadoop_dl.resolver import HostProfile, Misuse, Resolution, newest_wheel, resolve
-from hadoop_dl.resolver.install import fitting
+from hadoop_dl.resolver.named_stacks import fitting
 from hadoop_dl.resolver.request import COMPONENTS, OPTIONS, nearest_name
 from hadoop_dl.resolver.versions import listed, version
 

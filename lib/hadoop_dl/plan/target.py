@@ -176,7 +176,7 @@ def verdict(request: str | Json, profile: HostProfile) -> Json:
 def judge(request: str | Json, profile: HostProfile) -> Json:
     from hadoop_dl import resolver  # noqa: PLC0415 (a no-op run does not load it)
     from hadoop_dl.data.compat import load  # noqa: PLC0415
-    from hadoop_dl.resolver import install  # noqa: PLC0415
+    from hadoop_dl.resolver import named_stacks  # noqa: PLC0415
     from hadoop_dl.resolver.request import read_request  # noqa: PLC0415
 
     # A Python that the host lacks is reported once, by target_for, with the package to install.
@@ -190,20 +190,20 @@ def judge(request: str | Json, profile: HostProfile) -> Json:
                 "Choose a stack for GPUs to use them: scripts/stack list"
             ]
             host = replace(host, gpus=None)
-        problems = sentences(conflict.message for conflict in install.part_conflicts(compat, request, host))
+        problems = sentences(conflict.message for conflict in named_stacks.part_conflicts(compat, request, host))
         answer = resolver.Resolution("ok") if problems else resolver.resolve(request, host)
-        driver = {key: answer.stack[key] for key in install.BY_HOST if key in answer.stack}
+        driver = {key: answer.stack[key] for key in named_stacks.BY_HOST if key in answer.stack}
         warnings = unused + sentences(finding.text for finding in answer.warnings)
         return {"driver": driver, "problems": problems or answer.problems, "warnings": warnings}
     try:
-        fits = install.candidates(compat, request, profile)
+        fits = named_stacks.candidates(compat, request, profile)
         if fits:
             names = {
-                form: [one.name for one in install.ordered(compat, request, profile, fits, bare=form == "cpu")]
+                form: [one.name for one in named_stacks.ordered(compat, request, profile, fits, bare=form == "cpu")]
                 for form in ("gpu", "cpu")
             }
             asked = read_request(compat, request)
-            pythons = {one.name: install.pythons_for(one.stack, asked) for one in fits}
+            pythons = {one.name: named_stacks.pythons_for(one.stack, asked) for one in fits}
             return {"names": names, "pythons": pythons, "problems": [], "warnings": []}
         answer = resolver.unmet(request, host, compat)
     except resolver.Misuse as error:

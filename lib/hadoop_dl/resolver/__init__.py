@@ -15,13 +15,13 @@ from typing import Any
 from hadoop_dl.data import stacks as stack_files
 from hadoop_dl.data.compat import Compat, load
 from hadoop_dl.data.host_facts import HostProfile
-from hadoop_dl.resolver.answer import KEYS, Answer, answer, native_pythons
+from hadoop_dl.resolver.choose_stack import KEYS, ChosenStack, choose_stack, native_pythons
+from hadoop_dl.resolver.constraint_problem import ConstraintProblem, shared_tables
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding
-from hadoop_dl.resolver.install import Candidate, fitting, try_stack
-from hadoop_dl.resolver.nearest import nearest
-from hadoop_dl.resolver.problem import Problem, engine
+from hadoop_dl.resolver.named_stacks import Candidate, fitting, try_stack
 from hadoop_dl.resolver.request import Misuse, read_request
+from hadoop_dl.resolver.suggest import nearest_requests
 from hadoop_dl.resolver.versions import version
 
 __all__ = [
@@ -111,7 +111,7 @@ class Resolution:
         }
 
 
-def resolution_of(found: Answer, name: str = "", lock: str = "") -> Resolution:
+def resolution_of(found: ChosenStack, name: str = "", lock: str = "") -> Resolution:
     status = UNSURE if any(finding.doubt for finding in found.warnings) else OK
     return Resolution(status, found.stack, found.reasons, found.warnings, name=name, lock=lock, pins=found.pins)
 
@@ -120,7 +120,7 @@ def named(candidate: Candidate) -> Resolution:
     """The answer that is a named stack."""
     path = candidate.lock
     lock = str(path.relative_to(path.parents[2])) if path else ""
-    return resolution_of(candidate.answered, candidate.name, lock)
+    return resolution_of(candidate.chosen, candidate.name, lock)
 
 
 def resolve(
@@ -164,16 +164,16 @@ def compose(
 ) -> Resolution:
     """The best complete version set for a request, whether or not anybody has made a lock for it."""
     data = compat or load()
-    problem = Problem(engine(data), read_request(data, request, host))
+    problem = ConstraintProblem(shared_tables(data), read_request(data, request, host))
     mask = problem.mask(problem.all)
     if mask:
-        return resolution_of(answer(problem, mask))
+        return resolution_of(choose_stack(problem, mask))
 
     def fits(other: dict[str, Any]) -> bool:
-        trial = Problem(engine(data), read_request(data, other, host))
+        trial = ConstraintProblem(shared_tables(data), read_request(data, other, host))
         return bool(trial.mask(trial.all))
 
-    near = nearest(problem, request, fits) if suggest else []
+    near = nearest_requests(problem, request, fits) if suggest else []
     return Resolution(CONFLICT, conflicts=tuple(conflicts(problem)), nearest=tuple(near))
 
 
@@ -189,13 +189,15 @@ class Wheel:
 def newest_wheel(request: Mapping[str, Any], gpu: bool, compat: Compat | None = None) -> Wheel | None:
     """The newest release with wheels that meet a request without a doubt, for GPUs or for the CPU."""
     data = compat or load()
-    problem = Problem(engine(data), read_request(data, request))
-    cores = [core for core in problem.cores(problem.mask(problem.all)) if not core.built and core.gpu == gpu]
-    cores = [core for core in cores if not any(finding.doubt for finding in problem.findings(core))]
-    if not cores:
+    problem = ConstraintProblem(shared_tables(data), read_request(data, request))
+    builds = [
+        build for build in problem.builds(problem.mask(problem.all)) if not build.from_source and build.gpu == gpu
+    ]
+    builds = [build for build in builds if not any(finding.doubt for finding in problem.findings(build))]
+    if not builds:
         return None
-    newest = max((core.version for core in cores), key=version)
-    pythons = sorted({core.python for core in cores if core.version == newest}, key=version)
+    newest = max((build.version for build in builds), key=version)
+    pythons = sorted({build.python for build in builds if build.version == newest}, key=version)
     natives = native_pythons(problem)
     return Wheel(newest, tuple(pythons), bool(natives) and not natives & set(pythons))
 

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hadoop_dl.data.compat import Compat, Row
+from hadoop_dl.resolver.builds import TensorflowBuild
+from hadoop_dl.resolver.constraint_problem import ConstraintProblem, Items
 from hadoop_dl.resolver.findings import Finding, merged, sources
 from hadoop_dl.resolver.gpus import Gpu, UnknownGpu, architecture, common_names
 from hadoop_dl.resolver.hosts import Hadoop, System, Unknown, find_hadoop, find_system
-from hadoop_dl.resolver.known_values import core_value, nearest_values, value_rows, values
-from hadoop_dl.resolver.problem import Items, Problem
+from hadoop_dl.resolver.known_values import build_value, nearest_values, value_rows, values
 from hadoop_dl.resolver.request import CHOICES, COMPONENTS, Item
-from hadoop_dl.resolver.universe import Core
 from hadoop_dl.resolver.versions import Spec, cc, known, listed, parse_spec, spans, version
 
 COUNTS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
@@ -34,15 +34,15 @@ class Conflict:
         return {"components": list(self.components), "message": self.message, "sources": list(self.sources)}
 
 
-def conflicts(problem: Problem) -> list[Conflict]:
+def conflicts(problem: ConstraintProblem) -> list[Conflict]:
     """Every clash of the request, the smallest first."""
     clashes = problem.clashes()
-    names = things(problem, clashes)
+    names = clash_labels(problem, clashes)
     found = [explain(problem, clash, names) for clash in clashes]
     return list({conflict.message: conflict for conflict in found}.values())
 
 
-def explain(problem: Problem, clash: Items, names: Mapping[int, str]) -> Conflict:
+def explain(problem: ConstraintProblem, clash: Items, names: Mapping[int, str]) -> Conflict:
     items = [problem.items[number] for number in sorted(clash)]
     findings = unknown_value(problem, items[0]) if len(items) == 1 else at_once(problem, items)
     findings = findings or by_part(problem, clash) or by_environment(problem, clash) or by_projection(problem, clash)
@@ -53,8 +53,8 @@ def explain(problem: Problem, clash: Items, names: Mapping[int, str]) -> Conflic
     return Conflict(keys, text, found, tuple(dict.fromkeys(names[number] for number in sorted(clash))))
 
 
-def things(problem: Problem, clashes: Sequence[Items]) -> dict[int, str]:
-    """What one line over all conflicts calls each item: `B200 or TensorFlow 2.21` is one thing where a B200 leaves nothing else."""
+def clash_labels(problem: ConstraintProblem, clashes: Sequence[Items]) -> dict[int, str]:
+    """What one line over all conflicts calls each item: `B200 or TensorFlow 2.21` is one subject where a B200 leaves nothing else."""
     partners: dict[int, set[int]] = {}
     for clash in clashes:
         for number in clash:
@@ -71,7 +71,7 @@ def things(problem: Problem, clashes: Sequence[Items]) -> dict[int, str]:
     }
 
 
-def requires(problem: Problem, one: int, other: int) -> bool:
+def requires(problem: ConstraintProblem, one: int, other: int) -> bool:
     """Whether one of two items leaves nothing but the version that the other asks for."""
     left = {number: problem.mask(frozenset({number})) for number in (one, other)}
     return any(
@@ -81,7 +81,7 @@ def requires(problem: Problem, one: int, other: int) -> bool:
 
 
 def together(found: Sequence[Conflict]) -> str:
-    """One line over all conflicts: how many things of the request cannot stay together, and which."""
+    """One line over all conflicts: how many subjects of the request cannot stay together, and which."""
     labels = dict.fromkeys(label for conflict in found if len(conflict.labels) > 1 for label in conflict.labels)
     several = sorted(labels, key=lambda label: " or " in label)
     if not several:
@@ -91,14 +91,14 @@ def together(found: Sequence[Conflict]) -> str:
     return f"{count} things cannot stay together: {text}."
 
 
-def other_builds(problem: Problem, items: Sequence[Item]) -> Iterator[Finding]:
+def other_builds(problem: ConstraintProblem, items: Sequence[Item]) -> Iterator[Finding]:
     """Builds by others for GPUs that the official wheels of a line have no code for: nothing here installs them."""
-    gpus = [item.thing for item in items if isinstance(item.thing, Gpu)]
+    gpus = [item.subject for item in items if isinstance(item.subject, Gpu)]
     asked = [item for item in items if item.key == "tensorflow"]
-    for row in problem.universe.compat.rows("tensorflow", "other_builds"):
+    for row in problem.catalog.compat.rows("tensorflow", "other_builds"):
         if not asked or not any(cc(row["first_cc"]) <= gpu.capability <= cc(row["last_cc"]) for gpu in gpus):
             continue
-        releases = problem.universe.compat.rows("tensorflow", "releases")
+        releases = problem.catalog.compat.rows("tensorflow", "releases")
         if {known["line"] for known in releases if asked[0].accepts(known["version"])} == {row["line"]}:
             yield Finding(f"{row['what']}, which nothing here installs", sources(row))
 
@@ -113,18 +113,18 @@ def sentence(parts: Sequence[str]) -> str:
 # --- one item that nothing meets ---------------------------------------------------------------------------------------
 
 
-def unknown_value(problem: Problem, item: Item) -> list[Finding]:
+def unknown_value(problem: ConstraintProblem, item: Item) -> list[Finding]:
     """An operating system, GPU, Hadoop or version that does not exist or is not known, with the nearest known ones."""
-    if isinstance(item.thing, (Unknown, UnknownGpu)):
-        near = f" Nearest known: {listed(item.thing.near, 'or')}." if item.thing.near else ""
-        return [Finding(f"{item.thing.why}{near}", item_sources(problem, item))]
+    if isinstance(item.subject, (Unknown, UnknownGpu)):
+        near = f" Nearest known: {listed(item.subject.near, 'or')}." if item.subject.near else ""
+        return [Finding(f"{item.subject.why}{near}", item_sources(problem, item))]
     if item.key in CHOICES and not any(item.accepts(choice) for choice in CHOICES[item.key]):
         close = difflib.get_close_matches(item.specs[0].text, CHOICES[item.key], n=1, cutoff=0.0)
         text = f"{item.key} is {listed(CHOICES[item.key], 'or')}, not {item.specs[0].text}. Nearest: {close[0]}"
         return [Finding(text, item_sources(problem, item))]
     if not item.specs:
         return []
-    known_values = values(problem.universe, item.key)
+    known_values = values(problem.catalog, item.key)
     if any(item.accepts(value) for value in known_values):
         return []
     parts = item.specs[0].text.split(",")
@@ -137,7 +137,7 @@ def unknown_value(problem: Problem, item: Item) -> list[Finding]:
     exists = f"There is no {words} {text}" if item.specs[0].kind == "prefix" else f"No {words} is {text}"
     if item.specs[0].kind == "invalid":
         exists = f"{words} {text} is no version"
-    exists_elsewhere = any(item.accepts(value) for value, _ in value_rows(problem.universe, item.key))
+    exists_elsewhere = any(item.accepts(value) for value, _ in value_rows(problem.catalog, item.key))
     if item.key == "python" and exists_elsewhere:
         exists = f"No TensorFlow has wheels for {words} {text}"
     if item.key == "cuda" and (exists_elsewhere or newer_than_all(item, known_values)):
@@ -152,20 +152,20 @@ def newer_than_all(item: Item, there: Sequence[str]) -> bool:
     return known(text) and version(text) > version(there[-1])
 
 
-def no_cuda(problem: Problem, item: Item) -> Finding:
+def no_cuda(problem: ConstraintProblem, item: Item) -> Finding:
     """A CUDA that exists, and that no TensorFlow is built for."""
-    last = problem.universe.cudas[-1]
-    lines = {core.name for core in problem.universe.cores if core.cuda == last and core.tested}
-    text = f"No TensorFlow is built for {item.label}; the newest is CUDA {last} (TensorFlow {spans(lines, problem.universe.line_names)})"
+    last = problem.catalog.cudas[-1]
+    lines = {build.name for build in problem.catalog.builds if build.cuda == last and build.tested}
+    text = f"No TensorFlow is built for {item.label}; the newest is CUDA {last} (TensorFlow {spans(lines, problem.catalog.line_names)})"
     return Finding(f"{text}. Nearest known: {last}", item_sources(problem, item))
 
 
-def at_once(problem: Problem, items: Sequence[Item]) -> list[Finding]:
+def at_once(problem: ConstraintProblem, items: Sequence[Item]) -> list[Finding]:
     """Several constraints on one component that exclude each other."""
     keys = {item.key for item in items}
     if len(keys) > 1 or not all(item.specs for item in items):
         return []
-    known_values = values(problem.universe, items[0].key)
+    known_values = values(problem.catalog, items[0].key)
     if any(all(item.accepts(value) for item in items) for value in known_values):
         return []
     found = exclusive(items[0].key, [item.text for item in items], [item.specs[0] for item in items], known_values)
@@ -184,44 +184,44 @@ def exclusive(key: str, texts: Sequence[str], specs: Sequence[Spec], there: Sequ
 # --- clashes inside one part ---------------------------------------------------------------------------------------------
 
 
-def by_part(problem: Problem, clash: Items) -> list[Finding]:
-    """A part whose own items leave no choice for any of the cores that the other items leave."""
-    left = problem.engine.everything
+def by_part(problem: ConstraintProblem, clash: Items) -> list[Finding]:
+    """A part whose own items leave no choice for any of the builds that the other items leave."""
+    left = problem.tables.all_builds
     for number in clash:
-        left &= problem.core_mask(number)
+        left &= problem.build_mask(number)
     if not left:
         return []
-    for place, part in enumerate(problem.engine.parts):
+    for place, part in enumerate(problem.tables.parts):
         own = problem.of_part(part, clash)
         if not own or problem.part_mask(place, own, left):
             continue
-        core = representative(problem, place, own, left)
-        found = list(part.facts(core, [problem.items[number] for number in sorted(own)]))
+        build = representative(problem, place, own, left)
+        found = list(part.facts(build, [problem.items[number] for number in sorted(own)]))
         said = " ".join(finding.text for finding in found)
         for number in sorted(clash - own):
-            found += tie(problem, number, core, said)
+            found += tie(problem, number, build, said)
         if found:
             return found
     return []
 
 
-def representative(problem: Problem, place: int, own: Items, left: int) -> Core:
-    """The core to speak about: one that agrees with as many of the part's items as any."""
-    best, agreed = next(problem.cores(left)), (-1, False)
-    built = problem.engine.parts[place].level == "build"
-    for key, (_, members) in problem.engine.classes[place].items():
+def representative(problem: ConstraintProblem, place: int, own: Items, left: int) -> TensorflowBuild:
+    """The build to speak about: one that agrees with as many of the part's items as any."""
+    best, agreed = next(problem.builds(left)), (-1, False)
+    built = problem.tables.parts[place].level == "build_tools"
+    for key, (_, members) in problem.tables.classes[place].items():
         if members & left:
-            core = next(problem.cores(members & left))
-            met = sum(problem.choice(place, key, core, frozenset({number})) is not None for number in own)
-            if (met, built and core.built) > agreed:
-                best, agreed = core, (met, built and core.built)
+            build = next(problem.builds(members & left))
+            met = sum(problem.choice(place, key, build, frozenset({number})) is not None for number in own)
+            if (met, built and build.from_source) > agreed:
+                best, agreed = build, (met, built and build.from_source)
     return best
 
 
-def tie(problem: Problem, number: int, core: Core, said: str) -> list[Finding]:
+def tie(problem: ConstraintProblem, number: int, build: TensorflowBuild, said: str) -> list[Finding]:
     """How an item outside a part comes to matter to it, unless a fact already names it."""
     item = problem.items[number]
-    own = {"tensorflow": f"TensorFlow {core.name}", "python": f"Python {core.python}", "cuda": f"CUDA {core.cuda}"}
+    own = {"tensorflow": f"TensorFlow {build.name}", "python": f"Python {build.python}", "cuda": f"CUDA {build.cuda}"}
     if item.label in said or own.get(item.key, "\0") in said:
         return []
     if item.key in own or not problem.items[number].specs and item.key not in ("os", "gpu", "host"):
@@ -234,8 +234,8 @@ def tie(problem: Problem, number: int, core: Core, said: str) -> list[Finding]:
 # --- clashes between TensorFlow and its environment ----------------------------------------------------------------------
 
 
-def by_environment(problem: Problem, clash: Items) -> list[Finding]:
-    """An OS, GPU or host fact that refuses every core which the other items leave: the reasons that it gives."""
+def by_environment(problem: ConstraintProblem, clash: Items) -> list[Finding]:
+    """An OS, GPU or host fact that refuses every build which the other items leave: the reasons that it gives."""
     environment = [number for number in sorted(clash) if problem.items[number].key in ("os", "gpu", "host")]
     best: list[Finding] = []
     for number in environment:
@@ -244,9 +244,9 @@ def by_environment(problem: Problem, clash: Items) -> list[Finding]:
             return [short]
     for number in environment:
         left = problem.mask(clash - {number})
-        if not left or left & problem.core_mask(number):
+        if not left or left & problem.build_mask(number):
             continue
-        found = cover(problem, number, list(problem.cores(left)))
+        found = cover(problem, number, list(problem.builds(left)))
         if not best or len(found) < len(best):
             best = found
     said = " ".join(finding.text for finding in best)
@@ -258,30 +258,30 @@ def by_environment(problem: Problem, clash: Items) -> list[Finding]:
             *(("python",) if "Python" in said else ()),
         ):
             left_alone = project(problem, problem.mask(frozenset({number})), "tensorflow")
-            everything = len(left_alone) == len(problem.universe.line_names)
+            all_lines = len(left_alone) == len(problem.catalog.line_names)
             asked = Finding(f"{item.label} was requested", item_sources(problem, item))
-            best = [asked if everything else item_leaves(problem, number, "tensorflow", left_alone), *best]
+            best = [asked if all_lines else item_leaves(problem, number, "tensorflow", left_alone), *best]
     return best
 
 
-def too_old_for_gpu(problem: Problem, clash: Items, number: int) -> Finding | None:
+def too_old_for_gpu(problem: ConstraintProblem, clash: Items, number: int) -> Finding | None:
     """Where the rest of a clash leaves only old TensorFlows, or only CPU builds, the newest of them says it all."""
-    gpu, others = problem.items[number].thing, [problem.items[other] for other in sorted(clash - {number})]
+    gpu, others = problem.items[number].subject, [problem.items[other] for other in sorted(clash - {number})]
     left = problem.mask(clash - {number})
     if not isinstance(gpu, Gpu) or not left or any(item.key in ("tensorflow", "gpu") for item in others):
         return None
-    cores = [core for core in problem.cores(left) if not problem.refusal(number, core)]
+    builds = [build for build in problem.builds(left) if not problem.refusal(number, build)]
     asked = listed([item.label for item in others])
     absent = [item for item in others if item.absent and item.key == "cuda"]
-    if absent and not cores:
+    if absent and not builds:
         return Finding(
             f"cuda=none leaves only CPU builds, and those do not use {gpu.name}", item_sources(problem, absent[0])
         )
     arch, cudas = (
-        architecture(problem.universe.compat, gpu),
-        [core for core in problem.cores(left) if core.gpu and not core.built],
+        architecture(problem.catalog.compat, gpu),
+        [build for build in problem.builds(left) if build.gpu and not build.from_source],
     )
-    if cores or not cudas or any(item.key == "cuda" for item in others):
+    if builds or not cudas or any(item.key == "cuda" for item in others):
         return None
     last = cudas[0]
     if version(last.cuda or "0").major >= version(arch["first_cuda"]).major:
@@ -290,15 +290,15 @@ def too_old_for_gpu(problem: Problem, clash: Items, number: int) -> Finding | No
     return Finding(text, sources(last.line, arch))
 
 
-def cover(problem: Problem, number: int, cores: list[Core], most: int = 3) -> list[Finding]:
-    """The reason against the newest wheel first, then reasons of another kind against other cores."""
+def cover(problem: ConstraintProblem, number: int, builds: list[TensorflowBuild], most: int = 3) -> list[Finding]:
+    """The reason against the newest wheel first, then reasons of another kind against other builds."""
     item = problem.items[number]
     kept: dict[str, Finding] = {}
-    for core in sorted(cores, key=lambda core: (core.built, not core.tested)):
-        finding = problem.refusal(number, core)
+    for build in sorted(builds, key=lambda build: (build.from_source, not build.tested)):
+        finding = problem.refusal(number, build)
         if finding:
             kind = "glibc" if "glibc" in finding.text else re.sub(r"[\d.]+", "", finding.text)[:24]
-            kept.setdefault(f"{core.cuda}" if isinstance(item.thing, Gpu) else kind, finding)
+            kept.setdefault(f"{build.cuda}" if isinstance(item.subject, Gpu) else kind, finding)
     found = list(kept.values())
     against_gpu = [finding for kind, finding in kept.items() if kind != "None"]
     return (against_gpu or found)[:most]
@@ -307,7 +307,7 @@ def cover(problem: Problem, number: int, cores: list[Core], most: int = 3) -> li
 # --- clashes that only show in what each item leaves ---------------------------------------------------------------------
 
 
-def by_projection(problem: Problem, clash: Items) -> list[Finding]:
+def by_projection(problem: ConstraintProblem, clash: Items) -> list[Finding]:
     """What each item leaves of a component that all of them decide about."""
     numbers = sorted(clash)
     masks = {number: problem.mask(frozenset({number})) for number in numbers}
@@ -333,16 +333,16 @@ def by_projection(problem: Problem, clash: Items) -> list[Finding]:
     return found
 
 
-def project(problem: Problem, mask: int, key: str) -> set[str]:
-    """The values of a component over a set of cores; TensorFlow by its lines."""
+def project(problem: ConstraintProblem, mask: int, key: str) -> set[str]:
+    """The values of a component over a set of builds; TensorFlow by its lines."""
     if key == "tensorflow":
-        return {core.name for core in problem.cores(mask)}
-    return {core_value(core, key, problem.universe) or "none" for core in problem.cores(mask)}
+        return {build.name for build in problem.builds(mask)}
+    return {build_value(build, key, problem.catalog) or "none" for build in problem.builds(mask)}
 
 
-def shown(problem: Problem, key: str, left: set[str]) -> str:
-    universe = problem.universe
-    order = {"tensorflow": universe.line_names, "python": universe.pythons, "cuda": ["none", *universe.cudas]}.get(
+def shown(problem: ConstraintProblem, key: str, left: set[str]) -> str:
+    catalog = problem.catalog
+    order = {"tensorflow": catalog.line_names, "python": catalog.pythons, "cuda": ["none", *catalog.cudas]}.get(
         key, sorted(left)
     )
     if key == "cuda":
@@ -350,7 +350,7 @@ def shown(problem: Problem, key: str, left: set[str]) -> str:
     return spans(left, order) or "nothing"
 
 
-def item_leaves(problem: Problem, number: int, key: str, left: set[str]) -> Finding:
+def item_leaves(problem: ConstraintProblem, number: int, key: str, left: set[str]) -> Finding:
     item = problem.items[number]
     found = item_sources(problem, item)
     if item.key == key:
@@ -358,23 +358,23 @@ def item_leaves(problem: Problem, number: int, key: str, left: set[str]) -> Find
     return Finding(f"{item.label} goes with {COMPONENTS[key]} {shown(problem, key, left)}", found)
 
 
-def item_sources(problem: Problem, item: Item) -> tuple[str, ...]:
-    """Where the data speaks about the thing that an item names."""
+def item_sources(problem: ConstraintProblem, item: Item) -> tuple[str, ...]:
+    """Where the data speaks about the subject that an item names."""
     return merged((sources(row) for row in item_rows(problem, item)), 3)
 
 
-def item_rows(problem: Problem, item: Item) -> Iterator[Row]:
-    compat, key = problem.universe.compat, item.key
-    if isinstance(item.thing, System):
-        yield from (row for row in compat.rows("platforms", "systems") if row["os"] == item.thing.key)
-    elif isinstance(item.thing, Gpu):
-        yield architecture(compat, item.thing)
-    elif isinstance(item.thing, Hadoop):
-        yield {"source": item.thing.sources}
-    elif isinstance(item.thing, (Unknown, UnknownGpu)) and item.thing.near:
-        yield from near_rows(compat, item.thing, key)
+def item_rows(problem: ConstraintProblem, item: Item) -> Iterator[Row]:
+    compat, key = problem.catalog.compat, item.key
+    if isinstance(item.subject, System):
+        yield from (row for row in compat.rows("platforms", "systems") if row["os"] == item.subject.key)
+    elif isinstance(item.subject, Gpu):
+        yield architecture(compat, item.subject)
+    elif isinstance(item.subject, Hadoop):
+        yield {"source": item.subject.sources}
+    elif isinstance(item.subject, (Unknown, UnknownGpu)) and item.subject.near:
+        yield from near_rows(compat, item.subject, key)
     else:
-        rows = list(value_rows(problem.universe, key))
+        rows = list(value_rows(problem.catalog, key))
         wanted = {value for value, _ in rows if item.specs and item.accepts(value)}
         if not wanted and item.specs and item.key not in CHOICES:
             known_values = sorted({value for value, _ in rows if known(value)}, key=version)
@@ -383,9 +383,9 @@ def item_rows(problem: Problem, item: Item) -> Iterator[Row]:
         yield from (found or [row for _, row in rows])[-1:]
 
 
-def near_rows(compat: Compat, thing: Unknown | UnknownGpu, key: str) -> Iterator[Row]:
+def near_rows(compat: Compat, subject: Unknown | UnknownGpu, key: str) -> Iterator[Row]:
     """The rows of the names that are offered in place of one that is not known."""
-    for name in thing.near:
+    for name in subject.near:
         if key == "os":
             system = find_system(compat, name)
             rows = compat.rows("platforms", "releases")

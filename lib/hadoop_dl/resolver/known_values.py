@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from hadoop_dl.data.compat import Row
+from hadoop_dl.resolver.builds import BuildCatalog, TensorflowBuild
 from hadoop_dl.resolver.request import CHOICES
-from hadoop_dl.resolver.rules.drivers import least_driver
-from hadoop_dl.resolver.universe import Core, Universe
+from hadoop_dl.resolver.rules.driver import least_driver
 from hadoop_dl.resolver.versions import Spec, known, version
 
 # Where a component's values are one column of one list.
@@ -32,26 +32,26 @@ COLUMNS = {
     "kafka": ("tensorflow", "lines", "line"),
 }
 # What a TensorFlow itself has; a value that none has is known, and no answer.
-OF_CORES: dict[str, Callable[[Core, Universe], str | None]] = {
-    "tensorflow": lambda core, _: core.version,
-    "tensorflow_package": lambda core, _: core.package,
-    "tensorflow_source": lambda core, _: core.source,
-    "python": lambda core, _: core.python,
-    "cuda": lambda core, _: core.cuda,
-    "nccl": lambda core, _: core.nccl,
-    "glibc_min": lambda core, _: core.glibc_min,
-    "driver_min": lambda core, universe: least_driver(universe.toolkits[core.cuda]) if core.cuda else None,
+OF_BUILDS: dict[str, Callable[[TensorflowBuild, BuildCatalog], str | None]] = {
+    "tensorflow": lambda build, _: build.version,
+    "tensorflow_package": lambda build, _: build.package,
+    "tensorflow_source": lambda build, _: build.source,
+    "python": lambda build, _: build.python,
+    "cuda": lambda build, _: build.cuda,
+    "nccl": lambda build, _: build.nccl,
+    "glibc_min": lambda build, _: build.glibc_min,
+    "driver_min": lambda build, catalog: least_driver(catalog.toolkits[build.cuda]) if build.cuda else None,
 }
 
 
-def core_value(core: Core, key: str, universe: Universe) -> str | None:
+def build_value(build: TensorflowBuild, key: str, catalog: BuildCatalog) -> str | None:
     """A TensorFlow's own value of a component."""
-    return OF_CORES[key](core, universe)
+    return OF_BUILDS[key](build, catalog)
 
 
-def value_rows(universe: Universe, key: str) -> Iterator[tuple[str, Row]]:
+def value_rows(catalog: BuildCatalog, key: str) -> Iterator[tuple[str, Row]]:
     """The values of a component with the row that each is written in."""
-    compat, lines = universe.compat, universe.compat.rows("tensorflow", "lines")
+    compat, lines = catalog.compat, catalog.compat.rows("tensorflow", "lines")
     if key in COLUMNS:
         subject, name, column = COLUMNS[key]
         yield from ((str(row[column]), row) for row in compat.rows(subject, name))
@@ -80,16 +80,16 @@ def value_rows(universe: Universe, key: str) -> Iterator[tuple[str, Row]]:
         yield from ((choice, lines[-1]) for choice in CHOICES[key])
 
 
-def values(universe: Universe, key: str) -> list[str]:
+def values(catalog: BuildCatalog, key: str) -> list[str]:
     """All values of a component that an answer can have, oldest first."""
-    return list(_values(universe, key))
+    return list(_values(catalog, key))
 
 
 @lru_cache(maxsize=128)
-def _values(universe: Universe, key: str) -> tuple[str, ...]:
-    found = {value for value, _ in value_rows(universe, key)}
-    if key in OF_CORES:
-        found = {value for core in universe.cores if (value := core_value(core, key, universe))}
+def _values(catalog: BuildCatalog, key: str) -> tuple[str, ...]:
+    found = {value for value, _ in value_rows(catalog, key)}
+    if key in OF_BUILDS:
+        found = {value for build in catalog.builds if (value := build_value(build, key, catalog))}
     return tuple(sorted(found, key=lambda text: (version(text) if known(text) else version("0"), text)))
 
 

@@ -1,4 +1,4 @@
-"""Parts of a stack that hang on the TensorFlow but not on each other. Each part offers its choices, best first."""
+"""Parts of a stack that depend on the TensorFlow build but not on each other. Each part offers its choices, best first."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from hadoop_dl.resolver.builds import TensorflowBuild
 from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.request import Item
-from hadoop_dl.resolver.universe import Core
 
 
 @dataclass
@@ -21,18 +21,18 @@ class Choice:
 
 
 class Part(Protocol):
-    """One part. Cores of one class have the same choices, so a part is asked once per class and set of items."""
+    """One part. Builds of one class have the same choices, so a choice is computed once per class and set of items."""
 
     level: str
 
-    def classify(self, core: Core) -> Hashable: ...
+    def classify(self, build: TensorflowBuild) -> Hashable: ...
 
-    def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
+    def best(self, build: TensorflowBuild, items: Sequence[Item]) -> Choice | None:
         """The first choice that meets all items; None where there is none."""
 
-    def possible(self, core: Core, items: Sequence[Item]) -> bool:
-        """Whether there is a choice: a part whose reasons take long to write finds out without them."""
-        return self.best(core, items) is not None
+    def possible(self, build: TensorflowBuild, items: Sequence[Item]) -> bool:
+        """Whether there is a choice; overridden where the reasons of a choice take long to compute."""
+        return self.best(build, items) is not None
 
-    def facts(self, core: Core, items: Sequence[Item]) -> Iterator[Finding]:
-        """One fact for each item, and one for the core: together they say why there is no choice."""
+    def facts(self, build: TensorflowBuild, items: Sequence[Item]) -> Iterator[Finding]:
+        """One fact for each item, and one for the build: together they say why there is no choice."""

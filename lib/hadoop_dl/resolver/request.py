@@ -78,36 +78,36 @@ EXAMPLES = {
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 ORDER = [*OPTIONS, *COMPONENTS]
 
-# Levels at which an item says something; see problem.py.
+# What an item constrains: TensorFlow builds, or parts (their `level`); see constraint_problem.py.
 LEVELS = {
-    "tensorflow": ("core",),
-    "tensorflow_package": ("core",),
-    "tensorflow_source": ("core",),
-    "python": ("core",),
-    "cuda": ("core",),
-    "nccl": ("core",),
+    "tensorflow": ("tensorflow",),
+    "tensorflow_package": ("tensorflow",),
+    "tensorflow_source": ("tensorflow",),
+    "python": ("tensorflow",),
+    "cuda": ("tensorflow",),
+    "nccl": ("tensorflow",),
     "driver_min": ("driver",),
-    "glibc_min": ("core",),
-    "cpu_features": ("core",),
+    "glibc_min": ("tensorflow",),
+    "cpu_features": ("tensorflow",),
     "cudnn": ("cudnn",),
     "driver": ("driver",),
     "driver_branch": ("driver",),
     "driver_module": ("driver",),
-    "bazel": ("build",),
-    "gcc": ("build",),
+    "bazel": ("build_tools",),
+    "gcc": ("build_tools",),
     "keras": ("keras",),
-    "tensorflow_io": ("features",),
-    "hdfs": ("features",),
-    "kafka": ("features",),
-    "tensorflowonspark": ("jvm",),
-    "pyspark": ("jvm",),
-    "java": ("jvm",),
-    "yarn_gpu": ("jvm", "site"),
-    "hadoop": ("jvm", "site"),
+    "tensorflow_io": ("tensorflow_io",),
+    "hdfs": ("tensorflow_io",),
+    "kafka": ("tensorflow_io",),
+    "tensorflowonspark": ("spark",),
+    "pyspark": ("spark",),
+    "java": ("spark",),
+    "yarn_gpu": ("spark", "site"),
+    "hadoop": ("spark", "site"),
     "cdsw": ("site",),
-    "os": ("core", "driver", "site"),
-    "gpu": ("core", "driver", "site"),
-    "host": ("core", "jvm"),
+    "os": ("tensorflow", "driver", "site"),
+    "gpu": ("tensorflow", "driver", "site"),
+    "host": ("tensorflow", "spark"),
 }
 
 
@@ -117,14 +117,16 @@ class Misuse(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """One part of a request. `label` is how a sentence calls it; `thing` is what an OS, GPU or Hadoop name stands for."""
+    """One part of a request. `label` is how a sentence calls it; `subject` is what an OS, GPU or Hadoop name stands for."""
 
     key: str
     text: str
     label: str
     specs: tuple[Spec, ...] = ()
-    thing: System | Gpu | Hadoop | HostProfile | Unknown | UnknownGpu | None = None
-    only: str = ""  # the fact of a host that this item carries: python, glibc, cpu, java; for an OS: its host was read
+    subject: System | Gpu | Hadoop | HostProfile | Unknown | UnknownGpu | None = None
+    host_fact: str = (
+        ""  # the fact of a host that this item carries: python, glibc, cpu, java; for an OS: its host was read
+    )
     levels: tuple[str, ...] = field(default=())
 
     def accepts(self, value: str | None) -> bool:
@@ -221,16 +223,16 @@ def make_item(compat: Compat, name: str, text: str, read: bool = False) -> Item:
     if name == "os":
         system = find_system(compat, text)
         label = system.label if isinstance(system, System) else text
-        return Item(name, text, label, thing=system, only="read" if read else "", levels=levels)
+        return Item(name, text, label, subject=system, host_fact="read" if read else "", levels=levels)
     if name == "gpu":
         if text.lower() in NONE:
             return Item(name, "none", "a host without GPUs", levels=levels)
         model = find_gpu(compat, text)
         label = model.name if isinstance(model, Gpu) else text
-        return Item(name, text, label, thing=model, levels=levels)
+        return Item(name, text, label, subject=model, levels=levels)
     if name == "hadoop":
         hadoop = find_hadoop(compat, text)
-        return Item(name, text, hadoop.label if isinstance(hadoop, Hadoop) else text, thing=hadoop, levels=levels)
+        return Item(name, text, hadoop.label if isinstance(hadoop, Hadoop) else text, subject=hadoop, levels=levels)
     if name in BOOLEANS or (name == "cdsw" and text.lower() in TRUE + FALSE):
         low = text.lower()
         if low not in TRUE + FALSE:
@@ -254,7 +256,7 @@ def host_items(host: HostProfile | None) -> list[Item]:
     items: list[Item] = []
 
     def add(name: str, label: str, *levels: str, **fact: Any) -> None:
-        items.append(Item("host", name, label, thing=HostProfile(**fact), only=name, levels=levels))
+        items.append(Item("host", name, label, subject=HostProfile(**fact), host_fact=name, levels=levels))
 
     if host is None:
         return items
@@ -262,15 +264,15 @@ def host_items(host: HostProfile | None) -> list[Item]:
         add("gpus", "the host, which has no GPU", "driver", "site", gpus=())
     if host.pythons is not None:
         versions = listed(newest(host.pythons)[::-1]) or "no Python"
-        add("python", f"the host's Python ({versions})", "core", pythons=host.pythons)
+        add("python", f"the host's Python ({versions})", "tensorflow", pythons=host.pythons)
     if host.glibc is not None:
-        add("glibc", f"the host's glibc {host.glibc}", "core", glibc=host.glibc)
+        add("glibc", f"the host's glibc {host.glibc}", "tensorflow", glibc=host.glibc)
     if host.cpu_features is not None:
-        add("cpu", "the host's CPU", "core", cpu_features=host.cpu_features)
+        add("cpu", "the host's CPU", "tensorflow", cpu_features=host.cpu_features)
     if host.javas:
-        add("java", f"the host's Java {listed(host.javas)}", "jvm", javas=host.javas)
+        add("java", f"the host's Java {listed(host.javas)}", "spark", javas=host.javas)
     if host.driver and host.gpus != ():
         add("driver", f"the host's driver {host.driver}", "driver", driver=host.driver)
     if host.architecture not in (None, "x86_64"):
-        add("architecture", f"the host's {host.architecture}", "core", architecture=host.architecture)
+        add("architecture", f"the host's {host.architecture}", "tensorflow", architecture=host.architecture)
     return items

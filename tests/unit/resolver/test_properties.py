@@ -18,7 +18,7 @@ from hadoop_dl.cli.stack import read_constraints, resolve_parser
 from hadoop_dl.cli.stack_text import command_line
 from hadoop_dl.data import compat
 from hadoop_dl.resolver import compose, resolve
-from hadoop_dl.resolver.answer import KEYS
+from hadoop_dl.resolver.choose_stack import KEYS
 from hadoop_dl.resolver.request import read_request
 
 DATA = compat.load()
@@ -203,7 +203,7 @@ SCRIPT = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from hadoop_dl.resolver import compose, resolve
-from hadoop_dl.resolver.answer import KEYS
+from hadoop_dl.resolver.choose_stack import KEYS
 from hadoop_dl.resolver.request import read_request
 print(json.dumps([compose(request).as_json() for request in json.loads(sys.argv[2])]))
 """

@@ -7,20 +7,20 @@ from functools import partial
 
 from hadoop_dl.data.compat import Row
 from hadoop_dl.data.host_facts import HostProfile
+from hadoop_dl.resolver.builds import BuildCatalog, TensorflowBuild, python_of
 from hadoop_dl.resolver.findings import Finding, against, sources, warning
 from hadoop_dl.resolver.gpus import Gpu, architecture
 from hadoop_dl.resolver.hosts import System
 from hadoop_dl.resolver.request import Item
-from hadoop_dl.resolver.universe import Core, Universe, python_of
 from hadoop_dl.resolver.versions import cc, listed, version
 
 # Major compute capabilities, one entry for each generation of machine code. 10 and 12 are both Blackwell.
 GENERATIONS = {2: 0, 3: 1, 5: 2, 6: 3, 7: 4, 8: 5, 9: 6, 10: 7, 11: 7, 12: 7}
 
 
-Rule = Callable[[Core], Iterator[Finding]]
+Rule = Callable[[TensorflowBuild], Iterator[Finding]]
 Fields = tuple[str, ...]
-# What decides whether a fact of a host that was read refuses a core.
+# What decides whether a fact of a host that was read refuses a build.
 OF_HOST: dict[str, Fields] = {
     "python": ("python",),
     "glibc": ("glibc_min",),
@@ -29,126 +29,126 @@ OF_HOST: dict[str, Fields] = {
 }
 
 
-def rules(universe: Universe, item: Item) -> Iterator[tuple[Rule, Fields]]:
-    """The rules of an environment item (os, gpu, host), each with what of a core decides: it refuses all alike or none.
+def rules(catalog: BuildCatalog, item: Item) -> Iterator[tuple[Rule, Fields]]:
+    """The rules of an environment item (os, gpu, host), each with what of a build decides: it refuses all alike or none.
 
     What it says of them may differ: their versions and packages are in the sentences.
     """
-    thing = item.thing
-    if isinstance(thing, System):
-        yield partial(wheel_on_system, universe, thing), ("name", "glibc_min")
-        yield partial(cuda_on_system, universe, thing), ("cuda", "pip_cuda")
-        if not item.only:  # of a host that was read, only what it has counts
-            yield partial(python_on_system, universe, thing), ("python",)
-    elif isinstance(thing, Gpu):
-        yield partial(code_for_gpu, universe, thing), ("name", "source", "cuda", "pip_cuda")
+    subject = item.subject
+    if isinstance(subject, System):
+        yield partial(wheel_on_system, catalog, subject), ("name", "glibc_min")
+        yield partial(cuda_on_system, catalog, subject), ("cuda", "pip_cuda")
+        if not item.host_fact:  # of a host that was read, only what it has counts
+            yield partial(python_on_system, catalog, subject), ("python",)
+    elif isinstance(subject, Gpu):
+        yield partial(code_for_gpu, catalog, subject), ("name", "source", "cuda", "pip_cuda")
     elif item.key == "gpu" and item.absent:
         yield no_gpu_needed, ("gpu",)
-    elif isinstance(thing, HostProfile):
-        yield partial(host_findings, universe, thing, item.only), OF_HOST.get(item.only, ("index",))
+    elif isinstance(subject, HostProfile):
+        yield partial(host_findings, catalog, subject, item.host_fact), OF_HOST.get(item.host_fact, ("index",))
 
 
-def core_findings(universe: Universe, item: Item, core: Core) -> Iterator[Finding]:
-    """Everything that an environment item contributes about a core."""
-    for rule, _ in rules(universe, item):
-        yield from rule(core)
+def build_findings(catalog: BuildCatalog, item: Item, build: TensorflowBuild) -> Iterator[Finding]:
+    """Everything that an environment item contributes about a build."""
+    for rule, _ in rules(catalog, item):
+        yield from rule(build)
 
 
-def platform(universe: Universe, system: System) -> Row:
+def platform(catalog: BuildCatalog, system: System) -> Row:
     if system.other:
         return {"os": "other", "glibc": system.other[0], "verified": True, "source": ()}
-    return next(row for row in universe.compat.rows("platforms", "systems") if row["os"] == system.key)
+    return next(row for row in catalog.compat.rows("platforms", "systems") if row["os"] == system.key)
 
 
-def release_row(universe: Universe, system: System) -> Row:
+def release_row(catalog: BuildCatalog, system: System) -> Row:
     if system.other:
         pythons = [{"python": python, "since": None} for python in system.other[1]]
         return {"os": "other", "pythons": pythons, "verified": True, "source": ()}
-    return next(row for row in universe.compat.rows("platforms", "releases") if row["os"] == system.key)
+    return next(row for row in catalog.compat.rows("platforms", "releases") if row["os"] == system.key)
 
 
-def system_pythons(universe: Universe, system: System) -> list[str]:
+def system_pythons(catalog: BuildCatalog, system: System) -> list[str]:
     """The Pythons that the vendor brings for this minor release, oldest first; of all of them where it is not named."""
     asked = version(system.release)
     return sorted(
         (
             entry["python"]
-            for entry in release_row(universe, system)["pythons"]
+            for entry in release_row(catalog, system)["pythons"]
             if not entry["since"] or len(asked.release) < 2 or version(entry["since"]) <= asked
         ),
         key=version,
     )
 
 
-def wheel_on_system(universe: Universe, system: System, core: Core) -> Iterator[Finding]:
-    row, release = platform(universe, system), release_row(universe, system)
+def wheel_on_system(catalog: BuildCatalog, system: System, build: TensorflowBuild) -> Iterator[Finding]:
+    row, release = platform(catalog, system), release_row(catalog, system)
     if not (row["verified"] and release["verified"]):
         yield warning(
             f"The data on {system.label} (glibc {row['glibc']}, its Pythons) is not verified", sources(row, release)
         )
-    needed = core.glibc_min or core.line["wheel_min_glibc"]
+    needed = build.glibc_min or build.line["wheel_min_glibc"]
     if version(needed) > version(row["glibc"]):
-        what = f"The wheels of TensorFlow {core.version} need glibc {needed}"
-        if core.built:
-            what = f"A build of TensorFlow {core.name} against glibc older than {needed} was not seen"
+        what = f"The wheels of TensorFlow {build.version} need glibc {needed}"
+        if build.from_source:
+            what = f"A build of TensorFlow {build.name} against glibc older than {needed} was not seen"
         yield against(
-            f"{what}, but {system.label} has {row['glibc']}", sources(core.release, core.line, row), row["verified"]
+            f"{what}, but {system.label} has {row['glibc']}", sources(build.release, build.line, row), row["verified"]
         )
 
 
-def cuda_on_system(universe: Universe, system: System, core: Core) -> Iterator[Finding]:
+def cuda_on_system(catalog: BuildCatalog, system: System, build: TensorflowBuild) -> Iterator[Finding]:
     """A wheel whose CUDA pip can bring needs no packages of the operating system."""
-    row = next((row for row in universe.compat.rows("cuda", "os_support") if row["os"] == system.key), None)
-    if core.cuda is None:
+    row = next((row for row in catalog.compat.rows("cuda", "os_support") if row["os"] == system.key), None)
+    if build.cuda is None:
         return
     if row is None:
-        if not core.pip_cuda:
-            yield warning(f"That NVIDIA packages CUDA {core.cuda} for {system.label} is not verified")
+        if not build.pip_cuda:
+            yield warning(f"That NVIDIA packages CUDA {build.cuda} for {system.label} is not verified")
         return
     said = f"NVIDIA packages CUDA {row['first']} to {row['last']} for {system.label}"
-    if version(row["first"]) <= version(core.cuda) <= version(row["last"]):
-        if not row["verified"] and not core.pip_cuda:
-            yield warning(f"That NVIDIA packages CUDA {core.cuda} for {system.label} is not verified", sources(row))
-    elif core.pip_cuda:
+    if version(row["first"]) <= version(build.cuda) <= version(row["last"]):
+        if not row["verified"] and not build.pip_cuda:
+            yield warning(f"That NVIDIA packages CUDA {build.cuda} for {system.label} is not verified", sources(row))
+    elif build.pip_cuda:
         yield warning(
-            f"{said}, but TensorFlow {core.name} needs CUDA {core.cuda}: take it from pip, as tensorflow[and-cuda]",
-            sources(row, core.line),
+            f"{said}, but TensorFlow {build.name} needs CUDA {build.cuda}: take it from pip, as tensorflow[and-cuda]",
+            sources(row, build.line),
         )
     else:
         yield against(
-            f"TensorFlow {core.name} needs CUDA {core.cuda}, but {said}", sources(core.line, row), row["verified"]
+            f"TensorFlow {build.name} needs CUDA {build.cuda}, but {said}", sources(build.line, row), row["verified"]
         )
 
 
-def python_on_system(universe: Universe, system: System, core: Core) -> Iterator[Finding]:
+def python_on_system(catalog: BuildCatalog, system: System, build: TensorflowBuild) -> Iterator[Finding]:
     """A site may install any Python: that the vendor does not bring one is a warning, newer or older."""
-    row, there = release_row(universe, system), system_pythons(universe, system)
-    if core.python not in there:
+    row, there = release_row(catalog, system), system_pythons(catalog, system)
+    if build.python not in there:
         yield warning(
-            f"{system.label} has Python {listed(there)}: install Python {core.python} on the hosts from elsewhere",
+            f"{system.label} has Python {listed(there)}: install Python {build.python} on the hosts from elsewhere",
             sources(row),
         )
 
 
-def no_gpu_needed(core: Core) -> Iterator[Finding]:
-    if core.gpu:
+def no_gpu_needed(build: TensorflowBuild) -> Iterator[Finding]:
+    if build.gpu:
         yield Finding(
-            f"{core.package} {core.version} is built for CUDA {core.cuda}, but the request excludes GPUs",
-            sources(core.release),
+            f"{build.package} {build.version} is built for CUDA {build.cuda}, but the request excludes GPUs",
+            sources(build.release),
         )
 
 
-def code_for_gpu(universe: Universe, gpu: Gpu, core: Core) -> Iterator[Finding]:
+def code_for_gpu(catalog: BuildCatalog, gpu: Gpu, build: TensorflowBuild) -> Iterator[Finding]:
     """README of the data, "Deciding whether a GPU fits", 3 and 4, and "Deciding about PTX"."""
-    if core.cuda is None:
-        form = "built without CUDA" if core.built else "is a CPU build"
-        yield Finding(f"{core.package} {core.version} {form}, and does not use {gpu.name}", sources(core.release))
+    if build.cuda is None:
+        form = "built without CUDA" if build.from_source else "is a CPU build"
+        yield Finding(f"{build.package} {build.version} {form}, and does not use {gpu.name}", sources(build.release))
         return
     if gpu.unlisted:
         yield warning(
             f"Of {gpu.name} only the compute capability is known: which driver is the first that knows it is not checked"
         )
-    yield from (built_code if core.built else wheel_code)(universe, core, core.cuda, gpu)
+    yield from (built_code if build.from_source else wheel_code)(catalog, build, build.cuda, gpu)
 
 
 def native(line: Row, gpu: Gpu) -> bool:
@@ -169,31 +169,31 @@ def named(gpu: Gpu) -> str:
     return gpu.name if gpu.cc in gpu.name else f"{gpu.name} (compute capability {gpu.cc})"
 
 
-def built_code(universe: Universe, core: Core, cuda: str, gpu: Gpu) -> Iterator[Finding]:
-    toolkit = universe.toolkits[cuda]
+def built_code(catalog: BuildCatalog, build: TensorflowBuild, cuda: str, gpu: Gpu) -> Iterator[Finding]:
+    toolkit = catalog.toolkits[cuda]
     least, most = toolkit["nvcc_min_cc"], toolkit["nvcc_max_cc"]
     if not cc(least) <= gpu.capability <= cc(most):
         yield Finding(
-            f"TensorFlow {core.name} is built with CUDA {cuda}; CUDA {cuda} makes code for capabilities {least} to {most}, "
+            f"TensorFlow {build.name} is built with CUDA {cuda}; CUDA {cuda} makes code for capabilities {least} to {most}, "
             f"none for {named(gpu)}",
-            sources(core.line, toolkit, architecture(universe.compat, gpu)),
+            sources(build.line, toolkit, architecture(catalog.compat, gpu)),
         )
 
 
-def wheel_code(universe: Universe, core: Core, cuda: str, gpu: Gpu) -> Iterator[Finding]:
-    line, toolkit = core.line, universe.toolkits[cuda]
-    where = sources(line, toolkit, architecture(universe.compat, gpu))
+def wheel_code(catalog: BuildCatalog, build: TensorflowBuild, cuda: str, gpu: Gpu) -> Iterator[Finding]:
+    line, toolkit = build.line, catalog.toolkits[cuda]
+    where = sources(line, toolkit, architecture(catalog.compat, gpu))
     low, top = min(line["wheel_sm"], key=cc), max(line["wheel_sm"], key=cc)
-    needs, generated = f"TensorFlow {core.name} needs CUDA {cuda}", str(line.get("generated_ptx", ""))
+    needs, generated = f"TensorFlow {build.name} needs CUDA {cuda}", str(line.get("generated_ptx", ""))
     ptx = from_ptx(line, gpu)
     if native(line, gpu):
         if gpu.capability > cc(toolkit["nvcc_max_cc"]):
             yield warning(
-                f"CUDA {cuda} of TensorFlow {core.name} is older than {named(gpu)}: its code runs, untuned", where
+                f"CUDA {cuda} of TensorFlow {build.name} is older than {named(gpu)}: its code runs, untuned", where
             )
     elif ptx is None:
         yield Finding(f"{needs}, and its wheel has code for capabilities {low} to {top}, none for {named(gpu)}", where)
-    elif gpu.capability > universe.toolkit_max_cc(core):
+    elif gpu.capability > catalog.toolkit_max_cc(build):
         yield Finding(f"{needs}; CUDA {cuda} has no code for {named(gpu)}", where)
     elif GENERATIONS[gpu.capability[0]] - GENERATIONS[cc(ptx)[0]] > 1:
         yield Finding(
@@ -202,79 +202,83 @@ def wheel_code(universe: Universe, core: Core, cuda: str, gpu: Gpu) -> Iterator[
     elif generated.endswith("a"):
         # PTX of an "a" target runs on exactly that capability: CUDA_ERROR_INVALID_PTX on every newer GPU.
         yield Finding(
-            f"The wheel of TensorFlow {core.name} has its generated kernels as PTX for sm_{generated.replace('.', '')} only, "
+            f"The wheel of TensorFlow {build.name} has its generated kernels as PTX for sm_{generated.replace('.', '')} only, "
             f"which does not run on {named(gpu)}",
             tuple(line["source"][-3:]),
         )
     else:
         yield warning(
-            f"The wheel of TensorFlow {core.version} has no machine code for {named(gpu)}: the driver compiles it from PTX {ptx} "
+            f"The wheel of TensorFlow {build.version} has no machine code for {named(gpu)}: the driver compiles it from PTX {ptx} "
             f"at the first start, which takes long and needs driver {toolkit['bundled_driver']} or newer",
             where,
         )
         if generated:
             yield warning(
-                f"XLA of TensorFlow {core.name} does not support {named(gpu)}: set jit_compile=False in Keras. "
+                f"XLA of TensorFlow {build.name} does not support {named(gpu)}: set jit_compile=False in Keras. "
                 "That everything else works there is not verified",
                 tuple(line["source"][-1:]),
             )
 
 
-def cpu_features(universe: Universe, core: Core) -> tuple[tuple[str, ...], Row | None]:
+def cpu_features(catalog: BuildCatalog, build: TensorflowBuild) -> tuple[tuple[str, ...], Row | None]:
     """What the CPU must have for this wheel; a source build is made for the CPU that it runs on."""
-    if core.built:
+    if build.from_source:
         return (), None
-    for row in universe.compat.rows("tensorflow", "cpu_features"):
+    for row in catalog.compat.rows("tensorflow", "cpu_features"):
         last = row["last"]
-        if version(row["first"]) <= version(core.name) and (last is None or version(core.name) <= version(last)):
+        if version(row["first"]) <= version(build.name) and (last is None or version(build.name) <= version(last)):
             return tuple(row["features"]), row
     return (), None
 
 
 def loading_findings(
-    universe: Universe, core: Core, features: Iterable[str], items: Iterable[Item]
+    catalog: BuildCatalog, build: TensorflowBuild, features: Iterable[str], items: Iterable[Item]
 ) -> Iterator[Finding]:
     """What a program must do before it can use these features of the wheel on these hosts; a read host knows its own glibc."""
-    things = [item.thing for item in items]
-    found = {f"glibc {thing.glibc}": thing.glibc for thing in things if isinstance(thing, HostProfile) and thing.glibc}
+    subjects = [item.subject for item in items]
+    found = {
+        f"glibc {subject.glibc}": subject.glibc
+        for subject in subjects
+        if isinstance(subject, HostProfile) and subject.glibc
+    }
     if not found:
-        rows = [(thing.label, platform(universe, thing)) for thing in things if isinstance(thing, System)]
+        rows = [(subject.label, platform(catalog, subject)) for subject in subjects if isinstance(subject, System)]
         found = {f"{label} with its glibc {row['glibc']}": row["glibc"] for label, row in rows}
-    for row in universe.compat.rows("tensorflow", "loading"):
-        inside = version(row["first"]) <= version(core.name) <= version(row["last"])
-        if core.built or row["feature"] not in features or not inside:
+    for row in catalog.compat.rows("tensorflow", "loading"):
+        inside = version(row["first"]) <= version(build.name) <= version(row["last"])
+        if build.from_source or row["feature"] not in features or not inside:
             continue
         for place, glibc in found.items():
             if version(glibc) >= version(row["glibc"]):
                 yield Finding(f"On {place}, {row['what']}. What to do: {row['do']}", sources(row), refuses=False)
 
 
-def host_findings(universe: Universe, host: HostProfile, only: str, core: Core) -> Iterator[Finding]:
+def host_findings(catalog: BuildCatalog, host: HostProfile, fact: str, build: TensorflowBuild) -> Iterator[Finding]:
     """What a host that was read cannot run."""
-    if only == "python" and core.python not in (host.pythons or ()):
+    if fact == "python" and build.python not in (host.pythons or ()):
         there = listed(host.pythons or ()) or "none"
         runs = listed(
-            sorted({python_of(abi) for wheel in core.release["wheels"] for abi in wheel["abis"]}, key=version)
+            sorted({python_of(abi) for wheel in build.release["wheels"] for abi in wheel["abis"]}, key=version)
         )
         yield Finding(
-            f"TensorFlow {core.version} runs on Python {runs}, and the host has Python {there}", sources(core.release)
+            f"TensorFlow {build.version} runs on Python {runs}, and the host has Python {there}", sources(build.release)
         )
-    if only == "glibc" and core.glibc_min and version(core.glibc_min) > version(host.glibc or "0"):
+    if fact == "glibc" and build.glibc_min and version(build.glibc_min) > version(host.glibc or "0"):
         yield Finding(
-            f"The wheels of TensorFlow {core.version} need glibc {core.glibc_min}, and the host has {host.glibc}",
-            sources(core.release, core.line),
+            f"The wheels of TensorFlow {build.version} need glibc {build.glibc_min}, and the host has {host.glibc}",
+            sources(build.release, build.line),
         )
-    if only == "cpu":
-        needed, row = cpu_features(universe, core)
+    if fact == "cpu":
+        needed, row = cpu_features(catalog, build)
         missing = [feature for feature in needed if feature not in (host.cpu_features or ())]
         if missing:
             yield Finding(
-                f"The wheels of TensorFlow {core.version} need a CPU with {listed(missing)}, and this host's does not show it: "
+                f"The wheels of TensorFlow {build.version} need a CPU with {listed(missing)}, and this host's does not show it: "
                 "build from source for it",
                 sources(row),
             )
-    if only == "architecture" and not core.built:
+    if fact == "architecture" and not build.from_source:
         yield Finding(
-            f"The wheels of TensorFlow {core.version} in the data are for x86_64, and the host is {host.architecture}",
-            sources(core.release),
+            f"The wheels of TensorFlow {build.version} in the data are for x86_64, and the host is {host.architecture}",
+            sources(build.release),
         )

@@ -1,4 +1,4 @@
-"""What lets many requests share what was found out: a rule or a part is asked about one core for all that are alike."""
+"""What lets requests share results: a rule or a part is evaluated for one build, and the result holds for all that are alike."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 
 from hadoop_dl.data import compat
 from hadoop_dl.data.host_facts import HostProfile
+from hadoop_dl.resolver.constraint_problem import ConstraintProblem, shared_tables
 from hadoop_dl.resolver.hosts import known_systems
-from hadoop_dl.resolver.problem import Problem, engine
 from hadoop_dl.resolver.request import Item, read_request
 from hadoop_dl.resolver.rules.tensorflow import rules
 
 DATA = compat.load()
-ENGINE = engine(DATA)
+TABLES = shared_tables(DATA)
 GPUS = sorted({f"cc={row['cc']}" for row in DATA.rows("gpus", "architectures")})
 FACTS = (
     HostProfile(pythons=()),
@@ -61,60 +61,60 @@ def environment_items() -> list[Item]:
 
 
 @pytest.mark.parametrize("item", environment_items(), ids=lambda item: item.label)
-def test_a_rule_refuses_all_cores_that_are_alike_or_none_of_them(item: Item) -> None:
-    said = list(rules(ENGINE.universe, item))
+def test_a_rule_refuses_all_builds_that_are_alike_or_none_of_them(item: Item) -> None:
+    said = list(rules(TABLES.catalog, item))
     assert said
     left = []
-    for core in ENGINE.universe.cores:
-        refused = [any(finding.refuses for finding in rule(core)) for rule, _ in said]
-        left += [] if any(refused) else [core]
-    asked_once = Problem(ENGINE, [item]).core_mask(0)
-    assert [core for core in ENGINE.universe.cores if asked_once >> core.index & 1] == left
+    for build in TABLES.catalog.builds:
+        refused = [any(finding.refuses for finding in rule(build)) for rule, _ in said]
+        left += [] if any(refused) else [build]
+    asked_once = ConstraintProblem(TABLES, [item]).build_mask(0)
+    assert [build for build in TABLES.catalog.builds if asked_once >> build.index & 1] == left
 
 
 @pytest.mark.parametrize("fields", [("python",), ("name", "glibc_min"), ("name", "source", "cuda", "pip_cuda")])
-def test_every_core_is_in_one_group_of_those_that_are_alike(fields: tuple[str, ...]) -> None:
-    groups = ENGINE.alike(fields)
-    assert sum(members for _, members in groups) == ENGINE.everything
+def test_every_build_is_in_one_group_of_those_that_are_alike(fields: tuple[str, ...]) -> None:
+    groups = TABLES.alike(fields)
+    assert sum(members for _, members in groups) == TABLES.all_builds
     for first, members in groups:
-        inside = [core for core in ENGINE.universe.cores if members >> core.index & 1]
+        inside = [build for build in TABLES.catalog.builds if members >> build.index & 1]
         assert inside[0] is first
-        assert {tuple(getattr(core, name) for name in fields) for core in inside} == {
+        assert {tuple(getattr(build, name) for name in fields) for build in inside} == {
             tuple(getattr(first, name) for name in fields)
         }
 
 
 def own_items(place: int, request: dict[str, Any]) -> list[Item]:
-    return [item for item in read_request(DATA, request) if ENGINE.parts[place].level in item.levels]
+    return [item for item in read_request(DATA, request) if TABLES.parts[place].level in item.levels]
 
 
 @pytest.mark.parametrize(
     ("place", "asked"),
-    [(place, one) for place, one in product(range(len(ENGINE.parts)), REQUESTS) if own_items(place, one)],
+    [(place, one) for place, one in product(range(len(TABLES.parts)), REQUESTS) if own_items(place, one)],
     ids=str,
 )
-def test_a_part_is_possible_where_it_has_a_choice_for_every_core_of_the_class(
+def test_a_part_is_possible_where_it_has_a_choice_for_every_build_of_the_class(
     place: int, asked: dict[str, Any]
 ) -> None:
-    part, items = ENGINE.parts[place], own_items(place, asked)
-    for key, (first, _) in ENGINE.classes[place].items():
+    part, items = TABLES.parts[place], own_items(place, asked)
+    for key, (first, _) in TABLES.classes[place].items():
         assert part.possible(first, items) is (part.best(first, items) is not None), key
-    fits = {key: part.possible(first, items) for key, (first, _) in ENGINE.classes[place].items()}
-    for core in ENGINE.universe.cores:
-        assert part.possible(core, items) is fits[part.classify(core)]
+    fits = {key: part.possible(first, items) for key, (first, _) in TABLES.classes[place].items()}
+    for build in TABLES.catalog.builds:
+        assert part.possible(build, items) is fits[part.classify(build)]
 
 
-def test_a_part_that_is_asked_again_about_other_cores_answers_about_them() -> None:
+def test_a_part_that_is_asked_again_about_other_builds_answers_about_them() -> None:
     """Two requests with the same item for Spark, the second with TensorFlows that the first did not ask about."""
     spark = {"pyspark": "2.4"}
     for version in ("2.15", "1.15", "2.4"):
-        shared = Problem(ENGINE, read_request(DATA, {**spark, "tensorflow": version}))
+        shared = ConstraintProblem(TABLES, read_request(DATA, {**spark, "tensorflow": version}))
         fresh = {
-            core
-            for core in shared.cores(shared.core_mask(0))
+            build
+            for build in shared.builds(shared.build_mask(0))
             if all(
-                part.best(core, [item for item in shared.items if part.level in item.levels]) is not None
-                for part in ENGINE.parts
+                part.best(build, [item for item in shared.items if part.level in item.levels]) is not None
+                for part in TABLES.parts
             )
         }
-        assert set(shared.cores(shared.mask(shared.all))) == fresh
+        assert set(shared.builds(shared.mask(shared.all))) == fresh

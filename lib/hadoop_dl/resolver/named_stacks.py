@@ -13,11 +13,11 @@ from hadoop_dl.data import stacks as stack_files
 from hadoop_dl.data.compat import Compat
 from hadoop_dl.data.host_facts import HostProfile
 from hadoop_dl.data.stacks import Stack
-from hadoop_dl.resolver.answer import Answer, answer
+from hadoop_dl.resolver.choose_stack import ChosenStack, choose_stack
+from hadoop_dl.resolver.constraint_problem import ConstraintProblem, shared_tables
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.hosts import System, Unknown, find_system
-from hadoop_dl.resolver.problem import Problem, engine
 from hadoop_dl.resolver.request import Item, read_request
 from hadoop_dl.resolver.rules.tensorflow import system_pythons
 from hadoop_dl.resolver.versions import version
@@ -53,18 +53,18 @@ class Candidate:
     name: str
     python: str = ""
     conflicts: tuple[Conflict, ...] = ()
-    problem: Problem | None = None
+    problem: ConstraintProblem | None = None
 
     @cached_property
     def stack(self) -> Stack:
         return stack_files.load_stack(self.name)
 
     @cached_property
-    def answered(self) -> Answer:
+    def chosen(self) -> ChosenStack:
         """The versions, with the driver that this host's GPUs need; worked out when it is asked for."""
         if self.problem is None:
-            return Answer()
-        found = answer(self.problem, self.problem.mask(self.problem.all))
+            return ChosenStack()
+        found = choose_stack(self.problem, self.problem.mask(self.problem.all))
         content = {**self.stack.data, "python": self.python}
         content |= {key: found.stack[key] for key in BY_HOST if key in found.stack}
         return replace(found, stack=content, reasons=tuple(self.reason(one, content) for one in found.reasons))
@@ -79,7 +79,7 @@ class Candidate:
 
     @cached_property
     def doubtful(self) -> bool:
-        return any(finding.doubt for finding in self.answered.warnings)
+        return any(finding.doubt for finding in self.chosen.warnings)
 
     @property
     def lock(self) -> Path | None:
@@ -88,7 +88,7 @@ class Candidate:
         return path if path.is_file() else None
 
 
-def constraints(stack: Mapping[str, Any]) -> dict[str, Any]:
+def as_request(stack: Mapping[str, Any]) -> dict[str, Any]:
     """A stack file as a request: all its versions, exactly. Proprietary kernel modules give way to GPUs that need the open ones."""
     wanted = {name: stack[name] for name in (*EXACT, *PLAIN) if name in stack}
     if wanted.get("driver_module") == "proprietary":
@@ -118,7 +118,7 @@ def system_conflict(stack: Stack, system: System | Unknown | None) -> list[Confl
 @lru_cache(maxsize=256)
 def stack_items(compat: Compat, name: str) -> list[Item]:
     """A stack file's versions as items of a request; read once, because every host is compared with every stack."""
-    return read_request(compat, constraints(stack_files.load_stack(name).data))
+    return read_request(compat, as_request(stack_files.load_stack(name).data))
 
 
 def pythons_for(stack: Stack, asked: Iterable[Item] = ()) -> list[str]:
@@ -138,7 +138,7 @@ def try_stack(compat: Compat, name: str, host: HostProfile | None) -> Candidate:
     """One named stack on a host, with everything that is wrong with it there."""
     stack = stack_files.load_stack(name)
     refused = system_conflict(stack, find_system(compat, host.os) if host and host.os else None)
-    problem = Problem(engine(compat), read_request(compat, {}, host) + stack_items(compat, name))
+    problem = ConstraintProblem(shared_tables(compat), read_request(compat, {}, host) + stack_items(compat, name))
     mask = problem.mask(problem.all)
     if refused or not mask:
         return Candidate(name, conflicts=tuple([*refused, *(conflicts(problem) if not mask else ())]))
@@ -150,16 +150,16 @@ def part_conflicts(compat: Compat, name: str, host: HostProfile) -> list[Conflic
 
     Asking for all versions at once would also list how each of them follows from the others.
     """
-    complete = Problem(engine(compat), read_request(compat, {}, host) + stack_items(compat, name))
+    complete = ConstraintProblem(shared_tables(compat), read_request(compat, {}, host) + stack_items(compat, name))
     if complete.mask(complete.all):
         return []
-    exact = constraints(stack_files.load_stack(name).data)
+    exact = as_request(stack_files.load_stack(name).data)
     found: list[Conflict] = []
     for part in PARTS:
         asked = {key: exact[key] for key in part if key in exact}
         if not asked:
             continue
-        problem = Problem(engine(compat), read_request(compat, asked, host))
+        problem = ConstraintProblem(shared_tables(compat), read_request(compat, asked, host))
         found += conflicts(problem) if not problem.mask(problem.all) else []
     return found
 
@@ -195,7 +195,7 @@ def candidates(compat: Compat, request: Mapping[str, Any], host: HostProfile | N
             continue  # With packages of a site it is a choice by name.
         if not has_requested(stack, asked):
             continue
-        problem = Problem(engine(compat), asked + stack_items(compat, name))
+        problem = ConstraintProblem(shared_tables(compat), asked + stack_items(compat, name))
         if problem.mask(problem.all):
             found.append(Candidate(name, python_for(stack, host, asked), problem=problem))
     return found
@@ -219,7 +219,7 @@ def ordered(
     system = requested_system(compat, request, host)
     there: Sequence[str] | None = host.pythons if host else None
     if there is None and isinstance(system, System):
-        there = system_pythons(engine(compat).universe, system)
+        there = system_pythons(shared_tables(compat).catalog, system)
 
     def rank(candidate: Candidate) -> tuple[Any, ...]:
         content = candidate.stack.data

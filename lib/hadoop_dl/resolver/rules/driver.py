@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from hadoop_dl.data.compat import Row
 from hadoop_dl.data.host_facts import HostProfile
+from hadoop_dl.resolver.builds import BuildCatalog, TensorflowBuild
 from hadoop_dl.resolver.findings import Finding, against, sources, warning
 from hadoop_dl.resolver.gpus import Gpu, architecture
 from hadoop_dl.resolver.hosts import System
 from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.rules.tensorflow import from_ptx, platform
-from hadoop_dl.resolver.universe import Core, Universe
 from hadoop_dl.resolver.versions import cc, known, version
 
 KINDS = {"LTSB": 0, "PB": 1}
@@ -53,9 +53,9 @@ class Driver(Part):
 
     level = "driver"
 
-    def __init__(self, universe: Universe) -> None:
-        self.universe = universe
-        compat = universe.compat
+    def __init__(self, catalog: BuildCatalog) -> None:
+        self.catalog = catalog
+        compat = catalog.compat
         rows = compat.rows("drivers", "branches")
         self.branches = sorted(
             rows, key=lambda row: (row["is_eol"] is not False, KINDS.get(row["kind"], 2), -int(row["branch"]))
@@ -67,34 +67,36 @@ class Driver(Part):
             row["architecture"]: row for row in compat.rows("drivers", "architectures_without_proprietary_module")
         }
 
-    def classify(self, core: Core) -> Hashable:
-        return core.name, core.source, core.cuda
+    def classify(self, build: TensorflowBuild) -> Hashable:
+        return build.name, build.source, build.cuda
 
     # --- how new it must be ------------------------------------------------------------------------------------------
 
-    def floors(self, core: Core, items: Sequence[Item]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    def floors(self, build: TensorflowBuild, items: Sequence[Item]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         """Each lower limit with who sets it: CUDA, PTX that the driver must compile, every GPU."""
-        toolkit = self.universe.toolkits[core.cuda or ""]
+        toolkit = self.catalog.toolkits[build.cuda or ""]
         least = least_driver(toolkit)
-        yield least, f"CUDA {core.cuda} needs it", sources(toolkit)
-        for gpu in (item.thing for item in items):
+        yield least, f"CUDA {build.cuda} needs it", sources(toolkit)
+        for gpu in (item.subject for item in items):
             if not isinstance(gpu, Gpu):
                 continue
-            if not core.built and from_ptx(core.line, gpu):
-                why = f"CUDA {core.cuda} needs it to compile PTX for {gpu.name}; without that it would be {least}"
-                yield str(toolkit["bundled_driver"]), why, sources(toolkit, core.line)
+            if not build.from_source and from_ptx(build.line, gpu):
+                why = f"CUDA {build.cuda} needs it to compile PTX for {gpu.name}; without that it would be {least}"
+                yield str(toolkit["bundled_driver"]), why, sources(toolkit, build.line)
             if gpu.least_driver:
                 every = "every " if len({device.least() for device in gpu.devices}) > 1 else ""
                 yield gpu.least_driver, f"the first that knows {every}{gpu.name}", gpu.sources
 
-    def needed(self, core: Core, items: Sequence[Item]) -> str:
-        return max((floor for floor, _, _ in self.floors(core, items)), key=version)
+    def needed(self, build: TensorflowBuild, items: Sequence[Item]) -> str:
+        return max((floor for floor, _, _ in self.floors(build, items)), key=version)
 
     # --- which there are -----------------------------------------------------------------------------------------------
 
     def candidates(self, items: Sequence[Item]) -> Iterator[Candidate]:
         """The driver that runs on the host, then each branch at the versions that were asked for and at its newest."""
-        running = [item.thing.driver for item in items if isinstance(item.thing, HostProfile) and item.thing.driver]
+        running = [
+            item.subject.driver for item in items if isinstance(item.subject, HostProfile) and item.subject.driver
+        ]
         exact = [
             spec.text
             for item in items
@@ -145,13 +147,13 @@ class Driver(Part):
         }
         if item.key in own and not item.accepts(own[item.key]):
             yield Finding(f"{item.label} was requested", ())
-        if isinstance(item.thing, System) and item.thing.key.startswith("rhel"):
-            yield from self.system_findings(item.thing, candidate)
-        if isinstance(item.thing, Gpu):
-            yield from self.gpu_findings(item.thing, candidate)
+        if isinstance(item.subject, System) and item.subject.key.startswith("rhel"):
+            yield from self.system_findings(item.subject, candidate)
+        if isinstance(item.subject, Gpu):
+            yield from self.gpu_findings(item.subject, candidate)
 
     def system_findings(self, system: System, candidate: Candidate) -> Iterator[Finding]:
-        row, own = candidate.row, platform(self.universe, system)
+        row, own = candidate.row, platform(self.catalog, system)
         last = own.get("driver_rpm_max")
         if last and candidate.branch > int(last):
             yield Finding(
@@ -165,7 +167,7 @@ class Driver(Part):
             yield against(f"branch {row['branch']} has no packages for {system.label}", sources(row), row["verified"])
 
     def gpu_findings(self, gpu: Gpu, candidate: Candidate) -> Iterator[Finding]:
-        row, arch, number = candidate.row, architecture(self.universe.compat, gpu), candidate.branch
+        row, arch, number = candidate.row, architecture(self.catalog.compat, gpu), candidate.branch
         module = candidate.module["module"]
         if cc(row["min_cc"]) > gpu.capability:
             yield against(f"branch {row['branch']} has no code for {gpu.name}", sources(row), row["verified"])
@@ -201,23 +203,23 @@ class Driver(Part):
 
     # --- the choice --------------------------------------------------------------------------------------------------------
 
-    def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
-        if core.cuda is None:
-            return Choice() if self.possible(core, items) else None
-        found = self.find(core, items)
-        return self.choice(core, found[0], items, found[1]) if found else None
+    def best(self, build: TensorflowBuild, items: Sequence[Item]) -> Choice | None:
+        if build.cuda is None:
+            return Choice() if self.possible(build, items) else None
+        found = self.find(build, items)
+        return self.choice(build, found[0], items, found[1]) if found else None
 
-    def possible(self, core: Core, items: Sequence[Item]) -> bool:
-        if core.cuda is None:
+    def possible(self, build: TensorflowBuild, items: Sequence[Item]) -> bool:
+        if build.cuda is None:
             return all(item.absent for item in items if item.key.startswith("driver"))
-        return self.find(core, items) is not None
+        return self.find(build, items) is not None
 
-    def find(self, core: Core, items: Sequence[Item]) -> tuple[Candidate, list[Finding]] | None:
+    def find(self, build: TensorflowBuild, items: Sequence[Item]) -> tuple[Candidate, list[Finding]] | None:
         """The first driver for a TensorFlow with CUDA, and what there is to know about it; found once for each floor."""
-        needed = self.needed(core, items)
+        needed = self.needed(build, items)
         if not all(item.accepts(needed) for item in items if item.key == "driver_min"):
             return None
-        asked_for = needed, tuple((item.key, item.text, item.thing) for item in items)
+        asked_for = needed, tuple((item.key, item.text, item.subject) for item in items)
         if asked_for not in self.first:
             if len(self.first) > 20_000:
                 self.first.clear()
@@ -244,13 +246,16 @@ class Driver(Part):
         """A whole branch was asked for that is newer than the data: 615 stands for any of its releases."""
         return "." not in candidate.version and candidate.branch > int(branch_of(needed))
 
-    def choice(self, core: Core, candidate: Candidate, items: Sequence[Item], found: list[Finding]) -> Choice:
+    def choice(
+        self, build: TensorflowBuild, candidate: Candidate, items: Sequence[Item], found: list[Finding]
+    ) -> Choice:
         """The driver with its reasons; a host without GPUs gets none, so its age is no news there."""
         row, module = candidate.row, candidate.module["module"]
-        needed, why, where = max(self.floors(core, items), key=lambda floor: version(floor[0]))
-        bare = any(item.only == "gpus" for item in items)
+        needed, why, where = max(self.floors(build, items), key=lambda floor: version(floor[0]))
+        bare = any(item.host_fact == "gpus" for item in items)
         running = next(
-            (item.thing.driver for item in items if isinstance(item.thing, HostProfile) and item.thing.driver), None
+            (item.subject.driver for item in items if isinstance(item.subject, HostProfile) and item.subject.driver),
+            None,
         )
         kind = {"LTSB": "a long-term branch", "PB": "a production branch"}.get(row["kind"], "the newest that fits")
         if running == candidate.version:
@@ -282,7 +287,7 @@ class Driver(Part):
         """What to know about a branch that has ended, and about a driver that is newer than the data."""
         row, found = candidate.row, []
         if self.is_newer(row["branch"]):
-            data = f"{self.newest['branch']}, of {self.universe.compat.subjects['drivers']['checked']}"
+            data = f"{self.newest['branch']}, of {self.catalog.compat.subjects['drivers']['checked']}"
             said = f"Driver {candidate.version} is newer than this data ({data}): it runs every older CUDA"
             return [warning(f"{said}, but whether it supports the GPUs is not checked", sources(self.newest))]
         if row["is_eol"]:
@@ -296,15 +301,15 @@ class Driver(Part):
 
     # --- why there is none ---------------------------------------------------------------------------------------------
 
-    def facts(self, core: Core, items: Sequence[Item]) -> Iterator[Finding]:
-        if core.cuda is None:
-            yield Finding(f"{core.package} {core.version} is a CPU build and needs no driver", sources(core.release))
+    def facts(self, build: TensorflowBuild, items: Sequence[Item]) -> Iterator[Finding]:
+        if build.cuda is None:
+            yield Finding(f"{build.package} {build.version} is a CPU build and needs no driver", sources(build.release))
         elif self.without_cuda(items):
-            needed, why, where = max(self.floors(core, items), key=lambda floor: version(floor[0]))
-            because = "" if why == f"CUDA {core.cuda} needs it" else f" ({why})"
+            needed, why, where = max(self.floors(build, items), key=lambda floor: version(floor[0]))
+            because = "" if why == f"CUDA {build.cuda} needs it" else f" ({why})"
             yield Finding(
-                f"TensorFlow {core.name} needs CUDA {core.cuda}, which needs driver {needed} or newer{because}",
-                (*sources(core.line), *where),
+                f"TensorFlow {build.name} needs CUDA {build.cuda}, which needs driver {needed} or newer{because}",
+                (*sources(build.line), *where),
             )
         modules = any(item.key == "driver_module" for item in items)
         for item in items:
@@ -320,14 +325,14 @@ class Driver(Part):
         return False
 
     def item_fact(self, item: Item, items: Sequence[Item], modules: bool) -> Finding:
-        if isinstance(item.thing, System):
-            there = [row for row in self.branches if item.thing.key in row["rpm_for"]]
+        if isinstance(item.subject, System):
+            there = [row for row in self.branches if item.subject.key in row["rpm_for"]]
             ends = sorted(int(row["branch"]) for row in there)
             newest_row = max(there, key=lambda row: int(row["branch"])) if there else None
             span = f"{ends[0]} to {ends[-1]}" if ends else "no branch"
             return Finding(f"{item.label} has driver packages of branches {span}", sources(newest_row))
-        if isinstance(item.thing, Gpu):
-            return self.gpu_fact(item.thing, item.label, [text for text in self.exact(items)], modules)
+        if isinstance(item.subject, Gpu):
+            return self.gpu_fact(item.subject, item.label, [text for text in self.exact(items)], modules)
         if item.key == "driver_module":
             module = next((row for row in self.modules if item.accepts(row["module"])), None)
             if module and module["module"] == "open":
@@ -349,7 +354,7 @@ class Driver(Part):
 
     def gpu_fact(self, gpu: Gpu, label: str, exact: Sequence[str], modules: bool) -> Finding:
         """The branches that drive it, or the driver that does not know this device."""
-        arch = architecture(self.universe.compat, gpu)
+        arch = architecture(self.catalog.compat, gpu)
         neutral = {"module": ""}
         for text in exact:
             row = next((row for row in self.branches if row["branch"] == branch_of(text)), None)

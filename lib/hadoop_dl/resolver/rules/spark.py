@@ -7,12 +7,12 @@ from functools import lru_cache
 
 from hadoop_dl.data.compat import Row
 from hadoop_dl.data.host_facts import HostProfile
+from hadoop_dl.resolver.builds import BuildCatalog, TensorflowBuild
 from hadoop_dl.resolver.findings import Finding, against, sources
 from hadoop_dl.resolver.hosts import Hadoop
 from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
-from hadoop_dl.resolver.rules.python_parts import python_fits
-from hadoop_dl.resolver.universe import Core, Universe
+from hadoop_dl.resolver.rules.keras_and_io import python_fits
 from hadoop_dl.resolver.versions import listed, version
 
 
@@ -30,13 +30,13 @@ def line_of(release: str) -> str:
     return ".".join(release.split(".")[:2])
 
 
-class Jvm(Part):
+class Spark(Part):
     """The newest TensorFlowOnSpark that fits, on a Spark with which it was seen to run if there is one."""
 
-    level = "jvm"
+    level = "spark"
 
-    def __init__(self, universe: Universe) -> None:
-        compat = universe.compat
+    def __init__(self, catalog: BuildCatalog) -> None:
+        compat = catalog.compat
         self.compat = compat
         self.releases = sorted(
             compat.rows("tensorflowonspark", "releases"), key=lambda row: version(row["version"]), reverse=True
@@ -50,12 +50,12 @@ class Jvm(Part):
         for row in self.observed:
             self.results.setdefault((row["tensorflowonspark"], line_of(row["pyspark"]), row["result"]), row)
 
-    def classify(self, core: Core) -> Hashable:
-        return core.name, core.package, core.python
+    def classify(self, build: TensorflowBuild) -> Hashable:
+        return build.name, build.package, build.python
 
-    def tfos_refusal(self, core: Core, row: Row) -> Finding | None:
+    def tfos_refusal(self, build: TensorflowBuild, row: Row) -> Finding | None:
         """Why a TensorFlowOnSpark is not for a TensorFlow, or may not be."""
-        return self.line_refusal(core.name, row) or self.form_refusal(core, row)
+        return self.line_refusal(build.name, row) or self.form_refusal(build, row)
 
     def line_refusal(self, line: str, row: Row) -> Finding | None:
         least, below = row["tensorflow"]["min"], row["tensorflow"]["below"]
@@ -65,14 +65,14 @@ class Jvm(Part):
             return against(text, sources(row), row["verified"])
         return None
 
-    def form_refusal(self, core: Core, row: Row) -> Finding | None:
+    def form_refusal(self, build: TensorflowBuild, row: Row) -> Finding | None:
         label = f"TensorFlowOnSpark {row['version']}"
-        if not python_fits(row["requires_python"], core.python):
+        if not python_fits(row["requires_python"], build.python):
             return Finding(f"{label} needs Python {row['requires_python']}", sources(row))
         names = [name.strip() for name in row["tensorflow_distribution"].split(",")]
-        if "any" not in names and core.package not in names:
+        if "any" not in names and build.package not in names:
             return Finding(
-                f"{label} finds TensorFlow under the package name {listed(names, 'or')} only, and this is {core.package}",
+                f"{label} finds TensorFlow under the package name {listed(names, 'or')} only, and this is {build.package}",
                 sources(row),
             )
         return None
@@ -81,12 +81,12 @@ class Jvm(Part):
         """A run of this TensorFlowOnSpark on this Spark line that ended like this."""
         return self.results.get((tfos, spark, result))
 
-    def fitting(self, core: Core) -> list[Row]:
+    def fitting(self, build: TensorflowBuild) -> list[Row]:
         """The releases of TensorFlowOnSpark for a TensorFlow, the newest first, those with a doubt last."""
-        key = self.classify(core)
+        key = self.classify(build)
         if key not in self.known:
-            there = self.for_line(core.name)
-            sure = [row for row, doubt in there if not doubt and not self.form_refusal(core, row)]
+            there = self.for_line(build.name)
+            sure = [row for row, doubt in there if not doubt and not self.form_refusal(build, row)]
             self.known[key] = sure + [row for row, doubt in there if doubt]
         return self.known[key]
 
@@ -101,8 +101,8 @@ class Jvm(Part):
         """The Spark lines: verified ones first, and those that share a Java with Hadoop before them."""
         rows = sorted(self.lines, key=lambda row: not row["verified"])
         for item in items:
-            if isinstance(item.thing, Hadoop):
-                there = set(item.thing.java)
+            if isinstance(item.subject, Hadoop):
+                there = set(item.subject.java)
                 rows.sort(key=lambda row: not there & set(row["java"] or []))
         return rows
 
@@ -113,7 +113,7 @@ class Jvm(Part):
     def javas(self, row: Row, items: Sequence[Item]) -> list[str] | None:
         """The Java versions that remain; None where the items leave none."""
         pins = [item for item in items if item.key == "java"]
-        hosts = [item.thing for item in items if isinstance(item.thing, HostProfile)]
+        hosts = [item.subject for item in items if isinstance(item.subject, HostProfile)]
         if row["java"] is None:
             return None if pins or hosts else []
         left = [java for java in row["java"] if all(item.accepts(java) for item in pins)]
@@ -140,38 +140,38 @@ class Jvm(Part):
 
     # --- the choice ----------------------------------------------------------------------------------------------------
 
-    def best(self, core: Core, items: Sequence[Item]) -> Choice | None:
-        found = self.find(core, items)
+    def best(self, build: TensorflowBuild, items: Sequence[Item]) -> Choice | None:
+        found = self.find(build, items)
         if found is None:
             return None
         tfos, run = found
         if run is None:
             return Choice()
-        hadoops = [item.thing for item in items if isinstance(item.thing, Hadoop)]
-        return self.choice(core, tfos, *run, self.javas(run[0], items) or [], hadoops)
+        hadoops = [item.subject for item in items if isinstance(item.subject, Hadoop)]
+        return self.choice(build, tfos, *run, self.javas(run[0], items) or [], hadoops)
 
-    def possible(self, core: Core, items: Sequence[Item]) -> bool:
-        return self.find(core, items) is not None
+    def possible(self, build: TensorflowBuild, items: Sequence[Item]) -> bool:
+        return self.find(build, items) is not None
 
-    def find(self, core: Core, items: Sequence[Item]) -> tuple[Row | None, tuple[Row, str] | None] | None:
+    def find(self, build: TensorflowBuild, items: Sequence[Item]) -> tuple[Row | None, tuple[Row, str] | None] | None:
         """The TensorFlowOnSpark and the Spark with its release, or none of the two; None where the items leave nothing."""
         pins = [item for item in items if item.key == "tensorflowonspark"]
         spark_pins = [item for item in items if item.key in ("pyspark", "java")]
         candidates: list[Row | None] = [
-            row for row in self.fitting(core) if all(item.accepts(row["version"]) for item in pins)
+            row for row in self.fitting(build) if all(item.accepts(row["version"]) for item in pins)
         ]
         if all(item.absent for item in pins):
             candidates.append(None)
         for tfos in candidates:
             if tfos is None and all(item.absent for item in spark_pins):
                 return None, None
-            for run in self.ordered(tfos, self.runs(core.python, items))[:1]:
+            for run in self.ordered(tfos, self.runs(build.python, items))[:1]:
                 return tfos, run
         return None
 
     def runs(self, python: str, items: Sequence[Item]) -> list[tuple[Row, str]]:
         """The Spark lines that run here, each with its release; the same for every TensorFlow on this Python."""
-        key = (python, tuple((item.key, item.text, item.only, item.thing) for item in items))
+        key = (python, tuple((item.key, item.text, item.host_fact, item.subject) for item in items))
         if key not in self.found:
             if len(self.found) > 20_000:
                 self.found.clear()
@@ -190,7 +190,7 @@ class Jvm(Part):
         return sorted(left, key=lambda run: not self.seen(tfos["version"], run[0]["line"], "ok"))
 
     def choice(
-        self, core: Core, tfos: Row | None, row: Row, release: str, javas: list[str], hadoops: list[Hadoop]
+        self, build: TensorflowBuild, tfos: Row | None, row: Row, release: str, javas: list[str], hadoops: list[Hadoop]
     ) -> Choice:
         choice = Choice()
         if tfos:
@@ -198,20 +198,20 @@ class Jvm(Part):
             choice.values["tensorflowonspark"] = tfos["version"]
             choice.reasons.append(
                 Finding(
-                    f"tensorflowonspark {tfos['version']}: the newest for TensorFlow {core.name} on Python {core.python}",
+                    f"tensorflowonspark {tfos['version']}: the newest for TensorFlow {build.name} on Python {build.python}",
                     sources(tfos),
                 )
             )
             ran = any(
                 entry["result"] == "ok"
                 and entry["tensorflowonspark"] == tfos["version"]
-                and entry["python"] == core.python
+                and entry["python"] == build.python
                 for entry in self.observed
             )
-            if not ran and not python_listed(tfos["python_classifiers"], core.python):
+            if not ran and not python_listed(tfos["python_classifiers"], build.python):
                 choice.warnings.append(
                     Finding(
-                        f"{label} does not name Python {core.python} among its own, and was not seen on it",
+                        f"{label} does not name Python {build.python} among its own, and was not seen on it",
                         sources(tfos),
                         False,
                     )
@@ -234,11 +234,11 @@ class Jvm(Part):
                 choice.reasons.append(
                     Finding(f"{label} imports pkg_resources: setuptools below 81 goes with it", sources(tfos))
                 )
-            refusal = self.tfos_refusal(core, tfos)
+            refusal = self.tfos_refusal(build, tfos)
             if refusal:
                 choice.warnings.append(refusal)
         choice.values["pyspark"] = release
-        choice.reasons.append(Finding(f"pyspark {release}: runs on Python {core.python}", sources(row)))
+        choice.reasons.append(Finding(f"pyspark {release}: runs on Python {build.python}", sources(row)))
         if not row["verified"]:
             choice.warnings.append(Finding(f"The data on Spark {row['line']} is not verified", sources(row), False))
         if javas:
@@ -254,18 +254,18 @@ class Jvm(Part):
 
     # --- why there is none ---------------------------------------------------------------------------------------------
 
-    def facts(self, core: Core, items: Sequence[Item]) -> Iterator[Finding]:
+    def facts(self, build: TensorflowBuild, items: Sequence[Item]) -> Iterator[Finding]:
         asked = [item for item in items if item.key == "tensorflowonspark" and not item.absent]
         pins = [item for item in items if item.key == "pyspark"]
         wanted = [row for row in self.releases if asked and all(item.accepts(row["version"]) for item in asked)]
-        refused = [finding for row in wanted if (finding := self.tfos_refusal(core, row))]
+        refused = [finding for row in wanted if (finding := self.tfos_refusal(build, row))]
         yield from refused[:1]
         lines = [row for row in self.lines if self.release(row, pins)]
         if pins:
             for row in lines[:1]:
-                yield from self.spark_refusals(core.python, row, items)
+                yield from self.spark_refusals(build.python, row, items)
         else:
-            yield from self.every_spark(core, lines, items)
+            yield from self.every_spark(build, lines, items)
         if wanted and not refused:
             hangs = (self.pair_refusal(wanted[0], row) for row in lines)
             yield from [finding for finding in hangs if finding][:1]
@@ -276,11 +276,11 @@ class Jvm(Part):
                 said = "is what there is" if item.key == "host" else "was requested"
                 yield Finding(f"{item.label} {said}", ())
 
-    def every_spark(self, core: Core, lines: Sequence[Row], items: Sequence[Item]) -> Iterator[Finding]:
+    def every_spark(self, build: TensorflowBuild, lines: Sequence[Row], items: Sequence[Item]) -> Iterator[Finding]:
         """What is against the Spark lines that run on a Python, where the request names none of them."""
-        there = [row for row in lines if python_listed(row["python"], core.python)]
-        found = [next(self.spark_refusals(core.python, row, items), None) for row in there]
+        there = [row for row in lines if python_listed(row["python"], build.python)]
+        found = [next(self.spark_refusals(build.python, row, items), None) for row in there]
         against_it = [finding for finding in found if finding]
         if against_it and all(found):
             said = "; ".join(finding.text for finding in against_it[:4])
-            yield Finding(f"For Python {core.python}: {said}", against_it[0].sources)
+            yield Finding(f"For Python {build.python}: {said}", against_it[0].sources)

@@ -7,11 +7,11 @@ from difflib import SequenceMatcher
 from itertools import combinations
 from typing import Any
 
-from hadoop_dl.resolver.answer import answer
+from hadoop_dl.resolver.choose_stack import choose_stack
+from hadoop_dl.resolver.constraint_problem import ConstraintProblem, Items
 from hadoop_dl.resolver.gpus import UnknownGpu
 from hadoop_dl.resolver.hosts import Unknown
 from hadoop_dl.resolver.known_values import values
-from hadoop_dl.resolver.problem import Items, Problem
 from hadoop_dl.resolver.request import CHOICES, OPTIONS, Item, read_request
 from hadoop_dl.resolver.versions import known, version
 
@@ -26,10 +26,10 @@ TYPO = 0.6  # how similar a name must be to be taken for what was meant
 
 def cost(item: Item) -> int:
     """What nothing meets must be dropped in any case; it costs nothing more."""
-    return 0 if not known_thing(item) else COST.get(item.key, CHEAP)
+    return 0 if not known_subject(item) else COST.get(item.key, CHEAP)
 
 
-def give_ups(problem: Problem, fixed: frozenset[str]) -> Iterator[Items]:
+def give_ups(problem: ConstraintProblem, fixed: frozenset[str]) -> Iterator[Items]:
     """Smallest sets of items to give up so that the rest can be met, the cheapest first; never what is fixed."""
     hopeless = frozenset(number for number in problem.all if not problem.mask(frozenset({number})))
     free = [number for number in sorted(problem.all - hopeless) if problem.items[number].key not in fixed]
@@ -49,7 +49,7 @@ def give_ups(problem: Problem, fixed: frozenset[str]) -> Iterator[Items]:
         yield problem.all - keepers(problem, stays, free)
 
 
-def keepers(problem: Problem, stays: Items, free: list[int]) -> Items:
+def keepers(problem: ConstraintProblem, stays: Items, free: list[int]) -> Items:
     """As much of a request as can be kept beside what stays: the dearest parts first."""
     kept = stays
     for number in sorted(free, key=lambda number: (-cost(problem.items[number]), number)):
@@ -58,13 +58,15 @@ def keepers(problem: Problem, stays: Items, free: list[int]) -> Items:
     return kept
 
 
-def nearest(problem: Problem, request: Mapping[str, Any], fits: Callable[[Request], bool]) -> list[Request]:
+def nearest_requests(
+    problem: ConstraintProblem, request: Mapping[str, Any], fits: Callable[[Request], bool]
+) -> list[Request]:
     """Up to three requests in the grammar of a request that resolve; each was tried. Hardware and hosts stay as they are."""
     found: list[Request] = []
     of_host = frozenset(name for name in ("os", "gpu", "hadoop") if name not in request)
     for gone in give_ups(problem, of_host | frozenset(HARDWARE)):
         if found and any(
-            problem.items[number].key == "hadoop" and known_thing(problem.items[number]) for number in gone
+            problem.items[number].key == "hadoop" and known_subject(problem.items[number]) for number in gone
         ):
             continue
         for offered in replaced(problem, gone):
@@ -77,11 +79,11 @@ def nearest(problem: Problem, request: Mapping[str, Any], fits: Callable[[Reques
     return found
 
 
-def replaced(problem: Problem, gone: Items) -> Iterator[Request]:
+def replaced(problem: ConstraintProblem, gone: Items) -> Iterator[Request]:
     """The request with other values for what is given up, the nearest first; at last without it."""
     items = [problem.items[number] for number in sorted(gone)]
     kept = base(problem, gone)
-    misspelt = [item for item in items if item.key in OPTIONS and not known_thing(item)]
+    misspelt = [item for item in items if item.key in OPTIONS and not known_subject(item)]
     if any(item.key in HARDWARE and not meant(item) for item in misspelt):
         return  # nobody knows which hardware or system it is
     rest = [item for item in items if item not in misspelt]
@@ -94,15 +96,17 @@ def replaced(problem: Problem, gone: Items) -> Iterator[Request]:
 
 def meant(item: Item) -> list[str]:
     """The known names that one with a typo may have meant; another GPU is other hardware, however alike its name."""
-    if not isinstance(item.thing, Unknown):
+    if not isinstance(item.subject, Unknown):
         return []
     given = item.text.lower().replace(" ", "")
     return [
-        name for name in item.thing.near if SequenceMatcher(None, given, name.lower().replace(" ", "")).ratio() >= TYPO
+        name
+        for name in item.subject.near
+        if SequenceMatcher(None, given, name.lower().replace(" ", "")).ratio() >= TYPO
     ]
 
 
-def base(problem: Problem, gone: Items) -> Request:
+def base(problem: ConstraintProblem, gone: Items) -> Request:
     """What stays, as a request."""
     kept: dict[str, list[str]] = {}
     for number in sorted(problem.all - gone):
@@ -112,7 +116,7 @@ def base(problem: Problem, gone: Items) -> Request:
     return {name: ",".join(texts) for name, texts in kept.items()}
 
 
-def completed(problem: Problem, kept: Request, items: list[Item]) -> Iterator[Request]:
+def completed(problem: ConstraintProblem, kept: Request, items: list[Item]) -> Iterator[Request]:
     """A value for each changed component: the nearest to what was asked for that the rest admits."""
     changed = dict(kept)
     for item in items:
@@ -120,24 +124,24 @@ def completed(problem: Problem, kept: Request, items: list[Item]) -> Iterator[Re
             continue
         for value in near_values(problem, item):
             tried = {**changed, item.key: value}
-            trial = Problem(
-                problem.engine,
-                read_request(problem.universe.compat, tried) + [part for part in problem.items if part.key == "host"],
+            trial = ConstraintProblem(
+                problem.tables,
+                read_request(problem.catalog.compat, tried) + [part for part in problem.items if part.key == "host"],
             )
             mask = trial.mask(trial.all)
-            if mask and (wants_built(problem) or not answer(trial, mask).built):
+            if mask and (wants_built(problem) or not choose_stack(trial, mask).built):
                 changed = tried
                 break
     yield spelled(problem, changed, [item.key for item in items])
 
 
-def near_values(problem: Problem, item: Item) -> list[str]:
+def near_values(problem: ConstraintProblem, item: Item) -> list[str]:
     """Other values of a component, the nearest first; a TensorFlow or Python by its line, and newer before older."""
     if not item.specs or item.key in CHOICES:
         return [choice for choice in CHOICES.get(item.key, ()) if not item.accepts(choice)]
-    there = values(problem.universe, item.key)
+    there = values(problem.catalog, item.key)
     if item.key == "tensorflow":
-        there = problem.universe.line_names
+        there = problem.catalog.line_names
     text = item.specs[0].text.lstrip("<>=!~").partition(",")[0].removesuffix(".*")
     if not known(text):
         return there[::-1]
@@ -150,11 +154,11 @@ def near_values(problem: Problem, item: Item) -> list[str]:
     return newer + older
 
 
-def known_thing(item: Item) -> bool:
-    return not isinstance(item.thing, (Unknown, UnknownGpu))
+def known_subject(item: Item) -> bool:
+    return not isinstance(item.subject, (Unknown, UnknownGpu))
 
 
-def wants_built(problem: Problem) -> bool:
+def wants_built(problem: ConstraintProblem) -> bool:
     """Whether a source build is what the operator has in mind: else it is no way out."""
     return any(item.key in ("tensorflow_source", "bazel", "gcc", "kafka") for item in problem.items)
 
@@ -164,16 +168,16 @@ def zip_longest(left: list[str], right: list[str]) -> Iterator[tuple[str, str]]:
         yield (left[place] if place < len(left) else "", right[place] if place < len(right) else "")
 
 
-def spelled(problem: Problem, changed: Request, keys: list[str]) -> Request:
+def spelled(problem: ConstraintProblem, changed: Request, keys: list[str]) -> Request:
     """With the CUDA that comes along, where TensorFlow was changed: it is what the GPUs are about."""
     if "tensorflow" not in keys or "cuda" in changed:
         return changed
-    trial = Problem(
-        problem.engine,
-        read_request(problem.universe.compat, changed) + [part for part in problem.items if part.key == "host"],
+    trial = ConstraintProblem(
+        problem.tables,
+        read_request(problem.catalog.compat, changed) + [part for part in problem.items if part.key == "host"],
     )
     mask = trial.mask(trial.all)
     if not mask:
         return changed
-    stack = answer(trial, mask).stack
+    stack = choose_stack(trial, mask).stack
     return {**changed, "cuda": stack["cuda"]} if "gpu" in changed and "cuda" in stack else changed

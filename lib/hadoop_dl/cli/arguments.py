@@ -1,4 +1,4 @@
-"""The argument parser of scripts/stack: misuse is an exception, with the nearest option that there is."""
+"""The argument parser of the commands: misuse is an exception, and its message names the nearest option."""
 
 from __future__ import annotations
 

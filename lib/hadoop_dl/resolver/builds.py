@@ -1,4 +1,4 @@
-"""Every TensorFlow that can be had: release x package x prebuilt or built x Python x CUDA, newest first, from the data."""
+"""All TensorFlow builds in the data: release x package x wheel or build from source x Python x CUDA, newest first."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def python_of(abi: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Core:
-    """One TensorFlow. Everything else in a stack hangs on it."""
+class TensorflowBuild:
+    """One TensorFlow: a wheel on PyPI, or what a build from source makes. All other versions of a stack depend on it."""
 
     index: int
     version: str
@@ -43,13 +43,13 @@ class Core:
         return self.cuda is not None
 
     @property
-    def built(self) -> bool:
+    def from_source(self) -> bool:
         return self.source == "built"
 
     @cached_property
     def glibc_min(self) -> str | None:
-        """The C library that the wheel asks for; a build has that of its build host."""
-        if self.built:
+        """The glibc that the wheel requires; a build from source requires that of its build host."""
+        if self.from_source:
             return None
         wheels = [wheel for wheel in self.release["wheels"] if wheel["package"] == self.package]
         match = re.search(r"manylinux_2_(\d+)", wheels[0]["platform_tag"])
@@ -64,21 +64,21 @@ class Core:
 
     @property
     def pip_cuda(self) -> str | None:
-        """The requirement on pip's CUDA runtime, where the wheel can bring CUDA along."""
-        return None if self.built else (self.release.get("and_cuda") or {}).get("nvidia-cuda-runtime-cu12")
+        """The wheel's requirement on NVIDIA's CUDA wheels, where it has an extra for them."""
+        return None if self.from_source else (self.release.get("and_cuda") or {}).get("nvidia-cuda-runtime-cu12")
 
 
-class Universe:
-    """The cores in their order of preference, and the rows that sentences about them need."""
+class BuildCatalog:
+    """All builds in their order of preference, and the rows that messages about them quote."""
 
     def __init__(self, compat: Compat) -> None:
         self.compat = compat
         self.lines = sorted(compat.rows("tensorflow", "lines"), key=lambda row: version(row["line"]))
         self.line_names = [row["line"] for row in self.lines]
         self.toolkits = {row["version"]: row for row in compat.rows("cuda", "toolkits")}
-        self.cores = list(self._cores())
+        self.builds = list(self._builds())
 
-    def _cores(self) -> Iterator[Core]:
+    def _builds(self) -> Iterator[TensorflowBuild]:
         lines = {row["line"]: row for row in self.lines}
         releases = sorted(
             self.compat.rows("tensorflow", "releases"), key=lambda row: version(row["version"]), reverse=True
@@ -87,7 +87,7 @@ class Universe:
         for release in releases:
             line = lines[release["line"]]
             for package, source, python, cuda, tested in self._ways(line, release):
-                yield Core(index, release["version"], line, release, package, source, python, cuda, tested)
+                yield TensorflowBuild(index, release["version"], line, release, package, source, python, cuda, tested)
                 index += 1
 
     def _ways(self, line: Row, release: Row) -> Iterator[tuple[str, str, str, str | None, bool]]:
@@ -109,26 +109,28 @@ class Universe:
         place = self.line_names.index(name)
         return self.lines[max(0, place - WINDOW) : place + WINDOW + 1]
 
-    def other_cuda(self, core: Core) -> Row | None:
-        """Who built this line with a CUDA that is not the tested one; None for a tested one."""
+    def other_cuda(self, build: TensorflowBuild) -> Row | None:
+        """The row about a build of this line with a CUDA that is not the tested one; None for the tested one."""
         rows = self.compat.rows("tensorflow_build", "other_cuda")
         return (
-            None if core.tested else next(row for row in rows if (row["line"], row["cuda"]) == (core.name, core.cuda))
+            None
+            if build.tested
+            else next(row for row in rows if (row["line"], row["cuda"]) == (build.name, build.cuda))
         )
 
     @cached_property
     def pythons(self) -> list[str]:
-        return sorted({core.python for core in self.cores}, key=version)
+        return sorted({build.python for build in self.builds}, key=version)
 
     @cached_property
     def cudas(self) -> list[str]:
-        return sorted({core.cuda for core in self.cores if core.cuda}, key=version)
+        return sorted({build.cuda for build in self.builds if build.cuda}, key=version)
 
-    def toolkit_max_cc(self, core: Core) -> tuple[int, int]:
+    def toolkit_max_cc(self, build: TensorflowBuild) -> tuple[int, int]:
         """The newest capability that the CUDA libraries beside this wheel have kernels for."""
-        own = cc(self.toolkits[core.cuda or ""]["nvcc_max_cc"])
-        wanted = core.pip_cuda
+        own = cc(self.toolkits[build.cuda or ""]["nvcc_max_cc"])
+        wanted = build.pip_cuda
         if not wanted or wanted.startswith("=="):
             return own
-        admitted = [row for text, row in self.toolkits.items() if ranges(wanted).contains(text) or text == core.cuda]
+        admitted = [row for text, row in self.toolkits.items() if ranges(wanted).contains(text) or text == build.cuda]
         return max(cc(row["nvcc_max_cc"]) for row in admitted)
