@@ -11,13 +11,3 @@ systemctl restart docker
 mount -t tmpfs none /proc/driver
 mkdir /proc/driver/nvidia
 /srv/driver-is.sh "$1"
-if [ -x /usr/bin/python2.7 ]; then
-    # As molecule/shared/gpu_node.sh has it: dnf of this stand-in is on Python 3.
-    mkdir -p /usr/libexec
-    cat > /usr/libexec/platform-python << 'END'
-#!/bin/sh
-[ "$1" = -- ] || exec /usr/bin/python3 "$@"
-sed 's/^smuggled_args = /&b/' | exec /usr/bin/python3 -
-END
-    chmod 0755 /usr/libexec/platform-python
-fi

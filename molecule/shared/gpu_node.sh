@@ -9,17 +9,6 @@ if [ $# -gt 0 ]; then
     echo "$1.x86_64" > /etc/stand-in-kernel
     packages="$packages kernel-$1 kernel-$2"
 fi
-if [ -x /usr/bin/python2.7 ]; then
-    # RHEL 7 has yum, and Python 2.7 imports it. This stand-in has dnf on Python 3, which Ansible's dnf module starts from 2.7 with its
-    # arguments as text where Python 3 needs bytes.
-    mkdir -p /usr/libexec
-    cat > /usr/libexec/platform-python << 'END'
-#!/bin/sh
-[ "$1" = -- ] || exec /usr/bin/python3 "$@"
-sed 's/^smuggled_args = /&b/' | exec /usr/bin/python3 -
-END
-    chmod 0755 /usr/libexec/platform-python
-fi
 rpm --import /srv/gpu-packages/RPM-GPG-KEY-fixtures
 # shellcheck disable=SC2086 # one word for each package
 dnf --assumeyes --quiet --repofrompath=gpu,file:///srv/gpu-packages --repo=gpu install $packages
