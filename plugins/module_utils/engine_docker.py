@@ -16,6 +16,16 @@ SECONDS = 120  # of a question to the daemon
 ASK_SECONDS = 900  # of a program in an image: the first import of TensorFlow from a cold disk
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 SECRET = re.compile(r"//[^/@\s]+@")
+# What docker run prints after the cause.
+AFTERWARDS = re.compile(r"error waiting for container|^(See|Run) 'docker run --help'")
+CAUSES = (
+    r"(ERROR|E): ",
+    r"\w+(Error|Mismatch|Exception): ",
+    r".*HASHES",
+    r"No matching|Could not",
+    r"Error response from daemon: ",
+    r".*\S",
+)
 ENGINE_USER = "8536:8536"  # cdsw, in every engine
 
 
@@ -24,9 +34,11 @@ class Refused(Exception):
 
 
 def reason(text):
-    """The line of a build's output that names the cause: apt and pip print ERROR or E, an old pip a traceback, Docker its last line."""
+    """The line that names the cause: apt and pip print ERROR or E, an old pip a traceback, Docker's daemon its own words, a build its last line."""
     lines = [SECRET.sub("//...@", COLOURS.sub("", line)).strip() for line in text.splitlines()]
-    for pattern in (r"(ERROR|E): ", r"\w+(Error|Mismatch|Exception): ", r".*HASHES", r"No matching|Could not", r".*\S"):
+    lines = [re.sub(r"^docker: (?=Error response from daemon: )", "", line) for line in lines]
+    lines = [line for line in lines if line and not AFTERWARDS.search(line)] or lines
+    for pattern in CAUSES:
         found = [line for line in lines if re.match(pattern, line)]
         if found:
             return (found[0] if pattern == r"(ERROR|E): " else found[-1]).rstrip(".")[:400]

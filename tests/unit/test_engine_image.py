@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import engine_docker
 import host_modules
 import pytest
 from interpreters import HOST_PYTHONS
@@ -268,7 +269,7 @@ def test_an_image_that_is_not_made_leaves_the_old_one_active(changed: dict[str, 
     [
         ({"socket": "/run/other.sock"}, "Docker must answer on /run/other.sock, but: Cannot connect to the Docker daemon"),
         ({"base": "cdsw/engine:99"}, "The base image cdsw/engine:99 must be on this host, but is not."),
-        ({"python": "3.9"}, f"{BASE} must have python3.9 for uid 8536, but: docker: Error response from daemon"),
+        ({"python": "3.9"}, f"{BASE} must have python3.9 for uid 8536, but: Error response from daemon"),
         ({"megabytes": 10**9}, "needs about 4000000000 MB but has"),
     ],
 )  # fmt: skip
@@ -278,6 +279,33 @@ def test_what_the_host_lacks_is_a_sentence(changed: dict[str, Any], words: str, 
     assert words in answer["msg"]
     assert answer["msg"].endswith("No image of this project is active.")
     assert host.images == set()
+
+
+# What docker run of 20.10 (time="…") and of 29 print where runc cannot start a program; the last line is not the cause.
+DAEMON = 'Error response from daemon: OCI runtime create failed: exec: "python3.6": executable file not found in $PATH: unknown'
+WAITING = 'time="2026-11-22T23:50:01Z" level=error msg="error waiting for container: context canceled"'
+
+
+@pytest.mark.parametrize(
+    ("printed", "cause"),
+    [
+        (f"docker: {DAEMON}.\n{WAITING} ", DAEMON),
+        (f"docker: {DAEMON}.\nERRO[0000] error waiting for container: context canceled \n", DAEMON),
+        (f"docker: {DAEMON}.\nSee 'docker run --help'.", DAEMON),
+        (f"docker: {DAEMON}\n\nRun 'docker run --help' for more information", DAEMON),
+        (f"{WAITING}\ndocker: {DAEMON}", DAEMON),
+        ("Segmentation fault\n" + WAITING, "Segmentation fault"),
+        ("Illegal instruction\nERRO[0000] error waiting for container: ", "Illegal instruction"),
+        (WAITING + "\n\n", WAITING),
+        # An error inside the container is the cause, whatever Docker prints after it.
+        (
+            f"Traceback (most recent call last):\nImportError: libcublas.so.10.0\n{WAITING}",
+            "ImportError: libcublas.so.10.0",
+        ),
+    ],
+)
+def test_the_reason_is_the_cause_and_not_what_docker_prints_after_it(printed: str, cause: str) -> None:
+    assert engine_docker.reason(printed) == cause
 
 
 def test_after_a_build_that_failed_the_same_command_makes_the_image(host: Host) -> None:
