@@ -26,6 +26,7 @@ LONG_FILE, LONG_TASKS, LONG_EXPRESSION = 400, 80, 120  # lines, lines, character
 DATA = ("compat/", "stacks/", "requirements.lock", "demo/hadoop/jars.sha256", "demo/kafka/jars.sha256")
 LAYERS = ("hadoop_dl_dev", *(f"hadoop_dl.{name}" for name in ("cli", "hosts", "plan", "resolver", "data")))
 SHOWN = 12
+CONDITIONS = ("when", "that", "until", "changed_when", "failed_when")
 TASK_KEYWORDS = ("block", "rescue", "always")
 CONTENTS = ("include_tasks", "include_role", "meta")
 MODULES = ("plugins/modules/", "plugins/action/")
@@ -180,26 +181,28 @@ def median_tasks(tree: Tree) -> Measure:
 
 
 def long_expressions(tree: Tree) -> Measure:
-    """An expression or a condition of a role that computes where it should choose."""
+    """An expression or a condition of a role or playbook that computes where it should choose."""
     places = []
-    for name in tree.yaml("roles/"):
+    for name in tree.yaml("roles/", "playbooks/"):
         if "/meta/" in name:
             continue
-        for value in scalars(yaml.safe_load(tree.text(name))):
-            found = re.findall(r"{{(.*?)}}", value, re.DOTALL)
-            places += [f"{name}: {one.strip()[:60]} …" for one in found if len(" ".join(one.split())) > LONG_EXPRESSION]
-    return Measure.of("long_expressions", f"expressions of more than {LONG_EXPRESSION} characters in roles", places)
+        for one in expressions(yaml.safe_load(tree.text(name))):
+            places += [f"{name}: {one[:60].strip()} …"] if len(one) > LONG_EXPRESSION else []
+    what = f"expressions of more than {LONG_EXPRESSION} characters in roles and playbooks"
+    return Measure.of("long_expressions", what, places)
 
 
-def scalars(value: Any) -> Iterator[str]:
+def expressions(value: Any, key: str = "") -> Iterator[str]:
+    """What is between braces, and each condition, which has none; without its line breaks."""
     if isinstance(value, str):
-        yield value
+        bare = key in CONDITIONS and "{{" not in value
+        yield from (" ".join(one.split()) for one in ([value] if bare else re.findall(r"{{(.*?)}}", value, re.DOTALL)))
     elif isinstance(value, dict):
-        for one in value.values():
-            yield from scalars(one)
+        for name, one in value.items():
+            yield from expressions(one, name)
     elif isinstance(value, list):
         for one in value:
-            yield from scalars(one)
+            yield from expressions(one, key)
 
 
 def equal_tasks(tree: Tree) -> Measure:

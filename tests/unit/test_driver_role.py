@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,11 @@ def template(expression: Any, **known: Any) -> Any:
 def holds(conditions: Any, **known: Any) -> bool:
     listed = conditions if isinstance(conditions, list) else [conditions]
     return all(template("{{ " + str(condition) + " }}", **known) for condition in listed)
+
+
+def passes(check: Mapping[str, Any], **known: Any) -> bool:
+    """Whether an assert of a role is skipped, or holds."""
+    return not holds(check.get("when", True), **known) or holds(check["ansible.builtin.assert"]["that"], **known)
 
 
 @pytest.mark.parametrize(
@@ -154,14 +160,63 @@ NEXT = "5.14.0-427.20.1.el9_4"
     ],
 )
 def test_another_kernel_is_the_upgrades_work(requested: str, needed: list[str], moves: bool, accepted: bool) -> None:
-    check = tasks("check_host")["Check that the kernel is the one that is requested"]["ansible.builtin.assert"]
+    check = tasks("check_host")["Check that the kernel is the one that is requested"]
     known: dict[str, Any] = {
         "nvidia_driver_kernel_version": requested,
         "__nvidia_driver_host": {"kernels": {"needed": needed}},
         **({"__nvidia_driver_kernel_moves": True} if moves else {}),
     }
-    assert holds(check["that"], **known) is accepted
-    assert "playbooks/upgrade_kernel.yml" in template(check["fail_msg"], **known)
+    assert passes(check, **known) is accepted
+    assert "playbooks/upgrade_kernel.yml" in template(check["ansible.builtin.assert"]["fail_msg"], **known)
+
+
+@pytest.mark.parametrize(
+    ("secure_boot", "build", "certificate", "key", "accepted"),
+    [
+        (False, "dkms", "", "", True),
+        (None, "dkms", "", "", True),  # a host without EFI
+        (True, "dkms", "", "", False),
+        (True, "dkms", "/root/mok.der", "", False),
+        (True, "dkms", "", "/root/mok.priv", False),
+        (True, "dkms", "/root/mok.der", "/root/mok.priv", True),
+        (True, "precompiled", "/root/nvidia.der", "", True),  # NVIDIA signs these
+        (True, "precompiled", "", "", False),
+    ],
+)
+def test_secure_boot_requires_a_key_and_its_certificate(
+    secure_boot: bool | None, build: str, certificate: str, key: str, accepted: bool
+) -> None:
+    known = {
+        "__nvidia_driver_host": {"secure_boot": secure_boot},
+        "nvidia_driver_build": build,
+        "nvidia_driver_signing_certificate": certificate,
+        "nvidia_driver_signing_key": key,
+    }
+    assert passes(tasks("check_host")["Check Secure Boot"], **known) is accepted
+
+
+@pytest.mark.parametrize(
+    ("build", "family", "major", "source", "module", "accepted"),
+    [
+        ("precompiled", "RedHat", "8", "package", "proprietary", True),
+        ("precompiled", "RedHat", "10", "package", "proprietary", True),
+        ("precompiled", "RedHat", "7", "package", "proprietary", False),
+        ("precompiled", "Debian", "12", "package", "proprietary", False),
+        ("precompiled", "RedHat", "9", "runfile", "proprietary", False),
+        ("precompiled", "RedHat", "9", "package", "open", False),
+        ("dkms", "Debian", "12", "runfile", "open", True),
+    ],
+)
+def test_precompiled_modules_exist_where_nvidia_makes_them(
+    build: str, family: str, major: str, source: str, module: str, accepted: bool
+) -> None:
+    known = {
+        "__nvidia_driver_host": {"family": family, "major": major},
+        "nvidia_driver_build": build,
+        "nvidia_driver_source": source,
+        "nvidia_driver_module": module,
+    }
+    assert passes(tasks("check_request")["Check the kind of build"], **known) is accepted
 
 
 @pytest.mark.parametrize(

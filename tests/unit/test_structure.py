@@ -38,6 +38,7 @@ def checkout(tmp_path: Path) -> Path:
         "roles/two/tasks/main.yml": "---\n- name: Do it\n  copy: {dest: /etc/two}\n- {name: Other, file: {path: /three}}\n- include_tasks: preflight.yml\n- our_module: {path: /same}\n",
         "plugins/modules/our_module.py": "",
         "roles/two/vars/main.yml": f"---\na: \"{{{{ {'x + ' * 40}1 }}}}\"\nb: '{{{{ y }}}} {'words ' * 40}'\n",
+        "playbooks/two.yml": f"---\n- tasks:\n    - when: {'x + ' * 40}1\n    - assert: {{that: [y, {'x + ' * 40}1], fail_msg: {'words ' * 40}}}\n",
         "roles/two/README.md": "X has to be there, and it is not.\nIt has to be there, but is not.\n",
     }
     for name, text in files.items():
@@ -59,7 +60,13 @@ def checkout(tmp_path: Path) -> Path:
         ),
         (structure.long_files, ["lib/hadoop_dl/three.py: 401", "roles/one/files/tool: 451"]),
         (structure.long_tasks, []),
-        (structure.long_expressions, [f"roles/two/vars/main.yml: {('x + ' * 15)[:60].strip()} …"]),
+        (
+            structure.long_expressions,
+            [
+                f"{name}: {('x + ' * 15)[:60].strip()} …"
+                for name in ("playbooks/two.yml", "playbooks/two.yml", "roles/two/vars/main.yml")
+            ],
+        ),
         (structure.equal_tasks, ["roles/one/tasks/main.yml = roles/two/tasks/main.yml"]),
         (structure.programs, ["lib/hadoop_dl/text.py:1", "lib/hadoop_dl/text.py:6"]),
         (structure.contrasts, ["roles/two/README.md:1"]),
