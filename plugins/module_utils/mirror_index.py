@@ -140,8 +140,23 @@ def trust(bundle):
     return ssl.create_default_context(cafile=bundle or None)
 
 
-def open_url(url, headers=None, proxied=True):
-    """Open with the CA and the proxies that pip would use; user and password in the address become a header."""
+def hosts_trust(bundle):
+    """As trust, for the CA bundle that hosts are given; empty for the system's."""
+    try:
+        return trust(bundle)
+    except (IOError, OSError) as error:  # ssl.SSLError is one
+        reason = "it has none" if isinstance(error, ssl.SSLError) else error.strerror
+        raise MirrorError(
+            "%s (mirror_ca) must be a file with certificates in PEM format on this host, but: %s. Put the CA bundle there."
+            % (bundle, reason)
+        ) from error
+
+
+def open_url(url, headers=None, host_ca=None):
+    """Open with the CA and the proxies that pip would use; user and password in the address become a header.
+
+    host_ca: as hosts open it, without a proxy and with this CA bundle; empty for the system's.
+    """
     headers = dict(headers or {})
     parts = urllib.parse.urlsplit(url)
     if "@" in parts.netloc:
@@ -151,15 +166,17 @@ def open_url(url, headers=None, proxied=True):
     if parts.scheme not in ("http", "https"):
         raise MirrorError("An address with http or https is needed, and %s is none." % without_secrets(url))
     bundle = os.environ.get("PIP_CERT") or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("SSL_CERT_FILE")
-    context = trust(bundle) if parts.scheme == "https" else None
+    context = None
+    if parts.scheme == "https":
+        context = trust(bundle) if host_ca is None else hosts_trust(host_ca)
     request = urllib.request.Request(url, headers=headers)  # noqa: S310  (the scheme is checked above)
     handlers = [SameServerLogin()] + ([urllib.request.HTTPSHandler(context=context)] if context else [])
-    handlers += [] if proxied else [urllib.request.ProxyHandler({})]
+    handlers += [] if host_ca is None else [urllib.request.ProxyHandler({})]
     return urllib.request.build_opener(*handlers).open(request, timeout=TIMEOUT)
 
 
-def patiently(what, url, action, pause=time.sleep):
-    """Run action() until it succeeds; give up after ATTEMPTS failures in a row that gained nothing.
+def patiently(what, url, action, pause=time.sleep, ca="SSL_CERT_FILE in mirror_environment"):
+    """Run action() until it succeeds; give up after ATTEMPTS failures in a row that gained nothing. ca: where its CA bundle is named.
 
     action returns normally, or raises; it may carry `gained` on the exception when bytes arrived before it.
     """
@@ -191,8 +208,8 @@ def patiently(what, url, action, pause=time.sleep):
         ) as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(getattr(error, "reason", error)):
                 raise MirrorError(
-                    "%s is needed, and the certificate of %s is not trusted (%s). Name the CA bundle with SSL_CERT_FILE in "
-                    "mirror_environment." % (what, without_secrets(url), getattr(error, "reason", error))
+                    "%s is needed, and the certificate of %s is not trusted (%s). Name the CA bundle with %s."
+                    % (what, without_secrets(url), getattr(error, "reason", error), ca)
                 ) from error
             last = str(getattr(error, "reason", error)) or type(error).__name__
             if "Tunnel connection failed: 407" in last:
@@ -226,18 +243,19 @@ _pages = {}  # type: dict
 _pages_guard = threading.Lock()
 
 
-def offers(project, index_url=None, pause=time.sleep, proxied=True):
-    """What the index lists for a project."""
+def offers(project, index_url=None, pause=time.sleep, host_ca=None):
+    """What the index lists for a project; host_ca as in open_url."""
     url = "%s/%s/" % (index_address(index_url), re.sub(r"[-_.]+", "-", project).lower())
     with _pages_guard:
         if url in _pages:
             return _pages[url]
 
     def read():
-        with open_url(url, {"Accept": ACCEPT}, proxied) as answer:
+        with open_url(url, {"Accept": ACCEPT}, host_ca) as answer:
             return page_of(answer, url), answer.headers.get("Content-Type", ""), answer.geturl()
 
-    body, content_type, address = patiently("The index page of " + project, url, read, pause)
+    named = {} if host_ca is None else {"ca": "mirror_ca"}
+    body, content_type, address = patiently("The index page of " + project, url, read, pause, **named)
     try:
         found = parse_index(body, content_type, address)
     except (ValueError, KeyError, TypeError):
@@ -254,9 +272,9 @@ def offers(project, index_url=None, pause=time.sleep, proxied=True):
     return found
 
 
-def find_offer(artifact, index_url=None, pause=time.sleep, proxied=True):
+def find_offer(artifact, index_url=None, pause=time.sleep, host_ca=None):
     """The index's file with the artifact's sha256; a file of that name with other bytes is refused."""
-    listed = offers(artifact["project"], index_url, pause, proxied)
+    listed = offers(artifact["project"], index_url, pause, host_ca)
     for offer in listed:
         if offer["sha256"] == artifact["sha256"]:
             return offer

@@ -10,10 +10,11 @@ from ansible.module_utils import mirror_files, mirror_pages
 from ansible.module_utils import mirror_index as index
 
 
-def problems(artifacts, url, index_url=None):
+def problems(artifacts, url, index_url=None, ca=""):
     """What a mirror lacks for hosts, asked as hosts ask, without a proxy: every file by name and size, and the folder's page.
 
     index_url: of a package index (PEP 503) that has the wheels in place of wheels/; user and password may be in it.
+    ca: the CA bundle of the hosts for https; empty for the system's.
     """
     artifacts = mirror_files.unique(artifacts)
     address = url.rstrip("/") + "/"
@@ -21,15 +22,18 @@ def problems(artifacts, url, index_url=None):
     def shortly(seconds):
         time.sleep(min(seconds, 1))
 
+    def patiently(what, place, action):
+        return index.patiently(what, place, action, shortly, "mirror_ca")
+
     def size_at(place):
-        with index.open_url(place, {"Range": "bytes=0-0", "Accept-Encoding": "identity"}, proxied=False) as answer:
+        with index.open_url(place, {"Range": "bytes=0-0", "Accept-Encoding": "identity"}, ca) as answer:
             match = re.search(r"/(\d+)$", answer.headers.get("Content-Range", ""))
             return int(match.group(1) if match else answer.headers.get("Content-Length", -1))
 
     def ask_index(artifact):
         try:
             offer = index.find_offer(
-                dict(artifact, project=mirror_pages.project_of(artifact["name"])), index_url, shortly, False
+                dict(artifact, project=mirror_pages.project_of(artifact["name"])), index_url, shortly, ca
             )
             if index.server_of(offer["url"]) != index.server_of(index_url):
                 return (
@@ -39,7 +43,7 @@ def problems(artifacts, url, index_url=None):
                         index.server_of(offer["url"])[1],
                     )
                 )
-            size = index.patiently(artifact["name"], offer["url"], lambda: size_at(offer["url"]), shortly)
+            size = patiently(artifact["name"], offer["url"], lambda: size_at(offer["url"]))
         except index.MirrorError as error:
             return str(error)
         return wrong_size(artifact, size, offer["url"])
@@ -59,13 +63,13 @@ def problems(artifacts, url, index_url=None):
             return ask_index(artifact)
         place = address + artifact["folder"] + "/" + urllib.parse.quote(artifact["name"])
         try:
-            size = index.patiently(artifact["name"], place, lambda: size_at(place), shortly)
+            size = patiently(artifact["name"], place, lambda: size_at(place))
         except index.MirrorError as error:
             return str(error)
         return wrong_size(artifact, size, place)
 
     def names_on(place):
-        with index.open_url(place, proxied=False) as answer:
+        with index.open_url(place, host_ca=ca) as answer:
             return set(offer["name"] for offer in index.parse_index(index.page_of(answer, place), "", place))
 
     with ThreadPoolExecutor(4) as pool:
@@ -74,7 +78,7 @@ def problems(artifacts, url, index_url=None):
     if wheels and not found and not index_url:
         place = address + "wheels/"
         try:
-            hidden = wheels - index.patiently("The list of the wheels", place, lambda: names_on(place), shortly)
+            hidden = wheels - patiently("The list of the wheels", place, lambda: names_on(place))
         except index.MirrorError as error:
             return [str(error)]
         if hidden:

@@ -28,6 +28,7 @@ options:
   url: {description: Address of a mirror that somebody else serves, type: str}
   index_url: {description: Address of a package index (PEP 503) that has the wheels; with C(served), type: str}
   login: {description: C(user) and C(password) for that index, type: dict}
+  ca: {description: CA bundle of the hosts for an address with https; the system's without it; with C(served), type: path}
   log: {description: File that tells how far the downloads are, type: path}
   keep_root: {description: "With C(absent), whether the directory itself stays", type: bool, default: false}
   timeout: {description: Seconds after which the downloads are given up; what is there stays, type: int, default: 10800}
@@ -75,7 +76,7 @@ def work(module):
         return {"changed": bool(removed), "fetched": [], "missing": {}}
     if parameters["state"] == "served":
         address = mirror_index.with_login(parameters["index_url"], parameters["login"])
-        problems = mirror_served.problems(artifacts, parameters["url"], address)
+        problems = mirror_served.problems(artifacts, parameters["url"], address, parameters["ca"] or "")
         if problems:
             raise mirror_index.MirrorError(" ".join(problems))
         return result
@@ -141,6 +142,7 @@ def main():
             "url": {"type": "str"},
             "index_url": {"type": "str"},
             "login": {"type": "dict", "no_log": True},
+            "ca": {"type": "path"},
             "log": {"type": "path"},
             "keep_root": {"type": "bool", "default": False},
             "timeout": {"type": "int", "default": 10800},
@@ -150,7 +152,8 @@ def main():
     )
     os.umask(0o022)
     variables = {str(name): str(value) for name, value in module.params["environment"].items()}
-    os.environ.update(variables)
+    if module.params["state"] != "served":  # hosts have no such variables
+        os.environ.update(variables)
     # Logins are hidden, not whole addresses: messages name the server that failed.
     module.no_log_values = mirror_index.secrets_of(variables)
     try:

@@ -303,26 +303,70 @@ def test_the_pythons_of_hosts_send_the_login(index: SiteIndex, python: str) -> N
     assert done.stdout.splitlines()[-1:] == ["True"], done.stderr
 
 
-def test_the_role_asks_a_sites_index_for_every_wheel(site: Site, index: SiteIndex, monkeypatch) -> None:
-    """As state `served` of mirror_artifacts, with files/ on another server."""
+@pytest.fixture
+def other_variables(monkeypatch: pytest.MonkeyPatch, certificates: Path) -> None:
+    """Of the downloads: another CA, and a proxy that answers nobody. Hosts have neither."""
     for name in ("PIP_CERT", "REQUESTS_CA_BUNDLE", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("SSL_CERT_FILE", index.ca)
-    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # hosts ask without it
+    authority(certificates, "other")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "other.ca"))
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+
+
+@pytest.mark.usefixtures("other_variables")
+def test_the_role_asks_a_sites_index_for_every_wheel(site: Site, index: SiteIndex) -> None:
+    """As state `served` of mirror_artifacts, with files/ on another server."""
     wanted = [artifact_of(name, content) for name, content in index.handler.files.items()]
     address = served_index.with_login(index.url, LOGIN)
-    assert mirror_served.problems(wanted, "http://127.0.0.1:9", address) == []
+    assert mirror_served.problems(wanted, "http://127.0.0.1:9", address, index.ca) == []
     index.handler.files["keras-1.0-py2.py3-none-any.whl"] += b"x"
     served_index._pages.clear()
-    (problem,) = mirror_served.problems(wanted, "http://127.0.0.1:9", address)
+    (problem,) = mirror_served.problems(wanted, "http://127.0.0.1:9", address, index.ca)
     assert "keras-1.0" in problem
     assert "the index offers other bytes" in problem
     served_index._pages.clear()
     wrong = served_index.with_login(index.url, {"user": "svc", "password": "can/ary"})
-    problems = mirror_served.problems(wanted, "http://127.0.0.1:9", wrong)
+    problems = mirror_served.problems(wanted, "http://127.0.0.1:9", wrong, index.ca)
     assert "answers 401" in problems[0]
     assert "can/ary" not in "".join(problems)
     assert "can%2Fary" not in "".join(problems)
+
+
+def asked(site: Site, index: SiteIndex, **changes: Any) -> dict[str, Any]:
+    """The module as the role asks with it: the mirror's files are the index's own, so that one certificate is enough."""
+    wanted = [artifact_of(name, content) for name, content in index.handler.files.items()]
+    address = {"url": index.url, "index_url": index.url, "login": LOGIN, "ca": index.ca}
+    return run("mirror_artifacts", state="served", artifacts=wanted, **{**address, **changes})
+
+
+@pytest.mark.usefixtures("other_variables")
+def test_the_module_trusts_the_ca_of_the_hosts(site: Site, index: SiteIndex) -> None:
+    assert asked(site, index).get("msg") is None
+
+
+@pytest.mark.parametrize("ca", [None, "other.ca"])
+def test_an_index_whose_certificate_hosts_would_not_trust_is_named_with_the_input(
+    site: Site, index: SiteIndex, certificates: Path, ca: str | None
+) -> None:
+    """Also where the downloads' own CA, SSL_CERT_FILE, would trust it."""
+    if ca:
+        authority(certificates, "other")
+    variables = {"SSL_CERT_FILE": index.ca}
+    found = asked(site, index, ca=str(certificates / ca) if ca else None, environment=variables)
+    assert found["failed"] is True
+    assert "is not trusted" in found["msg"]
+    assert "mirror_ca" in found["msg"]
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_a_ca_that_cannot_be_read_is_a_sentence(
+    site: Site, index: SiteIndex, tmp_path: Path, content: str | None
+) -> None:
+    path = tmp_path / "site-ca.pem"
+    if content:
+        path.write_text(content)
+    found = asked(site, index, ca=str(path))
+    assert f"{path} (mirror_ca) must be a file with certificates in PEM format on this host" in found["msg"]
 
 
 def artifact_of(name: str, content: bytes) -> dict[str, Any]:
