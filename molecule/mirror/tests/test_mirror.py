@@ -1,8 +1,12 @@
 import hashlib
 import json
+import re
+from urllib.parse import unquote, urljoin
 
 ROOT = "/srv/deeplearning-mirror"
 URL = "http://127.0.0.1:8900"
+TARGET = "/root/from-the-index"
+PAGE = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
 READ = (
     "import sys, hashlib, urllib.request; print(hashlib.sha256(urllib.request.urlopen(sys.argv[1]).read()).hexdigest())"
 )
@@ -17,6 +21,49 @@ def test_everything_that_the_manifest_names_is_served_with_its_sha256(host):
     assert len(held) >= 6
     for path, entry in held.items():
         assert host.check_output(f"python3 -c '{READ}' {URL}/{path}") == entry["sha256"]
+
+
+def links(host, page: str) -> dict[str, str]:
+    """What a page of the package index links to: address without its fragment -> fragment."""
+    found = [
+        urljoin(f"{URL}/{page}", href).partition("#")
+        for href in re.findall(r'<a href="([^"]+)">', host.check_output(f"python3 -c '{PAGE}' {URL}/{page}"))
+    ]
+    return {unquote(address): fragment for address, _, fragment in found}
+
+
+def test_the_index_lists_every_wheel_with_its_sha256(host):
+    """PEP 503, by which pip and a site's own index find them."""
+    held = {path: entry for path, entry in manifest(host).items() if path.startswith("wheels/")}
+    listed = {}
+    for project in links(host, "simple/"):
+        assert re.fullmatch(rf"{URL}/simple/[a-z0-9]+(-[a-z0-9]+)*/", project)
+        listed.update(links(host, project.removeprefix(f"{URL}/")))
+    assert listed == {f"{URL}/{path}": f"sha256={entry['sha256']}" for path, entry in held.items()}
+
+
+def pip_install(host, project: str):
+    """With the stack's pip, by the Python that the stack is for, from the index alone."""
+    [pip] = [path for path in manifest(host) if path.startswith("wheels/pip-")]
+    python = host.ansible.get_variables()["scenario_interpreter"]
+    options = f"--isolated --disable-pip-version-check --no-cache-dir --no-deps --index-url {URL}/simple"
+    return host.run(f"{python} {ROOT}/{pip}/pip install {options} --target {TARGET} {project}")
+
+
+def test_pip_finds_a_wheel_in_the_index_and_installs_it(host):
+    """It compares the sha256 of the page's link."""
+    [six] = [path for path in manifest(host) if path.startswith("wheels/six-")]
+    done = pip_install(host, "six")
+    assert done.rc == 0, done.stderr
+    assert f"{URL}/{six}" in done.stdout
+    installed = host.file(f"{TARGET}/six.py").content_string
+    assert f'__version__ = "{six.split("-")[1]}"' in installed
+
+
+def test_pip_finds_no_project_that_the_index_does_not_list(host):
+    done = pip_install(host, "tensorflow")
+    assert done.rc != 0
+    assert "No matching distribution found for tensorflow" in done.stderr
 
 
 def test_the_damaged_file_was_replaced(host):
