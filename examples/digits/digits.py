@@ -35,7 +35,7 @@ def parse(line):
         line = line.decode("ascii")
     fields = [int(field) for field in line.split(",")]
     if len(fields) != PIXELS + 1 or not 0 <= fields[-1] < CLASSES:
-        raise ValueError("a row of %d pixels and a digit is needed, and this is none: %r" % (PIXELS, line))
+        raise ValueError("a row of %d pixels and a digit is required, but this is none: %r" % (PIXELS, line))
     return [value / LARGEST for value in fields[:PIXELS]], fields[-1]
 
 

@@ -101,7 +101,7 @@ def main():
     training, held_out = digits.split(digits.lines())
     if rows != training + held_out:
         raise SystemExit(
-            "%d rows are needed from the topic %s, as kafka_produce.py sent them, and TensorFlow read %d%s. Use a new topic."
+            "%d rows are required from the topic %s, as kafka_produce.py sent them, but TensorFlow read %d%s. Use a new topic."
             % (
                 len(training + held_out),
                 arguments.topic,

@@ -171,14 +171,14 @@ def address(text):
         entries = ElementTree.parse(path).getroot().iter("property")  # noqa: S314 (the cluster's own configuration)
     except (IOError, OSError, ElementTree.ParseError) as error:
         raise argparse.ArgumentTypeError(  # noqa: B904 (Python 2.7 has no "from")
-            "the NameNode is needed, and is neither in %s nor in %s (%s); write it: hdfs://namenode:8020/user/me"
+            "the NameNode is required, but is neither in %s nor in %s (%s); write it: hdfs://namenode:8020/user/me"
             % (text, path, error)
         )
     found = dict(((entry.findtext("name") or "").strip(), (entry.findtext("value") or "").strip()) for entry in entries)
     default = found.get("fs.defaultFS") or found.get("fs.default.name") or ""
     if not default.startswith("hdfs://"):
         raise argparse.ArgumentTypeError(
-            "the NameNode is needed, and %s has %r as fs.defaultFS; write it: hdfs://namenode:8020/user/me"
+            "the NameNode is required, but %s has %r as fs.defaultFS; write it: hdfs://namenode:8020/user/me"
             % (path, default)
         )
     return default.rstrip("/") + text[len("hdfs://") :].rstrip("/")

@@ -259,14 +259,14 @@ def is_program(text: str) -> bool:
 
 
 def contrasts(tree: Tree) -> Measure:
-    """Messages of the form "X has to be …, and Y is …": required and found are two sentences, or one with `but`."""
+    """Messages such as "X has to be …, and is …": what was found contrasts with what is required, so it follows `but`."""
     places = []
     for name in tree.files:
         if name.endswith((".py", ".yml", ".j2", ".md")) and not is_test(name) and not name.startswith("molecule/"):
             for number, line in enumerate(tree.text(name).splitlines(), 1):
-                if re.search(r"\b(has|have) to be [^.…]*, and ", line):
+                if re.search(r"\b((has|have) to be|(is|are) needed) ?[^.…]*, and ", line):
                     places.append(f"{name}:{number}")
-    return Measure.of("contrasts", '"has to be …, and" in messages and docs', places)
+    return Measure.of("contrasts", '"has to be …, and" or "is needed, and" in messages and docs', places)
 
 
 def tracked(tree: Tree) -> Measure:

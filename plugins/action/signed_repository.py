@@ -145,7 +145,7 @@ class ActionModule(HostAction):
         return os_packages.key_packages(self.command(os_packages.show_key(key_file))["stdout"])
 
     def _change_trust(self, key_file: str, before: Sequence[str]) -> None:
-        """Write down which keys rpm trusted before any repository of this project brought them; those that left the file lose its trust."""
+        """Record which keys rpm trusted before a repository of this project added them; rpm stops trusting those that left the file."""
         keys, trusted = self._keys_of(key_file), self._trusted_before(key_file, before)
         others = self._other_files(key_file)
         for key in set(keys) - set(before):

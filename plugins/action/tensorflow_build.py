@@ -30,7 +30,7 @@ class ActionModule(HostAction):
         if self.checking:
             return {"provenance": answer.get("provenance") or {}}
         if self.changed:
-            display.display(f"{self.host}: the build goes on without this run; its log is {answer.get('log', root)}")
+            display.display(f"{self.host}: the build continues without this run; its log is {answer.get('log', root)}")
         shown = 0.0
         while answer["build_state"] == "running":
             time.sleep(float(self.args.get("poll") or POLL))
@@ -54,7 +54,7 @@ class ActionModule(HostAction):
             except AnsibleConnectionFailure as lost:
                 if time.monotonic() > end:
                     raise AnsibleActionFail(
-                        f"{self.host} could not be reached for {PATIENCE} s ({lost}). Its build goes on; the same command follows it again."
+                        f"{self.host} could not be reached for {PATIENCE} s ({lost}). Its build continues; the same command follows it again."
                     ) from lost
                 time.sleep(POLL)
 

@@ -72,7 +72,7 @@ class HostLock(object):
         fcntl.fcntl(self.descriptor, fcntl.F_SETFD, flags & ~fcntl.FD_CLOEXEC)
 
     def remove_if_alone(self):
-        """Remove the directory, if only the held lock is in it; whoever waits for the lock makes both anew."""
+        """Remove the directory, if only the held lock is in it; whoever waits for the lock creates both again."""
         if os.listdir(self.root) != [NAME]:
             return
         os.unlink(self.path)

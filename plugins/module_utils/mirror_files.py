@@ -89,12 +89,12 @@ def refused(artifact, part, url):
     size = os.path.getsize(part)
     if head.startswith((b"<!doctype html", b"<html", b"<?xml")):
         return (
-            "%s is needed, and %s answers with a web page instead (a login page or a captive portal). Log in, or set the "
+            "%s is required, but %s answers with a web page instead (a login page or a captive portal). Log in, or set the "
             "proxy in mirror_environment, then run the same command again."
             % (artifact["name"], index.without_secrets(url))
         )
     return (
-        "%s with sha256 %s is needed, and %s delivered %d bytes with sha256 %s. They were thrown away. Run the same command "
+        "%s with sha256 %s is required, but %s delivered %d bytes with sha256 %s. They were thrown away. Run the same command "
         "again; if it stays so, something between here and the index changes files."
         % (artifact["name"], artifact["sha256"], index.without_secrets(url), size, whole_files.sha256_of(part))
     )
@@ -133,7 +133,7 @@ def check_artifact(artifact):
         if not re.match(r"^[A-Za-z0-9][\w.+-]*(/[A-Za-z0-9][\w.+-]*)*$", artifact[key]) or (
             key == "name" and "/" in artifact[key]
         ):
-            raise index.MirrorError("A plain file name is needed, and %r is none. Correct the lock." % artifact[key])
+            raise index.MirrorError("A plain file name is required, but %r is none. Correct the lock." % artifact[key])
     if not re.match(r"^[0-9a-f]{64}$", artifact["sha256"]):
         raise index.MirrorError("%s needs a sha256 of 64 hex digits. Correct the lock." % artifact["name"])
 

@@ -164,7 +164,7 @@ def open_url(url, headers=None, host_ca=None):
         headers["Authorization"] = "Basic " + base64.b64encode(urllib.parse.unquote(login).encode()).decode()
         url = urllib.parse.urlunsplit((parts.scheme, host, parts.path, parts.query, ""))
     if parts.scheme not in ("http", "https"):
-        raise MirrorError("An address with http or https is needed, and %s is none." % without_secrets(url))
+        raise MirrorError("An address with http or https is required, but %s is none." % without_secrets(url))
     bundle = os.environ.get("PIP_CERT") or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("SSL_CERT_FILE")
     context = None
     if parts.scheme == "https":
@@ -193,7 +193,7 @@ def patiently(what, url, action, pause=time.sleep, ca="SSL_CERT_FILE in mirror_e
                     407: "Give the proxy's user and password in mirror_environment.",
                 }.get(error.code, "Contact whoever runs the index.")
                 raise MirrorError(
-                    "%s is needed, and %s answers %s %s. %s"
+                    "%s is required, but %s answers %s %s. %s"
                     % (what, without_secrets(url), error.code, error.reason, hint)
                 ) from error
             last = "%s %s" % (error.code, error.reason)
@@ -208,20 +208,20 @@ def patiently(what, url, action, pause=time.sleep, ca="SSL_CERT_FILE in mirror_e
         ) as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(getattr(error, "reason", error)):
                 raise MirrorError(
-                    "%s is needed, and the certificate of %s is not trusted (%s). Name the CA bundle with %s."
+                    "%s is required, but the certificate of %s is not trusted (%s). Name the CA bundle with %s."
                     % (what, without_secrets(url), getattr(error, "reason", error), ca)
                 ) from error
             last = str(getattr(error, "reason", error)) or type(error).__name__
             if "Tunnel connection failed: 407" in last:
                 raise MirrorError(
-                    "%s is needed, and the proxy in front of %s answers 407. Give the proxy's user and password in "
+                    "%s is required, but the proxy in front of %s answers 407. Give the proxy's user and password in "
                     "mirror_environment." % (what, without_secrets(url))
                 ) from error
             gained = getattr(error, "gained", False)
         failures = 1 if gained else failures + 1
         if failures >= ATTEMPTS:
             raise MirrorError(
-                "%s is needed, and %s did not deliver it in %d attempts (last: %s). Check network, proxy and DNS of this "
+                "%s is required, but %s did not deliver it in %d attempts (last: %s). Check network, proxy and DNS of this "
                 "host (mirror_environment), then run the same command again: it continues."
                 % (what, without_secrets(url), ATTEMPTS, last)
             )
@@ -233,7 +233,7 @@ def page_of(answer, url):
     body = answer.read(LARGEST_PAGE + 1)
     if len(body) > LARGEST_PAGE:
         raise MirrorError(
-            "A page of at most %d MB is needed, and %s answers with more. Check the index's address."
+            "A page of at most %d MB is required, but %s sends more. Check the index's address."
             % (LARGEST_PAGE >> 20, without_secrets(url))
         )
     return body.decode("utf-8", "replace")
@@ -262,7 +262,7 @@ def offers(project, index_url=None, pause=time.sleep, host_ca=None):
         found = []
     if not found:
         raise MirrorError(
-            "The index page of %s is needed, and %s answers something that lists no files (it begins %r). A login page or "
+            "The index page of %s is required, but %s answers something that lists no files (it begins %r). A login page or "
             "a captive portal answers like this: log in, or set the proxy in mirror_environment."
             % (project, without_secrets(url), body.strip()[:60])
         )
@@ -283,11 +283,11 @@ def find_offer(artifact, index_url=None, pause=time.sleep, host_ca=None):
             if offer["sha256"] is None:  # an index without hashes: the download itself is checked
                 return offer
             raise MirrorError(
-                "%s with sha256 %s is needed, and the index offers other bytes under that name (sha256 %s). Nothing was "
+                "%s with sha256 %s is required, but the index offers other bytes under that name (sha256 %s). Nothing was "
                 "fetched. Do not use that index before this is explained."
                 % (artifact["name"], artifact["sha256"], offer["sha256"])
             )
     raise MirrorError(
-        "%s is needed, and %s lists %d files of %s without it. Use an index that has it: PIP_INDEX_URL in mirror_environment."
+        "%s is required, but %s lists %d files of %s without it. Use an index that has it: PIP_INDEX_URL in mirror_environment."
         % (artifact["name"], without_secrets(index_address(index_url)), len(listed), artifact["project"])
     )

@@ -66,7 +66,7 @@ class Source(object):
         missing = sorted(entry["file"] for entry in entries if entry["file"] not in listed)
         if missing:
             raise Refused(
-                "%d files of the lock are needed, but %s lists %d files without %s. Fill the mirror: ansible-playbook site.yml "
+                "%d files of the lock are required, but %s lists %d files without %s. Fill the mirror: ansible-playbook site.yml "
                 "--tags always,mirror" % (len(entries), self.url, len(listed), ", ".join(missing))
             )
 
@@ -136,7 +136,7 @@ class Index(Source):
                 missing.append(entry["file"])
         if missing:
             raise Refused(
-                "%d files of the lock are needed, but the index %s does not list %s. Take them into it."
+                "%d files of the lock are required, but the index %s does not list %s. Take them into it."
                 % (len(entries), self.url, ", ".join(sorted(missing)))
             )
         foreign = sorted(

@@ -112,7 +112,7 @@ class Wheel(Installation):
         return archive.read(info).decode("utf-8", "replace") if info else ""
 
     def _is_skipped(self, name, names):
-        """What is written anew for this environment: RECORD, and bytecode whose source is there."""
+        """What is written for this environment and is in no wheel: RECORD, and bytecode whose source is in it."""
         if name in (self.information + "/RECORD", self.information + "/INSTALLER"):
             return True
         directory, _, base = name.rpartition("/")

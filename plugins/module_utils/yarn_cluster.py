@@ -101,7 +101,7 @@ def reasons(names, environment_file):
         return {}
     found = applications(addresses)
     if found is None:
-        return dict.fromkeys(names, "YARN did not tell which environments its applications need")
+        return dict.fromkeys(names, "YARN did not report which environments its applications need")
     needed = {}
     for application in found:
         tags = [tag.strip() for tag in str(application.get("applicationTags") or "").split(",")]

@@ -1,6 +1,6 @@
 #!/usr/bin/python
 # -*- coding: utf-8 -*-
-"""Give Docker's daemon a runtime in daemon.json, key by key, and take back only that."""
+"""Add a runtime to Docker's daemon.json key by key, and remove only that."""
 
 from __future__ import absolute_import, division, print_function
 

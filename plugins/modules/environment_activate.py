@@ -89,7 +89,7 @@ def remove(path):
 
 
 def connect_client(root, path):
-    """Let CURRENT.txt and etc/ lead to what is written beside the current environment."""
+    """Point CURRENT.txt and etc/ at what is written beside the current environment."""
     client = path + names.CLIENT
     link, changed = os.path.join(root, notice.NAME), False
     if not os.path.islink(link) or os.readlink(link) != notice.TARGET:

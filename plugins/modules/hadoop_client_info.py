@@ -139,7 +139,7 @@ def survey(wanted):
     if place is None:
         looked = [wanted["hadoop_home"]] if wanted["hadoop_home"] else [place["home"] for place in wanted["places"]]
         return {}, [
-            "A Hadoop client is needed, and none is in %s. Install the distribution's client on this host, or set hadoop_client_hadoop_home."
+            "A Hadoop client is required, but none is in %s. Install the distribution's client on this host, or set hadoop_client_hadoop_home."
             % ", ".join(looked)
         ]
     home, hdfs_home = place["home"], place["hdfs_home"]
@@ -149,14 +149,14 @@ def survey(wanted):
     conf_dir = os.path.dirname(core_site) if core_site else ""
     if not core_site:
         problems.append(
-            "The cluster's configuration (core-site.xml) is needed, and it is not in %s. Deploy the client "
+            "The cluster's configuration (core-site.xml) is required, but it is not in %s. Deploy the client "
             "configuration to this host, or set hadoop_client_conf_dir." % " or ".join(conf_places)
         )
 
     java_home, there = find_java(wanted["java_home"], conf_dir, wanted["java_places"], wanted["java_versions"])
     if java_home is None:
         problems.append(
-            "Java %sis needed, and %s. Install one that the stack names, or set hadoop_client_java_home."
+            "Java %sis required, but %s. Install one that the stack names, or set hadoop_client_java_home."
             % (
                 " or ".join(wanted["java_versions"]) + " " if wanted["java_versions"] else "",
                 "found were " + ", ".join("%s (%s)" % (home, java_major(home) or "unknown version") for home in there)
@@ -165,14 +165,16 @@ def survey(wanted):
             )
         )
     elif not os.path.exists(os.path.join(java_home, "bin", "java")):
-        problems.append("Java is needed in %s, and there is no bin/java. Correct hadoop_client_java_home." % java_home)
+        problems.append(
+            "Java is required in %s, but there is no bin/java. Correct hadoop_client_java_home." % java_home
+        )
         java_home = None
 
     native = [hdfs_home + "/lib/native", home + "/lib/native"] + list(place.get("native") or [])
     libhdfs = first([wanted["libhdfs"]] if wanted["libhdfs"] else [path + "/libhdfs.so" for path in native])
     if libhdfs is None:
         problems.append(
-            "libhdfs.so is needed (TensorFlow reads HDFS through it), and it is not in %s. Install the distribution's "
+            "libhdfs.so is required (TensorFlow reads HDFS through it), but it is not in %s. Install the distribution's "
             "libhdfs package, or set hadoop_client_libhdfs." % (wanted["libhdfs"] or ", ".join(native))
         )
     libjvm = ""
@@ -181,7 +183,7 @@ def survey(wanted):
         libjvm = first(looked)
         if libjvm is None:
             problems.append(
-                "libjvm.so is needed (libhdfs starts a JVM), and it is not in %s. Install a JRE with a server JVM, or set hadoop_client_libjvm."
+                "libjvm.so is required (libhdfs starts a JVM), but it is not in %s. Install a JRE with a server JVM, or set hadoop_client_libjvm."
                 % ", ".join(looked)
             )
 
@@ -190,7 +192,7 @@ def survey(wanted):
         classes, problem = class_path(home, conf_dir, java_home)
         if problem:
             problems.append(
-                "Hadoop's class path is needed, and %s. Make that command work on this host." % problem.rstrip(".")
+                "Hadoop's class path is required, but %s. Make that command work on this host." % problem.rstrip(".")
             )
     made = {}
     if libhdfs and not os.path.exists(hdfs_home + "/lib/native/libhdfs.so"):

@@ -11,7 +11,7 @@ module: prune_directories
 short_description: Remove directories that nobody uses any more
 description:
   - Removes each directory if it is empty, in the order given, so that a parent can follow its children.
-  - One that has content, is not there, is a link or is a place where something is mounted is left alone; any other failure is told.
+  - One that has content, is missing, is a link or is a mount point is left unchanged; any other failure is reported.
 options:
   paths: {description: Directories, type: list, elements: path, required: true}
 """

@@ -118,7 +118,7 @@ def test_a_package_that_the_site_installed_is_not_recorded_as_ours(
         ({}, {"files": {"0.26.1": {"file": "x", "sha256": "abc"}}}, "bazel_files has none for it"),
         ({"architecture": "ppc64le"}, {}, "for x86_64, but this host is ppc64le"),
         ({"versions": {"0.26.1": {"managed": False, "complete": False}}}, {}, "not managed by this project"),
-        ({"versions": {"0.26.1": installed("repository")}}, {}, "came from repository"),
+        ({"versions": {"0.26.1": installed("repository")}}, {}, "is from repository"),
         ({"manager": ""}, {"source": "repository"}, "requires dnf or yum"),
         (
             {"package": {"name": "bazel-0.24.0-1.x86_64", "version": "0.24.0"}},

@@ -123,7 +123,7 @@ def test_the_failure_of_either_end_of_a_pipe_is_told() -> None:
         pipe(["sh", "-c", "echo part; echo why >&2; exit 3"], ["cat"])
     with pytest.raises(DemoError, match="status 4:\n    full"):  # the first one would write for ever
         pipe(["yes"], ["sh", "-c", "echo full >&2; exit 4"])
-    with pytest.raises(DemoError, match="no-such-command is needed"):
+    with pytest.raises(DemoError, match="no-such-command is required"):
         pipe(["no-such-command"], ["cat"])
 
 

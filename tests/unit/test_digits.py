@@ -55,7 +55,7 @@ def test_pixels_are_between_0_and_1() -> None:
 
 @pytest.mark.parametrize("row", ["1,2,3", ",".join(["0"] * 64 + ["10"])])
 def test_a_row_that_is_none_is_refused(row: str) -> None:
-    with pytest.raises(ValueError, match="a row of 64 pixels and a digit is needed"):
+    with pytest.raises(ValueError, match="a row of 64 pixels and a digit is required"):
         digits.parse(row)
 
 
@@ -155,7 +155,7 @@ def test_an_address_without_a_namenode_gets_the_clusters(storage: ModuleType, wr
 
 def test_without_a_configuration_the_namenode_is_asked_for(storage: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "core-site.xml").unlink()
-    with pytest.raises(argparse.ArgumentTypeError, match="the NameNode is needed"):
+    with pytest.raises(argparse.ArgumentTypeError, match="the NameNode is required"):
         storage.address("hdfs:///user/me")
 
 

@@ -179,7 +179,7 @@ def test_a_library_whose_name_tells_no_version_is_no_verdict(engine, tmp_path):
     for name in ("versions_agree", "driver_new_enough"):
         outcome, message = ask(name, machine)
         assert outcome == "SKIP"
-        assert "libcuda.so.1 tells no version; nvml_reachable asks" in message
+        assert "libcuda.so.1 has no version; nvml_reachable checks" in message
 
 
 def test_an_nvml_of_another_version_beside_the_driver_is_named_by_its_place(engine):

@@ -138,14 +138,14 @@ def remove(path: Path) -> None:
 @pytest.mark.parametrize(
     ("gone", "wanted", "needed", "next_step"),
     [
-        ("opt/hadoop", {}, "A Hadoop client is needed", "hadoop_client_hadoop_home"),
-        ("etc/hadoop/conf/core-site.xml", {}, "core-site.xml) is needed", "hadoop_client_conf_dir"),
-        ("usr/lib/jvm/java-11", {}, "Java is needed, and none is in", "hadoop_client_java_home"),
-        (None, {"java_versions": ["8"]}, "Java 8 is needed, and found were", "hadoop_client_java_home"),
-        (None, {"java_home": "/nowhere"}, "Java is needed in /nowhere", "Correct hadoop_client_java_home"),
-        ("opt/hadoop/lib/native/libhdfs.so", {}, "libhdfs.so is needed", "hadoop_client_libhdfs"),
-        ("usr/lib/jvm/java-11/lib/server", {}, "libjvm.so is needed", "hadoop_client_libjvm"),
-        ("opt/hadoop/bin/hadoop", {}, "class path is needed", "Make that command work"),
+        ("opt/hadoop", {}, "A Hadoop client is required", "hadoop_client_hadoop_home"),
+        ("etc/hadoop/conf/core-site.xml", {}, "core-site.xml) is required", "hadoop_client_conf_dir"),
+        ("usr/lib/jvm/java-11", {}, "Java is required, but none is in", "hadoop_client_java_home"),
+        (None, {"java_versions": ["8"]}, "Java 8 is required, but found were", "hadoop_client_java_home"),
+        (None, {"java_home": "/nowhere"}, "Java is required in /nowhere", "Correct hadoop_client_java_home"),
+        ("opt/hadoop/lib/native/libhdfs.so", {}, "libhdfs.so is required", "hadoop_client_libhdfs"),
+        ("usr/lib/jvm/java-11/lib/server", {}, "libjvm.so is required", "hadoop_client_libjvm"),
+        ("opt/hadoop/bin/hadoop", {}, "class path is required", "Make that command work"),
     ],
 )
 def test_what_is_missing_is_said_in_three_parts(

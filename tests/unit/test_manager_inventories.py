@@ -158,7 +158,7 @@ def test_a_host_name_that_is_none_is_refused(name: str, cloudera: Cloudera, tmp_
 def test_a_host_that_is_there_twice_is_refused(cloudera: Cloudera, tmp_path: Path) -> None:
     cloudera.hosts[1]["hostname"] = "data02.example.com"
     text = Site(tmp_path, cloudera).refusal()
-    assert "every host must be there once, but data02.example.com is there more often" in text
+    assert "every host must appear once, but data02.example.com appears more often" in text
 
 
 def test_hosts_that_are_decommissioned_or_in_maintenance(cloudera: Cloudera, tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_a_fault_ends_the_command_in_a_sentence(fault: str, words: str, cloudera
 def test_an_answer_of_another_form_is_a_sentence(cloudera: Cloudera, tmp_path: Path) -> None:
     del cloudera.hosts[1]["hostname"]
     assert (
-        "must answer as its API is documented, but KeyError 'hostname' says otherwise"
+        "must answer as its API is documented, but reading the answer failed: KeyError 'hostname'"
         in Site(tmp_path, cloudera).refusal()
     )
 

@@ -100,7 +100,7 @@ def test_a_login_is_not_in_its_text() -> None:
         ("500", ManagerError, "answers GET with HTTP 500: refused for Basic …. Look at the log of Cloudera Manager"),
         ("page", ManagerError, "must answer with JSON, but answers with a web page, such as a login page"),
         ("words", ManagerError, "must answer with JSON, but does not"),
-        ("half", ManagerError, "what came is incomplete"),
+        ("half", ManagerError, "the answer is incomplete"),
         ("truncate", Unavailable, "closed the connection in the middle of its answer"),
         ("slow 3", Unavailable, "must answer within 1.5 s and never be silent for 1 s, but did not"),
         ("trickle", Unavailable, "must answer within 1.5 s and never be silent for 1 s, but did not"),

@@ -118,10 +118,10 @@ def test_a_broken_download_continues_where_it_stopped(index, tmp_path):
 @pytest.mark.parametrize(
     ("faults", "words"),
     [
-        (["flip"] * 9, f"{WHEEL} with sha256 .* is needed, .* delivered 5120000 bytes with sha256"),
-        (["login"] * 9, f"{WHEEL} is needed, .* answers with a web page instead .*captive portal"),
-        (["404"] * 9, f"{WHEEL} is needed, and .* answers 404 .*Check the index's address"),
-        (["503"] * 9, f"{WHEEL} is needed, and .* did not deliver it in 5 attempts .*503"),
+        (["flip"] * 9, f"{WHEEL} with sha256 .* is required, .* delivered 5120000 bytes with sha256"),
+        (["login"] * 9, f"{WHEEL} is required, .* answers with a web page instead .*captive portal"),
+        (["404"] * 9, f"{WHEEL} is required, but .* answers 404 .*Check the index's address"),
+        (["503"] * 9, f"{WHEEL} is required, but .* did not deliver it in 5 attempts .*503"),
         (["truncate", "503", "503", "503", "503", "503"], "the same command again: it continues"),
     ],
     ids=["flip", "login", "404", "503", "truncate"],
@@ -233,7 +233,7 @@ def test_an_index_that_trickles_its_page_ends_in_time(index, tmp_path):
 def test_a_page_without_end_is_refused(index, monkeypatch):
     monkeypatch.setattr(mirror_index, "LARGEST_PAGE", 100)
     index.artifact(WHEEL, BIG)
-    with pytest.raises(MirrorError, match="answers with more. Check the index's address"):
+    with pytest.raises(MirrorError, match="sends more. Check the index's address"):
         mirror_index.offers("numpy", index.url + "/simple")
 
 
@@ -247,7 +247,7 @@ def test_time_that_is_over_is_told_and_the_part_stays(index, tmp_path):
 @pytest.mark.parametrize("name", ["../evil.whl", ".hidden", "a/b.whl", "", "a\nb"])
 def test_a_name_that_leaves_the_directory_is_refused(index, tmp_path, name):
     wheel = index.artifact(WHEEL, BIG)
-    with pytest.raises(MirrorError, match="A plain file name is needed"):
+    with pytest.raises(MirrorError, match="A plain file name is required"):
         fetch(index, tmp_path, {**wheel, "name": name})
 
 

@@ -503,10 +503,10 @@ def test_an_interrupted_job_takes_its_application_along(host: SimpleNamespace) -
     [
         ("current", "ansible-playbook site.yml"),
         ("envs/tf-0123456789ab/.deeplearning/sealed.json", "was never finished"),
-        ("etc/hadoop-env.sh", "hadoop-env.sh is needed"),
-        ("etc/tfos-submit.json", "tells where Spark is"),
+        ("etc/hadoop-env.sh", "hadoop-env.sh is required"),
+        ("etc/tfos-submit.json", "has the path of Spark"),
         ("../spark/bin/spark-submit", "no bin/spark-submit"),
-        ("../java/bin/java", "Java is needed"),
+        ("../java/bin/java", "Java is required"),
         ("jars/tensorflow-hadoop-1.15.0.jar", "tensorflow-hadoop-1.15.0.jar is required"),
         ("../train.py", "Name an existing file"),
     ],

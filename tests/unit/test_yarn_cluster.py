@@ -89,7 +89,7 @@ def test_where_yarn_does_not_tell_all_stay(
     said, address = manager
     said.status, said.body = status, body
     found = yarn_cluster.reasons([OLD, OLDER], environment_file(tmp_path, address))
-    assert found == dict.fromkeys([OLD, OLDER], "YARN did not tell which environments its applications need")
+    assert found == dict.fromkeys([OLD, OLDER], "YARN did not report which environments its applications need")
 
 
 def test_a_resource_manager_that_is_down_keeps_all_and_a_host_without_yarn_none(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def command(arguments: Sequence[str]) -> int:
 
 
 def write(stack: Stack, lock: Lock, directory: Path, mirror: str, ca: str = "") -> None:
-    """The project's files; a directory of somebody else's files is refused."""
+    """The project's files; a directory with other files is refused."""
     if directory.exists() and not directory.is_dir():
         raise Misuse(f"{directory} must be a directory, but is a file.")
     if directory.is_dir() and any(directory.iterdir()) and not (directory / MARK).is_file():

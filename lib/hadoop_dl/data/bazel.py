@@ -97,7 +97,7 @@ def problems(given: Mapping[str, Any], info: Mapping[str, Any], missing: list[st
             )
         elif found and found.get("source", given["source"]) != given["source"]:
             yield (
-                f"bazel {text} is to come from bazel_source {given['source']}, but the installed one came from {found['source']}. Remove it "
+                f"bazel {text} must be installed from bazel_source {given['source']}, but the installed one is from {found['source']}. Remove it "
                 "first (bazel_state: absent with that bazel_source), or leave it out of bazel_versions."
             )
     if missing:

@@ -155,7 +155,7 @@ def build_choice(problem: ConstraintProblem, build: TensorflowBuild, mask: int) 
                 )
             )
     if build.nccl:
-        say(Finding(f"nccl {build.nccl}: the and-cuda extra asks for {build.line['nccl']}", sources(build.line)))
+        say(Finding(f"nccl {build.nccl}: the and-cuda extra requires {build.line['nccl']}", sources(build.line)))
     if build.glibc_min:
         say(Finding(f"glibc_min {build.glibc_min}: the newest symbol version in the wheel", sources(build.line)))
     if row and features:

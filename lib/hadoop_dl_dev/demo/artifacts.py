@@ -108,6 +108,6 @@ def download(url: str) -> bytes:
         except (urllib.error.URLError, OSError) as error:
             if attempt == 3 or (isinstance(error, urllib.error.HTTPError) and error.code in (401, 403, 404)):
                 raise DemoError(
-                    f"{url} is needed, and it answers: {error}. Check the network, https_proxy, SSL_CERT_FILE."
+                    f"{url} is required, but the server answers: {error}. Check the network, https_proxy, SSL_CERT_FILE."
                 ) from error
     raise AssertionError("unreachable")

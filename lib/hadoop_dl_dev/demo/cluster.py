@@ -144,7 +144,7 @@ def make_network(cluster: Cluster) -> None:
     done = run("docker", "network", "create", "--internal", "--subnet", cluster.subnet, cluster.name, check=False)
     if done.returncode:
         raise DemoError(
-            f"a network {cluster.subnet} is needed for the nodes, and the engine says: {done.stderr.strip()} "
+            f"a network {cluster.subnet} is required for the nodes, but the engine reports: {done.stderr.strip()} "
             "Name a free one: DEMO_SUBNET=10.99.0.0/24 make demo"
         )
 

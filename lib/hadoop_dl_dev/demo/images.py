@@ -173,7 +173,7 @@ def find_mirror(suite: str, mirrors: list[str]) -> tuple[str, bool]:
         except (urllib.error.URLError, OSError) as error:
             answers.append(f"{mirror}: {error}")
     raise DemoError(
-        f"Debian's suite {suite} is needed, and no mirror has it ({'; '.join(answers)}). Set DEBIAN_MIRROR to one that does."
+        f"Debian's suite {suite} is required, but no mirror has it ({'; '.join(answers)}). Set DEBIAN_MIRROR to one that does."
     )
 
 

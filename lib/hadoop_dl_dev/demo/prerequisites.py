@@ -63,10 +63,10 @@ def problems(found: Machine) -> list[str]:
     """Why the demo cannot run here; an empty list means that it can."""
     said = []
     if found.machine != "x86_64":
-        said.append(f"An x86_64 machine is needed, and this is {found.machine}: TensorFlow's wheels are for x86_64.")
+        said.append(f"An x86_64 machine is required, but this is {found.machine}: TensorFlow's wheels are for x86_64.")
     if not PYTHONS[0] <= found.python <= PYTHONS[1]:
         said.append(
-            f"Python 3.10 to 3.12 is needed, and this is {found.python[0]}.{found.python[1]}. Name another one: make demo PYTHON=python3.11"
+            f"Python 3.10 to 3.12 is required, but this is {found.python[0]}.{found.python[1]}. Name another one: make demo PYTHON=python3.11"
         )
     needed = MEMORY_MB[found.up]
     if found.memory_mb < needed:
@@ -78,11 +78,11 @@ def problems(found: Machine) -> list[str]:
             said.append(f"{wanted} MB of free disk are required in {directory}, but there are {free}. Free some space.")
     if found.packages and not found.apt:
         said.append(
-            f"The packages {' '.join(found.packages)} are needed, and there is no apt-get to install them. Install them by hand."
+            f"The packages {' '.join(found.packages)} are required, but there is no apt-get to install them. Install them by hand."
         )
     elif found.packages and not found.root:
         said.append(
-            f"The packages {' '.join(found.packages)} are needed, and {found.user} may not install them. "
+            f"The packages {' '.join(found.packages)} are required, but {found.user} may not install them. "
             f"Run: sudo apt-get install {' '.join(found.packages)}"
         )
     if found.remote_engine:
@@ -92,7 +92,7 @@ def problems(found: Machine) -> list[str]:
         )
     elif not found.root and not found.engine:
         said.append(
-            f"A Docker engine that answers {found.user} is needed, and none does. Run make demo as root, "
+            f"A Docker engine that answers {found.user} is required, but none does. Run make demo as root, "
             f"or: sudo systemctl start docker; sudo usermod -aG docker {found.user}; then log in again."
         )
     return said

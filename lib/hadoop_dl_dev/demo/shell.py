@@ -27,7 +27,7 @@ def run(
     try:
         done = subprocess.run(argv, input=stdin, capture_output=True, text=True, env=env, timeout=timeout, check=False)
     except FileNotFoundError as error:
-        raise DemoError(f"the command {argv[0]} is needed and is not there. Install it and repeat.") from error
+        raise DemoError(f"the command {argv[0]} is required, but is missing. Install it and run again.") from error
     except subprocess.TimeoutExpired as error:
         raise DemoError(f"{' '.join(argv[:4])} … did not end within {timeout:.0f} seconds.") from error
     if check and done.returncode != 0:
@@ -42,7 +42,7 @@ def pipe(first: Sequence[str], second: Sequence[str], env: Mapping[str, str] | N
         try:
             source = subprocess.Popen(first, stdout=subprocess.PIPE, stderr=words, env=env)
         except FileNotFoundError as error:
-            raise DemoError(f"the command {first[0]} is needed and is not there. Install it and repeat.") from error
+            raise DemoError(f"the command {first[0]} is required, but is missing. Install it and run again.") from error
         with source:
             done = subprocess.run(second, stdin=source.stdout, capture_output=True, text=True, check=False)
             if source.stdout:

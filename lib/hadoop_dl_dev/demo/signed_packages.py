@@ -24,7 +24,7 @@ MACROS = {
 def made_once(target: Path, files: Iterable[Path], make: Callable[[Path, Path], None]) -> Path:
     """The directory `target`, made again when one of these files changed; a second caller waits for the first one.
 
-    make is called with a directory for what is needed on the way, and the directory to fill.
+    make is called with a directory for intermediate files and the directory to fill.
     """
     wanted = digest(*(path.name.encode() + path.read_bytes() for path in sorted(files)))
     with only_one(target.with_name(f"{target.name}.lock")):

@@ -140,7 +140,7 @@ def yarn_answers(text: str) -> None:
             },
             "YARN has the application application_1511_0007",
         ),
-        ({"RemoteException": {"message": "not now"}}, "YARN did not tell which environments its applications need"),
+        ({"RemoteException": {"message": "not now"}}, "YARN did not report which environments its applications need"),
     ],
     ids=["application", "no answer"],
 )

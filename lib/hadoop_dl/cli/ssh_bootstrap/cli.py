@@ -141,7 +141,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     options = parser.parse_args(arguments)
     if not options.hosts and not options.inventory:
-        parser.error("hosts are needed, and none are named. Name them, or give an inventory: -i inventories/SITE")
+        parser.error("hosts are required, but none are named. Name them, or give an inventory: -i inventories/SITE")
     if options.limit and not options.inventory:
         parser.error("--limit requires an inventory (-i), but none was given.")
     if options.parallel < 1 or options.timeout <= 0:

@@ -31,7 +31,7 @@ def read_public_key(path: Path | None, home: Path) -> tuple[str, Path]:
                 raise Misuse(f"{candidate} must be a public key in one line but is not. Give the .pub file.")
             return text, candidate.with_suffix("")
     raise Misuse(
-        f"a public key is needed, and there is none at {', '.join(map(str, candidates))}. "
+        f"a public key is required, but there is none at {', '.join(map(str, candidates))}. "
         "Make one with: ssh-keygen -t ed25519, or name it with --public-key."
     )
 

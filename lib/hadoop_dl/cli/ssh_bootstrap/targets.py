@@ -42,7 +42,7 @@ def inventory_hosts(sources: Sequence[str], limit: str | None, user: str | None)
         for variable, value in values.items():
             if "{{" in str(value):
                 raise Misuse(
-                    f"{variable} of {name} is a template ({value}), and a plain value is needed here. Write it out."
+                    f"{variable} of {name} is a template ({value}), but must be a plain value here. Write it out."
                 )
         if not str(values["ansible_port"]).isdecimal() or not 0 < int(values["ansible_port"]) < 65536:
             raise Misuse(

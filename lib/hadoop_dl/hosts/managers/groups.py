@@ -41,7 +41,7 @@ def names_problem(hosts: Sequence[Json]) -> str:
     twice = sorted({name for name in names if names.count(name) > 1})
     if wrong:
         return f"every host must have a host name, but one is {wrong[0]!r}"
-    return f"every host must be there once, but {', '.join(twice)} is there more often" if twice else ""
+    return f"every host must appear once, but {', '.join(twice)} appears more often" if twice else ""
 
 
 def decommissioned(host: Json) -> bool:

@@ -247,7 +247,7 @@ class Server:
                 f"{where} must answer with JSON, but answers with a web page, such as a login page. Correct the address in {self.settings}."
             )
         if re.match(r"\s*[\[{]", text):
-            raise ManagerError(f"{where} must answer with JSON, but what came is incomplete. Run again.")
+            raise ManagerError(f"{where} must answer with JSON, but the answer is incomplete. Run again.")
         raise ManagerError(f"{where} must answer with JSON, but does not. Correct the address in {self.settings}.")
 
     def told(self, text: str) -> str:

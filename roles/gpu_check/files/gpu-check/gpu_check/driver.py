@@ -97,7 +97,7 @@ def versions_in_a_container(host):
     if not path:
         raise Fail(no_library(host, "libcuda.so.1"))
     if not host.library():
-        raise Skip("the name of %s tells no version; nvml_reachable asks whether it fits" % path)
+        raise Skip("the name of %s has no version; nvml_reachable checks whether it fits" % path)
     if not host.loaded():
         raise Fail(
             "The driver must run on the host of this %s, but /proc/driver/nvidia/version is missing. Ask on the host: /opt/deeplearning/bin/gpu-check"

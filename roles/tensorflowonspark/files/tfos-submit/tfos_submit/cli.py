@@ -24,11 +24,11 @@ def interrupt(number, frame):
 def check_files(options):
     """The files that the command line names must exist."""
     if not os.path.isfile(options.script):
-        raise NotReady("the script %s is needed, and it is not there. Name an existing file." % options.script)
+        raise NotReady("the script %s is required, but does not exist. Name an existing file." % options.script)
     for path in ((options.py_files or "") + "," + (options.files or "")).split(","):
         if path and "://" not in path and not os.path.exists(path.split("#")[0]):
             raise NotReady(
-                "the file %s is needed (--py-files, --files), and it is not there. Name an existing file." % path
+                "the file %s is required (--py-files, --files), but does not exist. Name an existing file." % path
             )
 
 

@@ -28,7 +28,7 @@ def environment_path(root, name):
     installed = installed_environments(root)
     if not os.path.isdir(path):
         raise NotReady(
-            "an installed environment is needed at %s, and there is none (installed: %s). Install one with "
+            "an installed environment is required at %s, but there is none (installed: %s). Install one with "
             "ansible-playbook site.yml, or name another with --environment." % (link, installed)
         )
     if not os.path.exists(os.path.join(path, ".deeplearning", "sealed.json")):
@@ -37,7 +37,7 @@ def environment_path(root, name):
             "another with --environment (installed: %s)." % (path, installed)
         )
     if not os.access(os.path.join(path, "bin", "python"), os.X_OK):
-        raise NotReady("%s/bin/python is needed, and it does not start. Run ansible-playbook site.yml again." % path)
+        raise NotReady("%s/bin/python is required, but it does not start. Run ansible-playbook site.yml again." % path)
     return path
 
 
@@ -62,7 +62,7 @@ def hadoop_environment(path):
     """The variables that the role hadoop_client wrote down, as the shell reads them."""
     if not os.path.exists(path):
         raise NotReady(
-            "%s is needed (it tells where Hadoop and Java are), and it is not there. Write it with "
+            "%s is required (it has the paths of Hadoop and Java), but is missing. Write it with "
             "ansible-playbook site.yml --tags always,hadoop_client." % path
         )
     command = ["/bin/sh", "-c", '. "$1" && exec /usr/bin/env', "sh", path]
@@ -76,7 +76,7 @@ def hadoop_environment(path):
         )
     if not os.path.exists(os.path.join(variables["JAVA_HOME"], "bin", "java")):
         raise NotReady(
-            "Java is needed at %s (JAVA_HOME in %s), and it is not there. Install it, or run ansible-playbook site.yml "
+            "Java is required at %s (JAVA_HOME in %s), but is missing. Install it, or run ansible-playbook site.yml "
             "after setting hadoop_client_java_home." % (variables["JAVA_HOME"], path)
         )
     return variables
@@ -89,13 +89,13 @@ def client_settings(path):
             settings = json.load(handle)
     except (IOError, OSError, ValueError):
         raise NotReady(
-            "%s is needed (it tells where Spark is), and it cannot be read. Write it with ansible-playbook site.yml "
+            "%s is required (it has the path of Spark), but cannot be read. Write it with ansible-playbook site.yml "
             "--tags always,tensorflowonspark." % path
         )
     submit = os.path.join(settings["spark_home"], "bin", "spark-submit")
     if not os.access(submit, os.X_OK):
         raise NotReady(
-            "Spark is needed at %s, and there is no bin/spark-submit. Run ansible-playbook site.yml again, or correct spark_home."
+            "Spark is required at %s, but there is no bin/spark-submit. Run ansible-playbook site.yml again, or correct spark_home."
             % settings["spark_home"]
         )
     return settings

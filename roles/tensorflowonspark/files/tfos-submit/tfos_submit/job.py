@@ -61,7 +61,7 @@ class Job(object):
             if match:
                 self.application = {"id": match.group(1)}
                 say(
-                    "the ResourceManager's web address (%s) does not answer: missing executors cannot be told."
+                    "the ResourceManager's web address (%s) does not answer: missing executors cannot be detected."
                     % (", ".join(self.manager.addresses) or "none configured")
                 )
         return application

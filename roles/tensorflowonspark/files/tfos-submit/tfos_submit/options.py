@@ -29,7 +29,7 @@ def megabytes(text):
 
 def count(text):
     if not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError("a whole number above 0 is needed, and this is %r" % text)
+        raise argparse.ArgumentTypeError("a whole number above 0 is required, but this is %r" % text)
     return int(text)
 
 

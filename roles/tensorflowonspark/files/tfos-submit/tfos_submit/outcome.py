@@ -10,7 +10,7 @@ OK, FAILED, USAGE, NOT_READY, NO_EXECUTORS, TOO_LONG, INTERRUPTED = 0, 1, 2, 3, 
 
 
 class NotReady(Exception):
-    """Something that the job needs is missing; the text has what is needed, what is there, and what to do."""
+    """Something that the job needs is missing; the text has what is required, what was found, and what to do."""
 
 
 def say(text):
