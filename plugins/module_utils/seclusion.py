@@ -13,14 +13,16 @@ import socket
 import struct
 
 try:
-    from ansible.module_utils import forked_child, processes
+    from ansible.module_utils import forked_child, leftovers, processes
 except ImportError:  # where there is no Ansible
     import forked_child
+    import leftovers
     import processes
 
 # From linux/sockios.h and linux/if.h
 SIOCSIFFLAGS = 0x8914
 IFF_UP, IFF_RUNNING = 0x1, 0x40
+FIRST_TO_END = "500"  # of 1000: without memory the kernel ends a build before the host's services
 
 
 class Seclusion(forked_child.Child):
@@ -28,12 +30,17 @@ class Seclusion(forked_child.Child):
 
     REFUSED = "This host must be able to run a program without a network but refuses"
 
-    def __init__(self, user, log=None):
+    def __init__(self, user, log=None, sessions=None):
         super(Seclusion, self).__init__()
         self.name, self.number, self.group = processes.account(user)
+        self.sessions = sessions  # a file for leftovers.end
         self.log = log  # a descriptor: the program's output goes there, and not to the caller
 
     def enter(self):
+        if self.sessions is not None:
+            leftovers.note_session(self.sessions)
+        with open("/proc/self/oom_score_adj", "w") as handle:
+            handle.write(FIRST_TO_END)
         if os.geteuid() == 0:
             self.call("a network of its own", self.unshare, forked_child.CLONE_NEWIPC | forked_child.CLONE_NEWNET)
             loopback_up()

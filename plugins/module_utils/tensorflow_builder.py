@@ -16,7 +16,7 @@ import stat
 import time
 import traceback
 
-from ansible.module_utils import processes, seclusion, whole_files
+from ansible.module_utils import leftovers, processes, seclusion, whole_files
 
 SHORT = 600  # seconds for git, configure, and each question about the wheel
 TAIL = 64 * 1024  # bytes of a log that are looked at
@@ -98,6 +98,7 @@ class Build(object):
         self.source = os.path.join(root, "source", spec["version"])
         self.output = os.path.join(self.place, "wheel")
         self.temporary = os.path.join(self.place, "tmp")
+        self.sessions = os.path.join(root, "sessions")
         self.reserve = os.path.join(self.place, "reserve")
         self.started = time.time()
 
@@ -150,8 +151,19 @@ class Build(object):
         }
         environment.update(variables or {})
         directory = self.source if os.path.isdir(self.source) else self.place
-        prepare = seclusion.Seclusion(self.spec["user"], log)
-        return processes.run(argv, seconds, environment, directory=directory, prepare=prepare)
+        prepare = seclusion.Seclusion(self.spec["user"], log, self.sessions)
+        answer = processes.run(argv, seconds, environment, directory=directory, prepare=prepare)
+        self.end_leftovers()
+        return answer
+
+    def end_leftovers(self):
+        """Compilers outlive a bazel that was killed; what they hold and write is the next build's."""
+        stuck = leftovers.end(self.sessions, processes.account(self.spec["user"])[1])
+        if stuck:
+            raise Failed(
+                "Processes of a program of the build that was killed must end, but cannot be killed: %s. They wait in the kernel; see ps -o pid,stat,wchan,args, "
+                "and reboot the host if they stay." % ", ".join(str(pid) for pid in stuck[:10])
+            )
 
     def logged(self, argv, seconds, variables=None):
         with open(self.log, "ab") as handle:
@@ -177,6 +189,7 @@ class Build(object):
 
     def do_source(self):
         """The tag's commit, and no other, from the bundle whose sha256 was compared."""
+        self.end_leftovers()
         for path in (self.temporary, self.source):
             self.make(path)
         tag, commit = self.spec["tag"], self.spec["commit"]

@@ -28,17 +28,22 @@ provenance: {description: What the wheel is made of, type: dict, returned: when 
 """
 
 import os
+import time
 
+from ansible.module_utils import processes
 from ansible.module_utils import tensorflow_builder as builder
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.host_lock import HostLock, HostLocked
 
-HELD, TAKEN = b"held", b"taken"
+HELD, TAKEN, BUILT = b"held", b"taken", b"built"
+SETTLING = 10  # seconds for whoever holds the lock to tell which wheel it builds, or to release it
+PAUSE = 0.1
 
 
 def running_key(root):
+    """Of the build that runs; empty where none does, or where the one that runs has not told its key yet."""
     found = builder.read_json(os.path.join(root, "running.json"))
-    return found.get("key", "") if found else ""
+    return found.get("key", "") if found and os.path.exists("/proc/%s" % found.get("pid")) else ""
 
 
 def is_held(root):
@@ -55,15 +60,19 @@ def progress(root, key):
     done = builder.published(root, key)
     if done:
         return {"build_state": "done", "step": "publish", "provenance": done, "message": ""}
-    status = builder.read_json(os.path.join(root, "builds", key, "status.json"))
-    if not status:
+    path = os.path.join(root, "builds", key, "status.json")
+    status = builder.read_json(path)
+    if status and status["state"] == "running" and not (is_held(root) and running_key(root) == key):
+        status = builder.read_json(path)  # it may have ended since it was read
+        if status["state"] == "running":
+            status["state"] = "stopped"
+        elif status["state"] == "done":
+            return progress(root, key)
+    if not status or status["state"] == "done":  # what it published is damaged or gone
         return {"build_state": "none", "step": "", "message": ""}
-    state = status["state"]
-    if state == "running" and not (is_held(root) and running_key(root) == key):
-        state = "stopped"
     text = builder.tail(status["log"], 8192) if status["step"] == "build" else ""
     return {
-        "build_state": state,
+        "build_state": status["state"],
         "step": status["step"],
         "message": status["message"],
         "actions": builder.counters(text.rpartition("\n$ ")[2]) or [],
@@ -86,6 +95,9 @@ def background(root, key, spec, sending):
         os._exit(0)
     try:
         with HostLock("building TensorFlow %s (%s)" % (spec["version"], key), 0, root):
+            if builder.published(root, key):  # by another start, after this one had asked
+                os.write(sending, BUILT)
+                return
             build = builder.Build(root, key, spec)
             builder.write_json(os.path.join(root, "running.json"), {"key": key, "pid": os.getpid()})
             build.tell("running", builder.Build.STEPS[0])
@@ -98,11 +110,17 @@ def background(root, key, spec, sending):
         os._exit(0)
 
 
-def start(module, root, key, spec):
-    for name in ("builds", "source", "published", os.path.join("builds", key)):
-        path = os.path.join(root, name)
+def have_directory(path):
+    """Also where another start makes it at the same moment."""
+    try:
+        os.makedirs(path, 0o755)
+    except OSError:
         if not os.path.isdir(path):
-            os.makedirs(path, 0o755)
+            raise
+
+
+def attempt(root, key, spec):
+    """Try to start the build: TAKEN where it runs now, HELD where somebody has the lock, BUILT where there is nothing to do."""
     receiving, sending = os.pipe()
     child = os.fork()
     if child == 0:
@@ -112,12 +130,30 @@ def start(module, root, key, spec):
     os.waitpid(child, 0)
     answer = os.read(receiving, 16)
     os.close(receiving)
-    if answer == HELD and running_key(root) != key:
-        module.fail_json(
-            msg="One build at a time runs on this host, but that of another wheel (%s) runs now. Nothing was changed. Wait until it ends, or end it: "
-            "fuser -v %s/.lock" % (running_key(root)[:12], root)
-        )
-    return answer == TAKEN
+    return answer
+
+
+def start(module, root, key, spec):
+    """Whether this start began the build. Who asks holds the lock for a moment, and a build that has just begun has not told its key yet."""
+    for name in ("builds", "source", "published", os.path.join("builds", key)):
+        have_directory(os.path.join(root, name))
+    end = processes.clock() + SETTLING
+    while True:
+        answer = attempt(root, key, spec)
+        other = running_key(root) if answer == HELD else ""
+        if answer != HELD or other == key:
+            return answer == TAKEN
+        if other:
+            module.fail_json(
+                msg="One build at a time runs on this host, but that of another wheel (%s) runs now. Nothing was changed. Wait until it ends, or end it: "
+                "fuser -v %s/.lock" % (other[:12], root)
+            )
+        if processes.clock() > end:
+            module.fail_json(
+                msg="The lock %s/.lock is held, but no build tells of itself. Nothing was changed. Find who holds it: fuser -v %s/.lock"
+                % (root, root)
+            )
+        time.sleep(PAUSE)
 
 
 def main():

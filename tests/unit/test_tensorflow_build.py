@@ -442,6 +442,110 @@ def test_while_another_wheel_is_built_a_build_is_refused(tmp_path: Path) -> None
     assert "One build at a time" in found["msg"]
 
 
+def test_a_damaged_wheel_of_a_build_that_is_done_is_built_again(tmp_path: Path) -> None:
+    published(tmp_path, "key")
+    status(tmp_path, "key", state="done", step="publish")
+    (tmp_path / "published/key/a.whl").write_bytes(b"other")
+    assert asked(tmp_path, "key")["build_state"] == "none"
+
+
+def imported(kind: str) -> Any:
+    """The module, or the action plugin of its name."""
+    spec = importlib.util.spec_from_file_location("imported", REPOSITORY / "plugins" / kind / "tensorflow_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_directories_that_another_start_makes_at_that_moment_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, is_directory, make = imported("modules"), os.path.isdir, os.makedirs
+
+    def isdir(path: str) -> bool:
+        found = is_directory(path)
+        if not found:
+            make(path)  # between the look and what follows
+        return found
+
+    monkeypatch.setattr(module.os.path, "isdir", isdir)
+    for path in ("builds", "published"):
+        module.have_directory(str(tmp_path / path))
+        assert is_directory(tmp_path / path)
+
+
+def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "builds").touch()
+    with pytest.raises(OSError, match="File exists"):
+        imported("modules").have_directory(str(tmp_path / "builds"))
+
+
+def starting(root: Path) -> subprocess.Popen[str]:
+    """A start of the build "key", whose sources are missing: it ends at its first step."""
+    spec = {"version": "1.15.0", "user": os.geteuid(), "bazel": "/x/bazel", "path": ["/usr/bin", "/bin"], "home": str(root), "tag": "v1", "commit": COMMIT, "bundle": "/nowhere.bundle"}  # fmt: skip
+    return host_modules.start("tensorflow_build", root=str(root), key="key", spec=spec)
+
+
+def test_a_build_that_has_not_told_its_key_yet_is_waited_for(tmp_path: Path) -> None:
+    """Of two starts at once the second one finds the lock held before the first one has written which wheel it builds."""
+    status(tmp_path, "key")
+    gone = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
+    record = tmp_path / "running.json"
+    record.write_text(json.dumps({"key": "of a killed build", "pid": int(gone.stdout)}), encoding="utf-8")
+    with HostLock("building", 0, str(tmp_path)):
+        process = starting(tmp_path)
+        time.sleep(2)
+        record.write_text(json.dumps({"key": "key", "pid": os.getpid()}), encoding="utf-8")
+        found = host_modules.answer(process)
+    assert (found.get("msg"), found["changed"], found["build_state"]) == (None, False, "running")
+
+
+def test_who_asks_for_a_killed_build_does_not_hold_up_its_resumption(tmp_path: Path) -> None:
+    """A question takes the lock for a moment; the start of the build must not take it for a build."""
+    status(tmp_path, "key")
+    gone = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
+    record = {"key": "key", "pid": int(gone.stdout)}
+    (tmp_path / "running.json").write_text(json.dumps(record), encoding="utf-8")
+    with HostLock("a question", 0, str(tmp_path)):
+        process = starting(tmp_path)
+        time.sleep(2)
+    assert host_modules.answer(process)["changed"] is True
+
+
+def test_a_wheel_that_another_start_has_just_published_is_not_built_again(tmp_path: Path) -> None:
+    with HostLock("building", 0, str(tmp_path)):
+        process = starting(tmp_path)
+        time.sleep(2)
+        published(tmp_path, "key")
+    found = host_modules.answer(process)
+    assert (found["changed"], found["build_state"]) == (False, "done")
+
+
+def test_a_lock_whose_holder_tells_nothing_is_named(tmp_path: Path) -> None:
+    with HostLock("something", 0, str(tmp_path)):
+        found = host_modules.answer(starting(tmp_path))
+    assert "is held, but no build tells of itself" in found["msg"]
+    assert f"fuser -v {tmp_path}/.lock" in found["msg"]
+
+
+def test_a_build_that_ends_while_it_is_asked_for_has_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It fails after its status was read, and before its lock is looked at."""
+    status(tmp_path, "key")
+    module = imported("modules")
+    read = tensorflow_builder.read_json
+
+    def ends(root: str) -> bool:
+        path = tmp_path / "builds/key/status.json"
+        path.write_text(json.dumps({**read(str(path)), "state": "failed", "message": "why"}), encoding="utf-8")
+        return False
+
+    monkeypatch.setattr(module, "is_held", ends)
+    found = module.progress(str(tmp_path), "key")
+    assert (found["build_state"], found["message"]) == ("failed", "why")
+
+
 def published(root: Path, key: str, content: bytes = b"wheel") -> None:
     place = root / "published" / key
     place.mkdir(parents=True)
@@ -464,10 +568,7 @@ def test_a_damaged_one_does_not_count(tmp_path: Path) -> None:
 
 def test_a_build_goes_on_without_its_caller_and_reports_why_it_failed(tmp_path: Path) -> None:
     """Not as root there is no network to leave and no user to become; the sources are missing, so it ends at the first step."""
-    user = os.geteuid()
-    spec = {"version": "1.15.0", "user": user, "bazel": "/x/bazel", "path": ["/usr/bin", "/bin"], "home": str(tmp_path), "tag": "v1", "commit": COMMIT, "bundle": "/nowhere.bundle"}  # fmt: skip
-    started = host_modules.run("tensorflow_build", root=str(tmp_path), key="key", spec=spec)
-    assert started["changed"]
+    assert host_modules.answer(starting(tmp_path))["changed"]
     end = time.monotonic() + 30
     while asked(tmp_path, "key")["build_state"] == "running" and time.monotonic() < end:
         time.sleep(0.1)
@@ -514,11 +615,7 @@ RUNNING = {"build_state": "running", "step": "build", "actions": [3, 9], "log": 
 
 def follow(answers: list[Any], check: bool = False, started: dict[str, Any] | None = None) -> dict[str, Any]:
     """The action plugin on a host that answers this, one question after the other; an exception is raised."""
-    spec = importlib.util.spec_from_file_location("followed", REPOSITORY / "plugins/action/tensorflow_build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = imported("action")
     module.POLL = 0
     action = module.ActionModule.__new__(module.ActionModule)
     action.args = {"root": "/x", "key": "key", "spec": {"version": "1.15.0"}, "poll": 0.001}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,14 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CHECKER = REPOSITORY / "roles/tensorflow_build/files/check_wheel.py"
 KEY = "3f" * 32
 LIMIT = 60  # seconds for a build that takes one
-# What bazel does in these tests: it counts its starts, waits while the file `slow` is there, and leaves the program that makes the wheel.
+# What bazel does in these tests: it counts its starts, starts a compiler as bazel does (process-wrapper, which gives it a session of its own) where the file
+# `compiling` is there, waits while the file `slow` is there, and leaves the program that makes the wheel.
 BAZEL = """#!/bin/sh
 case " $* " in *" version "*) echo "Build label: 0.26.1"; exit ;; esac
 echo started >> {root}/starts
+cat /proc/self/oom_score_adj > {root}/first_to_end
 echo "[1 / 2] Compiling matmul.cc"
+test ! -e {root}/compiling || sh -c 'setsid sh -c "echo \\$\\$ >> {root}/compilers; exec sleep 600" & wait' &
 while [ -e {root}/slow ]; do sleep 0.05; done
 mkdir -p bazel-bin/tensorflow/tools/pip_package
 printf '#!/bin/sh\\nexec {python} {root}/make_wheel.py "$1"\\n' > bazel-bin/tensorflow/tools/pip_package/build_pip_package
@@ -49,7 +54,7 @@ matmul = lambda a, b: [[7.0, 10.0], [15.0, 22.0]]
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Path:
+def site(tmp_path: Path) -> Iterator[Path]:
     """The directory of the builds, with sources as a bundle."""
     root = tmp_path / "root"
     (root / "home").mkdir(parents=True)
@@ -59,7 +64,13 @@ def site(tmp_path: Path) -> Path:
     bazel.chmod(0o755)
     (root / "tensorflow.py").write_text(TENSORFLOW, encoding="utf-8")
     (root / "make_wheel.py").write_text(MAKE_WHEEL.format(source=str(root / "tensorflow.py")), encoding="utf-8")
-    return root
+    yield root
+    for name in ("slow", "compiling"):
+        (root / name).unlink(missing_ok=True)
+    if (root / "compilers").exists():
+        subprocess.run(
+            ["kill", *(root / "compilers").read_text(encoding="utf-8").split()], stderr=subprocess.DEVNULL, check=False
+        )
 
 
 def spec(root: Path) -> dict[str, Any]:
@@ -144,6 +155,8 @@ def test_a_build_publishes_the_wheel_with_its_provenance_and_is_not_repeated(sit
     assert wheel["name"] == "tensorflow-1.15.0-03f3f3f3f3f3f-cp27-cp27mu-linux_x86_64.whl"
     assert (site / "published" / KEY / wheel["name"]).stat().st_size == wheel["size"]
     assert found["provenance"]["check"]["hdfs"] is True
+    # Without memory the kernel ends a build before the host's services, of which a data node has some.
+    assert (site / "first_to_end").read_text(encoding="utf-8") == "500\n"
     again = start(site)
     assert (again["changed"], again["build_state"], started(site)) == (False, "done", 1)
 
@@ -182,6 +195,51 @@ def test_a_bazel_that_the_kernel_kills_names_the_jobs(site: Path) -> None:
     os.kill(bazel_process(site), signal.SIGKILL)
     assert "Lower tensorflow_build_jobs (now 4)" in until(site, "failed", step="build")["message"]
     assert not list((site / "published").iterdir())
+
+
+def compiler(root: Path) -> int:
+    """The compiler that bazel started last."""
+    end = time.monotonic() + LIMIT
+    while not (root / "compilers").exists():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return int((root / "compilers").read_text(encoding="utf-8").split()[-1])
+
+
+def runs(pid: int) -> bool:
+    """Not a zombie: that has ended, whenever the system takes note of it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_a_bazel_that_is_killed_takes_its_compilers_with_it(site: Path) -> None:
+    """They would hold the memory that the next try, with fewer jobs, needs."""
+    (site / "slow").touch()
+    (site / "compiling").touch()
+    start(site)
+    building(site)
+    left = compiler(site)
+    os.kill(bazel_process(site), signal.SIGKILL)
+    until(site, "failed", step="build")
+    assert not runs(left)
+
+
+def test_a_build_that_is_resumed_ends_the_compilers_of_the_one_that_was_killed(site: Path) -> None:
+    (site / "slow").touch()
+    (site / "compiling").touch()
+    start(site)
+    building(site)
+    left = compiler(site)
+    os.kill(json.loads((site / "running.json").read_text(encoding="utf-8"))["pid"], signal.SIGKILL)
+    until(site, "stopped", step="build")
+    assert runs(left)  # nobody is there who could end it
+    for name in ("slow", "compiling"):
+        (site / name).unlink()
+    start(site)
+    until(site, "done")
+    assert not runs(left)
 
 
 @pytest.mark.parametrize(
