@@ -82,7 +82,7 @@ def parse_sdist(name: str, project: str) -> tuple[str, Version]:
 
 
 def marker_environment(python: str) -> dict[str, str]:
-    """What requirement markers see on the stack's hosts, whatever this computer is."""
+    """The values of requirement markers on the stack's hosts, independent of the controller."""
     return {
         **{key: str(value) for key, value in default_environment().items()},
         "python_version": python,
@@ -104,7 +104,7 @@ def needed(requirement: Requirement, extras: Iterable[str], environment: Mapping
 
 
 def requested_extras(requires: Mapping[str, list[Requirement]], environment: Mapping[str, str]) -> dict[str, set[str]]:
-    """project -> the extras that a package of the set asks of it: tensorflow[and-cuda] asks for and-cuda."""
+    """project -> the extras that packages of the set request: tensorflow[and-cuda] requests and-cuda."""
     extras: dict[str, set[str]] = {}
     while True:
         before = {name: set(values) for name, values in extras.items()}
@@ -119,7 +119,7 @@ def requested_extras(requires: Mapping[str, list[Requirement]], environment: Map
 def closure_problems(
     versions: Mapping[str, str], requires: Mapping[str, list[Requirement]], environment: Mapping[str, str]
 ) -> list[str]:
-    """Say which requirement of which package the set does not meet; an empty list means that it is complete."""
+    """The requirements that the set does not meet, with their packages; an empty list means that it is complete."""
     problems = []
     extras = requested_extras(requires, environment)
     for project in sorted(requires):
@@ -137,7 +137,7 @@ def closure_problems(
 
 
 def requirements_inside(path: Path) -> list[Requirement]:
-    """What a wheel or an sdist says that it needs."""
+    """The requirements in the metadata of a wheel or an sdist."""
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as archive:
             member = next(name for name in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", name))
@@ -167,7 +167,7 @@ def requires_txt(text: str) -> list[str]:
 def resolve(
     requirements: Iterable[str], python: str, glibc: str, uv: str = "uv", locked: Mapping[str, str] | None = None
 ) -> Versions:
-    """Ask uv which versions fit together on the stack's hosts; what is locked already keeps its version."""
+    """Let uv choose versions that fit together on the stack's hosts; locked packages keep theirs."""
     with tempfile.TemporaryDirectory() as scratch:
         source, constraints = Path(scratch) / "requirements.in", Path(scratch) / "constraints.txt"
         source.write_text("\n".join(requirements) + "\n", encoding="utf-8")

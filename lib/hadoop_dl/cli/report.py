@@ -1,4 +1,4 @@
-"""Where every host stands, with an exit status for cron: playbooks/report.yml, its text, and what it means.
+"""The state of every host, with an exit status for cron: runs playbooks/report.yml and prints its report.
 
     scripts/report -i inventories/SITE [--directory DIR] [--format text|json] [options of ansible-playbook]
 
@@ -22,7 +22,7 @@ NO_REPORT = 1
 
 
 class Parser(argparse.ArgumentParser):
-    """Misuse is exit status 1: 3 and 4 say how the hosts stand."""
+    """Misuse is exit status 1: 3 and 4 are results of a report."""
 
     def error(self, message: str) -> NoReturn:
         print(f"report: {message}. See: scripts/report --help", file=sys.stderr)

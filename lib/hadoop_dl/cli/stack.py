@@ -159,7 +159,7 @@ def both(name: str, first: str, second: str) -> str:
 
 
 def newer_line(request: dict[str, Any], resolution: Resolution) -> str:
-    """A newer TensorFlow that would meet the request too, on the same terms, but has no lock."""
+    """A message about a newer TensorFlow that also meets the request, but has no lock."""
     found = newest_wheel(request, gpu="cuda" in resolution.stack) if resolution.name else None
     if found is None or version(found.version) <= version(resolution.stack["tensorflow"]):
         return ""

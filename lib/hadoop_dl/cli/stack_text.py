@@ -110,7 +110,7 @@ def unchangeable(found: Iterable[Conflict]) -> bool:
 
 
 def command_line(request: Mapping[str, Any]) -> str:
-    """A request as one would type it."""
+    """A request as arguments of the command."""
     if "stack" in request:
         return f"scripts/stack show {request['stack']}"
     parts = [f"--os {quoted(str(request['os']))}"] if "os" in request else []

@@ -1,1 +1,1 @@
-"""What is read from compat/, stacks/ and locks: facts, no decisions."""
+"""The data under compat/ and stacks/, locks, and what roles conclude from them."""

@@ -14,7 +14,7 @@ WHERE = {"rpm": "cdsw.conf", "parcel": "Cloudera Manager"}  # where an installat
 
 @dataclass(frozen=True)
 class Support:
-    """How a GPU reaches a session of these releases; driver_path has {driver} in it."""
+    """How sessions of these releases get GPUs; driver_path has the placeholder {driver}."""
 
     first: str
     before: str | None
@@ -26,7 +26,7 @@ class Support:
 
 @dataclass(frozen=True)
 class Engine:
-    """A base engine image of Cloudera's; None where no source tells."""
+    """A base engine image of Cloudera's; None where no source names a value."""
 
     engine: str
     cdsw: str | None
@@ -35,7 +35,7 @@ class Engine:
     pythons: tuple[str, ...] | None
 
     def problem(self, stack: Stack, python: str) -> str:
-        """Why the stack cannot be in this engine, as a sentence; empty where nothing that is known is against it."""
+        """Why the stack does not fit this engine; empty where no known reason exists."""
         oldest = stack.version("glibc_min")
         if self.pythons is not None and python not in self.pythons:
             return f"Engine {self.engine} has Python {' and '.join(self.pythons)}, but {stack.name} requires Python {python}."
@@ -59,12 +59,12 @@ def engines() -> list[Engine]:
 
 
 def restart_words(workbench: Workbench) -> str:
-    """What a restart means for who works there."""
+    """What a restart interrupts, for the message."""
     return session_words(workbench.sessions)
 
 
 def session_words(count: int | None) -> str:
-    """The same for a number of sessions; none where nobody could count them."""
+    """The same for a number of sessions; empty where they could not be counted."""
     if count is None:
         return "its sessions could not be counted; a restart ends them"
     if count == 0:
@@ -90,7 +90,7 @@ def support(release: str) -> Support | None:
 
 
 def driver_path(release: str, driver: str) -> str:
-    """The directory of the driver that CDSW must be told; empty where it needs none."""
+    """The driver's directory that CDSW's settings must name; empty where it needs none."""
     found = support(release)
     return found.driver_path.format(driver=driver) if found and found.driver_path else ""
 

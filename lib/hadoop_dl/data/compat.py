@@ -38,7 +38,7 @@ class Compat:
         return found
 
     def fact(self, subject: str, start: str) -> Row:
-        """The fact of a subject whose sentence begins like this."""
+        """The fact of a subject that begins with this text."""
         for row in self.rows(subject, "facts"):
             if str(row["fact"]).startswith(start):
                 return row

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 Json = Mapping[str, Any]
-MOST_SAID = 400  # characters of a program's answer that a message has
+MOST_SAID = 400  # characters of a program's output that a message quotes
 
 
 def reboot_reason(host: Json, version: str, kind: str) -> str:
@@ -50,7 +50,7 @@ def origin(driver: Json) -> str:
 
 
 def signers(content: str) -> list[str]:
-    """Whom modinfo may name as the signer of a module: the certificate's owner, or who issued it.
+    """The names that modinfo may show as a module's signer: the certificate's subject or issuer.
 
     content: the file in base64. Empty where it is no certificate in DER, or one that names nobody.
     """
@@ -69,7 +69,7 @@ def signers(content: str) -> list[str]:
 
 
 def module_is_right(module: Json | None, kernel: str, request: Json) -> bool:
-    """Whether this is the requested module, built for the kernel, and signed where the request says so.
+    """Whether this is the requested module, built for the kernel, and signed where the request requires it.
 
     request: version, kind, signed (whether a signature is required), signers (names; RHEL 7's modinfo writes the organization, too).
     """
@@ -85,7 +85,7 @@ def module_is_right(module: Json | None, kernel: str, request: Json) -> bool:
 
 
 def module_problem(modules: Mapping[str, Json | None], kernel: str, request: Json, dkms: Json) -> str:
-    """Why the kernel has not the requested module, and what to do; empty where it has it.
+    """Why the kernel does not have the requested module, and what to do; empty where it has it.
 
     request: also host, build, source and log (dkms's, of this build). dkms: what the command returned, if it ran.
     """
@@ -112,6 +112,6 @@ def _remedy(request: Json) -> str:
 
 
 def said(result: Json, otherwise: str = "") -> str:
-    """What a command printed, in one line; where it could not be started, why."""
+    """What a command printed, in one line; or why it could not be started."""
     printed = f"{result.get('stdout', '')} {result.get('stderr', '')}".split()
     return " ".join(printed or str(result.get("msg", "")).split()) or otherwise

@@ -30,7 +30,7 @@ PARTS = ("tensorflow", "keras", "tensorflow_io", "tensorflowonspark")  # of a st
 
 
 class EngineError(ValueError):
-    """An image that cannot be made; the text says what is required, what was found, what to do."""
+    """An image that cannot be built; the text has what is required, what was found, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def sections(lock: Lock) -> Sections:
 
 
 def work(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the role builds and asks: Dockerfile, files (as base64), and the questions. `given` has the role's inputs without their prefix."""
+    """What the role builds and tests: Dockerfile, files (as base64), and the questions. `given` has the role's inputs without their prefix."""
     try:
         stack = stacks.load_stack(given["stack"])
         python = given["python"] or stack.pythons[0]
@@ -100,7 +100,7 @@ def work(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check(given: Mapping[str, Any], stack: Stack, python: str, lock: Lock) -> None:
-    """Refuse what cannot work before a host is asked."""
+    """Refuse what cannot work before a host is read."""
     if not BASE.fullmatch(given["base"]):
         raise EngineError(
             "cdsw_engine_base must name Cloudera's engine image on the build host, such as docker.repository.cloudera.com/cdsw/engine:13, "
@@ -132,7 +132,7 @@ def check(given: Mapping[str, Any], stack: Stack, python: str, lock: Lock) -> No
 
 
 def fits(engine: cdsw.Engine) -> list[str]:
-    """The stacks for this engine; where no source tells its Pythons, none."""
+    """The stacks for this engine; none where no source names its Pythons."""
     if not engine.pythons:
         return []
     loaded = [stacks.load_stack(name) for name in stacks.stack_names()]
@@ -177,7 +177,7 @@ def linker_text(stack: Stack) -> str:
 
 
 def questions(stack: Stack, lock: Lock) -> dict[str, Any]:
-    """What files/engine_probe.py asks in the image."""
+    """What files/engine_probe.py checks in the image."""
     projects = {entry.project: entry.version for entry in lock.entries if entry.project not in ENVIRONMENT_ONLY}
     imports = [name for name in PARTS if name in stack.data]
     return {
@@ -188,7 +188,7 @@ def questions(stack: Stack, lock: Lock) -> dict[str, Any]:
 
 
 def libraries(cuda: str | None, cudnn: str | None) -> list[str]:
-    """The libraries of CUDA by which TensorFlow computes, by the names that it loads."""
+    """The CUDA libraries that TensorFlow loads, by their file names."""
     if cuda is None:
         return []
     major, minor = (int(part) for part in cuda.split(".")[:2])
@@ -220,7 +220,7 @@ def digest(files: Mapping[str, bytes]) -> str:
 
 
 def registration(image: str, description: str) -> str:
-    """What an administrator types into CDSW's page, and then a project's owner; from 1.10 on the page has another name."""
+    """What an administrator enters on CDSW's page, and then a project's owner; from 1.10 on the page has another name."""
     return (
         f'Admin > Engines (CDSW 1.10: Admin > Runtime/Engine) > Engine Images: Description "{description}", Repository:Tag "{image}", Add. '
         f'Then, in a project: Project Settings > Engine: "{description}".'

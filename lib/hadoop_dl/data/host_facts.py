@@ -21,7 +21,7 @@ class FactsError(ValueError):
 
 @dataclass(frozen=True)
 class Gpu:
-    """One NVIDIA GPU on the PCI bus. compute_cap: where nvidia-smi was asked for it, because no table can have the device."""
+    """One NVIDIA GPU on the PCI bus. compute_cap: as nvidia-smi reports it, for devices that may be in no table."""
 
     vendor: str
     device: str
@@ -34,7 +34,7 @@ class Gpu:
 
     @property
     def name(self) -> str:
-        """What it is called when its data is looked up: the PCI id, with the compute capability where that is known."""
+        """The key under which its data is looked up: the PCI id, with the compute capability where that is known."""
         return f"{self.pci_id} cc={self.compute_cap}" if self.compute_cap else self.pci_id
 
 
@@ -223,7 +223,7 @@ class HostFacts:
 
     @cached_property
     def deciding_text(self) -> str:
-        """What decides what most roles do, as sorted JSON. Digests have it: another text and every host runs them again."""
+        """The facts that decide what most roles do, as sorted JSON. It is in digests: if it changes, every host runs them again."""
         names = ("os", "java", "hadoop", "pythons")
         return json_text.encoded({name: typed.as_json(getattr(self, name)) for name in names}, sort_keys=True)
 
@@ -235,7 +235,7 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class Answer:
-    """What gpu-check said to one question."""
+    """The result of one check of gpu-check."""
 
     name: str
     outcome: str
@@ -244,7 +244,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Health:
-    """gpu-check's answers, or why there are none; both None on a host without GPUs."""
+    """gpu-check's results, or why there are none; both None on a host without GPUs."""
 
     results: tuple[Answer, ...] | None = None
     problem: str | None = None

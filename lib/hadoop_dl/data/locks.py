@@ -50,7 +50,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Lock:
-    """A lock as it stands in its file."""
+    """A lock as its file has it."""
 
     stack: str
     python: str
@@ -96,7 +96,7 @@ class Lock:
 
 
 def parse_lock(text: str, stack: str, python: str, origin: str = "the lock") -> Lock:
-    """Read a lock; every line that does not say exactly one artifact with its hash is a problem."""
+    """Read a lock; every line must name exactly one artifact with its hash."""
     entries: list[Entry] = []
     problems: list[str] = []
     component = ""

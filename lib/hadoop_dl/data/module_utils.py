@@ -1,4 +1,4 @@
-"""Code of plugins/module_utils that the controller runs itself: what a host does with the same bytes, it does in the same way."""
+"""Code of plugins/module_utils that also runs on the controller, so that both treat the same bytes in the same way."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from hadoop_dl.data import module_utils
 
 MODULE_UTILS = module_utils.DIRECTORY
 UTILITIES = ("processes", "yarn_cluster")  # modules that programs may import; one has those that it does
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip archive can have
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date in a zip archive
 
 
 def directories(role: Path) -> list[Path]:

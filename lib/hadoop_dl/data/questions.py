@@ -1,4 +1,4 @@
-"""What the suite (tests/infra) may ask a host, by its stack: not every stack has Keras, HDFS, Kafka or TensorFlowOnSpark."""
+"""What the suite (tests/infra) can check on a host, by its stack: not every stack has Keras, HDFS, Kafka or TensorFlowOnSpark."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ DISTRIBUTIONS = {"tensorflow_io": "tensorflow-io"}  # where the package index ha
 
 
 def stack_parts(stack: Stack) -> frozenset[str]:
-    """The parts that a host with this stack has, if its groups ask for them."""
+    """The parts that a host with this stack has, if it is in their groups."""
     versions = {name for name in ("keras", "tensorflow_io", "tensorflowonspark") if stack.get(name)}
     readers = {name for name in ("hdfs", "kafka") if stack.get(name)}
-    # A Hadoop client is of use to what reads HDFS, and to what submits to YARN.
+    # Stacks that read HDFS or submit to YARN use a Hadoop client.
     client = {"hadoop_client"} if "hdfs" in readers or "tensorflowonspark" in versions else set()
-    gpus = {"cuda"} if stack.get("cuda") else set()  # a stack for the CPU computes on no GPU, wherever it is installed
+    gpus = {"cuda"} if stack.get("cuda") else set()  # A stack for the CPU never computes on a GPU.
     return frozenset({"environment", "tensorflow", *versions, *readers, *client, *gpus})
 
 

@@ -18,7 +18,7 @@ from hadoop_dl.data.compat import LOADER
 from hadoop_dl.data.locks import COMPONENTS, Lock, LockError, read_lock
 
 DIRECTORY = Path(__file__).resolve().parents[3] / "stacks"
-LONGEST_NAME = 100  # A longer one is no file's name.
+LONGEST_NAME = 100  # No file name is longer.
 VERSIONS = (
     "tensorflow",
     "keras",
@@ -41,7 +41,7 @@ KNOWN = {*REQUIRED, *VERSIONS, *CHOICES, *LISTS, *BUILT, "hdfs", "kafka", "files
 
 
 class UnknownStack(LookupError):
-    """A name that no file under stacks/ has; the message lists those that are there."""
+    """A name that no file under stacks/ has; the message lists the existing ones."""
 
 
 class StackError(ValueError):
@@ -158,10 +158,10 @@ def stack_names(directory: Path | None = None) -> list[str]:
 
 
 def load_stack(name: str, directory: Path | None = None) -> Stack:
-    """The stack of that name; UnknownStack lists the known ones, the nearest first to be tried."""
+    """The stack of that name; UnknownStack lists the known ones and names the nearest."""
     searched = [directory] if directory else directories()
     usable = len(name) <= LONGEST_NAME and os.path.basename(name) == name
-    # As texts: the resolver asks for stacks thousands of times, and paths take longer than the question.
+    # As texts: the resolver loads stacks thousands of times, and Path objects would take longer than the rest.
     found = [path for each in searched if usable and os.path.isfile(path := f"{each}/{name}.yml")]
     if len(found) > 1:
         raise StackError(
@@ -190,7 +190,7 @@ def _load(file: str) -> Stack:
 
 
 def stack_problems(data: object, stem: str) -> list[str]:
-    """Say in sentences what is wrong with a stack file's content; an empty list means nothing."""
+    """One message for each mistake in a stack file's content."""
     if not isinstance(data, dict):
         return ["It must be a mapping."]
     problems = [f"The key {key} is missing." for key in REQUIRED if key not in data]

@@ -65,7 +65,7 @@ def work(given: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
         "bazel": info["bazel"]["path"],
         "python": given["python"],
         "answers": answers,
-        # How fast it is built does not decide what is built.
+        # Left out of the key: they change the speed of the build, not its result.
         "flags": [*flags, *limits(given, info)],
         "startup": list(given["startup_flags"]),
         "jobs": jobs(given, info),
@@ -181,13 +181,13 @@ def build_flags(given: Mapping[str, Any], row: compat.Row) -> list[str]:
 
 
 def jobs(given: Mapping[str, Any], info: Mapping[str, Any]) -> int:
-    """As many as the host has cores and memory for."""
+    """The number of parallel jobs, by the host's cores and memory."""
     fitting = int(info["memory_mb"]) // int(given["memory_per_job_mb"])
     return int(given["jobs"]) or max(1, min(int(info["cores"]), fitting))
 
 
 def limits(given: Mapping[str, Any], info: Mapping[str, Any]) -> list[str]:
-    """Half a gigabyte stays for the system. Before 0.25 bazel has one option for memory, cores and disks."""
+    """bazel's limits; 512 MB are left to the system. Before 0.25 bazel has one option for memory, cores and disks."""
     memory = max(1024, int(info["memory_mb"]) - 512)
     count = jobs(given, info)
     old = numbers(info["bazel"]["version"]) < (0, 25)

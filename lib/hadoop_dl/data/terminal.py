@@ -1,4 +1,4 @@
-"""What hosts and servers say, as it may be printed: without the control characters that move the operator's cursor or change colours."""
+"""Text from hosts and servers, made safe to print: without control characters that move the operator's cursor or change colours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON as dataclasses: every value has the type that its field names, or a sentence says which one has not."""
+"""JSON as dataclasses: every value must have its field's type; the error names the value that does not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = {str: "text", int: "a number", bool: "true or false"}
 
 
 class TypedError(ValueError):
-    """A value that is missing or of another type; the message names its place and what must be there."""
+    """A value that is missing or of another type; the message names its place and the required type."""
 
 
 def read(kind: type[T], value: Any) -> T:

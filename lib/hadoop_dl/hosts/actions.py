@@ -70,7 +70,7 @@ class HostAction(ActionBase):
                 self.misused(f"{', '.join(self.REQUIRED)}, and takes {', '.join(self.OPTIONAL) or 'nothing else'}")
             result.update(self.act())
         except AnsibleActionFail as refusal:
-            # Returned, not raised: Ansible would print an exception and its traceback above the sentence.
+            # Returned, not raised: Ansible would print an exception with its traceback above the message.
             return {key: value for key, value in refusal.result.items() if key != "exception"}
         result.update(changed=self.changed, diff=self.diff)
         return result
@@ -103,7 +103,7 @@ class HostAction(ActionBase):
         return answer
 
     def ask_module(self, module: str, **args: Any) -> dict[str, Any]:
-        """Run a module; the answer may be a failure, and counts for nothing yet."""
+        """Run a module and return its result, which may be a failure; `changed` does not include it yet."""
         answer: dict[str, Any] = self._execute_module(module_name=module, module_args=args, task_vars=self.variables)
         return answer
 
@@ -111,7 +111,7 @@ class HostAction(ActionBase):
         return self.count(self.ask_module(module, **args))
 
     def copy(self, path: str, **what: Any) -> dict[str, Any]:
-        """The copy that a task would run: it finds files beside the role or the playbook."""
+        """Run the module copy as a task would: it finds files beside the role or the playbook."""
         task = self._task.copy()
         task.action, task.args = "ansible.builtin.copy", {"dest": path, "owner": "root", "group": "root", **what}
         action = self._shared_loader_obj.action_loader.get(
@@ -147,7 +147,7 @@ class HostAction(ActionBase):
         self.module("ansible.legacy.file", path=path, state="absent")
 
     def fetch(self, source: str, path: str, sha256: str, *, mode: str, title: str, remedy: str) -> None:
-        """Bring a file from a URL, or from the controller, and compare its sha256; another one is removed, and told."""
+        """Fetch a file from a URL or the controller and compare its sha256; a file with another one is removed, with an error."""
         if URL.match(source):
             answer = self.ask_module("fetch_file", url=source, path=path, sha256=sha256, permissions=mode)
             if answer.get("sha256"):
@@ -173,6 +173,6 @@ class HostAction(ActionBase):
 
 
 def without_secrets(url: str) -> str:
-    """The address as it may be shown: no user, no password, no query; a path stays as it is."""
+    """The address as messages show it: without user, password and query; a path is not changed."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")) if parts.netloc else url

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-# Directories that others use. A mirror has one of its own below them, and none at all below PRIVATE.
+# Directories of the system. The mirror's directory must be below one of them, but not below PRIVATE.
 SHARED = {"/", "/data", "/export", "/media", "/mnt", "/opt", "/srv", "/var", "/var/lib", "/var/www", "/var/www/html"}
 PRIVATE = (
     *(

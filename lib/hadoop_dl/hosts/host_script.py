@@ -24,7 +24,7 @@ GPU_CHECK_MODULES = (
     *("questions", "host", "sentences", "causes", "cudadriver", "product"),
     *("driver", "toolkit", "packages", "compute", "health", "cli"),
 )
-# The first that exists: RHEL 8 and 9 keep one Python for the system in libexec.
+# The first that exists is used: RHEL 8 and 9 have the system's own Python in libexec.
 INTERPRETERS = (
     "/usr/bin/python3",
     "/usr/libexec/platform-python",
@@ -35,7 +35,7 @@ UNREACHABLE = 255  # ssh's own exit status
 
 
 class NoAnswer(Exception):
-    """The script did not run as it should; `connection` says that the connection is to blame."""
+    """The script printed no result; `connection` is true if the connection failed."""
 
     def __init__(self, message: str, *, connection: bool = False) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ def command(file: str = "") -> str:
 
 
 def one_command(script: str) -> str:
-    """The same with the script in it, for who can give a command and no input. An argument may have 128 KiB: it is compressed."""
+    """The same with the script as an argument, for callers without standard input. An argument may have 128 KiB: it is compressed."""
     packed = base64.b64encode(gzip.compress(script.encode(), mtime=0)).decode()
     return f"echo {packed} | base64 -d | gzip -d | ( {command()} )"
 

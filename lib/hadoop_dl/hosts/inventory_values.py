@@ -20,7 +20,7 @@ from hadoop_dl.plan import inputs
 from hadoop_dl.plan import model as plan_model
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-LATER = {"plan", "stack", "deeplearning_environment"}  # Variables that only the plan gives a value to.
+LATER = {"plan", "stack", "deeplearning_environment"}  # Variables whose values come from the plan only.
 
 
 class Inventory:
@@ -42,7 +42,7 @@ class Inventory:
         return made
 
     def host(self, name: str) -> plan_model.Host:
-        """The host with the values of the inputs that the site set; what the playbooks compute stays a template."""
+        """The host with the values of the inputs that the site set; values that the playbooks compute are not templated yet."""
         variables = dict(self.variables["hostvars"].raw_get(name))
         answer = answer_of(variables)
         computed = playbook_variables()
@@ -100,12 +100,12 @@ class InventoryAction(OnceAction):
         return {}
 
     def conclude(self, inventory: Inventory, made: plan_model.Plan) -> dict[str, Any]:
-        """What the action does with the plan; the answer joins the result."""
+        """What the action does with the plan; the returned mapping is added to the result."""
         raise NotImplementedError
 
 
 def answer_of(variables: dict[str, Any]) -> dict[str, Any] | None:
-    """What the host answered to host_facts; a value from elsewhere stays a variable, which the check of inputs refuses."""
+    """The host's answer to host_facts; a variable of that name from elsewhere is refused by the check of inputs."""
     registered = variables.pop("preflight_node", {})
     facts = registered.get("facts") if isinstance(registered, dict) else registered
     if facts is None or isinstance(facts, dict):

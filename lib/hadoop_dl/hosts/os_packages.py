@@ -1,4 +1,4 @@
-"""What the roles of the GPU layer ask of dnf, yum and apt, and what they make of the answers.
+"""The commands that the GPU layer's roles give to dnf, yum and apt, and messages from their output.
 
 Pure functions: the action plugins signed_repository and pinned_packages run the commands and modules on the host.
 """
@@ -28,7 +28,7 @@ NO_SPACE = re.compile(
 
 
 class PackageError(Exception):
-    """What was asked for cannot be had; the text says what is needed, what was found and what to do next."""
+    """Requested packages cannot be installed; the text has what is required, what was found and what to do next."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class Package:
         return [name for name in (self.name, self.other) if name]
 
     def offered_in(self, versions: Iterable[str]) -> bool:
-        """Whether one of the versions that a repository has, each with release and perhaps epoch, is this one."""
+        """Whether a repository has this version; its versions have a release and may have an epoch."""
         if not self.version:
             return any(numbers(version) >= numbers(self.least) for version in versions)
         return any(re.match(rf"(\d+:)?{re.escape(self.version)}(-|$)", version) for version in versions)
 
     def spec(self, manager: str) -> str:
-        """What names exactly this package to the manager's module."""
+        """The name by which the package manager's module installs exactly this version."""
         if not self.version:
             return self.name
         if manager != "apt":
@@ -84,7 +84,7 @@ class Source:
 
     @property
     def switches(self) -> list[str]:
-        """What tells dnf and yum which repositories take part."""
+        """The options of dnf and yum that select repositories."""
         enable = [f"--enablerepo={self.repository}"] if self.repository else []
         return [*enable, *(f"--disablerepo={name}" for name, _ in self.unsigned)]
 
@@ -192,7 +192,7 @@ def offered_names(packages: Sequence[Package], output: str) -> list[str]:
 def failure(
     source: Source, message: str, *, host: str, title: str, key: str = "", free: str = "", holder: str = ""
 ) -> str:
-    """What the package manager said, as a sentence with the cause and the way out.
+    """The package manager's output as a message with the cause and the remedy.
 
     key: the expected key's fingerprint and owner, as gpg shows them; free: the free space of the file systems; holder: the process that
     holds the package manager's lock. All are read on the host, and may be empty.
@@ -294,7 +294,7 @@ def keys_of_apt() -> list[str]:
 
 
 def trusted_before(key: str) -> str:
-    """The file that says: rpm trusted this key before any repository of this project came, so it stays when they go."""
+    """The marker that rpm trusted this key before this project's first repository: the key is kept when they are removed."""
     return f"{key}.trusted-before"
 
 
@@ -333,7 +333,7 @@ def exchange(source: Source, packages: Sequence[Package], gone: Sequence[str], e
 
 
 def simulate(packages: Sequence[Package], *, downgrade: bool = False) -> list[str]:
-    """The command by which apt says what it would do for these packages."""
+    """The command by which apt prints what it would do for these packages."""
     how = ["--simulate", "--quiet", "--no-install-recommends", *(["--allow-downgrades"] if downgrade else [])]
     return ["apt-get", *how, "install", *(package.spec("apt") for package in packages)]
 
@@ -357,7 +357,7 @@ def of_dpkg(output: str) -> list[str]:
 
 
 def named_places(message: str) -> list[str]:
-    """The file systems that rpm calls too small: other ones than PLACES where a site mounts them."""
+    """The file systems that rpm reports as too small; they may differ from PLACES where a site mounts others."""
     return sorted(set(re.findall(r"more space (?:needed )?on the (/\S*) filesystem", message)))
 
 
@@ -384,7 +384,7 @@ def trusted_keys(marker: str, keys: Sequence[str]) -> set[str]:
 
 
 def caches(name: str) -> list[dict[str, list[str]]]:
-    """Where dnf and yum keep what they read of a repository, as arguments of the module find."""
+    """The caches of dnf and yum for a repository, as arguments of the module find."""
     pattern = re.escape(name) + r"(-[0-9a-f]{16})?|" + re.escape(name) + r"(-filenames|-updateinfo)?\.solvx?"
     return [
         {"paths": ["/var/cache/dnf", "/var/lib/dnf/repos"], "patterns": [f"^({pattern})$"]},

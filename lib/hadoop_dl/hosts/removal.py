@@ -86,7 +86,7 @@ def make(answers: Mapping[str, Json], unread: Sequence[str], edge_nodes: Sequenc
 
 
 def described(answer: Json, part: str) -> str:
-    """What goes of one part, in a line."""
+    """What is removed of one part, in a line."""
     if part == "environments":
         return ", ".join(answer["environments"])
     if part == "build":
@@ -177,7 +177,7 @@ def used(name: str, user: Json) -> str:
 
 
 def queued(found: Removal, answers: Mapping[str, Json]) -> Iterator[str]:
-    """What YARN said, each once: every host of a cluster asks the same ResourceManager."""
+    """YARN's answers, each once: all hosts of a cluster query the same ResourceManager."""
     said: dict[tuple[str, str], list[str]] = {}
     for name, parts in found.hosts.items():
         for environment, reason in answers[name]["applications"].items() if "environments" in parts else ():

@@ -1,4 +1,4 @@
-"""Where every host stands: what it answered, compared with the plan, as one mapping that JSON can carry. Pure functions.
+"""The state of every host: its answer compared with the plan, as one mapping for JSON. Pure functions.
 
 report_text, report_page and report_metrics make of it what people and Prometheus read.
 """
@@ -22,7 +22,7 @@ from hadoop_dl.plan.model import Host, Json, Plan, Row
 from hadoop_dl.plan.problems import by_host
 
 SCHEMA = 1
-# From the worst on: no answer; a GPU or the environment is damaged; something differs from the plan.
+# The worst first: no answer; a GPU or the environment is damaged; something differs from the plan.
 UNREACHABLE, FAULT, DRIFT, PLANNED = "unreachable", "fault", "drift", "as planned"
 STATES = (UNREACHABLE, FAULT, DRIFT, PLANNED)
 EXIT_PLANNED, EXIT_DRIFT, EXIT_UNREACHABLE = 0, 3, 4
@@ -38,7 +38,7 @@ COMPARED = {
 
 @dataclass(frozen=True)
 class Asked:
-    """What report_facts answered beside the host's facts; `unanswered` says why there are none."""
+    """What report_facts answered beside the host's facts; `unanswered` is the reason where there are none."""
 
     health: Health = Health()
     times: Times = Times()
@@ -65,7 +65,7 @@ def make_report(
     warnings, general = by_host(made.warnings)
     rows: dict[str, list[Row]] = {}
     for row in made.rows:
-        if row.wanted:  # without an environment that fits the host, a sentence says why
+        if row.wanted:  # without an environment that fits the host, a problem has the reason
             rows.setdefault(row.host, []).append(row)
     entries = [
         host_entry(
@@ -96,7 +96,7 @@ def make_report(
 
 
 def status(states: Mapping[str, int], problems: Sequence[str]) -> int:
-    """The exit status: an unreachable host outweighs drift, because nobody knows how it stands."""
+    """The exit status: an unreachable host outweighs drift, because its state is unknown."""
     if states.get(UNREACHABLE):
         return EXIT_UNREACHABLE
     return EXIT_DRIFT if problems or states.get(FAULT) or states.get(DRIFT) else EXIT_PLANNED
@@ -200,7 +200,7 @@ def software(facts: HostFacts | None, part: Json) -> Json:
 
 
 def gpu_check(health: Health) -> Json | None:
-    """gpu-check's answers; None on a host that has nothing to ask about."""
+    """gpu-check's results; None on a host without anything to check."""
     if health.problem:
         return {"problem": health.problem, "passed": [], "failed": {}, "skipped": {}}
     if not health.results:
@@ -217,7 +217,7 @@ def gpu_check(health: Health) -> Json | None:
 
 
 def damages(found: Json, health: Json | None) -> list[str]:
-    """What is broken on the host, whatever the plan says."""
+    """What is broken on the host, independent of the plan."""
     broken = []
     if found["environment_problem"]:
         broken.append(f"the environment {found['environment']} is damaged: {found['environment_problem']}")
@@ -310,7 +310,7 @@ def health_text(entry: Json) -> str:
 
 
 def whole(value: Any) -> int | None:
-    """A number of the inventory, which -e passes as text; one that the plan refuses is none."""
+    """A number of the inventory, which -e passes as text; None for a value that the plan refuses."""
     return int(value) if re.fullmatch("[0-9]{1,3}", str(value)) else None
 
 

@@ -8,7 +8,7 @@ from hadoop_dl.hosts.report import UNREACHABLE, one_line, seconds_of
 from hadoop_dl.plan.model import Json
 
 Sample = tuple[Mapping[str, str], int]
-# What each metric is; examples/prometheus/alerts.yml uses them.
+# The help text of each metric; examples/prometheus/alerts.yml uses them.
 METRICS = {
     "deeplearning_report_time_seconds": "When the report was made.",
     "deeplearning_hosts": "Hosts in each state.",

@@ -1,4 +1,4 @@
-"""The report as one HTML page: no other file, nothing from the network, and what hosts answered is text and never acts."""
+"""The report as one HTML page: no other file, nothing from the network, and hosts' answers are escaped text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SUFFIX = {
 }
 LONGEST_LINE = 32  # characters
 ONE_LINE = ("os", "kernel", "gpu", "verified", "changed")  # short enough
-# A state's class, its mark (colour is never all that tells it), and what it means.
+# A state's class, its mark (colour is never the only sign), and its meaning.
 LOOKS = {
     PLANNED: ("planned", "✓", "the plan has nothing to do here"),
     DRIFT: ("drift", "≠", "something differs from the plan"),
@@ -83,7 +83,7 @@ def split(text: str, suffix: str) -> tuple[str, str]:
 
 
 def source_hash(text: str) -> str:
-    """How a Content-Security-Policy names the one script or style that may be used."""
+    """The hash by which the Content-Security-Policy allows the page's own script or style."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -93,7 +93,7 @@ def look(state: str) -> Json:
 
 
 def host(entry: Json) -> Json:
-    """What the template shows of one host."""
+    """The template's values for one host."""
     css, mark, _ = LOOKS[entry["state"]]
     return {
         "name": entry["host"],

@@ -54,7 +54,7 @@ def this_run(pid: int, playbook: str, note: str = "") -> dict[str, str]:
 
 
 def dead(found: Mapping[str, str], own: Mapping[str, str], age: int) -> str:
-    """Why the run that was found is dead, in a few words; empty where it lives or nobody here can know."""
+    """Why the run that was found is dead, in a few words; empty where it lives or its state is unknown."""
     if age > LONGEST:
         return f"it took the host {age // 3600} hours ago"
     if (found.get("boot"), found.get("processes")) == (own["boot"], own["processes"]):
@@ -67,7 +67,7 @@ def dead(found: Mapping[str, str], own: Mapping[str, str], age: int) -> str:
 
 
 def told(found: Mapping[str, str]) -> str:
-    """A run in the words of a message."""
+    """A run as messages describe it."""
     if "who" not in found:
         return "a run of which nothing is known"
     return f"{found['who']} with {found.get('playbook')} from {found.get('controller')} since {found.get('since')} (process {found.get('pid')})"

@@ -11,7 +11,7 @@ from hadoop_dl.plan.model import Json
 from hadoop_dl.plan.problems import shorten
 
 TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu")
-TOOLS = ("virtualenv",)  # makes the environment and is no part of it
+TOOLS = ("virtualenv",)  # creates the environment and is no part of it
 # Parts that are no package of the environment, by their keys in a stack.
 OF_THE_STACK = {
     "Spark": "pyspark",
@@ -21,7 +21,7 @@ OF_THE_STACK = {
     "NCCL": "nccl",
     "oldest driver": "driver_min",
 }
-LISTED = 30  # packages that a table names before it counts
+LISTED = 30  # packages that a table lists by name; more are counted
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def requested(environment: str, stack: Json, python: str, lock: Lock) -> Content
 
 
 def table(hosts: Sequence[str], now: Contents, then: Contents) -> str:
-    """What changes on these hosts: parts, then packages; what stays is left out, but for the parts' first lines."""
+    """What changes on these hosts: parts, then packages; unchanged ones are left out, except in the parts' first lines."""
     title = f"{shorten(hosts)}: {now.environment or 'nothing'} -> {then.environment}"
     rows = [(label, now.part(label), then.part(label)) for label in PARTS]
     rows = [row for row in rows if row[0] in ("Python", "TensorFlow") or row[1] != row[2]]
@@ -90,7 +90,7 @@ def table(hosts: Sequence[str], now: Contents, then: Contents) -> str:
 
 
 def package_rows(now: Mapping[str, str], then: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Packages that differ and are no part with a row of its own."""
+    """Packages that differ and have no row as a part."""
     parts = {*TENSORFLOW, "keras", "tensorflowonspark"}
     return [
         (name, now.get(name, "none"), then.get(name, "none"))

@@ -1,4 +1,4 @@
-"""Run the testinfra suite against an inventory, and say the result as text, JSON and JUnit. The role verify calls this.
+"""Run the testinfra suite against an inventory, and report the result as text, JSON and JUnit. The role verify calls this.
 
 A failure can be expected: where there is no GPU, the question whether TensorFlow computes on it must fail. It is
 reported as such; and an expected failure that does not happen fails the run, because then the expectation is wrong.
@@ -30,7 +30,7 @@ PASSED, FAILED, EXPECTED, SURPRISE, SKIPPED = "passed", "failed", "expected fail
 
 @dataclass(frozen=True)
 class Result:
-    """One question, asked of one host."""
+    """One question about one host, and its result."""
 
     host: str
     test: str
@@ -60,7 +60,7 @@ def answer_file(directory: Path, host: str) -> Path:
 
 
 def results(junit: Path, expected: Sequence[str]) -> list[Result]:
-    """What pytest wrote, with the expected failures told apart."""
+    """pytest's results, with expected failures distinguished."""
     found = []
     for case in ElementTree.parse(junit).getroot().iter("testcase"):  # noqa: S314 (written by our own pytest)
         properties = {p.get("name"): p.get("value") for p in case.iter("property")}

@@ -98,7 +98,7 @@ def make_plan(
 
 
 def resolved(hosts: Sequence[Host], names: Mapping[str, str]) -> dict[str, Target]:
-    """What each host gets. Hosts that are alike in all that decides share one answer."""
+    """What each host gets. Hosts with the same request and the same deciding facts share one Target."""
     known: dict[Hashable, Target] = {}
     found = {}
     for host in hosts:
@@ -114,7 +114,7 @@ def resolved(hosts: Sequence[Host], names: Mapping[str, str]) -> dict[str, Targe
 
 
 def settled(hosts: Sequence[Host]) -> dict[str, str]:
-    """The one named stack that constraints mean on all hosts which ask the same, by host, where there is one that fits all."""
+    """For hosts with the same constraints, the one named stack that fits all of them, by host; absent where none does."""
     alike: dict[str, list[Host]] = {}
     for host in hosts:
         if isinstance(host.variables.get("deeplearning_request"), Mapping) and concerns("environment", host):
@@ -128,7 +128,7 @@ def settled(hosts: Sequence[Host]) -> dict[str, str]:
 
 
 def wheel_problems(host: Host, wanted: Target) -> list[str]:
-    """Why the wheel that the site builds cannot come to this host."""
+    """Why the wheel that the site builds cannot be installed on this host."""
     if wanted.stack is None or not wanted.stack.is_built or wanted.problems:
         return []
     if wanted.record is None:
@@ -191,7 +191,7 @@ def gpu_part(case: Case, roles: Sequence[str]) -> Json:
 
 
 def add_gpu(made: Plan, case: Case, roles: Sequence[str], driver_upgrade: bool) -> None:
-    """What stands in the way of the host's GPU layer, and what it means for the host."""
+    """Problems of the host's GPU layer, and warnings about what it changes there."""
     name, facts, variables = case.host.name, case.facts, case.host.variables
     asked = {role: case.versions(role) for role in roles}
     coming = {role: versions for role, versions in asked.items() if versions}
@@ -206,7 +206,7 @@ def add_gpu(made: Plan, case: Case, roles: Sequence[str], driver_upgrade: bool) 
 
 
 def add_workbench(made: Plan, case: Case, needs: Sequence[str]) -> None:
-    """What stands in the way of the host's container runtime, and the restart of CDSW that its settings need."""
+    """Problems of the host's container runtime, and the restart of CDSW that its settings require."""
     host, site = case.host, case.workbench
     if "container_runtime" in needs:
         made.problems += [f"{host.name}: {problem}" for problem in workbench.runtime_problems(host, site)]

@@ -61,7 +61,7 @@ def cuda_part(data: Json) -> Json:
 
 
 def requested(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> tuple[list[Build], list[str]]:
-    """The wheels that the hosts of this run need, and why one cannot be built."""
+    """The wheels that the hosts of this run require, and the reasons why one cannot be built."""
     users: dict[tuple[str, str], list[Host]] = {}
     stacks: dict[str, Stack] = {}
     for host in hosts:
@@ -129,7 +129,7 @@ def missing_sentence(stack: Stack) -> str:
 
 
 def fit_problems(record: Record, facts: HostFacts) -> list[str]:
-    """Why a built wheel does not run on a host: built there means for that system, that CPU, those GPUs."""
+    """Why a built wheel does not run on a host: it is built for one operating system, for CPU features and for GPUs."""
     found = record.provenance
     name = f"The wheel of TensorFlow {found['version']}"
     problems = []

@@ -25,7 +25,7 @@ from hadoop_dl.plan.workbench import Deployment
 
 @dataclass
 class Case:
-    """One host's wish against what it has, while its part of the plan is made; `environments` and `workbench` are of the whole run."""
+    """One host while its part of the plan is made: what is requested and what is installed; `environments` and `workbench` are the run's."""
 
     host: Host
     wanted: Target
@@ -41,7 +41,7 @@ class Case:
 
     @cached_property
     def gpu(self) -> dict[str, list[Any] | None]:
-        """What the inventory or the stack asks of each part of the GPU layer for this host."""
+        """What the inventory or the stack requests of each part of the GPU layer for this host."""
         host = GpuHost(self.host, self.wanted)
         return {role: gpu_stack.requested(role, host) for role in gpu_stack.ROLES}
 
@@ -60,22 +60,22 @@ class Case:
 
 @dataclass(frozen=True)
 class Component:
-    """A component that a stack brings and a receipt records. `roles` make it, in their order; hosts of `groups` have it."""
+    """A component with a receipt. `roles` install it, in this order, on the hosts of `groups`."""
 
     name: str
     groups: tuple[str, ...]
     roles: tuple[str, ...]
-    missing: ClassVar = "missing"  # why it needs work where there is no receipt
+    missing: ClassVar = "missing"  # the reason for a run where there is no receipt
 
     def concerns(self, host: Host) -> bool:
         return bool(set(host.groups) & set(self.groups))
 
     def has_work(self, case: Case) -> bool:
-        """Whether there is anything that this component could be about on this host."""
+        """Whether the component applies to this host."""
         return case.wanted.stack is not None
 
     def compare(self, case: Case) -> Row | None:
-        """The row of a host where it needs work; None where the host already is as wanted. Notes the wanted digest."""
+        """The host's row if it needs work; None if it already is as requested. Records the requested digest."""
         digest = case.digests[self.name] = self.digest(case)
         receipt = case.receipt(self.name)
         if receipt is None:
@@ -87,7 +87,7 @@ class Component:
         return None
 
     def follows(self, needs: Sequence[str]) -> bool:
-        """Whether it runs because others do: a row would say nothing new."""
+        """Whether it runs only because others do, and so needs no row of its own."""
         return False
 
     def digest(self, case: Case) -> str:
@@ -106,7 +106,7 @@ class Component:
         return hashlib.sha256(joined(deciders).encode()).hexdigest()[:12]
 
     def deciders(self, case: Case) -> dict[str, str]:
-        """What decides this component in another way than it decides most, each as sorted JSON."""
+        """What decides this component beside the inputs of its roles, each as sorted JSON."""
         return {}
 
 
@@ -140,7 +140,7 @@ class TensorFlowBuild(Component):
 
 
 class Environment(Component):
-    """Is done when it is intact and active: no receipt, the tree's own seal."""
+    """Done when it is intact and active: the tree's seal takes the place of a receipt."""
 
     def compare(self, case: Case) -> Row | None:
         there, wanted = case.facts.deeplearning, case.wanted.environment
@@ -170,7 +170,7 @@ class TensorFlowOnSpark(Component):
 
 
 class OfGpu(Component):
-    """Of another TensorFlow only the oldest driver for it matters here, and of the host only its system."""
+    """Of the stack only the oldest driver for it matters here, and of the host only its operating system."""
 
     def deciders(self, case: Case) -> dict[str, str]:
         oldest = {key: case.wanted.data[key] for key in ("driver_min",) if key in case.wanted.data}
@@ -184,7 +184,7 @@ class OfGpu(Component):
 
 
 class GpuPart(OfGpu):
-    """A part of the GPU layer: its versions first, then what the receipt says."""
+    """A part of the GPU layer: versions are compared first, then the receipt."""
 
     def has_work(self, case: Case) -> bool:
         requested = case.gpu[self.name]
@@ -195,7 +195,7 @@ class GpuPart(OfGpu):
     def compare(self, case: Case) -> Row | None:
         versions, receipt = case.versions(self.name), case.receipt(self.name)
         digest = self.digest(case)
-        if versions:  # what goes leaves no receipt
+        if versions:  # A part that is removed has no receipt afterwards.
             case.digests[self.name] = digest
         reason = gpu_layer.difference(self.name, versions, case.facts)
         if reason is None and versions and receipt is None:
@@ -209,7 +209,7 @@ class GpuPart(OfGpu):
 
 
 class GpuCheck(OfGpu):
-    """Also where the site installed the driver, and where a GPU that was there does not show any more."""
+    """Also on hosts where the site installed the driver, or where a GPU has disappeared."""
 
     def has_work(self, case: Case) -> bool:
         return case.receipt(self.name) is not None or (not case.removed(self.name) and case.facts.nvidia.count > 0)
@@ -224,7 +224,7 @@ class GpuCheck(OfGpu):
 
 
 class ContainerRuntime(Component):
-    """What of NVIDIA's gives containers GPUs, where Docker is the site's own, or CDSW's release needs it."""
+    """NVIDIA's container runtime, for the site's Docker or where CDSW's release requires it."""
 
     def runtime(self, case: Case) -> str:
         return workbench.runtime(case.host, case.workbench)
@@ -254,7 +254,7 @@ class ContainerRuntime(Component):
 
 
 class Cdsw(Component):
-    """The switches of GPUs: compared themselves, because administrators edit cdsw.conf."""
+    """CDSW's settings for GPUs; compared on the host, because administrators edit cdsw.conf."""
 
     def has_work(self, case: Case) -> bool:
         wanted = bool(case.workbench.settings) and case.facts.workbench is not None
@@ -285,11 +285,11 @@ UNVERIFIED = {
     "mirror",
     "container_runtime",
     "cdsw",
-}  # the suite asks nothing about them, and CDSW may wait for its window for long
+}  # The suite does not check them, and CDSW may wait long for its restart window.
 
 
 class Verify(Component):
-    """Is about all the others, so it comes last, and where one of them changes it runs."""
+    """Comes last and runs on every host where another component changes."""
 
     missing: ClassVar = "not verified yet"
 
@@ -326,7 +326,7 @@ def concerns(component: str, host: Host) -> bool:
 
 
 def parts(groups: Iterable[str]) -> list[str]:
-    """What the suite (tests/infra) asks hosts of these groups about, as role verify names it."""
+    """What the suite (tests/infra) checks on hosts of these groups, by the names that role verify uses."""
     own = {
         name
         for name in ("environment", "hadoop_client", "tensorflowonspark")

@@ -1,4 +1,4 @@
-"""The plan's part about driver, CUDA, cuDNN and NCCL: what differs on a host, and what stands in the way."""
+"""The plan's part about driver, CUDA, cuDNN and NCCL: what differs on a host, and the problems that prevent it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def has(role: str, version: str, found: Sequence[str]) -> bool:
 
 
 def difference(role: str, versions: Sequence[str], facts: HostFacts) -> str | None:
-    """Why the host is not as asked for, as far as versions and files tell; None where it is."""
+    """Why the host differs from the request, by versions and files; None where it does not."""
     found = there(role, facts)
     if role == "nvidia_driver":
         return driver_difference(versions, found, facts)
@@ -57,7 +57,7 @@ def license_problem(roles: Mapping[str, Sequence[str]], variables: Mapping[str, 
 
 
 def driver_problems(version: str, host: GpuHost, upgrade: bool) -> list[str]:
-    """Why this driver cannot come to this host: another one is locked there, its GPUs, its stack."""
+    """Why this driver cannot be installed on this host: a locked one, its GPUs, its stack."""
     found = []
     facts, variables = host.facts, host.variables
     installed = there("nvidia_driver", facts)
@@ -171,7 +171,7 @@ def kernel_warnings(version: str, facts: HostFacts, variables: Mapping[str, Any]
 
 
 def running_problems(host: GpuHost) -> list[str]:
-    """A driver that is there, that nobody asks to change, and that is too old for the stack's CUDA."""
+    """A running driver that no input changes, but that is too old for the stack's CUDA."""
     driver, minimum = host.facts.nvidia.driver, host.required("driver_min")
     if not driver or not minimum or not host.gpus or requested("nvidia_driver", host) is not None:
         return []
@@ -184,7 +184,7 @@ def running_problems(host: GpuHost) -> list[str]:
 
 
 def limits(facts: HostFacts) -> Json:
-    """What the host's GPUs want of a driver: oldest and newest branch ('' for any), whether the open module drives all of them,
+    """What the host's GPUs require of a driver: oldest and newest branch ('' for any), whether the open module drives all of them,
     and how many NVSwitches need a fabric manager: without it CUDA does not start there."""
     from hadoop_dl.data.compat import load  # noqa: PLC0415 (only where a driver is to be installed)
     from hadoop_dl.resolver import gpus  # noqa: PLC0415
@@ -194,7 +194,7 @@ def limits(facts: HostFacts) -> Json:
 
 
 def models(nvidia: Nvidia) -> list[str]:
-    """What people call the host's models of GPU, each once; one that is not known by what the host calls it."""
+    """The usual names of the host's GPU models, each once; an unknown one has the host's own name for it."""
     from hadoop_dl.data.compat import load  # noqa: PLC0415 (only where models are compared)
     from hadoop_dl.resolver import gpus  # noqa: PLC0415
 

@@ -20,12 +20,12 @@ from hadoop_dl.plan.target import Target
 
 ROLES = ("nvidia_driver", "cuda", "cudnn", "nccl")
 NAMES = {"nvidia_driver": "driver", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL"}
-NONE = "none"  # What an inventory writes where the site itself takes care of a part.
+NONE = "none"  # The value of an input whose part the site installs itself.
 
 
 @dataclass(frozen=True)
 class GpuHost:
-    """One host, as far as its GPU layer is decided."""
+    """What decides the GPU layer of one host."""
 
     host: Host
     wanted: Target
@@ -44,7 +44,7 @@ class GpuHost:
 
     @property
     def stack(self) -> str:
-        """The stack's name, as sentences have it."""
+        """The stack's name for messages."""
         return self.wanted.stack.name if self.wanted.stack else ""
 
     def required(self, name: str) -> str | None:
@@ -53,7 +53,7 @@ class GpuHost:
 
     @property
     def loads_libraries(self) -> bool:
-        """Whether CUDA's libraries are of use: with GPUs, to build, and to import TensorFlow's package for GPUs alone."""
+        """Whether the host uses CUDA's libraries: with GPUs, to build, or to import the package tensorflow-gpu."""
         return bool(
             self.gpus or "build_hosts" in self.host.groups or self.required("tensorflow_package") == "tensorflow-gpu"
         )
@@ -77,7 +77,7 @@ def variable(role: str) -> str:
 
 
 def requested(role: str, host: GpuHost) -> list[Any] | None:
-    """The role's input on this host; [] where what is there shall go; None where the host is left alone."""
+    """The role's input on this host; [] to remove what is installed; None to leave the host unchanged."""
     if host.variables.get(f"{role}_state") == "absent":
         return []
     pinned = host.variables.get(variable(role))
@@ -90,7 +90,7 @@ def requested(role: str, host: GpuHost) -> list[Any] | None:
     if pinned and not host.loads_libraries:
         return None
     if role == "cuda" and not pinned and host.variables.get("cuda_purge_enabled") is False:
-        return None  # What is there stays.
+        return None  # What is installed is kept.
     return list(pinned)
 
 
@@ -133,7 +133,7 @@ def libraries_of_stack(role: str, host: GpuHost) -> list[Any] | None:
 
 
 def place(role: str, item: Any) -> str:
-    """What only one of a role's items can have: a toolkit's directory, a library's soname."""
+    """What two items of a role cannot share: a toolkit's directory, a library's soname."""
     version = versions([item])[0]
     return version if role == "cuda" else version.split(".")[0]
 
@@ -274,7 +274,7 @@ def driver_contradictions(host: GpuHost) -> list[str]:
 
 
 def source_contradictions(host: GpuHost) -> list[str]:
-    """Inputs of the site that do not go with the versions that its stack decides."""
+    """Inputs of the site that contradict the versions that its stack decides."""
     found = []
     driver, toolkits = requested("nvidia_driver", host), versions(requested("cuda", host))
     from_file = driver and host.variables.get("nvidia_driver_source") == "runfile"
@@ -306,7 +306,7 @@ def pair_contradictions(host: GpuHost) -> list[str]:
 
 
 def warnings(host: GpuHost) -> list[str]:
-    """What is not installed although something names or needs it, and what is installed although nothing needs it."""
+    """Warnings: what is not installed although it is named or required, and what is installed although nothing requires it."""
     found = []
     for role in ROLES:
         pinned = host.variables.get(variable(role))

@@ -87,7 +87,7 @@ class Plan:
         ]
 
     def interruption(self) -> str:
-        """What the run does to what the hosts are busy with."""
+        """Which work on the hosts the run interrupts."""
         reboot = f"A reboot may be needed: {'; '.join(self.reboots)}." if self.reboots else "No reboot."
         restart = f" CDSW restarts on {'; '.join(self.restarts)}." if self.restarts else ""
         return f"{reboot}{restart} Running jobs keep the environment they started with."

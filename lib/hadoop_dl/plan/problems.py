@@ -1,4 +1,4 @@
-"""What stands in the way of a plan, of one host and of hosts that are looked at together, and how it is told."""
+"""Problems that prevent a plan, of one host and of several hosts together, and how they are listed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TFOS_GROUPS = ("data_nodes", "edge_nodes")  # one job's driver and executors: th
 
 
 def group_problems(made: Plan, hosts: Sequence[Host]) -> None:
-    """Name the hosts that get nothing because no group of theirs is one of this project's."""
+    """A problem that names the hosts in none of this project's groups: they get nothing."""
     strangers = [host.name for host in hosts if not set(host.groups) & set(GROUPS)]
     if strangers and len(strangers) == len(hosts):
         made.problems.append(
@@ -28,7 +28,7 @@ def group_problems(made: Plan, hosts: Sequence[Host]) -> None:
 
 
 def group_alike(problems: Iterable[str]) -> list[str]:
-    """Say what several hosts share once, with all their names: a thousand equal hosts are one line."""
+    """List a sentence that several hosts share once, with all their names: a thousand equal hosts are one line."""
     hosts: dict[str, list[str]] = {}
     for problem in problems:
         name, sentence = of_host(problem)
@@ -60,7 +60,7 @@ def shorten(names: Sequence[str]) -> str:
 
 
 def host_problems(host: Host, wanted: Target) -> list[str]:
-    """What this host lacks for what it should get; an empty list means nothing."""
+    """What this host lacks for what is requested."""
     facts, found = host.known, []
     declared = host.variables.get("gpu_count")
     if declared is not None and declared != facts.nvidia.count:
@@ -93,7 +93,7 @@ def host_problems(host: Host, wanted: Target) -> list[str]:
 
 
 def added_warnings(host: Host) -> list[str]:
-    """Files that were added to a sealed environment: they stay, and it is no reason to build the environment again."""
+    """Files that were added to a sealed environment: they are kept, and the environment is not rebuilt for them."""
     environments = host.known.deeplearning.environments
     return [
         f"files were added to the environment {name} since it was sealed: {', '.join(known.added)}. They are left alone; remove them."
@@ -124,7 +124,7 @@ def cdsw_problems(hosts: Sequence[Host]) -> list[str]:
 
 
 def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> list[str]:
-    """What only shows when hosts are looked at together."""
+    """Problems that only show when hosts are compared with each other."""
     environments: dict[str, list[str]] = {}
     for host in hosts:
         environment = wanted[host.name].environment

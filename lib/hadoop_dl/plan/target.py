@@ -32,13 +32,13 @@ DECIDERS = (
     "lib/hadoop_dl/plan/target.py",
 )
 MOST_VERDICTS = 20_000  # more than that: those of earlier runs are forgotten
-ENVIRONMENT_GROUPS = ("data_nodes", "edge_nodes", "cdsw_hosts")  # their hosts run tasks of jobs and sessions
+ENVIRONMENT_GROUPS = ("data_nodes", "edge_nodes", "cdsw_hosts")  # their hosts run jobs or sessions
 INPUTS = ("deeplearning_request", "deeplearning_extra_packages")  # the variables that decide what a host gets
 
 
 @dataclass
 class Target:
-    """What a host gets; hosts that ask the same and are alike share one, so nobody changes it.
+    """What a host gets; equal hosts with the same request share one, so it is never changed.
 
     Without a stack it gets no environment. `interpreter` is the host's Python that the lock is for.
     """
@@ -78,7 +78,7 @@ class Target:
 
 
 def target_for(variables: Mapping[str, Any], facts: HostFacts, groups: Sequence[str], name: str = "") -> Target:
-    """The set that the host's deeplearning_request means on this host, with every reason why it does not fit.
+    """What the host's deeplearning_request means on this host, with every reason why it does not fit.
 
     name: the stack that constraints mean on all hosts which ask the same; without it, the best one for this host.
     """
@@ -156,14 +156,14 @@ def stacks_for(request: Mapping[str, Any], profiles: Iterable[HostProfile]) -> t
 
 @dataclass
 class Verdicts:
-    """What the resolver said: in earlier runs, and in this one."""
+    """The resolver's verdicts: of earlier runs, and new ones of this run."""
 
     kept: dict[str, Json] = field(default_factory=dict)
     new: dict[str, Json] = field(default_factory=dict)
 
 
 def verdict(request: str | Json, profile: HostProfile) -> Json:
-    """What the resolver says of a request on a host: {"problems": [...], "warnings": [...]}; kept between runs."""
+    """The resolver's verdict on a request on a host: {"problems": [...], "warnings": [...]}; kept between runs."""
     key = hashlib.sha256(json.dumps([request, vars(profile), data_digest()], sort_keys=True).encode()).hexdigest()
     known = verdicts()
     if key in known.kept:
@@ -227,7 +227,7 @@ def data_digest() -> str:
         paths += sorted(REPOSITORY.glob(pattern))
     for path in paths:
         digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
-    # Of a lock it decides whether there is one, not what is in it.
+    # A verdict depends on which locks exist, not on their content.
     locks = [path.name for directory in stacks.directories() for path in sorted(directory.glob("locks/*.txt"))]
     digest.update(json.dumps(locks).encode())
     return digest.hexdigest()
@@ -235,7 +235,7 @@ def data_digest() -> str:
 
 @cache
 def verdicts() -> Verdicts:
-    """What was judged before; a file that cannot be read is as good as none."""
+    """The verdicts of earlier runs; a file that cannot be read counts as none."""
     try:
         found = json.loads(VERDICTS.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -14,7 +14,7 @@ from hadoop_dl.plan.target import Target
 
 GROUP = "cdsw_hosts"
 TOOLKIT, DOCKER_1 = "nvidia-container-toolkit", "nvidia-docker"
-# What a site asks for with container_runtime, by the name of the package.
+# The package for each value of container_runtime.
 CHOICES = {"none": "", DOCKER_1: DOCKER_1, TOOLKIT: TOOLKIT}
 
 
@@ -134,7 +134,7 @@ def runtime_part(host: Host, site: Deployment) -> Json:
 
 
 def runtime_difference(name: str, facts: HostFacts, site: Deployment) -> str:
-    """What of a runtime that was installed is missing on the host; empty for nothing."""
+    """What is missing of an installed runtime on the host; empty for nothing."""
     if name == DOCKER_1:
         held = facts.workbench.drivers if facts.workbench else ()
         return "" if site.driver in held else f"no directory of driver {site.driver}"

@@ -1,4 +1,4 @@
-"""Requests into stacks: the named stack that the playbooks install, or a set without a lock, or everything that is wrong.
+"""From a request to a stack: the named stack that the playbooks install, or versions without a lock, or every reason why not.
 
     resolution = resolve({"tensorflow": "1.15", "python": "2.7"}, facts.profile)
     resolution.status, resolution.name, resolution.stack, resolution.conflicts, resolution.nearest
@@ -44,7 +44,7 @@ OK, UNSURE, CONFLICT = "ok", "unsure", "conflict"
 class Resolution:
     """The answer. `name` is the stack under stacks/ that it is, where it is one; `lock` the file that it is installed from.
 
-    `unsure`: nothing verified is against it, but something unverified is. It is not ok.
+    `unsure`: only data that is not verified contradicts it. It is not ok.
     """
 
     status: str
@@ -89,7 +89,7 @@ class Resolution:
 
     @property
     def inventory(self) -> str:
-        """The value of deeplearning_request: a stack's name, or constraints where another of its Pythons was asked for."""
+        """The value of deeplearning_request: a stack's name, or constraints if a Python other than its first one was requested."""
         python = self.stack["python"]
         if python == stack_files.load_stack(self.name).pythons[0]:
             return self.name
@@ -117,7 +117,7 @@ def resolution_of(found: ChosenStack, name: str = "", lock: str = "") -> Resolut
 
 
 def named(candidate: Candidate) -> Resolution:
-    """The answer that is a named stack."""
+    """The answer for a named stack."""
     path = candidate.lock
     lock = str(path.relative_to(path.parents[2])) if path else ""
     return resolution_of(candidate.chosen, candidate.name, lock)
@@ -139,7 +139,7 @@ def resolve(
 
 
 def on_host(resolution: Resolution, host: HostProfile | None) -> Resolution:
-    """A named stack whose Python a read host lacks is still the one to install, once the Python is there."""
+    """A named stack whose Python is missing on the host is still the answer: the conflict names the Python to install."""
     stack = resolution.stack
     if host is None or host.pythons is None or stack["python"] in host.pythons:
         return resolution
@@ -152,7 +152,7 @@ def on_host(resolution: Resolution, host: HostProfile | None) -> Resolution:
 
 
 def not_checked(request: Mapping[str, Any], host: HostProfile | None) -> Iterable[str]:
-    """What the answer was found without knowing."""
+    """What was not known when the answer was computed, and the option that gives it."""
     if not request.get("os") and not (host and host.os):
         yield "the operating system (glibc, Python, packages of the driver): give --os"
     if not request.get("gpu") and (host is None or host.gpus is None):
@@ -219,7 +219,7 @@ def choose(request: Request, host: HostProfile | None = None, compat: Compat | N
 
 
 def unmet(request: Mapping[str, Any], host: HostProfile | None = None, compat: Compat | None = None) -> Resolution:
-    """Choose's answer to constraints that no named stack meets on a host: whoever has looked need not look again."""
+    """The answer of choose() for a caller that already knows that no named stack meets the constraints on the host."""
     return without_stack(request, compose(request, host, compat), host, compat)
 
 

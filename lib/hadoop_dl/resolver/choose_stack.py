@@ -81,12 +81,12 @@ def preferred(problem: ConstraintProblem, mask: int) -> TensorflowBuild:
     ordered = sorted(builds, key=rank)
     alike = [
         build for build in ordered if build.gpu == ordered[0].gpu
-    ]  # a doubt about CUDA is no reason for a CPU build
+    ]  # A doubt about a build with CUDA does not make a CPU build the better choice.
     return next((build for build in alike if not any(one.doubt for one in problem.findings(build))), ordered[0])
 
 
 def pins(build: TensorflowBuild) -> dict[str, str]:
-    """Limits that a wheel needs beside it and does not state itself, by package."""
+    """Version limits that pip needs for a wheel and that its metadata lacks, by package."""
     if build.from_source:
         return {}
     own = build.release.get("requires") or {}
@@ -94,14 +94,14 @@ def pins(build: TensorflowBuild) -> dict[str, str]:
 
 
 def narrower(stated: str, limit: str) -> bool:
-    """Whether what a wheel states already keeps below a limit."""
+    """Whether the wheel's own requirement has this upper limit or a lower one."""
     top = re.search(r"<=?(\d[\d.]*)", limit)
     tops = re.findall(r"<=?(\d[\d.]*\d)|~=(\d+)\.", stated.partition("|")[0].partition(";")[0])
     return top is not None and any(version(upper) <= version(top[1]) for upper, _ in tops if upper)
 
 
 def build_choice(problem: ConstraintProblem, build: TensorflowBuild, mask: int) -> Choice:
-    """The values that belong to the TensorFlow itself."""
+    """The values of the TensorFlow build itself."""
     features, row = cpu_features(problem.catalog, build)
     values: dict[str, Any] = {
         "tensorflow": build.version,

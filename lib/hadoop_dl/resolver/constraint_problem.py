@@ -28,7 +28,7 @@ Identity = tuple[str, str, str, Hashable]
 
 
 def identity(item: Item) -> Identity:
-    """What makes an item the same as one of another request."""
+    """The key under which results about an item are shared between requests."""
     return item.key, item.text, item.host_fact, item.subject
 
 
@@ -136,7 +136,7 @@ class ConstraintProblem:
         return left
 
     def refusal(self, number: int, build: TensorflowBuild) -> Finding | None:
-        """The first reason of an operating system, a GPU or a host against a build."""
+        """The first reason why an operating system, a GPU or a host refuses a build."""
         kept, key = self.tables.refusals, (self.identities[number], build.index)
         if key not in kept:
             if len(kept) > 500_000:
@@ -149,7 +149,7 @@ class ConstraintProblem:
         return frozenset(number for number in chosen if part.level in self.items[number].levels)
 
     def part_mask(self, place: int, chosen: Items, within: int) -> int:
-        """Those of the builds within a set for which a part has a choice that meets its items among the chosen ones."""
+        """The builds within a set for which a part has a choice that meets all of its chosen items."""
         own = chosen & self.own[place]
         if not own:
             return within

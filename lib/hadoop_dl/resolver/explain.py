@@ -54,7 +54,7 @@ def explain(problem: ConstraintProblem, clash: Items, names: Mapping[int, str]) 
 
 
 def clash_labels(problem: ConstraintProblem, clashes: Sequence[Items]) -> dict[int, str]:
-    """What one line over all conflicts calls each item: `B200 or TensorFlow 2.21` is one subject where a B200 leaves nothing else."""
+    """The name of each item in the headline: `B200 or TensorFlow 2.21` is one, where a B200 admits no other TensorFlow."""
     partners: dict[int, set[int]] = {}
     for clash in clashes:
         for number in clash:
@@ -72,7 +72,7 @@ def clash_labels(problem: ConstraintProblem, clashes: Sequence[Items]) -> dict[i
 
 
 def requires(problem: ConstraintProblem, one: int, other: int) -> bool:
-    """Whether one of two items leaves nothing but the version that the other asks for."""
+    """Whether one of two items admits only the version that the other requests."""
     left = {number: problem.mask(frozenset({number})) for number in (one, other)}
     return any(
         left[first] and left[first] & left[second] == left[first] and bool(problem.items[second].specs)
@@ -81,7 +81,7 @@ def requires(problem: ConstraintProblem, one: int, other: int) -> bool:
 
 
 def together(found: Sequence[Conflict]) -> str:
-    """One line over all conflicts: how many subjects of the request cannot stay together, and which."""
+    """The headline over all conflicts: how many parts of the request exclude each other, and which."""
     labels = dict.fromkeys(label for conflict in found if len(conflict.labels) > 1 for label in conflict.labels)
     several = sorted(labels, key=lambda label: " or " in label)
     if not several:
@@ -153,7 +153,7 @@ def newer_than_all(item: Item, there: Sequence[str]) -> bool:
 
 
 def no_cuda(problem: ConstraintProblem, item: Item) -> Finding:
-    """A CUDA that exists, and that no TensorFlow is built for."""
+    """A CUDA release that exists, but for which no TensorFlow is built."""
     last = problem.catalog.cudas[-1]
     lines = {build.name for build in problem.catalog.builds if build.cuda == last and build.tested}
     text = f"No TensorFlow is built for {item.label}; the newest is CUDA {last} (TensorFlow {spans(lines, problem.catalog.line_names)})"
@@ -173,7 +173,7 @@ def at_once(problem: ConstraintProblem, items: Sequence[Item]) -> list[Finding]:
 
 
 def exclusive(key: str, texts: Sequence[str], specs: Sequence[Spec], there: Sequence[str]) -> str:
-    """That nothing meets all of these, though each of them is met by something."""
+    """The message that no value meets all of these constraints, where each has one that meets it; else empty."""
     newest = [[value for value in there if spec.accepts(value)][-1:] for spec in specs]
     if not all(newest):
         return ""
@@ -219,7 +219,7 @@ def representative(problem: ConstraintProblem, place: int, own: Items, left: int
 
 
 def tie(problem: ConstraintProblem, number: int, build: TensorflowBuild, said: str) -> list[Finding]:
-    """How an item outside a part comes to matter to it, unless a fact already names it."""
+    """Why an item outside a part is in its clash, unless a fact already names it."""
     item = problem.items[number]
     own = {"tensorflow": f"TensorFlow {build.name}", "python": f"Python {build.python}", "cuda": f"CUDA {build.cuda}"}
     if item.label in said or own.get(item.key, "\0") in said:
@@ -265,7 +265,7 @@ def by_environment(problem: ConstraintProblem, clash: Items) -> list[Finding]:
 
 
 def too_old_for_gpu(problem: ConstraintProblem, clash: Items, number: int) -> Finding | None:
-    """Where the rest of a clash leaves only old TensorFlows, or only CPU builds, the newest of them says it all."""
+    """Where the rest of a clash admits only old TensorFlows, or only CPU builds: one message about the newest of them."""
     gpu, others = problem.items[number].subject, [problem.items[other] for other in sorted(clash - {number})]
     left = problem.mask(clash - {number})
     if not isinstance(gpu, Gpu) or not left or any(item.key in ("tensorflow", "gpu") for item in others):

@@ -1,4 +1,4 @@
-"""What a rule answers: why something does not go together, or what to know about it, with where that is written."""
+"""The result of a rule: why versions do not work together, or a warning about them, with its sources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hadoop_dl.data.compat import Row
 class Finding:
     """A reason against something (`refuses`), a doubt, or a warning.
 
-    A doubt contradicts what it is about, but only by a row that is not verified: it never refuses, and never agrees in silence.
+    A doubt is a contradiction by a row that is not verified: it never refuses, but the answer is not `ok` either.
     """
 
     text: str

@@ -21,7 +21,7 @@ MIG = re.compile(r"\s*\bMIG\b.*$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Device:
-    """What NVIDIA's lists say of one PCI device: the first driver in each branch that did not know it from its start."""
+    """One PCI device in NVIDIA's lists: the first driver that supports it, for each branch whose first release did not."""
 
     pci_id: str
     first_drivers: tuple[str, ...]
@@ -31,7 +31,7 @@ class Device:
         return self.first_drivers[0] if self.first_drivers else None
 
     def known_by(self, driver: str) -> bool:
-        """Whether a driver of a branch that NVIDIA's lists cover knows it."""
+        """Whether a driver of a branch that NVIDIA's lists cover supports it."""
         branch = driver.partition(".")[0]
         own = [first for first in self.first_drivers if first.partition(".")[0] == branch]
         if own:
@@ -43,7 +43,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Gpu:
-    """One model: the name to say, its compute capability and architecture, its devices, and where they are written.
+    """One model: its name in messages, its compute capability and architecture, its PCI devices, and the sources.
 
     `unlisted` is an NVIDIA device of which only the capability is known; `mig` says that a slice of the GPU was named.
     """
@@ -90,7 +90,7 @@ def words(text: str) -> list[str]:
 
 
 def common_names(row: Row) -> list[str]:
-    """What people call a device: `P100` for `Tesla P100 PCIe 16GB`, both for `A2 / A16`; the whole name for a workstation card."""
+    """The usual names of a device: `P100` for `Tesla P100 PCIe 16GB`, two for `A2 / A16`; the full name for a workstation card."""
     name = re.sub(r"^Tesla ", "", str(row["name"]))
     if not re.match(r"[A-Z]+\d", name):
         return [name]
@@ -119,7 +119,7 @@ def model_names(compat: Compat) -> tuple[str, ...]:
 
 
 def fits(wanted: Sequence[str], there: Sequence[str]) -> bool:
-    """Whether every word is one of the name's; the generation of SXM need not be said.
+    """Whether every word is in the name; the generation of SXM may be left out.
 
     A name must be complete up to its number: an RTX 6000 is no RTX PRO 6000.
     """
@@ -255,7 +255,7 @@ def architecture_of(compat: Compat, capability: str) -> Row:
 
 @dataclass(frozen=True)
 class DriverLimits:
-    """What a host's GPUs need of a driver: branches ("" for any), the first driver that knows all, the open module,
+    """What a host's GPUs require of a driver: branches ("" for any), the first driver that supports all, the open module,
     and the architectures among them that have no other one."""
 
     branch_min: str
@@ -266,7 +266,7 @@ class DriverLimits:
 
 
 def driver_limits(compat: Compat, names: Sequence[str]) -> DriverLimits:
-    """The limits of all these GPUs together; of one that is not known nothing is claimed."""
+    """The limits of all these GPUs together; an unknown GPU sets none."""
     models = [model for model in (find_gpu(compat, name) for name in names) if isinstance(model, Gpu)]
     rows = [architecture(compat, model) for model in models]
     oldest = [row["first_driver_branch"] for row in rows if row["first_driver_branch"]]

@@ -32,7 +32,7 @@ NAMES = {
 }
 
 
-# What os-release and people write around the name and the number.
+# Words beside the name and the number in os-release and in requests.
 WORDS = re.compile(r"\(.*\)|\b(gnu/linux|linux|enterprise|server|stream|lts|x86_64)\b|-x86_64$|\s+")
 
 

@@ -1,4 +1,4 @@
-"""The values of each component that the data has, each with the row that it is written in."""
+"""The values of each component in the data, each with its row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COLUMNS = {
     "hdfs": ("tensorflow", "lines", "line"),
     "kafka": ("tensorflow", "lines", "line"),
 }
-# What a TensorFlow itself has; a value that none has is known, and no answer.
+# Properties of a TensorFlow build. Only values that some build has can be in an answer.
 OF_BUILDS: dict[str, Callable[[TensorflowBuild, BuildCatalog], str | None]] = {
     "tensorflow": lambda build, _: build.version,
     "tensorflow_package": lambda build, _: build.package,

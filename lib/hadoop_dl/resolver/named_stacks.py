@@ -36,9 +36,9 @@ EXACT = (
 )
 PLAIN = ("tensorflow_package", "tensorflow_source", "driver_branch", "driver_module", "python", "java")
 
-BY_HOST = ("driver_min", "driver_module")  # of the driver, what the GPUs of a host decide
+BY_HOST = ("driver_min", "driver_module")  # keys of the driver that a host's GPUs decide
 READERS = ("hdfs", "kafka")
-OWN = (*EXACT, *PLAIN, "glibc_min")  # what a stack's file has of a request
+OWN = (*EXACT, *PLAIN, "glibc_min")  # keys of a request that a stack's file has
 PARTS = (
     ("tensorflow", "tensorflow_package", "tensorflow_source"),
     ("driver_branch", "driver_module"),
@@ -61,7 +61,7 @@ class Candidate:
 
     @cached_property
     def chosen(self) -> ChosenStack:
-        """The versions, with the driver that this host's GPUs need; worked out when it is asked for."""
+        """The versions, with the driver that this host's GPUs require; computed on first use."""
         if self.problem is None:
             return ChosenStack()
         found = choose_stack(self.problem, self.problem.mask(self.problem.all))
@@ -83,7 +83,7 @@ class Candidate:
 
     @property
     def lock(self) -> Path | None:
-        """The lock that it is installed from; None where nobody has made it yet."""
+        """The lock that it is installed from; None where it was not made yet."""
         path = self.stack.lock_path(self.python)
         return path if path.is_file() else None
 
@@ -102,7 +102,7 @@ def short_name(key: str) -> str:
 
 
 def system_conflict(stack: Stack, system: System | Unknown | None) -> list[Conflict]:
-    """A stack is made, locked and tested for some operating systems; on another it is not even tried."""
+    """A stack is locked and tested for some operating systems; it is refused on others."""
     made_for = stack.data["os"]
     if not isinstance(system, System) or short_name(system.key) in made_for:
         return []
@@ -146,9 +146,9 @@ def try_stack(compat: Compat, name: str, host: HostProfile | None) -> Candidate:
 
 
 def part_conflicts(compat: Compat, name: str, host: HostProfile) -> list[Conflict]:
-    """What a host lacks for a named stack, asked part by part: a stack fits itself, so the host clashes with some part.
+    """Why a named stack does not fit a host, part by part: a stack is consistent in itself, so any conflict comes from the host.
 
-    Asking for all versions at once would also list how each of them follows from the others.
+    A request for all versions at once would also list how they depend on each other.
     """
     complete = ConstraintProblem(shared_tables(compat), read_request(compat, {}, host) + stack_items(compat, name))
     if complete.mask(complete.all):
@@ -165,7 +165,7 @@ def part_conflicts(compat: Compat, name: str, host: HostProfile) -> list[Conflic
 
 
 def has_requested(stack: Stack, asked: Sequence[Item]) -> bool:
-    """Whether a stack itself has what was asked of it: what it leaves out could be added to it, but is not installed."""
+    """Whether the stack's file has everything that was requested: what it leaves out is not installed."""
     content = stack.data
     for item in asked:
         if item.key in READERS and item.flag and not content.get(item.key):
@@ -192,7 +192,7 @@ def candidates(compat: Compat, request: Mapping[str, Any], host: HostProfile | N
     for name in stack_files.stack_names():
         stack = stack_files.load_stack(name)
         if system_conflict(stack, system) or stack.base:
-            continue  # With packages of a site it is a choice by name.
+            continue  # A stack with packages of the site is chosen by its name only.
         if not has_requested(stack, asked):
             continue
         problem = ConstraintProblem(shared_tables(compat), asked + stack_items(compat, name))

@@ -14,7 +14,7 @@ from hadoop_dl.resolver.gpus import Gpu, UnknownGpu, find_gpu
 from hadoop_dl.resolver.hosts import Hadoop, System, Unknown, find_hadoop, find_system
 from hadoop_dl.resolver.versions import LONGEST, NONE, Spec, listed, newest, parse_spec
 
-# What a request may name, with the words to call it by. The order is the order of every answer.
+# What a request may name, with its name in messages. Answers have this order.
 COMPONENTS = {
     "tensorflow": "TensorFlow",
     "tensorflow_package": "the package",
@@ -112,12 +112,12 @@ LEVELS = {
 
 
 class Misuse(ValueError):
-    """A request that is not one: an unknown component, a value that cannot be read. The message has the nearest name."""
+    """A request that cannot be read: an unknown component or an invalid value. The message has the nearest name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """One part of a request. `label` is how a sentence calls it; `subject` is what an OS, GPU or Hadoop name stands for."""
+    """One constraint or host fact. `label` is its name in messages; `subject` is what an OS, GPU or Hadoop name stands for."""
 
     key: str
     text: str
@@ -196,7 +196,7 @@ def both(text: str) -> list[str]:
 
 
 def read_request(compat: Compat, request: Mapping[str, Any], host: HostProfile | None = None) -> list[Item]:
-    """The items of a request, in one order whatever the order of the request was, each once."""
+    """The items of a request, each once, in an order that does not depend on the request's."""
     check_names(request)
     found: dict[tuple[str, str], Item] = {}
     given = {name: texts(name, value) for name, value in request.items()}
@@ -252,7 +252,7 @@ def make_item(compat: Compat, name: str, text: str, read: bool = False) -> Item:
 
 
 def host_items(host: HostProfile | None) -> list[Item]:
-    """What a read host adds: facts that no request can change. Each carries its own fact only, so that hosts share what is found out."""
+    """The facts of a host that was read. Each item has one fact only, so that hosts with the same fact share results."""
     items: list[Item] = []
 
     def add(name: str, label: str, *levels: str, **fact: Any) -> None:

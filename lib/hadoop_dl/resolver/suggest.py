@@ -1,4 +1,4 @@
-"""Requests that do fit, next to one that does not: as few parts changed as possible, and each changed part by little."""
+"""The nearest requests that can be met: as few parts as possible are changed, and each as little as possible."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from hadoop_dl.resolver.versions import known, version
 
 Request = dict[str, Any]
 MOST = 3
-# What it costs to give up a part: an operator changes a version before a purpose, and a host last of all.
+# What it costs to drop a part: a version is changed before a feature, and the host last.
 COST = {"tensorflow": 5, "python": 4, "hdfs": 6, "kafka": 6, "yarn_gpu": 6, "hadoop": 30, "host": 1000}
 CHEAP = 3
-HARDWARE = ("os", "gpu", "host")  # never changed: only a name that is not known is replaced by the one that was meant
-TYPO = 0.6  # how similar a name must be to be taken for what was meant
+HARDWARE = ("os", "gpu", "host")  # never changed; only a misspelt name is replaced by the known one
+TYPO = 0.6  # how similar a name must be to count as a misspelling
 
 
 def cost(item: Item) -> int:
-    """What nothing meets must be dropped in any case; it costs nothing more."""
+    """Dropping what nothing meets costs nothing: it must be dropped in any case."""
     return 0 if not known_subject(item) else COST.get(item.key, CHEAP)
 
 
 def give_ups(problem: ConstraintProblem, fixed: frozenset[str]) -> Iterator[Items]:
-    """Smallest sets of items to give up so that the rest can be met, the cheapest first; never what is fixed."""
+    """Minimal sets of items to drop so that the rest can be met, the cheapest first; never fixed ones."""
     hopeless = frozenset(number for number in problem.all if not problem.mask(frozenset({number})))
     free = [number for number in sorted(problem.all - hopeless) if problem.items[number].key not in fixed]
     stays = problem.all - hopeless - frozenset(free)
@@ -50,7 +50,7 @@ def give_ups(problem: ConstraintProblem, fixed: frozenset[str]) -> Iterator[Item
 
 
 def keepers(problem: ConstraintProblem, stays: Items, free: list[int]) -> Items:
-    """As much of a request as can be kept beside what stays: the dearest parts first."""
+    """The largest part of a request that can be kept beside the fixed items: the most expensive ones first."""
     kept = stays
     for number in sorted(free, key=lambda number: (-cost(problem.items[number]), number)):
         if problem.mask(kept | {number}):
@@ -61,7 +61,7 @@ def keepers(problem: ConstraintProblem, stays: Items, free: list[int]) -> Items:
 def nearest_requests(
     problem: ConstraintProblem, request: Mapping[str, Any], fits: Callable[[Request], bool]
 ) -> list[Request]:
-    """Up to three requests in the grammar of a request that resolve; each was tried. Hardware and hosts stay as they are."""
+    """Up to three requests that resolve, as an operator would write them; each was tried. Hardware and hosts are not changed."""
     found: list[Request] = []
     of_host = frozenset(name for name in ("os", "gpu", "hadoop") if name not in request)
     for gone in give_ups(problem, of_host | frozenset(HARDWARE)):
@@ -85,7 +85,7 @@ def replaced(problem: ConstraintProblem, gone: Items) -> Iterator[Request]:
     kept = base(problem, gone)
     misspelt = [item for item in items if item.key in OPTIONS and not known_subject(item)]
     if any(item.key in HARDWARE and not meant(item) for item in misspelt):
-        return  # nobody knows which hardware or system it is
+        return  # unknown hardware or an unknown system: nothing can be suggested
     rest = [item for item in items if item not in misspelt]
     for item in misspelt:
         before = [part for part in str(kept.get(item.key, "")).split(",") if part]
@@ -107,7 +107,7 @@ def meant(item: Item) -> list[str]:
 
 
 def base(problem: ConstraintProblem, gone: Items) -> Request:
-    """What stays, as a request."""
+    """The items that are kept, as a request."""
     kept: dict[str, list[str]] = {}
     for number in sorted(problem.all - gone):
         item = problem.items[number]
@@ -149,7 +149,7 @@ def near_values(problem: ConstraintProblem, item: Item) -> list[str]:
     newer = [value for value in there if version(value) >= asked]
     older = [value for value in reversed(there) if version(value) < asked]
     if item.key == "tensorflow" and not any(value == ".".join(text.split(".")[:2]) for value in there):
-        # A release that never was: its neighbours, in the order of their distance.
+        # A release that does not exist: its neighbours, the nearest first.
         return [value for pair in zip_longest(older, newer) for value in pair if value]
     return newer + older
 
@@ -159,7 +159,7 @@ def known_subject(item: Item) -> bool:
 
 
 def wants_built(problem: ConstraintProblem) -> bool:
-    """Whether a source build is what the operator has in mind: else it is no way out."""
+    """Whether the request is about a source build: otherwise none is suggested."""
     return any(item.key in ("tensorflow_source", "bazel", "gcc", "kafka") for item in problem.items)
 
 
@@ -169,7 +169,7 @@ def zip_longest(left: list[str], right: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def spelled(problem: ConstraintProblem, changed: Request, keys: list[str]) -> Request:
-    """With the CUDA that comes along, where TensorFlow was changed: it is what the GPUs are about."""
+    """With the CUDA of the suggested TensorFlow, where that was changed for a GPU."""
     if "tensorflow" not in keys or "cuda" in changed:
         return changed
     trial = ConstraintProblem(

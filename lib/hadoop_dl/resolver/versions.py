@@ -73,7 +73,7 @@ def ranges(text: str) -> SpecifierSet:
 
 
 def parse_spec(given: str) -> Spec:
-    """Read a constraint as people write it; what is no version becomes a constraint that nothing meets."""
+    """Read a constraint as people write it; a text that is no version becomes a constraint that nothing meets."""
     text = re.sub(r"\s+", "", str(given))
     if text.lower() in NONE:
         return Spec("none", "none")

@@ -43,7 +43,7 @@ def open_transport(host: Host, known: KnownHosts, settings: Settings) -> paramik
     options.key_types = sorted(options.key_types, key=lambda name: family(name) not in recorded)
     try:
         transport.start_client(timeout=settings.timeout)
-        if not transport.initial_kex_done:  # at its timeout start_client returns as if all were well
+        if not transport.initial_kex_done:  # at its timeout start_client returns without an error
             raise TimeoutError("timed out")
     except (paramiko.SSHException, OSError, EOFError) as error:
         transport.close()
@@ -99,7 +99,7 @@ def log_in(host: Host, known: KnownHosts, settings: Settings, only: str | None =
 
 
 def run_script(transport: paramiko.Transport, script: str, timeout: float) -> tuple[dict[str, str], str]:
-    """Run the remote half; return its name=value lines and what it complained."""
+    """Run the remote script; return its name=value lines and its error output."""
     # paramiko waits for the answer to exec_command without a limit; a closed connection ends that wait.
     late = threading.Event()
 
@@ -178,7 +178,7 @@ def make_ready(host: Host, result: Result, known: KnownHosts, settings: Settings
 
 
 def shortcomings(host: Host, answer: dict[str, str]) -> list[str]:
-    """What Ansible would stumble over on a host that lets us in."""
+    """What prevents Ansible from working on a host that accepts the login."""
     found = []
     if "python" not in answer:
         found.append(

@@ -1,4 +1,4 @@
-"""Host keys: what known_hosts says of one, and how new ones are recorded."""
+"""Host keys: looked up in known_hosts, and recorded there."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class KnownHosts:
                 self._load(line)
 
     def _load(self, line: str) -> None:
-        """Lines that cannot be read count for nothing, as with OpenSSH: their host is new, and somebody is asked."""
+        """Lines that cannot be read are ignored, as by OpenSSH: their host is new, and the operator is asked."""
         try:
             entry = paramiko.hostkeys.HostKeyEntry.from_line(line)
         except paramiko.hostkeys.InvalidHostKey:
@@ -80,7 +80,7 @@ class KnownHosts:
 
 
 def check_host_key(host: Host, key: paramiko.PKey, known: KnownHosts) -> str:
-    """Refuse a changed or revoked key; say whether it is known or new."""
+    """Refuse a changed or revoked key; return whether it is known or new."""
     verdict = known.verdict(host, key)
     if verdict == "revoked":
         raise HostKeyRefused(

@@ -1,4 +1,4 @@
-"""What the parts of bootstrap_ssh share: a host, what becomes of it, and how it is asked."""
+"""What the parts of bootstrap_ssh share: a host, its result, and errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Host:
 
 @dataclass
 class Result:
-    """What is true about one host at the end."""
+    """The state of one host at the end."""
 
     host: str
     address: str

@@ -1,4 +1,4 @@
-"""Ambari's REST API: what this project asks of it, and changes there."""
+"""Ambari's REST API: what this project reads and changes there."""
 
 from __future__ import annotations
 

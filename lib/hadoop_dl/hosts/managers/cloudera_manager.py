@@ -1,4 +1,4 @@
-"""Cloudera Manager's REST API: what this project asks of it, and changes there."""
+"""Cloudera Manager's REST API: what this project reads and changes there."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from urllib.parse import quote
 from hadoop_dl.hosts.managers.server import ManagerError, Server, Unavailable
 
 Json = dict[str, Any]
-OLDEST, NEWEST = 10, 57  # versions of the API; a newer server is asked in the newest one that is known here
-POLL = 2.0  # seconds between two looks at a command
+OLDEST, NEWEST = 10, 57  # versions of the API; for a newer server the newest known one is used
+POLL = 2.0  # seconds between two requests for a command's state
 
 
 def path(*names: str) -> str:
@@ -22,7 +22,7 @@ def path(*names: str) -> str:
 
 
 class ClouderaManager:
-    """One Cloudera Manager. Lists are whole: this API has no pages for what is asked here."""
+    """One Cloudera Manager. Lists are complete: this API has no pages for what is read here."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -71,7 +71,7 @@ class ClouderaManager:
         return found[0]
 
     def cluster_name(self, name: str) -> str:
-        """The name that references use, of a cluster that is called so there or in the user interface; none for none."""
+        """The name of a cluster in references, found by that name or by the one in the user interface; empty for empty."""
         if not name:
             return ""
         found = [str(one["name"]) for one in self.clusters() if name in (one.get("name"), one.get("displayName"))]
@@ -124,7 +124,7 @@ class ClouderaManager:
         return self.finished(answer, command, seconds)
 
     def finished(self, command: Any, name: str, seconds: float) -> Json:
-        """The command at its end. A server that is busy meanwhile is asked again; one that stays silent ends the wait."""
+        """The ended command. A busy server is asked again; one that does not answer ends the wait."""
         where, end, silent = self.server.named(self.server.url), time.monotonic() + seconds, ""
         if not isinstance(command, dict) or "active" not in command:
             raise ManagerError(

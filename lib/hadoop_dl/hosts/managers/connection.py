@@ -13,7 +13,7 @@ Json = dict[str, Any]
 PRODUCTS = {"cloudera_manager": "Cloudera Manager", "ambari": "Ambari"}
 NAMES = ("url", "user", "password", "token", "ca", "cluster")
 VARIABLES = ("cluster_manager", *(f"cluster_manager_{name}" for name in NAMES))
-ASKING = 300.0  # seconds for everything that is asked, besides a wait that has its own limit
+ASKING = 300.0  # seconds for all requests, without a wait that has its own limit
 
 
 def connect(values: Mapping[str, Any], seconds: float = 0.0) -> ClouderaManager | Ambari:
@@ -52,7 +52,7 @@ def managed_host(manager: ClouderaManager | Ambari, cluster: str, names: set[str
 
 
 def settle_maintenance(manager: Any, host: Json, cluster: str, on: bool) -> None:
-    """Switch maintenance mode and ask whether it is so: the answer to a change may be lost on its way."""
+    """Switch maintenance mode and read it back: the response to a change may be lost."""
     name = str(host.get("hostname") or host.get("host_name"))
     lost = ""
     try:

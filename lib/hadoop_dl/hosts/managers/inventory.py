@@ -50,9 +50,9 @@ class ManagerInventory(BaseInventoryPlugin, Constructable, Cacheable):  # type: 
             self.add(host)
 
     def hosts(self, config: Json, path: str, cache: bool) -> list[Json]:
-        """All hosts, from the cache where it is on and fresh. What is old is never a substitute for an answer."""
+        """All hosts, from the cache where it is on and fresh. An expired cache never replaces an answer."""
         key, source = self.get_cache_key(path), self.source()
-        server = self.server(config, path)  # before the cache: a login that is missing is told in any case
+        server = self.server(config, path)  # before the cache: a missing login is always reported
         if self.get_option("cache") and cache:
             cached = self.cache.get(key) or {}
             if cached.get("source") == source:
@@ -62,7 +62,7 @@ class ManagerInventory(BaseInventoryPlugin, Constructable, Cacheable):  # type: 
             found = self.facts(server)
         except AccessRefused:
             if self.get_option("cache"):
-                self.cache[key] = {}  # who may not ask the server must not get its hosts from the cache either
+                self.cache[key] = {}  # a user without access to the server must not get its hosts from the cache either
                 self.update_cache_if_changed()
             raise
         except (KeyError, TypeError, AttributeError) as error:
@@ -74,7 +74,7 @@ class ManagerInventory(BaseInventoryPlugin, Constructable, Cacheable):  # type: 
         return list(found["hosts"])
 
     def source(self) -> Json:
-        """What the answer depends on, without secrets: an edited file must not get the hosts of the former one."""
+        """The cache's key, without secrets: after the file was edited, the earlier hosts must not be used."""
         names = ("url", "user", "cluster")
         return {"schema": SCHEMA, **{name: str(self.get_option(name) or "") for name in names}}
 

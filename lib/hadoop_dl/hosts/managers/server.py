@@ -33,7 +33,7 @@ LONGEST_MESSAGE = 200
 
 
 class ManagerError(Exception):
-    """What was asked, what came, and what to do; one sentence or two, without secrets."""
+    """The request, the response, and what to do; one or two sentences without secrets."""
 
 
 class AccessRefused(ManagerError):
@@ -45,7 +45,7 @@ class NotFound(ManagerError):
 
 
 class Unavailable(ManagerError):
-    """No answer, or one that says: later. Whether a change was made is not known then."""
+    """No answer, or one that asks to try later. It is unknown then whether a change was made."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class Server:
         raise ManagerError(f"{self.named(url)} redirects without end. Correct the address in {self.settings}.")
 
     def once(self, method: str, url: str, body: bytes | None) -> tuple[int, Mapping[str, str], bytes]:
-        """One request and its answer, or a sentence about what came instead."""
+        """One request and its answer, or an error about what came instead."""
         seconds = round(min(self.limits.answer, self.end - time.monotonic()), 1)
         if seconds <= 0:
             raise Unavailable(
@@ -251,7 +251,7 @@ class Server:
         raise ManagerError(f"{where} must answer with JSON, but does not. Correct the address in {self.settings}.")
 
     def told(self, text: str) -> str:
-        """What the server says itself, short and without secrets."""
+        """The server's own message, short and without secrets."""
         try:
             message = json.loads(text).get("message")
         except (ValueError, AttributeError):

@@ -34,7 +34,7 @@ class Candidate:
 
 
 def least_driver(toolkit: Row) -> str:
-    """What CUDA needs: for 11 and later the floor of minor version compatibility is enough."""
+    """The oldest driver for a CUDA toolkit: from 11 on, that of minor version compatibility."""
     floors = [str(text) for text in (toolkit["min_driver"], toolkit["min_driver_minor_compat"]) if text]
     return min(floors, key=version)
 
@@ -73,7 +73,7 @@ class Driver(Part):
     # --- how new it must be ------------------------------------------------------------------------------------------
 
     def floors(self, build: TensorflowBuild, items: Sequence[Item]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-        """Each lower limit with who sets it: CUDA, PTX that the driver must compile, every GPU."""
+        """Each lower limit with its reason: CUDA, PTX that the driver must compile, every GPU."""
         toolkit = self.catalog.toolkits[build.cuda or ""]
         least = least_driver(toolkit)
         yield least, f"CUDA {build.cuda} needs it", sources(toolkit)
@@ -120,7 +120,7 @@ class Driver(Part):
         return branch_of(text).isdigit() and int(branch_of(text)) > int(self.newest["branch"])
 
     def newer_row(self, text: str) -> Row:
-        """A branch that the data does not have: it drives at least what the newest one drives, as far as is known."""
+        """A row for a branch that is newer than the data; it is assumed to support what the newest known branch supports."""
         return {
             **self.newest,
             "branch": branch_of(text),
@@ -139,7 +139,7 @@ class Driver(Part):
     # --- whether an item wants one ---------------------------------------------------------------------------------------
 
     def item_findings(self, item: Item, candidate: Candidate) -> Iterator[Finding]:
-        """Why this item does not want this driver, or what to know about the two."""
+        """Why this item refuses this driver, or warnings about the two."""
         own = {
             "driver": candidate.version,
             "driver_branch": candidate.row["branch"],
@@ -243,13 +243,13 @@ class Driver(Part):
         return doubtful
 
     def newer_branch(self, candidate: Candidate, needed: str) -> bool:
-        """A whole branch was asked for that is newer than the data: 615 stands for any of its releases."""
+        """Whether a branch newer than the data was requested without a release: 615 stands for any of its releases."""
         return "." not in candidate.version and candidate.branch > int(branch_of(needed))
 
     def choice(
         self, build: TensorflowBuild, candidate: Candidate, items: Sequence[Item], found: list[Finding]
     ) -> Choice:
-        """The driver with its reasons; a host without GPUs gets none, so its age is no news there."""
+        """The driver with its reasons; a host without GPUs gets none, so there is no warning about its age there."""
         row, module = candidate.row, candidate.module["module"]
         needed, why, where = max(self.floors(build, items), key=lambda floor: version(floor[0]))
         bare = any(item.host_fact == "gpus" for item in items)
@@ -284,7 +284,7 @@ class Driver(Part):
         return choice
 
     def age(self, candidate: Candidate) -> list[Finding]:
-        """What to know about a branch that has ended, and about a driver that is newer than the data."""
+        """Warnings about a branch past its end of life, and about a driver that is newer than the data."""
         row, found = candidate.row, []
         if self.is_newer(row["branch"]):
             data = f"{self.newest['branch']}, of {self.catalog.compat.subjects['drivers']['checked']}"
@@ -317,7 +317,7 @@ class Driver(Part):
                 yield self.item_fact(item, items, modules)
 
     def without_cuda(self, items: Sequence[Item]) -> bool:
-        """Whether the items alone would leave a driver: then it is CUDA that refuses it."""
+        """Whether some driver meets the items without CUDA: then CUDA refuses it."""
         for candidate in self.candidates(items):
             found = (finding for item in items for finding in self.item_findings(item, candidate))
             if self.module_exists(candidate) and not any(finding.refuses for finding in found):
@@ -353,7 +353,7 @@ class Driver(Part):
                 )
 
     def gpu_fact(self, gpu: Gpu, label: str, exact: Sequence[str], modules: bool) -> Finding:
-        """The branches that drive it, or the driver that does not know this device."""
+        """The branches that support it, or the driver that does not support this device."""
         arch = architecture(self.catalog.compat, gpu)
         neutral = {"module": ""}
         for text in exact:

@@ -1,4 +1,4 @@
-"""Python packages beside TensorFlow: Keras, and tensorflow-io with what it brings (HDFS, Kafka)."""
+"""Python packages beside TensorFlow: Keras, and tensorflow-io with its readers (HDFS, Kafka)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Keras(Part):
         return sorted(rows, key=lambda row: row["version"] != own)
 
     def candidates(self, build: TensorflowBuild) -> list[Row | None]:
-        """What may be installed, the best first; None is no Keras: a line that requires the package cannot do without."""
+        """What may be installed, the best first; None is no Keras, except for a line that requires the package."""
         keras = build.line["keras"]
         if keras.get("package"):
             return list(self.fitting(build))

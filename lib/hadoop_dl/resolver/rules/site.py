@@ -27,7 +27,7 @@ class Site(Part):
         return build.gpu
 
     def findings(self, items: Sequence[Item]) -> Iterator[Finding]:
-        """All rules: what refuses, what is doubtful, and what to know."""
+        """The findings of all rules: refusals, doubts and warnings."""
         gpus = [item for item in items if isinstance(item.subject, Gpu)]
         systems = {item.subject.key: item.label for item in items if isinstance(item.subject, System)}
         if len(systems) > 1:
@@ -88,7 +88,7 @@ class Site(Part):
         return Choice(warnings=[*found, *self.remarks(build, items)])
 
     def remarks(self, build: TensorflowBuild, items: Sequence[Item]) -> Iterator[Finding]:
-        """What to know about the Hadoop, whoever schedules."""
+        """Warnings about the Hadoop release that do not depend on the scheduler."""
         bare = any(item.host_fact == "gpus" for item in items)
         for hadoop in (item.subject for item in items):
             if not isinstance(hadoop, Hadoop):

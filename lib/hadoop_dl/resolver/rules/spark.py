@@ -1,4 +1,4 @@
-"""TensorFlowOnSpark, Spark and Java: who runs on whom."""
+"""TensorFlowOnSpark, Spark and Java: which releases run on which."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Spark(Part):
         return build.name, build.package, build.python
 
     def tfos_refusal(self, build: TensorflowBuild, row: Row) -> Finding | None:
-        """Why a TensorFlowOnSpark is not for a TensorFlow, or may not be."""
+        """Why a TensorFlowOnSpark does not support a TensorFlow, or may not."""
         return self.line_refusal(build.name, row) or self.form_refusal(build, row)
 
     def line_refusal(self, line: str, row: Row) -> Finding | None:
@@ -183,7 +183,7 @@ class Spark(Part):
         return self.found[key]
 
     def ordered(self, tfos: Row | None, runs: list[tuple[Row, str]]) -> list[tuple[Row, str]]:
-        """Without the Sparks on which this TensorFlowOnSpark does not run, and those on which it was seen to run first."""
+        """Only the Sparks on which this TensorFlowOnSpark runs; those on which it was seen to run come first."""
         if tfos is None:
             return runs
         left = [run for run in runs if not self.pair_refusal(tfos, run[0])]

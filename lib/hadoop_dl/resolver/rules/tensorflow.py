@@ -1,4 +1,4 @@
-"""Rules between one TensorFlow and what surrounds it: the operating system, each GPU, the host. One fact each."""
+"""Rules between a TensorFlow build and its environment: the operating system, each GPU, each fact of the host."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ OF_HOST: dict[str, Fields] = {
 
 
 def rules(catalog: BuildCatalog, item: Item) -> Iterator[tuple[Rule, Fields]]:
-    """The rules of an environment item (os, gpu, host), each with what of a build decides: it refuses all alike or none.
+    """The rules of an environment item (os, gpu, host), each with the fields of a build that decide: builds equal in them are all refused or none.
 
-    What it says of them may differ: their versions and packages are in the sentences.
+    Messages may still differ, because they name versions and packages.
     """
     subject = item.subject
     if isinstance(subject, System):
         yield partial(wheel_on_system, catalog, subject), ("name", "glibc_min")
         yield partial(cuda_on_system, catalog, subject), ("cuda", "pip_cuda")
-        if not item.host_fact:  # of a host that was read, only what it has counts
+        if not item.host_fact:  # On a host that was read, its own Pythons count.
             yield partial(python_on_system, catalog, subject), ("python",)
     elif isinstance(subject, Gpu):
         yield partial(code_for_gpu, catalog, subject), ("name", "source", "cuda", "pip_cuda")
@@ -68,7 +68,7 @@ def release_row(catalog: BuildCatalog, system: System) -> Row:
 
 
 def system_pythons(catalog: BuildCatalog, system: System) -> list[str]:
-    """The Pythons that the vendor brings for this minor release, oldest first; of all of them where it is not named."""
+    """The vendor's Pythons for this minor release, oldest first; for all minor releases where none is named."""
     asked = version(system.release)
     return sorted(
         (
@@ -121,7 +121,7 @@ def cuda_on_system(catalog: BuildCatalog, system: System, build: TensorflowBuild
 
 
 def python_on_system(catalog: BuildCatalog, system: System, build: TensorflowBuild) -> Iterator[Finding]:
-    """A site may install any Python: that the vendor does not bring one is a warning, newer or older."""
+    """A site may install any Python: one that the vendor does not package is a warning only."""
     row, there = release_row(catalog, system), system_pythons(catalog, system)
     if build.python not in there:
         yield warning(
