@@ -2,17 +2,20 @@
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import ansible.module_utils
 import manager_server
 import pytest
+from certificates import authority
 
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parents[2] / "plugins" / "module_utils"))
 
 from ansible.module_utils import environment_notice  # noqa: E402
 from environments import Mirror, Site, wheel  # noqa: E402  (they import modules of hosts)
 from faulty_server import Index, serving  # noqa: E402
+from source_distributions import PIP, interpreter  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -73,6 +76,46 @@ def done(site, stages):
     shutil.copytree(stages["active"], site.root, symlinks=True)
     environment_notice.write(str(site.root), str(site.path), False)  # it has the path
     return site
+
+
+@pytest.fixture(scope="session")
+def open_python():
+    """A Python that all users can read, for builds by a user without rights."""
+    found = interpreter()
+    if found is None:
+        pytest.skip("no Python here can be read by all users")
+    return found
+
+
+@pytest.fixture
+def open_directory():
+    """A directory that all users can enter, unlike pytest's own."""
+    path = Path(tempfile.mkdtemp())
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="session")
+def without_keras(tmp_path_factory, open_python):
+    """/opt/deeplearning with a pip that builds, and all components but keras; and the wheels that it is made of."""
+    wheels = tmp_path_factory.mktemp("wheels")
+    wheel(wheels, "pip", "24.0", code=PIP)
+    for project in ("tensorflow", "six", "keras"):
+        wheel(wheels, project)
+    with serving(Mirror()) as mirror:
+        site = Site(tmp_path_factory.mktemp("stage") / "deeplearning", mirror, wheels)
+        site.install("pip", python=open_python)
+        site.install("tensorflow")
+    return site.root, wheels
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """A directory with an authority, server.ca, and a certificate that it signed for servers on this machine."""
+    directory = tmp_path_factory.mktemp("tls")
+    authority(directory, "server")
+    return directory
 
 
 @pytest.fixture

@@ -7,16 +7,19 @@ import ensurepip
 import hashlib
 import os
 import re
+import shutil
 import sys
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import environment_activate
 import environment_seal
 import locked_packages
 from ansible.module_utils import environment_names, environment_packages
-from faulty_server import Index
+from faulty_server import Index, serving
 
 STACK, DIGEST = "demo-stack", "0123456789ab"
 
@@ -151,6 +154,17 @@ class Site:
     def current(self) -> str | None:
         link = self.root / "current"
         return os.readlink(link) if link.is_symlink() else None
+
+
+S = TypeVar("S", bound=Site)
+
+
+@contextmanager
+def copy_of(installed: tuple[Path, Path], root: Path, kind: type[S]) -> Iterator[S]:
+    """A host with a copy of this /opt/deeplearning, and a mirror with the wheels that it is made of."""
+    shutil.copytree(installed[0], root, symlinks=True)
+    with serving(Mirror()) as mirror:
+        yield kind(root, mirror, installed[1])
 
 
 class Module:

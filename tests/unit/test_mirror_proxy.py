@@ -8,7 +8,6 @@ import http.client
 import http.server
 import json
 import select
-import shutil
 import socket
 import ssl
 import threading
@@ -22,7 +21,6 @@ import pytest
 from faulty_server import Handler, Index
 from host_modules import run
 from mirror_index import MirrorError
-from test_mirror_rotation import authority
 
 NAME = "pypi.invalid"  # no name service has it: only the proxy knows where it is
 WHEEL = "numpy-1.16.6-py3-none-any.whl"
@@ -120,15 +118,6 @@ class Way:
         }
 
 
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not shutil.which("openssl"):
-        pytest.skip("makes certificates with openssl")
-    directory = tmp_path_factory.mktemp("tls")
-    authority(directory, "index")
-    return directory
-
-
 @pytest.fixture(params=["http", "https"])
 def way(request: pytest.FixtureRequest, certificates: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Way]:
     for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
@@ -141,11 +130,11 @@ def way(request: pytest.FixtureRequest, certificates: Path, monkeypatch: pytest.
     context = None
     if request.param == "https":
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificates / "index.crt", certificates / "index.key")
+        context.load_cert_chain(certificates / "server.crt", certificates / "server.key")
     server = served(type("Bound", (Handler,), {"index": index}), context)
     handler = type("BoundProxy", (Proxy,), {"port": server.server_address[1], "seen": []})
     proxy = served(handler)
-    yield Way(request.param, index, handler, proxy.server_address[1], str(certificates / "index.ca"))
+    yield Way(request.param, index, handler, proxy.server_address[1], str(certificates / "server.ca"))
     for one in (proxy, server):
         one.shutdown()
         one.server_close()

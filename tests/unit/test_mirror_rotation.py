@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -13,27 +12,10 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils import downloads, mirror_download
+from certificates import authority
 from test_mirror_server import CONTENT, WHEEL, start
 
 pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="makes certificates with openssl")
-NAMES = "subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:pypi.invalid"  # Python 2.7 compares no IP address
-
-
-def openssl(*words: str) -> None:
-    subprocess.run(["openssl", *words], check=True, capture_output=True, timeout=60)
-
-
-def authority(directory: Path, name: str) -> Path:
-    """A certificate authority, and a certificate for the mirror that it signed."""
-    ca, key, request = (directory / f"{name}.{kind}" for kind in ("ca", "key", "csr"))
-    openssl(
-        "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{key}.ca", "-out", f"{ca}", "-subj", f"/CN={name}"
-    )
-    openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{key}", "-out", f"{request}", "-subj", "/CN=mirror")
-    (directory / "names").write_text(NAMES)
-    signed = ["-CA", f"{ca}", "-CAkey", f"{key}.ca", "-CAcreateserial", "-extfile", f"{directory / 'names'}"]
-    openssl("x509", "-req", "-in", f"{request}", "-out", f"{directory / name}.crt", "-days", "2", *signed)
-    return ca
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,7 @@ import hashlib
 import io
 import json
 import os
-import shutil
 import subprocess
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,10 +15,9 @@ from typing import Any
 import host_modules
 import pytest
 from ansible.module_utils import environment_packages, mirror_files, mirror_wheels
-from environments import Mirror, Site, wheel
-from faulty_server import serving
+from environments import Site, copy_of, wheel
 from interpreters import AS_ON_A_HOST, HOST_PYTHONS
-from source_distributions import PIP, interpreter, sdist
+from source_distributions import PIP, sdist
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
 
@@ -33,23 +30,6 @@ HONEST = (
     "wheel(text=open('evil.py').read())\n"
 )
 FAILS = "sys.exit('setup.py ran')"
-
-
-@pytest.fixture(scope="module")
-def python() -> str:
-    found = interpreter()
-    if found is None:
-        pytest.skip("no Python here can be read by all users")
-    return found
-
-
-@pytest.fixture
-def directory() -> Iterator[Path]:
-    """Users can enter it, unlike pytest's own."""
-    path = Path(tempfile.mkdtemp())
-    path.chmod(0o755)
-    yield path
-    shutil.rmtree(path)
 
 
 class MirrorHost:
@@ -89,8 +69,8 @@ class MirrorHost:
 
 
 @pytest.fixture
-def mirror_host(directory: Path, python: str) -> MirrorHost:
-    return MirrorHost(directory, python)
+def mirror_host(open_directory: Path, open_python: str) -> MirrorHost:
+    return MirrorHost(open_directory, open_python)
 
 
 def test_a_source_distribution_is_built_once_and_recorded_with_its_source(mirror_host: MirrorHost) -> None:
@@ -210,25 +190,10 @@ SOURCE = {
 }
 
 
-@pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory, python: str) -> Iterator[tuple[Path, Path]]:
-    wheels = tmp_path_factory.mktemp("wheels")
-    wheel(wheels, "pip", "24.0", code=PIP)
-    for project in ("tensorflow", "six", "keras"):
-        wheel(wheels, project)
-    with serving(Mirror()) as mirror:
-        host = Host(tmp_path_factory.mktemp("stage") / "deeplearning", mirror, wheels)
-        host.install("pip", python=python)
-        host.install("tensorflow")
-        yield host.root, wheels
-
-
 @pytest.fixture
-def host(stage: tuple[Path, Path], directory: Path) -> Iterator[Host]:
-    root, wheels = stage
-    shutil.copytree(root, directory / "deeplearning", symlinks=True)
-    with serving(Mirror()) as mirror:
-        yield Host(directory / "deeplearning", mirror, wheels)
+def host(without_keras: tuple[Path, Path], open_directory: Path) -> Iterator[Host]:
+    with copy_of(without_keras, open_directory / "deeplearning", Host) as found:
+        yield found
 
 
 def test_a_host_installs_the_mirrors_wheel_and_runs_no_setup(host: Host) -> None:

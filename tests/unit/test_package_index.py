@@ -22,11 +22,11 @@ import pytest
 from ansible.module_utils import mirror_index as served_index
 from ansible.module_utils import mirror_removal, mirror_served, mirror_source
 from ansible.module_utils.environment_packages import Refused
+from certificates import authority
 from environments import Mirror, Site, wheel
 from faulty_server import serving
 from host_modules import run
 from interpreters import AS_ON_A_HOST, HOST_PYTHONS
-from test_mirror_rotation import authority
 from test_mirror_server import start
 
 UTILITIES = Path(__file__).resolve().parents[2] / "plugins" / "module_utils"
@@ -183,27 +183,18 @@ class SiteIndex:
         self.url, self.ca, self.handler = url, ca, handler
 
 
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not shutil.which("openssl"):
-        pytest.skip("makes certificates with openssl")
-    directory = tmp_path_factory.mktemp("tls")
-    authority(directory, "site")
-    return directory
-
-
 @contextmanager
 def artifactory(certificates: Path, files: dict[str, bytes]) -> Iterator[SiteIndex]:
     handler = type("Bound", (Artifactory,), {"files": files, "seen": [], "elsewhere": ""})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificates / "site.crt", certificates / "site.key")
+    context.load_cert_chain(certificates / "server.crt", certificates / "server.key")
     server.socket = context.wrap_socket(server.socket, server_side=True)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     address = f"https://127.0.0.1:{server.server_address[1]}{handler.prefix}simple"
     try:
-        yield SiteIndex(address, str(certificates / "site.ca"), handler)
+        yield SiteIndex(address, str(certificates / "server.ca"), handler)
     finally:
         server.shutdown()
         server.server_close()

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,10 +20,9 @@ import host_modules
 import pytest
 from ansible.module_utils import confinement, source_builds
 from ansible.module_utils.environment_packages import Refused
-from environments import Mirror, Site, wheel
-from faulty_server import serving
+from environments import Site, copy_of
 from interpreters import HOST_PYTHONS
-from source_distributions import PIP, interpreter, sdist
+from source_distributions import interpreter, sdist
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
 
@@ -66,37 +64,10 @@ class Host(Site):
         return [str(pid) for pid in found] + [name for name in ("build", "tmp") if (state / name).exists()]
 
 
-@pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
-    python = interpreter()
-    if python is None:
-        pytest.skip("no Python here can be read by all users")
-    wheels = tmp_path_factory.mktemp("wheels")
-    wheel(wheels, "pip", "24.0", code=PIP)
-    for project in ("tensorflow", "six", "keras"):
-        wheel(wheels, project)
-    with serving(Mirror()) as mirror:
-        host = Host(tmp_path_factory.mktemp("stage") / "deeplearning", mirror, wheels)
-        host.install("pip", python=python)
-        host.install("tensorflow")
-        yield host.root, wheels
-
-
 @pytest.fixture
-def directory() -> Iterator[Path]:
-    """Users can enter it, unlike pytest's own."""
-    path = Path(tempfile.mkdtemp())
-    path.chmod(0o755)
-    yield path
-    shutil.rmtree(path)
-
-
-@pytest.fixture
-def host(stage: tuple[Path, Path], directory: Path) -> Iterator[Host]:
-    root, wheels = stage
-    shutil.copytree(root, directory / "deeplearning", symlinks=True)
-    with serving(Mirror()) as mirror:
-        yield Host(directory / "deeplearning", mirror, wheels)
+def host(without_keras: tuple[Path, Path], open_directory: Path) -> Iterator[Host]:
+    with copy_of(without_keras, open_directory / "deeplearning", Host) as found:
+        yield found
 
 
 # --- as whom a build runs ---------------------------------------------------------------------------------------------
@@ -136,7 +107,7 @@ def test_a_source_distribution_is_built_by_a_user_that_no_account_has(host: Host
     assert {path.lstat().st_uid for path in host.tree.rglob("*")} == {0}
 
 
-def test_an_environment_with_source_distributions_is_sealed_and_stays(host: Host, stage) -> None:
+def test_an_environment_with_source_distributions_is_sealed_and_stays(host: Host) -> None:
     host.offer("wheel(text='VALUE = 1')")
     assert host.install("keras")["changed"] is True
     host.seal(imports=["tensorflow", "evil"])
@@ -144,11 +115,11 @@ def test_an_environment_with_source_distributions_is_sealed_and_stays(host: Host
     assert host.seal(imports=["tensorflow", "evil"])["sealed"] is False
 
 
-def test_two_hosts_build_the_same_files(host: Host, directory: Path) -> None:
+def test_two_hosts_build_the_same_files(host: Host, open_directory: Path) -> None:
     contents = []
     for name in ("first", "second"):
-        shutil.copytree(host.root, directory / name / "deeplearning", symlinks=True)
-        other = Host(directory / name / "deeplearning", host.mirror, host.fixtures)
+        shutil.copytree(host.root, open_directory / name / "deeplearning", symlinks=True)
+        other = Host(open_directory / name / "deeplearning", host.mirror, host.fixtures)
         other.build("wheel(text='HASHES = %r' % ({'a', 'b', 'c', 'd'},))")
         contents.append(other.content())
     assert contents[0] == contents[1]
@@ -166,8 +137,8 @@ def test_a_build_changes_nothing_of_root(host: Host) -> None:
     assert host.report == {"writes": ["PermissionError"] * len(places), "replaced": "PermissionError"}
 
 
-def test_a_build_reads_no_secret_of_root(host: Host, directory: Path) -> None:
-    secret = directory / "secret"
+def test_a_build_reads_no_secret_of_root(host: Host, open_directory: Path) -> None:
+    secret = open_directory / "secret"
     secret.write_text("password")
     secret.chmod(0o600)
     host.build(
@@ -450,9 +421,9 @@ def test_versions_are_compared_as_what_they_mean(one: str, other: str) -> None:
 # --- where it cannot be confined ----------------------------------------------------------------------------------------
 
 
-def test_without_a_network_of_its_own_nothing_is_built(host: Host, directory: Path) -> None:
+def test_without_a_network_of_its_own_nothing_is_built(host: Host, open_directory: Path) -> None:
     """As in a container without CAP_SYS_ADMIN: the kernel refuses, and the run ends with a sentence."""
-    host.offer(f"open({str(directory / 'ran')!r}, 'w')\nreport()")
+    host.offer(f"open({str(open_directory / 'ran')!r}, 'w')\nreport()")
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         pytest.skip("no setpriv (util-linux) on this machine")
@@ -479,7 +450,7 @@ def test_without_a_network_of_its_own_nothing_is_built(host: Host, directory: Pa
     assert host.left == []
 
 
-def test_a_tree_that_users_cannot_read_is_named(host: Host, directory: Path) -> None:
+def test_a_tree_that_users_cannot_read_is_named(host: Host, open_directory: Path) -> None:
     host.root.chmod(0o700)
     with pytest.raises(Refused, match=rf"must be able to enter {host.root} \(chmod o\+x\)"):
         host.build("report()")
@@ -528,9 +499,9 @@ print(json.dumps([answer.status, answer.output.splitlines()[:-1], number, alive,
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_a_program_is_confined_by_the_pythons_of_hosts(python: str, directory: Path) -> None:
+def test_a_program_is_confined_by_the_pythons_of_hosts(python: str, open_directory: Path) -> None:
     done = subprocess.run(
-        [python, "-c", PROGRAM, str(UTILS), str(directory / "cell")],
+        [python, "-c", PROGRAM, str(UTILS), str(open_directory / "cell")],
         capture_output=True,
         text=True,
         timeout=60,
@@ -539,5 +510,5 @@ def test_a_program_is_confined_by_the_pythons_of_hosts(python: str, directory: P
     assert done.stderr == ""
     status, output, number, alive, there = json.loads(done.stdout)
     assert status == 0
-    assert output == [str(number)] * 3 + ["0077", str(directory / "cell"), "1"]
+    assert output == [str(number)] * 3 + ["0077", str(open_directory / "cell"), "1"]
     assert (alive, there) == (False, False)
