@@ -143,6 +143,16 @@ def test_a_host_without_an_earlier_one_is_told_so(cluster, stages):
     assert active(cluster) == {**everywhere(OLD), "cdsw1": f"envs/{NEW}"}
 
 
+def test_a_host_that_answers_with_an_error_holds_all_others(cluster):
+    (cluster / "data2" / "current").unlink()
+    (cluster / "data2" / "current").mkdir()
+    code, said = run(cluster)
+    assert code == 2, said
+    assert f"data2: {cluster / 'data2' / 'current'} must be a link to the active environment" in said
+    assert "No host was changed" in said
+    assert all(os.readlink(cluster / name / "current") == f"envs/{NEW}" for name in GROUPS if name != "data2")
+
+
 def test_an_unreachable_host_holds_nobody_back_and_keeps_what_it_has(cluster):
     inventory = yaml.safe_load((cluster / "hosts.yml").read_text(encoding="utf-8"))
     gone = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
