@@ -33,7 +33,7 @@ CHILD = "import sys; from hadoop_dl_dev import resolver_bench; resolver_bench.on
 
 
 def node(number: int) -> dict[str, Any]:
-    """A host as the node reader answers; the kinds repeat, addresses do not."""
+    """A host as the host reader answers; the kinds repeat, addresses do not."""
     system, release, pythons, glibc = SYSTEMS[number % 3]
     gpu = {"vendor": "10de", "device": DEVICES[number % 5], "address": f"0000:{number % 200:02x}:00.0"}
     parts = {

@@ -54,7 +54,7 @@ def _page(links):
 
 
 def write(root, held):
-    """Make the pages those of the manifest; whether one changed. Pages that somebody else wrote stay."""
+    """Make the pages those of the manifest; whether one changed. Pages that are not of this project are kept."""
     wanted = pages(held)
     changed = remove(root, set(wanted))
     for path, text in sorted(wanted.items()):

@@ -10,7 +10,7 @@ DOCUMENTATION = r"""
 module: receipt
 short_description: Record the files of a component and the inputs that made them
 description:
-  - Writes C(/opt/deeplearning/state/<component>.json). The node reader compares it with the host in its one round.
+  - Writes C(/opt/deeplearning/state/<component>.json). The host reader compares it with the host in its one round.
 options:
   component: {description: Name of the component, type: str, required: true}
   digest: {description: Digest of the inputs that the plan computed for this component, type: str, required: true}

@@ -192,7 +192,7 @@ def test_an_application_that_waits_in_a_queue_holds_its_environment(root: Path, 
         assert removal_reader.Removal(str(root)).applications() == {NAME: "YARN has the application application_1_7"}
         assert f"{NAME}: YARN has the application application_1_7. Nothing was removed here" in remove(root)["msg"]
         assert listing(root) == before
-    assert "YARN did not tell" in remove(root)["msg"], "its ResourceManager does not answer any more"
+    assert "YARN did not report" in remove(root)["msg"], "its ResourceManager does not answer any more"
     assert remove(root, force=True)["changed"] is True
 
 

@@ -1,6 +1,6 @@
 """The plan: per host, what is there, what is requested, and what therefore must run. Pure functions over facts.
 
-Input is what the node reader answered for every host and the inventory's raw variables; output is one list of all
+Input is what the host reader answered for every host and the inventory's raw variables; output is one list of all
 problems, or a table and, per host, the stack and the components that need work. Nothing here talks to a host.
 """
 

@@ -97,7 +97,7 @@ def as_request(stack: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def short_name(key: str) -> str:
-    """`el7` for rhel7, as stack files and the node reader write it."""
+    """`el7` for rhel7, as stack files and the host reader write it."""
     return re.sub(r"^rhel", "el", key)
 
 
