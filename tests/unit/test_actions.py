@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import pytest
 from ansible.errors import AnsibleActionFail
 
+from hadoop_dl.hosts import os_packages
 from hadoop_dl.hosts.actions import HostAction
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins" / "action"
@@ -564,19 +565,54 @@ def test_a_download_that_fails_is_described_without_the_addresss_password() -> N
     assert "canary" not in str(caught.value)
 
 
-def test_a_command_that_does_not_end_is_ended_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+class Ssh(HostAction):
+    """As Ansible's ssh runs a command: without input on a terminal (`ssh -tt`), and with a line of its own at the end."""
+
+    pipelining = True
+
+    def _is_pipelining_enabled(self, module_style: str, wrap_async: bool = False) -> bool:
+        return self.pipelining
+
+    def _low_level_execute_command(self, cmd: str, in_data: bytes | None = None, **_: Any) -> dict[str, Any]:
+        argv = ["/bin/sh", "-c", cmd]
+        last = ""
+        if not in_data:
+            argv, last = (
+                ["script", "--quiet", "--return", "--command", cmd, "/dev/null"],
+                "Shared connection to data1 closed.\r\n",
+            )
+        done = subprocess.run(argv, input=in_data or b"", capture_output=True, timeout=20, check=False)
+        return {"rc": done.returncode, "stdout": done.stdout.decode(), "stderr": done.stderr.decode() + last}
+
+
+def action_over_ssh(pipelining: bool) -> Ssh:
+    action = Ssh.__new__(Ssh)
+    action.variables, action.pipelining = {"inventory_hostname": "data1"}, pipelining
+    return action
+
+
+def test_a_command_that_does_not_end_is_ended_and_named() -> None:
     """As `dnf list` behind the lock of another dnf, which waits for ever."""
-
-    class Action(HostAction):
-        def _low_level_execute_command(self, cmd: str, **_: Any) -> dict[str, Any]:
-            done = subprocess.run(["/bin/sh", "-c", cmd], capture_output=True, text=True, timeout=20, check=False)
-            return {"rc": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
-
-    action = Action.__new__(Action)
-    action.variables = {"inventory_hostname": "data1"}
+    action = action_over_ssh(pipelining=True)
     assert action.command(["echo", "a b"])["stdout"] == "a b\n"
     with pytest.raises(AnsibleActionFail, match="sleep 30 must answer on data1, but did not end within 1 s"):
         action.command(["sleep", "30"], 1)
+
+
+# As dnf does: a terminal that can gets colours. What it printed over SSH for `dnf list`.
+DNF = r"""
+name=dkms.noarch
+[ ! -t 1 ] || [ "$TERM" = dumb ] || name=$(printf '\033[1m\033[36m%s\033(B\033[m' $name)
+printf 'Available Packages\n%s   3.1.8-1.el7   gpu\n' "$name"
+"""
+
+
+@pytest.mark.parametrize("pipelining", [True, False])
+def test_what_a_command_prints_over_ssh_has_no_colours_and_no_carriage_returns(pipelining: bool) -> None:
+    answer = action_over_ssh(pipelining).command(["sh", "-c", DNF])
+    assert answer["stdout"] == "Available Packages\ndkms.noarch   3.1.8-1.el7   gpu\n"
+    assert os_packages.offers(answer["stdout"]) == {"dkms": ["3.1.8-1.el7"]}
+    assert answer["stderr"] == ""
 
 
 ARCHIVE = {**FILE, "path": "/usr/local/cuda-12.2/cudnn-8", "download": FILE["path"]}

@@ -92,9 +92,17 @@ class HostAction(ActionBase):
         raise AnsibleActionFail(f"{self._task.action} needs {needed}; found {found or 'nothing'}.")
 
     def command(self, argv: list[str], seconds: int = 120, left: str = "Nothing was changed.") -> dict[str, Any]:
-        """Run a command that ends within this time, in check mode too: stdout, stderr, rc. left: what is true when it did not."""
-        limited = ["timeout", "--kill-after=5", str(seconds), "env", "LC_ALL=C", *argv]
-        answer: dict[str, Any] = self._low_level_execute_command(shlex.join(limited))
+        """Run a command that ends within this time, in check mode too: stdout, stderr, rc. left: what is true when it did not.
+
+        Without input SSH gives it a terminal: dnf and yum colour what they list, lines end in CR, and SSH adds a line of its own. Where
+        input is not possible (su reads the password there), the terminal is one without colours.
+        """
+        limited = ["timeout", "--kill-after=5", str(seconds), "env", "LC_ALL=C", "TERM=dumb", *argv]
+        given = b"\n" if self._is_pipelining_enabled("new") else None
+        answer: dict[str, Any] = self._low_level_execute_command(shlex.join(limited), in_data=given)
+        if given is None:
+            answer["stdout"] = answer.get("stdout", "").replace("\r\n", "\n")
+            answer["stderr"] = re.sub(r"Shared connection to \S+ closed\.\s*$", "", answer.get("stderr", ""))
         if answer.get("rc") in TIMED_OUT:
             raise AnsibleActionFail(
                 f"{shlex.join(argv)} must answer on {self.host}, but did not end within {seconds} s. {left} Look for what "
