@@ -202,6 +202,14 @@ def test_a_host_that_is_done_needs_nothing() -> None:
     assert not {"cdsw", "container_runtime"} & set(again.hosts["cdsw1"]["needs"])
 
 
+@pytest.mark.parametrize("permission", ["cdsw_restart_allowed", "container_runtime_reload_allowed"])
+def test_a_permission_that_was_given_for_one_run_is_no_reason_for_another(permission: str) -> None:
+    held = cdsw.settings("rpm", "1.4.0", "418.67")
+    first = made(cdsw_host(settings=held, variables={permission: True}))
+    again = made(after(cdsw_host(settings=held), first))
+    assert not {"cdsw", "container_runtime"} & set(again.hosts["cdsw1"]["needs"])
+
+
 def test_a_host_without_gpus_has_the_same_settings() -> None:
     """cdsw.conf must be the same on all hosts."""
     without = cdsw_host("cdsw2", gpus={"gpus": []}, master=False)
