@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from hadoop_dl.cli import mirror
 from hadoop_dl.data import stacks
@@ -65,10 +66,16 @@ OF_THE_SYSTEM = re.compile(
 class Hosts:
     """Containers of one group, and the runs of site.yml on them."""
 
+    group = "data_nodes"
+    options: tuple[str, ...] = ()  # of docker run, beside those of every node
+    mounts: tuple[str, ...] = ()  # as docker takes them, beside the mirror's
+    skipped: tuple[str, ...] = ("--skip-tags", "verify")
+
     def __init__(self, prefix: str, names: tuple[str, ...], directory: Path) -> None:
         """directory: for the key, the inventory and the SSH masters; its path is short, because a socket's is limited."""
         self.prefix, self.names, self.directory = prefix, names, directory
         self.tree = REPOSITORY  # whose playbooks run
+        self.variables: dict[str, Any] = {}  # of the group, beside those of every bare host
 
     def container(self, name: str) -> str:
         return f"{self.prefix}-{name}"
@@ -84,8 +91,8 @@ class Hosts:
         """An empty host, in the place of the one of that name."""
         container = self.container(name)
         nodes.remove(container)
-        options = nodes.options_of(container, hostname=name, mounts=[f"{MIRROR}:/srv/mirror:ro"])
-        nodes.start(container, IMAGE, options)
+        options = nodes.options_of(container, hostname=name, mounts=[f"{MIRROR}:/srv/mirror:ro", *self.mounts])
+        nodes.start(container, IMAGE, [*options, *self.options])
         serve = ["systemd-run", "--unit", "mirror", "/usr/bin/python3", "-m", "http.server", "8000"]
         nodes.execute(container, *serve, "--directory", "/srv/mirror")
         home = "install -d -m 700 -o deploy -g deploy /home/deploy/.ssh && cat > /home/deploy/.ssh/authorized_keys"
@@ -116,7 +123,7 @@ class Hosts:
             "ansible_ssh_private_key_file": str(self.directory / "key"),
             "ansible_ssh_common_args": f"-o UserKnownHostsFile={self.directory / 'known_hosts'}",
         }
-        inventory = {"all": {"children": {"data_nodes": {"hosts": hosts, "vars": variables}}}}
+        inventory = {"all": {"children": {self.group: {"hosts": hosts, "vars": {**variables, **self.variables}}}}}
         (self.directory / "inventory.json").write_text(json.dumps(inventory))
 
     def remove(self) -> None:
@@ -132,7 +139,7 @@ class Hosts:
         """A playbook in a session of its own, with SSH masters of its own, so that all of it can be killed."""
         program = str(Path(sys.executable).parent / "ansible-playbook")
         return subprocess.Popen(
-            [program, "-i", str(self.directory / "inventory.json"), "--skip-tags", "verify", *arguments],
+            [program, "-i", str(self.directory / "inventory.json"), *self.skipped, *arguments],
             cwd=self.tree,
             env={
                 **os.environ,
