@@ -6,11 +6,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
+import ansible_programs
 import pytest
 import yaml
+from ansible_programs import LOCAL
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NAME = "demo-stack-0123456789ab"
@@ -41,8 +42,7 @@ def cluster(tmp_path, stages):
         (root / "current").unlink()
         (root / "current").symlink_to("envs/old")
         hosts[group][name] = {"environment_root": str(root), "environment_path": str(root / "envs" / NAME)}
-    common = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
-    inventory = {"all": {"vars": common, "children": {group: {"hosts": members} for group, members in hosts.items()}}}
+    inventory = {"all": {"vars": LOCAL, "children": {group: {"hosts": members} for group, members in hosts.items()}}}
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
     (tmp_path / "site.yml").write_text(PLAYS, encoding="utf-8")
     return tmp_path
@@ -50,20 +50,8 @@ def cluster(tmp_path, stages):
 
 def run(cluster: Path, seed: str = "0", **variables: object) -> subprocess.CompletedProcess[str]:
     (cluster / "group_vars").mkdir(exist_ok=True)
-    program = Path(sys.executable).parent / "ansible-playbook"
-    return subprocess.run(
-        [str(program), "-i", str(cluster / "hosts.yml"), str(cluster / "site.yml"), "-e", json.dumps(variables)],
-        env={
-            **os.environ,
-            "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
-            "ANSIBLE_NOCOLOR": "1",
-            "PYTHONHASHSEED": seed,
-        },
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    arguments = ("-i", cluster / "hosts.yml", cluster / "site.yml", "-e", json.dumps(variables))
+    return ansible_programs.run("ansible-playbook", *arguments, PYTHONHASHSEED=seed)
 
 
 def active(cluster: Path) -> dict[str, str]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+import ansible_programs
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -35,27 +33,10 @@ PLAYS = f"""
 )
 def test_many_hosts_at_once_must_be_confirmed(tmp_path: Path, hosts: int, options: list[str], question: str) -> None:
     (tmp_path / "change.yml").write_text(PLAYS, encoding="utf-8")
-    program = str(Path(sys.executable).parent / "ansible-playbook")
     names = ",".join(f"data{number}" for number in range(hosts)) + ","
-    done = subprocess.run(
-        [
-            program,
-            "-i",
-            names,
-            "-c",
-            "local",
-            str(tmp_path / "change.yml"),
-            *(word for one in options for word in ("-e", one)),
-        ],
-        env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    said = " ".join((done.stdout + done.stderr).split())
+    extra = [word for one in options for word in ("-e", one)]
+    code, said = ansible_programs.play("-i", names, "-c", "local", tmp_path / "change.yml", *extra)
     assert ("a host changes" in said) is not bool(question), said
-    assert done.returncode == (2 if question else 0)
+    assert code == (2 if question else 0)
     assert question in said
     assert ("No host was changed." in said) is bool(question)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import ansible_programs
 import pytest
 import yaml
+from ansible_programs import LOCAL
 from manager_server import DEVICES, PASSWORD, USER, AmbariServer, Cloudera, Manager
 
 from hadoop_dl.hosts.managers import connection
@@ -29,40 +28,23 @@ class Play:
         self.directory = directory
         kind = "ambari" if isinstance(manager, AmbariServer) else "cloudera_manager"
         given = {"cluster_manager": kind, "cluster_manager_url": manager.url, "cluster_manager_user": USER}
-        local = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
         password = {"cluster_manager_password": "{{ lookup('env', 'MANAGER_PASSWORD') }}"}
-        host = {**local, **given, **password, **variables}
+        host = {**LOCAL, **given, **password, **variables}
         inventory = {"all": {"children": {"needs_nvidia_driver": {"hosts": {HOST: host}}}}}
         (directory / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
 
     def run(self, plays: list[Any], *options: str) -> tuple[int, str]:
         (self.directory / "play.yml").write_text(yaml.safe_dump(plays, sort_keys=False), encoding="utf-8")
-        environment = {
-            "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
-            "ANSIBLE_NOCOLOR": "1",
-            "no_proxy": "127.0.0.1",
-        }
-        done = subprocess.run(
-            [
-                *(
-                    str(Path(sys.executable).parent / "ansible-playbook"),
-                    "-vvv",
-                    "--diff",
-                    "-i",
-                    str(self.directory / "hosts.yml"),
-                ),
-                *(str(self.directory / "play.yml"), *options),
-            ],
-            env={**os.environ, **environment, "MANAGER_PASSWORD": PASSWORD, "ANSIBLE_DISPLAY_ARGS_TO_STDOUT": "1"},
-            capture_output=True,
-            text=True,
+        code, text = ansible_programs.play(
+            *("-vvv", "--diff", "-i", self.directory / "hosts.yml", self.directory / "play.yml", *options),
             timeout=60,
-            check=False,
+            no_proxy="127.0.0.1",
+            MANAGER_PASSWORD=PASSWORD,
+            ANSIBLE_DISPLAY_ARGS_TO_STDOUT="1",
         )
-        text = " ".join((done.stdout + done.stderr).split())
         assert PASSWORD not in text  # not even with -vvv and shown arguments
         assert "Traceback" not in text
-        return done.returncode, text
+        return code, text
 
 
 class Upgrade(Play):

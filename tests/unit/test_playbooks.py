@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,24 +12,13 @@ from typing import Any
 import pytest
 import yaml
 from ansible.parsing.mod_args import ModuleArgsParser
+from ansible_programs import run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PLAYBOOKS = sorted((REPOSITORY / "playbooks").glob("*.yml"))
 # The way back and the way out make no plan: they must not wait until the inventory is in order. The report makes its own, which ends at no problem.
 PLAN_FIRST = [path for path in PLAYBOOKS if path.stem not in ("preflight", "rollback", "remove", "report")]
 LOCAL = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
-
-
-def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run one of Ansible's programs with the project's settings."""
-    return subprocess.run(
-        [str(Path(sys.executable).parent / program), *arguments],
-        env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
 
 
 def play(playbook: str, tmp_path: Path, groups: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:

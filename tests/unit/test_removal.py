@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +13,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import ansible_programs
 import pytest
 import yaml
 from ansible.module_utils import hdfs_record, mirror_removal, removal_reader
+from ansible_programs import LOCAL
 from host_modules import answer, run, start
 
 from hadoop_dl.hosts import removal
@@ -406,25 +407,14 @@ def cluster(tmp_path: Path, stages: dict[str, Path]) -> Path:
     for name, group in GROUPS.items():
         shutil.copytree(stages["active"], tmp_path / name / "deeplearning", symlinks=True)
         hosts[group][name] = {"environment_root": str(tmp_path / name / "deeplearning")}
-    common = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
-    inventory = {"all": {"vars": common, "children": {group: {"hosts": members} for group, members in hosts.items()}}}
+    inventory = {"all": {"vars": LOCAL, "children": {group: {"hosts": members} for group, members in hosts.items()}}}
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
     return tmp_path
 
 
 def play(cluster: Path, *options: str) -> tuple[int, str]:
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).parent / "ansible-playbook"),
-            *("-i", str(cluster / "hosts.yml"), str(REPOSITORY / "playbooks" / "remove.yml"), *options),
-        ],
-        env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-    return done.returncode, " ".join((done.stdout + done.stderr).split())
+    playbook = REPOSITORY / "playbooks" / "remove.yml"
+    return ansible_programs.play("-i", cluster / "hosts.yml", playbook, *options, timeout=180)
 
 
 def there(cluster: Path) -> list[str]:

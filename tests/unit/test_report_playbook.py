@@ -6,9 +6,9 @@ import json
 import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
+import ansible_programs
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -65,16 +65,8 @@ def test_a_connection_that_hangs_is_a_row_after_the_time_of_the_task(tmp_path: P
         port = silent.getsockname()[1]
         inventory = f"gone1 ansible_host=127.0.0.1 ansible_port={port} ansible_ssh_timeout=60 ansible_ssh_retries=0\n"
         (tmp_path / "hosts").write_text(inventory, encoding="utf-8")
-        program = str(Path(sys.executable).parent / "ansible")
-        command = [program, "-i", str(tmp_path / "hosts"), "gone1", "-m", "report_facts", "--task-timeout", "3"]
-        done = subprocess.run(
-            command,
-            env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        arguments = ("-i", tmp_path / "hosts", "gone1", "-m", "report_facts", "--task-timeout", "3")
+        done = ansible_programs.run("ansible", *arguments, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "unanswered: no answer within 3 s" in done.stdout
 

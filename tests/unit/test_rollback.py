@@ -6,12 +6,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
+import ansible_programs
 import pytest
 import yaml
 from ansible.module_utils import environment_history, environment_packages
+from ansible_programs import LOCAL
 
 from hadoop_dl.hosts import runs
 
@@ -45,24 +46,14 @@ def cluster(tmp_path, stages):
     for name, group in GROUPS.items():
         host(tmp_path / name, stages["active"])
         hosts[group][name] = {"environment_root": str(tmp_path / name)}
-    common = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
-    inventory = {"all": {"vars": common, "children": {group: {"hosts": members} for group, members in hosts.items()}}}
+    inventory = {"all": {"vars": LOCAL, "children": {group: {"hosts": members} for group, members in hosts.items()}}}
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
     return tmp_path
 
 
 def run(cluster: Path, *options: str, **variables: object) -> tuple[int, str]:
-    program = Path(sys.executable).parent / "ansible-playbook"
     playbook = REPOSITORY / "playbooks" / "rollback.yml"
-    done = subprocess.run(
-        [str(program), "-i", str(cluster / "hosts.yml"), str(playbook), "-e", json.dumps(variables), *options],
-        env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return done.returncode, " ".join((done.stdout + done.stderr).split())
+    return ansible_programs.play("-i", cluster / "hosts.yml", playbook, "-e", json.dumps(variables), *options)
 
 
 def active(cluster: Path) -> dict[str, str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+import ansible_programs
 import pytest
 import yaml
+from ansible_programs import LOCAL
 
 from hadoop_dl.hosts import runs
 
@@ -50,23 +51,13 @@ REMOVE = f"""
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     hosts = {name: {"environment_root": str(tmp_path / name)} for name in HOSTS}
-    common = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
-    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": common, "hosts": hosts}}), encoding="utf-8")
+    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "hosts": hosts}}), encoding="utf-8")
     (tmp_path / "change.yml").write_text(PLAYS, encoding="utf-8")
     return tmp_path
 
 
 def run(site: Path, *options: str) -> tuple[int, str]:
-    program = Path(sys.executable).parent / "ansible-playbook"
-    done = subprocess.run(
-        [str(program), "-i", str(site / "hosts.yml"), str(site / "change.yml"), *options],
-        env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return done.returncode, " ".join((done.stdout + done.stderr).split())
+    return ansible_programs.play("-i", site / "hosts.yml", site / "change.yml", *options)
 
 
 def other_run(site: Path, host: str, pid: int, **changes: str) -> Path:

@@ -6,13 +6,13 @@ import getpass
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
+import ansible_programs
 import pytest
 import yaml
 from ansible.module_utils import environment_history, environment_packages
+from ansible_programs import LOCAL
 
 from hadoop_dl.hosts import canaries
 
@@ -59,8 +59,7 @@ def cluster(tmp_path, stages):
         (root / "current").unlink()
         (root / "current").symlink_to(f"envs/{OLD}")
         hosts[group][name] = {"environment_root": str(root), "environment_path": str(root / "envs" / NEW)}
-    common = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
-    inventory = {"all": {"vars": common, "children": {group: {"hosts": members} for group, members in hosts.items()}}}
+    inventory = {"all": {"vars": LOCAL, "children": {group: {"hosts": members} for group, members in hosts.items()}}}
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
     plays = PLAYS.format(new=NEW, stack=STACK, layers=REPOSITORY / "playbooks" / "layers")
     (tmp_path / "upgrade.yml").write_text(plays, encoding="utf-8")
@@ -68,17 +67,8 @@ def cluster(tmp_path, stages):
 
 
 def run(cluster: Path, *options: str, **variables: object) -> tuple[int, str]:
-    program = Path(sys.executable).parent / "ansible-playbook"
-    done = subprocess.run(
-        [str(program), "-i", str(cluster / "hosts.yml"), str(cluster / "upgrade.yml"), *options]
-        + ["-e", json.dumps(variables)],
-        env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    arguments = ("-i", cluster / "hosts.yml", cluster / "upgrade.yml", *options, "-e", json.dumps(variables))
+    done = ansible_programs.run("ansible-playbook", *arguments)
     return done.returncode, done.stdout + done.stderr
 
 
