@@ -255,6 +255,16 @@ def test_hosts_that_are_alike_are_one_entry_and_unread_ones_are_named() -> None:
     assert "remove_confirmed=true" in found.problems[0]
 
 
+def test_the_archives_of_engine_images_stay_and_their_own_playbook_is_named() -> None:
+    answer = has(stays=["/opt/deeplearning/README.site", "/opt/deeplearning/engines"])
+    text = removal.make({"cdsw1": answer}, [], [], removal.Request()).text
+    assert "stays         /opt/deeplearning/README.site (not managed by this project)" in text
+    assert (
+        "stays         /opt/deeplearning/engines (engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent)"
+        in text
+    )
+
+
 def test_files_in_hdfs_stay_while_an_edge_node_is_not_in_the_run() -> None:
     both = removal.make(
         {"edge1": has(**WITH_HDFS), "edge2": has(**WITH_HDFS)}, [], ["edge1", "edge2"], removal.Request()

@@ -125,12 +125,19 @@ def runtime(found: Json) -> str:
     return ", ".join(held) or "its repository and record"
 
 
+def owner(path: str) -> str:
+    """Return what a path that stays belongs to. Engine images have a playbook of their own."""
+    if path.rpartition("/")[2] == "engines":
+        return "engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent"
+    return "not managed by this project"
+
+
 def lines(found: Removal, answers: Mapping[str, Json], unread: Sequence[str], absent: Sequence[str]) -> Iterator[str]:
     """The plan for the terminal; hosts that are alike are one entry."""
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for name, parts in found.hosts.items():
         rows = [(part, described(answers[name], part)) for part in parts]
-        rows += [("stays", f"{path} (not managed by this project)") for path in answers[name]["stays"]]
+        rows += [("stays", f"{path} ({owner(path)})") for path in answers[name]["stays"]]
         alike.setdefault(tuple(rows), []).append(name)
     changing = sum(1 for parts in found.hosts.values() if parts)
     yield f"REMOVE: {changing} of {len(found.hosts) + len(unread)} hosts have something to remove."
