@@ -39,7 +39,7 @@ options:
   decommissioned_hosts:
     description: >-
       What to do with hosts that Ambari has decommissioned or taken offline: C(leave_out), or C(include) them in the group
-      C(decommissioned) alone, where nothing is installed. Ambari does not tell such hosts, so this has no effect here.
+      C(decommissioned) alone, where nothing is installed. Ambari does not report such hosts, so this has no effect here.
 """
 
 EXAMPLES = r"""

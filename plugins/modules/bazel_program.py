@@ -8,7 +8,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: bazel_program
-short_description: Have one version of bazel below a directory, complete or not at all
+short_description: Install one version of bazel below a directory, completely or not at all
 description:
   - Copies the executable beside its place, checks that it is this version and that the host has its libraries, marks it, and renames.
   - With C(state=begun) a version that is missing gets a mark alone, so that a run after a killed one knows its package.

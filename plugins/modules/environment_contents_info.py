@@ -8,7 +8,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: environment_contents_info
-short_description: Tell what the active environment of a host consists of
+short_description: Read the contents of a host's active environment
 description:
   - Reads the seal and the names of the installed packages, nothing else. A host without an active environment has empty answers.
 options:

@@ -8,7 +8,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: environment_earlier_info
-short_description: Tell to which environment a host can go back
+short_description: Find the environment to which a host can go back
 description:
   - Without C(to) it is the one that was active before the current one, in the order of activations. It must be sealed, with its files unchanged.
   - Where a run of C(rollback.yml) was killed, C(resumes) is where it was going, as its lock on the host tells: so the same command ends there, and not where it began.

@@ -14,7 +14,7 @@ description:
 """
 
 EXAMPLES = r"""
-- name: Ask who holds the package manager's lock
+- name: Read who holds the package manager's lock
   package_lock_info:
 """
 

@@ -8,7 +8,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: removal_info
-short_description: Tell what of this project is on a host
+short_description: Read what this project installed on a host
 description:
   - Reads what the roles recorded on the host (receipts, records, marks), so the answer does not depend on the inventory, which may have changed since.
   - C(users) are processes that run from the project's directory, have a file of it mapped, or work in it.

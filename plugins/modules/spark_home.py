@@ -25,7 +25,7 @@ options:
 """
 
 RETURN = r"""
-marker: {description: Path of the file that tells from what the home was made, type: str, returned: always}
+marker: {description: Path of the file that names what the home was made from, type: str, returned: always}
 """
 
 import json

@@ -14,7 +14,7 @@ def cluster() -> Cluster:
     there = existing(cluster.name)
     missing = [host for host in cluster.hosts if cluster.container(host) not in there]
     assert not missing, (
-        f"These tests need the demo cluster with site.yml applied, and {', '.join(missing)} is not there. Run: make e2e"
+        f"These tests need the demo cluster with site.yml applied, and {', '.join(missing)} is missing. Run: make e2e"
     )
     return cluster
 
