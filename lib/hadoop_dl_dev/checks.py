@@ -46,7 +46,9 @@ PYTHON3_HOST_CODE = (  # the mirror host
     "plugins/module_utils/mirror_pages.py",
     "plugins/module_utils/mirror_served.py",
     "plugins/module_utils/mirror_wheels.py",
+    "plugins/module_utils/package_sets.py",
     "plugins/modules/mirror_artifacts.py",
+    "plugins/modules/mirror_packages.py",
     "plugins/modules/mirror_wheels.py",
     "roles/mirror/files/mirror_server.py",
 )

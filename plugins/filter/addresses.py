@@ -1,4 +1,4 @@
-"""Tests of the mirror's inputs as filters: an empty text, or why it cannot be used. The work is in lib/hadoop_dl/hosts/addresses.py."""
+"""Questions about the mirror's inputs as filters; those with _problem answer an empty text, or why it cannot be used. The work is in lib/hadoop_dl/hosts/addresses.py."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from hadoop_dl.hosts import addresses
 
 
 class FilterModule:
-    def filters(self) -> dict[str, Callable[[Any], str]]:
+    def filters(self) -> dict[str, Callable[..., Any]]:
         return {
             "mirror_index_problem": addresses.mirror_index_problem,
             "mirror_url_problem": addresses.mirror_url_problem,
             "mirror_root_problem": addresses.mirror_root_problem,
+            "package_set_keys": addresses.package_set_keys,
+            "package_sets_problem": addresses.package_sets_problem,
         }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -75,3 +76,30 @@ def mirror_root_problem(root: Any) -> str:
         if path == private or path.startswith(private + "/"):
             return f"mirror_root must not be in {private}, but it is {path}. {advice}"
     return ""
+
+
+def package_sets_problem(sets: Sequence[Mapping[str, Any]], mode: str) -> str:
+    """Why the mirror cannot have these sets of packages; empty where it can."""
+    if sets and mode != "fetch":
+        return (
+            f"mirror_package_sets requires mirror_mode: fetch, because the mirror host's own dnf reads the repositories, but it is {mode}. Set one of them "
+            "otherwise."
+        )
+    names = [str(one["name"]) for one in sets]
+    for one in sets:
+        name = str(one["name"])
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,49}", name) or names.count(name) > 1:
+            return f"Each of mirror_package_sets must have a name of its own, of letters, digits, '-', '_' and '.', but there is {name!r}. Correct it."
+        if not one["packages"] or not one["repositories"]:
+            return f"The set {name} of mirror_package_sets must have packages and repositories, but one of them is empty. Set both."
+        for url, key in one["repositories"].items():
+            if not re.fullmatch(r"https?://[^\s/@]+(/[^\s@?#]*)?", str(url)):
+                return f"The repositories of the set {name} must be HTTP addresses without user, password and query, but one is not. Correct mirror_package_sets."
+            if not isinstance(key, str) or not key:
+                return f"{url} in the set {name} must have the file of the key that signs its packages, but has none. Set it in mirror_package_sets."
+    return ""
+
+
+def package_set_keys(sets: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The files on the controller with the keys of all sets."""
+    return sorted({str(key) for one in sets for key in one["repositories"].values()})

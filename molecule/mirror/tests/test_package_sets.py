@@ -1,0 +1,55 @@
+"""The set of packages on the node that made one: dnf, as a host has it, reads and installs from what the mirror serves."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+PLACE = "/srv/deeplearning-mirror/rpm/el9"
+DNF = "dnf --quiet --assumeno --repofrompath=set,http://127.0.0.1:8900/rpm/el9 --repo=set"
+# What the packages of branch 535 require, by NVIDIA's specs: demo/gpu/specs.
+REQUIRED = {
+    "dkms",
+    "nvidia-kmod-common",
+    "nvidia-driver",
+    "nvidia-driver-cuda-libs",
+    "nvidia-persistenced",
+    "ocl-icd",
+    "opencl-filesystem",
+}
+NAMED = {"nvidia-driver-cuda", "nvidia-driver-NVML", "kmod-nvidia-latest-dkms", "cuda-toolkit-12-2"}
+
+
+@pytest.fixture(autouse=True)
+def _has_a_set(host) -> None:
+    if host.backend.get_hostname() != "mirror-el9":
+        pytest.skip("RHEL 7 has no dnf: its mirror has no set of packages")
+
+
+def packages(host) -> dict[str, str]:
+    listed = host.check_output(f"{DNF} repoquery --queryformat '%{{name}} %{{version}}'")
+    return dict(line.split() for line in listed.splitlines())
+
+
+def test_dnf_finds_the_named_packages_and_what_they_require(host):
+    found = packages(host)
+    assert set(found) >= NAMED | REQUIRED
+    assert {version for name, version in found.items() if name.startswith(("nvidia-driver", "kmod-nvidia"))} == {
+        "535.104.05"
+    }
+    assert "kmod-nvidia-open-dkms" not in found
+
+
+def test_the_record_names_every_file_that_is_served(host):
+    record = json.loads(host.file(f"{PLACE}/set.json").content_string)
+    for name, sha256 in record["packages"].items():
+        assert host.file(f"{PLACE}/{name}").sha256sum == sha256
+    assert sorted(host.file(PLACE).listdir()) == sorted([*record["packages"], "repodata", "set.json"])
+
+
+def test_a_host_can_install_them_from_the_mirror_alone(host):
+    run = host.run(f"{DNF} --setopt=set.gpgcheck=1 install {' '.join(sorted(NAMED))}")
+    said = run.stdout + run.stderr
+    assert "Operation aborted" in said, said
+    assert all(f" {name} " in said for name in NAMED), said

@@ -1,0 +1,109 @@
+"""Sets of RPM packages in a mirror: what is refused before dnf is asked, and what a removal takes. molecule/mirror makes them with dnf, rpm and createrepo_c."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils import mirror_removal, package_sets
+
+from hadoop_dl.hosts.addresses import package_set_keys, package_sets_problem
+
+URL = "https://developer.download.nvidia.com/compute/cuda/repos/rhel9/x86_64"
+SET: dict[str, Any] = {"name": "el9", "packages": ["dkms"], "repositories": {URL: "keys/nvidia.asc"}}
+REQUEST = {"packages": ["dkms"], "repositories": [{"url": URL, "key": "text"}]}
+
+
+def test_sets_that_can_be_made() -> None:
+    second = {**SET, "name": "el8-575", "repositories": {URL: "keys/nvidia.asc", "http://mirror/epel": "keys/epel.asc"}}
+    assert package_sets_problem([], "external") == ""
+    assert package_sets_problem([SET, second], "fetch") == ""
+    assert package_set_keys([SET, second]) == ["keys/epel.asc", "keys/nvidia.asc"]
+
+
+@pytest.mark.parametrize(
+    ("sets", "mode", "words"),
+    [
+        ([SET], "push", "requires mirror_mode: fetch, because"),
+        ([{**SET, "name": "../el9"}], "fetch", "there is '../el9'"),
+        ([{**SET, "name": ".el9"}], "fetch", "there is '.el9'"),
+        ([SET, SET], "fetch", "a name of its own"),
+        ([{**SET, "packages": []}], "fetch", "must have packages and repositories"),
+        ([{**SET, "repositories": {}}], "fetch", "must have packages and repositories"),
+        (
+            [{**SET, "repositories": {"http://svc:canary@mirror/epel": "k"}}],
+            "fetch",
+            "without user, password and query",
+        ),
+        ([{**SET, "repositories": {"file:///srv/repo": "k"}}], "fetch", "must be HTTP addresses"),
+        ([{**SET, "repositories": {URL: ""}}], "fetch", "must have the file of the key"),
+        ([{**SET, "repositories": {URL: None}}], "fetch", "must have the file of the key"),
+    ],
+)
+def test_sets_that_are_refused(sets: list[dict[str, Any]], mode: str, words: str) -> None:
+    problem = package_sets_problem(sets, mode)
+    assert words in problem
+    assert "canary" not in problem
+
+
+def made(root: Path, name: str = "el9") -> Path:
+    """A set as package_sets.Maker leaves it."""
+    place = root / "rpm" / name
+    (place / "repodata").mkdir(parents=True)
+    (place / "repodata" / "repomd.xml").write_text("<repomd/>")
+    (place / "dkms-3.1.8-1.el9.noarch.rpm").write_bytes(b"package")
+    held = {"dkms-3.1.8-1.el9.noarch.rpm": hashlib.sha256(b"package").hexdigest()}
+    record = {"request": package_sets.digest(REQUEST), "packages": held, "elsewhere": ["kernel-devel"]}
+    (place / package_sets.RECORD).write_text(json.dumps(record))
+    return place
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda place: None, ""),
+        (lambda place: (place / "set.json").unlink(), "there is no complete set"),
+        (lambda place: (place / "set.json").write_text("[]"), "there is no complete set"),
+        (lambda place: next(place.glob("*.rpm")).unlink(), "dkms-3.1.8-1.el9.noarch.rpm is missing or differs"),
+        (
+            lambda place: next(place.glob("*.rpm")).write_bytes(b"PACKAGE"),
+            "dkms-3.1.8-1.el9.noarch.rpm is missing or differs",
+        ),
+        (lambda place: (place / "repodata/repomd.xml").unlink(), "its metadata is missing"),
+    ],
+)
+def test_a_set_is_made_again_where_a_byte_of_it_is_not_as_it_was(tmp_path: Path, damage: Any, words: str) -> None:
+    place = made(tmp_path)
+    damage(place)
+    assert package_sets.difference(str(place), REQUEST) == words
+
+
+def test_other_inputs_make_another_set(tmp_path: Path) -> None:
+    place = made(tmp_path)
+    other_key = {**REQUEST, "repositories": [{"url": URL, "key": "another text"}]}
+    assert package_sets.difference(str(place), other_key) == "it was made of other inputs"
+
+
+def test_a_removal_takes_sets_and_what_a_killed_run_left_and_nothing_else(tmp_path: Path) -> None:
+    made(tmp_path)
+    (tmp_path / "rpm" / "el8").mkdir()
+    (tmp_path / "rpm" / "el8" / "site.rpm").write_bytes(b"the site's")
+    (tmp_path / "rpm" / "el9" / "site.txt").write_text("the site's")
+    for left in (".el9.new-4711", ".el9.new-work-4711", ".el9.old"):
+        (tmp_path / "rpm" / left).mkdir()
+    announced = mirror_removal.remove(str(tmp_path), keep_root=False, dry=True)
+    assert (tmp_path / "rpm/el9/set.json").exists()
+    assert mirror_removal.remove(str(tmp_path), keep_root=False) == announced
+    left_files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
+    assert left_files == ["rpm/el8/site.rpm", "rpm/el9/site.txt"]
+    assert not list(tmp_path.glob("rpm/.*"))
+
+
+def test_a_removal_that_was_killed_continues(tmp_path: Path) -> None:
+    place = made(tmp_path)
+    next(place.glob("*.rpm")).unlink()
+    mirror_removal.remove(str(tmp_path), keep_root=False)
+    assert not tmp_path.exists()
