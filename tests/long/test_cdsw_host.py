@@ -364,7 +364,8 @@ def test_a_cdsw_that_was_upgraded_to_1_10_needs_the_driver_only(cdsw1: Workbench
 
 def test_it_leaves_before_cdsw_becomes_a_parcel(cdsw1: Workbench) -> None:
     confirmed = ("-e", "remove_confirmed=true", *ALLOWED)
-    cdsw1.must("playbooks/remove.yml", "--tags", "cdsw,container_runtime", *confirmed)
+    said = cdsw1.must("playbooks/remove.yml", "--tags", "cdsw,container_runtime", *confirmed)
+    assert "/opt/deeplearning/engines (engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent)" in said
     assert cdsw1.settings() == ["NVIDIA_GPU_ENABLE=false", 'NVIDIA_LIBRARY_PATH=""']
     cdsw1.on_host("rpm --erase cloudera-data-science-workbench && rm -rf /etc/cdsw")
 
@@ -411,3 +412,12 @@ def test_a_docker_of_the_sites_own_has_the_gpu_by_the_toolkit(cdsw1: Workbench) 
     cdsw1.on_host(f"docker run --detach {options} --entrypoint sleep {image} infinity")
     assert_a_container_has_the_driver(cdsw1, "/usr/lib/x86_64-linux-gnu", NEWER)
     assert cdsw1.changes("playbooks/cdsw.yml") == 0
+
+
+def test_the_images_leave_by_the_playbook_that_made_them(cdsw1: Workbench) -> None:
+    cdsw1.on_host(f"docker rm --force {ENGINE}")
+    cdsw1.group = "cdsw_hosts"
+    cdsw1.write_inventory(NAME)
+    cdsw1.must("playbooks/cdsw_engine.yml", "-e", "cdsw_engine_state=absent")
+    assert cdsw1.on_host("docker images --format '{{.Repository}}:{{.Tag}}'").split() == [engine_base.IMAGE]
+    assert cdsw1.on_host("ls -d /opt/deeplearning/engines", check=False) == ""
