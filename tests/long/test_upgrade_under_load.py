@@ -145,8 +145,16 @@ def test_every_job_sees_one_environment_while_stacks_change(cluster: Cluster) ->
     assert [output for _, _, status, output in jobs.done if status != 0] == []
     used = [set(SEEN.findall(output)) for _, _, _, output in jobs.done]
     for seen in used:
-        assert {who for who, _ in seen} >= {"driver", "executor-data1", "executor-data2"}, seen
+        places = {who for who, _ in seen}
+        assert "driver" in places, seen
+        assert places & {"executor-data1", "executor-data2"}, seen  # YARN decides on which of them
         assert len({name for _, name in seen}) == 1, seen
+    for name in ENVIRONMENTS.values():  # both hosts worked with either
+        assert {who for seen in used for who, one in seen if one == name} == {
+            "driver",
+            "executor-data1",
+            "executor-data2",
+        }
     names = [next(iter(seen))[1] for seen in used]
     assert set(names) == set(ENVIRONMENTS.values())
     across = [job for job in jobs.done if any(job[0] < moment < job[1] for moment in moments)]
