@@ -31,14 +31,38 @@ FETCHED = (
 )  # what the sources fetch from the internet; the rules are what bazel 0.29 and later want
 NO_HDFS = "2.6"  # from this line on HDFS is off unless a flag asks for it, as in TensorFlow's .bazelrc
 ASKS_MORE = "1.15.99"  # its configure has a question that nobody answers
-HELD = "2.0.0"  # its build lasts as long as the host has the file HOLD
+HELD = "2.0.0"  # its build lasts as long as the host has the file HOLD, when all is compiled
 HOLD = "/srv/hold"
+# bazel writes down what it has done when 3 seconds have gone by since the last time, with the next thing that is done: what is compiled is safe before it waits.
 HOLD_RULE = f"""
 genrule(
-    name = "hold",
-    outs = ["hold.txt"],
-    cmd = "while [ -e {HOLD} ]; do sleep 0.2; done; touch $@",
+    name = "compiled",
+    srcs = ["//tensorflow/python:_pywrap_tensorflow_internal.so"],
+    outs = ["compiled.txt"],
+    cmd = "sleep 4; cksum $< > $@",
 )
+
+genrule(
+    name = "hold",
+    srcs = [":compiled"],
+    outs = ["hold.txt"],
+    cmd = "while [ -e {HOLD} ]; do sleep 0.2; done; cp $< $@",
+)
+"""
+# Its library says with which -DHELD_AS it was built, and takes as much memory to compile as this file of the host wants: HUNGRY takes gigabytes within seconds.
+HUNGRY_FILE = "/srv/hungry.h"
+HELD_SOURCE = f"""
+#if __has_include("{HUNGRY_FILE}")
+#include "{HUNGRY_FILE}"
+#endif
+#define HELD_TEXT(name) #name
+#define HELD_NAME(name) HELD_TEXT(name)
+extern "C" const char* tf_held_as() {{ return HELD_NAME(HELD_AS); }}
+"""
+HUNGRY = """
+template <int depth, long n> struct Hungry { static const long value = Hungry<depth - 1, 2 * n>::value + Hungry<depth - 1, 2 * n + 1>::value; };
+template <long n> struct Hungry<0, n> { static const long value = n; };
+static_assert(Hungry<24, 1>::value != 0, "");
 """
 AUTHOR = {
     f"GIT_{who}_{key}": value
@@ -100,6 +124,8 @@ def write_tree(version: str, directory: Path) -> None:
         build = directory / "tensorflow" / "tools" / "pip_package" / "BUILD"
         replace(build, "data = [", 'data = [\n        ":hold",')
         build.write_text(build.read_text(encoding="utf-8") + HOLD_RULE, encoding="utf-8")
+        product = directory / "tensorflow" / "core" / "matmul.cc"
+        product.write_text(product.read_text(encoding="utf-8") + HELD_SOURCE, encoding="utf-8")
     for path in (directory / "tensorflow").rglob("*.py"):
         replace(path, "@VERSION@", version)
 
