@@ -21,6 +21,9 @@ from ansible.module_utils import leftovers, processes, seclusion, whole_files
 SHORT = 600  # seconds for git, configure, and each question about the wheel
 TAIL = 64 * 1024  # bytes of a log that are looked at
 RESERVED = 256 * 1024  # bytes for the status of a build that fills the disk
+NOTHING = (
+    1024 * 1024
+)  # bytes with which no program can go on; a write that ends in the middle leaves no error of its own
 COUNTERS = re.compile(r"\[([\d,]+) / ([\d,]+)\]")
 # A question that configure printed: it asks only where no variable answers, and takes its default at the end of the input.
 QUESTIONS = re.compile(
@@ -173,7 +176,7 @@ class Build(object):
 
     def need(self, answer, what):
         if answer.problem:
-            if FULL.search("\n".join((answer.output, answer.error, self.last_logged()))):
+            if self.is_full("\n".join((answer.output, answer.error, self.last_logged()))):
                 raise Failed(self.full())
             raise Failed("%s, but %s. The log is %s." % (what, answer.problem, self.log))
         return answer.output
@@ -242,7 +245,7 @@ class Build(object):
         again = "Run the same command again: what is compiled stays. The log is %s." % self.log
         if answer.late:
             return "bazel did not end within %d s (tensorflow_build_timeout). %s" % (self.spec["timeout"], again)
-        if FULL.search(text):
+        if self.is_full(text):
             return self.full()
         if answer.status == -9 or KILLED.search(text):
             return (
@@ -256,6 +259,11 @@ class Build(object):
     def last_logged(self):
         """What the last program wrote to the log."""
         return tail(self.log).rpartition("\n$ ")[2]
+
+    def is_full(self, text):
+        """By what a program said, or by what is left: bazel that unpacks itself does not always say why it cannot."""
+        found = os.statvfs(self.root)
+        return bool(FULL.search(text)) or found.f_bavail * found.f_frsize < NOTHING
 
     def full(self):
         return (

@@ -293,6 +293,19 @@ def test_a_disk_that_is_full_before_bazel_builds_is_named_too(tmp_path: Path) ->
         made.need(answer, "configure must succeed")
 
 
+@pytest.mark.parametrize(("left", "words"), [(100, "is full. Free some space there"), (10**6, "status 36")])
+def test_a_disk_that_is_full_is_named_where_no_program_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int, words: str
+) -> None:
+    """bazel's write of its own files ends in the middle, without an error, and then bazel with status 36."""
+    made = tensorflow_builder.Build(str(tmp_path), "key", {"version": "1.15.0", "timeout": 60})
+    monkeypatch.setattr(tensorflow_builder.os, "statvfs", lambda _: SimpleNamespace(f_bavail=left, f_frsize=4096))
+    answer = tensorflow_builder.processes.Answer(36, "", "", False, "bazel version ended with status 36")
+    with pytest.raises(tensorflow_builder.Failed, match=words):
+        made.need(answer, "configure must succeed")
+    assert words in made.why(answer)
+
+
 def test_a_disk_that_is_full_where_the_build_itself_writes_is_named_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
