@@ -44,6 +44,7 @@ PYTHON3_HOST_CODE = (  # the mirror host
     "plugins/module_utils/mirror_files.py",
     "plugins/module_utils/mirror_index.py",
     "plugins/module_utils/mirror_pages.py",
+    "plugins/module_utils/mirror_prune.py",
     "plugins/module_utils/mirror_served.py",
     "plugins/module_utils/mirror_wheels.py",
     "plugins/module_utils/package_sets.py",

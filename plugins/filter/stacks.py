@@ -33,6 +33,12 @@ def stack_artifacts(environments: Iterable[tuple[str, str]]) -> list[dict[str, A
     return [found[key] for key in sorted(found)]
 
 
+def stack_superfluous(kept: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Artifacts that other stacks than those with these artifacts need: folder, name and sha256."""
+    keys = ("folder", "name", "sha256")
+    return [{key: artifact[key] for key in keys} for artifact in stacks.artifacts_of_others(kept)]
+
+
 def stack_source_locks(environments: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
     """Python and text of the locks that have source distributions, which the mirror host builds into wheels."""
     found = [(python, stacks.load_stack(name).lock(python)) for name, python in environments]
@@ -64,6 +70,7 @@ class FilterModule:
             "stack_base_lock": stack_base_lock,
             "stack_artifacts": stack_artifacts,
             "stack_source_locks": stack_source_locks,
+            "stack_superfluous": stack_superfluous,
             "site_artifacts": site_artifacts,
             "stack_file": stack_file,
         }

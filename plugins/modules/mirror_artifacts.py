@@ -15,9 +15,10 @@ options:
   state:
     description:
       - C(fetched) downloads what is missing or damaged. C(verified) fails when something is. C(served) asks the address C(url) for every artifact.
-        C(absent) removes everything that the manifest lists, and the directories that are empty then; other files stay.
+        C(absent) removes everything that the manifest lists, and the directories that are empty then; other files stay. C(pruned) removes
+        C(artifacts), and what the mirror built of them.
     type: str
-    choices: [fetched, verified, served, absent]
+    choices: [fetched, verified, served, pruned, absent]
     default: fetched
   environment:
     description:
@@ -43,13 +44,14 @@ EXAMPLES = r"""
 RETURN = r"""
 fetched: {description: Names of what was fetched, type: list, returned: always}
 missing: {description: What is wrong with which artifact, type: dict, returned: always}
+removed: {description: Paths below the directory, type: list, returned: with C(pruned)}
 """
 
 import io
 import os
 import time
 
-from ansible.module_utils import mirror_files, mirror_index, mirror_removal, mirror_served, processes
+from ansible.module_utils import mirror_files, mirror_index, mirror_prune, mirror_removal, mirror_served, processes
 from ansible.module_utils.basic import AnsibleModule
 
 GRACE = 5  # seconds for a download that sees by itself that its time is over
@@ -74,6 +76,10 @@ def work(module):
     if parameters["state"] == "absent":
         removed = mirror_removal.remove(parameters["root"], parameters["keep_root"], module.check_mode)
         return {"changed": bool(removed), "fetched": [], "missing": {}}
+    if parameters["state"] == "pruned":
+        gone = mirror_prune.prune(parameters["root"], artifacts, module.check_mode)
+        before = "".join(path + "\n" for path in gone)
+        return dict(result, changed=bool(gone), removed=gone, diff={"before": before, "after": ""})
     if parameters["state"] == "served":
         address = mirror_index.with_login(parameters["index_url"], parameters["login"])
         problems = mirror_served.problems(artifacts, parameters["url"], address, parameters["ca"] or "")
@@ -137,7 +143,11 @@ def main():
         argument_spec={
             "root": {"type": "path", "default": "/srv/deeplearning-mirror"},
             "artifacts": {"type": "list", "elements": "dict", "required": True},
-            "state": {"type": "str", "choices": ["fetched", "verified", "served", "absent"], "default": "fetched"},
+            "state": {
+                "type": "str",
+                "choices": ["fetched", "verified", "served", "pruned", "absent"],
+                "default": "fetched",
+            },
             "environment": {"type": "dict", "default": {}, "no_log": True},
             "url": {"type": "str"},
             "index_url": {"type": "str"},

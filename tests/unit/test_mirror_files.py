@@ -16,6 +16,7 @@ from typing import Any
 
 import mirror_files
 import mirror_index
+import mirror_prune
 import pytest
 from ansible.module_utils import mirror_served
 from faulty_server import Index, serving
@@ -422,3 +423,94 @@ def watch_command_lines(seen: set[str], done: threading.Event) -> None:
             with suppress(OSError):
                 seen.add(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
         time.sleep(0.01)
+
+
+def held_by(root: Path) -> list[str]:
+    """What the manifest lists; the files are there, and the pages are of it."""
+    rows = json.loads((root / "manifest.json").read_text())["artifacts"]
+    files = [path for folder in ("wheels", "files", "built") for path in (root / folder).rglob("*") if path.is_file()]
+    assert sorted(rows) == sorted(str(path.relative_to(root)) for path in files)
+    linked = {
+        line.split("#")[0].split("../../")[1]
+        for page in root.glob("simple/*/index.html")
+        for line in page.read_text().splitlines()
+        if "../../" in line
+    }
+    assert linked == {path for path in rows if path.startswith("wheels/")}
+    return sorted(rows)
+
+
+TENSORFLOW = "wheels/tensorflow-1.6.0-cp27-cp27mu-linux_x86_64.whl"
+
+
+def filled(index: Index, root: Path) -> dict[str, dict[str, object]]:
+    """A mirror with two wheels, a source distribution with the wheel that was built of it, and TensorFlow as the site built it."""
+    found = {
+        "kept": index.artifact("kept-1.0-py3-none-any.whl", b"kept"),
+        "old": index.artifact("old-1.0-py3-none-any.whl", b"old"),
+        "source": index.artifact("gast-0.2.2.tar.gz", b"source"),
+    }
+    fetch(index, root, *found.values())
+    (root / "built/3.6/abc").mkdir(parents=True)
+    for path, about in (
+        ("built/3.6/abc/gast-0.2.2-py3-none-any.whl", {"source": found["source"]["sha256"]}),
+        (TENSORFLOW, {}),
+    ):
+        folder, _, name = path.rpartition("/")
+        (root / path).write_bytes(b"built here")
+        row = {
+            "folder": folder,
+            "name": name,
+            "sha256": mirror_files.whole_files.sha256_of(str(root / path)),
+            "about": about,
+        }
+        mirror_files.write_manifest([row], str(root))
+    return found
+
+
+def test_named_artifacts_leave_the_mirror_with_what_was_built_of_them(index, tmp_path):
+    found = filled(index, tmp_path)
+    (tmp_path / "wheels" / "site.txt").write_text("the site's")
+    other_bytes = {**found["kept"], "sha256": "0" * 64}  # the site's own file of that name
+    named = [found["old"], found["source"], other_bytes]
+    gone = ["built/3.6/abc/gast-0.2.2-py3-none-any.whl", "wheels/gast-0.2.2.tar.gz", "wheels/old-1.0-py3-none-any.whl"]
+    assert mirror_prune.prune(tmp_path, named, dry=True) == gone
+    assert len(held_by_manifest(tmp_path)) == 5
+    assert mirror_prune.prune(tmp_path, named) == gone
+    assert (tmp_path / "wheels" / "site.txt").exists()
+    (tmp_path / "wheels" / "site.txt").unlink()
+    assert held_by(tmp_path) == ["wheels/kept-1.0-py3-none-any.whl", TENSORFLOW]
+    assert not (tmp_path / "built" / "3.6").exists()
+    assert mirror_prune.prune(tmp_path, named) == []
+
+
+def held_by_manifest(root: Path) -> list[str]:
+    return sorted(json.loads((root / "manifest.json").read_text())["artifacts"])
+
+
+def test_a_pruning_that_was_killed_is_ended_by_the_next_one(index, tmp_path):
+    found = filled(index, tmp_path)
+    (tmp_path / "wheels/old-1.0-py3-none-any.whl").unlink()  # as far as it came
+    assert mirror_prune.prune(tmp_path, [found["old"]]) == ["wheels/old-1.0-py3-none-any.whl"]
+    assert len(held_by(tmp_path)) == 4
+
+
+def test_the_controllers_mirror_loses_what_other_stacks_alone_need(tmp_path, capsys):
+    one, other = "tf1.15-cpu-py27-el7", "tf2.15-cpu-py3-el9"
+    artifacts = {name: mirror.stack_artifacts([(name, "")]) for name in (one, other)}
+    paths = {name: {f"{entry['folder']}/{entry['name']}" for entry in entries} for name, entries in artifacts.items()}
+    rows = {
+        f"{item['folder']}/{item['name']}": {"sha256": item["sha256"], "size": 1}
+        for item in artifacts[one] + artifacts[other]
+    }
+    rows |= dict.fromkeys(("files/bazel-0.26.1", TENSORFLOW), {"sha256": "0" * 64, "size": 1})  # the site's
+    for path in rows:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(b"1")
+    (tmp_path / ".staging").mkdir()
+    (tmp_path / "manifest.json").write_text(json.dumps({"schema": 1, "artifacts": rows}))
+    assert mirror.main(["prune", "--root", str(tmp_path), one]) == 0
+    assert set(held_by_manifest(tmp_path)) == paths[one] | {"files/bazel-0.26.1", TENSORFLOW}
+    said = capsys.readouterr().out
+    assert f"removed {min(paths[other] - paths[one])}" in said
+    assert f"{len(paths[other] - paths[one])} artifacts of other stacks were removed" in said

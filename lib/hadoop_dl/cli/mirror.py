@@ -11,11 +11,12 @@ from typing import Any
 
 from hadoop_dl.data import module_utils
 from hadoop_dl.data.locks import Lock, LockError
-from hadoop_dl.data.stacks import StackError, UnknownStack, add_directory, load_stack
+from hadoop_dl.data.stacks import StackError, UnknownStack, add_directory, artifacts_of_others, load_stack
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 mirror_index: Any = module_utils.load("mirror_index")
 mirror_files: Any = module_utils.load("whole_files", "mirror_index", "mirror_pages", "mirror_files")
+mirror_prune: Any = module_utils.load("mirror_files", "mirror_prune")
 MirrorError: type[Exception] = mirror_index.MirrorError
 Artifact = dict[str, Any]
 
@@ -58,10 +59,17 @@ def stack_artifacts(pairs: Iterable[tuple[str, str]]) -> list[Artifact]:
     return list(mirror_files.unique(found))
 
 
+def prune(kept: Iterable[Artifact], root: Path) -> list[str]:
+    """Remove from the directory what other stacks alone need; the site's files and the wheels that it built stay. Returns the paths."""
+    return list(mirror_prune.prune(str(root), artifacts_of_others(kept)))
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """fetch and verify a mirror directory; list what it must hold."""
+    """fetch, verify and prune a mirror directory; list what it must hold."""
     parser = argparse.ArgumentParser(prog="mirror", description="The directory from which hosts install.")
-    parser.add_argument("command", choices=("fetch", "verify", "list"))
+    parser.add_argument(
+        "command", choices=("fetch", "verify", "list", "prune"), help="prune removes what other stacks alone need"
+    )
     parser.add_argument("stacks", metavar="STACK", nargs="+", help="a stack, for all its Pythons; or STACK:PYTHON")
     parser.add_argument("--root", type=Path, default=REPOSITORY / ".cache" / "mirror", help="the mirror's directory")
     parser.add_argument("--index-url", help="a PEP 503 or 691 index (default: PIP_INDEX_URL, then PyPI)")
@@ -84,6 +92,14 @@ def main(arguments: list[str] | None = None) -> int:
         if options.command == "list":
             for artifact in artifacts:
                 print(f"{artifact['sha256']}  {artifact['folder']}/{artifact['name']}  {artifact['size']}")
+            return 0
+        if options.command == "prune":
+            gone = prune(artifacts, options.root)
+            for path in gone:
+                print(f"removed {path}")
+            print(
+                f"{options.root}: {len(gone)} artifacts of other stacks were removed. Of {len(artifacts)} that these stacks need none was."
+            )
             return 0
         if options.command == "verify":
             wrong = problems(artifacts, options.root)

@@ -119,6 +119,19 @@ class Stack:
         return wheels + [file_artifact(file) for file in self.data.get("files", [])]
 
 
+def artifacts_of_others(kept: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What all known stacks need beside these artifacts, and what can be fetched again: no wheel that the site built."""
+    names = {(artifact["folder"], artifact["name"]) for artifact in kept}
+    found = {
+        (artifact["folder"], artifact["name"]): artifact
+        for name in stack_names()
+        for python in load_stack(name).pythons
+        for artifact in load_stack(name).artifacts(python)
+        if not artifact.get("built")
+    }
+    return [found[key] for key in sorted(found.keys() - names)]
+
+
 def built_artifact(artifact: Mapping[str, Any]) -> dict[str, Any]:
     """The site's own wheel: no index has it, playbooks/build_tensorflow.yml puts it into the mirror."""
     return {**{key: artifact[key] for key in ("folder", "name", "sha256", "size")}, "built": True}
