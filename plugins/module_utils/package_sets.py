@@ -8,6 +8,7 @@ served, and takes its place when it is complete.
 
 from __future__ import absolute_import, division, print_function
 
+import binascii
 import errno
 import hashlib
 import json
@@ -159,10 +160,13 @@ class Maker(object):
         return elsewhere
 
     def keep(self, draft, chosen):
-        """What the older set has already is not fetched again; dnf compares it with the metadata."""
-        for name in {os.path.basename(package.location) for package in chosen}:
+        """What the served set has already is not fetched again. Only the same bytes are linked: dnf writes into a file that differs."""
+        for package in chosen:
+            name = os.path.basename(package.location)
             held = os.path.join(self.place, name)
-            if FILE.match(name) and os.path.isfile(held):
+            if not FILE.match(name) or not os.path.isfile(held):
+                continue
+            if binascii.hexlify(package.chksum[1]).decode("ascii") == whole_files.sha256_of(held):
                 os.link(held, os.path.join(draft, name))
 
     def fetch(self, base, chosen):

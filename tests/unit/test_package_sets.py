@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -79,6 +80,22 @@ def test_a_set_is_made_again_where_a_byte_of_it_is_not_as_it_was(tmp_path: Path,
     place = made(tmp_path)
     damage(place)
     assert package_sets.difference(str(place), REQUEST) == words
+
+
+def test_a_package_is_taken_from_the_served_set_only_with_the_bytes_of_the_metadata(tmp_path: Path) -> None:
+    """dnf would write another package of that name into the file that hosts are reading."""
+    place = made(tmp_path)
+    draft = tmp_path / "draft"
+    draft.mkdir()
+    maker = package_sets.Maker(str(tmp_path), "el9", ["dkms"], [])
+    package = SimpleNamespace(
+        location="d/dkms-3.1.8-1.el9.noarch.rpm", chksum=(2, hashlib.sha256(b"signed again").digest())
+    )
+    maker.keep(str(draft), [package])
+    assert list(draft.iterdir()) == []
+    package.chksum = (2, hashlib.sha256(b"package").digest())
+    maker.keep(str(draft), [package])
+    assert (draft / "dkms-3.1.8-1.el9.noarch.rpm").samefile(place / "dkms-3.1.8-1.el9.noarch.rpm")
 
 
 def test_other_inputs_make_another_set(tmp_path: Path) -> None:
