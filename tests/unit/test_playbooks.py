@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -250,3 +251,27 @@ def tasks_of(found: object) -> Iterator[dict[str, Any]]:
         yield item
         for part in ("block", "rescue", "always"):
             yield from tasks_of(item.get(part))
+
+
+READ = re.compile(r"""(?<![\w.'"])__[a-z]\w*""")
+SET = re.compile(r"(?:^\s*(?:- )?|register: |loop_var: |index_var: |\{% set )(__[a-z]\w*)", re.MULTILINE)
+
+
+def private_variables(path: Path) -> tuple[set[str], set[str]]:
+    """Names that begin with two underscores: those that a file reads, and those that it sets."""
+    text = re.sub(r"(^|\s)#.*", "", path.read_text(encoding="utf-8"))
+    return set(READ.findall(text)), set(SET.findall(text))
+
+
+def test_every_private_variable_that_is_read_is_set_somewhere() -> None:
+    """Also in scenarios that run rarely: a name that a role gave up would be found by make test-long alone."""
+    files = [
+        path
+        for folder in ("roles", "playbooks", "molecule")
+        for suffix in ("yml", "j2")
+        for path in (REPOSITORY / folder).rglob(f"*.{suffix}")
+    ]
+    found = {path: private_variables(path) for path in files}
+    known = set().union(*(names for _, names in found.values()))
+    unknown = {str(path.relative_to(REPOSITORY)): sorted(names - known) for path, (names, _) in found.items()}
+    assert {path: names for path, names in unknown.items() if names} == {}
