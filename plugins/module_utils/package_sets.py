@@ -11,6 +11,7 @@ from __future__ import absolute_import, division, print_function
 import binascii
 import errno
 import hashlib
+import importlib
 import json
 import os
 import re
@@ -210,7 +211,7 @@ class Maker(object):
 def check_programs():
     lacking = []
     try:
-        import dnf.exceptions  # noqa: F401
+        importlib.import_module("dnf.exceptions")
     except ImportError:
         lacking.append("python3-dnf")
     directories = os.environ.get("PATH", os.defpath).split(os.pathsep)

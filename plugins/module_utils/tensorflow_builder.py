@@ -21,9 +21,8 @@ from ansible.module_utils import leftovers, processes, seclusion, whole_files
 SHORT = 600  # seconds for git, configure, and each question about the wheel
 TAIL = 64 * 1024  # bytes of a log that are looked at
 RESERVED = 256 * 1024  # bytes for the status of a build that fills the disk
-NOTHING = (
-    1024 * 1024
-)  # bytes with which no program can go on; a write that ends in the middle leaves no error of its own
+# Bytes with which no program can go on; a write that ends in the middle leaves no error of its own.
+NOTHING = 1024 * 1024
 COUNTERS = re.compile(r"\[([\d,]+) / ([\d,]+)\]")
 # A question that configure printed: it asks only where no variable answers, and takes its default at the end of the input.
 QUESTIONS = re.compile(

@@ -160,11 +160,18 @@ def kills(site: Faulty) -> int:
     return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("oom_kill "))
 
 
-def test_a_build_that_is_killed_is_resumed_by_the_same_command(site: Faulty) -> None:
-    site.flag("KILLED")
+def held_build(site: Faulty, flag: str) -> subprocess.Popen[str]:
+    """A run whose bazel waits in the middle; the flag makes its build another one than those of other tests."""
+    site.flag(flag)
     site.hold()
     process = site.start_build()
-    site.until("bazel waits", site.waits)
+    site.until("bazel waits", lambda: site.waits() or process.poll() is not None)
+    assert process.poll() is None, site.end(process)[1][-6000:]
+    return process
+
+
+def test_a_build_that_is_killed_is_resumed_by_the_same_command(site: Faulty) -> None:
+    process = held_build(site, "KILLED")
     compiled = objects(site)
     site.shell(f"kill -KILL {site.builder()}")
     code, said = site.end(process)
@@ -188,10 +195,7 @@ def objects(site: Faulty) -> dict[str, str]:
 
 
 def test_a_build_goes_on_without_its_controller_and_the_same_command_follows_it(site: Faulty) -> None:
-    site.flag("FOLLOWED")
-    site.hold()
-    process = site.start_build()
-    site.until("bazel waits", site.waits)
+    process = held_build(site, "FOLLOWED")
     builder = site.builder()
     site.kill_controller(process)
     second = site.start_build()
@@ -208,10 +212,7 @@ def test_a_build_goes_on_without_its_controller_and_the_same_command_follows_it(
 
 
 def test_a_wheel_that_was_built_after_its_controller_is_taken_by_the_same_command(site: Faulty) -> None:
-    site.flag("TAKEN")
-    site.hold()
-    process = site.start_build()
-    site.until("bazel waits", site.waits)
+    process = held_build(site, "TAKEN")
     builder = site.builder()
     site.kill_controller(process)
     site.let_go()
@@ -222,10 +223,7 @@ def test_a_wheel_that_was_built_after_its_controller_is_taken_by_the_same_comman
 
 
 def test_of_two_runs_at_once_the_second_one_is_refused_and_one_builds(site: Faulty) -> None:
-    site.flag("TWICE")
-    site.hold()
-    first = site.start_build()
-    site.until("bazel waits", site.waits)
+    first = held_build(site, "TWICE")
     code, said = site.end(site.start_build())
     assert code != 0
     assert f"Only one run at a time may change a host, but {NODE} is being changed by " in said_once(said)

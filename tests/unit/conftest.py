@@ -15,7 +15,7 @@ ansible.module_utils.__path__.append(str(Path(__file__).resolve().parents[2] / "
 from ansible.module_utils import environment_notice  # noqa: E402
 from environments import Mirror, Site, wheel  # noqa: E402  (they import modules of hosts)
 from faulty_server import Index, serving  # noqa: E402
-from source_distributions import PIP, interpreter  # noqa: E402
+from source_distributions import PIP, interpreter  # noqa: E402  (it does, too)
 
 
 @pytest.fixture(scope="session")

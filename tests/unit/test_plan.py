@@ -110,6 +110,12 @@ def test_after_the_work_nothing_is_needed() -> None:
     assert "nothing to do" in again.table()
 
 
+def test_a_mirror_of_packages_alone_is_work_too() -> None:
+    sets = [{"name": "el9", "packages": ["dkms"], "repositories": {"http://mirror/epel": "epel.asc"}}]
+    hosts = [make_host("mirror1", ("mirror_host",), mirror_package_sets=value) for value in (sets, [])]
+    assert [needs(plan.make_plan([host], REPOSITORY), "mirror1") for host in hosts] == [["mirror"], []]
+
+
 def test_apply_all_names_every_component_again() -> None:
     made = plan.make_plan([make_host()], REPOSITORY)
     done = after(make_host(apply="all"), made)

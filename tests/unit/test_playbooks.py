@@ -253,6 +253,22 @@ def tasks_of(found: object) -> Iterator[dict[str, Any]]:
             yield from tasks_of(item.get(part))
 
 
+@pytest.mark.parametrize(("prune", "leaves"), [("true", True), ("false", False), (None, False)])
+def test_mirror_prune_names_what_stacks_need_that_are_not_planned(prune: str | None, leaves: bool) -> None:
+    given = {"plan": {"mirror_environments": [["tf1.15-cpu-py27-el7", "2.7"]]}}
+    asked = "{{ mirror_superfluous | map(attribute='name') | join(' ') }} END {{ mirror_artifacts | map(attribute='name') | join(' ') }}"
+    answer = run(
+        *("ansible", "-i", "localhost,", "-c", "local", "-m", "debug", "-a", f"msg={asked!r}", "localhost"),
+        *("-e", f"@{REPOSITORY / 'playbooks/group_vars/all.yml'}"),
+        *("-e", json.dumps(given | ({"mirror_prune": prune} if prune else {}))),
+    )
+    assert answer.returncode == 0, answer.stdout
+    superfluous, _, held = answer.stdout.partition(" END ")
+    assert ("tensorflow_cpu-2.15" in superfluous) is leaves
+    kept = next(name for name in held.split() if name.startswith("tensorflow_cpu-1.15"))
+    assert kept not in superfluous
+
+
 READ = re.compile(r"""(?<![\w.'"])__[a-z]\w*""")
 SET = re.compile(r"(?:^\s*(?:- )?|register: |loop_var: |index_var: |\{% set )(__[a-z]\w*)", re.MULTILINE)
 
@@ -275,3 +291,18 @@ def test_every_private_variable_that_is_read_is_set_somewhere() -> None:
     known = set().union(*(names for _, names in found.values()))
     unknown = {str(path.relative_to(REPOSITORY)): sorted(names - known) for path, (names, _) in found.items()}
     assert {path: names for path, names in unknown.items() if names} == {}
+
+
+@pytest.mark.parametrize("role", sorted(path.name for path in (REPOSITORY / "roles").iterdir()))
+def test_no_result_of_a_task_has_the_name_of_a_variable(role: str) -> None:
+    """Whoever asks for the variable after the task would get the task's result."""
+    tasks, given = (
+        [
+            path.read_text(encoding="utf-8")
+            for folder in folders
+            for path in (REPOSITORY / "roles" / role / folder).glob("*.yml")
+        ]
+        for folders in (["tasks", "handlers"], ["vars", "defaults"])
+    )
+    results = {name for text in tasks for name in re.findall(r"^\s+register: (\w+)", text, re.MULTILINE)}
+    assert results.isdisjoint({name for text in given for name in yaml.safe_load(text) or {}})

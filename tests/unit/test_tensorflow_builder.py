@@ -214,24 +214,25 @@ def runs(pid: int) -> bool:
         return False
 
 
-def test_a_bazel_that_is_killed_takes_its_compilers_with_it(site: Path) -> None:
-    """They would hold the memory that the next try, with fewer jobs, needs."""
-    (site / "slow").touch()
-    (site / "compiling").touch()
+def compiling(site: Path) -> int:
+    """Start a build that does not end, and return its compiler's process."""
+    for name in ("slow", "compiling"):
+        (site / name).touch()
     start(site)
     building(site)
-    left = compiler(site)
+    return compiler(site)
+
+
+def test_a_bazel_that_is_killed_takes_its_compilers_with_it(site: Path) -> None:
+    """They would hold the memory that the next try, with fewer jobs, needs."""
+    left = compiling(site)
     os.kill(bazel_process(site), signal.SIGKILL)
     until(site, "failed", step="build")
     assert not runs(left)
 
 
 def test_a_build_that_is_resumed_ends_the_compilers_of_the_one_that_was_killed(site: Path) -> None:
-    (site / "slow").touch()
-    (site / "compiling").touch()
-    start(site)
-    building(site)
-    left = compiler(site)
+    left = compiling(site)
     os.kill(json.loads((site / "running.json").read_text(encoding="utf-8"))["pid"], signal.SIGKILL)
     until(site, "stopped", step="build")
     assert runs(left)  # nobody is there who could end it

@@ -111,10 +111,10 @@ class Component:
 
 
 class Mirror(Component):
-    """Holds what the environments of all hosts need."""
+    """Holds what the environments of all hosts need, and the site's sets of packages."""
 
     def has_work(self, case: Case) -> bool:
-        return bool(case.environments)
+        return bool(case.environments or case.host.variables.get("mirror_package_sets"))
 
     def deciders(self, case: Case) -> dict[str, str]:
         return {"stack": canonical([list(entry) for entry in case.environments]), "node": "{}"}

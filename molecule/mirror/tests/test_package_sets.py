@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
+testinfra_hosts = ["ansible://mirror-el9"]  # RHEL 7 has no dnf
 PLACE = "/srv/deeplearning-mirror/rpm/el9"
 DNF = "dnf --assumeno --repofrompath=set,http://127.0.0.1:8900/rpm/el9 --repo=set"
 # What the packages of branch 535 require, by NVIDIA's specs: demo/gpu/specs.
@@ -19,12 +18,6 @@ REQUIRED = {
     "opencl-filesystem",
 }
 NAMED = {"nvidia-driver-cuda", "nvidia-driver-NVML", "kmod-nvidia-latest-dkms", "cuda-toolkit-12-2"}
-
-
-@pytest.fixture(autouse=True)
-def _has_a_set(host) -> None:
-    if host.backend.get_hostname() != "mirror-el9":
-        pytest.skip("RHEL 7 has no dnf: its mirror has no set of packages")
 
 
 def packages(host) -> dict[str, str]:
