@@ -193,7 +193,7 @@ A site's stacks are beside its inventory: `inventories/SITE/stacks/NAME.yml`, wr
 
     scripts/stack lock NAME --stacks inventories/SITE/stacks          writes the locks of a site's stack
     scripts/stack list --stacks inventories/SITE/stacks
-    scripts/mirror fetch NAME --stacks inventories/SITE/stacks
+    scripts/mirror fetch NAME --stacks inventories/SITE/stacks        or all that the inventory requests: scripts/mirror fetch -i inventories/SITE
 
 Packages besides a stack's: lock them, commit the two files that this writes, and name the same packages in `group_vars`.
 

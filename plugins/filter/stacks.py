@@ -7,7 +7,7 @@ from typing import Any
 
 from ansible import context
 
-from hadoop_dl.data import stacks
+from hadoop_dl.data import artifacts, stacks
 
 stacks.add_site_stacks(context.CLIARGS.get("inventory") or ())
 
@@ -23,16 +23,6 @@ def stack_base_lock(name: str, python: str, component: str) -> str:
     return stacks.load_stack(name).base_lock(python).component(component)
 
 
-def stack_artifacts(environments: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
-    """Everything that a mirror holds for these pairs of stack and Python; what they share comes once."""
-    found = {
-        (item["folder"], item["name"]): item
-        for name, python in environments
-        for item in stacks.load_stack(name).artifacts(python)
-    }
-    return [found[key] for key in sorted(found)]
-
-
 def stack_superfluous(kept: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Artifacts that other stacks than those with these artifacts need: folder, name and sha256."""
     keys = ("folder", "name", "sha256")
@@ -43,14 +33,6 @@ def stack_source_locks(environments: Iterable[tuple[str, str]]) -> list[dict[str
     """Python and text of the locks that have source distributions, which the mirror host builds into wheels."""
     found = [(python, stacks.load_stack(name).lock(python)) for name, python in environments]
     return [{"python": python, "lock": lock.text} for python, lock in found if lock.has_sources]
-
-
-def site_artifacts(files: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
-    """The site's own files of a mirror, {NAME: {file: URL, sha256: …}}, as artifacts."""
-    return [
-        {"folder": "files", "name": name, "sha256": files[name]["sha256"], "url": files[name]["file"]}
-        for name in sorted(files)
-    ]
 
 
 def stack_file(name: str, project: str) -> dict[str, Any]:
@@ -68,9 +50,8 @@ class FilterModule:
         return {
             "stack_lock": stack_lock,
             "stack_base_lock": stack_base_lock,
-            "stack_artifacts": stack_artifacts,
+            "stack_artifacts": artifacts.stack_artifacts,
             "stack_source_locks": stack_source_locks,
             "stack_superfluous": stack_superfluous,
-            "site_artifacts": site_artifacts,
             "stack_file": stack_file,
         }

@@ -168,7 +168,8 @@ def unique(artifacts):
         key = (artifact["folder"], artifact["name"])
         if key in found and found[key]["sha256"] != artifact["sha256"]:
             raise index.MirrorError(
-                "Two locks require %s with different bytes. Write them again: scripts/stack lock" % artifact["name"]
+                "%s must have one sha256, but it is named with two. Correct mirror_files, or write the locks again: scripts/stack lock"
+                % artifact["name"]
             )
         found[key] = artifact
     return [found[key] for key in sorted(found)]

@@ -207,7 +207,7 @@ def test_every_variable_that_the_playbooks_compute_from_is_an_input() -> None:
     templates = Environment(extensions=[])  # noqa: S701 (nothing is rendered)
     templates.filters.update(
         dict.fromkeys(
-            ("bool", "split", "site_artifacts", "stack_artifacts", "stack_lock", "stack_file", "stack_source_locks"),
+            ("bool", "split", "stack_artifacts", "stack_lock", "stack_file", "stack_source_locks"),
             str,
         )
     )

@@ -1,17 +1,34 @@
-"""The mirror on the controller: what stacks need, fetched and verified. The work is in plugins/module_utils/mirror_files.py
-and mirror_index.py, because the same code runs on the mirror host."""
+"""The mirror on the controller: what stacks and inventories need, listed, fetched, verified and pruned. The work is in
+plugins/module_utils/mirror_files.py and mirror_index.py, because the same code runs on the mirror host.
+
+scripts/mirror list|fetch|verify|prune [STACK[:PYTHON] ...] [-i inventories/SITE ...] [--root DIR]
+
+With -i: the stacks that the inventory requests, its mirror_files and mirror_package_sets, and the stack of its engine image. No host is asked, so a stack
+is taken with all its Pythons. The result is a directory that the role mirror takes as it is. Proxies and indexes for fetch are
+variables of its environment (https_proxy, SSL_CERT_FILE, PIP_INDEX_URL, MAVEN_CENTRAL_URL), not mirror_environment of the inventory.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hadoop_dl.cli import mirror_site
 from hadoop_dl.data import module_utils
+from hadoop_dl.data.artifacts import kind, needed, source
 from hadoop_dl.data.locks import Lock, LockError
-from hadoop_dl.data.stacks import StackError, UnknownStack, add_directory, artifacts_of_others, load_stack
+from hadoop_dl.data.stacks import (
+    StackError,
+    UnknownStack,
+    add_directory,
+    add_site_stacks,
+    artifacts_of_others,
+    load_stack,
+)
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 mirror_index: Any = module_utils.load("mirror_index")
@@ -53,72 +70,166 @@ def problems(artifacts: Iterable[Artifact], root: Path) -> dict[str, str]:
     return dict(mirror_files.problems_of(mirror_files.unique(list(artifacts)), str(root)))
 
 
-def stack_artifacts(pairs: Iterable[tuple[str, str]]) -> list[Artifact]:
-    """Everything that these (stack, python) pairs need, each once."""
-    found = [artifact for name, python in pairs for artifact in load_stack(name).artifacts(python or None)]
-    return list(mirror_files.unique(found))
-
-
 def prune(kept: Iterable[Artifact], root: Path) -> list[str]:
     """Remove from the directory what other stacks alone need; the site's files and the wheels that it built stay. Returns the paths."""
     return list(mirror_prune.prune(str(root), artifacts_of_others(kept)))
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """fetch, verify and prune a mirror directory; list what it must hold."""
-    parser = argparse.ArgumentParser(prog="mirror", description="The directory from which hosts install.")
-    parser.add_argument(
-        "command", choices=("fetch", "verify", "list", "prune"), help="prune removes what other stacks alone need"
+@dataclass
+class Contents:
+    """What the directory must hold: artifacts, each with what needs it, and sets of packages."""
+
+    rows: list[tuple[Artifact, list[str]]]
+    sets: list[Artifact] = field(default_factory=list)
+
+    @property
+    def artifacts(self) -> list[Artifact]:
+        return list(mirror_files.unique([artifact for artifact, _ in self.rows]))
+
+    @property
+    def text(self) -> str:
+        size = sum(artifact.get("size") or 0 for artifact in self.artifacts)
+        sets = f" and {len(self.sets)} sets of packages" if self.sets else ""
+        return f"{len(self.artifacts)} artifacts{sets} ({size / 1e6:.0f} MB, as far as it is known)"
+
+
+def contents(options: argparse.Namespace) -> Contents:
+    """What the named stacks and the inventories ask for."""
+    environments: dict[tuple[str, str], list[str]] = {}
+    for text in options.stacks:
+        name, _, python = text.partition(":")
+        for version in [python] if python else load_stack(name).pythons:
+            environments[name, version] = []
+    if not options.inventory:
+        return Contents(needed(environments, {}))
+    names = [name for name, _ in environments]
+    site = mirror_site.read(options.inventory, options.ansible, names)
+    for name, python, users in site["environments"]:
+        environments.setdefault((name, python), []).extend(users)
+    return Contents(needed(environments, site["files"], site["uses"]), site["sets"])
+
+
+def list_contents(wanted: Contents) -> None:
+    """One line each: sha256, path, size, kind, source, and what needs it."""
+    text = wanted.text
+    for artifact, users in wanted.rows:
+        path, size = f"{artifact['folder']}/{artifact['name']}", artifact.get("size") or "-"
+        print(
+            f"{artifact['sha256']}  {path}  {size}  {kind(artifact)}  {source(artifact) or '-'}  {', '.join(users) or '-'}"
+        )
+    for one in wanted.sets:
+        addresses = ",".join(repository["url"] for repository in one["repositories"])
+        print(f"-  rpm/{one['name']}  -  set  {addresses}  mirror_package_sets ({', '.join(one['packages'])})")
+    print(text, file=sys.stderr)
+
+
+def fetch_contents(wanted: Contents, root: Path, index_url: str | None) -> list[str]:
+    """Fetch what is missing; what could not be fetched, in sentences. A failure of one part ends no other."""
+    failures, fetched = [], []
+    by_hand = [artifact for artifact in wanted.artifacts if not source(artifact) and not artifact.get("built")]
+    try:
+        others = [artifact for artifact in wanted.artifacts if artifact not in by_hand]
+        fetched = fetch_artifacts(others, root, index_url, lambda line: print(line, flush=True))
+    except MirrorError as error:
+        failures.append(str(error))
+    users = {artifact["name"]: names for artifact, names in wanted.rows}
+    failures += [
+        f"{name} ({problem}) is required by {', '.join(users[name])}, but no address of it is known. Add it to mirror_files, or put it into {root / 'files'}."
+        for name, problem in sorted(problems(by_hand, root).items())
+    ]
+    for one in wanted.sets:
+        try:
+            reason = mirror_site.package_set(one, root)
+            fetched += [one["name"]] if reason else []
+        except mirror_site.SiteError as error:
+            failures.append(f"{error} playbooks/mirror.yml makes it on a mirror host that has these.")
+    if not failures:
+        print(f"{root} holds {wanted.text}, each verified; {len(fetched)} fetched now.")
+    return failures
+
+
+def verify_contents(wanted: Contents, root: Path) -> list[str]:
+    wrong = [f"{name}: {problem}" for name, problem in sorted(problems(wanted.artifacts, root).items())]
+    for one in wanted.sets:
+        reason = mirror_site.package_set(one, root, check=True)
+        wrong += [f"rpm/{one['name']}: {reason}"] if reason else []
+    if wrong:
+        wrong.append(
+            f"{len(wrong)} of {len(wanted.artifacts) + len(wanted.sets)} artifacts are missing or differ. Fetch them: scripts/mirror fetch --root {root}"
+        )
+    else:
+        print(f"{root} holds {wanted.text}, each verified.")
+    return wrong
+
+
+def prune_contents(wanted: Contents, root: Path) -> list[str]:
+    gone = prune(wanted.artifacts, root)
+    for path in gone:
+        print(f"removed {path}")
+    print(
+        f"{root}: {len(gone)} artifacts of other stacks were removed. Of {len(wanted.artifacts)} that these stacks need none was."
     )
-    parser.add_argument("stacks", metavar="STACK", nargs="+", help="a stack, for all its Pythons; or STACK:PYTHON")
+    return []
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="mirror",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "command", choices=("list", "fetch", "verify", "prune"), help="prune removes what other stacks alone need"
+    )
+    parser.add_argument("stacks", metavar="STACK", nargs="*", help="a stack, for all its Pythons; or STACK:PYTHON")
+    parser.add_argument(
+        "-i", "--inventory", action="append", default=[], metavar="PATH", help="as for ansible-playbook"
+    )
+    for option in ("--extra-vars", "--vault-password-file", "--vault-id"):
+        short = ["-e"] if option == "--extra-vars" else []
+        parser.add_argument(*short, option, action="append", default=[], metavar="X", help="as for ansible-playbook")
     parser.add_argument("--root", type=Path, default=REPOSITORY / ".cache" / "mirror", help="the mirror's directory")
     parser.add_argument("--index-url", help="a PEP 503 or 691 index (default: PIP_INDEX_URL, then PyPI)")
     parser.add_argument(
         "--stacks", dest="site", type=Path, metavar="DIR", help="a site's own stacks, too: inventories/SITE/stacks"
     )
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     if options.index_url and mirror_index.login_of(options.index_url):
         parser.error(
             "--index-url must not have a user or password: every user of this host can read it. Set PIP_INDEX_URL."
         )
+    if not options.stacks and not options.inventory:
+        parser.error("a stack or an inventory (-i) is required")
+    options.ansible = [
+        f"--{name.replace('_', '-')}={value}"
+        for name in ("extra_vars", "vault_password_file", "vault_id")
+        for value in getattr(options, name)
+    ]
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """fetch, verify and prune a mirror directory; list what it must hold."""
+    options = parse(arguments)
     if options.site:
         add_directory(options.site)
+    add_site_stacks(options.inventory)
+    failures: list[str] = []
     try:
-        pairs: list[tuple[str, str]] = []
-        for text in options.stacks:
-            name, _, python = text.partition(":")
-            pairs += [(name, python)] if python else [(name, version) for version in load_stack(name).pythons]
-        artifacts = stack_artifacts(pairs)
+        wanted = contents(options)
         if options.command == "list":
-            for artifact in artifacts:
-                print(f"{artifact['sha256']}  {artifact['folder']}/{artifact['name']}  {artifact['size']}")
-            return 0
-        if options.command == "prune":
-            gone = prune(artifacts, options.root)
-            for path in gone:
-                print(f"removed {path}")
-            print(
-                f"{options.root}: {len(gone)} artifacts of other stacks were removed. Of {len(artifacts)} that these stacks need none was."
-            )
-            return 0
-        if options.command == "verify":
-            wrong = problems(artifacts, options.root)
-            for name, problem in sorted(wrong.items()):
-                print(f"{name}: {problem}", file=sys.stderr)
-            if wrong:
-                print(
-                    f"{len(wrong)} of {len(artifacts)} artifacts are missing or differ from the locks. Fetch them: scripts/mirror fetch --root {options.root}",
-                    file=sys.stderr,
-                )
-                return 1
-            print(f"{options.root} holds all {len(artifacts)} artifacts, each with its sha256.")
-            return 0
-        fetched = fetch_artifacts(artifacts, options.root, options.index_url, lambda line: print(line, flush=True))
-    except (UnknownStack, StackError, LockError, MirrorError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(f"{options.root} holds {len(artifacts)} artifacts ({len(fetched)} fetched now), each with its sha256.")
-    return 0
+            list_contents(wanted)
+        elif options.command == "fetch":
+            failures = fetch_contents(wanted, options.root, options.index_url)
+        elif options.command == "verify":
+            failures = verify_contents(wanted, options.root)
+        else:
+            failures = prune_contents(wanted, options.root)
+    except (UnknownStack, StackError, LockError, MirrorError, mirror_site.SiteError) as error:
+        failures = [str(error)]
+    print("\n".join(failures), file=sys.stderr) if failures else None
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from hadoop_dl.data.stacks import UnknownStack
 from hadoop_dl.plan import builds, gpu_layer, gpu_stack, inputs, target, workbench
 from hadoop_dl.plan.components import BUILDING, COMPONENTS, Case, concerns
 from hadoop_dl.plan.digests import canonical
@@ -87,6 +88,7 @@ def make_plan(
         {(item.lock.stack, item.python, item.environment) for item in wanted.values() if item.lock}
         | {(one.stack.name, one.python, "") for one in requested if one.stack.record(one.python) is None}
     )
+    environments += [(*pair, "") for pair in engines(made, read) if pair not in {one[:2] for one in environments}]
     by_host = {one.builder: one for one in requested}
     for host in read:
         case = Case(host, wanted[host.name], environments, repository, by_host.get(host.name), site)
@@ -95,6 +97,17 @@ def make_plan(
     if grouped:
         made.problems, made.warnings = group_alike(made.problems), group_alike(made.warnings)
     return made
+
+
+def engines(made: Plan, hosts: Sequence[Host]) -> list[tuple[str, str]]:
+    """Stack and Python of the engine images that hosts build, which the mirror holds too."""
+    found = set()
+    for host in hosts:
+        try:
+            found.add(workbench.engine_environment(host, host.variables))
+        except UnknownStack as error:
+            made.problems.append(f"{host.name}: {error}")
+    return sorted(pair for pair in found if pair)
 
 
 def resolved(hosts: Sequence[Host], names: Mapping[str, str]) -> dict[str, Target]:

@@ -87,10 +87,7 @@ def target_for(variables: Mapping[str, Any], facts: HostFacts, groups: Sequence[
         return wanted
     request = variables.get("deeplearning_request")
     if not request or not isinstance(request, (str, Mapping)):
-        wanted.problems.append(
-            'deeplearning_request must be the name of a stack, or constraints such as {tensorflow: "1.15", python: "2.7"}, '
-            f"but is not set. Known stacks: {', '.join(stacks.stack_names())}. Set it in group_vars/all."
-        )
+        wanted.problems.append(unset_sentence())
         return wanted
     admitted: Sequence[str] | None = None
     if isinstance(request, Mapping):
@@ -131,6 +128,13 @@ def target_for(variables: Mapping[str, Any], facts: HostFacts, groups: Sequence[
     if wanted.record or not stack.is_built:  # there is no environment before there is a wheel
         wanted.lock = locked(stack.name, wanted.python)
     return wanted
+
+
+def unset_sentence() -> str:
+    return (
+        'deeplearning_request must be the name of a stack, or constraints such as {tensorflow: "1.15", python: "2.7"}, '
+        f"but is not set. Known stacks: {', '.join(stacks.stack_names())}. Set it in group_vars/all."
+    )
 
 
 @cache

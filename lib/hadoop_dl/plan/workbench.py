@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from hadoop_dl.data.cdsw import restart_words, settings, support
 from hadoop_dl.data.host_facts import HostFacts, Workbench
+from hadoop_dl.data.stacks import load_stack
 from hadoop_dl.plan import gpu_stack
 from hadoop_dl.plan.gpu_stack import GpuHost
 from hadoop_dl.plan.model import Host, Json
 from hadoop_dl.plan.target import Target
 
 GROUP = "cdsw_hosts"
+ENGINE_GROUPS = {GROUP, "cdsw_engine_host"}  # where playbooks/cdsw_engine.yml may build
 TOOLKIT, DOCKER_1 = "nvidia-container-toolkit", "nvidia-docker"
 # The package for each value of container_runtime.
 CHOICES = {"none": "", DOCKER_1: DOCKER_1, TOOLKIT: TOOLKIT}
+
+
+def engine_environment(host: Host, variables: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Stack and Python of the engine image that the host builds, by its inputs. UnknownStack where there is none of that name."""
+    name = variables.get("cdsw_engine_stack")
+    if not name or variables.get("cdsw_engine_state") == "absent" or not ENGINE_GROUPS & set(host.groups):
+        return None
+    return name, variables.get("cdsw_engine_python") or load_stack(name).pythons[0]
 
 
 @dataclass

@@ -1,0 +1,143 @@
+"""What an inventory's mirror must hold, as far as the inventory alone decides it: no host is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hadoop_dl.data import extras, stacks
+from hadoop_dl.data.compat import load
+from hadoop_dl.hosts.addresses import package_sets_problem
+from hadoop_dl.plan import inputs, target
+from hadoop_dl.plan.components import concerns
+from hadoop_dl.plan.model import Host
+from hadoop_dl.plan.problems import group_alike
+from hadoop_dl.plan.workbench import engine_environment
+from hadoop_dl.resolver import Misuse, named_stacks
+from hadoop_dl.resolver.request import read_request
+
+Json = dict[str, Any]
+DECIDING = (
+    *target.INPUTS,
+    "mirror_files",
+    "mirror_package_sets",
+    "mirror_url",
+    "cdsw_engine_stack",
+    "cdsw_engine_python",
+    "cdsw_engine_state",
+)
+
+
+@dataclass
+class Contents:
+    """environments: stack and Python, with the groups that ask for them. uses: artifacts of the mirror that inputs name."""
+
+    environments: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    files: dict[str, Json] = field(default_factory=dict)
+    uses: list[tuple[Json, str]] = field(default_factory=list)
+    sets: list[Json] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def as_json(self) -> Json:
+        pairs = [[name, python, users] for (name, python), users in self.environments.items()]
+        return {**vars(self), "environments": pairs}
+
+    def ask(self, stack: str, pythons: Iterable[str], users: Iterable[str]) -> None:
+        for python in pythons:
+            known = self.environments.setdefault((stack, python), [])
+            known += [user for user in users if user not in known]
+
+
+def contents(
+    hosts: Sequence[Host], chosen: Sequence[str], repository: Path, key_text: Callable[[str], str]
+) -> Contents:
+    """What these hosts' inventory asks for. chosen: stacks that the operator named, which also decide between those that fit constraints.
+
+    key_text: the text of a file on the controller; ValueError where there is none.
+    """
+    found, problems = Contents(), []
+    for host in hosts:
+        names = [*DECIDING, *archive_inputs(repository)]
+        given = {name: host.variables[name] for name in names if name in host.variables}
+        checked = inputs.check(given, repository)
+        values = checked.values
+        problems += [f"{host.name}: {problem}" for problem in checked.problems]
+        try:
+            for stack, pythons in requested(host, values, chosen) if not checked.problems else ():
+                groups = [group for group in target.ENVIRONMENT_GROUPS if group in host.groups]
+                found.ask(stack.name, pythons, groups)
+            if engine := engine_environment(host, values):
+                found.ask(engine[0], [engine[1]], ["cdsw_engine_stack"])
+        except (stacks.UnknownStack, extras.ExtrasError, Misuse) as error:
+            problems.append(f"{host.name}: {error}")
+        found.uses += [use for use in uses(values, repository) if use not in found.uses]
+        if concerns("mirror", host):
+            found.files |= values.get("mirror_files", {})
+            found.sets += [one for one in values.get("mirror_package_sets", ()) if one not in found.sets]
+    sets_problem = package_sets_problem(found.sets, "fetch")
+    found.problems = [*group_alike(problems), *([sets_problem] if sets_problem else [])]
+    if not found.problems:
+        found.sets = [with_keys(one, key_text, found.problems) for one in found.sets]
+    return found
+
+
+def requested(host: Host, values: Mapping[str, Any], chosen: Sequence[str]) -> list[tuple[stacks.Stack, Sequence[str]]]:
+    """The stack of a host that runs jobs or sessions, and its Pythons; of constraints, those of the chosen ones that meet them."""
+    if not set(target.ENVIRONMENT_GROUPS) & set(host.groups):
+        return []
+    request, packages = values.get("deeplearning_request"), values.get("deeplearning_extra_packages")
+    if not request:
+        raise Misuse(target.unset_sentence())
+    if isinstance(request, str):
+        stack = stacks.load_stack(extras.requested_name(request, packages))
+        return [(stack, stack.pythons)]
+    fitting = sorted(one.name for one in named_stacks.candidates(load(), request, None))
+    names = [name for name in fitting if name in chosen] or fitting
+    if not names:
+        raise Misuse(
+            f"deeplearning_request must be met by a named stack, but {inputs.shown(request)} is met by none. Ask why: scripts/stack resolve"
+        )
+    if len(names) > 1 and names == fitting:
+        raise Misuse(
+            f"deeplearning_request {inputs.shown(request)} is met by {', '.join(fitting)}, and which one the hosts get depends on their system and GPUs. "
+            "Name it after the command: playbooks/plan.yml shows it where the hosts are."
+        )
+    loaded = [stacks.load_stack(extras.requested_name(name, packages)) for name in names]
+    asked = read_request(load(), request)
+    return [(stack, named_stacks.pythons_for(stack, asked)) for stack in loaded]
+
+
+def archive_inputs(repository: Path) -> list[str]:
+    """The inputs that are mappings of {file, sha256}, beside what the mirror fetches."""
+    known = inputs.all_inputs(repository).values()
+    return [one.name for one in known if one.limits.get("values") == "archive" and one.name != "mirror_files"] + [
+        "tensorflow_build_source"
+    ]
+
+
+def uses(values: Mapping[str, Any], repository: Path) -> list[tuple[Json, str]]:
+    """Files that inputs take from files/ of this mirror, as artifacts; only mirror_files, or a stack, knows where they come from."""
+    address = f"{values.get('mirror_url', '').rstrip('/')}/files/"
+    found = []
+    for name in archive_inputs(repository):
+        entries = [values.get(name, {})] if name == "tensorflow_build_source" else values.get(name, {}).values()
+        for one in entries:
+            file = str(one.get("file", ""))
+            if file.startswith(address) and "/" not in file[len(address) :] and "sha256" in one:
+                found.append(({"folder": "files", "name": file[len(address) :], "sha256": one["sha256"]}, name))
+    return found
+
+
+def with_keys(one: Json, key_text: Callable[[str], str], problems: list[str]) -> Json:
+    """The set with its repositories as the module mirror_packages takes them."""
+    repositories = []
+    for url, key in one["repositories"].items():
+        try:
+            repositories.append({"url": url, "key": key_text(key)})
+        except ValueError:
+            problems.append(
+                f"mirror_package_sets names the key {key}, which must be a file on the controller, but there is none. Put the repository's public key there."
+            )
+    return {"name": one["name"], "packages": one["packages"], "repositories": repositories}

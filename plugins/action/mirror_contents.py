@@ -1,0 +1,35 @@
+"""Write what the mirror of an inventory must hold; no host is asked. scripts/mirror runs it. The work is in lib/hadoop_dl/hosts/mirror_contents.py."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleError
+
+from hadoop_dl.hosts.actions import OnceAction
+from hadoop_dl.hosts.inventory_values import REPOSITORY, Inventory
+from hadoop_dl.hosts.mirror_contents import contents
+
+
+class ActionModule(OnceAction):
+    """mirror_contents: `file` for the answer as JSON; `stacks`, the names that the operator chose."""
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        inventory = Inventory(self._templar, task_vars or {})
+        try:
+            found = contents(inventory.hosts, self._task.args.get("stacks") or (), REPOSITORY, self.key_text)
+        except ValueError as error:  # A stack or lock that cannot be read.
+            return {**result, "failed": True, "msg": str(error)}
+        Path(self._task.args["file"]).write_text(json.dumps(found.as_json()), encoding="utf-8")
+        return {**result, "changed": False}
+
+    def key_text(self, name: str) -> str:
+        """The file as the lookup `file` of a playbook finds it."""
+        try:
+            path = self._find_needle("files", name)
+            return Path(path).read_text(encoding="utf-8").rstrip()
+        except (AnsibleError, OSError, UnicodeDecodeError) as error:
+            raise ValueError(str(error)) from error

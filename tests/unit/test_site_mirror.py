@@ -1,0 +1,274 @@
+"""scripts/mirror with an inventory: what a site's mirror holds, without asking a host, and that the role has nothing to fetch after it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import ansible_programs
+import pytest
+import yaml
+from ansible.module_utils import package_sets
+from faulty_server import Index
+from test_builds import PROVENANCE
+from test_mirror_files import index  # noqa: F401  (a fixture)
+from test_plan import make_host
+
+from hadoop_dl import plan
+from hadoop_dl.cli import mirror, mirror_site
+from hadoop_dl.data import stacks
+from hadoop_dl.hosts import mirror_contents
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+STACK = "ours-el9"
+MIRROR_URL = "http://mirror1.example.com:8900"
+SET = {
+    "name": "el9",
+    "packages": ["dkms"],
+    "repositories": {"http://packages.example.com": "{{ inventory_dir }}/key.asc"},
+}
+PLAY = """
+- hosts: localhost
+  gather_facts: false
+  vars_files: [{variables}]
+  vars:
+    plan: {{mirror_environments: [[{stack}, "3.11"]]}}
+  tasks:
+    - mirror_artifacts:
+        root: {root}
+        artifacts: "{{{{ mirror_artifacts }}}}"
+      register: answer
+    - debug:
+        msg: "fetched {{{{ answer.fetched | length }}}} of {{{{ mirror_artifacts | length }}}}, changed {{{{ answer.changed }}}}"
+"""
+
+
+class Site:
+    """An inventory with a stack of its own, whose artifacts the index has."""
+
+    def __init__(self, directory: Path, served: Index) -> None:
+        self.directory, self.index, self.root = directory, served, directory.parent / "carried"
+        (directory / "stacks" / "locks").mkdir(parents=True)
+        data = dict(stacks.load_stack("tf2.15-cpu-py3-el9").data)
+        self.data = {**data, "name": STACK, "python": "3.11", "files": []}
+        self.write_stack()
+        self.hosts({"data_nodes": ["data1", "data2"], "mirror_host": ["mirror1"], "cdsw_hosts": ["cdsw1"]})
+        self.variables: dict[str, Any] = {"deeplearning_request": STACK, "mirror_url": MIRROR_URL}
+
+    def write_stack(self, **changes: Any) -> None:
+        (self.directory / "stacks" / f"{STACK}.yml").write_text(yaml.safe_dump({**self.data, **changes}))
+        lines = []
+        for component, project, suffix in (
+            ("pip", "pip", "-24.0-py3-none-any.whl"),
+            ("tensorflow", "six", "-1.16.0-py2.py3-none-any.whl"),
+            ("tensorflow", "ours", "-0.2.2.tar.gz"),
+        ):
+            one = self.index.artifact(project + suffix, project.encode())
+            lines += [
+                f"# component: {component}",
+                f"{project}=={suffix.split('-')[1].removesuffix('.tar.gz')} --hash=sha256:{one['sha256']}  # {one['name']} {one['size']}",
+            ]
+        (self.directory / "stacks" / "locks" / f"{STACK}.txt").write_text("\n".join(lines) + "\n")
+
+    def hosts(self, groups: dict[str, list[str]]) -> None:
+        listed = {group: {"hosts": dict.fromkeys(names, {})} for group, names in groups.items()}
+        (self.directory / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": listed}}))
+
+    def file(self, name: str, content: bytes) -> dict[str, str]:
+        """A file that the site names in mirror_files."""
+        sha256 = str(self.index.artifact(name, content)["sha256"])
+        return {"file": f"{self.index.url}/files/{name}", "sha256": sha256}
+
+    def run(self, command: str, *options: str) -> int:
+        (self.directory / "group_vars").mkdir(exist_ok=True)
+        (self.directory / "group_vars" / "all.yml").write_text(yaml.safe_dump(self.variables))
+        address = ["--index-url", f"{self.index.url}/simple"] if command == "fetch" else []
+        return mirror.main([command, "-i", str(self.directory), "--root", str(self.root), *address, *options])
+
+
+@pytest.fixture
+def site(tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> Site:  # noqa: F811
+    monkeypatch.setattr(stacks, "_site", [])
+    monkeypatch.setattr(mirror_site, "PYTHON", sys.executable)
+    monkeypatch.setenv("ANSIBLE_CONFIG", str(REPOSITORY / "ansible.cfg"))
+    stacks._load.cache_clear()
+    return Site(tmp_path / "site", index)
+
+
+def test_a_mirror_that_is_filled_of_an_inventory_is_complete_for_the_role(site: Site, capsys: Any) -> None:
+    site.variables["mirror_files"] = {"bazel-0.26.1": site.file("bazel-0.26.1", b"bazel")}
+    assert site.run("fetch") == 0
+    assert "holds 4 artifacts (0 MB, as far as it is known), each verified; 4 fetched now." in capsys.readouterr().out
+    assert site.run("verify") == 0
+    assert site.run("prune") == 0
+    assert "0 artifacts of other stacks were removed. Of 4 that" in capsys.readouterr().out
+    asked = len(site.index.requests)
+    play = site.root.parent / "play.yml"
+    variables = REPOSITORY / "playbooks/group_vars/all.yml"
+    play.write_text(PLAY.format(variables=variables, stack=STACK, root=site.root))
+    local = shlex.join(f"{key}={value}" for key, value in ansible_programs.LOCAL.items())
+    (site.root.parent / "local").write_text(f"localhost {local}\n")
+    sources = ("-i", site.directory, "-i", site.root.parent / "local")
+    status, output = ansible_programs.play(*sources, play, PIP_INDEX_URL=f"{site.index.url}/simple")
+    assert status == 0, output
+    assert "fetched 0 of 4, changed False" in output
+    assert len(site.index.requests) == asked
+
+
+def test_the_list_names_kind_address_and_what_needs_it(site: Site, capsys: Any) -> None:
+    site.variables |= {
+        "mirror_files": {"bazel-0.26.1": site.file("bazel-0.26.1", b"bazel")},
+        "bazel_files": {
+            "0.26.1": {**site.file("bazel-0.26.1", b"bazel"), "file": "{{ mirror_url }}/files/bazel-0.26.1"}
+        },
+        "mirror_package_sets": [SET],
+        "cdsw_engine_stack": "tf1.15-cpu-py36-el7",
+    }
+    (site.directory / "key.asc").write_text("key")
+    assert site.run("list", "tf1.15-cpu-py27-el7:2.7") == 0
+    rows = [line.split("  ") for line in capsys.readouterr().out.splitlines()]
+    found = {row[1]: row for row in rows if STACK in row[5] or row[3] in ("file", "set")}
+    groups = f"{STACK} on Python 3.11 (cdsw_hosts, data_nodes)"
+    assert found["wheels/six-1.16.0-py2.py3-none-any.whl"][2:] == ["3", "wheel", "pypi:six", groups]
+    assert found["wheels/ours-0.2.2.tar.gz"][2:] == ["4", "sdist", "pypi:ours", groups]
+    bazel = ["-", "file", f"{site.index.url}/files/bazel-0.26.1", "mirror_files, bazel_files"]
+    assert found["files/bazel-0.26.1"][2:] == bazel
+    assert found["rpm/el9"][2:] == ["-", "set", "http://packages.example.com", "mirror_package_sets (dkms)"]
+    needs = {user for row in rows for user in row[5].split(", ")}
+    assert {"tf1.15-cpu-py27-el7 on Python 2.7", "tf1.15-cpu-py36-el7 on Python 3.6 (cdsw_engine_stack)"} <= needs
+
+
+def test_a_file_that_nothing_fetches_is_named_and_may_be_put_there(site: Site, capsys: Any) -> None:
+    bundle = {**site.file("tf.bundle", b"bundle"), "file": "{{ mirror_url }}/files/tf.bundle"}
+    site.variables["tensorflow_build_source"] = bundle
+    assert site.run("fetch") == 1
+    said = capsys.readouterr().err
+    assert "tf.bundle (missing) is required by tensorflow_build_source, but no address of it is known." in said
+    assert (site.root / "wheels" / "six-1.16.0-py2.py3-none-any.whl").exists()
+    (site.root / "files").mkdir(exist_ok=True)
+    (site.root / "files" / "tf.bundle").write_bytes(b"bundle")
+    assert site.run("fetch") == 0
+    (site.root / "files" / "tf.bundle").write_bytes(b"other!")
+    assert site.run("verify") == 1
+    assert "tf.bundle: other bytes than the lock's" in capsys.readouterr().err
+
+
+def test_a_wheel_that_the_site_built_is_listed_and_not_fetched(site: Site, capsys: Any) -> None:
+    site.write_stack(tensorflow_source="built", tensorflow="1.15.0", tensorflow_commit="5" * 40, bazel="0.26.1")
+    (site.directory / "stacks" / "built").mkdir()
+    record = {**PROVENANCE, "version": "1.15.0", "commit": "5" * 40, "python": {"version": "3.11", "abi": ""}}
+    (site.directory / "stacks" / "built" / f"{STACK}.json").write_text(json.dumps(record))
+    assert site.run("list") == 0
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if "  built  " in line]
+    assert PROVENANCE["wheel"]["name"] in row
+    assert site.run("fetch") == 1
+    assert "this site builds" in capsys.readouterr().err
+
+
+def test_a_set_of_packages_is_compared_and_without_dnf_all_else_is_fetched(site: Site, capsys: Any) -> None:
+    site.variables["mirror_package_sets"] = [SET]
+    (site.directory / "key.asc").write_text("key\n")
+    assert site.run("fetch") == 1
+    said = capsys.readouterr().err
+    assert "The set el9: mirror_package_sets requires dnf's Python module" in said
+    assert "playbooks/mirror.yml makes it on a mirror host" in said
+    place = site.root / "rpm" / "el9"
+    (place / "repodata").mkdir(parents=True)
+    (place / "repodata" / "repomd.xml").write_text("<repomd/>")
+    request = {"packages": ["dkms"], "repositories": [{"url": "http://packages.example.com", "key": "key"}]}
+    record = {"request": package_sets.digest(request), "packages": {}, "elsewhere": []}
+    (place / "set.json").write_text(json.dumps(record))
+    assert site.run("verify") == 0
+    assert site.run("fetch") == 0
+    (place / "repodata" / "repomd.xml").unlink()
+    assert site.run("verify") == 1
+    assert "rpm/el9: its metadata is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"deeplearning_request": "ours"}, "data1, data2: The name of a stack is required, but none is called 'ours'"),
+        ({"deeplearning_request": ""}, "deeplearning_request must be"),
+        (
+            {"deeplearning_request": {"tensorflow": "2.15"}},
+            "depends on their system and GPUs. Name it after the command",
+        ),
+        ({"deeplearning_request": {"tensorflow": "9.9"}}, "deeplearning_request"),
+        ({"deeplearning_extra_packages": ["pandas"]}, "tf1.15-py27-el7 with pandas must be locked first"),
+        ({"mirror_files": {"x": {"file": "http://x/x"}}}, "mirror_files must be a mapping"),
+        ({"mirror_package_sets": [{**SET, "name": "../x"}]}, "must have a name of its own"),
+        ({"mirror_package_sets": [SET]}, "key.asc, which must be a file on the controller, but there is none"),
+        ({"cdsw_engine_stack": "lost"}, "engine1: The name of a stack is required, but none is called 'lost'"),
+    ],
+)
+def test_what_an_inventory_does_not_decide_is_a_sentence(variables: dict[str, Any], words: str) -> None:
+    def no_key(name: str) -> str:
+        raise ValueError
+
+    groups = {"data1": "data_nodes", "data2": "data_nodes", "mirror1": "mirror_host", "engine1": "cdsw_engine_host"}
+    hosts = [make_host(name, (group,), None, **variables) for name, group in groups.items()]
+    problems = mirror_contents.contents(hosts, (), REPOSITORY, no_key).problems
+    assert words in "\n".join(problems)
+
+
+def test_a_value_that_only_a_host_decides_is_a_sentence(site: Site, capsys: Any) -> None:
+    site.variables["deeplearning_request"] = "{{ ansible_facts.os }}"
+    assert site.run("list") == 1
+    output = capsys.readouterr()
+    assert "data1, data2, mirror1: deeplearning_request cannot be evaluated" in output.err
+    assert output.out == ""
+
+
+def test_a_named_stack_decides_between_those_that_fit_the_constraints(site: Site, capsys: Any) -> None:
+    site.variables["deeplearning_request"] = {"tensorflow": "2.15", "python": "3.11"}
+    assert site.run("list", "tf2.15-cpu-py3-el9:3.11") == 0
+    said = capsys.readouterr().out
+    assert "tf2.15-cpu-py3-el9 on Python 3.11 (cdsw_hosts, data_nodes)" in said
+    assert "Python 3.9" not in said
+
+
+def test_a_vaulted_inventory_is_read_with_its_password(site: Site, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "password").write_text("word")
+    (site.directory / "host_vars").mkdir()
+    vaulted = site.directory / "host_vars" / "mirror1.yml"
+    vaulted.write_text(yaml.safe_dump({"mirror_environment": {"https_proxy": "http://svc:canary@proxy:3128"}}))
+    done = ansible_programs.run("ansible-vault", "encrypt", vaulted, "--vault-password-file", tmp_path / "password")
+    assert done.returncode == 0
+    assert site.run("list") == 1
+    assert "must read the inventory" in capsys.readouterr().err
+    assert site.run("list", "--vault-password-file", str(tmp_path / "password")) == 0
+    assert "canary" not in str(capsys.readouterr())
+
+
+def test_an_inventory_that_is_not_there_and_no_request_at_all_are_refused(capsys: Any) -> None:
+    assert mirror.main(["list", "-i", "inventories/lost"]) == 1
+    assert "inventories/lost does not" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        mirror.main(["list"])
+    assert "a stack or an inventory (-i) is required" in capsys.readouterr().err
+
+
+def test_the_plan_and_the_program_ask_for_the_same_environments() -> None:
+    """The plan knows the hosts' Pythons; the list has all of the stack's."""
+    engine = {"cdsw_engine_stack": "tf1.15-cpu-py36-el7"}
+    hosts = [
+        make_host(**engine),
+        make_host("engine1", ("cdsw_engine_host",), **engine),
+        make_host("mirror1", ("mirror_host",)),
+    ]
+    planned = plan.make_plan(hosts, REPOSITORY)
+    assert planned.problems == []
+    listed = mirror_contents.contents(hosts, (), REPOSITORY, str)
+    assert listed.problems == []
+    pairs = [[name, python] for name, python in listed.environments]
+    assert sorted(planned.hosts["mirror1"]["mirror_environments"]) == sorted(pairs)
+    assert ["tf1.15-cpu-py36-el7", "3.6"] in pairs
+
+
+def test_an_engine_of_an_unknown_stack_is_a_problem_of_the_plan() -> None:
+    hosts = [make_host(), make_host("engine1", ("cdsw_engine_host",), cdsw_engine_stack="lost")]
+    assert any("none is called 'lost'" in problem for problem in plan.make_plan(hosts, REPOSITORY).problems)
