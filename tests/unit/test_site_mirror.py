@@ -174,7 +174,7 @@ def test_a_set_of_packages_is_compared_and_without_dnf_all_else_is_fetched(site:
     assert site.run("fetch") == 1
     said = capsys.readouterr().err
     assert "The set el9: mirror_package_sets requires dnf's Python module" in said
-    assert "playbooks/mirror.yml makes it on a mirror host" in said
+    assert "let playbooks/mirror.yml make it on the mirror host" in said
     place = site.root / "rpm" / "el9"
     (place / "repodata").mkdir(parents=True)
     (place / "repodata" / "repomd.xml").write_text("<repomd/>")

@@ -142,7 +142,7 @@ def fetch_contents(wanted: Contents, root: Path, index_url: str | None) -> list[
             reason = mirror_site.package_set(one, root)
             fetched += [one["name"]] if reason else []
         except mirror_site.SiteError as error:
-            failures.append(f"{error} playbooks/mirror.yml makes it on a mirror host that has these.")
+            failures.append(f"{error} Correct that, or let playbooks/mirror.yml make it on the mirror host.")
     if not failures:
         print(f"{root} holds {wanted.text}, each verified; {len(fetched)} fetched now.")
     return failures
@@ -228,7 +228,8 @@ def main(arguments: list[str] | None = None) -> int:
             failures = prune_contents(wanted, options.root)
     except (UnknownStack, StackError, LockError, MirrorError, mirror_site.SiteError) as error:
         failures = [str(error)]
-    print("\n".join(failures), file=sys.stderr) if failures else None
+    for failure in failures:
+        print(failure, file=sys.stderr)
     return 1 if failures else 0
 
 
