@@ -51,7 +51,7 @@ def problems(artifacts, url, index_url=None, ca=""):
     def wrong_size(artifact, size, place):
         if artifact.get("size") is None or size == artifact["size"]:
             return None
-        return "%s needs %d bytes, and %s has %d. Put the lock's file there." % (
+        return "%s must have %d bytes, but at %s it has %d. Put the lock's file there." % (
             artifact["name"],
             artifact["size"],
             index.without_secrets(place),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import gpu_check.driver
 import pytest
@@ -255,3 +256,13 @@ def test_an_engine_names_the_setting_of_its_image_when_the_python_is_missing(eng
     message = ask("tensorflow_lists_gpus", engine())[1]
     assert "found /usr/bin/python3.11: this is another system than the host's" in message
     assert "engine images: Project Settings > Engine" in message
+
+
+def test_an_engine_without_an_environment_is_told_to_mount_only_what_is_not_mounted(engine, tmp_path):
+    machine = engine()
+    assert ask("tensorflow_lists_gpus", machine) == (
+        "SKIP",
+        "no environment is installed here (/opt/deeplearning/current/bin/python)",
+    )
+    shutil.rmtree(tmp_path / "opt")
+    assert ask("tensorflow_lists_gpus", machine)[1].endswith("; mount /opt/deeplearning of its host")

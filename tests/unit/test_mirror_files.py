@@ -305,7 +305,7 @@ def test_a_served_mirror_is_asked_for_every_file(index, monkeypatch):
     del index.files["six-1.0-py3-none-any.whl"]
     index.files[WHEEL] = BIG[:-1]
     problems = mirror_served.problems([wheel, gone], index.url)
-    assert f"{WHEEL} needs 5120000 bytes" in problems[0]
+    assert f"{WHEEL} must have 5120000 bytes, but" in problems[0]
     assert "answers 404" in problems[1]
 
 

@@ -15,6 +15,7 @@ import processes
 
 from gpu_check.causes import causes, devices, last_error
 from gpu_check.cudadriver import ask as ask_cuda
+from gpu_check.host import ETC
 from gpu_check.product import ANSWER
 from gpu_check.questions import Fail, Skip, check
 from gpu_check.sentences import no_library
@@ -102,7 +103,8 @@ def tensorflow(host, hidden=False):
     if hidden not in host.looks:
         if not host.exists(host.python):
             if not os.path.islink(host.root + host.python):
-                hint = "; mount /opt/deeplearning of its host" if host.contained() else ""
+                mounted = not host.contained() or host.exists(ETC)
+                hint = "" if mounted else "; mount /opt/deeplearning of its host"
                 raise Skip("no environment is installed here (%s)%s" % (host.python, hint))
             raise Fail(python_problem(host))
         program = host.program or pkgutil.get_data("gpu_check", "product.py").decode("utf-8")
