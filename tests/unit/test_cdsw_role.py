@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import ansible_programs
 import pytest
 import yaml
 from manager_server import PASSWORD, USER, Cloudera, serving
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 GPU, PATH = "cdsw.enable.gpu.config", "cdsw.nvidia.lib.path.config"
 STATUS = """#!/bin/sh
 # As demo/cdsw/cdsw prints it; DIRECTORY/broken: CDSW does not come back.
@@ -56,8 +54,7 @@ class Site:
             **{"cluster_manager_user": USER, "cluster_manager_password": PASSWORD},
             **{"cdsw_kind": "parcel", "cdsw_release": "1.10.5", "cdsw_settings": {GPU: "true"}, "cdsw_gpu_count": 2},
             **{"cdsw_cloudera_manager": True, "cdsw_restart_allowed": True, "cdsw_timeout": 9},
-            **{"__cdsw_record": str(self.record), "ansible_connection": "local", "ansible_become": False},
-            "ansible_python_interpreter": sys.executable,
+            **{"__cdsw_record": str(self.record), **ansible_programs.LOCAL},
             **variables,
         }
         host = {"all": {"hosts": {"cdsw1": {}}}}
@@ -65,24 +62,19 @@ class Site:
         for name, content in (("hosts.yml", host), ("play.yml", play)):
             (self.directory / name).write_text(yaml.safe_dump(content), encoding="utf-8")
         (self.directory / "vars.json").write_text(json.dumps(given), encoding="utf-8")
-        program = str(Path(sys.executable).parent / "ansible-playbook")
-        files = ["-i", str(self.directory / "hosts.yml"), "-e", f"@{self.directory}/vars.json"]
-        done = subprocess.run(
-            [program, *files, *options, str(self.directory / "play.yml")],
-            env={
-                **os.environ,
-                "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
-                "ANSIBLE_NOCOLOR": "1",
-                "ANSIBLE_ROLES_PATH": str(REPOSITORY / "roles"),
-                "PATH": f"{self.directory}/bin:{os.environ['PATH']}",
-                "no_proxy": "127.0.0.1",
-            },
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
+        return ansible_programs.play(
+            *(
+                "-i",
+                self.directory / "hosts.yml",
+                "-e",
+                f"@{self.directory}/vars.json",
+                *options,
+                self.directory / "play.yml",
+            ),
+            ANSIBLE_ROLES_PATH=str(ansible_programs.REPOSITORY / "roles"),
+            PATH=f"{self.directory}/bin:{os.environ['PATH']}",
+            no_proxy="127.0.0.1",
         )
-        return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
 def test_a_parcel_gets_its_setting_in_cloudera_manager_and_is_restarted_once(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import ansible_programs
 import pytest
 import yaml
 from manager_server import PASSWORD, USER, AmbariServer, Cloudera, Manager, make_certificates, serving
@@ -17,6 +17,12 @@ from hadoop_dl.hosts.managers import groups
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXAMPLES = REPOSITORY / "inventories" / "managers"
+
+
+@pytest.fixture(autouse=True)
+def _no_other_manager(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("CLOUDERA", "AMBARI"))]:
+        monkeypatch.delenv(name)
 
 
 class Site:
@@ -33,17 +39,8 @@ class Site:
         (self.directory / (name or f"{self.plugin}.yml")).write_text(yaml.safe_dump(content), encoding="utf-8")
 
     def run(self, *arguments: str, program: str = "ansible-inventory") -> subprocess.CompletedProcess[str]:
-        inherited = {key: value for key, value in os.environ.items() if not key.startswith(("CLOUDERA", "AMBARI"))}
-        config = {"ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", "COLUMNS": "2000"}
-        done = subprocess.run(
-            [str(Path(sys.executable).parent / program), "-i", str(self.directory), *arguments],
-            env={**inherited, **config, "no_proxy": "127.0.0.1", **self.environment},
-            cwd=REPOSITORY,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        environment = {"COLUMNS": "2000", "no_proxy": "127.0.0.1", **self.environment}
+        done = ansible_programs.run(program, "-i", self.directory, *arguments, **environment)
         assert PASSWORD not in done.stdout + done.stderr
         return done
 
@@ -134,17 +131,8 @@ def test_what_the_server_sends_is_no_template(cloudera: Cloudera, tmp_path: Path
     """Whoever may edit a rack in Cloudera Manager must not run commands on the controller."""
     cloudera.hosts[1]["rackId"] = "{{ lookup('pipe', 'touch OWNED') }}".replace("OWNED", str(tmp_path / "owned"))
     site = Site(tmp_path, cloudera)
-    program = str(Path(sys.executable).parent / "ansible")
-    command = [program, "-i", str(site.directory), "data01.example.com", "-c", "local", "-m", "ansible.builtin.debug"]
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "no_proxy": "127.0.0.1"}
-    done = subprocess.run(
-        [*command, "-a", "msg={{ cloudera_manager_rack }}"],
-        env={**environment, **site.environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    debug = ["-m", "ansible.builtin.debug", "-a", "msg={{ cloudera_manager_rack }}"]
+    done = site.run("data01.example.com", "-c", "local", *debug, program="ansible")
     assert "lookup" in done.stdout, done.stdout + done.stderr
     assert not (tmp_path / "owned").exists()
 
@@ -234,16 +222,13 @@ def test_a_password_from_a_vault(whole: bool, cloudera: Cloudera, tmp_path: Path
     site.environment.clear()
     key, path = tmp_path / "key", site.directory / "cloudera_manager.yml"
     key.write_text("vault key")
-    vault = [str(Path(sys.executable).parent / "ansible-vault")]
     options = ["--vault-password-file", str(key)]
     if whole:
-        subprocess.run([*vault, "encrypt", *options, str(path)], check=True, capture_output=True)
+        made = ansible_programs.run("ansible-vault", "encrypt", *options, path)
     else:
-        command = [*vault, "encrypt_string", *options, "--name", "password", "--stdin-name", "password"]
-        made = subprocess.run(
-            command[:-4] + ["--stdin-name", "password"], input=PASSWORD, text=True, check=True, capture_output=True
-        )
+        made = ansible_programs.run("ansible-vault", "encrypt_string", *options, "--name", "password", PASSWORD)
         path.write_text(path.read_text() + made.stdout)
+    assert made.returncode == 0, made.stderr
     assert members(site.list(*options), "data_nodes") == ["data01", "data02"]
 
 
@@ -290,13 +275,7 @@ def test_a_file_of_another_name_is_not_read(cloudera: Cloudera, tmp_path: Path) 
 @pytest.mark.parametrize("plugin", ["cloudera_manager", "ambari"])
 def test_the_example_is_what_the_plugin_documents(plugin: str) -> None:
     content = yaml.safe_load((EXAMPLES / f"{plugin}.yml").read_text(encoding="utf-8"))
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / "ansible-doc"), "-t", "inventory", "--json", plugin],
-        env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = ansible_programs.run("ansible-doc", "-t", "inventory", "--json", plugin)
     options = json.loads(done.stdout)[plugin]["doc"]["options"]
     assert set(content) <= set(options)
     for name in ("url", "user", "password", "token", "ca", "cluster", "timeout"):
@@ -323,9 +302,8 @@ class Playing(Site):
     def __init__(self, directory: Path, manager: Manager, plugin: str, **options: Any) -> None:
         super().__init__(directory, manager, plugin, **options)
         (self.directory / "group_vars").mkdir()
-        local = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
         variables = {
-            **local,
+            **ansible_programs.LOCAL,
             "deeplearning_request": "tf1.15-cpu-py27-el7",
             "mirror_url": "http://mirror01.example.com:8900",
         }
