@@ -197,7 +197,7 @@ def accepted(given: Input) -> str:
         keys = ", ".join(sorted(given.spec["options"]))
         words["list"] = f"a list of mappings with the keys {keys}"
     if given.type == "dict" and given.limits.get("values"):
-        words["dict"] = "a mapping of versions to {file: …, sha256: …}"
+        words["dict"] = "a mapping of versions or names to {file: …, sha256: …}, all of it text in quotes"
     return words.get(given.type, one) + (", or none" if given.limits.get("none") else "")
 
 
