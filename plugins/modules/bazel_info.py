@@ -29,7 +29,7 @@ import re
 from ansible.module_utils import bazel_versions, processes
 from ansible.module_utils.basic import AnsibleModule
 
-PROGRAMS = ("bash", "zip", "unzip")
+PROGRAMS = ("bash", "zip", "unzip", "which")
 COMPILERS = ("g++", "c++", "clang++")
 
 

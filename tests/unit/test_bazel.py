@@ -20,7 +20,7 @@ from hadoop_dl_dev.demo import bazel_files
 REPOSITORY = Path(__file__).resolve().parents[2]
 SHA256 = "ab" * 32
 TOOLS = {
-    **dict.fromkeys(("compiler", "python", "bash", "zip", "unzip"), "/usr/bin/x"),
+    **dict.fromkeys(("compiler", "python", "bash", "zip", "unzip", "which"), "/usr/bin/x"),
     "jdk": {"javac": "/usr/bin/javac", "version": "8", "home": ""},
 }
 HOST = {
@@ -147,7 +147,7 @@ def test_what_cannot_be_done_is_refused_with_a_sentence(
 def test_everything_that_is_missing_for_a_bootstrap_is_one_list() -> None:
     tools = {**dict.fromkeys(TOOLS, ""), "jdk": {"javac": "", "version": "", "home": ""}}
     (problem,) = work({**USER, "tools": tools}, source="bootstrap", versions=["0.11.1"])["problems"]
-    assert "a JDK (javac): 8; a C++ compiler (g++); Python; bash; zip; unzip" in problem
+    assert "a JDK (javac): 8; a C++ compiler (g++); Python; bash; zip; unzip; which" in problem
 
 
 def test_a_bootstrap_that_has_everything_is_not_refused() -> None:
@@ -306,7 +306,7 @@ def test_the_tools_of_a_bootstrap_are_those_that_compile_sh_would_find(
         "home": str(tmp_path / "jdk"),
     }
     assert found["compiler"] == str(tmp_path / "bin/g++")
-    assert (found["zip"], found["python"]) == ("", "")
+    assert (found["zip"], found["which"], found["python"]) == ("", "", "")
 
 
 # --- the program that compiles --------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ WORKS = 'echo "in $TMPDIR"; mkdir output; echo x > output/bazel; chmod 755 outpu
 
 def test_a_compilation_keeps_its_log_and_is_not_repeated(tmp_path: Path) -> None:
     assert compile_once(tmp_path, WORKS).returncode == 0
-    assert (tmp_path / "log").read_text() == f"in {tmp_path}/tmp\n"
+    assert (tmp_path / "log").read_text() == f"in {tmp_path}/tmp/source\n"
     assert compile_once(tmp_path, "exit 1\n").returncode == 0  # nobody waited for the first one
 
 
@@ -335,6 +335,21 @@ def test_a_compilation_that_fails_or_makes_nothing_begins_again(tmp_path: Path, 
     failed = compile_once(tmp_path, script)
     assert (failed.returncode, failed.stderr) == (1, "ERROR: no JDK\n")
     assert compile_once(tmp_path, WORKS).returncode == 0
+
+
+def test_what_a_killed_compilation_left_in_tmpdir_is_gone_when_the_next_one_begins(tmp_path: Path) -> None:
+    compile_once(tmp_path, 'mkdir "$TMPDIR/bazel_killed"\nkill -KILL $PPID $$\n')
+    (tmp_path / "tmp/of_the_user").mkdir()
+    done = compile_once(tmp_path, 'ls "$TMPDIR"\n' + WORKS)
+    assert (done.returncode, (tmp_path / "log").read_text().count("bazel_killed")) == (0, 0)
+    assert [path.name for path in (tmp_path / "tmp").iterdir()] == ["of_the_user"]
+
+
+def test_the_last_words_are_those_of_a_real_bazel_without_the_codes_of_a_terminal(tmp_path: Path) -> None:
+    progress = r"\r\033[1A\033[K\033[32m[510 / 1,687]\033[0m 2 actions running\n"
+    error = r"\033[31m\033[1mERROR: \033[0mno such package\n\n\nERROR: Could not build Bazel\n"
+    failed = compile_once(tmp_path, f"printf '{progress}{error}' >&2\nexit 1\n")
+    assert failed.stderr == "[510 / 1,687] 2 actions running\nERROR: no such package\nERROR: Could not build Bazel\n"
 
 
 # --- the scenario's files -------------------------------------------------------------------------------------------

@@ -16,7 +16,14 @@ URL = re.compile(r"^(https?|file)://")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 RELEASES = "https://github.com/bazelbuild/bazel/releases/tag"
 FILES = {"binary": "bazel-{0}-linux-x86_64", "bootstrap": "bazel-{0}-dist.zip"}
-TOOLS = {"compiler": "a C++ compiler (g++)", "python": "Python", "bash": "bash", "zip": "zip", "unzip": "unzip"}
+TOOLS = {
+    "compiler": "a C++ compiler (g++)",
+    "python": "Python",
+    "bash": "bash",
+    "zip": "zip",
+    "unzip": "unzip",
+    "which": "which",
+}
 
 
 def work(given: Mapping[str, Any], info: Mapping[str, Any]) -> Json:

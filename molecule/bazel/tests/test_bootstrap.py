@@ -14,7 +14,9 @@ def test_the_users_shell_finds_it(host):
     assert "Build label: 0.26.1" in found
 
 
-@pytest.mark.parametrize("words", [f"TMPDIR={HOME}/bazel/tmp", "JAVA_HOME=/srv/jdk", "user=builder", "FIXTURE"])
+@pytest.mark.parametrize(
+    "words", [f"TMPDIR={HOME}/bazel/tmp/.source-0.26.1-", "JAVA_HOME=/srv/jdk", "user=builder", "FIXTURE"]
+)
 def test_the_log_is_kept_and_says_how_it_was_compiled(host, words):
     log = host.file(f"{HOME}/bazel/bootstrap-0.26.1.log").content_string
     assert log.count(words) == 1
