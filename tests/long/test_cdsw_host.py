@@ -14,103 +14,37 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import yaml
-from bare_hosts import MIRROR, REPOSITORY, Hosts
+from bare_hosts import MIRROR, Hosts
+from cdsw_sessions import assert_a_container_has_the_driver, assert_a_session_computes, assert_a_session_gets_the_driver
 from manager_server import PASSWORD, USER, Cloudera, serving
 
 from hadoop_dl.cli import mirror
 from hadoop_dl.data import stacks
-from hadoop_dl_dev.demo import container_packages, engine_base, gpu_packages, workbench_packages
-from hadoop_dl_dev.demo.shell import run
+from hadoop_dl_dev.demo import engine_base, workbench
 
-STACK = "tf1.15-py27-el7"
-DRIVER, NEWER = "470.82.01", "535.104.05"
-NAME, ENGINE = "cdsw1", "engine"
+STACK = workbench.STACK
+DRIVER, NEWER = workbench.DRIVER, "535.104.05"
+NAME, ENGINE = workbench.NAME, workbench.ENGINE
 CONF, DRIVERS = "/etc/cdsw/config/cdsw.conf", "/var/lib/nvidia-docker/volumes/nvidia_driver"
 GPU, PATH = "cdsw.enable.gpu.config", "cdsw.nvidia.lib.path.config"
 ALLOWED = ("-e", "cdsw_restart_allowed=true")
-# What only a GPU and its driver can answer: the fixture's libraries have no device, and its daemon of persistence does nothing.
-EXPECTED_FAILURES = [
-    "test_cuda_computes_on_every_gpu",
-    "test_tensorflow_sees_every_gpu",
-    "test_tensorflow_computes_on_the_first_gpu",
-    "test_tensorflow_convolves_on_the_first_gpu",
-    "test_gpu_nvml_reachable",
-    "test_gpu_persistence",
-]
-PRODUCT = (
-    "import os, tensorflow as tf; print(os.getuid(), tf.__version__, tf.Session().run(tf.matmul([[2.0]], [[3.0]])))"
-)
-# The kernel's device files of a driver that runs: gpu.yml's stand-in of nvidia-modprobe makes files.
-DEVICES = "cd /dev && rm -f nvidia0 nvidiactl nvidia-uvm && mknod -m 666 nvidia0 c 195 0 && mknod -m 666 nvidiactl c 195 255 && mknod -m 666 nvidia-uvm c 511 0"
-INSTALL_PARCEL = """
-mkdir -p /opt/cloudera/parcels/CDSW-{release}.p1.47677668/scripts /var/lib/cdsw
-cp /srv/demo-cdsw/cdsw /opt/cloudera/parcels/CDSW-{release}.p1.47677668/scripts/cdsw
-ln -sfn CDSW-{release}.p1.47677668 /opt/cloudera/parcels/CDSW
-ln -sf /opt/cloudera/parcels/CDSW/scripts/cdsw /usr/bin/cdsw
-echo {release} > /srv/cdsw/release
-echo NVIDIA_GPU_ENABLE=false > /srv/cdsw/running.conf
-"""
-# CDSW from 1.6 on has a Docker with NVIDIA's runtime. One daemon is in this node, so it gets that runtime by another name.
-RUNTIME_OF_CDSW = """
-install -m 0755 /srv/demo-containers/nvidia-container-runtime /srv/cdsw/nvidia-container-runtime
-install -m 0755 /srv/demo-containers/nvidia-container-runtime-hook /usr/bin/nvidia-container-runtime-hook
-python3 -c "
-import json
-settings = json.load(open('/etc/docker/daemon.json'))
-settings['runtimes'] = {'nvidia-of-cdsw': {'path': '/srv/cdsw/nvidia-container-runtime'}}
-json.dump(settings, open('/etc/docker/daemon.json', 'w'))"
-systemctl reload docker
-"""
+EXPECTED_FAILURES = [*workbench.COMPUTES, *workbench.DRIVES]
 
 
-class Workbench(Hosts):
+class Workbench(Hosts, workbench.Host):
     """One host of CDSW with a GPU, as far as files and packages show one."""
 
     group = "cdsw_hosts"
-    # What a GPU's host may do with its devices, and what docker exec needs for a process of another user.
-    options = ("--cap-add", "SYS_PTRACE", "--device-cgroup-rule", "c 195:* rwm", "--device-cgroup-rule", "c 511:* rwm")
+    options = workbench.OPTIONS
     skipped = ()
 
     def __init__(self, directory: Path) -> None:
         super().__init__("workbench", (NAME,), directory)
-        self.base, packages = engine_base.ensure(), container_packages.ensure()
-        gpu = gpu_packages.ensure("el7")
-        self.mounts = (
-            "/var/lib/docker",  # a container's own file system cannot be a layer of another
-            f"{self.base}:/srv/engine-base:ro",
-            f"{packages}:/srv/container-packages:ro",
-            f"{gpu}:/srv/gpu-packages:ro",
-            f"{container_packages.make(['docker', 'el7'])}:/srv/docker:ro",
-            f"{workbench_packages.ensure()}:/srv/workbench:ro",
-            f"{REPOSITORY / 'demo/cdsw'}:/srv/demo-cdsw:ro",
-            f"{REPOSITORY / 'demo/containers'}:/srv/demo-containers:ro",
-        )
+        self.node = self.container(NAME)
+        self.mounts = tuple(workbench.mounts())
         self.variables = {
+            **workbench.variables(),
             "deeplearning_request": STACK,
-            "gpu_count": 1,
-            "nvidia_license_accepted": True,
-            "nvidia_driver_version": DRIVER,
-            "nvidia_driver_repository_url": "file:///srv/gpu-packages",
-            "nvidia_driver_repository_key": str(gpu / "RPM-GPG-KEY-fixtures"),
-            # The fixture's NVML and libcuda answer nothing.
-            "nvidia_driver_upgrade_checks": [
-                "driver_runs",
-                "versions_agree",
-                "gpus_by_driver_as_declared",
-                "device_nodes",
-            ],
-            # The libraries of CUDA are in the image.
-            **dict.fromkeys(("cuda_versions", "cudnn_versions", "nccl_versions"), "none"),
-            "container_runtime_repository_url": "file:///srv/container-packages",
-            "container_runtime_repository_key": str(packages / "RPM-GPG-KEY-fixtures"),
-            "cdsw_timeout": 20,
-            "cdsw_engine_stack": STACK,
-            "cdsw_engine_base": engine_base.IMAGE,
-            "cdsw_engine_version": "10",
-            "cdsw_engine_cuda_packages": ["cuda-libraries-10-0=10.0.130-1", "libcudnn7=7.6.5.32-1+cuda10.0"],
-            "cdsw_engine_cuda_repository": "http://127.0.0.1:8001/apt",
-            "cdsw_engine_cuda_key": str(self.base / "apt/key.asc"),
             "verify_parts": ["environment", "hadoop_client"],  # no NameNode runs
             "verify_expected_failures": EXPECTED_FAILURES,
         }
@@ -118,30 +52,7 @@ class Workbench(Hosts):
     def start(self) -> None:
         mirror.fetch_artifacts(stacks.load_stack(STACK).artifacts(), MIRROR)
         super().start()
-        kernel = yaml.safe_load((REPOSITORY / "demo/gpu/packages.yml").read_text(encoding="utf-8"))["el7"]["kernels"][0]
-        self.script("molecule/shared/docker_node.sh")
-        self.script("molecule/cdsw_engine/prepare.sh")
-        self.script("molecule/shared/platform_python.sh")
-        self.script("molecule/shared/gpu_node.sh", kernel, kernel)
-        self.script("molecule/gpu_layer/gpu_in_sysfs.sh", "0x15f8")
-        self.script("molecule/upgrade_driver/stand_in_kernel.sh")
-        self.install_rpm("1.4.0")
-
-    def script(self, path: str, *arguments: str) -> None:
-        argv = ["docker", "exec", "--interactive", self.container(NAME), "sh", "-s", *arguments]
-        run(*argv, stdin=(REPOSITORY / path).read_text(encoding="utf-8"))
-
-    def install_rpm(self, release: str) -> None:
-        """As an administrator installs or upgrades CDSW; it is restarted with the cdsw.conf that is there then."""
-        self.on_host(f"rpm --upgrade /srv/workbench/cloudera-data-science-workbench-{release}-1.el7.x86_64.rpm")
-        self.on_host(f"""sed -i "s/^MASTER_IP=.*/MASTER_IP=\\"$(hostname -I | cut -d' ' -f1)\\"/" {CONF}""")
-        self.on_host("echo 1 > /srv/cdsw/gpus && cdsw restart")
-
-    def install_parcel(self, release: str) -> None:
-        self.on_host(INSTALL_PARCEL.format(release=release))
-
-    def on_host(self, command: str, check: bool = True) -> str:
-        return self.shell(NAME, command, check=check)
+        self.prepare("1.4.0")
 
     def run_playbook(self, *arguments: str) -> tuple[int, str]:
         """Its exit status, and what it printed, on one line."""
@@ -155,28 +66,6 @@ class Workbench(Hosts):
 
     def changes(self, *arguments: str) -> int:
         return int(re.findall(rf"{NAME}\s+: ok=\d+\s+changed=(\d+)", self.must(*arguments))[0])
-
-    def session(self, image: str, *mounts: str) -> None:
-        """An engine as CDSW starts one, with what its settings give it."""
-        options = " ".join(f"--volume {mount}" for mount in mounts)
-        self.on_host(f"/srv/workbench/session {ENGINE} {image} {options}")
-
-    def inside(self, command: str, check: bool = True) -> str:
-        """In that engine, as its user."""
-        return run(
-            "docker", "exec", self.container(NAME), "docker", "exec", ENGINE, "sh", "-c", command, check=check
-        ).stdout
-
-    def python(self, program: str) -> str:
-        return self.inside(f"python2.7 -c '{program}' 2>/dev/null").strip()
-
-    def gpu_check(self, *questions: str) -> dict[str, tuple[str, str]]:
-        said = self.inside(f"gpu-check --json {' '.join(questions)}", check=False)
-        return {one["name"]: (one["outcome"], one["message"]) for one in json.loads(said)}
-
-    def active_image(self) -> str:
-        record = json.loads(self.on_host("cat /opt/deeplearning/etc/cdsw_engine.json"))
-        return str(record["active"])
 
     def settings(self) -> list[str]:
         return self.on_host(f"grep ^NVIDIA {CONF}").split()
@@ -201,8 +90,7 @@ def managed(host: Workbench) -> Iterator[tuple[Cloudera, list[str]]]:
     def follow(path: str) -> None:
         values = manager.config["cdsw"]
         if not manager.stale:
-            lines = [f"NVIDIA_GPU_ENABLE={values.get(GPU, 'false')}", f"NVIDIA_LIBRARY_PATH={values.get(PATH, '')}"]
-            host.on_host(f"printf '%s\\n' {' '.join(lines)} > /srv/cdsw/running.conf")
+            host.restart_parcel(values.get(GPU, "false"), values.get(PATH, ""))
 
     manager.meanwhile = follow
     with serving(manager):
@@ -215,42 +103,9 @@ def managed(host: Workbench) -> Iterator[tuple[Cloudera, list[str]]]:
         yield manager, ["-e", f"@{file}"]
 
 
-def assert_a_container_has_the_driver(host: Workbench, library: str, driver: str) -> None:
-    """Devices and the library of the driver that runs, found by the loader of the engine's user under the name that TensorFlow asks for."""
-    found = host.inside("stat -c '%F %t %n' /dev/nvidia0 /dev/nvidiactl /dev/nvidia-uvm").splitlines()
-    assert [line.split("/")[0] for line in found] == ["character special file c3 "] * 2 + [
-        "character special file 1ff "
-    ]
-    assert host.inside(f"readlink {library}/libcuda.so.1").strip() == f"libcuda.so.{driver}"
-    same = host.inside(f"stat -L -c %i {library}/libcuda.so.1").strip()
-    assert same == host.on_host(f"stat -c %i /usr/lib64/libcuda.so.{driver}").strip(), "the host's file, no copy"
-    assert host.python('import ctypes; print(ctypes.CDLL("libcuda.so.1").cuInit(0))') == "100"
-
-
-def assert_a_session_gets_the_driver(host: Workbench, library: str, driver: str) -> None:
-    """The same, and what gpu-check tells the user: all is there, and no GPU computes."""
-    assert_a_container_has_the_driver(host, library, driver)
-    assert f"{library.removeprefix('/usr')}/libcuda.so.1" in host.inside(
-        "gpu-check linker_finds_the_driver", check=False
-    )
-    answers = host.gpu_check()
-    for question, answer in {
-        "device_nodes": "1 GPUs, open for uid 8536",
-        "driver_runs": "it answers",
-        "gpus_by_driver_as_declared": "1 GPUs",
-        "versions_agree": driver,
-    }.items():
-        assert answers[question] == ("PASS", answer), answers
-    assert answers["cuda_computes"][0] == "FAIL"
-    assert answers["cuda_computes"][1].startswith(
-        "CUDA must start but does not: cuInit returned 100 (no GPU is visible"
-    )
-
-
 def test_the_driver_is_installed_and_runs(cdsw1: Workbench) -> None:
     cdsw1.must("playbooks/gpu.yml")
     assert f"Kernel Module  {DRIVER} " in cdsw1.on_host("cat /proc/driver/nvidia/version")
-    cdsw1.on_host(DEVICES)
     assert cdsw1.changes("playbooks/gpu.yml") == 0
 
 
@@ -291,7 +146,7 @@ def test_an_image_of_the_stack_is_built_once_and_told(cdsw1: Workbench) -> None:
 
 def test_a_session_of_the_image_computes(cdsw1: Workbench) -> None:
     cdsw1.session(cdsw1.active_image())
-    assert cdsw1.python(PRODUCT) == "(8536, '1.15.0', array([[6.]], dtype=float32))"
+    assert_a_session_computes(cdsw1)
 
 
 def test_the_session_has_the_gpu_by_nvidia_docker_1(cdsw1: Workbench) -> None:
@@ -310,7 +165,7 @@ def test_a_session_without_the_switch_is_told_what_is_missing(cdsw1: Workbench) 
     assert answers["device_nodes"][0] == "FAIL"
     assert answers["device_nodes"][1].startswith("This engine was started without GPUs: no /dev/nvidia0 is here.")
     assert answers["linker_finds_the_driver"][0] == "FAIL"
-    assert cdsw1.python(PRODUCT) == "(8536, '1.15.0', array([[6.]], dtype=float32))"
+    assert_a_session_computes(cdsw1)
     cdsw1.on_host(f"cp {CONF} /srv/cdsw/running.conf")
 
 
@@ -344,7 +199,6 @@ def test_another_driver_reaches_the_sessions(cdsw1: Workbench) -> None:
     cdsw1.must("playbooks/upgrade_driver.yml", "-e", f"nvidia_driver_version={NEWER}", *ALLOWED)
     cdsw1.variables["nvidia_driver_version"] = NEWER
     cdsw1.write_inventory(NAME)
-    cdsw1.on_host(DEVICES)
     assert cdsw1.settings()[1] == f'NVIDIA_LIBRARY_PATH="{DRIVERS}/{NEWER}"'
     cdsw1.session(cdsw1.active_image())
     assert_a_session_gets_the_driver(cdsw1, "/usr/local/nvidia/lib64", NEWER)
@@ -352,8 +206,7 @@ def test_another_driver_reaches_the_sessions(cdsw1: Workbench) -> None:
 
 
 def test_a_cdsw_that_was_upgraded_to_1_10_needs_the_driver_only(cdsw1: Workbench) -> None:
-    cdsw1.install_rpm("1.10.5")
-    cdsw1.on_host(RUNTIME_OF_CDSW)
+    cdsw1.install("1.10.5")
     assert cdsw1.changes("playbooks/cdsw.yml", *ALLOWED) > 0
     assert cdsw1.on_host("rpm --query nvidia-docker", check=False).strip() == "package nvidia-docker is not installed"
     assert cdsw1.on_host(f"ls {DRIVERS}", check=False) == ""
@@ -371,7 +224,7 @@ def test_it_leaves_before_cdsw_becomes_a_parcel(cdsw1: Workbench) -> None:
 
 
 def test_a_parcel_of_1_10_is_told_for_cloudera_manager(cdsw1: Workbench) -> None:
-    cdsw1.install_parcel("1.10.5")
+    cdsw1.install("1.10.5-parcel")
     said = cdsw1.must("playbooks/cdsw.yml", *ALLOWED)
     assert f"LEFT TO DO for {NAME}: in Cloudera Manager, service CDSW, Configuration, set" in said
     assert "CDSW detects 0 of 1 GPUs here." in said
@@ -389,7 +242,7 @@ def test_a_parcel_of_1_10_is_set_in_cloudera_manager(cdsw1: Workbench) -> None:
 
 def test_a_parcel_of_1_4_gets_its_path_in_cloudera_manager(cdsw1: Workbench) -> None:
     cdsw1.must("playbooks/remove.yml", "--tags", "cdsw,container_runtime", "-e", "remove_confirmed=true", *ALLOWED)
-    cdsw1.install_parcel("1.4.0")
+    cdsw1.install("1.4.0-parcel")
     with managed(cdsw1) as (manager, options):
         cdsw1.must("playbooks/cdsw.yml", *ALLOWED, *options)
         wanted = {GPU: "true", PATH: f"{DRIVERS}/{NEWER}"}
