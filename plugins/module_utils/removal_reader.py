@@ -33,6 +33,7 @@ GPU = {
 }
 RUNTIME = ("{root}/etc/container_runtime.json", "{root}/etc/daemon.json*", "{root}/state/container_runtime.json")
 WORKBENCH = ("{root}/etc/cdsw.json*", "{root}/state/cdsw.json")
+ENGINE_RECORD = "etc/cdsw_engine.json"
 DEFINITIONS = (
     "/etc/yum.repos.d/deeplearning-%s.repo",
     "/etc/apt/sources.list.d/deeplearning-%s.sources",
@@ -201,8 +202,10 @@ class Removal(object):
         }
 
     def stays(self):
-        """What is in the directories of this project and is not managed by it."""
+        """What is in the directories of this project and is not managed by it, and engine images, by their archives or their record."""
         found = [os.path.join(self.root, name) for name in names(self.root) if not OTHERS.match(name)]
+        if self.exists(ENGINE_RECORD) and not self.exists("engines"):
+            found.append(os.path.join(self.root, ENGINE_RECORD))
         envs = os.path.join(self.root, "envs")
         return found + [os.path.join(envs, name) for name in names(envs) if not ENVIRONMENT.match(name)]
 

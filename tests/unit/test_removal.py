@@ -255,14 +255,19 @@ def test_hosts_that_are_alike_are_one_entry_and_unread_ones_are_named() -> None:
     assert "remove_confirmed=true" in found.problems[0]
 
 
-def test_the_archives_of_engine_images_stay_and_their_own_playbook_is_named() -> None:
-    answer = has(stays=["/opt/deeplearning/README.site", "/opt/deeplearning/engines"])
-    text = removal.make({"cdsw1": answer}, [], [], removal.Request()).text
-    assert "stays         /opt/deeplearning/README.site (not managed by this project)" in text
-    assert (
-        "stays         /opt/deeplearning/engines (engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent)"
-        in text
-    )
+@pytest.mark.parametrize("trace", ["engines", "etc/cdsw_engine.json"])
+def test_engine_images_stay_and_their_own_playbook_is_named(root: Path, trace: str) -> None:
+    """By their archives; where a site keeps none, by their record."""
+    (root / "README.site").write_text("keep")
+    (root / "etc/cdsw_engine.json").write_text("{}")
+    if trace == "engines":
+        (root / trace).mkdir()
+    stays = removal_reader.Removal(str(root)).stays()
+    text = removal.make({"cdsw1": has(stays=stays)}, [], [], removal.Request()).text
+    assert f"stays         {root}/README.site (not managed by this project)" in text
+    named = f"stays         {root}/{trace} (engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent)"
+    assert named in text
+    assert text.count("engine images") == 1
 
 
 def test_files_in_hdfs_stay_while_an_edge_node_is_not_in_the_run() -> None:

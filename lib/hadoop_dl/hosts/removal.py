@@ -127,7 +127,7 @@ def runtime(found: Json) -> str:
 
 def owner(path: str) -> str:
     """Return what a path that stays belongs to. Engine images have a playbook of their own."""
-    if path.rpartition("/")[2] == "engines":
+    if path.rpartition("/")[2] in ("engines", "cdsw_engine.json"):
         return "engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent"
     return "not managed by this project"
 
