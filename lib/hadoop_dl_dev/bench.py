@@ -156,7 +156,7 @@ def close_connections(control: Path) -> None:
 
 
 def bench_noop(counts: Sequence[int], rounds: int) -> dict[int, dict[str, list[Cost]]]:
-    base = demo.Cluster(stack=demo.recorded_stack(demo.DEFAULT_NAME))
+    base = demo.recorded(demo.DEFAULT_NAME)
     source = base.container("data1")
     if nodes.state(source) != "running":
         raise DemoError(

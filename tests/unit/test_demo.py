@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from hadoop_dl.data import stacks
-from hadoop_dl_dev.demo import artifacts, cluster, fixtures, images, prerequisites, services, tour
+from hadoop_dl_dev.demo import artifacts, cluster, fixtures, images, prerequisites, services, tour, workbench
 from hadoop_dl_dev.demo.shell import DemoError, pipe
 
 
@@ -333,6 +333,17 @@ def test_one_file_system_has_to_hold_downloads_and_images(tmp_path: Path) -> Non
     assert [needed for needed, _ in found.values()] == [15_000]
 
 
+def test_a_host_of_cdsw_needs_more_disk_until_it_is_there(client: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def needed(*given: str) -> int:
+        return sum(wanted for wanted, _ in prerequisites.look("demo", *given).disks_mb.values())
+
+    assert needed("cdsw1") == needed() + prerequisites.CDSW_DISK_MB
+    monkeypatch.setattr(prerequisites, "engine_answers", lambda: True)
+    monkeypatch.setattr(prerequisites, "engine_root", lambda: client)
+    monkeypatch.setattr(prerequisites, "running", lambda cluster, host="": ["0123456789ab"])
+    assert needed("cdsw1") == needed()
+
+
 def test_the_prerequisites_need_nothing_but_python() -> None:
     code = "import hadoop_dl_dev.demo.prerequisites, sys; print('yaml' in sys.modules)"
     done = subprocess.run(
@@ -356,6 +367,26 @@ def test_the_inventory_is_what_an_operator_would_write(tmp_path: Path, monkeypat
     assert "StrictHostKeyChecking" not in str(values)
 
 
+def test_a_host_of_cdsw_has_a_file_of_its_own_in_the_inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside hosts.yml the values of group_vars/all.yml would win."""
+    monkeypatch.setattr(images, "CACHE", tmp_path)
+    monkeypatch.setattr(workbench, "variables", lambda: {"gpu_count": 1})
+    demo = cluster.Cluster(name="other", cdsw="1.4.0")
+    cluster.write_inventory(demo)
+    hosts = yaml.safe_load((demo.inventory / "hosts.yml").read_text(encoding="utf-8"))["all"]["children"]
+    assert list(hosts["cdsw_hosts"]["hosts"]) == ["cdsw1"]
+    assert yaml.safe_load((demo.inventory / "group_vars/cdsw_hosts.yml").read_text(encoding="utf-8")) == {
+        "gpu_count": 1
+    }
+    values = yaml.safe_load((demo.inventory / "group_vars/all.yml").read_text(encoding="utf-8"))
+    assert set(workbench.DRIVES) <= set(values["verify_expected_failures"])
+
+
+def test_cdsw_on_the_demo_requires_the_stack_of_its_engine() -> None:
+    with pytest.raises(DemoError, match=r"requires the stack tf1\.15-py27-el7, but tf2\.15-py3-el9 is requested"):
+        cluster.Cluster("tf2.15-py3-el9", cdsw="1.4.0")
+
+
 def test_the_image_follows_the_stack() -> None:
     assert (cluster.Cluster("tf1.15-py27-el7").image, cluster.Cluster("tf2.15-py3-el9").image) == ("el7", "el9")
 
@@ -364,8 +395,11 @@ def test_a_node_that_is_added_changes_no_address(monkeypatch: pytest.MonkeyPatch
     two, three = cluster.Cluster(data_nodes=2), cluster.Cluster(data_nodes=3)
     assert {**three.addresses, **two.addresses} == three.addresses
     assert two.etc_hosts == three.etc_hosts
-    assert len(set(three.etc_hosts.values())) == len(three.etc_hosts) == 11
+    assert len(set(three.etc_hosts.values())) == len(three.etc_hosts) == 12
     assert cluster.node_options(two, "data1") == cluster.node_options(three, "data1")
+    with_cdsw = cluster.Cluster(cdsw="1.4.0")
+    assert {**with_cdsw.addresses, **two.addresses} == with_cdsw.addresses
+    assert cluster.node_options(with_cdsw, "data1") == cluster.node_options(two, "data1")
     monkeypatch.setenv("DEMO_SUBNET", "10.9.8.0/24")
     assert two.addresses["master1"] == "10.9.8.201"
 

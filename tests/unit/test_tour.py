@@ -31,6 +31,22 @@ def test_the_same_command_again_names_the_same_stack_and_nodes() -> None:
     assert commands(Cluster(data_nodes=3))[0] == "make demo DATA_NODES=3"
 
 
+def test_the_same_command_again_has_the_host_of_cdsw() -> None:
+    """make demo alone would stop at it."""
+    assert commands(Cluster(cdsw="1.4.0"))[0] == "make demo CDSW=1"
+    assert commands(Cluster(cdsw="1.10.5-parcel"))[0] == "make demo CDSW=1.10.5-parcel"
+    assert commands(Cluster(name="other", cdsw="1.4.0"))[0].endswith(" --cdsw 1.4.0")
+    assert "make demo-shell HOST=cdsw1" in commands(Cluster(cdsw="1.4.0"))
+    assert not any("cdsw" in command for command in commands(Cluster()))
+
+
+@pytest.mark.parametrize(("given", "option"), [("", []), ("1", ["--cdsw"]), ("1.10.5", ["--cdsw", "1.10.5"])])
+def test_make_hands_the_release_of_cdsw_on(given: str, option: list[str]) -> None:
+    command = ["make", "--no-print-directory", "--dry-run", "demo", f"CDSW={given}"]
+    done = subprocess.run(command, cwd=images.REPOSITORY, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].split()[6:] == option
+
+
 def test_a_cluster_of_another_name_is_named_in_every_command() -> None:
     assert all("other" in command for command in commands(Cluster(name="other")))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from hadoop_dl.data import stacks
-from hadoop_dl_dev.demo import build_site, cluster, images, nodes, prerequisites, services, tour
+from hadoop_dl_dev.demo import build_site, cluster, images, nodes, prerequisites, services, tour, workbench
 from hadoop_dl_dev.demo.shell import DemoError, phase, say
 
 
@@ -38,6 +38,14 @@ def parser() -> argparse.ArgumentParser:
         )
         command.add_argument("--data-nodes", type=int, default=2)
         command.add_argument("--name", default=cluster.DEFAULT_NAME, help="prefix of the containers")
+        command.add_argument(
+            "--cdsw",
+            nargs="?",
+            default="",
+            const=workbench.KINDS[0],
+            choices=workbench.KINDS,
+            help=f"also a host of CDSW, {workbench.NAME}, with a GPU and Docker (default: {workbench.KINDS[0]})",
+        )
     build = commands.add_parser(
         "build-host", help="make edge1 a build host, and request a stack whose TensorFlow (a stand-in) is built there"
     )
@@ -73,10 +81,13 @@ def up(
 ) -> None:
     """Everything below site.yml. `meanwhile` is called while the services start: hosts can be reached then."""
     with phase("What this machine needs", times):
-        prerequisites.ensure(wanted.name)
+        prerequisites.ensure(wanted.name, workbench.NAME if wanted.cdsw else "")
     with phase(f"Nodes for {wanted.stack}", times):
         cluster.start(wanted)
         services.start(wanted)
+    if wanted.cdsw:
+        with phase(f"Docker, a GPU and CDSW {wanted.cdsw} on {workbench.NAME}", times):
+            workbench.Host(wanted.container(workbench.NAME)).prepare(wanted.cdsw)
     with phase("SSH", times):
         cluster.make_reachable(wanted)
     with phase("HDFS, YARN, Kafka, and the mirror", times), ThreadPoolExecutor(1) as pool:
@@ -97,25 +108,23 @@ def down(name: str, everything: bool) -> int:
 
 
 def status(name: str) -> int:
-    there = cluster.existing(name)
-    if not there:
+    if not cluster.existing(name):
         say("There is no demo cluster: make demo")
         return 1
-    data_nodes = sum(container.startswith(f"{name}-data") for container in there)
-    problems = services.status(cluster.Cluster(cluster.recorded_stack(name), max(data_nodes, 1), name))
+    problems = services.status(cluster.recorded(name))
     if problems:
         say(f"Not as it should be: {'; '.join(problems)}. make demo starts what does not run.")
     return 1 if problems else 0
 
 
 def dispatch(arguments: argparse.Namespace) -> int:
-    if arguments.command == "run":
-        return tour.run_all(cluster.Cluster(arguments.stack, arguments.data_nodes, arguments.name), up)
-    if arguments.command == "up":
-        up(cluster.Cluster(arguments.stack, arguments.data_nodes, arguments.name))
+    if arguments.command in ("run", "up"):
+        wanted = cluster.Cluster(arguments.stack, arguments.data_nodes, arguments.name, arguments.cdsw)
+        if arguments.command == "run":
+            return tour.run_all(wanted, up)
+        up(wanted)
     elif arguments.command == "build-host":
-        there = sum(container.startswith(f"{arguments.name}-data") for container in cluster.existing(arguments.name))
-        build_site.prepare(cluster.Cluster(cluster.recorded_stack(arguments.name), there or 1, arguments.name))
+        build_site.prepare(cluster.recorded(arguments.name))
     elif arguments.command == "down":
         return down(arguments.name, arguments.everything)
     elif arguments.command == "status":

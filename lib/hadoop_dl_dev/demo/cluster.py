@@ -16,21 +16,23 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from hadoop_dl.data import stacks
-from hadoop_dl_dev.demo import artifacts, fixtures, images, nodes
+from hadoop_dl_dev.demo import artifacts, fixtures, images, nodes, workbench
 from hadoop_dl_dev.demo.shell import DemoError, follow, output, run, say
 
 IMAGE_OF = {"el7": "el7", "el9": "el9"}
 MAX_DATA_NODES = 8
 MIRROR_PORT = 8900
 # Fixed, so that nodes that are added later change no other's. The engine gives its own addresses from the low end.
-FIRST_ADDRESS = {"master": 200, "edge": 210, "mirror": 220, "data": 230}
+FIRST_ADDRESS = {"master": 200, "edge": 210, "mirror": 220, "data": 230, "cdsw": 240}
 MIRROR_ROOT = images.REPOSITORY / ".cache" / "mirror"
 CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 DEFAULT_NAME = "demo"
+CDSW = f"{nodes.LABEL}.cdsw"  # the label of a host of CDSW: its release and kind
 
 
 def inventory_of(name: str) -> Path:
@@ -49,9 +51,15 @@ class Cluster:
     stack: str = "tf1.15-py27-el7"
     data_nodes: int = 2
     name: str = DEFAULT_NAME
+    cdsw: str = ""  # release and kind of CDSW on cdsw1, one of workbench.KINDS; empty: there is no such host
 
     def __post_init__(self) -> None:
         stacks.load_stack(self.stack)
+        if self.cdsw and self.stack != workbench.STACK:
+            raise DemoError(
+                f"CDSW on the demo requires the stack {workbench.STACK}, but {self.stack} is requested. "
+                f"Leave out one of the two: make demo CDSW=1, or make demo STACK={self.stack}"
+            )
         if not 1 <= self.data_nodes <= MAX_DATA_NODES:
             raise DemoError(f"DATA_NODES must be 1 to {MAX_DATA_NODES} but is {self.data_nodes}.")
 
@@ -78,7 +86,7 @@ class Cluster:
 
     @property
     def hosts(self) -> list[str]:
-        return ["master1", *self.data_hosts, "edge1", "mirror1"]
+        return ["master1", *self.data_hosts, "edge1", "mirror1", *([workbench.NAME] if self.cdsw else [])]
 
     @property
     def addresses(self) -> dict[str, str]:
@@ -86,8 +94,8 @@ class Cluster:
 
     @property
     def etc_hosts(self) -> dict[str, str]:
-        """/etc/hosts of every node: data nodes that may be added later have their place in it."""
-        names = [*self.hosts, *(f"data{number}" for number in range(self.data_nodes + 1, MAX_DATA_NODES + 1))]
+        """/etc/hosts of every node: nodes that may be added later have their place in it."""
+        names = {*self.hosts, *(f"data{number}" for number in range(1, MAX_DATA_NODES + 1)), workbench.NAME}
         return {host: self.address(host) for host in sorted(names)}
 
     def address(self, host: str) -> str:
@@ -155,15 +163,22 @@ def node_options(cluster: Cluster, host: str) -> list[str]:
         mounts.append(f"{MIRROR_ROOT}:/srv/deeplearning-mirror")
         if CA_BUNDLE.exists():
             mounts.append(f"{CA_BUNDLE}:{CA_BUNDLE}:ro")
-    return nodes.options_of(
+    labels = {nodes.LABEL: cluster.name}
+    own: tuple[str, ...] = ()
+    if host == workbench.NAME:
+        mounts += workbench.mounts()
+        labels[CDSW] = cluster.cdsw
+        own = workbench.OPTIONS
+    options = nodes.options_of(
         cluster.container(host),
         network=cluster.name,
         address=cluster.address(host),
         hosts=cluster.etc_hosts,
         mounts=mounts,
-        labels={nodes.LABEL: cluster.name},
+        labels=labels,
         hostname=host,
     )
+    return [*options, *own]
 
 
 def check_nodes(cluster: Cluster) -> None:
@@ -176,7 +191,7 @@ def check_nodes(cluster: Cluster) -> None:
     too_many = sorted(set(there) - set(wanted))
     if too_many:
         raise DemoError(
-            f"{cluster.data_nodes} data nodes are asked for, and there are more: {', '.join(too_many)} (with their blocks of HDFS). {remove}"
+            f"The nodes {', '.join(cluster.hosts)} are requested, but there are more: {', '.join(too_many)} (data nodes hold blocks of HDFS). {remove}"
         )
     other = [name for name in there if nodes.is_other(name, cluster.image, node_options(cluster, wanted[name]))]
     if other:
@@ -275,28 +290,28 @@ def write_inventory(cluster: Cluster) -> None:
         "edge_nodes": {"hosts": hosts(["edge1"]), "vars": {"gpu_count": 0}},
         "mirror_host": {"hosts": hosts(["mirror1"])},
     }
+    if cluster.cdsw:
+        groups["cdsw_hosts"] = {"hosts": hosts([workbench.NAME])}
     variables = {
         "deeplearning_request": cluster.stack,
         "mirror_mode": "fetch",
         "mirror_url": cluster.mirror_url,
         "mirror_environment": mirror_environment(),
         # nvidia-smi is a stand-in here: TensorFlow cannot compute on its GPUs, and the suite must report that.
-        "verify_expected_failures": [
-            "test_cuda_computes_on_every_gpu",
-            "test_tensorflow_sees_every_gpu",
-            "test_tensorflow_computes_on_the_first_gpu",
-            "test_tensorflow_convolves_on_the_first_gpu",
-        ],
+        "verify_expected_failures": [*workbench.COMPUTES, *(workbench.DRIVES if cluster.cdsw else ())],
         # The GPUs are a stand-in and there is no repository of NVIDIA's: the stack's driver and libraries are left out.
         **dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none"),
         "ansible_user": "deploy",
         "ansible_ssh_private_key_file": str(cluster.state / "id_ed25519"),
         "ansible_ssh_common_args": f"-o UserKnownHostsFile={cluster.state / 'known_hosts'}",
     }
+    files: dict[str, Any] = {"hosts.yml": {"all": {"children": groups}}, "group_vars/all.yml": variables}
+    if cluster.cdsw:
+        files["group_vars/cdsw_hosts.yml"] = workbench.variables()
     shutil.rmtree(cluster.inventory, ignore_errors=True)
     (cluster.inventory / "group_vars").mkdir(parents=True)
     head = "---\n# Written by scripts/demo; make demo writes it again.\n"
-    for path, content in (("hosts.yml", {"all": {"children": groups}}), ("group_vars/all.yml", variables)):
+    for path, content in files.items():
         (cluster.inventory / path).write_text(head + yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
         (cluster.inventory / path).chmod(0o600)  # a proxy's or an index's address may hold a password
 
@@ -347,10 +362,16 @@ def remove_downloads() -> list[str]:
     return images.ours()
 
 
-def recorded_stack(name: str) -> str:
-    """The stack that the cluster of that name was made for."""
+def recorded(name: str) -> Cluster:
+    """The cluster of that name as it was made."""
     path = images.CACHE / "clusters" / name / "stack"
-    return path.read_text(encoding="utf-8").strip() if path.exists() else Cluster.stack
+    stack = path.read_text(encoding="utf-8").strip() if path.exists() else Cluster.stack
+    there = existing(name)
+    data_nodes = sum(container.startswith(f"{name}-data") for container in there)
+    shown = f'{{{{index .Config.Labels "{CDSW}"}}}}'
+    host = f"{name}-{workbench.NAME}"
+    cdsw = output("docker", "container", "inspect", "--format", shown, host) if host in there else ""
+    return Cluster(stack, max(data_nodes, 1), name, cdsw)
 
 
 def shell(name: str, host: str) -> int:

@@ -23,6 +23,7 @@ PYTHONS = ((3, 10), (3, 12))
 MEMORY_MB = {False: 10_000, True: 4_000}
 # The engine keeps images (2 GB) and what site.yml installs (3 GB a node); this directory keeps downloads.
 ENGINE_DISK_MB = {False: 12_000, True: 2_000}
+CDSW_DISK_MB = 8_000  # what its host has more: an engine image in Docker, and its archive
 DOWNLOADS_MB = {False: 3_000, True: 500}
 # The command that shows the package is there, and its name in Debian and Ubuntu.
 COMMANDS = {
@@ -98,12 +99,13 @@ def problems(found: Machine) -> list[str]:
     return said
 
 
-def look(cluster: str) -> Machine:
-    """This machine, for a cluster of that name."""
+def look(cluster: str, cdsw: str = "") -> Machine:
+    """This machine, for a cluster of that name; cdsw: the name of its host of CDSW, if it is to have one."""
     root = os.geteuid() == 0
     engine = has("docker") and engine_answers()
     remote = None if engine else remote_engine()
     up = engine and bool(running(cluster))
+    more = CDSW_DISK_MB if cdsw and not (engine and running(cluster, cdsw)) else 0
     return Machine(
         root=root,
         user="root" if root else os.environ.get("USER", str(os.geteuid())),
@@ -115,27 +117,28 @@ def look(cluster: str) -> Machine:
         machine=platform.machine(),
         python=sys.version_info[:2],
         memory_mb=available_memory_mb(),
-        disks_mb=disks(up, engine_root() if engine else ENGINE_ROOT),
+        disks_mb=disks(up, engine_root() if engine else ENGINE_ROOT, more=more),
     )
 
 
-def running(cluster: str) -> list[str]:
-    label = f"label=hadoop-deeplearning={cluster}"
-    return run("docker", "ps", "--quiet", "--filter", label, check=False).stdout.split()
+def running(cluster: str, host: str = "") -> list[str]:
+    """Its containers, or the one of a host."""
+    filters = ("--filter", f"label=hadoop-deeplearning={cluster}", "--filter", f"name=^{cluster}-{host}")
+    return run("docker", "ps", "--quiet", *filters, check=False).stdout.split()
 
 
 def engine_root() -> Path:
     return Path(run("docker", "info", "--format", "{{.DockerRootDir}}").stdout.strip())
 
 
-def disks(up: bool, engine: Path, downloads: Path = REPOSITORY) -> dict[str, tuple[int, int]]:
+def disks(up: bool, engine: Path, downloads: Path = REPOSITORY, more: int = 0) -> dict[str, tuple[int, int]]:
     """Directory: what is needed there and what is free; one entry where both are on the same file system."""
 
     def nearest(path: Path) -> Path:
         return next(there for there in (path, *path.parents) if there.exists())
 
     needs: dict[int, tuple[Path, int]] = {}
-    for path, wanted in ((downloads, DOWNLOADS_MB[up]), (engine, ENGINE_DISK_MB[up])):
+    for path, wanted in ((downloads, DOWNLOADS_MB[up]), (engine, ENGINE_DISK_MB[up] + more)):
         there = nearest(path)
         device = there.stat().st_dev
         first, sum_so_far = needs.get(device, (there, 0))
@@ -182,9 +185,9 @@ def missing_packages(root: bool) -> list[str]:
     return found
 
 
-def ensure(cluster: str = "demo") -> None:
+def ensure(cluster: str = "demo", cdsw: str = "") -> None:
     """Check, install the packages that are missing, and see that a Docker engine answers."""
-    machine = look(cluster)
+    machine = look(cluster, cdsw)
     found = problems(machine)
     if found:
         raise DemoError("this machine does not do yet:\n" + "\n".join(f"  - {problem}" for problem in found))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hadoop_dl.data import stacks
-from hadoop_dl_dev.demo import images, nodes
+from hadoop_dl_dev.demo import images, nodes, workbench
 from hadoop_dl_dev.demo.cluster import Cluster
 from hadoop_dl_dev.demo.shell import DemoError, follow, output, phase, run, say
 
@@ -32,19 +32,59 @@ def run_all(cluster: Cluster, up: Callable[[Cluster, list[tuple[str, float]], Ca
     """Exit status 0, or what the failing phase ended with; the same command continues."""
     times: list[tuple[str, float]] = []
     up(cluster, times, fill_mirror)
-    with phase("ansible-playbook -i inventories/demo site.yml", times):
-        status = follow(
-            [str(BIN / "ansible-playbook"), "-i", str(cluster.inventory), str(images.REPOSITORY / "site.yml")],
-            env=ENVIRONMENT,
-        )
-        if status:
-            raise DemoError(
-                f"site.yml ended with status {status}; its last lines say where. Repeat make demo once the cause is gone."
-            )
+    play(cluster, times, "site.yml")
     with phase("A training job on YARN", times):
         result = train(cluster)
-    summary(cluster, times, result)
+    session = use_workbench(cluster, times) if cluster.cdsw else []
+    summary(cluster, times, result, session)
     return 0
+
+
+def play(cluster: Cluster, times: list[tuple[str, float]], playbook: str, *options: str) -> None:
+    """A playbook as one phase, on this terminal."""
+    with phase(" ".join(["ansible-playbook -i inventories/demo", playbook, *options]), times):
+        command = [str(BIN / "ansible-playbook"), "-i", str(cluster.inventory), str(images.REPOSITORY / playbook)]
+        status = follow([*command, *options], env=ENVIRONMENT)
+        if status:
+            raise DemoError(
+                f"{playbook} ended with status {status}; its last lines say where. Repeat make demo once the cause is gone."
+            )
+
+
+def use_workbench(cluster: Cluster, times: list[tuple[str, float]]) -> list[str]:
+    """The steps of docs/cdsw.md after site.yml, which has installed the driver: the switch, an engine image, a session. What the session answered."""
+    host = workbench.Host(cluster.container(workbench.NAME))
+    switch = ("playbooks/cdsw.yml", "-e", "cdsw_restart_allowed=true")
+    play(cluster, times, *switch)
+    if host.enter_settings(cluster.cdsw):
+        say(
+            "    What is printed above as left to do in Cloudera Manager is done: the settings, and the restart of the service."
+        )
+        play(cluster, times, *switch)
+    play(cluster, times, "playbooks/cdsw_engine.yml")
+    with phase(f"A session on {workbench.NAME}", times):
+        image = host.active_image()
+        host.session(image)
+        say(f"    python: {workbench.PRODUCT}")
+        product = host.python(workbench.PRODUCT)
+        say(f"    {product}")
+        say("    gpu-check")
+        answers = host.gpu_check()
+        for name, (outcome, message) in answers.items():
+            if outcome != "SKIP":
+                say(f"    {outcome}  {name}: {message}")
+    failed = [name for name, (outcome, _) in answers.items() if outcome == "FAIL"]
+    if set(failed) != set(workbench.OF_A_GPU):
+        raise DemoError(
+            f"gpu-check must fail in a session of the demo at {', '.join(workbench.OF_A_GPU)}, but it fails at {', '.join(failed) or 'none'}. "
+            f"Its sentences are above. Look: docker exec {host.node} docker exec {workbench.ENGINE} gpu-check"
+        )
+    passed = sum(outcome == "PASS" for outcome, _ in answers.values())
+    return [
+        f"image {image}",
+        f"uid, TensorFlow, [[2.]] x [[3.]] on the CPU: {product}",
+        f"gpu-check: {passed} passed, {len(failed)} failed, because only a GPU can answer them: {', '.join(failed)}",
+    ]
 
 
 def train(cluster: Cluster, mode: str = "spark") -> dict[str, Any]:
@@ -80,6 +120,7 @@ def suggestions(cluster: Cluster) -> list[Suggestion]:
         for name, value, usual in (
             ("STACK", cluster.stack, default.stack),
             ("DATA_NODES", cluster.data_nodes, default.data_nodes),
+            ("CDSW", "1" if cluster.cdsw == workbench.KINDS[0] else cluster.cdsw, default.cdsw),
         )
         if value != usual
     )
@@ -95,15 +136,19 @@ def suggestions(cluster: Cluster) -> list[Suggestion]:
     else:  # the make targets are for the cluster with the default name
         name = f"--name {cluster.name}"
         again = f"scripts/demo run {name} --stack {cluster.stack} --data-nodes {cluster.data_nodes}"
+        again += f" --cdsw {cluster.cdsw}" if cluster.cdsw else ""
         status, shell, down = (
             f"scripts/demo status {name}",
             f"scripts/demo shell {name} edge1",
             f"scripts/demo down {name}",
         )
+    in_session = (f"docker exec {workbench.ENGINE} gpu-check", "cdsw status")
+    of_cdsw = Suggestion(shell.replace("edge1", workbench.NAME), "then: " + "; ".join(in_session), in_session)
     return [
         Suggestion(again, "again: nothing changes, the model trains once more"),
         Suggestion(status, "what runs on which node"),
         Suggestion(shell, "then: " + "; ".join(on_edge), on_edge),
+        *([of_cdsw] if cluster.cdsw else []),
         Suggestion(f".venv/bin/ansible-playbook -i {inventory} playbooks/verify.yml", "check every host"),
         Suggestion(down, "removes all of it"),
     ]
@@ -120,7 +165,9 @@ def installed_versions(stack: Mapping[str, Any], python: str) -> str:
     return ", ".join([f"python {python}", *(f"{part} {stack[part]}" for part in parts if part in stack)])
 
 
-def summary(cluster: Cluster, times: list[tuple[str, float]], result: dict[str, Any]) -> None:
+def summary(
+    cluster: Cluster, times: list[tuple[str, float]], result: dict[str, Any], session: Sequence[str] = ()
+) -> None:
     stack = stacks.load_stack(cluster.stack).data
     say("\nWhat is where")
     for host in cluster.hosts:
@@ -132,6 +179,10 @@ def summary(cluster: Cluster, times: list[tuple[str, float]], result: dict[str, 
     say(
         f"\nThe job: accuracy {result['accuracy']:.3f} on held-out digits, {result.get('executors', '?')} executors, {result.get('seconds', '?')} s"
     )
+    if session:
+        say(f"\nThe session of CDSW {cluster.cdsw} on {workbench.NAME}")
+        for line in session:
+            say(f"  {line}")
     say("\nTime")
     for name, seconds in times:
         say(f"  {seconds:5.0f} s  {name}")

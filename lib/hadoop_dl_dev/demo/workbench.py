@@ -109,6 +109,7 @@ class Host:
             self.script("molecule/shared/gpu_node.sh", kernel, kernel)
             self.script("demo/cdsw/gpu.sh")
             self.script("molecule/upgrade_driver/stand_in_kernel.sh")
+        self.on_host("nvidia-modprobe -u")  # as nvidia-persistenced at each boot; that in /usr/bin makes files
         self.install(kind)
         self.on_host(f"touch {PREPARED}")
 
