@@ -85,6 +85,10 @@ def test_cuda_comes_from_packages_where_the_stack_has_none_among_its_own() -> No
     assert "--no-install-recommends cuda-libraries-10-0=10.0.130-1 libcudnn7=7.6.5.32-1+cuda10.0 &&" in line
     assert line.count("Dir::Etc::SourceParts=/dev/null") == 2  # no repository of the base
     assert text_of(work, "cuda.list") == "deb http://mirror01/apt/ubuntu1804 /\n"
+    two = engine_image.work(
+        given(GPU, **{**CUDA, "cuda_repository": "http://mirror01/deb/cuda http://mirror01/deb/cudnn"})
+    )
+    assert text_of(two, "cuda.list") == "deb http://mirror01/deb/cuda /\ndeb http://mirror01/deb/cudnn /\n"
     assert base64.b64decode(work["files"]["cuda.gpg"]) == b"mine"
     assert work["questions"]["libraries"] == ["libcudart.so.10.0", "libcublas.so.10.0", "libcudnn.so.7"]
     assert engine_image.work(given(WITH_WHEELS))["questions"]["libraries"] == []

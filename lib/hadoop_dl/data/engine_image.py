@@ -82,7 +82,7 @@ def work(given: Mapping[str, Any]) -> dict[str, Any]:
     texts["gpu-check.json"] = json.dumps(settings, indent=2) + "\n"
     files = {name: text.encode() for name, text in texts.items()}
     if given["cuda_packages"]:
-        files["cuda.list"] = f"deb {given['cuda_repository']} /\n".encode()
+        files["cuda.list"] = "".join(f"deb {url} /\n" for url in given["cuda_repository"].split()).encode()
         files["cuda.gpg"] = keyring(key)
         files["cuda-libraries.conf"] = linker_text(stack).encode()
     files["gpu-check"] = programs.pack(REPOSITORY / "roles/gpu_check/files/gpu-check")
@@ -122,7 +122,7 @@ def check(given: Mapping[str, Any], stack: Stack, python: str, lock: Lock) -> No
             raise EngineError(
                 f"cdsw_engine_cuda_packages must have entries such as cuda-libraries-10-0=10.0.130-1, but has {', '.join(wrong)}."
             )
-        if not re.fullmatch(r"https?://[^\s@]+", given["cuda_repository"]) or not given["cuda_key"]:
+        if not re.fullmatch(r"https?://[^\s@]+( https?://[^\s@]+)*", given["cuda_repository"]) or not given["cuda_key"]:
             raise EngineError(
                 "cdsw_engine_cuda_packages come from a repository that is signed: set cdsw_engine_cuda_repository (http://…) and cdsw_engine_cuda_key."
             )
