@@ -15,5 +15,6 @@ class FilterModule:
             "mirror_url_problem": addresses.mirror_url_problem,
             "mirror_root_problem": addresses.mirror_root_problem,
             "package_set_keys": addresses.package_set_keys,
+            "package_set_records": addresses.package_set_records,
             "package_sets_problem": addresses.package_sets_problem,
         }

@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""A set of RPM packages in a mirror: named packages, with what they require, from signed repositories. Python 3.6 and later.
+"""A set of packages in a mirror: named packages, with what they require, from signed repositories. Here RPM's; deb_sets has Debian's. Python 3.6 and later.
 
 dnf reads the repositories, of whatever release they are, and fetches; rpmkeys checks every package with the given keys alone; createrepo_c writes
 the repository's metadata. Nothing of the mirror host's own repositories, packages and keys is used or changed. A set is made beside the one that is
@@ -19,7 +19,7 @@ import shutil
 
 from ansible.module_utils import exchange, processes, whole_files
 
-FOLDER = "rpm"
+FOLDERS = ("rpm", "deb")
 RECORD = "set.json"
 ARCHITECTURES = ("x86_64", "noarch")
 PROGRAMS = {"createrepo_c": "createrepo_c", "rpmkeys": "rpm"}  # program: package of RHEL that has it
@@ -28,6 +28,7 @@ WORD = re.compile(r"[A-Za-z][\w.+-]*")
 OPERATORS = {"if", "else", "unless", "and", "or", "with", "without"}
 LEFT = re.compile(r"^\..+\.(old|old-removing|new-(work-)?[0-9]+)$")  # by exchange and Maker
 FILE = re.compile(r"^[A-Za-z0-9][\w.+^~-]*\.rpm$")
+HELD = re.compile(r"^[A-Za-z0-9][\w.+^~:-]*(/[A-Za-z0-9][\w.+^~:-]*)*$")  # below the set, by plain names
 
 
 class SetError(Exception):
@@ -49,7 +50,7 @@ def record_of(path):
         return {}
 
 
-def difference(path, request):
+def difference(path, request, metadata):
     """Why the set has to be made; empty where it is there with every byte."""
     record = record_of(path)
     if not record:
@@ -60,28 +61,35 @@ def difference(path, request):
         file = os.path.join(path, name)
         if not os.path.isfile(file) or whole_files.sha256_of(file) != wanted:
             return "%s is missing or differs" % name
-    if not os.path.isfile(os.path.join(path, "repodata", "repomd.xml")):
+    if not os.path.isfile(os.path.join(path, metadata)):
         return "its metadata is missing"
     return ""
 
 
 def remove(root, dry=False):
     """Remove every set of a mirror, and what killed runs left; other files stay. Each record goes last. Returns the paths."""
-    folder, gone = os.path.join(root, FOLDER), []
-    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-        path = os.path.join(folder, name)
-        if LEFT.match(name):
-            gone.append(path)
-        held = [one for one in record_of(path).get("packages", {}) if FILE.match(one)] + ["repodata", RECORD]
-        if record_of(path):
-            gone += [os.path.join(path, one) for one in held if os.path.lexists(os.path.join(path, one))]
+    gone = []
+    for folder in [os.path.join(root, one) for one in FOLDERS]:
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            path = os.path.join(folder, name)
+            if LEFT.match(name):
+                gone.append(path)
+            held = sorted(one for one in record_of(path).get("packages", {}) if HELD.match(one)) + ["repodata", RECORD]
+            if record_of(path):
+                gone += [os.path.join(path, one) for one in held if os.path.lexists(os.path.join(path, one))]
     for path in () if dry else gone:
         exchange.discard(path)
         if os.path.basename(path) == RECORD:
-            remove_empty(os.path.dirname(path))
-    if gone and not dry:
-        remove_empty(folder)
+            remove_empty_below(os.path.dirname(path))
+    for folder in FOLDERS if gone and not dry else ():
+        remove_empty(os.path.join(root, folder))
     return gone
+
+
+def remove_empty_below(directory):
+    """Remove a directory and those in it, as far as they hold nothing."""
+    for top, _, _ in list(os.walk(directory, topdown=False)):
+        remove_empty(top)
 
 
 def remove_empty(directory):
@@ -94,26 +102,29 @@ def remove_empty(directory):
 
 
 class Maker(object):
-    """Makes one set below the mirror's root."""
+    """Makes one set of RPM packages below the mirror's root."""
+
+    FOLDER = "rpm"
+    METADATA = os.path.join("repodata", "repomd.xml")
 
     def __init__(self, root, name, packages, repositories, say=None):
         """repositories: list of url and key (the text of the public key, or keys)."""
         if not NAME.match(name):
             raise SetError("The name of a package set must be one word of letters, digits, - and . but is %r." % name)
         self.root, self.name, self.packages, self.repositories = root, name, list(packages), list(repositories)
-        self.place = os.path.join(root, FOLDER, name)
-        self.old = os.path.join(root, FOLDER, ".%s.old" % name)
+        self.place = os.path.join(root, self.FOLDER, name)
+        self.old = os.path.join(root, self.FOLDER, ".%s.old" % name)
         self.say = say or (lambda line: None)
 
     def request(self):
         return {"packages": sorted(self.packages), "repositories": self.repositories}
 
     def reason(self):
-        return difference(self.place, self.request())
+        return difference(self.place, self.request(), self.METADATA)
 
     def make(self, seconds):
         """Fetch, check, index and publish it; what packages of no repository here are required."""
-        check_programs()
+        self.check_programs()
         for folder in (self.root, os.path.dirname(self.place)):
             if not os.path.isdir(folder):
                 os.makedirs(folder, 0o755)
@@ -130,6 +141,19 @@ class Maker(object):
             shutil.rmtree(work, ignore_errors=True)
             exchange.discard(draft)
         return elsewhere
+
+    def check_programs(self):
+        check_programs()
+
+    def write_record(self, draft, files, elsewhere):
+        """The set is complete with it."""
+        record = {
+            "request": digest(self.request()),
+            "packages": {name: whole_files.sha256_of(os.path.join(draft, name)) for name in files},
+            "elsewhere": elsewhere,
+        }
+        text = json.dumps(record, indent=1, sort_keys=True) + "\n"
+        whole_files.write_whole(os.path.join(draft, RECORD), text.encode("utf-8"))
 
     def fill(self, draft, work, end):
         base = open_repositories(self.repositories, work, draft)
@@ -150,14 +174,7 @@ class Maker(object):
                 "createrepo_c must write the metadata of %s, but failed: %s"
                 % (self.name, answer.error or answer.problem)
             )
-        record = {
-            "request": digest(self.request()),
-            "packages": {name: whole_files.sha256_of(os.path.join(draft, name)) for name in files},
-            "elsewhere": elsewhere,
-        }
-        whole_files.write_whole(
-            os.path.join(draft, RECORD), (json.dumps(record, indent=1, sort_keys=True) + "\n").encode("utf-8")
-        )
+        self.write_record(draft, files, elsewhere)
         return elsewhere
 
     def keep(self, draft, chosen):
@@ -208,16 +225,18 @@ class Maker(object):
             )
 
 
+def has_program(name):
+    directories = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return any(os.access(os.path.join(one, name), os.X_OK) for one in directories)
+
+
 def check_programs():
     lacking = []
     try:
         importlib.import_module("dnf.exceptions")
     except ImportError:
         lacking.append("python3-dnf")
-    directories = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    for program, package in sorted(PROGRAMS.items()):
-        if not any(os.access(os.path.join(one, program), os.X_OK) for one in directories):
-            lacking.append(package)
+    lacking += [package for program, package in sorted(PROGRAMS.items()) if not has_program(program)]
     if lacking:
         raise SetError(
             "mirror_package_sets requires dnf's Python module for mirror_python, createrepo_c and rpm on the mirror host, but it has no %s. Install that "

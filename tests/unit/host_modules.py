@@ -18,7 +18,7 @@ runpy.run_path(module, run_name="__main__")
 """
 
 
-def start(name: str, **arguments: Any) -> subprocess.Popen[str]:
+def start(name: str, /, **arguments: Any) -> subprocess.Popen[str]:
     argv = [sys.executable, "-c", BOOT, str(PLUGINS / "modules" / f"{name}.py"), str(PLUGINS / "module_utils")]
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdin is not None
@@ -36,5 +36,5 @@ def answer(process: subprocess.Popen[str], seconds: float = 60) -> dict[str, Any
     return found
 
 
-def run(name: str, **arguments: Any) -> dict[str, Any]:
+def run(name: str, /, **arguments: Any) -> dict[str, Any]:
     return answer(start(name, **arguments))

@@ -115,6 +115,10 @@ OUTSIDE = (
 )
 
 
+def test_a_path_as_apt_asks_for_it_is_the_same_file(mirror: Mirror) -> None:
+    assert mirror.ask(f"/wheels/./{WHEEL}")[:2] == (200, CONTENT)
+
+
 def test_nothing_else_is_served(mirror: Mirror) -> None:
     assert {path: mirror.ask(path)[0] for path in OUTSIDE} == dict.fromkeys(OUTSIDE, 404)
 

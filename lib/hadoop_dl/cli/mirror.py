@@ -119,7 +119,9 @@ def list_contents(wanted: Contents) -> None:
         )
     for one in wanted.sets:
         addresses = ",".join(repository["url"] for repository in one["repositories"])
-        print(f"-  rpm/{one['name']}  -  set  {addresses}  mirror_package_sets ({', '.join(one['packages'])})")
+        print(
+            f"-  {one['kind']}/{one['name']}  -  set  {addresses}  mirror_package_sets ({', '.join(one['packages'])})"
+        )
     print(text, file=sys.stderr)
 
 
@@ -152,7 +154,7 @@ def verify_contents(wanted: Contents, root: Path) -> list[str]:
     wrong = [f"{name}: {problem}" for name, problem in sorted(problems(wanted.artifacts, root).items())]
     for one in wanted.sets:
         reason = mirror_site.package_set(one, root, check=True)
-        wrong += [f"rpm/{one['name']}: {reason}"] if reason else []
+        wrong += [f"{one['kind']}/{one['name']}: {reason}"] if reason else []
     if wrong:
         wrong.append(
             f"{len(wrong)} of {len(wanted.artifacts) + len(wanted.sets)} artifacts are missing or differ. Fetch them: scripts/mirror fetch --root {root}"

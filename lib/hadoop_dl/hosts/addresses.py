@@ -82,7 +82,7 @@ def package_sets_problem(sets: Sequence[Mapping[str, Any]], mode: str) -> str:
     """Why the mirror cannot have these sets of packages; empty where it can."""
     if sets and mode != "fetch":
         return (
-            f"mirror_package_sets requires mirror_mode: fetch, because the mirror host's own dnf reads the repositories, but it is {mode}. Set one of them "
+            f"mirror_package_sets requires mirror_mode: fetch, because the mirror host's own dnf or apt reads the repositories, but it is {mode}. Set one of them "
             "otherwise."
         )
     names = [str(one["name"]) for one in sets]
@@ -92,6 +92,8 @@ def package_sets_problem(sets: Sequence[Mapping[str, Any]], mode: str) -> str:
             return f"Each of mirror_package_sets must have a name of its own, of letters, digits, '-', '_' and '.', but there is {name!r}. Correct it."
         if not one["packages"] or not one["repositories"]:
             return f"The set {name} of mirror_package_sets must have packages and repositories, but one of them is empty. Set both."
+        if one.get("kind") == "deb" and len(one["repositories"]) > 1:
+            return f"The set {name} of mirror_package_sets has kind: deb and must have one repository, whose signed index it keeps, but there are several. Make a set of each."
         for url, key in one["repositories"].items():
             if not re.fullmatch(r"https?://[^\s/@]+(/[^\s@?#]*)?", str(url)):
                 return f"The repositories of the set {name} must be HTTP addresses without user, password and query, but one is not. Correct mirror_package_sets."
@@ -103,3 +105,13 @@ def package_sets_problem(sets: Sequence[Mapping[str, Any]], mode: str) -> str:
 def package_set_keys(sets: Sequence[Mapping[str, Any]]) -> list[str]:
     """The files on the controller with the keys of all sets."""
     return sorted({str(key) for one in sets for key in one["repositories"].values()})
+
+
+def package_set_folder(one: Mapping[str, Any]) -> str:
+    """Where a set is served, below the mirror's address."""
+    return f"{one.get('kind', 'rpm')}/{one['name']}"
+
+
+def package_set_records(sets: Sequence[Mapping[str, Any]], root: str) -> list[str]:
+    """The files of the mirror host that say that the sets are complete."""
+    return [f"{root}/{package_set_folder(one)}/set.json" for one in sets]

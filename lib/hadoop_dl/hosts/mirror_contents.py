@@ -140,4 +140,9 @@ def with_keys(one: Json, key_text: Callable[[str], str], problems: list[str]) ->
             problems.append(
                 f"mirror_package_sets names the key {key}, which must be a file on the controller, but there is none. Put the repository's public key there."
             )
-    return {"name": one["name"], "packages": one["packages"], "repositories": repositories}
+    return {
+        "name": one["name"],
+        "kind": one.get("kind", "rpm"),
+        "packages": one["packages"],
+        "repositories": repositories,
+    }

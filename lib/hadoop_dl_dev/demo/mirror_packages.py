@@ -1,4 +1,4 @@
-"""What the scenario mirror makes a set of packages with: `… repository` prints NVIDIA's packages for RHEL 9 as fixtures, `… programs` createrepo_c for a node."""
+"""What the scenario mirror makes a set of packages with: `… repository SYSTEM` prints fixtures of NVIDIA's packages, `… programs` createrepo_c for a node."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hadoop_dl_dev.demo.shell import DemoError, print_path
 
 
 def make(arguments: list[str]) -> Path:
-    if arguments == ["repository"]:
-        return gpu_packages.ensure("el9")
+    if len(arguments) == 2 and arguments[0] == "repository":
+        return gpu_packages.ensure(arguments[1])
     if arguments == ["programs"]:
         return debs.fetch("createrepo", "el9", ("createrepo-c",))
-    raise DemoError(f"repository or programs is required, but it is {' '.join(arguments)!r}.")
+    raise DemoError(f"repository SYSTEM or programs is required, but it is {' '.join(arguments)!r}.")
 
 
 if __name__ == "__main__":
-    sys.exit(print_path("mirror_packages", lambda: make(sys.argv[1:]), "name repository or programs"))
+    sys.exit(print_path("mirror_packages", lambda: make(sys.argv[1:]), "name repository SYSTEM or programs"))

@@ -3,6 +3,7 @@ import json
 import re
 from urllib.parse import unquote, urljoin
 
+testinfra_hosts = ["ansible://mirror-el7", "ansible://mirror-el9"]
 ROOT = "/srv/deeplearning-mirror"
 URL = "http://127.0.0.1:8900"
 TARGET = "/root/from-the-index"

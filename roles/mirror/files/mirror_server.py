@@ -19,7 +19,7 @@ import threading
 import time
 import urllib.parse
 
-FOLDERS = ("wheels", "files", "built", "simple", "rpm")
+FOLDERS = ("wheels", "files", "built", "simple", "rpm", "deb")
 MANIFEST = "manifest.json"  # the role writes it into a directory that is a mirror's; hosts look there for built wheels
 THREADS = 256
 REQUEST_SECONDS = 20  # for a request to arrive; an idle connection ends then
@@ -152,7 +152,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """The file or directory that is asked for; None for everything outside the folders, hidden, or not there."""
         if len(self.path) > LARGEST_PATH:
             return None
-        parts = [part for part in urllib.parse.unquote(urllib.parse.urlsplit(self.path).path).split("/") if part]
+        asked = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
+        parts = [part for part in asked.split("/") if part not in ("", ".")]  # apt asks for DIRECTORY/./FILE
         if not parts:
             return self.server.root
         if parts == [MANIFEST]:

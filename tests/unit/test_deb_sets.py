@@ -1,0 +1,215 @@
+"""Sets of Debian packages in a mirror, with the real apt, gpg and dpkg-deb of this machine: what apt chooses, verifies and refuses, and what hosts read."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+import http.server
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import host_modules
+import pytest
+from ansible.module_utils import deb_sets, mirror_removal, package_sets, processes
+
+from hadoop_dl.hosts.addresses import package_set_records, package_sets_problem
+from hadoop_dl_dev.demo import gpu_debs, signed_packages
+from hadoop_dl_dev.demo.shell import run
+
+PROGRAMS = ("apt-get", "dpkg-deb", "gpg", "gpgv")
+pytestmark = pytest.mark.skipif(
+    not all(map(shutil.which, PROGRAMS)), reason=f"{', '.join(PROGRAMS)} are programs of Debian and Ubuntu"
+)
+# Names, versions and dependencies as in NVIDIA's repository for Ubuntu 16.04 and its one for machine learning; the content is a stand-in.
+PACKAGES = [
+    ("cuda-libraries-10-0", "10.0.130-1", "cuda-cudart-10-0 (>= 10.0.130), cuda-cublas-10-0 (>= 10.0.130)"),
+    ("cuda-cudart-10-0", "10.0.130-1", "cuda-license-10-0"),
+    ("cuda-cublas-10-0", "10.0.130-1", "cuda-license-10-0, libc6 (>= 2.17)"),
+    ("cuda-cublas-10-0", "10.0.130.1-1", "cuda-license-10-0, libc6 (>= 2.17)"),
+    ("cuda-license-10-0", "10.0.130-1", ""),
+    ("libcudnn7", "7.6.5.32-1+cuda10.0", "libc6 (>= 2.6), libstdc++6 | libc++1"),
+    ("libcudnn7", "7.6.5.32-1+cuda10.2", "libc6 (>= 2.6), libstdc++6 | libc++1"),
+    ("libcudnn7-dev", "7.6.5.32-1+cuda10.0", "libcudnn7 (= 7.6.5.32-1+cuda10.0)"),
+    ("nccl", "1", "libold"),  # what only an older version requires
+    ("nccl", "2", ""),
+]
+NAMED = ["cuda-libraries-10-0=10.0.130-1", "libcudnn7=7.6.5.32-1+cuda10.0"]
+CHOSEN = [
+    "cuda-cublas-10-0_10.0.130.1-1_amd64.deb",
+    "cuda-cudart-10-0_10.0.130-1_amd64.deb",
+    "cuda-libraries-10-0_10.0.130-1_amd64.deb",
+    "cuda-license-10-0_10.0.130-1_amd64.deb",
+    "libcudnn7_7.6.5.32-1+cuda10.0_amd64.deb",
+]
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def serve() -> Iterator[Any]:
+    servers = []
+
+    def one(directory: Path) -> str:
+        handler = functools.partial(Quiet, directory=str(directory))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_address[1]}"
+
+    yield one
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A flat repository, signed, with its key and another one."""
+    directory = tmp_path_factory.mktemp("debs")
+    made = directory / "repository"
+    made.mkdir()
+    entries = []
+    for name, version, depends in PACKAGES:
+        package = {"name": name, "source": name, "version": version, "depends": depends}
+        entries.append(gpu_debs.build(package, directory, directory / "packages", made))
+    home = signed_packages.signing_key(directory / "gpg")
+    gpu_debs.write_index(entries, directory, made, home)
+    signed_packages.write_keys(made, home)
+    yield made
+    for one in (home, home.with_name("gpg-other")):
+        run("gpgconf", "--homedir", str(one), "--kill", "gpg-agent")
+
+
+@pytest.fixture
+def source(signed: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(signed, tmp_path / "source"))
+
+
+def make(root: Path, url: str, key: Path, packages: list[str] | None = None, **more: Any) -> dict[str, Any]:
+    repositories = [{"url": url, "key": key.read_text().rstrip()}]
+    given = {
+        "root": str(root),
+        "name": "cuda",
+        "kind": "deb",
+        "packages": packages or NAMED,
+        "repositories": repositories,
+    }
+    return host_modules.run("mirror_packages", **given, **more)
+
+
+def test_a_set_has_what_apt_chooses_and_the_sources_own_signed_index(source: Path, tmp_path: Path, serve: Any) -> None:
+    root, key = tmp_path / "mirror", source / "RPM-GPG-KEY-fixtures"
+    url = serve(source)
+    answer = make(root, url, key)
+    assert answer.get("changed"), answer
+    place = root / "deb" / "cuda"
+    assert sorted(path.name for path in place.glob("*.deb")) == CHOSEN
+    assert sorted(answer["packages"]) == sorted([*CHOSEN, "InRelease", "Packages"])
+    assert answer["elsewhere"] == ["libc++1", "libc6", "libstdc++6"]
+    for name in answer["packages"]:
+        assert (place / name).read_bytes() == (source / name).read_bytes()
+        assert (place / name).stat().st_mode & 0o777 == 0o644
+    assert not list((root / "deb").glob(".*"))
+    second = make(root, url, key)
+    assert (second["changed"], second["reason"]) == (False, "")
+    hosts = deb_sets.Apt(str(tmp_path / "host"), serve(root) + "/deb/cuda", key.read_text(), processes.clock() + 60)
+    hosts.update()
+    found, _ = hosts.chosen(NAMED)
+    paths = [str(tmp_path / str(number)) for number in range(len(found))]
+    assert hosts.fetch([(uri, path, digest) for (uri, digest), path in zip(found, paths, strict=True)]) == ""
+
+
+def test_a_repository_with_a_detached_signature_and_a_compressed_index(
+    source: Path, tmp_path: Path, serve: Any, signed: Path
+) -> None:
+    """As NVIDIA's older ones."""
+    (source / "Packages.gz").write_bytes(gzip.compress((source / "Packages").read_bytes()))
+    listed = [(name, (source / name).read_bytes()) for name in ("Packages", "Packages.gz")]
+    lines = "".join(f" {hashlib.sha256(content).hexdigest()} {len(content)} {name}\n" for name, content in listed)
+    for name in ("Packages", "InRelease"):  # the first one is listed, and not there
+        (source / name).unlink()
+    (source / "Release").write_text(f"Date: Thu, 01 Aug 2024 10:00:00 UTC\nSHA256:\n{lines}", encoding="utf-8")
+    sign = ("gpg", "--homedir", str(signed.parent / "gpg"), "--batch", "--armor", "--detach-sign")
+    run(*sign, "--output", str(source / "Release.gpg"), str(source / "Release"))
+    answer = make(tmp_path / "mirror", serve(source), source / "RPM-GPG-KEY-fixtures")
+    assert answer.get("changed"), answer
+    assert sorted(answer["packages"]) == sorted([*CHOSEN, "Packages.gz", "Release", "Release.gpg"])
+
+
+def test_another_version_takes_what_is_there_and_the_older_one_goes(source: Path, tmp_path: Path, serve: Any) -> None:
+    root, key, url = tmp_path / "mirror", source / "RPM-GPG-KEY-fixtures", serve(source)
+    make(root, url, key)
+    (source / "cuda-cublas-10-0_10.0.130.1-1_amd64.deb").unlink()  # it is not asked for again
+    answer = make(root, url, key, ["cuda-libraries-10-0"])
+    assert answer.get("changed"), answer
+    assert sorted(path.name for path in (root / "deb/cuda").glob("*.deb")) == CHOSEN[:4]
+
+
+def test_what_the_named_version_requires_of_the_system_is_reported(source: Path, tmp_path: Path, serve: Any) -> None:
+    answer = make(tmp_path / "mirror", serve(source), source / "RPM-GPG-KEY-fixtures", ["nccl=1"])
+    assert answer.get("changed"), answer
+    assert answer["elsewhere"] == ["libold"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "packages", "words"),
+    [
+        ("key", NAMED, "signed with the key of the set, but apt reports"),
+        ("index", NAMED, "signed with the key of the set, but apt reports"),
+        ("unsigned", NAMED, "signed with the key of the set, but apt reports"),
+        ("package", NAMED, "could not be fetched: E: "),
+        ("", ["cuda-libraries-10-0=10.0.1-1"], "Version '10.0.1-1' for 'cuda-libraries-10-0' was not found"),
+        ("", ["libcudnn7-", "-oX"], "must be NAME or NAME=VERSION, but there is libcudnn7-, -oX"),
+        ("", ["cuda-nothing"], "Unable to locate package cuda-nothing"),
+        ("", ["libcudnn7-dev=7.6.5.32-1+cuda10.0"], "libcudnn7-dev : Depends: libcudnn7 (= 7.6.5.32-1+cuda10.0)"),
+    ],
+)
+def test_what_apt_does_not_verify_or_choose_changes_nothing(
+    source: Path, tmp_path: Path, serve: Any, spoil: str, packages: list[str], words: str
+) -> None:
+    root, key, url = tmp_path / "mirror", source / "RPM-GPG-KEY-fixtures", serve(source)
+    make(root, url, key)
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    if spoil == "key":
+        key = source / "RPM-GPG-KEY-other"
+    elif spoil == "index":
+        (source / "InRelease").write_text((source / "InRelease").read_text().replace("SHA256", "SHA512"))
+    elif spoil == "unsigned":
+        (source / "InRelease").rename(source / "Release")
+    elif spoil == "package":
+        packages = [*packages, "libcudnn7-dev=7.6.5.32-1+cuda10.0"]
+        (source / "libcudnn7-dev_7.6.5.32-1+cuda10.0_amd64.deb").write_bytes(b"other")
+    answer = make(root, url, key, [*packages, "cuda-license-10-0"])
+    assert answer.get("failed"), answer
+    assert words in answer["msg"]
+    assert "The set that is served was not changed." in answer["msg"]
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+def test_a_host_without_apt_is_refused(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    maker = deb_sets.Maker(str(tmp_path), "cuda", NAMED, [{"url": "http://x", "key": "x"}])
+    with pytest.raises(
+        package_sets.SetError, match="requires apt on the mirror host, but it has no apt-get, apt-cache"
+    ):
+        maker.make(5)
+
+
+def test_a_set_with_two_repositories_is_refused_and_each_kind_has_its_folder() -> None:
+    one = {"name": "cuda", "kind": "deb", "packages": NAMED, "repositories": {"http://a": "k", "http://b": "k"}}
+    assert "must have one repository" in package_sets_problem([one], "fetch")
+    assert package_set_records([one, {"name": "el9"}], "/m") == ["/m/deb/cuda/set.json", "/m/rpm/el9/set.json"]
+
+
+def test_a_removal_takes_the_set(source: Path, tmp_path: Path, serve: Any) -> None:
+    root = tmp_path / "mirror"
+    make(root, serve(source), source / "RPM-GPG-KEY-fixtures")
+    mirror_removal.remove(str(root), keep_root=False)
+    assert not root.exists()
