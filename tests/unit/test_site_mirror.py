@@ -153,7 +153,9 @@ def test_a_file_that_nothing_fetches_is_named_and_may_be_put_there(site: Site, c
     assert site.run("fetch") == 0
     (site.root / "files" / "tf.bundle").write_bytes(b"other!")
     assert site.run("verify") == 1
-    assert "tf.bundle: other bytes than the lock's" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "tf.bundle: other bytes than the lock's" in said
+    assert "Fetch them: the same command, with fetch in place of verify." in said
 
 
 def test_a_wheel_that_the_site_built_is_listed_and_not_fetched(site: Site, capsys: Any) -> None:

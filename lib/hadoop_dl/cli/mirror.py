@@ -157,7 +157,7 @@ def verify_contents(wanted: Contents, root: Path) -> list[str]:
         wrong += [f"{one['kind']}/{one['name']}: {reason}"] if reason else []
     if wrong:
         wrong.append(
-            f"{len(wrong)} of {len(wanted.artifacts) + len(wanted.sets)} artifacts are missing or differ. Fetch them: scripts/mirror fetch --root {root}"
+            f"{len(wrong)} of {len(wanted.artifacts) + len(wanted.sets)} artifacts are missing or differ. Fetch them: the same command, with fetch in place of verify."
         )
     else:
         print(f"{root} holds {wanted.text}, each verified.")
