@@ -16,6 +16,7 @@ import zipfile
 from ansible.module_utils import processes, whole_files
 
 MARK = ".deeplearning.json"
+LEFTOVER = re.compile(r"\.(download|source)-\d.*|tmp|bootstrap\.sh|bootstrap-(?P<version>\d[\d.]*)\.log")
 PROGRAM = "bin/bazel"
 SECONDS = 60  # for ldd and rpm
 
@@ -42,6 +43,13 @@ def versions(root):
         complete = bool(mark) and os.path.isfile(program) and whole_files.sha256_of(program) == mark.get("program")
         found[name] = dict(mark or {}, managed=mark is not None, complete=complete)
     return found
+
+
+def leftovers(root):
+    """Paths that compilations have left which did not end, or which failed: sources, temporary files, logs of versions that are not there."""
+    names = sorted(os.listdir(root)) if os.path.isdir(root) else []
+    found = [(name, re.match("(?:%s)$" % LEFTOVER.pattern, name)) for name in names]
+    return [os.path.join(root, name) for name, match in found if match and match.group("version") not in names]
 
 
 def label(program):

@@ -105,6 +105,7 @@ def main():
         "architecture": platform.machine(),
         "manager": next((name for name in ("dnf", "yum") if executable(name)), ""),
         "versions": bazel_versions.versions(root),
+        "leftovers": bazel_versions.leftovers(root),
         "package": installed(wanted["package"]) if wanted["package"] else {},
         "link": {"path": link, "target": link_target(link)},
         "tools": dict(tools(), jdk=jdk()) if wanted["tools"] else {},

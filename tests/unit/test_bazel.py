@@ -31,6 +31,7 @@ HOST = {
     "architecture": "x86_64",
     "manager": "dnf",
     "versions": {},
+    "leftovers": [],
     "package": {},
     "link": {"path": "/home/builder/bin/bazel", "target": ""},
     "tools": {},
@@ -279,6 +280,19 @@ def test_check_mode_changes_nothing(tmp_path: Path) -> None:
     answer = put(tmp_path, tmp_path / "not-fetched", _ansible_check_mode=True)
     assert answer["changed"] is True
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_compilation_has_left_leaves_with_the_versions(tmp_path: Path) -> None:
+    put(tmp_path, executable(tmp_path / "bazel", "0.26.1"))
+    for name in ("bootstrap-0.26.1.log", "of_the_user"):
+        (tmp_path / name).touch()
+    left = [".download-0.11.1", ".source-0.11.1-abababababab", "bootstrap-0.11.1.log", "bootstrap.sh", "tmp"]
+    for name in left:
+        (tmp_path / name).mkdir()
+    found = host_modules.run("bazel_info", root=str(tmp_path))["bazel_info"]["leftovers"]
+    assert found == [str(tmp_path / name) for name in left]
+    assert work({"leftovers": found}, state="absent")["leftovers"] == found
+    assert work({"leftovers": found})["leftovers"] == []  # a compilation may be running
 
 
 def test_what_is_not_managed_by_this_project_is_neither_replaced_nor_removed(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def work(given: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
     """install: versions that are missing or incomplete. remove: those that leave. problems: sentences; none of it is done where there is one.
 
     names: the packages of what is installed. repository_used: a version that stays came from the repository; repository_leaves: one that
-    leaves did, and none that stays. nothing_left: no version of this project stays.
+    leaves did, and none that stays. nothing_left: no version of this project stays. leftovers: paths of compilations that did not end, which leave.
     """
     present = given["state"] == "present"
     missing = [text for text in given["versions"] if not is_complete(given, info, text)] if present else []
@@ -48,6 +48,7 @@ def work(given: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
         and not set(used) & set(staying)
         and (bool(set(used) & set(leaving)) or given["source"] == "repository"),
         "nothing_left": not present and not staying,
+        "leftovers": [] if present else info["leftovers"],
     }
 
 
