@@ -29,13 +29,6 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up
 UTILS = Path(confinement.__file__).parent
 
 
-def is_of_this_system(pid: int) -> bool:
-    try:
-        return os.readlink(f"/proc/{pid}/ns/pid") == os.readlink("/proc/self/ns/pid")
-    except OSError:  # it has ended
-        return False
-
-
 class Host(Site):
     """A host whose component keras is one source distribution."""
 
@@ -57,11 +50,22 @@ class Host(Site):
 
     @property
     def left(self) -> list[str]:
-        """What is left of builds: processes (a container on this machine may have others), and directories in the tree's state."""
+        """What is left of builds: processes, and directories in the tree's state."""
         users = confinement.of_processes()
-        found = [pid for number in confinement.NUMBERS for pid in users.get(number, []) if is_of_this_system(pid)]
+        found = [pid for number in confinement.NUMBERS for pid in users.get(number, []) if not self.is_of_another(pid)]
         state = self.tree / ".deeplearning"
         return [str(pid) for pid in found] + [name for name in ("build", "tmp") if (state / name).exists()]
+
+    def is_of_another(self, pid: int) -> bool:
+        """Whether it belongs to a container of this machine, or to a build of another test, which has another home."""
+        try:
+            environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            homes = [os.fsdecode(text[5:]) for text in environment if text.startswith(b"HOME=")]
+            return os.readlink(f"/proc/{pid}/ns/pid") != os.readlink("/proc/self/ns/pid") or not all(
+                Path(home).is_relative_to(self.tree) for home in homes
+            )
+        except OSError:  # it has ended
+            return True
 
 
 @pytest.fixture
