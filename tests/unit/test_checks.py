@@ -40,6 +40,25 @@ def test_all_lint_steps_run_although_one_failed(runner):
     assert runner.failed
 
 
+@pytest.mark.parametrize(("ends", "unit"), [("exit 0", "passed"), ("exit 1", "not run")])
+def test_unit_tests_begin_beside_the_longest_lint_step_and_not_after_a_failure(
+    ends: str, unit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waits = "for i in $(seq 100); do [ ! -e begun ] || exit 0; sleep 0.05; done; exit 1"  # until a unit test has begun
+    lint = [bash("short", ends, "lint"), bash("long", waits if ends == "exit 0" else ends, "lint")]
+    report = "echo '<testsuite tests=\"1\"/>' > .cache/test/unit-a.xml"
+    for name, value in (
+        ("REPO", tmp_path),
+        ("scenarios", lambda repo: []),
+        ("lint_steps", lambda repo: lint),
+        ("unit_steps", lambda repo: [bash("a", f"touch begun; {report}")]),
+    ):
+        monkeypatch.setattr(checks, name, value)
+    assert checks.main(["lint", "unit", "--jobs", "1"]) == (0 if unit == "passed" else 1)
+    steps = [line.split() for line in capsys.readouterr().out.partition("result     time")[2].splitlines()]
+    assert [words[2] for words in steps if words[:2] == ["unit", "a"]] == ([unit] if unit == "passed" else [])
+
+
 def test_a_cluster_that_was_started_is_removed_after_a_failure(runner):
     here, other = {"E2E_STACK": "here"}, {"E2E_STACK": "other"}
     runner.steps = [
