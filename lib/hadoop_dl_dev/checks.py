@@ -32,7 +32,7 @@ UNIT_PARTS = 6
 # The longest scenarios start first: what starts last decides when the layer ends.
 LONGEST_SCENARIOS = ("nvidia_driver",)
 # One builds NVIDIA's real module, one installs and removes everything on three systems: six to ten minutes each; one has 190 MB of packages,
-# one starts a Docker engine of its own inside a node.
+# one compiles bazel for 20 minutes, one starts a Docker engine of its own inside a node.
 LONG_SCENARIOS = ("nvidia_driver_debian", "remove", "tensorflow_build_debian", "bazel_bootstrap", "cdsw_engine")
 
 # Where a file may begin with #!/bin/sh or bash.

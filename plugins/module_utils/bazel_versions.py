@@ -16,7 +16,7 @@ import zipfile
 from ansible.module_utils import processes, whole_files
 
 MARK = ".deeplearning.json"
-LEFTOVER = re.compile(r"\.(download|source)-\d.*|tmp|bootstrap\.sh|bootstrap-(?P<version>\d[\d.]*)\.log")
+LEFTOVER = re.compile(r"(\.(download|source)-\d.*|tmp|bootstrap\.sh|bootstrap-(?P<version>\d[\d.]*)\.log)$")
 PROGRAM = "bin/bazel"
 SECONDS = 60  # for ldd and rpm
 
@@ -48,7 +48,7 @@ def versions(root):
 def leftovers(root):
     """Paths that compilations have left which did not end, or which failed: sources, temporary files, logs of versions that are not there."""
     names = sorted(os.listdir(root)) if os.path.isdir(root) else []
-    found = [(name, re.match("(?:%s)$" % LEFTOVER.pattern, name)) for name in names]
+    found = [(name, LEFTOVER.match(name)) for name in names]
     return [os.path.join(root, name) for name, match in found if match and match.group("version") not in names]
 
 

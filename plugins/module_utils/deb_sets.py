@@ -22,6 +22,7 @@ URI = re.compile(r"^'([^']+)' \S+ \d+ (SHA256:[0-9a-f]{64})$", re.MULTILINE)
 PACKAGE = re.compile(
     r"^[a-z0-9][a-z0-9.+-]*[a-z0-9.](=[0-9][\w.+:~-]*)?$"
 )  # apt reads NAME- and NAME+ as removal and installation
+# As root: apt's own user can write into none of these directories. What comes is compared with the signed index before it is used.
 CONFIGURATION = """\
 Dir "{root}";
 Dir::State "{root}/state";

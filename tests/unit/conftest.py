@@ -7,6 +7,7 @@ from pathlib import Path
 
 import ansible.module_utils
 import manager_server
+import mirror_index
 import pytest
 from certificates import authority
 
@@ -121,6 +122,17 @@ def certificates(tmp_path_factory):
 @pytest.fixture
 def index():
     """A package index that answers as its faults say."""
+    with serving(Index()) as served:
+        yield served
+
+
+@pytest.fixture
+def direct_index(monkeypatch):
+    """A package index that is asked at once: no proxy, no other index, short waits, nothing remembered."""
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "PIP_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(mirror_index, "TIMEOUT", 1)
+    mirror_index._pages.clear()
     with serving(Index()) as served:
         yield served
 

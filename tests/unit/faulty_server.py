@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 
 LOGIN = b"<!DOCTYPE html><html><body>Please log in to the guest network</body></html>"
 
@@ -157,6 +159,23 @@ def serving(index: Index) -> Iterator[Index]:
     index.url = f"http://127.0.0.1:{server.server_address[1]}"
     try:
         yield index
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class Files(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Nothing about each file."""
+
+
+@contextmanager
+def serving_files(directory: Path) -> Iterator[str]:
+    """The address at which the directory is served as it is."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=str(directory)))
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:
         server.shutdown()
         server.server_close()

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import gzip
 import hashlib
-import http.server
 import shutil
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import host_modules
 import pytest
 from ansible.module_utils import deb_sets, mirror_removal, package_sets, processes
+from faulty_server import serving_files
 
 from hadoop_dl.hosts.addresses import package_set_records, package_sets_problem
 from hadoop_dl_dev.demo import gpu_debs, signed_packages
@@ -47,26 +46,10 @@ CHOSEN = [
 ]
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture
-def serve() -> Iterator[Any]:
-    servers = []
-
-    def one(directory: Path) -> str:
-        handler = functools.partial(Quiet, directory=str(directory))
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_address[1]}"
-
-    yield one
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+def serve() -> Iterator[Callable[[Path], str]]:
+    with contextlib.ExitStack() as servers:
+        yield lambda directory: servers.enter_context(serving_files(directory))
 
 
 @pytest.fixture(scope="module")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
 import os
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from faulty_server import serving_files
 
 from hadoop_dl.data import stacks
 from hadoop_dl_dev.demo import artifacts, cluster, fixtures, images, prerequisites, services, tour, workbench
@@ -146,17 +145,8 @@ def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     root = tmp_path / "served"
     root.mkdir()
 
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *arguments: object) -> None:
-            super().__init__(*arguments, directory=str(root))  # type: ignore[arg-type]
-
-        def log_message(self, format: str, *arguments: object) -> None:
-            """Says nothing."""
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield root, f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
+    with serving_files(root) as url:
+        yield root, url
 
 
 def test_what_is_fetched_is_what_the_lock_says(served: tuple[Path, str], tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import mirror_index
 import mirror_prune
 import pytest
 from ansible.module_utils import mirror_served
-from faulty_server import Index, serving
+from faulty_server import Index
 from host_modules import run
 from mirror_index import MirrorError
 
@@ -32,13 +32,8 @@ WHEEL = "numpy-1.16.6-py3-none-any.whl"
 
 
 @pytest.fixture
-def index(monkeypatch: pytest.MonkeyPatch) -> Any:
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "PIP_INDEX_URL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(mirror_index, "TIMEOUT", 1)
-    mirror_index._pages.clear()
-    with serving(Index()) as served:
-        yield served
+def index(direct_index: Index) -> Index:
+    return direct_index
 
 
 def fetch(index: Index, root: Path, *artifacts: dict[str, object], **more: Any) -> list[str]:

@@ -14,7 +14,6 @@ import yaml
 from ansible.module_utils import package_sets
 from faulty_server import Index
 from test_builds import PROVENANCE
-from test_mirror_files import index  # noqa: F401  (a fixture)
 from test_plan import make_host
 
 from hadoop_dl import plan
@@ -90,12 +89,12 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> Site:  # noqa: F811
+def site(tmp_path: Path, direct_index: Index, monkeypatch: pytest.MonkeyPatch) -> Site:
     monkeypatch.setattr(stacks, "_site", [])
     monkeypatch.setattr(mirror_site, "PYTHON", sys.executable)
     monkeypatch.setenv("ANSIBLE_CONFIG", str(REPOSITORY / "ansible.cfg"))
     stacks._load.cache_clear()
-    return Site(tmp_path / "site", index)
+    return Site(tmp_path / "site", direct_index)
 
 
 def test_a_mirror_that_is_filled_of_an_inventory_is_complete_for_the_role(site: Site, capsys: Any) -> None:
