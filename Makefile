@@ -10,7 +10,7 @@ CDSW ?=
 # molecule, ansible-lint and ansible-playbook call each other by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help demo demo-down demo-shell test test-long lint unit molecule e2e structure lock
+.PHONY: help demo demo-down demo-shell test test-long lint unit molecule e2e structure lock release
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -37,9 +37,12 @@ lint unit molecule e2e: $(VENV)/.complete
 structure: $(VENV)/.complete ## what can be counted of the structure, and its limits (ARGS=--lower)
 	scripts/_run hadoop_dl_dev.structure $(ARGS)
 
+release: $(VENV)/.complete ## the archive and the Ansible collection of this commit, with checksums, in .cache/release
+	@scripts/_run hadoop_dl_dev.release $(ARGS)
+
 lint: ## formats, types, Python 2.7 on hosts, ansible-lint
 unit: ## tests that need no host
-molecule: ## one scenario for each role (ARGS='--scenario pip' runs one)
+molecule: ## one scenario for each role (ARGS='--scenario cuda' runs one)
 e2e: ## the demo cluster for both stacks, with faults (ARGS='--stack tf1.15-py27-el7' runs one)
 
 $(VENV)/.complete: requirements.lock

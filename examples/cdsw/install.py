@@ -7,15 +7,24 @@ Python 2.7 and 3, standard library only: an engine has nothing else.
 
 from __future__ import absolute_import, division, print_function
 
+import hashlib
 import json
 import os
 import platform
 import re
+import shutil
 import signal
 import site
+import ssl
 import subprocess
 import sys
+import tempfile
 import threading
+
+try:
+    from urllib.request import urlopen  # novermin
+except ImportError:  # Python 2.7
+    from urllib2 import urlopen  # novermin
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = 3600  # for each run of pip
@@ -106,9 +115,35 @@ def reason(lines):
     return "no output"
 
 
-def pip_install(name, wanted, *options):
+def make_wheels(wanted, directory):
+    """Wheels of source distributions, whose setup.py does not run: source_wheels has a recipe for each."""
+    import source_wheels  # beside this file, in a project
+
+    for one in wanted["sources"]:
+        address, path = "%s/wheels/%s" % (wanted["mirror"], one["file"]), os.path.join(directory, one["file"])
+        try:
+            context = ssl.create_default_context(cafile=wanted["ca"] or None)
+            answer = urlopen(address, timeout=60, context=context)  # noqa: S310  (the mirror's)  # novermin
+            with open(path, "wb") as handle:
+                handle.write(answer.read(one["size"] + 1))
+        except (IOError, ValueError) as problem:
+            raise Refusal("The mirror must serve %s, but: %s. Check it, and proxy variables." % (address, problem))
+        with open(path, "rb") as handle:
+            if hashlib.sha256(handle.read()).hexdigest() != one["sha256"]:
+                raise Refusal("%s must have the sha256 of the lock, but has not. Nothing was installed." % address)
+        try:
+            source_wheels.make(one["file"], one["sha256"], path, directory)
+        except source_wheels.NoWheel as problem:
+            raise Refusal("%s. Write the project again: scripts/stack cdsw-project" % problem)
+
+
+def pip_install(name, wanted, wheels):
     argv = [sys.executable, "-m", "pip", "install", "--user", "--no-deps", "--no-index", "--require-hashes"]
     argv += [
+        "--only-binary",
+        ":all:",
+        "--find-links",
+        wheels,
         "--disable-pip-version-check",
         "--no-cache-dir",
         "--timeout",
@@ -118,7 +153,7 @@ def pip_install(name, wanted, *options):
     ]
     if wanted.get("ca"):
         argv += ["--cert", wanted["ca"]]
-    status, last = run(argv + list(options), SECONDS)
+    status, last = run(argv, SECONDS)
     if status == 0:
         return
     told = "it did not end within %d s" % SECONDS if status == -signal.SIGKILL else reason(last)
@@ -150,24 +185,29 @@ def hint_about_dask(wanted):
     installed, _ = run([sys.executable, "-c", "import dask"], IMPORT_SECONDS, shown=False)
     broken, last = run([sys.executable, "-c", "import dask.dataframe"], IMPORT_SECONDS, shown=False)
     if installed == 0 and broken != 0:
+        # The last for Python 2.7, whose locks need exact versions.
+        dask = "dask==1.2.2" if wanted["python"] == "2.7" else "dask"
         print(
             "The engine's dask does not fit its pandas (%s), and tf.contrib of TensorFlow 1 imports it. Upgrade dask: ask for a lock with it "
-            "(scripts/stack lock %s --extra dask), or, where this session reaches an index: pip install --user --upgrade dask"
-            % (last[-1] if last else "no reason", wanted["stack"])
+            "(scripts/stack lock %s --extra %s --stacks inventories/SITE/stacks), or, if an index is reached: pip install --user --upgrade %s"
+            % (last[-1] if last else "no reason", wanted["stack"], dask, dask)
         )
 
 
 def main():
-    wanted = settings()
+    wanted, wheels = settings(), tempfile.mkdtemp()
     try:
         check(wanted)
+        make_wheels(wanted, wheels)
         if os.path.exists(os.path.join(HERE, "requirements-pip.txt")):
-            pip_install("requirements-pip.txt", wanted)  # the engine's pip may be too old for the other wheels
-        pip_install("requirements.txt", wanted, *wanted["options"])
+            pip_install("requirements-pip.txt", wanted, wheels)  # the engine's pip may be too old for the other wheels
+        pip_install("requirements.txt", wanted, wheels)
         check_imports(wanted)
     except Refusal as refusal:
         sys.stderr.write("install.py: %s\n" % refusal)
         return 1
+    finally:
+        shutil.rmtree(wheels)
     hint_about_dask(wanted)
     print("%s is installed in %s." % (wanted["stack"], site.getuserbase()))
     print("Start a new session: this one keeps the packages that it has imported.")

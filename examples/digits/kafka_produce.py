@@ -29,7 +29,7 @@ def main():
         producer.close(timeout=60)
     except KafkaError as error:
         raise SystemExit(  # noqa: B904 (Python 2.7 has no "from")
-            "The broker %s should take the digits, and answered: %s. Check that it runs and that its advertised "
+            "Broker %s rejected the digits: %s. Check that it runs and that its advertised "
             "listener can be reached from here." % (arguments.brokers, error)
         )
     print("%d rows are in the topic %s of %s." % (len(sent), arguments.topic, arguments.brokers))

@@ -20,17 +20,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hadoop_dl_dev.check_results import Count, causes, count_junit
+from hadoop_dl_dev.demo import tour
+from hadoop_dl_dev.demo.cluster import Cluster
 
 REPO = Path(__file__).resolve().parents[2]
 LAYERS = ("lint", "unit", "molecule", "e2e")  # make test
 LONG = "long"  # make test-long: what is slow and rarely breaks
 WHOLE = ("lint", LONG)  # layers that go on after a failure: all of what they find is wanted
 STACKS = ("tf1.15-py27-el7", "tf2.15-cpu-py3-el9")  # the GPU form of the second is 2.8 GB
-# The slow faults do not depend on the stack and run for the first one only.
-QUICK_FAULTS = ("tests/faults/test_repeated_run.py", "tests/faults/test_refused.py")
-UNIT_PARTS = 6
+# What depends on the stack is asked of each; the rest (queues, exit codes, printed commands, faults of hosts) of the first one only.
+JOBS_OF_A_STACK = tuple(
+    f"tests/e2e/test_{name}.py" for name in ("training", "tfrecords", "gpus_in_yarn", "gpus_in_cdsw_engine")
+)
+FAULTS_OF_A_STACK = ("tests/faults/test_repeated_run.py",)
 # The longest scenarios start first: what starts last decides when the layer ends.
-LONGEST_SCENARIOS = ("nvidia_driver",)
+LONGEST_SCENARIOS = ("nvidia_driver", "upgrade_driver")
 # One builds NVIDIA's real module, one installs and removes everything on three systems: six to ten minutes each; one has 190 MB of packages,
 # one compiles bazel for 20 minutes, one starts a Docker engine of its own inside a node.
 LONG_SCENARIOS = ("nvidia_driver_debian", "remove", "tensorflow_build_debian", "bazel_bootstrap", "cdsw_engine")
@@ -47,11 +51,9 @@ PYTHON3_HOST_CODE = (  # the mirror host
     "plugins/module_utils/mirror_pages.py",
     "plugins/module_utils/mirror_prune.py",
     "plugins/module_utils/mirror_served.py",
-    "plugins/module_utils/mirror_wheels.py",
     "plugins/module_utils/package_sets.py",
     "plugins/modules/mirror_artifacts.py",
     "plugins/modules/mirror_packages.py",
-    "plugins/modules/mirror_wheels.py",
     "roles/mirror/files/mirror_server.py",
 )
 
@@ -102,14 +104,10 @@ def lint_steps(repo: Path) -> list[Step]:
     ]
 
 
-def unit_steps(repo: Path) -> list[Step]:
-    """The unit tests in parts of about the same size, more at a time than there are cores: most of them wait for a process or a server."""
-    files = sorted((repo / "tests" / "unit").rglob("test_*.py"), key=lambda path: (-path.stat().st_size, path))
-    parts = [sorted(str(path.relative_to(repo)) for path in files[number::UNIT_PARTS]) for number in range(UNIT_PARTS)]
-    return [
-        Step("unit", f"part {number}", ["pytest", *part, *junit(f"unit-part-{number}", repo)], needs_tests=True)
-        for number, part in enumerate(parts, 1)
-    ]
+def unit_steps(repo: Path, jobs: int) -> list[Step]:
+    """The unit tests, a file at a time in each of `jobs` processes and one more: most of them wait for a process or a server."""
+    workers = ["--numprocesses", str(jobs + 1), "--dist", "loadfile", "--no-loadscope-reorder"]
+    return [Step("unit", "tests", ["pytest", "tests/unit", *workers, *junit("unit-tests", repo)], needs_tests=True)]
 
 
 def scenarios(repo: Path) -> list[str]:
@@ -154,9 +152,11 @@ def stack_steps(repo: Path) -> list[Step]:
 
 
 def e2e_steps(repo: Path, stacks: Sequence[str]) -> list[Step]:
-    """A new cluster for each stack: site.yml, the training jobs, the testinfra suite, the faults."""
+    """A new cluster for each stack: what make demo prints as its commands, and between them more jobs and the faults."""
     steps = []
     for stack in stacks:
+        first = stack == stacks[0]
+        demo, _status, _shell, verify, down = (one.command.split() for one in tour.suggestions(Cluster(stack)))
 
         def step(name: str, *command: str, always: bool = False, stack: str = stack) -> Step:
             return Step("e2e", f"{stack} {name}", command, always, {"E2E_STACK": stack})
@@ -175,11 +175,11 @@ def e2e_steps(repo: Path, stacks: Sequence[str]) -> list[Step]:
             step("cluster", "scripts/demo", "up", "--stack", stack),
             step("site.yml --check", "ansible-playbook", "-i", "inventories/demo", "site.yml", "--check", "--diff"),
             step("nothing was made", "docker", "exec", "demo-data1", "test", "!", "-e", "/opt/deeplearning"),
-            step("site.yml", "ansible-playbook", "-i", "inventories/demo", "site.yml"),
-            step("testinfra", "ansible-playbook", "-i", "inventories/demo", "playbooks/verify.yml"),
-            tests("jobs", "tests/e2e"),
-            tests("faults", *(["tests/faults"] if stack == stacks[0] else QUICK_FAULTS)),
-            step("demo-down", "scripts/demo", "down", always=True),
+            step("make demo", *demo),
+            step("testinfra", *verify),
+            tests("jobs", *(["tests/e2e"] if first else JOBS_OF_A_STACK)),
+            tests("faults", *(["tests/faults"] if first else FAULTS_OF_A_STACK)),
+            step("demo-down", *down, always=True),
         ]
     return steps
 
@@ -201,7 +201,10 @@ class Runner:
     def environment(self, step: Step) -> dict[str, str]:
         # molecule and ansible-lint call ansible-config and friends by name.
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", **step.environment}
+        given = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", **step.environment}
+        # Without bytecode, each start of Ansible compiles some 400 modules first: a quarter of its time.
+        given.pop("PYTHONDONTWRITEBYTECODE", None)
+        return given
 
     def run(self, step: Step, show: bool) -> None:
         log = self.logs / f"{step.slug}.log"
@@ -336,7 +339,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--jobs",
         type=int,
         default=2,
-        help="lint, molecule, stacks: steps at a time, and one more for unit (default: %(default)s)",
+        help="lint, molecule, stacks: steps at a time; unit: processes, and one more (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--from", dest="begin", metavar="STEP", help="long: begin with this step, as the table names it"
     )
     options = parser.parse_args(arguments)
     layers = (*LAYERS, LONG)
@@ -353,13 +359,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [layer for layer in layers if layer in (options.layers or LAYERS)]
     plan = {
         "lint": lint_steps(REPO),
-        "unit": unit_steps(REPO),
+        "unit": unit_steps(REPO, options.jobs),
         "molecule": [molecule_step("molecule", name, REPO) for name in options.scenario]
         if options.scenario
         else molecule_steps(REPO),
         "e2e": e2e_steps(REPO, options.stack or STACKS),
         LONG: [*long_steps(REPO), *stack_steps(REPO)],
     }
+    if options.begin:
+        names = [step.name for step in plan[LONG]]
+        if options.begin not in names:
+            parser.error(f"a step of {LONG} is one of {', '.join(names)}; found {options.begin}. Choose one of those.")
+        plan[LONG] = plan[LONG][names.index(options.begin) :]
     runner.steps = [step for layer in chosen for step in plan[layer]]
     with interrupted_politely(runner):
         # ansible-lint has one core for itself for two minutes: the unit tests begin beside it.

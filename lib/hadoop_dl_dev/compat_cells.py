@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -34,9 +35,13 @@ class Table:
     rows: list[list[str]]
 
     def render(self) -> str:
-        lines = [f"## {self.title}", "", *([self.text, ""] if self.text else [])]
+        lines = [f"## {self.title}", "", *([wrapped(self.text), ""] if self.text else [])]
         lines += [line(self.columns), line(["---"] * len(self.columns)), *[line(row) for row in self.rows]]
         return "\n".join(lines)
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def line(cells: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.data.compat import Compat, load
-from hadoop_dl.data.stacks import Stack, load_stack, stack_names
+from hadoop_dl.data.stacks import Stack, load_stacks
 from hadoop_dl.resolver.versions import version
 from hadoop_dl_dev import compat_tables as tables_of
 from hadoop_dl_dev.compat_cells import Table, cell, span
@@ -19,12 +19,13 @@ from hadoop_dl_dev.compat_cells import Table, cell, span
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGE = REPOSITORY / "docs" / "compatibility.md"
 HEAD = """\
-<!-- Written by scripts/stack docs from compat/ and stacks/. Change those, and run it again. -->
-# What goes with what
+<!-- Written by scripts/stack docs from compat/ and stacks/. -->
+# Compatibility
 
-These are the facts that the resolver decides by (`scripts/stack resolve`), with the places where each is written. Linux on
-x86_64 only. **?** marks a row whose values were not all seen in a source of their own: where such a row contradicts a request, the
-answer is unsure. **–** means not known, or that there is none. How the rows are used: [compat/README.md](../compat/README.md).
+The facts by which the resolver (`scripts/stack resolve`) decides, with their sources, for Linux on
+x86_64. **?** marks a row with a value without a source of its own: if it contradicts a request, the
+answer is unsure. **–** means not known, or none. Use of the rows:
+[compat/README.md](../compat/README.md).
 """
 
 
@@ -48,11 +49,10 @@ def stack_row(stack: Stack) -> list[str]:
 
 
 def stacks() -> Table:
-    found = [load_stack(name) for name in stack_names()]
-    found.sort(key=lambda stack: (version(stack.data["tensorflow"]), stack.name))
+    found = sorted(load_stacks(), key=lambda stack: (version(stack.data["tensorflow"]), stack.name))
     text = (
         "Complete sets with a lock of every artifact by sha256. `built`: TensorFlow must be compiled; the others are wheels. "
-        "`driver`: the least that its CUDA needs, and the branch and kind of module that were chosen for it."
+        "`driver`: the oldest that its CUDA allows, and the chosen branch and kind of module."
     )
     columns = (
         "stack", "for", "Python", "TensorFlow", "CUDA / cuDNN", "driver", "Keras", "reads", "tensorflow-io", "TensorFlowOnSpark",
@@ -81,9 +81,9 @@ def page(compat: Compat | None = None) -> str:
         tables_of.facts(data),
         tables_of.sources_read(data),
     ]
-    contents = ", ".join(f"[{table.title}](#{anchor(table.title)})" for table in tables)
+    contents = "\n".join(f"- [{table.title}](#{anchor(table.title)})" for table in tables)
     dates = f"The sources were last read on {span(checked[0], checked[-1])}."
-    return "\n\n".join([HEAD.rstrip(), f"{contents}. {dates}", *[table.render() for table in tables]]) + "\n"
+    return "\n\n".join([HEAD.rstrip(), dates, contents, *[table.render() for table in tables]]) + "\n"
 
 
 def anchor(title: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hadoop_dl.data import engine_image
 from hadoop_dl.data.cdsw import engines
 from hadoop_dl.data.compat import Compat, Row
 from hadoop_dl.resolver.gpus import Gpu, common_names, find_gpu
-from hadoop_dl.resolver.rules.driver import least_driver
+from hadoop_dl.resolver.rules.driver_branches import least_driver
 from hadoop_dl.resolver.versions import version
 from hadoop_dl_dev.compat_cells import Table, cell, links, span, sure
 
@@ -27,9 +29,9 @@ def tensorflow(compat: Compat) -> Table:
         for row in reversed(compat.rows("tensorflow", "lines"))
     ]
     text = (
-        "The tested build configurations, and what the wheels on PyPI ask for. `bazel`: the tested one, and in brackets those "
-        "that the release accepts. `glibc`: the newest symbol version in TensorFlow's own wheels; a stack may need a newer one "
-        f"for other packages. {cpus(compat)}"
+        "The tested build configurations, and the requirements of the wheels on PyPI. `bazel`: the tested one, and in brackets "
+        "those that the release accepts. `glibc`: the newest symbol version in TensorFlow's own wheels; other packages of a "
+        f"stack may require a newer one. {cpus(compat)}"
     )
     columns = ("TensorFlow", "tested", "Python wheels", "CUDA", "cuDNN", "bazel", "compiler", "glibc", "sources")
     return Table("TensorFlow", text, columns, rows)
@@ -113,9 +115,9 @@ def cuda(compat: Compat) -> Table:
             ]
         )
     text = (
-        "`driver at least`: from CUDA 11 on any driver of the same major will do (minor version compatibility). "
-        "`for everything`: what the release notes ask for. `its own`: the driver inside the runfile; code that is there only as "
-        "PTX needs one as new."
+        "`driver at least`: from CUDA 11 on any driver of the same major release works (minor version compatibility). "
+        "`for everything`: the requirement of the release notes. `its own`: the driver inside the runfile; code that exists only "
+        "as PTX requires one as new."
     )
     columns = ("CUDA", "driver at least", "for everything", "its own", "GPUs", "gcc", "packages for", "sources")
     return Table("CUDA and the driver", text, columns, rows)
@@ -168,11 +170,17 @@ def gpus(compat: Compat) -> Table:
             ]
         )
     text = (
-        "What each generation needs. `models`: those of data centers, with the first driver that knows them; all others are in "
-        "[compat/gpu_devices.yml](../compat/gpu_devices.yml). `module`: which of NVIDIA's two kinds of kernel module drives it."
+        "The requirements of each generation. `models`: those of data centers, with their first driver; all others are in "
+        "[compat/gpu_devices.yml](../compat/gpu_devices.yml). `module`: the kind of NVIDIA's kernel module."
     )
     columns = ("generation", "capability", "models", "CUDA", "driver branch", "module", "sources")
     return Table("GPUs", text, columns, rows)
+
+
+def packaged(system: str, releases: Sequence[str], newest: str) -> str:
+    """A system, and the newest release of a branch there if it is not the newest of all."""
+    differs = "" if releases[:1] == [newest] else f" ({releases[0] if releases else 'without dkms'})"
+    return system.replace("rhel", "RHEL ") + differs
 
 
 def drivers(compat: Compat) -> Table:
@@ -195,7 +203,7 @@ def drivers(compat: Compat) -> Table:
                 cell(row["max_cuda"]),
                 f"{row['min_cc']} and newer",
                 cell(sorted(kinds, reverse=True)),
-                cell([name.replace("rhel", "RHEL ") for name in row["rpm_for"]]),
+                cell([packaged(system, releases, row["latest_known"]) for system, releases in row["releases"].items()]),
                 links(row["source"]),
             ]
         )
@@ -272,7 +280,7 @@ def hadoop(compat: Compat) -> Table:
                 links(row["source"]),
             ]
         )
-    text = "YARN schedules GPUs from Hadoop 3.1.0 on. Below that, every job on a node sees all of its GPUs."
+    text = "YARN schedules GPUs in Hadoop 2.10 and from 3.1.0 on. In other releases every job on a host sees all of its GPUs."
     return Table("Hadoop", text, ("distribution", "releases", "Hadoop", "Java", "schedules GPUs", "sources"), rows)
 
 
@@ -353,8 +361,8 @@ def sources_read(compat: Compat) -> Table:
         for entry in content["read"]:
             found.setdefault((entry["source"], entry["until"]), []).append(subject.replace("_", "-"))
     rows = [[until, ", ".join(sorted(subjects)), source] for (source, until), subjects in sorted(found.items())]
-    text = "What was published after that is not here; `scripts/stack data --check` prints it, as far as PyPI tells."
-    return Table("Until when the sources were read", text, ("until", "about", "source"), rows)
+    text = "`scripts/stack data --check` prints later releases on PyPI; `--update` proposes rows for them."
+    return Table("Reading dates of the sources", text, ("until", "about", "source"), rows)
 
 
 def systems(compat: Compat) -> Table:
@@ -369,7 +377,8 @@ def systems(compat: Compat) -> Table:
         rows.append(
             [
                 sure(row, row["os"]),
-                row["glibc"],
+                row["glibc"]
+                + (f" (before {row['older']['before']}: {row['older']['glibc']})" if "older" in row else ""),
                 row["gcc"],
                 cell(pythons),
                 cell(release["ids"]),

@@ -1,6 +1,7 @@
 """Compare compat/ with PyPI: what is newer there, what is missing here, and what is wrong.
 
 scripts/stack data --check    needs the network; exit 1 if something is missing or wrong
+scripts/stack data --update   print the rows of what is newer or missing as a diff (data_update.py)
 scripts/stack data gpus ...   write the table of GPUs (gpu_table.py)
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from typing import Any
@@ -17,8 +18,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
-from hadoop_dl.cli.arguments import Parser
-from hadoop_dl.data.compat import Compat, Row, load
+from hadoop_dl.data.compat import Compat, Row
 from hadoop_dl.resolver.versions import known, version
 
 Offers = Callable[[str], list[dict[str, Any]]]
@@ -36,10 +36,13 @@ WHEEL = re.compile(r"[\w.]+-(?P<version>[^-]+)-(?P<python>cp\d+)-(?P<abi>\w+)-(?
 
 @dataclass(frozen=True)
 class Difference:
-    """`kind` is newer (than all that is here), missing (here), or wrong (not what PyPI says)."""
+    """`kind` is newer (than all that is here), missing (here), or wrong (not what PyPI says). The rest: what is not in which file."""
 
     kind: str
     text: str
+    project: str = ""
+    release: str = ""
+    subject: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.text}"
@@ -64,7 +67,8 @@ def release_differences(compat: Compat, offers: Offers) -> Iterator[Difference]:
         for text in sorted(set(there) - set(here), key=version):
             if version(text) >= version(FIRST.get(project, "0")):
                 kind = "newer" if version(text) > version(newest) else "missing"
-                yield Difference(kind, f"{project} {text} is on PyPI and not in compat/{subject}.yml")
+                said = f"{project} {text} is on PyPI and not in compat/{subject}.yml"
+                yield Difference(kind, said, project, text, subject)
         for text in sorted(set(here) - set(there), key=version):
             yield Difference("wrong", f"{project} {text} is in compat/{subject}.yml and not on PyPI")
 
@@ -91,7 +95,8 @@ def wheel_differences(compat: Compat, offers: Offers) -> Iterator[Difference]:
         for text in sorted({*there, *here} - old, key=version):
             if text not in here:
                 kind = "newer" if version(text) > version(newest) else "missing"
-                yield Difference(kind, f"{project} {text} is on PyPI and not in compat/tensorflow.yml")
+                said = f"{project} {text} is on PyPI and not in compat/tensorflow.yml"
+                yield Difference(kind, said, project, text, "tensorflow")
             elif text not in there:
                 yield Difference("wrong", f"{project} {text} is in compat/tensorflow.yml and has no wheel on PyPI")
             elif here[text] != there[text]:
@@ -150,9 +155,10 @@ def nvidia_differences(compat: Compat, offers: Offers) -> Iterator[Difference]:
     newest = max((row["version"] for row in compat.rows("cuda", "cudnn")), key=version)
     for text in sorted(published(offers("nvidia-cudnn-cu12")), key=version):
         if version(text) > version(newest):
-            yield Difference("newer", f"cuDNN {text} is on PyPI and not in compat/cuda.yml")
+            said = f"cuDNN {text} is on PyPI and not in compat/cuda.yml"
+            yield Difference("newer", said, "nvidia-cudnn-cu12", text, "cuda")
     newest = max((row["version"] for row in compat.rows("cuda", "toolkits")), key=version)
-    lines = {".".join(text.split(".")[:2]): text for text in published(offers("cuda-toolkit"))}
+    lines = {".".join(text.split(".")[:2]): text for text in sorted(published(offers("cuda-toolkit")), key=version)}
     for line in sorted(lines, key=version):
         if version(line) > version(newest):
             yield Difference("newer", f"CUDA {line} is on PyPI (cuda-toolkit {lines[line]}) and not in compat/cuda.yml")
@@ -211,29 +217,3 @@ def fetch_metadata(offer: Mapping[str, Any]) -> str:
     with zipfile.ZipFile(buffered) as wheel:
         name = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
         return wheel.read(name).decode("utf-8")
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status 0: nothing is missing or wrong; 1: something is."""
-    given = list(arguments or ())
-    if given[:1] == ["gpus"]:
-        from hadoop_dl_dev import gpu_table
-
-        return gpu_table.main(given[1:])
-    from hadoop_dl.cli import mirror
-
-    parser = Parser(
-        prog="stack data",
-        description="Compare compat/ with PyPI. `data gpus` writes the table of GPUs.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("--check", action="store_true", required=True, help="print what is newer, missing or wrong")
-    parser.parse_args(given)
-    found = differences(load(), mirror.offers, fetch_metadata)
-    for difference in found:
-        print(difference)
-    count = {kind: sum(one.kind == kind for one in found) for kind in ("newer", "missing", "wrong")}
-    print(
-        f"compat/ against PyPI: {count['newer']} newer there, {count['missing']} missing here, {count['wrong']} wrong."
-    )
-    return 1 if count["missing"] or count["wrong"] else 0

@@ -141,7 +141,7 @@ def chips(text: str) -> dict[str, tuple[str, str]]:
     for line in section.splitlines()[1:]:
         if line and not line.startswith(("\t", "#")):
             break  # the next vendor
-        match = re.match(r"\t([0-9a-f]{4})  ([A-Z]{2}\d{3})[A-Z]*(?: \[(.+)\])?\s*$", line)
+        match = re.match(r"\t([0-9a-f]{4})  ([A-Z]{2}\d{3})[A-Z]*(?: / GN[\w-]+)?(?: \[(.+)\])?\s*$", line)
         if match and match[2] in CHIPS and match[3] and not NO_GPU.search(match[3]) and match[3] != match[2]:
             found[match[1]] = (match[2], match[3])
     return found

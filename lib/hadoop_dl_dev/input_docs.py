@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -11,44 +10,48 @@ from typing import Any
 import yaml
 
 from hadoop_dl.data.compat import LOADER
-from hadoop_dl.plan import gpu_stack, inputs
+from hadoop_dl.plan import forms, gpu_stack, inputs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGE = REPOSITORY / "docs" / "inputs.md"
 HEAD = """\
 # Inputs
 
-<!-- Written by scripts/stack docs from roles/*/meta/argument_specs.yml, roles/*/defaults/main.yml and lib/hadoop_dl/plan/inputs.yml. -->
+<!-- Written by scripts/stack docs from the roles' defaults and meta, and from plan/inputs.yml. -->
 
-Every variable that a site may set in its inventory or with `-e`. The plan checks all of them on all hosts before any host changes, and lists every
-value that it does not accept. Text that means a boolean or a number (`-e nvidia_driver_reboot_allowed=false`) is converted. Values of `-e` that are
-lists or mappings must be JSON: `-e '{"cuda_versions": ["12.2"]}'`.
+Every variable that a site may set in its inventory or with `-e`. Every playbook checks its inputs
+on all hosts before any host changes, and lists every wrong value. Named files on the controller and
+paths on hosts must exist. Text for a boolean or a number (`-e nvidia_driver_reboot_allowed=false`)
+is converted. Lists and mappings in `-e` must be JSON: `-e '{"cuda_versions": ["12.2"]}'`.
 """
-COLUMNS = ("variable", "type", "accepted", "refused, for example", "default", "what it decides")
+COLUMNS = ("variable", "type", "accepted", "refused, for example", "default", "purpose")
 REFUSED: dict[str, Any] = {
     "bool": "maybe",
     "int": "ten",
     "str": 10.1,
-    "path": "relative/path",
+    "path": 10.1,
     "list": "text",
     "dict": "text",
-    "raw": None,
     "request": {"tensorflow": 1.15},
     "batch": 0,
+    "canary": "150%",
+    "parts": ["everything"],
 }
+ODD = ("newest", "/etc", "../etc", "two words", "10.1", " ")
 
 
-def refused_examples(given: inputs.Input) -> list[Any]:
-    """Values that the input does not accept."""
+def refused_examples(given: forms.Input) -> list[Any]:
+    """Values that the input does not accept; none of an input that no site sets."""
+    if given.name in inputs.reserved(REPOSITORY):
+        return []
     found: list[Any] = [REFUSED[given.type]]
-    if given.type == "path" and given.limits.get("form"):
-        found = [10.1 if given.limits["form"] == "controller_path" else "/etc"]
+    form = given.limits.get("form")
     if given.spec.get("choices"):
         found = [str(given.spec["choices"][0]).capitalize()]
-    elif given.type == "int" and "min" in given.limits:
+    elif given.type == "int":
         found.append(given.limits["min"] - 1)
-    elif given.type == "str" and given.limits.get("form"):
-        found.append("newest")
+    elif given.type in ("str", "path") and form:
+        found.append(next(one for one in ODD if not forms.fits(form, one)))
     return found
 
 
@@ -65,9 +68,8 @@ def defaults(role: str) -> dict[str, Any]:
     return found
 
 
-def default(given: inputs.Input) -> str:
-    playbooks = (REPOSITORY / "playbooks" / "group_vars" / "all.yml").read_text(encoding="utf-8")
-    if re.search(rf"^{given.name}:", playbooks, re.MULTILINE):
+def default(given: forms.Input) -> str:
+    if given.name in inputs.playbook_values(REPOSITORY) or given.name in inputs.reserved(REPOSITORY):
         return "set by the playbooks"
     if given.name in map(gpu_stack.variable, gpu_stack.ROLES):
         return "what the stack decides"
@@ -77,12 +79,14 @@ def default(given: inputs.Input) -> str:
     return "not set" if value is None else f"`{written(value)}`"
 
 
-def row(given: inputs.Input) -> tuple[str, ...]:
+def row(given: forms.Input) -> tuple[str, ...]:
     return (
         f"`{given.name}`",
-        {"request": "str, dict", "batch": "int, str"}.get(given.type, given.type),
-        inputs.accepted(given),
-        ", ".join(f"`{written(value)}`" for value in refused_examples(given)),
+        {"request": "str, dict", "batch": "int, str", "canary": "int, str, list", "parts": "str, list"}.get(
+            given.type, given.type
+        ),
+        "nothing: only the playbooks set it" if given.name in inputs.reserved(REPOSITORY) else forms.accepted(given),
+        ", ".join(f"`{written(value)}`" for value in refused_examples(given)) or "every value",
         default(given),
         str(given.spec["description"]),
     )
@@ -100,7 +104,7 @@ def page() -> str:
         rows = [row(given) for _, given in sorted(known.items()) if given.role == role]
         heading = f"Role [{role}](../roles/{role})" if role else "For all roles"
         sections.append(f"## {heading}\n\n{table(rows)}\n")
-    names = "\n".join(f"| `{name}` | {reason} |" for name, reason in inputs.table()["refused"].items())
+    names = "\n".join(f"| `{name}` | {reason} |" for name, reason in forms.table()["refused"].items())
     sections.append(f"## Names that are no inputs\n\n| refused | because |\n| --- | --- |\n{names}\n")
     return "\n".join(sections)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -21,8 +20,8 @@ def answer(parts: Mapping[str, Any] | None = None) -> Json:
 
 
 def host(name: str, groups: Iterable[str], variables: Mapping[str, Any], parts: Mapping[str, Any] | None) -> Host:
-    """A host that answered this, that did not answer (None), or that could not be read ({"error": …})."""
-    given = None if parts is None else dict(parts) if "error" in parts else answer(parts)
+    """A host that answered this, or that did not answer (None)."""
+    given = None if parts is None else answer(parts)
     return host_of(name, groups, variables, given)
 
 
@@ -51,8 +50,8 @@ def after(host: Host, made: Plan) -> Host:
 
 def completed(hint: Any, value: Any) -> Any:
     """The value with everything that its type requires and that is missing: nothing, in its form."""
-    if typing.get_origin(hint) is types.UnionType:
-        inner = next(one for one in typing.get_args(hint) if one is not types.NoneType)
+    if typing.get_origin(hint) in typed.UNIONS:
+        inner = next(one for one in typing.get_args(hint) if one is not type(None))
         return None if value is None else completed(inner, value)
     if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
         hints = typed.fields(typing.cast(type, hint))
@@ -65,8 +64,11 @@ def completed(hint: Any, value: Any) -> Any:
 
 
 def empty(hint: Any) -> Any:
-    if typing.get_origin(hint) is types.UnionType:
+    if typing.get_origin(hint) in typed.UNIONS:
         return None
     if dataclasses.is_dataclass(hint):
         return completed(hint, {})
-    return {tuple: [], Mapping: {}, str: "", int: 0, bool: False}[typing.get_origin(hint) or hint]
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Annotated, typing.Literal):
+        return arguments[0] if origin is typing.Literal else arguments[1].example
+    return {tuple: [], Mapping: {}, bool: False}[origin or hint]

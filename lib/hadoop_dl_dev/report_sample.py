@@ -1,4 +1,4 @@
-"""A report of an invented site, for the tests, docs/report.png and the figures in docs/day2.md: scripts/_run hadoop_dl_dev.report_sample COUNT DIR
+"""A report of an invented site, for the tests, docs/report.png and the figures in docs/report.md: scripts/_run hadoop_dl_dev.report_sample COUNT DIR
 
 Most hosts are as planned. Some are not: unreachable, with a broken GPU, an older environment, another kernel, a damaged file.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hadoop_dl import plan
 from hadoop_dl.data import typed
-from hadoop_dl.data.host_facts import Answer, Health, Times, read_facts
+from hadoop_dl.data.host_facts import Answer, Asked, Health, Outcome, Times, read_facts
 from hadoop_dl.hosts import report, report_files
 from hadoop_dl.plan.model import Host, Json, host_of
 from hadoop_dl_dev import invented_hosts
@@ -103,13 +103,14 @@ def installed(hosts: list[Host]) -> list[Host]:
     return found
 
 
-def distorted(number: int, host: Host) -> tuple[Host, report.Asked]:
+def distorted(number: int, host: Host) -> tuple[Host, Asked]:
     """The host as the report finds it, and what report_facts answered."""
     facts: Json = typed.as_json(host.known)
-    data, health = "data_nodes" in host.groups, dict.fromkeys(QUESTIONS, ("PASS", "well"))
+    data = "data_nodes" in host.groups
+    health: dict[str, tuple[Outcome, str]] = dict.fromkeys(QUESTIONS, ("PASS", "well"))
     if number % 97 == 5:
         said = f"ssh: connect to host {host.name} port 22: No route to host"
-        return replace(host, facts=None), report.Asked(unanswered=said)
+        return replace(host, facts=None), Asked(unanswered=said)
     if data and number % 41 == 7:
         health["ecc_errors"] = ("FAIL", ECC)
     if data and number % 89 == 12:
@@ -124,7 +125,7 @@ def distorted(number: int, host: Host) -> tuple[Host, report.Asked]:
         facts["kernel"] |= {"running": KERNELS[1], "default_boot": KERNELS[0]}
     answers = tuple(Answer(name, outcome, text) for name, (outcome, text) in health.items())
     times = Times(NOW - number % 9 * DAY, NOW - number % 9 * DAY + 300)
-    asked = report.Asked(Health(answers if facts["nvidia"]["gpus"] else None), times)
+    asked = Asked(Health(answers if facts["nvidia"]["gpus"] else None), times)
     return replace(host, facts=read_facts(facts)), asked
 
 

@@ -14,6 +14,7 @@ import time
 from typing import Any
 
 from hadoop_dl.data.host_facts import HostProfile, read_facts
+from hadoop_dl.data.stacks import load_stack
 from hadoop_dl.resolver import Resolution, choose, resolve
 from hadoop_dl_dev import invented_hosts
 
@@ -63,7 +64,8 @@ def once(count: int) -> None:
     for number, profile in enumerate(profiles):
         key = (number % len(REQUESTS), profile)
         if key not in known:
-            known[key] = choose(REQUESTS[key[0]], profile)
+            asked = REQUESTS[key[0]]
+            known[key] = choose(load_stack(asked) if isinstance(asked, str) else asked, profile)
         answers.append(known[key])
     end = time.perf_counter()
     found = {

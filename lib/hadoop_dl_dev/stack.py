@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from hadoop_dl.cli import stack
-from hadoop_dl_dev import compat_docs, data_check, input_docs, tested
+from hadoop_dl_dev import compat_docs, data_update, input_docs, tested
 
 
 def docs_command(arguments: Sequence[str]) -> int:
@@ -15,7 +15,7 @@ def docs_command(arguments: Sequence[str]) -> int:
     return status | tested.main(list(arguments))
 
 
-COMMANDS: dict[str, stack.Command] = {**stack.COMMANDS, "docs": docs_command, "data": data_check.main}
+COMMANDS: dict[str, stack.Command] = {**stack.COMMANDS, "docs": docs_command, "data": data_update.main}
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from pathlib import Path
 import yaml
 
 from hadoop_dl.cli.arguments import Parser
-from hadoop_dl.data.stacks import DIRECTORY, Stack, load_stack, stack_names
+from hadoop_dl.data.stacks import DIRECTORY, Stack, load_stack, load_stacks
+from hadoop_dl_dev.compat_cells import wrapped
 from hadoop_dl_dev.demo.images import CACHE
 from hadoop_dl_dev.demo.shell import only_one
 
@@ -58,33 +59,25 @@ def digest(stack: Stack, python: str) -> str:
     return hashlib.sha256("\n".join([python, *lines]).encode()).hexdigest()[:16]
 
 
-def imports_without_cuda(stack: Stack) -> bool:
-    """GPU wheels up to 1.14 are linked to CUDA's libraries and the driver; later ones look for them when they run."""
-    major, minor = (int(part) for part in stack.data["tensorflow"].split(".")[:2])
-    return "cuda" not in stack.data or (major, minor) >= (1, 15)
-
-
 def questions(stack: Stack, python: str) -> list[str]:
     """What the stack promises, and so is asked."""
     data = stack.data
     projects = {entry.project for entry in stack.lock(python).entries}
     asked = {
         "installed": True,
-        "imports": imports_without_cuda(stack),
-        "computes": imports_without_cuda(stack),
+        "imports": stack.imports_without_cuda,
+        "computes": stack.imports_without_cuda,
         "cuda": any(project.startswith("nvidia-") for project in projects),
-        "hdfs": data.get("hdfs", False) and imports_without_cuda(stack),
-        "kafka": data.get("kafka", False) and imports_without_cuda(stack),
-        "trained": "tensorflowonspark" in data and imports_without_cuda(stack),
+        "hdfs": data.get("hdfs", False) and stack.imports_without_cuda,
+        "kafka": data.get("kafka", False) and stack.imports_without_cuda,
+        "trained": "tensorflowonspark" in data and stack.imports_without_cuda,
     }
     return [name for name in QUESTIONS if asked[name]]
 
 
 def all_locks() -> list[tuple[str, str]]:
     """The locks that tests install; a stack whose TensorFlow the site builds has no wheel here."""
-    return [
-        (name, python) for name in stack_names() for python in load_stack(name).pythons if not load_stack(name).is_built
-    ]
+    return [(stack.name, python) for stack in load_stacks() for python in stack.pythons if not stack.is_built]
 
 
 def read(path: Path = RECORDS) -> dict[tuple[str, str], Record]:
@@ -151,9 +144,9 @@ def page(path: Path = RECORDS) -> str:
     lines = [f"| {' | '.join(row)} |" for row in table]
     numbered = [f"{number}. {note}" for number, note in enumerate(notes, 1)]
     built = [
-        f"- [{name}](../stacks/{name}.yml): {load_stack(name).data['description']}"
-        for name in stack_names()
-        if load_stack(name).is_built
+        wrapped(f"- [{stack.name}](../stacks/{stack.name}.yml): {stack.data['description']}", "  ")
+        for stack in load_stacks()
+        if stack.is_built
     ]
     return "\n".join(
         [INTRODUCTION, *lines, "", *([NOTES, "", *numbered, ""] if notes else []), BUILT, *built, "", GUIDE]
@@ -161,49 +154,58 @@ def page(path: Path = RECORDS) -> str:
 
 
 INTRODUCTION = """\
-# The stacks, and what tests found
+# Stacks and their tests
 
-<!-- Written by scripts/stack docs from stacks/ and stacks/locks/tested.yml. Change those, and run it again. -->
+<!-- Written by scripts/stack docs from stacks/ and stacks/locks/tested.yml. -->
 
-`tests/stacks` installs every lock with the project's own plays on a node of its operating system (a [stand-in](../demo/README.md)
-without GPUs), seals it, and asks it what the stack promises. A lock that changed since counts as not tested.
+`tests/stacks` installs every lock with the project's own plays on a [node](../demo/README.md) of its
+operating system without GPUs, seals it, and checks what the stack promises. A lock that changed
+since counts as not tested.
 
 - **installed**: every file has the hash of its wheel's RECORD, and the environment is sealed.
 - **imports, versions**: every part can be imported and has the version that the stack names.
 - **computes**: TensorFlow multiplies two matrices on the CPU.
-- **CUDA found**: TensorFlow's own code loads CUDA's libraries out of the environment, with no variable in the shell. Whether it computes on a
-  GPU is for [hardware](hardware-validation.md) to show.
+- **CUDA found**: TensorFlow's own code loads CUDA's libraries from the environment, without a shell
+  variable. Only [hardware](hardware-validation.md) shows whether it computes on a GPU.
 - **HDFS**, **Kafka**: TensorFlow writes and reads the digits in HDFS, and reads them from a topic.
-- **TFoS trained**: two executors of Spark's `local-cluster` train the digits to at least 95 %. The stacks of `make e2e` do so on YARN.
+- **TFoS trained**: two executors of Spark's `local-cluster` train the digits to at least 95 %. The
+  stacks of `make e2e` do so on YARN.
 
-`–` is what the stack does not promise. `image` is the node image: `el8` stands in for RHEL 7 where the test's Python needs a newer C library.
+`–`: the stack does not promise it. `image` is the node image: `el8` stands in for RHEL 7 if the
+test's Python requires a newer C library.
 """
-NOTES = "## Why not"
+NOTES = "## Reasons"
 BUILT = """\
-## Stacks whose TensorFlow the site builds
+## Stacks with a TensorFlow of the site
 
-No test installs these, because TensorFlow's own sources cannot be fetched where tests run. Tests check their files, what a plan builds for them, and
-configure's answers ([build.md](build.md) has what is proved with a stand-in of the sources).
+No test installs these, because tests cannot fetch TensorFlow's own sources. Tests check their
+files, their builds in a plan, and configure's answers; [build.md](build.md) lists the tests with a
+stand-in of the sources.
 """
 GUIDE = """\
 ## Stacks and packages of a site
 
-A site's stacks are beside its inventory: `inventories/SITE/stacks/NAME.yml`, written like [these](../stacks), with locks in
-`inventories/SITE/stacks/locks/`. The plan, the playbooks and `deeplearning_request` know them by name; a name that this project has is refused.
+A site's stacks are beside its inventory: `inventories/SITE/stacks/NAME.yml`, written like
+[these](../stacks), with locks in `inventories/SITE/stacks/locks/`. The plan, the playbooks and
+`deeplearning_request` know them by name; a name of this project is refused.
 
     scripts/stack lock NAME --stacks inventories/SITE/stacks          writes the locks of a site's stack
     scripts/stack list --stacks inventories/SITE/stacks
     scripts/mirror fetch NAME --stacks inventories/SITE/stacks        or all that the inventory requests: scripts/mirror fetch -i inventories/SITE
 
-Packages besides a stack's: lock them, commit the two files that this writes, and name the same packages in `group_vars`.
+To add packages to a stack, lock them, commit the two new files, and name the same packages in
+`group_vars`.
 
     scripts/stack lock tf2.15-cpu-py3-el9 --extra pandas --extra 'dask<2025' --stacks inventories/SITE/stacks
 
     deeplearning_request: tf2.15-cpu-py3-el9
     deeplearning_extra_packages: [pandas, 'dask<2025']
 
-The stack's own versions stay: packages that do not fit them are refused. The environment has a digest of its own, so that adding a package
-builds another one beside the active one. For Python 2.7 name every package with its exact version, those that it needs too.
+The stack's own versions stay: packages that conflict with them are refused. The environment has a
+digest of its own, so adding a package builds another one beside the active one. For Python 2.7 name
+every package with its exact version, dependencies too. Versions and files come from one index,
+`PIP_INDEX_URL` or PyPI; addresses, paths and options are refused.
+`tests/long/test_extra_packages.py` locks, installs and imports such packages.
 
 ## Run it
 
@@ -211,7 +213,8 @@ builds another one beside the active one. For Python 2.7 name every package with
     tests/stacks/run --stack tf2.15-cpu-py3-el9        one stack
     scripts/stack docs                                 writes this page
 
-Pythons that the images lack (3.6, 3.8, 3.9) come from pyenv or uv on this machine; a lock whose Python nobody has is skipped.
+Pythons that the images lack (3.6, 3.8, 3.9) come from pyenv or uv on this machine; a lock whose
+Python is missing is skipped.
 """
 
 

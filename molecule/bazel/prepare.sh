@@ -3,6 +3,7 @@
 set -eu
 mkdir -p /etc/yum.repos.d /etc/pki/rpm-gpg /srv/jdk/bin
 useradd --create-home builder
+install -d -o builder /srv/compile
 cp -r /srv/project /home/builder/project
 chown -R builder: /home/builder
 printf '#!/bin/sh\necho "javac 1.8.0_352" >&2\n' > /srv/jdk/bin/javac

@@ -11,6 +11,7 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 try:  # every run begins with this plugin
+    from hadoop_dl.data import host_facts, typed
     from hadoop_dl.hosts import host_script
     from hadoop_dl.hosts.actions import ScriptAction
 except ImportError as error:
@@ -21,22 +22,20 @@ except ImportError as error:
 
 
 class ActionModule(ScriptAction):
-    """host_facts: no arguments; returns `facts` (the reader's answer), or `facts.error` with a sentence.
+    """host_facts: no arguments; returns `facts`, of the reader's answer what has a field.
 
-    Registered, not published as ansible_facts: Ansible copies those deeply for every task of every host. A host that
-    does not answer in time is unreachable, so that the others go on (deeplearning_unreachable decides).
+    Registered, not published as ansible_facts: Ansible copies those deeply for every task of every host. A host that does not answer in
+    time, or whose answer has no sense, is unreachable, so that the others go on (deeplearning_unreachable decides).
     """
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
-        try:
-            facts = self.run_script(host_script.reader())
-        except host_script.NoAnswer as problem:
-            if problem.connection:
-                raise AnsibleConnectionFailure(str(problem)) from problem
-            facts = {"error": str(problem)}  # the plan lists the problems of all hosts at once
         host = (task_vars or {}).get("inventory_hostname")
-        if facts.get("unanswered"):
-            result["warnings"] = [f"{host}: {sentence}." for sentence in facts["unanswered"]]
-        result.update(changed=False, facts=facts)
+        try:
+            facts = host_facts.read_facts(self.run_script(host_script.reader(self.named(task_vars or {}))))
+        except (host_script.NoAnswer, host_facts.FactsError) as problem:
+            raise AnsibleConnectionFailure(f"{host}: {problem}") from problem
+        if facts.unanswered:
+            result["warnings"] = [f"{host}: {sentence}." for sentence in facts.unanswered]
+        result.update(changed=False, facts=typed.as_json(facts))
         return result

@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from hadoop_dl.hosts import os_packages
+from hadoop_dl.hosts import os_packages, transactions
 from hadoop_dl.hosts.actions import HostAction
 
-STATES = ("available", "present")
+STATES = ("available", "solvable", "present")
+SOLVING = 600  # seconds, with the metadata of every repository
 TRANSACTION = 3600  # seconds; a driver's transaction builds modules and writes initramfs images
 LOCK_WAIT, LOCK_PAUSE = 120, 5  # seconds for another package manager, as remove_packages waits
 HALF_DONE = "The transaction was ended. Look at what it did (dnf history, yum history), and repair it."
 
 
 class ActionModule(HostAction):
-    """pinned_packages: two steps of one thing, so that everything can be asked for before anything is changed.
+    """pinned_packages: steps of one thing, so that everything can be asked for before anything is changed.
 
     state: `available` fails with a sentence for each package that the repositories do not have in its version (and lists those they
-    have) and answers `names`, by which they have them; `present` installs them in one transaction, and turns the manager's failure into a sentence. downgrade: true lets it install
+    have) and answers `names`, by which they have them; `solvable` fails where dnf or yum finds no transaction
+    of these packages (and those that leave), where it would remove others, or where a lock of the site excludes one, and changes nothing (apt is simulated
+    by `present`); `present` installs them in one transaction, and turns the manager's failure into a sentence. downgrade: true lets it install
     an older version over a newer one, never of a kernel package. remove: installed packages that leave in the same transaction
     (dnf, yum). names: names, or {name, version, kernel, other, least}; other is a second name to ask for, least the oldest version that will do. manager: dnf, yum or apt. title: what they are for, the subject of the
     sentences ("Driver 535.104.05"). repository: what signed_repository returned; the host's own repositories serve beside it, but with dnf and
     yum not those that check no signatures (gpgcheck=0): the host is asked which these are, unless repository has them.
     exclude: packages that the transaction must not touch, as patterns: one that would is refused. remedy: another way out than adding the package to the mirror.
-    Check mode cannot query a repository that is not defined yet: `available` is satisfied, `present` is a change.
+    Check mode cannot query a repository that is not defined yet: `available` and `solvable` are satisfied, `present` is a change.
     """
 
     REQUIRED = ("names", "manager", "title", "state")
@@ -57,6 +61,8 @@ class ActionModule(HostAction):
         if unsigned is None:
             unsigned = self.unsigned_repositories(source.manager)
         source = replace(source, unsigned=tuple((entry["name"], entry["file"]) for entry in unsigned))
+        if self.args["state"] == "solvable":
+            return self._solve(source, wanted)
         return self._ask(source, wanted) if self.args["state"] == "available" else self._install(source, wanted)
 
     @property
@@ -79,8 +85,24 @@ class ActionModule(HostAction):
             raise AnsibleActionFail(lacking)
         return {"names": os_packages.offered_names(wanted, answer["stdout"])}
 
+    def _solve(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
+        """Without the plugin of locks, because this role's own are lifted for the transaction; the site's are compared here."""
+        if source.manager == "apt":
+            return {}
+        self._wait_for_lock(source)
+        gone, exclude = (self.args.get(key) or [] for key in ("remove", "exclude"))
+        answer = self.command(transactions.exchange(source, wanted, gone, exclude, solve=True), SOLVING)
+        listed = self.command(["cat", transactions.LOCKS[source.manager]])["stdout"]
+        lacking = transactions.left_out(answer["stdout"], self._not_in_rpm(wanted))
+        found = list(transactions.reasons(source, answer["stdout"], answer["stderr"], listed, lacking))
+        if found:
+            raise AnsibleActionFail(transactions.problem(source, found, host=self.host, title=str(self.args["title"])))
+        return {}
+
     def _install(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
         self._wait_for_lock(source)
+        if source.manager != "apt":
+            self._refuse_duplicates(wanted)
         trusted = self._trusted_keys(source)
         answer = (self._exchange if self.args.get("remove") else self._run_module)(source, wanted)
         if not answer.get("failed") and not self.checking and source.manager != "apt":
@@ -104,7 +126,21 @@ class ActionModule(HostAction):
                     holder=self._lock_holder(),
                 )
             )
-        return dict(self.count(answer))
+        self.count(answer)
+        return {}
+
+    def _refuse_duplicates(self, wanted: list[os_packages.Package]) -> None:
+        """A transaction of rpm that was ended leaves a package in two versions; the next one fails with words that do not say so."""
+        names = [one.name for one in wanted if not one.name.startswith("kernel")]  # several kernels may stay
+        query = ["rpm", "--query", "--queryformat", "%{NAME}.%{ARCH}\\n", *names]
+        listed = Counter(self.command(query)["stdout"].splitlines() if names else [])
+        found = [line.rpartition(".")[0] for line, count in listed.items() if count > 1]
+        if found:
+            raise AnsibleActionFail(
+                f"{self.args['title']} requires each of its packages once, but {self.host} has {', '.join(found)} in more than one version, "
+                "as a transaction of rpm leaves them that was ended. Nothing was installed. Run dnf remove --duplicates there "
+                "(RHEL 7: package-cleanup --cleandupes), and run this again."
+            )
 
     def _run_module(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
         how: dict[str, Any]
@@ -130,21 +166,25 @@ class ActionModule(HostAction):
         return answer
 
     def _exchange(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
-        """Remove and install in one transaction, which the managers' modules cannot: their shell can."""
         if self.checking:
             return {"changed": True}
         exclude = [str(pattern) for pattern in self.args.get("exclude") or []]
-        argv = os_packages.exchange(source, wanted, self.args["remove"], exclude)
+        self._solve(source, wanted)
+        argv = transactions.exchange(source, wanted, self.args["remove"], exclude)
         answer = self.command(argv, TRANSACTION, left=HALF_DONE)
         said = "\n".join(line for line in (answer["stdout"], answer["stderr"]) if line)
         return {"changed": True, "failed": answer["rc"] != 0, "msg": said}
 
     def _not_installed(self, wanted: list[os_packages.Package], answer: dict[str, Any]) -> dict[str, Any]:
         """A failure where rpm lacks what was installed: yum ends well with "Nothing to do", and the shells ignore errors."""
-        queried = self.command(["rpm", "--query", *(package.spec("rpm") for package in wanted)])
-        lacking = re.findall(r"^package (\S+) is not installed$", queried["stdout"], re.M)
+        lacking = [package.spec("rpm") for package in self._not_in_rpm(wanted)]
         said = "; ".join([f"it did not install {', '.join(lacking)}", *os_packages.flat(answer.get("msg"))])
         return {"failed": True, "msg": said} if lacking else {}
+
+    def _not_in_rpm(self, wanted: list[os_packages.Package]) -> list[os_packages.Package]:
+        queried = self.command(["rpm", "--query", *(package.spec("rpm") for package in wanted)])
+        lacking = re.findall(r"^package (\S+) is not installed$", queried["stdout"], re.M)
+        return [package for package in wanted if package.spec("rpm") in lacking]
 
     def _lock_holder(self) -> str:
         return str(self.ask_module("package_lock_info").get("holder", ""))

@@ -9,7 +9,7 @@ from typing import Any
 from ansible.utils.display import Display
 
 from hadoop_dl.hosts.inventory_values import Inventory, InventoryAction
-from hadoop_dl.plan import inputs
+from hadoop_dl.plan import forms
 from hadoop_dl.plan import model as plan_model
 
 display = Display()
@@ -39,6 +39,6 @@ class ActionModule(InventoryAction):
             Path(path).write_text(json.dumps(made.as_json(), indent=1) + "\n", encoding="utf-8")
         except OSError as error:
             made.problems.append(
-                f"preflight_plan_file must be a file that the controller can write, but {inputs.shown(path)} is not: "
+                f"preflight_plan_file must be a file that the controller can write, but {forms.shown(path)} is not: "
                 f"{error.strerror}. Create its directory, or set another path."
             )

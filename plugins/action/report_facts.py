@@ -7,24 +7,28 @@ from typing import Any
 from ansible.errors import AnsibleError
 from ansible.executor.task_executor import TaskTimeoutError
 
-from hadoop_dl.data.terminal import printable
+from hadoop_dl.data import host_facts, typed
+from hadoop_dl.data.terminal import PARAGRAPH, one_line
 from hadoop_dl.hosts import host_script
 from hadoop_dl.hosts.actions import ScriptAction
 
 
 class ActionModule(ScriptAction):
-    """report_facts: no arguments; returns `facts`, `health` and `times`, or, with no facts, `unanswered` with a sentence.
+    """report_facts: no arguments; returns `facts` as host_facts does, and `asked`: `health` and `times`, or, with no facts, `unanswered` with a sentence.
 
     It never fails and leaves no host out: a host that does not answer is a row of the report with the reason.
     """
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
+        facts = None
         try:
-            answer = self.run_script(host_script.report_reader())
-        except (host_script.NoAnswer, AnsibleError) as problem:
-            answer = {"facts": None, "unanswered": printable(str(problem)).strip()}
+            answer = self.run_script(host_script.report_reader(self.named(task_vars or {})))
+            facts = host_facts.read_facts(answer.get("facts"))
+            asked = host_facts.asked_of(answer)
+        except (host_script.NoAnswer, host_facts.FactsError, AnsibleError) as problem:
+            asked = host_facts.Asked(unanswered=one_line(problem, PARAGRAPH))
         except TaskTimeoutError:
-            answer = {"facts": None, "unanswered": f"no answer within {self._task.timeout} s"}
-        result.update(changed=False, **answer)
+            asked = host_facts.Asked(unanswered=f"no answer within {self._task.timeout} s")
+        result.update(changed=False, facts=typed.as_json(facts), asked=typed.as_json(asked))
         return result

@@ -1,4 +1,4 @@
-"""Take or release a host for this run of the playbooks. A dead run's place is taken, with a warning. The work is in lib/hadoop_dl/hosts/runs.py."""
+"""Take, renew or release a host for this run of the playbooks. A dead run's place is taken, with a warning. The work is in lib/hadoop_dl/hosts/runs.py."""
 
 from __future__ import annotations
 
@@ -7,51 +7,58 @@ from pathlib import Path
 from typing import Any
 
 from ansible import context
-from ansible.plugins.action import ActionBase
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.loader import callback_loader
 from ansible.utils.display import Display
 
 from hadoop_dl.hosts import runs
+from hadoop_dl.hosts.actions import HostAction
 
 display = Display()
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-class ActionModule(ActionBase):
-    """run_lock: `state` (taken, released), `root`, `note` (what a run that follows a killed one must know), `takeover` (also from a run of which nobody here knows whether it lives).
+class ActionModule(HostAction):
+    """run_lock: `state` (taken, renewed, released), `root`, `note` (what a run that follows a killed one must know), `takeover` (also from a run of which nobody here knows whether it lives).
 
-    Returns `refused`, a sentence where another run has the host, and `controller`, whether the host is the machine that runs Ansible.
+    Returns `refused`, a sentence where another run has the host, `controller`, whether the host is the machine that runs Ansible, and `held`, whether this
+    run has it now. `run`: the run's main process, where that is not the parent of the process that runs the task.
     """
 
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
+    REQUIRED = ("state", "root")
+    OPTIONAL = ("note", "takeover", "run")
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        self._variables = task_vars or {}
+    def act(self) -> dict[str, Any]:
+        if self.args["state"] == "taken" and not callback_loader.has_plugin("run_lock"):
+            raise AnsibleActionFail(
+                "The callback plugin run_lock must be loaded, because it renews the locks of this run and releases them if it fails, but Ansible "
+                f"does not find it. No host was changed. Add {REPOSITORY / 'plugins' / 'callback'} to callback_plugins in ansible.cfg, or to the "
+                "variable ANSIBLE_CALLBACK_PLUGINS if that is set."
+            )
         playbook = Path(str((context.CLIARGS.get("args") or ["a playbook"])[0])).name
-        own = runs.this_run(
-            os.getppid(), playbook, str(self._task.args.get("note") or "")
-        )  # every task runs in a child of the run's main process
-        answer = self._ask(own)
-        found = answer.get("holder") or {}
-        if found:
-            why = runs.dead(found, own, int(answer["age"]))
-            if why or self._task.args.get("takeover"):
-                host = self._variables["inventory_hostname"]
-                display.warning(f"{host}: the lock of {runs.told(found)} is taken over: {why or 'as requested'}.")
-                answer = self._ask(own, replace=found["id"])
-                found = answer.get("holder") or {}
-        controller = runs.is_controller(answer.get("machine") or {}, own)
+        pid = int(self.args.get("run") or os.getppid())  # every task runs in a child of the run's main process
+        own = runs.this_run(pid, playbook, str(self.args.get("note") or ""), self.variables)
+        answer = self.lock(own)
+        found = holder(answer)
+        if found and self.args["state"] == "taken":
+            silent = answer.get("silent")
+            why = runs.dead(found, runs.controller(), silent if isinstance(silent, int) else 0, own["job"])
+            if why or self.args.get("takeover"):
+                display.warning(f"{self.host}: the lock of {runs.told(found)} is taken over: {why or 'as requested'}.")
+                answer = self.lock(own, replace=str(found["id"]))
+                found = holder(answer)
+        place = answer.get("machine")
         return {
-            **result,
-            **answer,
-            "changed": False,
             "refused": runs.told(found) if found else "",
-            "controller": controller,
+            "controller": runs.is_controller(place if isinstance(place, dict) else {}, runs.machine()),
+            "held": answer.get("held") is True,
         }
 
-    def _ask(self, own: dict[str, str], replace: str = "") -> dict[str, Any]:
-        arguments = {"state": self._task.args["state"], "root": self._task.args["root"], "run": own, "replace": replace}
-        answer: dict[str, Any] = self._execute_module(
-            module_name="run_lock", module_args=arguments, task_vars=self._variables
-        )
-        return answer
+    def lock(self, own: dict[str, str], replace: str = "") -> dict[str, Any]:
+        return self.module("run_lock", state=self.args["state"], root=self.args["root"], run=own, replace=replace)
+
+
+def holder(answer: dict[str, Any]) -> dict[str, Any]:
+    """The other run that has the host; a record that is none is of a run of which nothing is known."""
+    found = answer.get("holder") or {}
+    return found if isinstance(found, dict) else {"id": "unknown"}

@@ -21,7 +21,7 @@ class ActionModule(HostAction):
     name: of the repository, which begins with `deeplearning-`. manager: dnf, yum or apt. url: empty for the repositories that the host
     has. key: path on the controller of the key that signs it, or of both during a change of keys (docs/day2.md). suite: suite and components (apt). description: for people (dnf, yum).
     metadata_signed: true has dnf and yum check the signature of the repository's metadata too (repo_gpgcheck); apt always does.
-    state: `present` or `absent`.
+    state: `present` or `absent`. dnf and yum read a repository of the mirror with `mirror_ca`; apt has no setting for one source.
     Returns `repository`, which pinned_packages takes: name, url, key, key_file, `usable` (false where check mode has not defined it), and
     `unsigned`: the host's repositories that check no signatures, so that the host is asked once for all packages of a role.
     With dnf and yum the definition stays disabled between runs, so an ordinary update of the host never meets it. With apt the
@@ -82,6 +82,7 @@ class ActionModule(HostAction):
             gpgcheck=True,
             repo_gpgcheck=boolean(self.args.get("metadata_signed") or False),
             gpgkey=f"file://{files.key}",
+            sslcacert=self.mirror_ca(url),
             skip_if_unavailable=False,  # what cannot be read, or is not signed, is an error and no empty answer
             module_hotfixes=True,  # no module stream hides a version
             **ROOT,

@@ -18,19 +18,21 @@ from hadoop_dl.hosts.actions import ScriptAction
 class ActionModule(ScriptAction):
     """suite_facts: `expectation` (environment, stack, gpu_count) and `directory` (of the report, on the controller).
 
-    The answers go to a file there, which the suite reads. A host that does not answer has a file that names the reason, so that the
+    Both the expectation and the answers go to files there, which the suite reads. A host that does not answer has a file that names the reason, so that the
     report names it and the other hosts are checked all the same. It changes nothing on the host.
     """
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         host = str((task_vars or {})["inventory_hostname"])
-        path = verify.answer_file(Path(str(self._task.args["directory"])), host)
+        directory = Path(str(self._task.args["directory"]))
+        path, expected = verify.answer_file(directory, host), verify.expectation_file(directory, host)
         try:
             answers = self.run_script(verify.probe_script(self._task.args["expectation"]))
         except (host_script.NoAnswer, AnsibleConnectionFailure) as problem:
             answers = {"no_answer": str(problem)}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(answers) + "\n", encoding="utf-8")
+        for file, content in ((path, answers), (expected, self._task.args["expectation"])):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(content) + "\n", encoding="utf-8")
         result.update(changed=False, file=str(path))
         return result

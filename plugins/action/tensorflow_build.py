@@ -6,9 +6,10 @@ import sys
 import time
 from typing import Any
 
-from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+from ansible.errors import AnsibleActionFail
 from ansible.utils.display import Display
 
+from hadoop_dl.data import built
 from hadoop_dl.data.terminal import printable
 from hadoop_dl.hosts.actions import HostAction
 
@@ -28,7 +29,7 @@ class ActionModule(HostAction):
         root, key = self.args["root"], self.args["key"]
         answer = self.module("tensorflow_build", root=root, key=key, spec=self.args["spec"], state="started")
         if self.checking:
-            return {"provenance": answer.get("provenance") or {}}
+            return {"provenance": self.provenance(answer) if answer.get("provenance") else {}}
         if self.changed:
             display.display(f"{self.host}: the build continues without this run; its log is {answer.get('log', root)}")
         shown = 0.0
@@ -40,23 +41,22 @@ class ActionModule(HostAction):
             display.display("", screen_only=True)  # the line that was written over is complete
         if answer["build_state"] != "done":
             raise AnsibleActionFail(f"No wheel was built on {self.host}. {self.reason(answer)}")
-        return {"provenance": answer["provenance"]}
+        return {"provenance": self.provenance(answer)}
+
+    def provenance(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """What the host answered of the wheel, in its form: its name becomes a path on the controller and on the mirror."""
+        found = built.of_host(answer.get("provenance"), self.args["spec"]["provenance"], str(self.args["key"]))
+        if found is None:
+            raise AnsibleActionFail(
+                f"{self.host} must answer what wheel it built (name, sha256, size), but its answer is malformed. Nothing was fetched. "
+                f"Look at published/{self.args['key']}/provenance.json below {self.args['root']}; without that directory the wheel is built again."
+            )
+        return found
 
     def asked(self, root: str, key: str) -> dict[str, Any]:
         """How far it is; a connection that is lost does not end the build, so it is tried again."""
-        end = time.monotonic() + PATIENCE
-        while True:
-            try:
-                answer = self.ask_module("tensorflow_build", root=root, key=key, state="asked")
-                if answer.get("failed"):
-                    raise AnsibleActionFail(f"{self.host}: {answer.get('msg')}")
-                return answer
-            except AnsibleConnectionFailure as lost:
-                if time.monotonic() > end:
-                    raise AnsibleActionFail(
-                        f"{self.host} could not be reached for {PATIENCE} s ({lost}). Its build continues; the same command follows it again."
-                    ) from lost
-                time.sleep(POLL)
+        goes_on = "Its build continues; the same command follows it again"
+        return self.ask_again("tensorflow_build", PATIENCE, POLL, goes_on, root=root, key=key, state="asked")
 
     def reason(self, answer: dict[str, Any]) -> str:
         if answer["build_state"] == "failed":

@@ -26,6 +26,10 @@ options:
   ca:
     description: File with the CA certificates, in PEM format, that https is checked against. Unset, those of the system.
     type: path
+  plain_http:
+    description: Whether C(url) may be http to another machine. User and password can then be read on the network.
+    type: bool
+    default: false
   cluster:
     type: str
   timeout:

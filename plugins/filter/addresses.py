@@ -1,11 +1,11 @@
-"""Questions about the mirror's inputs as filters; those with _problem answer an empty text, or why it cannot be used. The work is in lib/hadoop_dl/hosts/addresses.py."""
+"""Questions about the mirror's inputs as filters; those with _problem answer an empty text, or why it cannot be used. The work is in lib/hadoop_dl/data/addresses.py."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from hadoop_dl.hosts import addresses
+from hadoop_dl.data import addresses
 
 
 class FilterModule:

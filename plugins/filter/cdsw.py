@@ -1,4 +1,4 @@
-"""Which row of CDSW's table of nodes is a host's, and what an engine image is made from, as filters."""
+"""What CDSW's master answered about a host, and what an engine image is made from, as filters."""
 
 from __future__ import annotations
 
@@ -7,15 +7,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from hadoop_dl.data import engine_image
-
-
-def cdsw_gpus(gpus: Mapping[str, int] | None, node: str) -> int | None:
-    """The GPUs that CDSW detected on this host, which it may name with or without its domain; None where it does not tell."""
-    for name, count in (gpus or {}).items():
-        if name == node or name.split(".")[0] == node.split(".")[0]:
-            return count
-    return None
+from hadoop_dl.data import cdsw_nodes, engine_image
 
 
 def engine_image_work(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,7 +21,10 @@ def engine_image_work(given: Mapping[str, Any]) -> dict[str, Any]:
 class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
         return {
-            "cdsw_gpus": cdsw_gpus,
+            "cdsw_answer": cdsw_nodes.answer,
+            "cdsw_absence": cdsw_nodes.absence,
+            "cdsw_miscount": cdsw_nodes.miscount,
+            "cdsw_gpus": cdsw_nodes.gpus,
             "engine_image_work": engine_image_work,
             "engine_image_registration": engine_image.registration,
         }

@@ -1,23 +1,57 @@
-"""What the role nvidia_driver concludes, as filters. The work is in lib/hadoop_dl/data/driver_choices.py."""
+"""What the role nvidia_driver does and concludes, as filters. The work is in lib/hadoop_dl/data/driver_work.py and driver_state.py."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from hadoop_dl.data import driver_choices
+from hadoop_dl.data import driver_state, driver_work, gpu_host, typed
+from hadoop_dl.data.driver_packages import Request
+
+Json = Mapping[str, Any]
+
+
+def work(request: Json, host: Json) -> Any:
+    return typed.as_json(driver_work.driver_work(Request(**request), gpu_host.read(host)))
+
+
+def state(request: Json, host: Json, signers: Sequence[str]) -> Any:
+    return typed.as_json(driver_state.driver_state(Request(**request), gpu_host.read(host), signers))
+
+
+def module_problems(request: Json, now: Json, before: Json, built: Json) -> list[str]:
+    """now, before: what gpu_host_info returned. built: the results of the builds."""
+    host, earlier = gpu_host.read(now["gpu_host"]), gpu_host.read(before["gpu_host"])
+    return driver_state.module_problems(Request(**request), host, earlier, built["results"])
+
+
+def locks(host: Json, before: Json, only: Sequence[str] | None = None) -> Any:
+    return driver_state.locks(gpu_host.read(host), gpu_host.read(before), only)
+
+
+def installer_problem(request: Json, failed: Json, free: str, kernels: Sequence[str]) -> str:
+    return driver_state.installer_problem(Request(**request), failed, free, kernels)
+
+
+def runs_ansible(host: Json, connection: str) -> bool:
+    here = [Path(name) for name in ("/etc/machine-id", "/proc/sys/kernel/random/boot_id")]
+    machine, boot = (path.read_text(encoding="ascii").strip() if path.is_file() else "" for path in here)
+    return driver_state.runs_ansible(gpu_host.read(host), connection, machine, boot)
+
+
+def working_versions(host: Json) -> Any:
+    return typed.as_json(driver_work.working_versions(gpu_host.read(host)))
 
 
 class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
         return {
-            "command_words": driver_choices.said,
-            "driver_header_packages": driver_choices.header_packages,
-            "driver_kernels_with_nouveau": driver_choices.kernels_with_nouveau,
-            "driver_kernels_without_arguments": driver_choices.kernels_without_arguments,
-            "driver_module_is_right": driver_choices.module_is_right,
-            "driver_module_problem": driver_choices.module_problem,
-            "driver_origin": driver_choices.origin,
-            "driver_reboot_reason": driver_choices.reboot_reason,
-            "driver_signers": driver_choices.signers,
+            "driver_installer_problem": installer_problem,
+            "driver_locks": locks,
+            "driver_module_problems": module_problems,
+            "driver_runs_ansible": runs_ansible,
+            "driver_state": state,
+            "driver_work": work,
+            "driver_working_versions": working_versions,
         }

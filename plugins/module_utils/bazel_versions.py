@@ -16,7 +16,7 @@ import zipfile
 from ansible.module_utils import processes, whole_files
 
 MARK = ".deeplearning.json"
-LEFTOVER = re.compile(r"(\.(download|source)-\d.*|tmp|bootstrap\.sh|bootstrap-(?P<version>\d[\d.]*)\.log)$")
+WORK = ".deeplearning"  # what a compilation has for its time: nobody else's entries below the root are touched
 PROGRAM = "bin/bazel"
 SECONDS = 60  # for ldd and rpm
 
@@ -46,10 +46,13 @@ def versions(root):
 
 
 def leftovers(root):
-    """Paths that compilations have left which did not end, or which failed: sources, temporary files, logs of versions that are not there."""
-    names = sorted(os.listdir(root)) if os.path.isdir(root) else []
-    found = [(name, LEFTOVER.match(name)) for name in names]
-    return [os.path.join(root, name) for name, match in found if match and match.group("version") not in names]
+    """Paths that compilations have left which did not end, or which failed: their directory, and logs of versions that are not there."""
+    work = os.path.join(root, WORK)
+    names = sorted(os.listdir(work)) if os.path.isdir(work) else []
+    begun = [name.split("-")[1] for name in names if re.match(r"source-\d", name)]
+    logs = [(version, os.path.join(root, "bootstrap-%s.log" % version)) for version in begun]
+    found = [log for version, log in logs if os.path.isfile(log) and not os.path.lexists(os.path.join(root, version))]
+    return found + ([work] if os.path.isdir(work) else [])
 
 
 def label(program):

@@ -21,7 +21,8 @@ class Compiler(object):
     """
 
     def __init__(self, python, tree, scratch, processes, run):
-        """scratch: a directory for lists of sources. run(argv) answers status and output, and has a limit of its own."""
+        """scratch: a directory for lists of sources. The interpreter runs as root, so it starts without site, which runs what wheels have for
+        every start (*.pth). run(argv) answers status and output, and has a limit of its own."""
         self.python, self.tree, self.scratch, self.processes, self.run = python, tree, scratch, processes, run
         self.expected, self.twice = set(), set()
         self.waiting, self.lists = [], 0
@@ -88,13 +89,13 @@ class Compiler(object):
             self.lists += 1
             path = os.path.join(self.scratch, "sources-%d" % self.lists)
             if self.mode is None:
-                status, version = self.run([self.python, "-c", "import sys; print(sys.version_info >= (3, 7))"])
+                status, version = self.run([self.python, "-S", "-c", "import sys; print(sys.version_info >= (3, 7))"])
                 new = status == 0 and version.strip() == "True"
                 self.mode = ["--invalidation-mode", "unchecked-hash"] if new else []
         with open(path, "wb") as handle:
             handle.write(b"".join(os.path.join(self.tree, source).encode("utf-8") + b"\n" for source in sources))
         # -f: where the same second and size hide a change of the source, older Pythons would keep its bytecode.
-        command = [self.python, "-W", "ignore", "-m", "compileall", "-q", "-f"] + self.mode + ["-i", path]
+        command = [self.python, "-S", "-W", "ignore", "-m", "compileall", "-q", "-f"] + self.mode + ["-i", path]
         status, output = self.run(command)
         os.unlink(path)
         if status not in (0, 1):  # 1: a file is of another Python's grammar, as some packages have on purpose

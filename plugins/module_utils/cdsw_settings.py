@@ -31,6 +31,11 @@ def with_line(text, key, line):
     return "\n".join(lines) + "\n"
 
 
+def shown(line):
+    """A line for a diff: without user and password of an address; nothing for a line that is missing."""
+    return "" if line is None else re.sub(r"//\S*@", "//***@", line) + "\n"
+
+
 def assignment(key, value):
     return '%s="%s"' % (key, value)
 
@@ -41,17 +46,22 @@ def holds(text, key, value):
     return bool(match) and re.sub(r"\s+#.*$", "", match.group(1)).strip().strip("\"'") == value
 
 
-def gpus(output):
-    """GPUs of each node in the table that `cdsw status` prints; None where the table has no such column."""
-    column, found = None, {}
+def nodes(output):
+    """GPUs of each node in the table that `cdsw status` prints, None in a table without that column; None without a table.
+
+    A table of pods follows it, which has NAME and STATUS as well. A node whose STATUS is not True does not answer.
+    """
+    header, found = [], None
     for line in output.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if "NAME" in cells and "STATUS" in cells:
-            column = cells.index("GPU") if "GPU" in cells else None
-            width = len(cells)
-        elif column is not None and len(cells) == width and cells[column].isdigit():
-            found[cells[0]] = int(cells[column])
-    return found if column is not None else None
+            header = [] if "READY" in cells else cells
+            found = {} if header and found is None else found
+        elif header and len(cells) == len(header):
+            row = dict(zip(header, cells))
+            if row["STATUS"] not in ("False", "Unknown", "NotReady"):
+                found[row["NAME"]] = int(row["GPU"]) if row.get("GPU", "").isdigit() else None
+    return found
 
 
 def ready(status, output):

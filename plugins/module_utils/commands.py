@@ -3,6 +3,8 @@
 
 from __future__ import absolute_import, division, print_function
 
+import os
+
 ENDED = 124  # as coreutils' timeout
 
 
@@ -16,3 +18,13 @@ def end_with_answer(module, argv, answer):
     if answer.problem:
         module.fail_json(msg=answer.problem, **result)
     module.exit_json(**result)
+
+
+def use_environment(module):
+    """Take variables from the parameter C(environment), whose values no output shows: a task's keyword is in command lines (ps).
+
+    Paths are no secrets, and short values cannot be hidden: they are parts of versions and other words.
+    """
+    variables = dict((str(name), str(value)) for name, value in (module.params["environment"] or {}).items())
+    os.environ.update(variables)
+    module.no_log_values = set(value for value in variables.values() if len(value) >= 6 and not value.startswith("/"))

@@ -13,7 +13,6 @@ the block; after a kill, clear(path) removes both. Whoever uses a cell holds the
 
 from __future__ import absolute_import, division, print_function
 
-import ctypes
 import errno
 import grp
 import os
@@ -45,11 +44,16 @@ LIMITS = {
 # Everybody may write there, and /run has the sockets of services; the cell sees a directory of its own in their place.
 HIDDEN = ("/tmp", "/var/tmp", "/dev/shm", "/run")
 SEPARATE = forked_child.CLONE_NEWNS | forked_child.CLONE_NEWIPC | forked_child.CLONE_NEWNET
-MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18  # from linux/mount.h
 
 
 class NotConfined(Exception):
     """A program cannot be confined, or something of it is left; the text is a sentence."""
+
+
+def refusal():
+    """Why root's programs cannot be confined here, as a sentence; None if they can. Nothing is written for this."""
+    answer = processes.run(["/bin/true"], QUESTION, prepare=Entry(NUMBERS[0], "/", "/", [], {}))
+    return answer.error if answer.status == forked_child.NOT_STARTED else None
 
 
 # --- users that no account has --------------------------------------------------------------------------------------
@@ -178,8 +182,10 @@ def closed(paths):
 class Cell(object):
     """A directory, a user number and a program with nothing else."""
 
-    def __init__(self, path):
-        self.path, self.number = path, None
+    def __init__(self, path, limits=()):
+        """limits: in place of some of LIMITS."""
+        self.path, self.number, self.limits = path, None, dict(LIMITS)
+        self.limits.update(limits)
         self.temporary = os.path.join(path, "tmp")
 
     def __enter__(self):
@@ -219,7 +225,7 @@ class Cell(object):
         root = os.path.realpath(self.path) + "/"
         # A test's /opt/deeplearning may be below /tmp.
         hidden = [path for path in hidden if not root.startswith(os.path.realpath(path) + "/")]
-        return Entry(self.number, self.path, self.temporary, hidden)
+        return Entry(self.number, self.path, self.temporary, hidden, self.limits)
 
 
 class Entry(forked_child.Child):
@@ -227,19 +233,18 @@ class Entry(forked_child.Child):
 
     REFUSED = "This host must be able to confine a program but refuses"
 
-    def __init__(self, number, directory, temporary, hidden):
+    def __init__(self, number, directory, temporary, hidden, limits):
         super(Entry, self).__init__()
+        self.limits = limits
         self.number, self.directory, self.temporary = number, directory, temporary.encode("utf-8")
         self.hidden = [path.encode("utf-8") for path in hidden]
-        self.mount = self.library.mount
-        self.mount.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_void_p]
 
     def enter(self):
         self.call("a network of its own", self.unshare, SEPARATE)
-        self.call("mounts of its own", self.mount, None, b"/", None, MS_REC | MS_PRIVATE, None)
+        self.mount_privately()
         for path in self.hidden:
-            self.call("mounts of its own", self.mount, self.temporary, path, None, MS_BIND, None)
-        for limit, value in LIMITS.items():
+            self.call("mounts of its own", self.mount, self.temporary, path, None, forked_child.MS_BIND, None)
+        for limit, value in self.limits.items():
             hard = resource.getrlimit(limit)[1]
             value = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.setrlimit(limit, (value, value))

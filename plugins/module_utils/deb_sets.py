@@ -9,12 +9,15 @@ from __future__ import absolute_import, division, print_function
 
 import os
 import posixpath
+import pwd
 import re
 import shutil
+import stat
 import urllib.parse
 
-from ansible.module_utils import package_sets, processes, whole_files
+from ansible.module_utils import confinement, package_sets, processes, whole_files
 
+USER = "_apt"
 HELPER = "/usr/lib/apt/apt-helper"
 PROGRAMS = ("apt-get", "apt-cache", "gpgv")
 INDEX = re.compile(r"^ ([0-9a-f]{64}) +\d+ (?:\./)?(Packages(?:\.\w+)?)$", re.MULTILINE)
@@ -22,7 +25,8 @@ URI = re.compile(r"^'([^']+)' \S+ \d+ (SHA256:[0-9a-f]{64})$", re.MULTILINE)
 PACKAGE = re.compile(
     r"^[a-z0-9][a-z0-9.+-]*[a-z0-9.](=[0-9][\w.+:~-]*)?$"
 )  # apt reads NAME- and NAME+ as removal and installation
-# As root: apt's own user can write into none of these directories. What comes is compared with the signed index before it is used.
+# Programs of apt that talk to the network run as its own user, which may write into FETCHED alone. What they leave is compared before it is used.
+FETCHED = ("lists/partial", "cache/archives/partial", "fetched")
 CONFIGURATION = """\
 Dir "{root}";
 Dir::State "{root}/state";
@@ -42,7 +46,7 @@ Dir::Etc::preferencesparts "/dev/null";
 Dir::Bin::methods "/usr/lib/apt/methods";
 APT::Architecture "amd64";
 APT::Architectures {{ "amd64"; }};
-APT::Sandbox::User "root";
+APT::Sandbox::User "{user}";
 APT::Install-Recommends "false";
 Acquire::AllowInsecureRepositories "false";
 Acquire::ForceHash "SHA256";
@@ -56,18 +60,33 @@ class Apt(object):
 
     def __init__(self, root, url, key, end):
         self.root, self.url, self.end = root, url, end
-        for folder in ("state", "lists/partial", "cache/archives/partial", "log", "etc"):
-            os.makedirs(os.path.join(root, folder))
+        for folder in ("state", "log", "etc") + FETCHED:
+            os.makedirs(os.path.join(root, folder), 0o755)
+        user = self.give_away() if os.geteuid() == 0 else "root"
+        text = CONFIGURATION.format(root=root, user=user)
         ca = os.environ.get("SSL_CERT_FILE")
-        self.write(
-            "configuration", CONFIGURATION.format(root=root) + ('Acquire::https::CAInfo "%s";\n' % ca if ca else "")
-        )
+        self.write("configuration", text + ('Acquire::https::CAInfo "%s";\n' % ca if ca else ""))
         self.write("key.asc", key + "\n")
-        self.write("sources.list", "deb [arch=amd64 signed-by=%s/key.asc] %s /\n" % (root, url))
+        self.write("sources.list", "deb [arch=amd64 signed-by=%s/key.asc] %s /\n" % (root, url), 0o600)
         self.write("status", "")
 
-    def write(self, name, text):
-        whole_files.write_whole(os.path.join(self.root, name), text.encode("utf-8"))
+    def give_away(self):
+        """Let apt's user write what it fetches; its name."""
+        try:
+            user = pwd.getpwnam(USER)
+        except KeyError:
+            raise package_sets.SetError("apt must have its user %s, but this host has none. Install apt again." % USER)
+        closed = confinement.closed([self.root])
+        if closed:  # apt would fetch as root
+            raise package_sets.SetError(
+                "apt fetches as its user %s, so all users must be able to enter %s (chmod o+x)." % (USER, closed)
+            )
+        for folder in FETCHED:
+            os.chown(os.path.join(self.root, folder), user.pw_uid, user.pw_gid)
+        return USER
+
+    def write(self, name, text, mode=0o644):
+        whole_files.write_whole(os.path.join(self.root, name), text.encode("utf-8"), mode=mode)
 
     def run(self, *command):
         environment = dict(os.environ, APT_CONFIG=os.path.join(self.root, "configuration"), LC_ALL="C")
@@ -110,12 +129,30 @@ class Apt(object):
         return found, sorted(elsewhere)
 
     def fetch(self, wanted):
-        """Fetch these (address, file, digest); apt compares the digests. What it reports; empty where all came."""
-        for _, path, _ in wanted:
+        """Fetch these (address, file, digest). What apt reports; empty where all came."""
+        places = [os.path.join(self.root, "fetched", str(number)) for number in range(len(wanted))]
+        words = [word for one, place in zip(wanted, places) for word in (one[0], place, one[2])]
+        answer = self.run(HELPER, "-qq", "download-file", *words)
+        if answer.status != 0:
+            return said(answer)
+        for (address, path, digest), place in zip(wanted, places):
             if not os.path.isdir(os.path.dirname(path)):
                 os.makedirs(os.path.dirname(path), 0o755)
-        answer = self.run(HELPER, "-qq", "download-file", *[word for triple in wanted for word in triple])
-        return "" if answer.status == 0 else said(answer)
+            take(place, path)
+            if digest != "SHA256:" + whole_files.sha256_of(path):
+                return "%s has another sha256 than the signed index" % address
+        return ""
+
+
+def take(source, target):
+    """Copy a file that apt's user may still write, and remove it; a link is not followed."""
+    descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise package_sets.SetError("%s must be a file, but is something else." % source)
+        with open(target, "wb") as written:
+            shutil.copyfileobj(opened, written, 1 << 20)
+    os.unlink(source)
 
 
 INSTALLED = """\
@@ -149,6 +186,7 @@ class Maker(package_sets.Maker):
     def fill(self, draft, work, end):
         repository = self.repositories[0]
         url = repository["url"].rstrip("/")
+        os.chmod(work, 0o711)  # noqa: S103 (apt's user enters it)
         apt = Apt(os.path.join(work, "apt"), url, repository["key"], end)
         signed = apt.update()
         for name, path in signed.items():
@@ -162,10 +200,10 @@ class Maker(package_sets.Maker):
         problem = apt.fetch(missing) if missing else ""
         if problem:
             raise package_sets.SetError("The packages of the set %s could not be fetched: %s" % (self.name, problem))
-        Apt(os.path.join(work, "served"), "file:" + draft, repository["key"], end).update()  # as hosts will read it
         files = [os.path.relpath(os.path.join(top, name), draft) for top, _, names in os.walk(draft) for name in names]
         for path in files:
             os.chmod(os.path.join(draft, path), 0o644)
+        Apt(os.path.join(work, "served"), "file:" + draft, repository["key"], end).update()  # as hosts will read it
         self.write_record(draft, files, elsewhere)
         return elsewhere
 

@@ -82,8 +82,9 @@ class Docker(object):
                 return None
             raise Refused("Docker must tell about image %s, but: %s." % (reference, reason(answer.error)))
         found = json.loads(answer.output)[0]
-        labels = (found.get("Config") or {}).get("Labels") or {}
-        return {"id": found["Id"], "size": found["Size"], "labels": labels}
+        config = found.get("Config") or {}
+        begins = ["%s %s\n" % (name.upper(), json.dumps(config.get(name) or [])) for name in ("Entrypoint", "Cmd")]
+        return {"id": found["Id"], "size": found["Size"], "labels": config.get("Labels") or {}, "begins": begins}
 
     def build(self, directory, tag, network, seconds):
         answer = self.run(
@@ -93,6 +94,30 @@ class Docker(object):
             raise Refused("the build did not end within %d s" % seconds)
         if answer.status != 0:
             raise Refused("the build failed: %s" % reason(answer.output + "\n" + answer.error))
+
+    def install(self, image, name, directory, target, command, seconds):
+        """Run a command in the image, without a network; what it leaves becomes the image. It reads a copy of the directory as target.
+
+        The image then begins with the command, and docker commit cannot say that it begins with nothing; a Dockerfile can.
+        """
+        begins = self.image(image)["begins"]
+        begin = ["create", "--name", name, "--network", "none", "--entrypoint", "/bin/sh", image, "-c", command]
+        steps = [begin, ["cp", directory, "%s:%s" % (name, target)], ["start", "--attach", name]]
+        self.run(["rm", "--force", name])  # of a run that was killed
+        try:
+            for argv in steps + [["commit", name, image]]:
+                answer = self.run(argv, seconds)
+                if answer.late:
+                    raise Refused("the installation did not end within %d s" % seconds)
+                if answer.status != 0:
+                    raise Refused("the installation failed: %s" % reason(answer.output + "\n" + answer.error))
+        finally:
+            self.run(["rm", "--force", name])
+        last = directory + "-last"
+        os.mkdir(last)
+        with open(os.path.join(last, "Dockerfile"), "w") as handle:
+            handle.write("FROM %s\n%s" % (image, "".join(begins)))
+        self.build(last, image, "none", seconds)
 
     def ask(self, image, name, program, arguments):
         """What a program answers in the image, as the engine's user, without a network."""

@@ -2,17 +2,18 @@
 """Install one component of a lock into a tree that is being built. Python 2.7 and 3.
 
 fetch and verify each wheel -> unpack it -> compile -> write the list of its files -> sync -> mark as complete.
-A wheel is unpacked and compiled while the next ones are fetched. A source distribution becomes a wheel first: the mirror's, if that is
-shown to be made of the source alone (source_proof), else one that is built here (source_builds).
+A wheel is unpacked and compiled while the next ones are fetched. A source distribution becomes a wheel by its recipe (source_wheels).
 """
 
 from __future__ import absolute_import, division, print_function
 
 import contextlib
+import glob
 import hashlib
 import os
 import re
 import shutil
+import stat
 import zipfile
 
 from ansible.module_utils import (
@@ -22,9 +23,9 @@ from ansible.module_utils import (
     environment_tree,
     room,
     sealed_files,
-    source_builds,
-    source_proof,
+    source_wheels,
     unpacking,
+    wheel_files,
     whole_files,
 )
 from ansible.module_utils import environment_packages as packages
@@ -148,7 +149,6 @@ class Component(object):
         self.environment, self.tree, self.name = environment, tree, name
         self.entries, self.digest, self.source, self.lock = entries, digest, source, lock
         self.scratch = packages.state_file(tree, "tmp")
-        self.origins = {}  # file of each source distribution: where its wheel is from
 
     def python(self):
         return os.path.join(self.tree, "bin", "python")
@@ -156,7 +156,6 @@ class Component(object):
     @contextlib.contextmanager
     def work(self):
         """A directory of root's for downloads; it is on the tree's file system, and gone afterwards."""
-        source_builds.clear(self.tree)
         shutil.rmtree(self.scratch, ignore_errors=True)
         os.mkdir(self.scratch, 0o700)
         try:
@@ -172,11 +171,8 @@ class Component(object):
         if marker(self.tree, self.name) is not None:
             os.unlink(packages.state_file(self.tree, self.name + ".json"))
         wheels = [entry for entry in self.entries if entry["project"] not in packages.TOOLS]
-        sources = [entry for entry in wheels if not entry["file"].endswith(".whl")]
         with self.work(), self.compiling() as compiler, self.unpacking(compiler) as work:
-            rows = work.wheels([entry for entry in wheels if entry not in sources])
-            for entry in sources:
-                rows.update(work.built(self.built(entry, rows)))
+            rows = work.wheels(wheels)
         listed = sealed_files.text_of(work.site, work.listed)
         whole_files.write_whole(packages.state_file(self.tree, self.name + sealed_files.KIND), listed)
         wheels_sha256 = hashlib.sha256(listed).hexdigest()
@@ -184,7 +180,14 @@ class Component(object):
         os.unlink(started)
 
     def fetched(self, entry):
-        return self.source.fetch(entry, self.scratch)
+        """Path of the entry's wheel."""
+        path = self.source.fetch(entry, self.scratch)
+        if source_wheels.is_wheel(entry["file"]):
+            return path
+        try:
+            return source_wheels.make(entry["file"], entry["sha256"], path, self.scratch)
+        except source_wheels.NoWheel as problem:
+            raise Refused("%s. Then make the lock again: scripts/stack lock" % problem)
 
     def check_room(self, size, files):
         check_room(self.tree, size, files)
@@ -195,45 +198,33 @@ class Component(object):
         known = sealed_files.known_wheels(self.environment, site, build)
         return unpacking.Unpacking(self, site, os.path.join(self.environment, "bin", "python"), known, compiler)
 
-    def built(self, entry, rows):
-        """A wheel of a source distribution: the mirror's, or one built by a user without rights. rows: what the component has so far."""
-        try:
-            others = set(promises(self.tree)) | set(rows)
-        except ValueError as error:
-            raise Refused("The lists of installed files must be intact but %s. Run the playbook again." % error)
-        target = os.path.join(self.scratch, "built-" + entry["project"])
-        source = self.fetched(entry)
-        try:
-            path = self.from_mirror(entry, source, others, target)
-            self.origins[entry["file"]] = "built on the mirror"
-            return path
-        except (source_builds.NotTheWheel, source_proof.NotShown) as reason:
-            shutil.rmtree(target, ignore_errors=True)
-            self.origins[entry["file"]] = "built here: %s" % reason
-        return source_builds.build(entry, source, self.tree, target, self.source.timeout, others)
-
-    def from_mirror(self, entry, source, others, target):
-        """Path of the mirror's wheel, which has the rights of one that was built here: it is a stranger's until it is shown not to be."""
-        site = os.path.relpath(packages.site_packages(self.tree), self.tree)
-        os.mkdir(target, 0o700)
-        path = self.source.ready(entry, site.split("/")[1][len("python") :], target)
-        source_builds.examined(path)
-        source_builds.admitted(path, entry, site, others)
-        source_proof.show(path, source, site)
-        return path
-
-    def run(self, command, timeout=None):
-        variables = packages.clean_variables(TMPDIR=self.scratch, PYTHONDONTWRITEBYTECODE="1")
+    def run(self, command, timeout=None, **more):
+        variables = packages.clean_variables(TMPDIR=self.scratch, PYTHONDONTWRITEBYTECODE="1", **more)
         return packages.run(command, timeout or self.source.timeout, variables, lock=self.lock)
 
     @contextlib.contextmanager
     def compiling(self):
         """A Compiler, which is done at the end of the block."""
+        more = standard_library(self.tree)
+
+        def run(command):
+            return self.run(command, **more)
+
         try:
-            with bytecode.Compiler(self.python(), self.tree, self.scratch, unpacking.WORKERS, self.run) as compiler:
+            with bytecode.Compiler(self.python(), self.tree, self.scratch, unpacking.WORKERS, run) as compiler:
                 yield compiler
         except bytecode.NotCompiled as problem:
             raise Refused("Compiling the packages ended with %s. Run the playbook again." % last_words(str(problem)))
+
+
+def standard_library(tree):
+    """The variables by which the tree's Python finds it without site; virtualenv, for Python 2.7, wrote down where it is."""
+    for path in glob.glob(os.path.join(tree, "lib", "python*", "orig-prefix.txt")):
+        with open(path) as handle:
+            prefix = handle.read().strip()
+        name = os.path.basename(os.path.dirname(path))
+        return {"PYTHONPATH": os.pathsep.join(os.path.join(prefix, lib, name) for lib in ("lib64", "lib"))}
+    return {}
 
 
 def last_words(output):
@@ -242,6 +233,20 @@ def last_words(output):
 
 
 # --- a new tree ----------------------------------------------------------------------------------------------------
+
+
+def settle(tree, environment):
+    """Of the files that venv or virtualenv wrote: the environment's name instead of this tree's, and the time that all files have."""
+    root = tree.encode("utf-8")
+    names = [os.path.basename(name).encode("utf-8") for name in (tree, environment)]
+    for path, status in list(environment_tree.entries(root)):
+        full = os.path.join(root, path)
+        if stat.S_ISREG(status.st_mode):
+            with open(full, "rb") as handle:
+                text = handle.read()
+            if b"\0" not in text:
+                text = text.replace(*names)
+            wheel_files.write(tree, path.decode("utf-8"), text, None, stat.S_IMODE(status.st_mode))
 
 
 def make_tree(component, interpreter):
@@ -272,6 +277,7 @@ def make_tree(component, interpreter):
             )
         build = sealed_files.build_of_python(output)
         rows, root = {}, tree.encode("utf-8")
+        settle(tree, component.environment)
         for path, status in environment_tree.entries(root):
             if not environment_tree.is_bytecode(path):
                 rows[path] = (environment_bytes.content(os.path.join(root, path)), status.st_size)

@@ -9,10 +9,10 @@ import json
 import os
 import re
 
-from ansible.module_utils import environment_tree, processes, whole_files
+from ansible.module_utils import environment_tree, lock_lines, processes, whole_files
 from ansible.module_utils.host_lock import HostLocked
+from ansible.module_utils.lock_lines import canonical
 
-LINE = re.compile(r"^([A-Za-z0-9][\w.-]*)==(\S+) --hash=sha256:([0-9a-f]{64})  # ([A-Za-z0-9][\w.+-]*) (\d+)$")
 TOOLS = ("virtualenv",)  # make an environment and are not part of it
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "HOME", "LD_LIBRARY_PATH", "TZ")
 
@@ -24,44 +24,29 @@ class Refused(Exception):
 # --- locks ---------------------------------------------------------------------------------------------------------
 
 
-def canonical(name):
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def parse_section(text):
     """The artifacts of a lock's section: project, version, sha256, file, size."""
     entries = []
-    for line in text.splitlines():
-        if not line.strip() or line.startswith("#"):
+    for _number, _component, line, match in lock_lines.lines(text):
+        if line.startswith("#"):
             continue
-        match = LINE.match(line)
         if not match:
             raise Refused(
                 "Every line of a lock must have one version, one sha256, a file and its size, but one is %r. Make the lock "
                 "again: scripts/stack lock" % line[:80]
             )
-        entries.append(
-            {
-                "project": canonical(match.group(1)),
-                "version": match.group(2),
-                "sha256": match.group(3),
-                "file": match.group(4),
-                "size": int(match.group(5)),
-            }
-        )
+        entry = match.groupdict()
+        entries.append(dict(entry, project=canonical(entry["project"]), size=int(entry["size"])))
     return entries
 
 
 def sections(text):
     """component -> section of a whole lock, each as hadoop_dl.data.locks gives it to a role."""
     found = {}
-    component = None
-    for line in text.splitlines():
-        heading = re.match(r"^# component: (\w+)$", line)
-        if heading:
-            component = heading.group(1)
+    for _number, component, line, _match in lock_lines.lines(text):
+        if line.startswith("#"):
             found[component] = [line]
-        elif line and component and not line.startswith("#"):
+        elif component:
             found[component].append(line)
     return dict((name, "\n".join(part) + "\n") for name, part in found.items())
 

@@ -10,8 +10,9 @@ import ctypes
 import os
 import signal
 
-# From linux/sched.h and linux/prctl.h
-CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWNET = 0x00020000, 0x08000000, 0x40000000
+# From linux/sched.h, linux/mount.h and linux/prctl.h
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x08000000, 0x10000000, 0x40000000
+MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
 NOT_STARTED = 125  # exit status where the kernel refused
 
@@ -27,6 +28,8 @@ class Child(object):
         self.unshare, self.prctl = self.library.unshare, self.library.prctl
         self.unshare.argtypes = [ctypes.c_int]
         self.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+        self.mount = self.library.mount
+        self.mount.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_void_p]
 
     def __call__(self):
         try:
@@ -38,9 +41,17 @@ class Child(object):
     def enter(self):
         raise NotImplementedError
 
+    def mount_privately(self):
+        """What is mounted from now on is seen by this process and its children alone."""
+        self.call("mounts of its own", self.mount, None, b"/", None, MS_REC | MS_PRIVATE, None)
+
+    def gain_no_privileges(self):
+        """sudo, su and every other program of another user or capability give none from now on."""
+        self.call("no new privileges", self.prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+
     def give_up_privileges(self):
         """And end with the caller, also with one that has ended already."""
-        self.call("no new privileges", self.prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        self.gain_no_privileges()
         self.call("an end with its caller", self.prctl, PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != self.parent:
             os._exit(NOT_STARTED)

@@ -3,13 +3,23 @@
 
 from __future__ import absolute_import, division, print_function
 
+import glob
 import os
 import xml.etree.ElementTree as ElementTree
 
-from ansible.module_utils import processes
+try:
+    from ansible.module_utils import processes
+except ImportError:  # where there is no Ansible
+    import processes
 
 LATE = 124  # exit status that stands for a program that did not end
 ASK, PUT = 120, 900  # seconds; a client whose NameNode does not answer tries for a quarter of an hour
+
+
+def code(home, conf_dir, java_home):
+    """What a launcher of Hadoop runs and reads as a program: who may write to one of these must not become root by it."""
+    names = [home + "/bin/hdfs", home + "/bin/hadoop", conf_dir + "/hadoop-env.sh", java_home + "/bin/java"]
+    return [path for path in names + sorted(glob.glob(home + "/libexec/*.sh")) if os.path.exists(path)]
 
 
 class Failure(Exception):
@@ -52,10 +62,11 @@ class Hdfs(object):
         return found[:-1] if found.endswith(":///") else found.rstrip("/") if not found.endswith("://") else found
 
     def check_launcher(self):
-        """root runs Hadoop's launcher and the settings that it reads."""
-        script = '. "$1" && printf "%s\\n" "$HADOOP_HOME/bin/hdfs" "$HADOOP_CONF_DIR/hadoop-env.sh"'
-        paths = processes.run(["/bin/sh", "-c", script, "sh", self.environment_file], ASK).output.splitlines()
-        found = processes.foreign(path for path in paths if os.path.exists(path)) if os.geteuid() == 0 else None
+        """root runs Hadoop's launcher, Java, and the settings that they read."""
+        script = '. "$1" && printf "%s\\n" "$HADOOP_HOME" "$HADOOP_CONF_DIR" "$JAVA_HOME"'
+        answer = processes.run(["/bin/sh", "-c", script, "sh", self.environment_file], ASK)
+        places = (answer.output.split("\n") + [""] * 3)[:3]  # the last ones may be empty
+        found = processes.foreign(code(*places)) if os.geteuid() == 0 else None
         if found:
             raise Failure(
                 "Hadoop's launcher must be writable by root alone, because root runs it, but others may change %s. Nothing was changed in HDFS. "

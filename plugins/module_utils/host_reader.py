@@ -8,19 +8,28 @@ A fact that cannot be read is null: the plan decides what its absence means.
 
 from __future__ import absolute_import, division, print_function
 
-import hashlib
 import json
 import os
+import pwd
 import re
 import sys
 
 try:
+    import confinement
     import environment_tree
     import host_system
     import host_workbench
     import processes
+    import recorded_files
 except ImportError:  # inside a module's payload
-    from ansible.module_utils import environment_tree, host_system, host_workbench, processes
+    from ansible.module_utils import (
+        confinement,
+        environment_tree,
+        host_system,
+        host_workbench,
+        processes,
+        recorded_files,
+    )
 
 ROOT = "/opt/deeplearning"
 LATE = (
@@ -105,6 +114,20 @@ class Reader(host_system.System):
                 }
         return None
 
+    def named(self, names):
+        """Of the paths and accounts that inputs name: whether the path exists; the account's number and home, None where there is none."""
+        paths, accounts = {}, {}
+        for name in names:
+            if name.startswith("/"):
+                paths[name] = self.exists(name)
+                continue
+            try:
+                entry = pwd.getpwnam(name)
+                accounts[name] = {"uid": entry.pw_uid, "home": entry.pw_dir}
+            except KeyError:
+                accounts[name] = None
+        return {"paths": paths, "accounts": accounts}
+
     def disk_free_mb(self):
         result = {}
         for path in ("/opt", "/usr", "/tmp"):
@@ -132,20 +155,7 @@ class Reader(host_system.System):
 
     def receipt_problem(self, receipt):
         """The first difference between a receipt and the host, as a sentence; None where there is none."""
-        for path, target in sorted(receipt.get("links", {}).items()):
-            if not os.path.islink(self.at(path)) or os.readlink(self.at(path)) != target:
-                return "%s does not point to %s" % (path, target)
-        for path, size in sorted(receipt.get("sizes", {}).items()):
-            if not os.path.isfile(self.at(path)) or os.path.getsize(self.at(path)) != size:
-                return "%s is missing or not %d bytes long" % (path, size)
-        for path, digest in sorted(receipt.get("files", {}).items()):
-            try:
-                with open(self.at(path), "rb") as handle:
-                    if hashlib.sha256(handle.read()).hexdigest() != digest:
-                        return "%s was changed" % path
-            except (IOError, OSError):
-                return "%s is missing" % path
-        return None
+        return next((sentence for _, sentence in recorded_files.differences(receipt, self.at)), None)
 
     def environments(self):
         """Environments by name; problem is None for one that is sealed and intact, also where files were added."""
@@ -155,7 +165,8 @@ class Reader(host_system.System):
             if name.startswith(".") or re.search(r"\.(\d+|client)$", name) or not os.path.isdir(self.at(path)):
                 continue
             problem, added = environment_tree.state(self.at(path)) if environment_tree else (None, [])
-            found[name] = {"problem": problem}
+            seal = (environment_tree.seal_of(self.at(path)) if environment_tree else None) or {}
+            found[name] = {"problem": problem, "python": seal.get("python"), "contents": seal.get("contents_sha256")}
             if added:
                 found[name]["added"] = added[:3] + ["and %d more" % (len(added) - 3)] * (len(added) > 3)
         return found
@@ -169,7 +180,7 @@ class Reader(host_system.System):
             "receipts": self.receipts(),
         }
 
-    def read(self):
+    def read(self, names=()):
         workbench = host_workbench.read(self)
         return {
             "architecture": os.uname()[4],
@@ -188,20 +199,22 @@ class Reader(host_system.System):
             "cdsw": workbench is not None,
             "workbench": workbench,
             "containers": host_workbench.containers(self),
+            "cell_problem": None if self.root or os.geteuid() != 0 else confinement.refusal(),
             "unanswered": self.unanswered,
             "deeplearning": self.deeplearning(),
             "disk_free_mb": self.disk_free_mb(),
+            "named": self.named(names),
         }
 
 
-def read(root="/"):
+def read(root="/", names=()):
     """Everything about the host whose file system begins at root, as a mapping that JSON can carry."""
-    return Reader(root).read()
+    return Reader(root).read(names)
 
 
-def main():
+def main(names=()):
     try:
-        answer = processes.limited(read, READ_TIMEOUT)
+        answer = processes.limited(lambda: read(names=names), READ_TIMEOUT)
     except processes.Late as late:
         answer = {"late": LATE % late}
     sys.stdout.write(json.dumps(answer, sort_keys=True) + "\n")

@@ -248,7 +248,8 @@ class System(object):
     def driver_library_path(self):
         for place in LIBRARIES:
             for path in self.glob(place + "/libcuda.so.[0-9]*.*"):
-                return path
+                if re.match(r".*\.so\.\d+(\.\d+)+$", path):  # no copy that somebody keeps beside it
+                    return path
         return None
 
     def module_files(self, tree):

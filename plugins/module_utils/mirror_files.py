@@ -207,7 +207,7 @@ def write_manifest(artifacts, root):
     for artifact in artifacts:
         path = artifact["folder"] + "/" + artifact["name"]
         size = os.path.getsize(place_of(artifact, root))
-        held[path] = dict(artifact.get("about", ()), sha256=artifact["sha256"], size=size)
+        held[path] = {"sha256": artifact["sha256"], "size": size}
     text = json.dumps({"schema": 1, "artifacts": held}, indent=1, sort_keys=True) + "\n"
     path = os.path.join(root, "manifest.json")
     if os.path.isfile(path):

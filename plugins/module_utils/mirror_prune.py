@@ -8,22 +8,17 @@ try:
 except ImportError:  # on a host, inside the module's payload
     from ansible.module_utils import mirror_files
 
-BUILT = "built/"  # mirror_wheels builds what is there again from its source distribution
+BUILT = "built/"  # of earlier versions, which built wheels of source distributions: nothing needs them
 
 
 def held_of(artifacts, held):
-    """Paths of the manifest's rows that are one of these artifacts, or a wheel that the mirror built of one; sorted."""
+    """Paths of the manifest's rows that are one of these artifacts, or below built/; sorted."""
     wanted = {"%(folder)s/%(name)s" % artifact: artifact["sha256"] for artifact in artifacts}
-    sources = set(wanted.values())
-    return sorted(
-        path
-        for path, row in held.items()
-        if (row.get("source") in sources if path.startswith(BUILT) else wanted.get(path) == row.get("sha256"))
-    )
+    return sorted(path for path, row in held.items() if path.startswith(BUILT) or wanted.get(path) == row.get("sha256"))
 
 
 def prune(root, artifacts, dry=False):
-    """Remove these artifacts and what the mirror built of them, directories that are empty then, rows and pages; the paths.
+    """Remove these artifacts and built/, directories that are empty then, rows and pages; the paths.
 
     What the manifest does not list stays, and so does a row with other bytes than the artifact's.
     """

@@ -9,13 +9,12 @@ from __future__ import absolute_import, division, print_function
 import os
 import re
 
-from ansible.module_utils import mirror_download, processes, source_proof
+from ansible.module_utils import mirror_download, processes
 from ansible.module_utils.environment_packages import Refused
 from ansible.module_utils.six.moves.urllib.parse import unquote, urljoin, urlsplit
 
 LINK = re.compile(r"""<a\s[^>]*?href\s*=\s*["']([^"']+)["']""", re.IGNORECASE)
 INDEX = "/simple"  # the address of a package index ends so
-ASKED = 30  # seconds for a wheel that the mirror may have built
 
 
 def source(url, ca, timeout, login=None):
@@ -89,21 +88,6 @@ class Source(object):
             )
         return path
 
-    def ready(self, entry, python, directory):
-        """The wheel that the mirror built of a source distribution for this Python, as its manifest says; NotShown without one."""
-        end = min(self.end, processes.clock() + ASKED)
-        try:
-            text = self.page(self.root + "manifest.json", end)
-            path, sha256, size = source_proof.listed(text, entry["sha256"], python)
-            wheel = os.path.join(directory, path.rpartition("/")[2])
-            with mirror_download.create(wheel) as sink:
-                got = mirror_download.fetch(self.root + path, sink, size, end, self.ca, login=self.login)
-        except mirror_download.DownloadProblem as problem:
-            raise source_proof.NotShown("the mirror has no wheel of it (%s)" % problem)
-        if got != (sha256, size):
-            raise source_proof.NotShown("the mirror's wheel of it differs from its manifest")
-        return wheel
-
     def silent(self, url, problem):
         return (
             "The mirror must serve %s but the answer was: %s. Check mirror_url, that the mirror host serves (systemctl status "
@@ -152,9 +136,6 @@ class Index(Source):
         if entry["file"] not in self.addresses:
             self.check([entry])
         return self.addresses[entry["file"]]
-
-    def ready(self, entry, python, directory):
-        raise source_proof.NotShown("an index has no wheels that the mirror built")
 
     def silent(self, url, problem):
         hint = "Check mirror_index_url"

@@ -4,18 +4,24 @@
 from __future__ import absolute_import, division, print_function
 
 import glob
-import json
 import os
 import pwd
 import re
 
-from ansible.module_utils import bazel_versions, hdfs_record, host_lock, host_system, host_workbench, yarn_cluster
+from ansible.module_utils import (
+    bazel_versions,
+    build_place,
+    hdfs_record,
+    host_lock,
+    host_system,
+    host_workbench,
+    own_entries,
+    yarn_cluster,
+)
 from ansible.module_utils import environment_packages as packages
+from ansible.module_utils.own_entries import names, read_json
 
 ENVIRONMENT = re.compile(r"^(\.removing-|\.link-)?(?P<name>.+-[0-9a-f]{12})(\.\d+|\.client)?$")
-DIRECTORIES = ("spark", "jars", "hadoop", "downloads")  # of this project alone
-CLIENT_SETTINGS = ("hadoop-env.sh", "spark-defaults.conf", "tfos-submit.json")
-RECEIPTS = ("environment", "hadoop_client", "tensorflowonspark", "verify")
 # Each part of the GPU layer: its repository, and what else tells that its role was here. Globs.
 GPU = {
     "nvidia_driver": (
@@ -33,6 +39,7 @@ GPU = {
 }
 RUNTIME = ("{root}/etc/container_runtime.json", "{root}/etc/daemon.json*", "{root}/state/container_runtime.json")
 WORKBENCH = ("{root}/etc/cdsw.json*", "{root}/state/cdsw.json")
+BUILD_ROOT, PUBLISHED = "/var/lib/deeplearning-build", "/published/"  # where nothing else was asked for; below it
 ENGINE_RECORD = "etc/cdsw_engine.json"
 DEFINITIONS = (
     "/etc/yum.repos.d/deeplearning-%s.repo",
@@ -47,23 +54,13 @@ MIRROR = (
     "/var/log/deeplearning-mirror.log",
 )
 OTHERS = re.compile(
-    r"^(bin|etc|envs|state|(\.new-)?(current|CURRENT\.txt)|\.run\.json|%s|(\.removing-)?(%s))$"
-    % (re.escape(host_lock.NAME), "|".join(DIRECTORIES))
+    r"^(bin|etc|envs|state|(\.new-)?(current|CURRENT\.txt)|\.run\.json|%s|%s|(\.removing-)?(%s))$"
+    % (re.escape(host_lock.NAME), re.escape(own_entries.PROBE), "|".join(own_entries.DIRECTORIES))
 )
 
 
-def read_json(path):
-    """The mapping in a file; an empty one where there is none."""
-    try:
-        with open(path) as handle:
-            found = json.load(handle)
-    except (IOError, OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def names(directory):
-    return sorted(os.listdir(directory)) if os.path.isdir(directory) else []
+PARTS = ("environments", "cdsw", "container_runtime", "gpu", "build", "bazel", "mirror")
+QUESTIONS = ("hdfs", "stays", "users", "applications")
 
 
 class Removal(object):
@@ -71,6 +68,11 @@ class Removal(object):
 
     def __init__(self, root, bazel_root="/opt/bazel", system=""):
         self.root, self.bazel_root, self.system = root, bazel_root, system
+
+    def answer(self):
+        """What is here of each part, the names of the parts that are, and what must be known to remove them."""
+        found = dict((name, getattr(self, name)()) for name in PARTS + QUESTIONS)
+        return dict(found, parts=[name for name in PARTS if found[name]])
 
     def there(self, patterns):
         paths = [one.replace("{root}", self.root) if "{root}" in one else self.system + one for one in patterns]
@@ -91,12 +93,13 @@ class Removal(object):
     def environments(self):
         """Environments by name, and what else their part has."""
         lines = [name + (" (active)" if name == self.current() else "") for name in self.named()]
-        settings = any(self.exists("etc/" + name) for name in CLIENT_SETTINGS)
         programs = self.exists("bin/tfos-submit") or self.is_ours("/usr/local/bin/tfos-submit")
-        more = [("tfos-submit", programs), ("settings of Spark and Hadoop", settings)]
-        more += [(name + "/", self.exists(name)) for name in DIRECTORIES]
+        more = [("tfos-submit", programs), ("settings of Spark and Hadoop", own_entries.settings(self.root))]
+        more += [(name + "/", own_entries.below(self.root, name)) for name in own_entries.DIRECTORIES]
         more += [("the link current", self.exists("current") and not lines)]
-        more += [("the receipt of " + name, self.exists("state/%s.json" % name) and not lines) for name in RECEIPTS]
+        more += [("the probe of a killed switch", own_entries.probes(self.root))]
+        left = [] if lines else own_entries.receipts(self.root)
+        more += [("the receipt of " + os.path.basename(path)[: -len(".json")], True) for path in left]
         return lines + [text for text, there in more if there]
 
     def exists(self, name):
@@ -173,9 +176,24 @@ class Removal(object):
         return yarn_cluster.reasons(self.named(), os.path.join(self.root, "etc", "hadoop-env.sh"))
 
     def build(self):
-        """Paths of builds of TensorFlow, which are made on some hosts only."""
-        receipt = os.path.join(self.root, "state", "tensorflow_build.json")
-        return self.there(["/var/lib/deeplearning-build"]) + ([receipt] if os.path.exists(receipt) else [])
+        """What builds of TensorFlow created, by their record: directories, accounts, and the receipt, unless it alone tells of them."""
+        roots, users = build_place.present(read_json(os.path.join(self.root, "etc", "tensorflow_build.json")))
+        records = [
+            os.path.join(self.root, "state", "tensorflow_build.json"),
+            os.path.join(self.root, "etc", "tensorflow_build.json"),
+        ]
+        found = [root for root, below in roots if below] + ["the account " + name for name in users]
+        return found + [path for path in records if os.path.exists(path) and not self.unrecorded_builds()]
+
+    def unrecorded_builds(self):
+        """Directories of builds by an earlier release, which wrote no record, by the paths of its receipt; each with that receipt."""
+        if self.exists("etc/tensorflow_build.json") or not self.exists("state/tensorflow_build.json"):
+            return []
+        receipt = self.receipt("tensorflow_build")
+        paths = list(receipt.get("files") or {}) + list(receipt.get("sizes") or {})
+        roots = set(path.rpartition(PUBLISHED)[0] for path in paths if PUBLISHED in path) or [BUILD_ROOT]
+        found, _ = build_place.present({"roots": dict.fromkeys(roots, True)})
+        return ["%s, of %s/state/tensorflow_build.json" % (root, self.root) for root, below in found if below]
 
     def bazel(self):
         marks = bazel_versions.versions(self.bazel_root)
@@ -207,7 +225,11 @@ class Removal(object):
         if self.exists(ENGINE_RECORD) and not self.exists("engines"):
             found.append(os.path.join(self.root, ENGINE_RECORD))
         envs = os.path.join(self.root, "envs")
-        return found + [os.path.join(envs, name) for name in names(envs) if not ENVIRONMENT.match(name)]
+        found += own_entries.others(self.root) + self.unrecorded_builds()
+        ours = own_entries.PROBE
+        return found + [
+            os.path.join(envs, name) for name in names(envs) if name != ours and not ENVIRONMENT.match(name)
+        ]
 
     def users(self):
         """Processes that use something in the directory of this project: pid, user and command."""

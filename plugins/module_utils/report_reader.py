@@ -22,7 +22,7 @@ HEALTH_TIMEOUT = 100  # seconds for all questions; a driver that hangs takes 30 
 # left out because an idle GPU may narrow its own.
 ALWAYS = ("gpus_on_pci_as_declared", "no_reboot_waits", "nouveau_absent", "xid")
 WITH_DRIVER = ("gpus_by_driver_as_declared", "versions_agree", "driver_new_enough", "persistence", "compute_mode")
-WITH_DRIVER += ("ecc_errors", "retired_pages", "recovery_action", "fabric_manager")
+WITH_DRIVER += ("ecc_errors", "retired_pages", "inforom", "throttling", "recovery_action", "fabric_manager", "topology")
 
 
 def ask(machine):
@@ -68,9 +68,9 @@ def times(root=""):
     return {"changed": max(changed) if changed else None, "verified": verified}
 
 
-def main():
+def main(names=()):
     try:
-        node = processes.limited(host_reader.read, host_reader.READ_TIMEOUT)
+        node = processes.limited(lambda: host_reader.read(names=names), host_reader.READ_TIMEOUT)
         found = health(node["nvidia"], os.path.exists(ETC + "/gpu-check.json"))
         answer = {"facts": node, "health": found, "times": times()}
     except processes.Late as late:

@@ -4,6 +4,7 @@
 from __future__ import absolute_import, division, print_function
 
 import errno
+import hashlib
 import os
 
 MB = 10**6
@@ -51,3 +52,73 @@ def explained(error, directory):
         space // MB,
         "enough" if inodes is None else inodes,
     )
+
+
+# --- what a full disk leaves for the way back ------------------------------------------------------------------------
+
+RESERVE = ".reserve"  # beside the environments
+PARTS, PART = 8, 8192  # files and bytes of each: what a switch and the record of a run write, in bytes and in inodes
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def has_reserve(root):
+    """Whether all of the reserve is there."""
+    paths = [os.path.join(root, RESERVE, str(number)) for number in range(PARTS)]
+    return all(os.path.isfile(path) and os.path.getsize(path) == PART for path in paths)
+
+
+def incompressible(number):
+    """The same bytes on every host; zeros would be no room on a file system that compresses."""
+    rows = [hashlib.sha256(("%d %d" % (number, row)).encode("ascii")).digest() for row in range(PART // 32)]
+    return b"".join(rows)
+
+
+def keep_reserve(root):
+    """Have the reserve on the disk, if it fits; whether it exists."""
+    if has_reserve(root):
+        return True
+    directory = os.path.join(root, RESERVE)
+    try:
+        if not os.path.isdir(directory):
+            os.mkdir(directory, 0o700)
+        for number in range(PARTS):
+            with open(os.path.join(directory, str(number)), "wb") as handle:
+                handle.write(incompressible(number))
+                handle.flush()
+                os.fsync(handle.fileno())
+    except (IOError, OSError) as error:
+        release_reserve(root)  # half of one would only take what is left
+        if error.errno not in FULL + (errno.ENOENT,):  # ENOENT: the renewal of a run's record has just made room of it
+            raise
+        return False
+    return True
+
+
+def release_reserve(root):
+    """Make room of the reserve; whether there was any."""
+    directory = os.path.join(root, RESERVE)
+    found = os.listdir(directory) if os.path.isdir(directory) else []
+    for name in found:
+        unless_changed(os.unlink, os.path.join(directory, name))
+    if os.path.isdir(directory):
+        unless_changed(os.rmdir, directory)
+    return bool(found)
+
+
+def unless_changed(remove, path):
+    """Remove it, unless another process did, or put something there, meanwhile: a run's record is renewed beside every step."""
+    try:
+        remove(path)
+    except (IOError, OSError) as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST):
+            raise
+
+
+def with_reserve(root, write):
+    """What write() answers, again without the reserve if the file system is full. write() may be called twice."""
+    try:
+        return write()
+    except (IOError, OSError) as error:
+        if error.errno not in FULL or not release_reserve(root):
+            raise
+        return write()

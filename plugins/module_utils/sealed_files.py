@@ -71,12 +71,10 @@ class Wheel(object):
             return False
         if header[4:8] == UNCHECKED:
             return True
-        moment = struct.unpack(str("<I"), header[4:8])[0] if len(header) >= 8 else None
-        if int(os.lstat(_full(self.tree, path)).st_mtime) != moment:  # the sealed tree's own Python would not load it
-            os.unlink(_full(root, row[0]))
-            return False
-        os.utime(_full(root, path), (moment, moment))
-        return True
+        if header[4:8] == struct.pack(str("<I"), wheel_files.TIME):
+            return True
+        os.unlink(_full(root, row[0]))
+        return False
 
 
 def _full(root, path):

@@ -12,7 +12,7 @@ import threading
 import zipfile
 from multiprocessing.pool import ThreadPool  # novermin (2.7 has it)
 
-from ansible.module_utils import wheel_files
+from ansible.module_utils import source_wheels, wheel_files
 from ansible.module_utils.environment_packages import Refused
 
 CHUNK = 300  # files of a wheel that one thread writes at a time
@@ -20,17 +20,17 @@ WORKERS = max(2, min(4, multiprocessing.cpu_count()))
 
 
 class Job(object):
-    """One wheel. entry: of the lock, None for one that was built here. sealed: it in sealed trees. wheel: once it is fetched."""
+    """One wheel. entry: of the lock. sealed: it in sealed trees. wheel: once it is fetched."""
 
     def __init__(self, entry, sealed):
         self.entry, self.sealed, self.wheel = entry, sealed, None
         self.parts, self.written = [], {}
 
     def listed(self):
-        """Its dist-info directory and path -> (sha256, size, mode), for later trees; None where they are this tree's alone."""
+        """Its dist-info directory and path -> (sha256, size, mode), for later trees; None for one with scripts of this tree, or made by recipe."""
         if self.wheel is None:
             return self.sealed[0].information, self.sealed[0].files
-        if self.entry is None or self.wheel.rewritten:
+        if self.wheel.rewritten or not source_wheels.is_wheel(self.entry["file"]):
             return None
         modes = self.wheel.modes()
         return self.wheel.information, dict((path, row + (modes[path],)) for path, row in self.written.items())
@@ -72,13 +72,6 @@ class Unpacking(object):
             if job.wheel is None:
                 self.write(job, [path for path in job.sealed[0].files if path not in job.written])
         return self.finish(jobs)
-
-    def built(self, path):
-        """Install a wheel that was built here; as wheels()."""
-        job = Job(None, [])
-        self.begin(job, path)
-        self.collect(job)
-        return self.finish([job])
 
     def open(self, job, path):
         try:

@@ -18,6 +18,7 @@ import zipfile
 
 CHUNK = 1 << 20
 LARGE = 16 << 20  # bytes of a file
+TIME = 315532800  # 1980-01-01, the earliest time that a wheel can have: every file of every environment is of that time
 SYNC_FILE_RANGE_WRITE = 2  # linux/fs.h
 SHEBANG_LIMIT = 127  # bytes of the first line that an old kernel reads
 INSTALLER = "hadoop-deeplearning\n"
@@ -193,7 +194,7 @@ def chunks(items, sizes, count):
 
 
 def write(root, path, first, source=None, mode=0o644):
-    """Write a new file (never through an old one, which may be mapped or a link); its sha256 and size."""
+    """Write a new file (never through an old one, which may be mapped or a link), of the time that all have; its sha256 and size."""
     full = os.path.join(root.encode("utf-8"), path.encode("utf-8"))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     for attempt in (1, 2, 3):
@@ -217,6 +218,7 @@ def write(root, path, first, source=None, mode=0o644):
             if size >= LARGE and size % LARGE < len(chunk):
                 begin_writeback(handle.fileno())  # the sync before the marker then waits for little
             chunk = source.read(CHUNK) if source else b""
+    os.utime(full, (TIME, TIME))
     return digest.hexdigest(), size
 
 

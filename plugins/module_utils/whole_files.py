@@ -5,6 +5,7 @@ from __future__ import absolute_import, division, print_function
 
 import hashlib
 import os
+import stat
 
 CHUNK = 1 << 20
 
@@ -17,10 +18,11 @@ def sha256_of(path):
     return digest.hexdigest()
 
 
-def write_whole(path, data, draft=None):
+def write_whole(path, data, draft=None, mode=0o644, owner=None):
     """Write bytes so that the name never shows a part of them, and so that they last. One run at a time writes a path.
 
-    draft: where they are written first, on the same file system; one of a killed run is replaced.
+    draft: where they are written first, on the same file system; one of a killed run is replaced. mode and owner (user, group): the draft
+    has them before it gets the name, so that no moment shows a secret.
     """
     draft = draft or os.path.join(os.path.dirname(path), ".draft-" + os.path.basename(path))
     if os.path.lexists(draft):
@@ -29,14 +31,22 @@ def write_whole(path, data, draft=None):
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             stream.write(data)
             stream.flush()
+            if owner is not None:
+                os.fchown(stream.fileno(), *owner)
+            os.fchmod(stream.fileno(), mode)
             os.fsync(stream.fileno())
-        os.chmod(draft, 0o644)
         os.rename(draft, path)
     except BaseException:
         if os.path.lexists(draft):  # a full disk has no name for it
             os.unlink(draft)
         raise
     sync_path(os.path.dirname(path))
+
+
+def access_of(path):
+    """Mode and owner of a file, as write_whole takes them."""
+    status = os.stat(path)
+    return {"mode": stat.S_IMODE(status.st_mode), "owner": (status.st_uid, status.st_gid)}
 
 
 def sync_path(path):

@@ -15,6 +15,7 @@ options:
   root: {description: Directory of the versions; C(bazel) in the user's home when empty, type: str, default: ""}
   package: {description: Also ask rpm for this package, type: str, default: ""}
   tools: {description: Also look for what a bootstrap requires, type: bool, default: false}
+  environment: {description: "Variables of the bootstrap; a parameter, because they may be secret", type: dict, default: {}}
 """
 
 RETURN = r"""
@@ -26,7 +27,7 @@ import platform
 import pwd
 import re
 
-from ansible.module_utils import bazel_versions, processes
+from ansible.module_utils import bazel_versions, commands, processes
 from ansible.module_utils.basic import AnsibleModule
 
 PROGRAMS = ("bash", "zip", "unzip", "which")
@@ -89,16 +90,19 @@ def main():
             "root": {"type": "str", "default": ""},
             "package": {"type": "str", "default": ""},
             "tools": {"type": "bool", "default": False},
+            "environment": {"type": "dict", "default": {}, "no_log": True},
         },
         supports_check_mode=True,
     )
     wanted = module.params
+    commands.use_environment(module)
     user = pwd.getpwuid(os.geteuid())
     home = os.environ.get("HOME") or user.pw_dir
     root = wanted["root"] or os.path.join(home, "bazel")
     link = os.path.join(home, "bin", "bazel")
     found = {
         "root": root,
+        "work": os.path.join(root, bazel_versions.WORK),
         "home": home,
         "user": user.pw_name,
         "is_root": user.pw_uid == 0,

@@ -16,10 +16,10 @@ description:
 options:
   root: {description: Directory of the versions, type: path, required: true}
   version: {description: The version, type: str, required: true}
-  program: {description: The executable, on the host; required for C(state=present), type: path}
+  program: {description: "The executable, on the host; required for C(state=present)", type: path}
   source: {description: Where it came from, type: str}
-  sha256: {description: The sha256 of the file that the site named, where there was one, type: str, default: ""}
-  package: {description: The package that this project installs for it, which the mark names in full once it is there, type: str, default: ""}
+  sha256: {description: "The sha256 of the file that the site named, if there was one", type: str, default: ""}
+  package: {description: "The package that this project installs for it, which the mark names in full once it is there", type: str, default: ""}
   wait: {description: Seconds for another run to end, type: int, default: 600}
   state: {description: Whether the host must have it, type: str, choices: [present, begun, absent], default: present}
 """

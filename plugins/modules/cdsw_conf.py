@@ -11,16 +11,17 @@ module: cdsw_conf
 short_description: Set keys of the configuration of Cloudera Data Science Workbench, one line each
 description:
   - Every other line stays as it is. Before the first change the earlier lines of the keys are recorded, and before every change a copy of the file is kept.
-  - Nothing of the file but these keys is printed, because it may hold secrets.
+  - Nothing of the file but the lines that change is printed, without user and password of an address, because it may hold secrets.
 options:
   settings: {description: Keys and values; required with C(state=present), type: dict, default: {}}
   state:
     description:
-      - C(present) sets the keys. C(previous) puts the file back as it was before the last change of this module.
+      - C(present) sets the keys. C(previous) gives the recorded keys the lines with which CDSW last ran; other lines stay.
       - C(absent) gives the keys the lines that they had before the first change. The record stays, and C(keys) names its keys, until C(forgotten)
         removes it when CDSW runs with these lines, so that a run after a killed one restarts CDSW as well.
+      - Before the file changes the record says that a restart is pending. Until C(restarted) removes that, C(present) names all its keys.
     type: str
-    choices: [present, previous, absent, forgotten]
+    choices: [present, previous, absent, restarted, forgotten]
     default: present
   path: {description: The configuration, type: path, default: /etc/cdsw/config/cdsw.conf}
   record: {description: What was there before, type: path, default: /opt/deeplearning/etc/cdsw.json}
@@ -28,13 +29,12 @@ options:
 """
 
 RETURN = r"""
-keys: {description: Keys that were changed; with C(state=absent) all that are recorded, type: list, returned: always}
+keys: {description: Keys with which CDSW must be restarted; with C(state=absent) all that are recorded, type: list, returned: always}
 """
 
 import json
 import os
 import re
-import stat
 
 from ansible.module_utils import cdsw_settings, whole_files
 from ansible.module_utils.basic import AnsibleModule
@@ -48,31 +48,34 @@ def read(path):
         return handle.read().decode("utf-8")
 
 
-def write(path, text, mode):
+def write(path, text, **access):
     directory = os.path.dirname(path)
     if not os.path.isdir(directory):
         os.makedirs(directory, 0o755)
-    whole_files.write_whole(path, text.encode("utf-8"))
-    os.chmod(path, mode)
+    whole_files.write_whole(path, text.encode("utf-8"), **access)
 
 
 def recorded(path):
-    """The lines that the keys had before this project changed them; a torn record is none."""
+    """The lines that the keys had before this project changed them, and whether a restart is pending; a torn record is none."""
     try:
-        found = json.loads(read(path))["before"]
-        return found if isinstance(found, dict) else {}
-    except (IOError, OSError, ValueError, KeyError, TypeError):
-        return {}
+        found = json.loads(read(path))
+        return (found["before"] if isinstance(found["before"], dict) else {}), found.get("restart_pending") is True
+    except (IOError, OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}, False
+
+
+def write_record(path, before, pending):
+    content = {"before": before, "restart_pending": True} if pending else {"before": before}
+    write(path, json.dumps(content, indent=1, sort_keys=True) + "\n", mode=0o600)
 
 
 def wanted_text(wanted, text, backup):
     """The file as it must be, and the record of earlier lines."""
-    before = recorded(wanted["record"])
-    if wanted["state"] == "previous":
-        return read(backup), before
-    if wanted["state"] == "absent":
+    before, _ = recorded(wanted["record"])
+    if wanted["state"] in ("previous", "absent"):
+        ran = read(backup) if wanted["state"] == "previous" else None
         for key, line in sorted(before.items()):
-            text = cdsw_settings.with_line(text, key, line)
+            text = cdsw_settings.with_line(text, key, line if ran is None else cdsw_settings.line_of(ran, key))
         return text, before
     for key, value in sorted(wanted["settings"].items()):
         before.setdefault(key, cdsw_settings.line_of(text, key))
@@ -84,6 +87,7 @@ def wanted_text(wanted, text, backup):
 def change(module, wanted):
     """Compare, keep a copy, write, and answer."""
     path, backup, state = wanted["path"], wanted["record"] + ".previous", wanted["state"]
+    pending = recorded(wanted["record"])[1]
     if state == "absent" and not os.path.exists(path):
         module.exit_json(changed=False, keys=[])
     text = read(path)
@@ -93,21 +97,31 @@ def change(module, wanted):
     changed = result != text
     recording = state == "present" and not os.path.exists(wanted["record"])
     if not module.check_mode:
-        mode = stat.S_IMODE(os.stat(path).st_mode)
-        if state == "present" and (changed or recording):
-            write(wanted["record"], json.dumps({"before": before}, indent=1, sort_keys=True) + "\n", 0o644)
-        if changed and state != "previous":
-            write(backup, text, 0o600)
+        if changed and state != "previous" and not pending:  # CDSW never ran with a file that waits for a restart
+            write(backup, text, mode=0o600)
+        if changed or recording:  # before the file: whatever kills this run, the next one restarts CDSW
+            write_record(wanted["record"], before, pending or changed)
         if changed:
-            owner = os.stat(path)
-            write(path, result, mode)
-            os.chown(path, owner.st_uid, owner.st_gid)
-    shown = ["\n".join(line for line in one if line is not None) + "\n" for one in lines]
+            write(path, result, **whole_files.access_of(path))
+    differing = [pair for pair in zip(*lines) if pair[0] != pair[1]]
+    shown = ["".join(cdsw_settings.shown(pair[side]) for pair in differing) for side in (0, 1)]
     module.exit_json(
         changed=changed or recording,
-        keys=[key for key, old, new in zip(keys, *lines) if old != new or state == "absent"],
+        keys=[
+            key
+            for key, old, new in zip(keys, *lines)
+            if old != new or state == "absent" or (pending and state == "present")
+        ],
         diff={"before": shown[0], "after": shown[1], "before_header": path, "after_header": path},
     )
+
+
+def restarted(module, record):
+    """CDSW runs with this file: nothing is pending."""
+    before, pending = recorded(record)
+    if pending and not module.check_mode:
+        write_record(record, before, False)
+    module.exit_json(changed=pending, keys=[])
 
 
 def forget(module, record):
@@ -119,6 +133,8 @@ def forget(module, record):
 
 
 def apply(module, wanted):
+    if wanted["state"] == "restarted":
+        restarted(module, wanted["record"])
     if wanted["state"] == "forgotten":
         forget(module, wanted["record"])
     change(module, wanted)
@@ -128,7 +144,11 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "settings": {"type": "dict", "default": {}},
-            "state": {"type": "str", "choices": ["present", "previous", "absent", "forgotten"], "default": "present"},
+            "state": {
+                "type": "str",
+                "choices": ["present", "previous", "absent", "restarted", "forgotten"],
+                "default": "present",
+            },
             "path": {"type": "path", "default": "/etc/cdsw/config/cdsw.conf"},
             "record": {"type": "path", "default": "/opt/deeplearning/etc/cdsw.json"},
             "wait": {"type": "int", "default": 600},

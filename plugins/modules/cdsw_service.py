@@ -17,13 +17,14 @@ options:
   role: {description: The host's role in CDSW, type: str, choices: [master, worker], default: master}
   release: {description: CDSW's release, type: str, required: true}
   timeout: {description: Seconds until CDSW must be ready, type: int, default: 600}
+  root: {description: The directory of this project, type: path, default: /opt/deeplearning}
   wait: {description: Seconds for another run to end, type: int, default: 600}
 """
 
 RETURN = r"""
 healthy: {description: Whether CDSW is ready; of a worker whether it joined, type: bool, returned: always}
-reason: {description: Why not, in CDSW's own words, type: str, returned: always}
-gpus: {description: GPUs of each node that CDSW detected; null where it prints none, type: dict, returned: always}
+reason: {description: "Why not, in CDSW's own words", type: str, returned: always}
+nodes: {description: GPUs that CDSW detected on each of its nodes; null if it prints no table of them, type: dict, returned: always}
 node: {description: This host's name, type: str, returned: always}
 """
 
@@ -55,17 +56,17 @@ def steps(role, release):
 
 
 def status(path, seconds, once=False):
-    """(healthy, reason, gpus) when CDSW is ready, or when the time is over."""
+    """(healthy, reason, nodes) when CDSW is ready, or when the time is over."""
     end = processes.clock() + seconds
     while True:
         left = max(1, min(STATUS_SECONDS, end - processes.clock()))
         answer = processes.run([path, "status"], left, dict(os.environ, LC_ALL="C"))
         text = answer.output + "\n" + answer.error
         if cdsw_settings.ready(answer.status, text):
-            return True, "", cdsw_settings.gpus(text)
+            return True, "", cdsw_settings.nodes(text)
         said = answer.problem if answer.late else cdsw_settings.reason(answer.status, text)
         if once or processes.clock() + PAUSE > end:
-            return False, "%s, for %d s" % (said, seconds), cdsw_settings.gpus(text)
+            return False, "%s, for %d s" % (said, seconds), cdsw_settings.nodes(text)
         time.sleep(PAUSE)
 
 
@@ -85,6 +86,7 @@ def main():
             "role": {"type": "str", "choices": ["master", "worker"], "default": "master"},
             "release": {"type": "str", "required": True},
             "timeout": {"type": "int", "default": 600},
+            "root": {"type": "path", "default": "/opt/deeplearning"},
             "wait": {"type": "int", "default": 600},
         },
         supports_check_mode=True,
@@ -98,19 +100,20 @@ def main():
             % ", ".join(PLACES)
         )
     if restarts and module.check_mode:
-        module.exit_json(changed=True, healthy=True, reason="", gpus=None, node=node)
+        module.exit_json(changed=True, healthy=True, reason="", nodes=None, node=node)
     problem = ""
     if restarts:
         try:
-            with HostLock("cdsw restart", wanted["wait"]) as lock:
+            with HostLock("cdsw restart", wanted["wait"], wanted["root"]) as lock:
                 problem = restart(path, wanted, lock)
         except HostLocked as held:
             module.fail_json(msg=str(held))
-    healthy, reason, gpus = not problem, problem, None
+    healthy, reason, nodes = not problem, problem, None
     if wanted["role"] == "master":
-        healthy, reason, gpus = status(path, wanted["timeout"], once=module.check_mode)
+        ready, reason, nodes = status(path, wanted["timeout"], once=module.check_mode or bool(problem))
+        healthy = ready and not problem  # one that did not restart may still be ready with its earlier settings
         reason = "; ".join(text for text in (problem, reason) if text)
-    module.exit_json(changed=restarts, healthy=healthy, reason=reason, gpus=gpus, node=node)
+    module.exit_json(changed=restarts, healthy=healthy, reason=reason, nodes=nodes, node=node)
 
 
 if __name__ == "__main__":

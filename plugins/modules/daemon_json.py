@@ -11,6 +11,7 @@ module: daemon_json
 short_description: Add a runtime to Docker's daemon.json
 description:
   - Every other key stays. The file as it was before the first change is kept beside the record, and comes back with C(state=absent).
+  - A diff shows the runtime alone; the file may hold secrets.
   - A file that is not JSON is refused and left alone. A runtime of the same name that starts the same program is accepted as it is.
 options:
   name: {description: Name of the runtime, type: str, default: nvidia}
@@ -29,7 +30,6 @@ import collections
 import hashlib
 import json
 import os
-import stat
 
 from ansible.module_utils import whole_files
 from ansible.module_utils.basic import AnsibleModule
@@ -107,12 +107,11 @@ def without_runtime(path, data, wanted, record):
     return data
 
 
-def write(path, data, mode=0o644):
+def write(path, data, **access):
     directory = os.path.dirname(path)
     if not os.path.isdir(directory):
         os.makedirs(directory, 0o755)
-    whole_files.write_whole(path, data)
-    os.chmod(path, mode)
+    whole_files.write_whole(path, data, **access)
 
 
 def recorded(path):
@@ -123,25 +122,31 @@ def recorded(path):
         return None
 
 
+def shown(path, data, name):
+    """What a diff may show: the runtime alone, because the file may hold proxies with passwords."""
+    runtimes = parsed(path, data).get("runtimes", {})
+    return text_of({"runtimes": {name: runtimes[name]}}).decode("utf-8") if name in runtimes else ""
+
+
 def change(module, wanted):
     path, record = wanted["path"], recorded(wanted["record"])
     data, backup, present = read(path), wanted["record"] + ".before", wanted["state"] == "present"
     result = with_runtime(path, data, wanted) if present else without_runtime(path, data, wanted, record)
     leaves = not present and record is not None
     if not module.check_mode:
-        mode = stat.S_IMODE(os.stat(path).st_mode) if data is not None else 0o644
+        access = whole_files.access_of(path) if data is not None else {}
         if present and result != data:
             if record is None and data is not None:
-                write(backup, data, 0o600)
-            write(wanted["record"], text_of({"sha256": hashlib.sha256(result).hexdigest()}))
+                write(backup, data, mode=0o600)
+            write(wanted["record"], text_of({"sha256": hashlib.sha256(result).hexdigest()}), mode=0o600)
         if result is None and data is not None:
             os.unlink(path)
         elif result != data:
-            write(path, result, mode)
+            write(path, result, **access)
         for name in (wanted["record"], backup) if leaves else ():
             if os.path.exists(name):
                 os.unlink(name)
-    texts = [(one or b"").decode("utf-8", "replace") for one in (data, result)]
+    texts = [shown(path, one, wanted["name"]) for one in (data, result)]
     module.exit_json(
         changed=result != data or leaves,
         before=data is not None,

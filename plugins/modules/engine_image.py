@@ -18,20 +18,23 @@ options:
   base: {description: The base image on this host, type: str, default: ""}
   repository: {description: The image's name without its tag, type: str, default: deeplearning-engine}
   stack: {description: Name of the stack; the tag begins with it, type: str, default: ""}
-  python: {description: The engine's Python, such as 3.6, type: str, default: ""}
+  python: {description: "The engine's Python, such as 3.6", type: str, default: ""}
   glibc: {description: The oldest glibc for the stack; empty for any, type: str, default: ""}
   digest: {description: sha256 of what the image is made from besides its base, type: str, default: ""}
   files: {description: Names and contents (base64) of the files of the build, type: dict, default: {}}
   questions: {description: What the probe asks in the image, type: dict, default: {}}
-  probe: {description: The probe, a program for Python 2.7 and 3, type: str, default: ""}
+  probe: {description: "The probe, a program for Python 2.7 and 3", type: str, default: ""}
   megabytes: {description: Size of the packages, type: int, default: 0}
   largest: {description: Gigabytes that the image may have, type: int, default: 10}
-  ca: {description: File on this host with CA certificates that go into the build as mirror-ca.pem; empty for none, type: str, default: ""}
-  network: {description: Network of the build, type: str, default: host}
+  mirror_url: {description: Address of the mirror, type: str, default: ""}
+  mirror_ca: {description: CA bundle on this host for a mirror with https; empty for the system's, type: str, default: ""}
+  wheels: {description: "What the mirror has of the stack: project, file, sha256 and size of each", type: list, elements: dict, default: []}
+  install: {description: The command that installs these wheels in the image, type: str, default: ""}
+  network: {description: Network of the build; the installation of the wheels has none, type: str, default: host}
   archives: {description: Directory for archives of images; empty for none, type: str, default: ""}
   keep: {description: How many earlier images stay, type: int, default: 2}
   record: {description: Which image is active, type: path, default: /opt/deeplearning/etc/cdsw_engine.json}
-  timeout: {description: Seconds for the build, and for the archive, type: int, default: 3600}
+  timeout: {description: "Seconds for the build, and for the archive", type: int, default: 3600}
   wait: {description: Seconds for another run to end, type: int, default: 600}
 """
 
@@ -50,9 +53,8 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 
-from ansible.module_utils import engine_docker, room, whole_files
+from ansible.module_utils import engine_docker, environment_packages, mirror_source, room, source_wheels, whole_files
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.engine_docker import Docker, Refused, answered
 from ansible.module_utils.host_lock import HostLock, HostLocked
@@ -61,6 +63,7 @@ LABEL = "hadoop-deeplearning.stack"
 ROOM = 4  # times the packages' size, for the files that they become
 GB = 10**9
 PROGRAMS = ("gpu-check",)  # files that run
+CONTAINER, WHEELS = "cdsw-engine-installation", "/opt/deeplearning/wheels"  # as in `install`
 
 
 def numbers(version):
@@ -93,6 +96,7 @@ class Images(object):
         self.wanted, self.docker, self.checks = wanted, docker, checks
         self.record = read(wanted["record"])
         self.before = self.record["active"]
+        self.place = os.path.join(os.path.dirname(os.path.dirname(wanted["record"])), "engine-build")
 
     def target(self):
         """The image that must be active: base and content decide its tag."""
@@ -103,8 +107,7 @@ class Images(object):
                 % self.wanted["base"]
             )
         self.base = base
-        trusted = whole_files.sha256_of(self.wanted["ca"]) if self.wanted["ca"] else ""
-        made = hashlib.sha256((self.wanted["digest"] + base["id"] + trusted).encode("utf-8")).hexdigest()[:12]
+        made = hashlib.sha256((self.wanted["digest"] + base["id"]).encode("utf-8")).hexdigest()[:12]
         return "%s:%s-%s" % (self.wanted["repository"], self.wanted["stack"], made)
 
     def ensure(self):
@@ -140,7 +143,7 @@ class Images(object):
 
     def require_room(self, root):
         needed = self.wanted["megabytes"] * room.MB * ROOM
-        problem = room.shortage(root, needed, 1000)
+        problem = room.shortage(root, needed, 1000) or room.shortage(os.path.dirname(self.place), needed // ROOM, 1000)
         if not problem and self.wanted["archives"]:
             problem = room.shortage(self.wanted["archives"], needed + self.base["size"], 10)
         if problem:
@@ -188,18 +191,35 @@ class Images(object):
             raise Refused("%s, but %s requires glibc %s" % (told, self.wanted["stack"], self.wanted["glibc"]))
 
     def build(self, draft):
-        directory = tempfile.mkdtemp(prefix="cdsw-engine-")
+        """The image without packages, and then with them: what is fetched is verified before anything is built."""
+        shutil.rmtree(self.place, ignore_errors=True)  # of a run that was killed
+        wheels, context = os.path.join(self.place, "wheels"), os.path.join(self.place, "context")
         try:
+            self.fetch(wheels)
+            os.mkdir(context, 0o700)
             for name, content in self.wanted["files"].items():
-                path = os.path.join(directory, name)
+                path = os.path.join(context, name)
                 with open(path, "wb") as handle:
                     handle.write(base64.b64decode(content))
                 os.chmod(path, 0o755 if name in PROGRAMS else 0o644)
-            if self.wanted["ca"]:
-                shutil.copyfile(self.wanted["ca"], os.path.join(directory, "mirror-ca.pem"))
-            self.docker.build(directory, draft, self.wanted["network"], self.wanted["timeout"])
+            self.docker.build(context, draft, self.wanted["network"], self.wanted["timeout"])
+            self.docker.install(draft, CONTAINER, wheels, WHEELS, self.wanted["install"], self.wanted["timeout"])
         finally:
-            shutil.rmtree(directory)
+            shutil.rmtree(self.place, ignore_errors=True)
+
+    def fetch(self, directory):
+        """Every wheel of the stack; a source distribution becomes one by its recipe."""
+        os.makedirs(directory, 0o700)
+        ca = self.wanted["mirror_ca"] or None
+        try:
+            source = mirror_source.source(self.wanted["mirror_url"], ca, self.wanted["timeout"])
+            for entry in self.wanted["wheels"]:
+                path = source.fetch(entry, directory)
+                if not source_wheels.is_wheel(path):
+                    source_wheels.make(entry["file"], entry["sha256"], path, directory)
+                    os.unlink(path)
+        except (environment_packages.Refused, source_wheels.NoWheel) as problem:
+            raise Refused(str(problem))
 
     def test(self, draft):
         """Size, imports, libraries, a product, gpu-check: as the engine's user. Whether it needs a driver."""
@@ -296,6 +316,8 @@ def absent(images, wanted):
     if changed:
         images.docker.check()
     removed, held, earlier = images.prune(0)
+    if not images.checks:
+        shutil.rmtree(images.place, ignore_errors=True)  # of a run that was killed
     if os.path.exists(wanted["record"]) and not images.checks and not held:
         os.unlink(wanted["record"])
     answer = {"image": "", "archive": "", "driver": False, "earlier": earlier}
@@ -316,7 +338,7 @@ def run(module, wanted, lock=None):
 
 
 def main():
-    texts = ("base", "stack", "python", "glibc", "digest", "probe", "ca", "archives")
+    texts = ("base", "stack", "python", "glibc", "digest", "probe", "install", "mirror_url", "mirror_ca", "archives")
     module = AnsibleModule(
         argument_spec=dict(
             {name: {"type": "str", "default": ""} for name in texts},
@@ -325,6 +347,7 @@ def main():
             repository={"type": "str", "default": "deeplearning-engine"},
             files={"type": "dict", "default": {}},
             questions={"type": "dict", "default": {}},
+            wheels={"type": "list", "elements": "dict", "default": []},
             megabytes={"type": "int", "default": 0},
             largest={"type": "int", "default": 10},
             network={"type": "str", "default": "host"},

@@ -8,18 +8,27 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: environment_activate
-short_description: Switch to a sealed environment, or only check that it is ready
+short_description: Switch to a sealed environment, go back, or only check that it is ready
 description:
   - C(current) is switched with one rename. Switching it back is the rollback, because the client's settings (Spark, Java, Hadoop) of each environment
     are in C(envs/<environment>.client), and C(etc/) only has links that go through C(current).
   - C(CURRENT.txt) tells everybody on the host what is active, since when, what was before, and how to go on with that; it changes with the same rename.
   - Then environments beyond C(keep) are removed, the longest inactive ones first; never one that a process
     runs from or an application in YARN names, and none where YARN does not tell.
+  - A switch that fails after C(current) changed goes back itself. C(reverted) goes back if another host failed. Then what was active before is active
+    again, or nothing if nothing was, and the order of activations is as before.
+  - A full disk does not prevent a switch that needs little, because a reserve beside the environments makes room.
 options:
   root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
   path: {description: The environment's path, type: path, required: true}
-  state: {description: C(ready) only checks that the environment is sealed and its files are unchanged, type: str, choices: [ready, active], default: active}
+  state:
+    description: C(ready) only checks that the environment is sealed, that its files are unchanged, and that the switch can be written
+    type: str
+    choices: [ready, active, reverted]
+    default: active
+  previous: {description: "What C(reverted) goes back to, as the switch answered it. Empty if nothing was active.", type: str, default: ''}
   keep: {description: How many environments besides the current one stay, type: int, default: 1}
+  keep_names: {description: Environments that stay all the same, type: list, elements: str, default: []}
   timeout: {description: Seconds for another run on this host to end, type: int, default: 600}
 """
 
@@ -31,21 +40,25 @@ EXAMPLES = r"""
 
 RETURN = r"""
 activated: {description: Whether C(current) was switched now, type: bool, returned: always}
+previous: {description: Name of the environment that was active before; empty without one, type: str, returned: always}
 removed: {description: Names of the environments that were removed, type: list, returned: always}
 spared: {description: Old environments that stay because processes still run from them (their numbers) or YARN may need them (why), type: dict, returned: always}
 """
 
+import glob
 import os
 import shutil
 
+from ansible.module_utils import environment_imports, environment_tree, own_entries, room, whole_files, yarn_cluster
 from ansible.module_utils import environment_names as names
 from ansible.module_utils import environment_notice as notice
 from ansible.module_utils import environment_packages as packages
-from ansible.module_utils import environment_tree, source_builds, whole_files, yarn_cluster
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.environment_history import ACTIVATED, activations, current_of
 from ansible.module_utils.environment_packages import Refused
 from ansible.module_utils.host_lock import HostLock
+
+PROBE = 8192  # bytes: what a switch writes at once is less
 
 
 def replace_link(path, target):
@@ -58,8 +71,8 @@ def replace_link(path, target):
     whole_files.sync_path(os.path.dirname(path))
 
 
-def old_environments(root, keep, active, previous):
-    """Names of the environments that may go: all but the active one and the `keep` that were active last."""
+def old_environments(root, keep, active, previous, spared=()):
+    """Names of the environments that may go: all but the active one, the `keep` that were active last, and those of these names."""
     numbers = activations(root)
     sealed, others = [], []
     for name in sorted(numbers):
@@ -68,13 +81,13 @@ def old_environments(root, keep, active, previous):
             ready = names.live_tree(path) and environment_tree.seal_of(path) is not None
             (sealed if ready else others).append(name)
     sealed.sort(key=lambda name: (name == previous, numbers[name], name), reverse=True)
-    return others + sealed[keep:]
+    return [name for name in others + sealed[keep:] if name not in spared]
 
 
 def users_of(path):
-    """Processes that use an environment; a build that was killed there is none."""
+    """Processes that use an environment; imports that were killed there are none."""
     for tree in names.trees(path):
-        source_builds.clear(tree)
+        environment_imports.clear(tree)
     return packages.in_use([path] + names.trees(path))
 
 
@@ -95,7 +108,7 @@ def connect_client(root, path):
     if not os.path.islink(link) or os.readlink(link) != notice.TARGET:
         replace_link(link, notice.TARGET)
         changed = True
-    settings = sorted(set(os.listdir(client)) - set([notice.NAME]))
+    settings = sorted(set(os.listdir(client)) - set([notice.NAME, own_entries.PROBE]))
     if settings and not os.path.isdir(os.path.join(root, "etc")):
         os.makedirs(os.path.join(root, "etc"), 0o755)
     for name in settings:
@@ -113,6 +126,91 @@ def check(path):
         raise Refused("%s is not ready: %s. Run the playbook again: it builds what is missing." % (path, problem))
 
 
+def check_writable(root, path):
+    """Write and remove a file where the switch writes. On a full disk the reserve is what it writes with."""
+    reserved = room.keep_reserve(root)
+    client, etc = path + names.CLIENT, os.path.join(root, "etc")
+    for directory in (root, os.path.dirname(path), os.path.dirname(packages.state_file(path, ACTIVATED)), client, etc):
+        probe = os.path.join(directory, own_entries.PROBE)
+        try:
+            if os.path.isdir(directory):  # others are made by the switch, below one that is asked
+                if os.path.lexists(probe):
+                    os.unlink(probe)  # of a run that was killed
+                whole_files.write_whole(probe, os.urandom(PROBE), draft=probe)
+                os.unlink(probe)
+        except (IOError, OSError) as error:
+            if error.errno not in room.FULL or not reserved:
+                raise
+
+
+def switch(root, path, before):
+    """Make `current` name the environment; what was before stays if that fails. Whether something changed."""
+    name = os.path.basename(path)
+    target = os.path.join("envs", name)
+    known = environment_tree.read_json(packages.state_file(path, ACTIVATED))
+    numbers = activations(root)
+    number = 1 + max([numbers[other] for other in numbers if other != name] or [0])
+    try:
+        if known is None or (before != target and numbers[name] < number):  # else a killed run has written it
+            record = {"number": max(number, numbers[name]), "before": numbers[name]}
+            packages.write_json(packages.state_file(path, ACTIVATED), record)
+        told = notice.write(root, path, before != target)
+        if current_of(root) != target:
+            replace_link(os.path.join(root, "current"), target)
+        return connect_client(root, path) or told or known is None
+    except Exception:
+        if before != target:
+            revert(root, path, before)
+        raise
+
+
+def revert(root, path, before):
+    """`current` names what it named before the switch to `path`; so does the order of activations."""
+    current = os.path.join(root, "current")
+    if before and current_of(root) != before:
+        replace_link(current, before)
+        notice.write(root, os.path.join(root, before), False)
+    elif not before and os.path.islink(current):
+        os.unlink(current)
+        for link in [os.path.join(root, notice.NAME)] + glob.glob(os.path.join(root, "etc", "*")):
+            if os.path.islink(link) and "current" in os.readlink(link).split(os.sep):
+                os.unlink(link)
+        whole_files.sync_path(root)
+    state = packages.state_file(path, ACTIVATED)
+    record = environment_tree.read_json(state) or {}
+    if "before" in record:
+        packages.write_json(state, {"number": record["before"]})
+
+
+def go_back(module, root, path):
+    """Undo a switch of this run."""
+    before = os.path.join("envs", module.params["previous"]) if module.params["previous"] else None
+    answer = {"changed": False, "activated": False, "removed": [], "spared": {}, "previous": os.path.basename(path)}
+    if current_of(root) != os.path.join("envs", os.path.basename(path)):
+        return answer
+    if not module.check_mode:
+        with HostLock("going back from %s" % os.path.basename(path), module.params["timeout"], root):
+            if before:
+                check(os.path.join(root, before))
+            room.with_reserve(root, lambda: revert(root, path, before))
+    return dict(answer, changed=True)
+
+
+def remove_old(root, path, previous, params):
+    """Remove what may go: names of what was removed, and why others stay."""
+    removed, spared = [], {}
+    leaving = old_environments(root, params["keep"], os.path.basename(path), previous, params["keep_names"])
+    needed = yarn_cluster.reasons(leaving, os.path.join(root, "etc", "hadoop-env.sh")) if leaving else {}
+    for old in leaving:
+        users = needed.get(old) or users_of(os.path.join(root, "envs", old))
+        if users:
+            spared[old] = users
+        else:
+            remove(os.path.join(root, "envs", old))
+            removed.append(old)
+    return removed, spared
+
+
 def work(module):
     root, path = module.params["root"].rstrip("/"), module.params["path"].rstrip("/")
     name = os.path.basename(path)
@@ -121,44 +219,35 @@ def work(module):
         raise Refused(
             "The environment must be below %s/envs but its path is %s. Correct environment_path." % (root, path)
         )
-    result = {"changed": False, "activated": False, "removed": [], "spared": {}}
+    if module.params["state"] == "reverted":
+        return go_back(module, root, path)
     before = current_of(root)
     previous = os.path.basename(before or "")
+    result = {"changed": False, "activated": False, "removed": [], "spared": {}, "previous": previous}
     if module.params["state"] == "ready":
         if not module.check_mode:  # where nothing was built
             check(path)
+            with HostLock("asking whether %s can be activated" % name, module.params["timeout"], root):
+                check_writable(root, path)
         return result
     result["activated"] = before != target
     result["diff"] = {"before": "current: %s\n" % before, "after": "current: %s\n" % target}
     if module.check_mode:
-        result["removed"] = old_environments(root, module.params["keep"], name, previous)
+        keep, spared = module.params["keep"], module.params["keep_names"]
+        result["removed"] = old_environments(root, keep, name, previous, spared)
         outdated = os.path.isdir(path) and notice.differs(root, path, result["activated"])
         result["changed"] = result["activated"] or outdated or bool(result["removed"])
         return result
     os.umask(0o022)
     with HostLock("activating %s" % name, module.params["timeout"], root):
         check(path)
-        unknown = environment_tree.read_json(packages.state_file(path, ACTIVATED)) is None
-        numbers = activations(root)
-        number = 1 + max([numbers[other] for other in numbers if other != name] or [0])
-        if unknown or (before != target and numbers[name] < number):  # else a killed run has written it
-            packages.write_json(packages.state_file(path, ACTIVATED), {"number": max(number, numbers[name])})
-        told = notice.write(root, path, before != target)
-        if before != target:
-            replace_link(os.path.join(root, "current"), target)
-        connected = connect_client(root, path)
         names.remove_leftovers(os.path.join(root, "envs"))
-        leaving = old_environments(root, module.params["keep"], name, previous)
-        needed = yarn_cluster.reasons(leaving, os.path.join(root, "etc", "hadoop-env.sh")) if leaving else {}
-        for old in leaving:
-            users = needed.get(old) or users_of(os.path.join(root, "envs", old))
-            if users:
-                result["spared"][old] = users
-            else:
-                remove(os.path.join(root, "envs", old))
-                result["removed"].append(old)
-        told = notice.write(root, path, False) or told  # one that was removed is no way back
-    result["changed"] = result["activated"] or unknown or told or connected or bool(result["removed"])
+        changed = room.with_reserve(root, lambda: switch(root, path, before))
+        result["removed"], result["spared"] = remove_old(root, path, previous, module.params)
+        # One that was removed is no way back.
+        changed = room.with_reserve(root, lambda: notice.write(root, path, False)) or changed
+        room.keep_reserve(root)
+    result["changed"] = result["activated"] or changed or bool(result["removed"])
     return result
 
 
@@ -167,8 +256,10 @@ def main():
         argument_spec={
             "root": {"type": "path", "default": "/opt/deeplearning"},
             "path": {"type": "path", "required": True},
-            "state": {"type": "str", "choices": ["ready", "active"], "default": "active"},
+            "state": {"type": "str", "choices": ["ready", "active", "reverted"], "default": "active"},
+            "previous": {"type": "str", "default": ""},
             "keep": {"type": "int", "default": 1},
+            "keep_names": {"type": "list", "elements": "str", "default": []},
             "timeout": {"type": "int", "default": 600},
         },
         supports_check_mode=True,

@@ -11,11 +11,11 @@ module: environment_earlier_info
 short_description: Find the environment to which a host can go back
 description:
   - Without C(to) it is the one that was active before the current one, in the order of activations. It must be sealed, with its files unchanged.
-  - Where a run of C(rollback.yml) was killed, C(resumes) is where it was going, as its lock on the host tells: so the same command ends there, and not where it began.
-  - Where there is none, C(problem) says why; that is no failure, so that all hosts can be asked before one changes.
+  - If a run of C(rollback.yml) was killed, C(resumes) is where it was going, as its lock on the host tells, so that the same command ends there, and not where it began.
+  - Where there is none, or the host's environments cannot be read, C(problem) says why; that is no failure, so that all hosts can be asked before one changes.
 options:
   root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
-  to: {description: Name of an environment, or of a stack, type: str, default: ''}
+  to: {description: "Name of an environment, or of a stack", type: str, default: ''}
 """
 
 EXAMPLES = r"""
@@ -49,10 +49,14 @@ def unfinished(root):
 
 def work(module):
     root = module.params["root"].rstrip("/")
-    name, problem = history.earlier(root, module.params["to"].strip())
-    current = os.path.basename(history.current_of(root) or "")
-    resumes = "" if module.params["to"].strip() else unfinished(root)
-    return {"changed": False, "current": current, "earlier": name or "", "problem": problem or "", "resumes": resumes}
+    answer = {"changed": False, "current": "", "earlier": "", "problem": "", "resumes": ""}
+    try:
+        name, problem = history.earlier(root, module.params["to"].strip())
+        current = os.path.basename(history.current_of(root) or "")
+        resumes = "" if module.params["to"].strip() else unfinished(root)
+    except (packages.Refused, IOError, OSError) as error:
+        return dict(answer, problem=str(error))
+    return dict(answer, current=current, earlier=name or "", problem=problem or "", resumes=resumes)
 
 
 def main():
@@ -63,7 +67,7 @@ def main():
         },
         supports_check_mode=True,
     )
-    packages.end_with_result(module, work, module.params["root"])
+    module.exit_json(**work(module))
 
 
 if __name__ == "__main__":

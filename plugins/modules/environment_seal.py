@@ -11,7 +11,8 @@ module: environment_seal
 short_description: Verify and seal an environment
 description:
   - Verified is that every component of the lock is complete, that every file is one that the verified wheels promised and has its sha256, that there is no other
-    file (bytecode of a promised source excepted), and that the imports work in a process of their own.
+    file (bytecode of a promised source excepted), and that the imports work, each in a process of its own, as a user number that no account has and
+    without a network (module_utils/confinement.py), because nobody here knows who built the wheels.
   - Then the sha256 of all files is written down, everything is synced to disk, C(.deeplearning/sealed.json) is written, and the environment's path points to the
     tree. Nothing becomes active; that is C(environment_activate).
   - A tree that fails is not used; the next run builds another one.
@@ -47,10 +48,15 @@ spared: {description: Damaged trees that stay because processes still run from t
 import hashlib
 import os
 import signal
-from multiprocessing.pool import ThreadPool  # novermin (2.7 has it)
 
+from ansible.module_utils import (
+    confinement,
+    environment_bytes,
+    environment_imports,
+    environment_tree,
+    whole_files,
+)
 from ansible.module_utils import environment_build as build
-from ansible.module_utils import environment_bytes, environment_tree, source_builds, whole_files
 from ansible.module_utils import environment_names as names
 from ansible.module_utils import environment_packages as packages
 from ansible.module_utils.basic import AnsibleModule
@@ -58,7 +64,6 @@ from ansible.module_utils.environment_packages import Refused
 from ansible.module_utils.host_lock import HostLock
 
 LISTED = 10  # problems that a message names
-AT_ONCE = 2  # imports; each takes some hundred MB
 
 
 def lock_problems(tree, lock):
@@ -104,18 +109,18 @@ def is_bytecode_of(path, promised):
     return path[:-1] in promised
 
 
-def import_problem(environment, name, timeout):
+def import_problem(run, environment, name, timeout):
     """None when the module can be imported by the environment's Python."""
     python = os.path.join(environment, "bin", "python")
     variables = packages.clean_variables(TF_CPP_MIN_LOG_LEVEL="2", HOME="/", PYTHONDONTWRITEBYTECODE="1")
-    status, output = packages.run([python, "-c", "__import__(%r)" % str(name)], timeout, variables)
-    if status == 0:
+    answer = run([python, "-c", "__import__(%r)" % str(name)], timeout, variables)
+    if answer.status == 0:
         return None
-    said = [line for line in output.splitlines() if line.strip()]
+    said = [line for line in (answer.output + "\n" + answer.error).splitlines() if line.strip()]
     last = said[-1].strip() if said else "no output"
-    if status is None:
+    if answer.status is None:
         return "import %s did not end within %d s (last: %s)." % (name, timeout, last)
-    if status == -signal.SIGILL:
+    if answer.status == -signal.SIGILL:
         return (
             "import %s ends with an illegal instruction: this CPU lacks a feature that the wheel was built for (AVX)."
             % name
@@ -129,12 +134,12 @@ def import_problem(environment, name, timeout):
 
 
 def import_problems(environment, modules, timeout):
-    """The problems of all modules, in their order. Each loads TensorFlow, so two are tried at a time."""
-    pool = ThreadPool(AT_ONCE)
+    """The problems of all modules, in their order."""
     try:
-        found = pool.map(lambda name: import_problem(environment, name, timeout), modules, chunksize=1)
-    finally:
-        pool.terminate()
+        with environment_imports.runner(environment) as run:
+            found = [import_problem(run, environment, name, timeout) for name in modules]
+    except confinement.NotConfined as problem:
+        return [str(problem)]
     return [problem for problem in found if problem]
 
 
@@ -150,6 +155,11 @@ def seal(tree, stack, digest, files):
     environment_bytes.sync(tree)
     seal = {"stack": stack, "digest": digest, "files": len(lines), "tree_sha256": environment_tree.digest(lines)}
     seal["files_sha256"] = hashlib.sha256(listed).hexdigest()
+    bare = environment_bytes.manifest(
+        dict((path, row) for path, row in files.items() if not environment_tree.is_bytecode(path))
+    )
+    seal["contents_sha256"] = hashlib.sha256(bare).hexdigest()
+    seal["python"] = (build.marker(tree, "made") or {}).get("build", {}).get("version")
     packages.write_json(packages.state_file(tree, "sealed.json"), seal)
 
 
@@ -214,7 +224,7 @@ def work(module):
             names.point(path, tree)
         names.remove_leftovers(os.path.dirname(path))
         for other in replaced_trees(path, tree):
-            source_builds.clear(other)
+            environment_imports.clear(other)
             users = packages.in_use([other])
             if users:
                 result["spared"][os.path.basename(other)] = users

@@ -13,9 +13,9 @@ description:
   - Unlike C(get_url) it has a limit on the whole download, not on each read, and follows no redirect to another server.
   - A file that has the sha256 is left alone; one that has another is replaced only by the right bytes.
 options:
-  url: {description: Address of the file (http, https or file), type: str, required: true}
+  url: {description: "Address of the file (http, https or file)", type: str, required: true}
   path: {description: Where it goes; the directory exists and belongs to root, type: path, required: true}
-  sha256: {description: Its sha256, type: str, required: true}
+  sha256: {description: "Its sha256", type: str, required: true}
   permissions: {description: Mode of the file, type: str, default: "0600"}
   size: {description: Its size in bytes; 0 where it is not known, type: int, default: 0}
   timeout: {description: Seconds for the whole download, type: int, default: 3600}
@@ -24,7 +24,7 @@ options:
 """
 
 RETURN = r"""
-sha256: {description: The sha256 of what the server delivered, where it is another one, type: str, returned: failure}
+sha256: {description: "The sha256 of what the server delivered, if it is another one", type: str, returned: failure}
 """
 
 import os

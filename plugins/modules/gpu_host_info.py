@@ -16,18 +16,24 @@ options:
     description: Also list the initramfs of every installed kernel (about two seconds for each).
     type: bool
     default: false
+  certificate:
+    description: Also read this certificate, in DER, of the key that modules are signed with; what Secure Boot decides is asked with it.
+    type: path
 """
 
 RETURN = r"""
 gpu_host: {description: What was read, type: dict, returned: always}
 """
 
+import base64
+import json
 import os
 import re
 
 from ansible.module_utils import host_reader, host_system, processes
 from ansible.module_utils.basic import AnsibleModule
 
+LARGEST_CERTIFICATE = 64 * 1024  # bytes
 COMMAND_TIMEOUT = 60  # seconds; one initramfs is listed in two
 
 # Packages that are the kernel, or follow it: their versions are compared before and after.
@@ -45,7 +51,7 @@ DRIVER_PACKAGES = re.compile(
     r"|nvidia-x11-drv\S*|akmod-nvidia\S*|dkms-nvidia\S*)$"
 )
 # Daemons of the driver, and those that watch it: they hold the device and are no work. As the kernel shortens their names.
-DAEMONS = ("nvidia-persiste", "nv-fabricmanage", "nv-hostengine", "dcgm-exporter", "nvidia_gpu_expo")
+DAEMONS = ("nvidia-persiste", "nv-fabricmanage", "nv-hostengine", "dcgm-exporter", "nvidia_gpu_expo", "nvidia-device-p")
 # Their units: what has them open keeps the module in the kernel.
 SERVICES = (
     "nvidia-persistenced",
@@ -56,16 +62,28 @@ SERVICES = (
     "nvidia-dcgm-exporter",
     "nvidia_gpu_exporter",
 )
+# Modules of other packages, or of the driver, that keep nvidia in the kernel: of what NVIDIA's driver manager for Kubernetes unloads
+# (github.com/NVIDIA/k8s-driver-manager, cmd/driver-manager/main.go), and the older github.com/Mellanox/nv_peer_memory.
+DEPENDENTS = ("nvidia_peermem", "nv_peer_mem", "nvidia_fs", "gdrdrv")
+RECORD = "/opt/deeplearning/etc/nvidia-driver-%s.json"
+RECORDS = ("before", "held", "headers", "packages_before", "working_versions")
+FILES = {
+    "settings": "/etc/modprobe.d/deeplearning-nouveau.conf",
+    "unit": "/etc/systemd/system/nvidia-persistenced.service",
+    "grub": "/usr/sbin/update-grub",
+    "installing": "/opt/deeplearning/etc/nvidia-driver-unfinished",
+    "leaving": "/opt/deeplearning/etc/nvidia-driver-leaving",
+}
 
 
 class Host(object):
     """The host below root; tests hand in a recorded tree and an answering function for commands."""
 
-    def __init__(self, root="", run=None):
+    def __init__(self, root="", run=None, words=None):
         self.reader = host_reader.Reader(root)
         self.root = self.reader.root
         self.text, self.exists, self.glob = self.reader.text, self.reader.exists, self.reader.glob
-        self.run = run or run_command
+        self.run, self.words = run or run_command, words or printed
 
     def family(self):
         return "RedHat" if self.exists("/etc/redhat-release") else "Debian"
@@ -183,10 +201,12 @@ class Host(object):
     def loaded(self):
         """The driver that runs in the kernel now."""
         kind, version = self.reader.loaded_driver()
+        modules = re.findall(r"^(\w+)\s", self.text("/proc/modules") or "", re.M)
         return {
             "version": version,
             "kind": kind,
-            "nouveau": re.search(r"^nouveau\s", self.text("/proc/modules") or "", re.M) is not None,
+            "nouveau": "nouveau" in modules,
+            "dependents": [name for name in DEPENDENTS if name in modules],
         }
 
     def source(self, driver_packages):
@@ -242,7 +262,31 @@ class Host(object):
             return None
         return stat.f_bavail * stat.f_frsize // (1024 * 1024)
 
-    def read(self, initramfs=False):
+    def record(self, name):
+        """What the role nvidia_driver wrote down; an empty list stands for a record of nothing."""
+        path = RECORD % name.replace("_", "-")
+        text = self.text(path)
+        try:
+            return None if text is None else json.loads(text)
+        except ValueError:
+            raise Unusable("%s must be JSON, but is not. Restore it and run this again. Nothing was changed." % path)
+
+    def signing(self, certificate):
+        """The site's certificate; under Secure Boot what mokutil says about it, and which dkms there is."""
+        secure = self.reader.secure_boot() is True
+        try:
+            with open(self.root + certificate, "rb") as handle:
+                content = base64.b64encode(handle.read(LARGEST_CERTIFICATE)).decode("ascii")
+        except (IOError, OSError):
+            content = None
+        return {
+            "certificate": content,
+            # Its exit status differs between releases; its words decide.
+            "mokutil": self.words(["mokutil", "--test-key", certificate]) if secure else "",
+            "dkms": self.words(["dkms", "--version"]) if secure else "",
+        }
+
+    def read(self, initramfs=False, certificate=None):
         kernels = self.kernels()
         kernel_packages, header_packages, driver_packages = self.packages()
         source, version = self.source(driver_packages)
@@ -277,31 +321,45 @@ class Host(object):
             "initramfs": dict((release, self.initramfs(release)) for release in kernels["installed"])
             if initramfs
             else {},
+            "records": dict((name, self.record(name)) for name in RECORDS),
+            "files": dict((name, self.exists(path)) for name, path in FILES.items()),
+            "signing": self.signing(certificate) if certificate else None,
         }
 
 
-class NoAnswer(Exception):
-    """A program that decides about the driver did not end; what it would have said is not known."""
+class Unusable(Exception):
+    """What decides about the driver cannot be known; the text says why, and what to do."""
+
+
+def program(argv):
+    environment = dict(os.environ, LC_ALL="C")
+    environment["PATH"] = environment.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin"
+    return processes.run(argv, COMMAND_TIMEOUT, environment)
 
 
 def run_command(argv):
-    """The command's output, or None where it is missing or fails."""
-    environment = dict(os.environ, LC_ALL="C")
-    environment["PATH"] = environment.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin"
-    answer = processes.run(argv, COMMAND_TIMEOUT, environment)
+    """The command's output, or None if it is missing or fails."""
+    answer = program(argv)
     if answer.late:
-        raise NoAnswer(
+        raise Unusable(
             "The kernels, packages and modules of the host must be known, but %s. Nothing was changed. Look for what holds it "
             "(another package manager, a disk that does not answer), end that, and run again." % answer.problem
         )
     return answer.output if answer.status == 0 else None
 
 
+def printed(argv):
+    """What the command printed, whatever its exit status, or why it printed nothing."""
+    answer = program(argv)
+    return " ".join((answer.output + " " + answer.error).split()) or answer.problem or "%s printed nothing" % argv[0]
+
+
 def main():
-    module = AnsibleModule(argument_spec={"initramfs": {"type": "bool", "default": False}}, supports_check_mode=True)
+    options = {"initramfs": {"type": "bool", "default": False}, "certificate": {"type": "path"}}
+    module = AnsibleModule(argument_spec=options, supports_check_mode=True)
     try:
-        found = Host().read(module.params["initramfs"])
-    except NoAnswer as problem:
+        found = Host().read(module.params["initramfs"], module.params["certificate"])
+    except Unusable as problem:
         module.fail_json(msg=str(problem))
     module.exit_json(changed=False, gpu_host=found)
 

@@ -26,14 +26,14 @@ options:
 
 RETURN = r"""
 hadoop: {description: What was found, type: dict, returned: always}
-problems: {description: What is missing, in sentences, type: list, elements: str, returned: always}
+problems: {description: "What is missing, in sentences", type: list, elements: str, returned: always}
 """
 
 import glob
 import os
 import re
 
-from ansible.module_utils import processes
+from ansible.module_utils import hdfs_command, processes
 from ansible.module_utils.basic import AnsibleModule
 
 LIBJVM = ("lib/server/libjvm.so", "jre/lib/amd64/server/libjvm.so", "lib/amd64/server/libjvm.so")
@@ -102,9 +102,7 @@ def class_path(home, conf_dir, java_home):
     if launcher is None:
         return "", "%s/bin/hadoop is missing" % home
     environment = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "JAVA_HOME": java_home, "HADOOP_CONF_DIR": conf_dir}
-    # The launcher reads these: who may write to one of them must not become root by it.
-    read = [launcher, home + "/libexec/hadoop-config.sh", conf_dir + "/hadoop-env.sh"]
-    user = processes.unprivileged(path for path in read if os.path.exists(path))
+    user = processes.unprivileged([launcher] + hdfs_command.code(home, conf_dir, java_home))
     answer = processes.run([launcher, "classpath", "--glob"], TIMEOUT, environment, user)
     if answer.late:
         return "", answer.problem

@@ -27,9 +27,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 cmd: {description: What was run, type: list, returned: always}
-rc: {description: Its exit status; 124 where it was ended at the limit, 127 where it cannot be run, type: int, returned: always}
+rc: {description: "Its exit status; 124 if it was ended at the limit, 127 if it cannot be run", type: int, returned: always}
 stdout: {description: Its output, type: str, returned: when it ran}
-stderr: {description: Its error output, and the sentence where it was ended or cannot be run, type: str, returned: when it ran}
+stderr: {description: "Its error output, and the sentence if it was ended or cannot be run", type: str, returned: when it ran}
 """
 
 import os

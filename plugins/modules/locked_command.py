@@ -20,6 +20,13 @@ options:
   timeout: {description: Seconds for the program, type: int, default: 7200}
   wait: {description: Seconds for another run to end, type: int, default: 600}
   root: {description: Directory of the lock, type: path, default: /opt/deeplearning}
+  foreign:
+    description:
+      - Whether the program has foreign code. It cannot become another user, has no network, and of the user's home the root and what variables name alone.
+      - Where the kernel grants users no namespaces, it cannot become another user, and a warning says so.
+    type: bool
+    default: false
+  environment: {description: "Variables of the program; a parameter, because they may be secret", type: dict, default: {}}
 """
 
 RETURN = r"""
@@ -31,9 +38,22 @@ stderr: {description: Its error output, type: str, returned: when it ran}
 
 import os
 
-from ansible.module_utils import commands, processes
+from ansible.module_utils import commands, processes, retreat
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.host_lock import HostLock, HostLocked
+
+
+def secluded(module):
+    """How the program leaves the user's rights; what the kernel refuses is a warning."""
+    wanted = module.params
+    names = [os.environ.get(name, "") for name in ("PATH", "JAVA_HOME", "CXX")]
+    read = retreat.named_in_homes(names + [str(value) for value in wanted["environment"].values()])
+    prepare = retreat.Retreat(wanted["root"], read)
+    refusal = prepare.refusal()
+    if not refusal:
+        return prepare
+    module.warn("%s The network and the files of the user were open to it: %s." % (refusal, wanted["purpose"]))
+    return retreat.WithoutSudo()
 
 
 def main():
@@ -46,17 +66,23 @@ def main():
             "timeout": {"type": "int", "default": 7200},
             "wait": {"type": "int", "default": 600},
             "root": {"type": "path", "default": "/opt/deeplearning"},
+            "foreign": {"type": "bool", "default": False},
+            "environment": {"type": "dict", "default": {}, "no_log": True},
         },
         supports_check_mode=True,
     )
     wanted = module.params
+    commands.use_environment(module)
     if wanted["removes"] and not os.path.exists(wanted["removes"]):
         module.exit_json(changed=False, cmd=wanted["argv"])
     if module.check_mode:
         module.exit_json(changed=True, cmd=wanted["argv"])
     try:
         with HostLock(wanted["purpose"], wanted["wait"], wanted["root"]) as lock:
-            answer = processes.run(wanted["argv"], wanted["timeout"], lock=lock, directory=wanted["directory"])
+            prepare = secluded(module) if wanted["foreign"] else None
+            answer = processes.run(
+                wanted["argv"], wanted["timeout"], lock=lock, directory=wanted["directory"], prepare=prepare
+            )
     except HostLocked as problem:
         module.fail_json(msg=str(problem), cmd=wanted["argv"])
     except (IOError, OSError) as error:

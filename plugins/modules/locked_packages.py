@@ -25,7 +25,7 @@ options:
   mirror_login: {description: C(user) and C(password) for it; they are shown nowhere, type: dict}
   mirror_ca: {description: CA bundle for a mirror with https, type: path}
   python: {description: Interpreter that the environment is made with; needed for the component C(pip), type: path}
-  timeout: {description: Seconds for all downloads, for each program, and for another run on this host to end, type: int, default: 3600}
+  timeout: {description: "Seconds for all downloads, for each program, and for another run on this host to end", type: int, default: 3600}
 """
 
 EXAMPLES = r"""
@@ -38,9 +38,8 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-packages: {description: What was installed, as project and version, type: list, returned: always}
+packages: {description: "What was installed, as project and version", type: list, returned: always}
 tree: {description: Directory that the component is in, type: str, returned: not in check mode}
-built: {description: "Each source distribution, and whether its wheel was built on the mirror or here", type: dict, returned: when packages were installed}
 repaired: {description: Why the sealed tree is being replaced, type: str, returned: when it is}
 """
 
@@ -49,7 +48,7 @@ import os
 from ansible.module_utils import environment_build as build
 from ansible.module_utils import environment_names as names
 from ansible.module_utils import environment_packages as packages
-from ansible.module_utils import environment_tree, mirror_source, source_builds
+from ansible.module_utils import environment_tree, mirror_source
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.environment_packages import Refused
 from ansible.module_utils.host_lock import HostLock
@@ -102,9 +101,7 @@ class Installation(object):
             self.begin(lock)
         if names.live_tree(self.environment) is None:  # also where a run was killed after it made the tree
             names.point(self.environment, self.tree)
-        part = self.part(lock)
-        part.install()
-        return part.origins
+        self.part(lock).install()
 
     def part(self, lock):
         return build.Component(
@@ -124,7 +121,6 @@ class Installation(object):
             )
         left = names.unsealed_tree(self.environment)
         if left:
-            source_builds.clear(left)
             names.remove(left)
         self.tree = names.next_tree(self.environment)
         build.make_tree(self.part(lock), self.python)
@@ -153,14 +149,14 @@ def work(module):
         return result
     os.umask(0o022)
     parent = os.path.dirname(installation.environment)
-    if not os.path.isdir(parent):
-        os.makedirs(parent, 0o755)
     purpose = "%s into %s" % (installation.component, os.path.basename(installation.environment))
     with HostLock(purpose, installation.timeout, os.path.dirname(parent)) as lock:
+        if not os.path.isdir(parent):  # not before: of two runs at once both would make it
+            os.makedirs(parent, 0o755)
         reason = installation.needs()  # another run may have done it meanwhile
         if reason is None:
             return {"changed": False, "packages": installation.packages(), "tree": installation.tree}
-        result["built"] = installation.install(lock)
+        installation.install(lock)
     result["tree"] = installation.tree
     live = names.live_tree(installation.environment)
     if live != installation.tree and environment_tree.seal_of(live) is not None:

@@ -9,6 +9,8 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 module: mirror_artifacts
 short_description: Fetch, or only verify, the artifacts of a mirror
+description:
+  - An artifact is a wheel, or a file of the site, with its sha256 and size. Incomplete files are never visible.
 options:
   root: {description: The mirror's directory, type: path, default: /srv/deeplearning-mirror}
   artifacts: {description: What it must hold - folder and name and sha256 and size and either project or url, type: list, elements: dict, required: true}
@@ -16,7 +18,7 @@ options:
     description:
       - C(fetched) downloads what is missing or damaged. C(verified) fails when something is. C(served) asks the address C(url) for every artifact.
         C(absent) removes everything that the manifest lists, and the directories that are empty then; other files stay. C(pruned) removes
-        C(artifacts), and what the mirror built of them.
+        C(artifacts).
     type: str
     choices: [fetched, verified, served, pruned, absent]
     default: fetched

@@ -19,7 +19,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-holder: {description: The process and the file that it holds, empty where the lock is free, type: str, returned: always}
+holder: {description: "The process and the file that it holds, empty if the lock is free", type: str, returned: always}
 """
 
 from ansible.module_utils import package_locks

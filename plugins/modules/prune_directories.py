@@ -17,7 +17,7 @@ options:
 """
 
 RETURN = r"""
-removed: {description: Directories that were removed (in check mode, would be), type: list, returned: always}
+removed: {description: "Directories that were removed (in check mode, would be)", type: list, returned: always}
 """
 
 import errno

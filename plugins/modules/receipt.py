@@ -27,43 +27,17 @@ RETURN = r"""
 receipt: {description: What was recorded, type: dict, returned: always}
 """
 
-import json
 import os
 
-from ansible.module_utils import whole_files
+from ansible.module_utils import recorded_files, whole_files
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.host_lock import HostLock, HostLocked
-
-LARGEST_HASHED = 16 * 1024 * 1024  # bytes; of larger files the size is compared, because every run reads the receipt
-
-
-def members(path):
-    """The path itself, or every file and link below it when it is a directory."""
-    if os.path.islink(path) or not os.path.isdir(path):
-        return [path]
-    found = []
-    for directory, directories, files in os.walk(path):
-        found += [os.path.join(directory, name) for name in files]
-        found += [
-            os.path.join(directory, name) for name in directories if os.path.islink(os.path.join(directory, name))
-        ]
-    return sorted(found)
 
 
 def make_receipt(component, digest, paths):
     """The receipt as a mapping, and the paths that are not there."""
-    receipt = {"component": component, "digest": digest, "files": {}, "links": {}, "sizes": {}}
-    missing = []
-    for path in sum((members(path) for path in paths), []):
-        if os.path.islink(path):
-            receipt["links"][path] = os.readlink(path)
-        elif not os.path.isfile(path):
-            missing.append(path)
-        elif os.path.getsize(path) > LARGEST_HASHED:
-            receipt["sizes"][path] = os.path.getsize(path)
-        else:
-            receipt["files"][path] = whole_files.sha256_of(path)
-    return receipt, missing
+    record, missing = recorded_files.describe(sum((recorded_files.members(path) for path in paths), []))
+    return dict(record, component=component, digest=digest), missing
 
 
 def write(target, content):
@@ -84,7 +58,7 @@ def record(module, component, directory):
             % (component, ", ".join(missing))
         )
     target = os.path.join(directory, component + ".json")
-    content = json.dumps(receipt, indent=1, sort_keys=True) + "\n"
+    content = recorded_files.text(receipt)
     try:
         with open(target, "rb") as handle:
             before = handle.read().decode("utf-8", "replace")  # a torn receipt is replaced, whatever is in it

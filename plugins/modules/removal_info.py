@@ -29,8 +29,6 @@ removal:
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.removal_reader import Removal
 
-PARTS = ("environments", "cdsw", "container_runtime", "gpu", "build", "bazel", "mirror")
-
 
 def main():
     module = AnsibleModule(
@@ -41,20 +39,7 @@ def main():
         supports_check_mode=True,
     )
     host = Removal(module.params["root"].rstrip("/"), module.params["bazel_root"])
-    found = {
-        "environments": host.environments(),
-        "hdfs": host.hdfs(),
-        "cdsw": host.cdsw(),
-        "container_runtime": host.container_runtime(),
-        "gpu": host.gpu(),
-        "build": host.build(),
-        "bazel": host.bazel(),
-        "mirror": host.mirror(),
-        "stays": host.stays(),
-        "users": host.users(),
-        "applications": host.applications(),
-    }
-    module.exit_json(changed=False, removal=dict(found, parts=[name for name in PARTS if found[name]]))
+    module.exit_json(changed=False, removal=host.answer())
 
 
 if __name__ == "__main__":

@@ -11,46 +11,54 @@ module: remove_environments
 short_description: Remove every environment with the settings of Spark and Hadoop
 description:
   - Removes the link C(current) first, so that nothing starts in half an environment, then the environments, then what only this project has in C(root).
-  - Refuses while a process uses something in C(root), or an application of YARN names an environment, running or in a queue, unless C(force). What is not managed by this project stays, and with it its directory.
+  - Refuses while a process uses something in C(root), or an application of YARN names an environment, running or in a queue, unless C(force). What this project did not make stays, by its marks and receipts, and with it its directory.
   - A run that was killed continues.
 options:
   root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
+  part: {description: C(spark) for Spark and its jars alone, type: str, choices: [all, spark], default: all}
   force: {description: Remove also what processes or applications use, type: bool, default: false}
   timeout: {description: Seconds for another run on this host to end, type: int, default: 600}
 """
 
 RETURN = r"""
-removed: {description: Paths that were removed (in check mode, would be), type: list, returned: success}
+removed: {description: "Paths that were removed (in check mode, would be)", type: list, returned: success}
 """
 
 import glob
 import os
 import shutil
 
+from ansible.module_utils import environment_imports, own_entries, removal_reader
 from ansible.module_utils import environment_names as names
 from ansible.module_utils import environment_packages as packages
-from ansible.module_utils import removal_reader, source_builds
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.environment_packages import Refused
 from ansible.module_utils.host_lock import HostLock
 
+SPARK = ("spark", "jars")
 LINKS = ("current", ".new-current", "CURRENT.txt", ".new-CURRENT.txt")
+
+
+def below(root, directories):
+    """What is ours of these directories, and what a killed removal left of them."""
+    found = []
+    for name in directories:
+        found += [os.path.join(root, names.REMOVED + name)] + own_entries.below(root, name)
+    return [path for path in found if os.path.lexists(path)]
 
 
 def listed(root):
     """Every path that goes, in its order: the links by which an environment is found, the environments, the rest."""
-    etc = os.path.join(root, "etc")
-    found = [os.path.join(root, name) for name in LINKS]
-    found += [os.path.join(etc, prefix + name) for name in removal_reader.CLIENT_SETTINGS for prefix in ("", ".new-")]
-    found += [os.path.join(etc, "hdfs.json")] + sorted(glob.glob(os.path.join(root, "*", ".draft-*")))
+    found = [os.path.join(root, name) for name in LINKS] + own_entries.settings(root)
+    found += [os.path.join(root, "etc", "hdfs.json")] + own_entries.probes(root)
+    found += sorted(
+        glob.glob(os.path.join(root, "etc", ".draft-*")) + glob.glob(os.path.join(root, "state", ".draft-*"))
+    )
     envs = os.path.join(root, "envs")
-    entries = [name for name in removal_reader.names(envs) if removal_reader.ENVIRONMENT.match(name)]
+    entries = [name for name in own_entries.names(envs) if removal_reader.ENVIRONMENT.match(name)]
     entries.sort(key=lambda name: (not os.path.islink(os.path.join(envs, name)), name))
     found += [os.path.join(envs, name) for name in entries]
-    found += [
-        os.path.join(root, prefix + name) for name in removal_reader.DIRECTORIES for prefix in (names.REMOVED, "")
-    ]
-    found += [os.path.join(root, "state", name + ".json") for name in removal_reader.RECEIPTS]
+    found += below(root, own_entries.DIRECTORIES) + own_entries.receipts(root)
     return [path for path in found if os.path.lexists(path)]
 
 
@@ -68,9 +76,9 @@ def check_unused(root, force):
     if force:
         return
     envs = os.path.join(root, "envs")
-    for name in removal_reader.names(envs):
+    for name in own_entries.names(envs):
         if names.TREE.match(name):
-            source_builds.clear(os.path.join(envs, name))  # a build that was killed is no user
+            environment_imports.clear(os.path.join(envs, name))  # an import that was killed is no user
     host = removal_reader.Removal(root)
     users, applications = host.users(), host.applications()
     if applications:
@@ -86,13 +94,14 @@ def check_unused(root, force):
 
 
 def work(module):
-    root = module.params["root"].rstrip("/")
-    paths = listed(root)
+    root, spark = module.params["root"].rstrip("/"), module.params["part"] == "spark"
+    paths = below(root, SPARK) if spark else listed(root)
     if module.check_mode or not paths:
         return {"changed": bool(paths), "removed": paths}
     with HostLock("removing the environments", module.params["timeout"], root):
-        check_unused(root, module.params["force"])
-        paths = listed(root)  # another run may have removed some meanwhile
+        if not spark:
+            check_unused(root, module.params["force"])
+        paths = below(root, SPARK) if spark else listed(root)  # another run may have removed some meanwhile
         for path in paths:
             remove(path)
     return {"changed": bool(paths), "removed": paths}
@@ -102,6 +111,7 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "root": {"type": "path", "default": "/opt/deeplearning"},
+            "part": {"type": "str", "choices": ["all", "spark"], "default": "all"},
             "force": {"type": "bool", "default": False},
             "timeout": {"type": "int", "default": 600},
         },

@@ -15,13 +15,13 @@ description:
 options:
   files: {description: Paths in HDFS, type: list, elements: str, required: true}
   directories: {description: Directories that were made for them; the deepest first, type: list, elements: str, default: []}
-  user: {description: Who writes to HDFS. On a cluster with Kerberos the ticket decides instead, type: str, default: hdfs}
+  user: {description: 'Who writes to HDFS, on a cluster without Kerberos', type: str, default: hdfs}
   environment_file: {description: Shell file that sets JAVA_HOME and HADOOP_HOME and HADOOP_CONF_DIR, type: path, required: true}
   record: {description: The record of this host, type: path, default: /opt/deeplearning/etc/hdfs.json}
 """
 
 RETURN = r"""
-removed: {description: Files that were removed (in check mode, would be), type: list, returned: success}
+removed: {description: "Files that were removed (in check mode, would be)", type: list, returned: success}
 """
 
 import os

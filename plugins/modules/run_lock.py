@@ -1,6 +1,6 @@
 #!/usr/bin/python
 # -*- coding: utf-8 -*-
-"""Take or release a host for one whole run of the playbooks."""
+"""Take, renew or release a host for one whole run of the playbooks."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -8,22 +8,24 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: run_lock
-short_description: Take or release a host for one whole run of the playbooks
+short_description: Take, renew or release a host for one whole run of the playbooks
 description:
-  - C(/opt/deeplearning/.run.json) tells which run changes the host, from before its first change until its end. It is written and removed in one turn of the
-    host's lock, so of two runs one has it.
-  - The action plugin of the same name fills in the run, and decides whether the one that is found is dead.
+  - C(/opt/deeplearning/.run.json), for root alone, tells which run changes the host, from before its first change until its end. It is written and removed
+    in one turn of the host's lock, so of two runs one has it.
+  - It has the time of the last renewal, in seconds since the host was started, which a step of the host's clock does not change.
+  - The action plugin of the same name fills in the run, and decides whether the one that is found is dead. The callback plugin of this name renews it.
 options:
-  state: {description: C(taken) or C(released), type: str, choices: [taken, released], required: true}
+  state: {description: "C(taken), C(renewed) or C(released)", type: str, choices: [taken, renewed, released], required: true}
   run: {description: This run. C(id) tells runs apart; the rest is for people, type: dict, required: true}
   replace: {description: The C(id) of a dead run whose place is taken, type: str, default: ''}
   root: {description: Directory of this project on the host, type: path, default: /opt/deeplearning}
-  wait: {description: Seconds for a step of another run on this host to end, type: int, default: 60}
+  wait: {description: Seconds for a step of another run on this host to end, type: int, default: 30}
 """
 
 RETURN = r"""
 holder: {description: The other run that has the host; empty where this one has it, type: dict, returned: always}
-age: {description: Seconds since the other run took it, by the host's clock, type: int, returned: always}
+silent: {description: "Seconds since the other run renewed it; since the host was started, if that is later", type: int, returned: always}
+held: {description: Whether this run has the host now, type: bool, returned: always}
 machine: {description: What identifies the running system, type: dict, returned: always}
 """
 
@@ -31,7 +33,7 @@ import json
 import os
 import time
 
-from ansible.module_utils import whole_files
+from ansible.module_utils import room, whole_files
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.host_lock import HostLock, HostLocked
 
@@ -55,54 +57,71 @@ def machine():
     return {"boot": first_line("/proc/sys/kernel/random/boot_id"), "processes": processes}
 
 
+def moment():
+    """Now, by a clock that nobody sets: the start of the system, and the seconds since then."""
+    return {"boot": machine()["boot"], "seconds": int(float((first_line("/proc/uptime").split() or ["0"])[0]))}
+
+
+def silence(found, path):
+    """Seconds since the run renewed its lock, at least. A lock without renewals, of an earlier release, is as old as its file."""
+    now, renewed = moment(), found.get("renewed")
+    if "renewed" not in found and "since" in found:
+        return max(0, int(time.time() - os.stat(path).st_mtime))
+    try:
+        then = int(renewed["seconds"]) if renewed["boot"] == now["boot"] else 0
+    except (KeyError, TypeError, ValueError):
+        return 0  # nothing is known
+    return max(0, now["seconds"] - then)
+
+
 def holder_of(path):
-    """The run that has the host, and for how long; a torn record is a run of which nothing is known."""
+    """The run that has the host; a torn record is a run of which nothing is known."""
     try:
         with open(path) as handle:
             found = json.load(handle)
-        age = time.time() - os.stat(path).st_mtime
     except (IOError, OSError):
-        return {}, 0
+        return {}
     except ValueError:
-        return {"id": "unknown"}, 0
-    return (found if isinstance(found, dict) and found.get("id") else {"id": "unknown"}), max(0, int(age))
+        return {"id": "unknown"}
+    return found if isinstance(found, dict) and found.get("id") else {"id": "unknown"}
 
 
 def work(module):
     path = os.path.join(module.params["root"], NAME)
     own, state = module.params["run"], module.params["state"]
-    found, age = holder_of(path)
-    answer = {"changed": False, "holder": {}, "age": 0, "machine": machine()}
-    if module.check_mode or (state == "released" and found.get("id") != own["id"]):
+    answer = {"changed": False, "holder": {}, "silent": 0, "held": False, "machine": machine()}
+    if module.check_mode or (state != "taken" and holder_of(path).get("id") != own["id"]):
         return answer
     with HostLock(
         "the run of %s" % own.get("who", "an operator"), module.params["wait"], module.params["root"]
     ) as lock:
-        found, age = holder_of(path)
+        found = holder_of(path)
+        mine = found.get("id") == own["id"]
         if state == "released":
-            if found.get("id") == own["id"]:
+            if mine:
                 os.unlink(path)
                 lock.remove_if_alone()  # a run that removed the last component leaves no directory for its lock's sake
-        elif found and found["id"] not in (own["id"], module.params["replace"]):
-            return dict(answer, holder=found, age=age)
-        elif found.get("id") != own["id"]:
-            whole_files.write_whole(path, json.dumps(own, sort_keys=True).encode("utf-8"))
-    return answer
+            return answer
+        if not mine and (state == "renewed" or (found and found["id"] != module.params["replace"])):
+            return dict(answer, holder=found, silent=silence(found, path))
+        record = json.dumps(dict(found if mine else own, renewed=moment()), sort_keys=True)
+        whole_files.write_whole(path, record.encode("utf-8"), mode=0o600)
+    return dict(answer, held=True)
 
 
 def main():
     module = AnsibleModule(
         argument_spec={
-            "state": {"type": "str", "choices": ["taken", "released"], "required": True},
+            "state": {"type": "str", "choices": ["taken", "renewed", "released"], "required": True},
             "run": {"type": "dict", "required": True},
             "replace": {"type": "str", "default": ""},
             "root": {"type": "path", "default": "/opt/deeplearning"},
-            "wait": {"type": "int", "default": 60},
+            "wait": {"type": "int", "default": 30},
         },
         supports_check_mode=True,
     )
     try:
-        result = work(module)
+        result = room.with_reserve(module.params["root"], lambda: work(module))
     except HostLocked as problem:
         module.fail_json(msg=str(problem))
     except (IOError, OSError) as error:

@@ -16,14 +16,14 @@ description:
 options:
   jars: {description: Directory with Spark's jars, type: path, required: true}
   archive: {description: "HDFS path of the archive, such as /apps/deeplearning/spark/pyspark-3.5.8-0123.zip", type: str, required: true}
-  environment_file: {description: Shell file that sets JAVA_HOME, HADOOP_HOME and HADOOP_CONF_DIR, type: path, required: true}
-  user: {description: Who writes to HDFS. On a cluster with Kerberos the ticket decides instead, type: str, default: hdfs}
+  environment_file: {description: "Shell file that sets JAVA_HOME, HADOOP_HOME and HADOOP_CONF_DIR", type: path, required: true}
+  user: {description: 'Who writes to HDFS, on a cluster without Kerberos', type: str, default: hdfs}
   downloads: {description: Directory of root for the zip while it is made, type: path, default: /opt/deeplearning/downloads}
   record: {description: File of this host that lists what this project put into HDFS, type: path, default: /opt/deeplearning/etc/hdfs.json}
 """
 
 RETURN = r"""
-uri: {description: Address of the archive with the cluster's file system, as spark.yarn.archive wants it, type: str, returned: always}
+uri: {description: "Address of the archive with the cluster's file system, as spark.yarn.archive wants it", type: str, returned: always}
 """
 
 import os

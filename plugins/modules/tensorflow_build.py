@@ -30,7 +30,7 @@ provenance: {description: What the wheel is made of, type: dict, returned: when 
 import os
 import time
 
-from ansible.module_utils import processes
+from ansible.module_utils import background, processes
 from ansible.module_utils import tensorflow_builder as builder
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.host_lock import HostLock, HostLocked
@@ -80,34 +80,21 @@ def progress(root, key):
     }
 
 
-def detach():
-    """A session of its own, and none of the caller's files: who waits for the end of these does not wait for it."""
-    os.setsid()
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(nothing, standard)
-
-
-def background(root, key, spec, sending):
+def build(root, key, spec, sending):
     """The build, in a process that nobody waits for. It tells its caller whether it has the host's lock."""
-    detach()
-    if os.fork():
-        os._exit(0)
     try:
         with HostLock("building TensorFlow %s (%s)" % (spec["version"], key), 0, root):
             if builder.published(root, key):  # by another start, after this one had asked
                 os.write(sending, BUILT)
                 return
-            build = builder.Build(root, key, spec)
+            work = builder.Build(root, key, spec)
             builder.write_json(os.path.join(root, "running.json"), {"key": key, "pid": os.getpid()})
-            build.tell("running", builder.Build.STEPS[0])
+            work.tell("running", builder.Build.STEPS[0])
             os.write(sending, TAKEN)
             os.close(sending)
-            build.run()
+            work.run()
     except HostLocked:
         os.write(sending, HELD)
-    finally:
-        os._exit(0)
 
 
 def have_directory(path):
@@ -121,16 +108,7 @@ def have_directory(path):
 
 def attempt(root, key, spec):
     """Try to start the build: TAKEN where it runs now, HELD where somebody has the lock, BUILT where there is nothing to do."""
-    receiving, sending = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(receiving)
-        background(root, key, spec, sending)
-    os.close(sending)
-    os.waitpid(child, 0)
-    answer = os.read(receiving, 16)
-    os.close(receiving)
-    return answer
+    return background.start(lambda sending: build(root, key, spec, sending))
 
 
 def start(module, root, key, spec):

@@ -14,10 +14,10 @@ description:
   - A directory of that name that holds something else is replaced at the end; when anything fails, it stays as it was.
 options:
   archive: {description: The archive on the host; tar tells its compression, type: path, required: true}
-  path: {description: The directory that its content becomes, without the archive's first directory, type: path, required: true}
+  path: {description: "The directory that its content becomes, without the archive's first directory", type: path, required: true}
   only_check: {description: Report whether the directory is complete (C(complete)); only what a killed run left beside it is removed, type: bool, default: false}
-  must_contain: {description: What must be in it, as a pattern below the path; any content when empty, type: str, default: ""}
-  sha256: {description: The archive's sha256, already compared, type: str, required: true}
+  must_contain: {description: "What must be in it, as a pattern below the path; any content when empty", type: str, default: ""}
+  sha256: {description: "The archive's sha256, already compared", type: str, required: true}
   wait: {description: Seconds for another run to end, type: int, default: 600}
   root: {description: Directory of the host's lock, type: path, default: /opt/deeplearning}
 """

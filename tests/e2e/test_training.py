@@ -5,7 +5,7 @@ import pytest
 from hadoop_dl_dev.demo import tour
 
 # tensorflow: TensorFlow reads hdfs:// itself; kafka: TensorFlow reads the topic. The third way, Spark's feed, is what
-# make demo trains with; test_printed_commands.py runs it.
+# make demo, a step of `make e2e`, trains with.
 MODES = ["tensorflow", "kafka"]
 
 

@@ -1,30 +1,61 @@
-"""The commands of docs/stacks.md for packages of a site, with the real index."""
+"""Packages of a site, as docs/stacks.md says: locked with the real index, then installed and imported on a node."""
 
+from __future__ import annotations
+
+import json
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
-from hadoop_dl.data.locks import parse_lock
-from hadoop_dl.data.stacks import load_stack
+from hadoop_dl.cli import mirror
+from hadoop_dl.data import stacks
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGE = REPOSITORY / "docs" / "stacks.md"
+sys.path.insert(0, str(REPOSITORY / "tests" / "stacks"))
+from node import MIRROR, ROOT, Node  # noqa: E402
+
+LINES = [line.strip() for line in (REPOSITORY / "docs" / "stacks.md").read_text(encoding="utf-8").splitlines()]
+DOCUMENTED = next(line for line in LINES if line.startswith("scripts/stack lock") and "--extra" in line)
+# For Python 2.7 with exact versions, those that pandas needs too.
+EXACT = ("dask==1.2.2", "pandas==0.24.2", "python-dateutil==2.8.2", "pytz==2022.1")
+CASES = [
+    ("el7", "2.7", ["scripts/stack", "lock", "tf1.15-cpu-py27-el7", *[f"--extra={one}" for one in EXACT]]),
+    ("el9", "3.11", shlex.split(DOCUMENTED.partition(" --stacks ")[0])),
+]
 
 
-def test_the_documented_packages_are_locked_beside_the_stacks_own_versions(tmp_path):
-    lines = [line.strip() for line in PAGE.read_text(encoding="utf-8").splitlines()]
-    command = next(line for line in lines if line.startswith("scripts/stack lock") and "--extra" in line)
-    arguments = [word.replace("inventories/SITE", str(tmp_path)) for word in shlex.split(command)]
-    subprocess.run(arguments, cwd=REPOSITORY, check=True, timeout=900)
+@pytest.mark.parametrize(("image", "python", "command"), CASES, ids=["el7", "el9"])
+def test_packages_of_a_site_are_locked_installed_and_imported(
+    image: str, python: str, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run([*command, "--stacks", str(tmp_path / "stacks")], cwd=REPOSITORY, check=True, timeout=900)
     [path] = tmp_path.glob("stacks/*.yml")
-    data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    base = load_stack(data["based_on"])
-    for python in base.pythons:
-        text = (path.parent / "locks" / f"{path.stem}-py{python}.txt").read_text(encoding="utf-8")
-        lock = parse_lock(text, path.stem, python)
-        assert lock.digest != base.lock(python).digest
-        found = {entry.project: entry.sha256 for entry in lock.entries}
-        assert {"pandas", "dask"} <= set(found)
-        assert {entry.project: entry.sha256 for entry in base.lock(python).entries}.items() <= found.items()
+    monkeypatch.setattr(stacks, "_site", [])
+    stacks.add_site_stacks([tmp_path])
+    stack = stacks.load_stack(path.stem)
+    base = stacks.load_stack(yaml.safe_load(path.read_text(encoding="utf-8"))["based_on"])
+    for each in base.pythons:
+        found = {entry.project: entry.sha256 for entry in stack.lock(each).entries}
+        assert {"pandas", "dask"} <= found.keys() - {entry.project for entry in base.lock(each).entries}
+        assert {entry.project: entry.sha256 for entry in base.lock(each).entries}.items() <= found.items()
+
+    mirror.fetch_artifacts(stack.artifacts(python), MIRROR)
+    environment = f"{ROOT}/envs/{stack.name}-{stack.lock(python).digest}"
+    node = Node(image, {}, "extras", tmp_path)
+    try:
+        node.start()
+        node.install(stack, python, environment)
+        # dask.dataframe needs toolz, of which PyPI has no wheel for Python 2.7; CDSW's engines have it.
+        modules = ["tensorflow", "pandas", "dask" if python == "2.7" else "dask.dataframe"]
+        asked = json.dumps({"modules": modules, "cuda": False})
+        text = node.ask([f"{environment}/bin/python", "/srv/stacks/questions.py", asked])
+        answers = {one["name"]: one for one in map(json.loads, text.splitlines())}
+        assert {name: one["error"] for name, one in answers.items() if one["error"]} == {}
+        locked = {entry.project: entry.version for entry in stack.lock(python).entries}
+        assert all(answers["versions"]["value"][name] == locked[name] for name in ("pandas", "dask"))
+    finally:
+        node.stop()

@@ -136,7 +136,7 @@ def lock(request: pytest.FixtureRequest) -> Iterator[Installed]:
     place(installed)
     if installed.node:
         try:
-            install(installed)
+            installed.node.install(installed.stack, installed.python, installed.path)
         except DemoError as error:
             installed.failed = message_of(str(error))
     yield installed
@@ -166,23 +166,6 @@ def place(installed: Installed) -> None:
         except DemoError as error:
             reasons.append(str(error))
     installed.skipped = reasons[0]
-
-
-def install(installed: Installed) -> None:
-    stack, node = installed.stack, installed.node
-    assert node
-    plan = {
-        "stack": stack.data,
-        "python": installed.python,
-        "interpreter": node.interpreter(installed.python),
-        "environment": installed.path.rpartition("/")[2],
-        "parts": stack.lock(installed.python).components,
-        "mirror_environments": [[stack.name, installed.python]],
-    }
-    variables = {"plan": plan, "mirror_url": MIRROR_URL}
-    if not tested.imports_without_cuda(stack):
-        variables["environment_imports"] = []  # the node has no CUDA, and no driver
-    node.play(REPOSITORY / "playbooks" / "layers" / "frameworks.yml", variables)
 
 
 @pytest.fixture

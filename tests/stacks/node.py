@@ -56,12 +56,14 @@ class Node:
 
     image: str
     pythons: dict[str, Path]
+    purpose: str = "stacks"
+    site: Path = REPOSITORY / ".cache" / "test"  # of its inventory, with the site's own stacks
     started: bool = False
     serves: bool = False
 
     @property
     def name(self) -> str:
-        return f"stacks-{self.image}"
+        return f"{self.purpose}-{self.image}"
 
     def start(self) -> None:
         mounts = [f"{MIRROR}:/srv/mirror:ro", f"{REPOSITORY / 'examples' / 'digits'}:/srv/digits:ro"]
@@ -115,12 +117,27 @@ class Node:
         python = "/usr/bin/python2.7" if self.image == "el7" else "/usr/bin/python3"
         host = {"ansible_connection": "community.docker.docker", "ansible_python_interpreter": python}
         group = {"hosts": {self.name: {**host, "ansible_become": False}}}
-        inventory = REPOSITORY / ".cache" / "test" / f"{self.name}.json"
+        inventory = self.site / f"{self.name}.json"
         inventory.parent.mkdir(parents=True, exist_ok=True)
         inventory.write_text(json.dumps({"all": {"children": {"needs_environment": group}}}), encoding="utf-8")
         command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", str(inventory), str(playbook)]
         environment = {**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
         run(*command, "-e", json.dumps(dict(variables)), env=environment, timeout=timeout)
+
+    def install(self, stack: stacks.Stack, python: str, path: str) -> None:
+        """Install and seal the environment of a lock whose artifacts are in the mirror."""
+        plan = {
+            "stack": stack.data,
+            "python": python,
+            "interpreter": self.interpreter(python),
+            "environment": path.rpartition("/")[2],
+            "parts": stack.lock(python).components,
+            "mirror_environments": [[stack.name, python]],
+        }
+        variables = {"plan": plan, "mirror_url": MIRROR_URL}
+        if not stack.imports_without_cuda:
+            variables["environment_imports"] = []  # the node has no CUDA, and no driver
+        self.play(REPOSITORY / "playbooks" / "layers" / "frameworks.yml", variables)
 
     def ask(self, command: Sequence[str], variables: Mapping[str, str] | None = None, timeout: float = 600) -> str:
         """Run a command as a user with the Hadoop environment would; its output, or an AssertionError with its last words."""

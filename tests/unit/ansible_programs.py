@@ -3,17 +3,49 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # Variables of a host that is this machine, as the user of the tests.
 LOCAL = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
 
 
+def playbook_for_directories(name: str, directory: Path) -> Path:
+    """A copy of the playbooks, of which this one takes hosts whose environment_root is another directory. Its own check refuses that."""
+    copy = directory / "playbooks"
+    if not copy.exists():
+        shutil.copytree(REPOSITORY / "playbooks", copy)
+        plays = yaml.safe_load((copy / name).read_text(encoding="utf-8"))
+        assert "checked_inputs" in plays[0]["tasks"].pop(0)
+        (copy / name).write_text(yaml.safe_dump(plays, sort_keys=False), encoding="utf-8")
+    return copy / name
+
+
+def write_inventory(path: Path, groups: Mapping[str, str], hosts: Mapping[str, Mapping[str, Any]]) -> None:
+    """Hosts of this machine with their variables; each is in one group."""
+    children: dict[str, Any] = {}
+    for name, group in groups.items():
+        children.setdefault(group, {"hosts": {}})["hosts"][name] = dict(hosts[name])
+    path.write_text(yaml.safe_dump({"all": {"vars": LOCAL, "children": children}}), encoding="utf-8")
+
+
+def tasks_of(found: Any) -> Iterator[dict[str, Any]]:
+    """Every task of a file: those of plays and blocks, too."""
+    for item in found if isinstance(found, list) else ():
+        yield item
+        for part in ("pre_tasks", "tasks", "post_tasks", "handlers", "block", "rescue", "always"):
+            yield from tasks_of(item.get(part))
+
+
 def run(
-    program: str, *arguments: str | Path, timeout: int = 120, **environment: str
+    program: str, *arguments: str | Path, timeout: int = 300, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run ansible-playbook, ansible or another one, without a terminal."""
     return subprocess.run(

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -13,10 +14,25 @@ from certificates import authority
 
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parents[2] / "plugins" / "module_utils"))
 
-from ansible.module_utils import environment_notice  # noqa: E402
+from ansible.module_utils import environment_notice, source_wheels  # noqa: E402
 from environments import Mirror, Site, wheel  # noqa: E402  (they import modules of hosts)
 from faulty_server import Index, serving  # noqa: E402
-from source_distributions import PIP, interpreter  # noqa: E402  (it does, too)
+from source_distributions import NAME, RECIPE, digest, interpreter, source  # noqa: E402  (it does, too)
+
+# These start first, the longest one before the others: what starts last decides when the unit tests end.
+LONGEST = (
+    "test_hostile_hosts",
+    "test_upgrade_stack",
+    "test_rollback",
+    "test_activation",
+    "test_cdsw_deployment",
+    "test_removal",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 
 
 @pytest.fixture(scope="session")
@@ -31,9 +47,13 @@ def fixtures(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def stages(fixtures, tmp_path_factory):
+def stages(fixtures):
     """/opt/deeplearning after pip, after all components, and active: made once, because it takes its time."""
-    roots = {name: tmp_path_factory.mktemp("stage") / "deeplearning" for name in ("pip", "installed", "active")}
+    directory = Path(
+        tempfile.mkdtemp()
+    )  # pytest's own is closed to the user without rights that imports an environment
+    directory.chmod(0o755)
+    roots = {name: directory / name / "deeplearning" for name in ("pip", "installed", "active")}
     with serving(Mirror()) as mirror:
         site = Site(roots["pip"], mirror, fixtures)
         site.install("pip")
@@ -43,7 +63,8 @@ def stages(fixtures, tmp_path_factory):
         site = copied(site, roots["active"])
         site.seal()
         site.activate()
-    return roots
+    yield roots
+    shutil.rmtree(directory)
 
 
 def copied(site, root):
@@ -52,10 +73,10 @@ def copied(site, root):
 
 
 @pytest.fixture
-def site(tmp_path, fixtures):
+def site(open_directory, fixtures):
     """A bare host."""
     with serving(Mirror()) as mirror:
-        yield Site(tmp_path / "deeplearning", mirror, fixtures)
+        yield Site(open_directory / "deeplearning", mirror, fixtures)
 
 
 @pytest.fixture
@@ -79,9 +100,21 @@ def done(site, stages):
     return site
 
 
+@pytest.fixture
+def recipe(tmp_path, monkeypatch):
+    """Of the source above, with the sha256 of its wheel."""
+    path = source(tmp_path)
+    monkeypatch.setitem(source_wheels.RECIPES, digest(path), RECIPE)
+    with pytest.raises(source_wheels.NoWheel) as refused:
+        source_wheels.make(NAME, digest(path), str(path), str(tmp_path))
+    found = RECIPE._replace(sha256=str(refused.value).partition(" but has ")[2][:64])
+    monkeypatch.setitem(source_wheels.RECIPES, digest(path), found)
+    return found
+
+
 @pytest.fixture(scope="session")
 def open_python():
-    """A Python that all users can read, for builds by a user without rights."""
+    """A Python that all users can read, for programs of a user without rights."""
     found = interpreter()
     if found is None:
         pytest.skip("no Python here can be read by all users")
@@ -95,20 +128,6 @@ def open_directory():
     path.chmod(0o755)
     yield path
     shutil.rmtree(path)
-
-
-@pytest.fixture(scope="session")
-def without_keras(tmp_path_factory, open_python):
-    """/opt/deeplearning with a pip that builds, and all components but keras; and the wheels that it is made of."""
-    wheels = tmp_path_factory.mktemp("wheels")
-    wheel(wheels, "pip", "24.0", code=PIP)
-    for project in ("tensorflow", "six", "keras"):
-        wheel(wheels, project)
-    with serving(Mirror()) as mirror:
-        site = Site(tmp_path_factory.mktemp("stage") / "deeplearning", mirror, wheels)
-        site.install("pip", python=open_python)
-        site.install("tensorflow")
-    return site.root, wheels
 
 
 @pytest.fixture(scope="module")
@@ -168,3 +187,21 @@ def ambari():
     """Ambari on loopback."""
     with manager_server.serving(manager_server.AmbariServer()) as manager:
         yield manager
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A function that mounts a small file system with these options."""
+    path = tmp_path / "small"
+    path.mkdir()
+
+    def mount(options):
+        argv = ["mount", "-t", "tmpfs", "-o", options, "none", str(path)]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"a small file system needs the right to mount: {done.stderr.strip()}")
+        return path
+
+    yield mount
+    if path.is_mount():
+        subprocess.run(["umount", "-l", str(path)], check=True)

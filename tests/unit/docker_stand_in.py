@@ -55,23 +55,52 @@ def inspect(state: dict, rest: list[str]) -> int:
     if one is None:
         print("[]")
         return refuse(f"Error: No such image: {rest[-1]}")
-    print(json.dumps([{"Id": one["id"], "Size": one["size"], "Config": {"Labels": one["labels"]}}]))
+    print(json.dumps([{"Id": one["id"], "Size": one["size"], "Config": {"Labels": one["labels"], "Cmd": ["bash"]}}]))
     return 0
 
 
 def build(state: dict, rest: list[str]) -> int:
     tag, directory = rest[rest.index("--tag") + 1], Path(rest[-1])
+    first, *begins = (directory / "Dockerfile").read_text().splitlines()
+    if first == f"FROM {tag}":  # after the installation
+        assert rest[:2] == ["--network", "none"]
+        state["begins"] = begins
+        return 0
     state["built"] = {path.name: path.read_text(errors="replace") for path in directory.iterdir()}
     state["modes"] = {path.name: path.stat().st_mode & 0o777 for path in directory.iterdir()}
     if state["fail"] == "build":
         state["images"]["sha256:" + "5" * 64] = {"id": "5", "size": 1, "labels": {}}
-        print(
-            "Step 5/9 : RUN python3.6 -m pip install\nERROR: Hash mismatch for http://me:s3cret@mirror/wheels/six.whl."
-        )
-        return refuse("The command '/bin/sh -c python3.6 -m pip install' returned a non-zero code: 1")
+        print("Step 5/9 : RUN apt-get install\nE: Failed to fetch http://me:s3cret@mirror/cuda.deb.")
+        return refuse("The command '/bin/sh -c apt-get install' returned a non-zero code: 100")
     content = hashlib.sha256(json.dumps(state["built"], sort_keys=True).encode()).hexdigest()
     labels = {"hadoop-deeplearning.stack": "x"}
     state["images"][tag] = {"id": f"sha256:{content}", "size": state["size"], "labels": labels}
+    return 0
+
+
+def create(state: dict, rest: list[str]) -> int:
+    assert rest[2:6] == ["--network", "none", "--entrypoint", "/bin/sh"]
+    state["container"] = {"name": rest[1], "image": rest[6], "command": rest[8]}
+    return 0
+
+
+def cp(state: dict, rest: list[str]) -> int:
+    assert rest[1].startswith(state["container"]["name"] + ":")
+    state["wheels"] = {path.name: path.read_bytes().decode("latin-1") for path in Path(rest[0]).iterdir()}
+    return 0
+
+
+def start(state: dict, rest: list[str]) -> int:
+    if state["fail"] == "install":
+        print("Processing ./six.whl\nERROR: Hash mismatch for http://me:s3cret@mirror/wheels/six.whl.")
+        return 1
+    return 0
+
+
+def commit(state: dict, rest: list[str]) -> int:
+    old, installed = state["images"][rest[-1]], json.dumps([state["container"], state["wheels"]], sort_keys=True)
+    content = hashlib.sha256((old["id"] + installed).encode()).hexdigest()
+    state["images"][rest[-1]] = {**old, "id": f"sha256:{content}"}
     return 0
 
 
@@ -120,6 +149,10 @@ COMMANDS = {
         "tag": tag,
         "rmi": rmi,
         "save": save,
+        "create": create,
+        "cp": cp,
+        "start": start,
+        "commit": commit,
     },
     "rm": lambda state, rest: 0,
 }

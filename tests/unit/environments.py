@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import base64
-import ensurepip
 import hashlib
 import os
 import re
-import shutil
 import sys
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import environment_activate
 import environment_seal
 import locked_packages
 from ansible.module_utils import environment_names, environment_packages
-from faulty_server import Index, serving
+from faulty_server import Index
+from interpreters import bundled_pip
+from source_distributions import interpreter
 
 STACK, DIGEST = "demo-stack", "0123456789ab"
 
@@ -72,8 +70,7 @@ class Site:
 
     def take_real_pip(self) -> None:
         """The one that comes with Python; most tests do without, because compiling it takes its time."""
-        bundled = Path(ensurepip.__file__).parent / "_bundled"
-        self.lines["pip"] = [self.mirror.add(next(bundled.glob("pip-*.whl")))]
+        self.lines["pip"] = [self.mirror.add(bundled_pip())]
 
     @property
     def lock(self) -> str:
@@ -90,7 +87,7 @@ class Site:
             "mirror_url": self.mirror.url,
             "mirror_ca": None,
             "mirror_login": None,
-            "python": sys.executable,
+            "python": interpreter() or sys.executable,
             "timeout": 120,
             **changes,
         }
@@ -115,7 +112,9 @@ class Site:
             "root": str(self.root),
             "path": str(self.path),
             "state": "active",
+            "previous": "",
             "keep": 1,
+            "keep_names": [],
             "timeout": 60,
             **changes,
         }
@@ -138,13 +137,13 @@ class Site:
         return Path(environment_packages.site_packages(str(self.tree)))
 
     def content(self) -> dict[str, bytes]:
-        """Every file and link below the environment's tree, without times: two installations are the same in it."""
+        """Every file and link below the environment's tree but bytecode: two installations are the same in it."""
         found = {}
         for path in sorted(self.tree.rglob("*")):
             name = str(path.relative_to(self.tree))
             if not path.is_dir() and not name.startswith(".deeplearning") and not name.endswith(".pyc"):
                 text = os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
-                text = re.sub(rb"/[^\s\"':=()]*/deeplearning", b"ROOT", text.replace(self.tree.name.encode(), b"TREE"))
+                text = re.sub(rb"/[^\s\"':=()]*/deeplearning", b"ROOT", text.replace(self.path.name.encode(), b"NAME"))
                 if name.endswith("/RECORD"):  # has the sha256 of scripts, and these have the path
                     text = b"".join(line for line in text.splitlines(True) if not line.startswith(b"../"))
                 found[name] = text
@@ -154,17 +153,6 @@ class Site:
     def current(self) -> str | None:
         link = self.root / "current"
         return os.readlink(link) if link.is_symlink() else None
-
-
-S = TypeVar("S", bound=Site)
-
-
-@contextmanager
-def copy_of(installed: tuple[Path, Path], root: Path, kind: type[S]) -> Iterator[S]:
-    """A host with a copy of this /opt/deeplearning, and a mirror with the wheels that it is made of."""
-    shutil.copytree(installed[0], root, symlinks=True)
-    with serving(Mirror()) as mirror:
-        yield kind(root, mirror, installed[1])
 
 
 class Module:

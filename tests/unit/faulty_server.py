@@ -81,6 +81,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.file(parts[-1])
         return None
 
+    def do_HEAD(self) -> None:
+        """uv asks so whether it may read a part of a wheel; then it reads all of it."""
+        self.index.requests.append((self.path, None))
+        self.answer(405, b"")
+
     def file(self, name: str) -> None:
         faults = self.index.faults.get(name, [])
         fault = faults.pop(0) if faults else ""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ensurepip
 import shutil
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,12 @@ def python(version: str) -> object:
     path = found(version)
     missing = pytest.mark.skip(reason=f"Python {version} is not installed on this machine")
     return pytest.param(path or "", id=version, marks=[] if path else [missing])
+
+
+def bundled_pip() -> Path:
+    """The wheel of pip that comes with Python; Debian has it in a directory of its own."""
+    directory = sysconfig.get_config_var("WHEEL_PKG_DIR") or Path(ensurepip.__file__).parent / "_bundled"
+    return next(Path(directory).glob("pip-*.whl"))
 
 
 HOST_PYTHONS = [python("2.7"), python("3.6"), pytest.param(sys.executable, id="controller")]

@@ -1,46 +1,42 @@
-"""Source distributions for tests: a stand-in of pip that runs their setup.py, and what every setup.py begins with."""
+"""A source distribution for tests, the recipe of its wheel, and a Python that users without rights can read."""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import sys
 import tarfile
+from pathlib import Path
 
-from ansible.module_utils import confinement
+from ansible.module_utils import confinement, source_wheels
 
-# In place of the real one, which would only add its time: unpacks the source and runs its setup.py, as pip does.
-PIP = """
-import os, subprocess, sys, tarfile
-target, source = sys.argv[-2:]
-with tarfile.open(source) as archive:
-    archive.extractall()
-os.mkdir(target)
-sys.exit(subprocess.call([sys.executable, "setup.py", target], cwd="evil-1.0"))
-"""
-# What every setup.py below begins with.
-SETUP = """
-import json, os, socket, subprocess, sys, time, zipfile
-target = sys.argv[1]
+NAME = "evil-1.0-2.tar.gz"
+Recipe = source_wheels.Recipe
+FILES = {
+    "PKG-INFO": "Metadata-Version: 1.1\nName: evil\nVersion: 1.0-2\nSummary: Small\nDescription: Long\n        text\n",
+    "setup.py": "raise SystemExit('setup.py ran')\n",
+    "LICENSE": "Free\n",
+    "conftest.py": "import os\n",
+    "src/evil/__init__.py": "VALUE = 'of the source'\n",
+    "src/evil/code.c": "int main;\n",
+    "src/evil/tests/__init__.py": "import os\n",
+    "src/evil/evil.pth": "import os\n",
+    "src/evils.py": "import os\n",
+}
 
-def wheel(name="evil-1.0-py3-none-any.whl", project="evil", version="1.0", text="", **files):
-    info = "%s-%s.dist-info/" % (project, version)
-    members = {"evil.py": text, info + "METADATA": "Metadata-Version: 2.1\\nName: %s\\nVersion: %s\\n" % (project, version)}
-    members[info + "WHEEL"] = "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n"
-    members.update(files)
-    with zipfile.ZipFile(os.path.join(target, name), "w", zipfile.ZIP_DEFLATED) as archive:
-        for member, content in members.items():
-            archive.writestr(member, content)
 
-def attempt(action):
-    try:
-        return "done: %r" % (action(),)
-    except Exception as error:
-        return type(error).__name__
-
-def report(**found):
-    wheel(text="REPORT = %r" % (found,))
-"""
+def source(directory: Path) -> Path:
+    path = directory / NAME
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in FILES.items():
+            member = tarfile.TarInfo(f"evil-1.0-2/{name}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+        link = tarfile.TarInfo("evil-1.0-2/src/evil/link.py")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/shadow"
+        archive.addfile(link)
+    return path
 
 
 def interpreter() -> str | None:
@@ -51,12 +47,8 @@ def interpreter() -> str | None:
     return None
 
 
-def sdist(setup: str, **files: str) -> bytes:
-    """evil-1.0.tar.gz with this setup.py and these files, by their names below its directory."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for name, text in {"setup.py": SETUP + setup, **files}.items():
-            info = tarfile.TarInfo(f"evil-1.0/{name}")
-            info.size = len(text.encode())
-            archive.addfile(info, io.BytesIO(text.encode()))
-    return buffer.getvalue()
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+RECIPE = Recipe("evil-1.0.post2", "", "src/evil/", "src/evil/tests/", ["LICENSE"], ("six",), source_wheels.BOTH)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-import importlib.util
+import re
 import subprocess
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
+import python_files
 from ansible.errors import AnsibleActionFail
 
 from hadoop_dl.hosts import os_packages
@@ -19,15 +20,6 @@ from hadoop_dl.hosts.actions import HostAction
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins" / "action"
 KEYS = {"site.key": "F60F4B3D7FA2AF80", "other.key": "D88C3D385C37D3BE"}  # file on the controller: key id
 RPM = "/etc/pki/rpm-gpg/RPM-GPG-KEY-"
-
-
-def plugin(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"action_{name}", PLUGINS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 HOLDER = "process 4242, /usr/bin/dnf -y update, holds it"
@@ -48,13 +40,15 @@ class Host:
         self.imports = ""  # the key that dnf takes in before it fails
         self.unsigned: list[dict[str, str]] = []  # enabled repositories with gpgcheck off
         self.queries = 0  # how often it was asked for them
+        self.variables: dict[str, Any] = {}  # of the site
         self.locked = 0  # how often the package manager's lock is found held
 
     def run(self, action_name: str, /, check: bool = False, **args: Any) -> dict[str, Any]:
-        kind = plugin(action_name).ActionModule
+        kind = python_files.load(PLUGINS / f"{action_name}.py").ActionModule
         action = kind.__new__(kind)
         action._task = SimpleNamespace(check_mode=check, action=action_name, args=args)
-        action.args, action.variables = args, {"inventory_hostname": "data1"}
+        action.args, action.variables = args, {"inventory_hostname": "data1", **self.variables}
+        action._templar = SimpleNamespace(template=lambda value: value)
         action.changed, action.diff = False, []
         action.command, action.copy = self.command, lambda path, **what: self.copy(action, path, **what)
         action.ask_module = self.module
@@ -245,6 +239,22 @@ def test_signed_metadata_is_checked_where_the_site_has_it(given: dict[str, Any],
     (args,) = [args for name, args in host.modules if name == "yum_repository"]
     assert (args["gpgcheck"], args["repo_gpgcheck"]) == (True, checked)
     assert args["skip_if_unavailable"] is False  # RHEL 8 and 9 would leave it out in silence
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://mirror01:8900/rpm/el9", "/etc/pki/site-ca.pem"),
+        ("http://mirror01:8900/rpm/el9", None),
+        ("https://developer.download.nvidia.com/rpm", None),  # its certificate is not of the site's authority
+    ],
+)
+def test_a_repository_of_the_mirror_is_read_with_the_sites_authority(url: str, expected: str | None) -> None:
+    host = Host()
+    host.variables = {"mirror_url": "https://mirror01:8900", "mirror_ca": "/etc/pki/site-ca.pem"}
+    host.run("signed_repository", name="deeplearning-cuda", manager="dnf", url=url, key="site.key")
+    (definition,) = [args for name, args in host.modules if name == "yum_repository"]
+    assert definition.get("sslcacert") == expected
 
 
 def test_a_repository_without_a_key_is_refused() -> None:
@@ -637,31 +647,39 @@ def test_an_archive_that_cannot_be_unpacked_is_told_and_does_not_stay() -> None:
 
 
 class Exchange(Host):
-    """A host on which the shells of dnf and yum end with status 0 whatever happens; rpm says what is installed then."""
+    """A host on which the shells of dnf and yum end with status 0 whatever happens; rpm says what is installed before and after."""
 
+    planned = (
+        "Dependencies resolved.\nInstalling:\n a\n    x86_64  3:1.2-1.el9  cuda  2 M\n"
+        "Removing:\n b  x86_64  1.1-1  @System  1 M\nOperation aborted.\n"
+    )
     done: ClassVar = {"stdout": "Error: nothing provides dkms", "stderr": "", "rc": 0}
 
     def __init__(self, installed: str) -> None:
         super().__init__()
-        self.installed = installed
+        self.installed = ["package a-1.2 is not installed\n", installed]
         self.limits: list[int] = []
 
     def command(self, argv: list[str], seconds: int = 120, left: str = "") -> dict[str, Any]:
         if argv[0] == "sh":
             self.asked.append(argv)
             self.limits.append(seconds)
-            return self.done
-        if argv[:2] == ["rpm", "--query"] and "--all" not in argv:
-            return {"stdout": self.installed, "stderr": "", "rc": 0}
+            return self.done if "--assumeyes" in argv else {"stdout": self.planned, "stderr": "", "rc": 0}
+        if argv[:2] == ["rpm", "--query"] and "--queryformat" not in argv and "--all" not in argv:
+            return {"stdout": self.installed.pop(0), "stderr": "", "rc": 0}
         return super().command(argv)
+
+    def shells(self) -> list[list[str]]:
+        return [argv for argv in self.asked if argv[0] == "sh"]
 
 
 def test_what_leaves_for_another_package_goes_in_its_transaction() -> None:
     host = Exchange("a-1.2-1.x86_64\n")
     repository = {"name": "deeplearning-cuda", "url": "u", "key": "k", "key_file": "", "usable": True}
     assert install(host, remove=["b", "c"], exclude=["kernel"], repository=repository)["changed"]
-    (argv,) = [argv for argv in host.asked if argv[0] == "sh"]
-    assert argv[4:] == [
+    asked, done = host.shells()
+    assert "--assumeno" in asked
+    assert done[4:] == [
         "remove b c\ninstall a-1.2\nrun",
         *(
             "dnf",
@@ -670,9 +688,43 @@ def test_what_leaves_for_another_package_goes_in_its_transaction() -> None:
             "--setopt=exit_on_lock=1",
             "--exclude=kernel",
             "--setopt=install_weak_deps=False",
+            "--setopt=clean_requirements_on_remove=False",
         ),
     ]
     assert host.modules == []
+
+
+# Where a line of the script fails, the shell logs it and goes on to the next (dnf/cli/commands/shell.py, yum's shell.py).
+@pytest.mark.parametrize(
+    ("planned", "why"),
+    [
+        (
+            "All matches were filtered out by exclude filtering for argument: a-1.2\nRemoving:\n b x86_64 1.1-1 @System 1 M\n",
+            r"would not install a-1\.2",
+        ),
+        (
+            "Removing dependent packages:\n a x86_64 3:1.1-1.el9 @cuda 2 M\n",
+            r"would not install a-1\.2; it would also remove .*: a",
+        ),
+        ("Installing:\n a-libs x86_64 1.2-1 cuda 2 M\n", r"would not install a-1\.2"),
+        ("Error: \n Problem: nothing provides dkms\n", "nothing provides dkms"),
+    ],
+)
+def test_an_exchange_that_would_leave_a_part_out_is_refused_before_anything_is_removed(planned: str, why: str) -> None:
+    host = Exchange("")
+    host.planned = f"{planned}Operation aborted.\n" if "Error" not in planned else planned
+    with pytest.raises(AnsibleActionFail, match=why):
+        install(host, remove=["b"])
+    assert ["--assumeno" in argv for argv in host.shells()] == [True]
+
+
+def test_a_transaction_that_cannot_be_solved_is_refused_and_nothing_is_done() -> None:
+    host = Exchange("")
+    host.planned = host.done["stdout"]
+    with pytest.raises(AnsibleActionFail, match=r"A 1.2 must be one .*nothing provides dkms.*Nothing was changed"):
+        install(host, state="solvable", remove=["b"])
+    assert not install(host, state="solvable", manager="apt")["changed"]
+    assert (host.modules, "--assumeyes" in str(host.asked)) == ([], False)
 
 
 def test_an_exchange_that_did_not_happen_is_a_failure_with_its_words() -> None:
@@ -681,15 +733,49 @@ def test_an_exchange_that_did_not_happen_is_a_failure_with_its_words() -> None:
         install(host, remove=["b"])
 
 
+class Ended(Host):
+    """A host on which a transaction of rpm was ended between a new package and the old one: both are in its data base."""
+
+    def command(self, argv: list[str], seconds: int = 120, left: str = "") -> dict[str, Any]:
+        if "%{NAME}.%{ARCH}\\n" in argv:
+            assert "kernel-devel" not in argv  # several of them may stay
+            return {"stdout": "a.x86_64\nb.i686\nb.x86_64\na.x86_64\n", "stderr": "", "rc": 0}
+        return super().command(argv, seconds, left)
+
+
+def test_a_package_in_two_versions_is_named_before_anything_is_installed() -> None:
+    host = Ended()
+    names = [
+        {"name": "a", "version": "1.2"},
+        {"name": "kernel-devel", "version": "3.10"},
+        {"name": "b", "version": "1"},
+    ]
+    with pytest.raises(AnsibleActionFail, match=r"a in more than one version.* dnf remove --duplicates"):
+        install(host, names=names)
+    assert host.modules == []
+
+
 def test_an_exchange_has_the_time_that_the_build_of_a_module_takes() -> None:
     host = Exchange("a-1.2-1.x86_64\n")
     host.unsigned = UNSIGNED
     install(host, remove=["b"])
-    assert host.limits == [3600]
-    assert "--disablerepo=site" in next(argv for argv in host.asked if argv[0] == "sh")
+    assert host.limits == [600, 3600]
+    assert all("--disablerepo=site" in argv for argv in host.shells())
 
 
 def test_in_check_mode_an_exchange_is_a_change_and_runs_nothing() -> None:
     host = Exchange("")
     assert install(host, remove=["b"], check=True)["changed"]
-    assert [argv for argv in host.asked if argv[0] == "sh"] == []
+    assert host.shells() == []
+
+
+def test_every_repository_of_a_role_can_have_signed_metadata() -> None:
+    """What a man in the middle could do without: show an old or shortened list of packages that are signed."""
+    roles = PLUGINS.parents[1] / "roles"
+    defined = [
+        path
+        for path in roles.glob("*/tasks/*.yml")
+        if re.search(r"signed_repository:\n.*?\burl:", path.read_text(), re.S)
+    ]
+    assert len(defined) >= 4
+    assert [path.parts[-3:] for path in defined if "metadata_signed:" not in path.read_text()] == []

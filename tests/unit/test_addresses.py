@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hadoop_dl.hosts.addresses import mirror_index_problem, mirror_root_problem, mirror_url_problem
+from hadoop_dl.data.addresses import mirror_index_problem, mirror_root_problem, mirror_url_problem
 
 
 @pytest.mark.parametrize(

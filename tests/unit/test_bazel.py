@@ -6,11 +6,13 @@ import io
 import os
 import subprocess
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import host_modules
 import pytest
+import yaml
 from ansible.module_utils import bazel_versions
 from ansible.module_utils.host_lock import HostLock
 
@@ -32,6 +34,7 @@ HOST = {
     "manager": "dnf",
     "versions": {},
     "leftovers": [],
+    "work": "/opt/bazel/.deeplearning",
     "package": {},
     "link": {"path": "/home/builder/bin/bazel", "target": ""},
     "tools": {},
@@ -284,15 +287,22 @@ def test_check_mode_changes_nothing(tmp_path: Path) -> None:
 
 def test_what_a_killed_compilation_has_left_leaves_with_the_versions(tmp_path: Path) -> None:
     put(tmp_path, executable(tmp_path / "bazel", "0.26.1"))
-    for name in ("bootstrap-0.26.1.log", "of_the_user"):
+    for name in ("bootstrap-0.26.1.log", "of_the_user", "bootstrap-0.11.1.log"):
         (tmp_path / name).touch()
-    left = [".download-0.11.1", ".source-0.11.1-abababababab", "bootstrap-0.11.1.log", "bootstrap.sh", "tmp"]
-    for name in left:
-        (tmp_path / name).mkdir()
+    for name in ("download-0.11.1", "source-0.11.1-abababababab", "source-0.26.1-abababababab", "tmp"):
+        (tmp_path / ".deeplearning" / name).mkdir(parents=True)
+    left = ["bootstrap-0.11.1.log", ".deeplearning"]
     found = host_modules.run("bazel_info", root=str(tmp_path))["bazel_info"]["leftovers"]
     assert found == [str(tmp_path / name) for name in left]
     assert work({"leftovers": found}, state="absent")["leftovers"] == found
     assert work({"leftovers": found})["leftovers"] == []  # a compilation may be running
+
+
+def test_what_the_user_has_in_the_directory_is_no_leftover(tmp_path: Path) -> None:
+    """It may be ~/bazel, and these names are anybody's."""
+    for name in (".download-0.11.1", ".source-0.11.1-abababababab", "bootstrap-0.11.1.log", "bootstrap.sh", "tmp"):
+        (tmp_path / name).mkdir()
+    assert host_modules.run("bazel_info", root=str(tmp_path))["bazel_info"]["leftovers"] == []
 
 
 def test_what_is_not_managed_by_this_project_is_neither_replaced_nor_removed(tmp_path: Path) -> None:
@@ -303,17 +313,57 @@ def test_what_is_not_managed_by_this_project_is_neither_replaced_nor_removed(tmp
     assert (tmp_path / "root" / "0.26.1").is_dir()
 
 
-def test_the_tools_of_a_bootstrap_are_those_that_compile_sh_would_find(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def secret_keywords(tasks: Any, secrets: set[str]) -> Iterator[str]:
+    """Tasks whose keyword `environment`, which is in the command lines of ssh and of the host, has a secret input."""
+    for task in tasks if isinstance(tasks, list) else []:
+        for part in ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks"):
+            yield from secret_keywords(task.get(part), secrets)
+        if any(name in str(task.get("environment")) for name in secrets):
+            yield task["name"]
+
+
+def test_no_secret_input_is_in_a_command_line_through_environment() -> None:
+    inputs = yaml.safe_load((REPOSITORY / "lib/hadoop_dl/plan/inputs.yml").read_text(encoding="utf-8"))
+    rows = {
+        name: row
+        for part in inputs.values()
+        if isinstance(part, dict)
+        for name, row in part.items()
+        if isinstance(row, dict)
+    }
+    secrets = {name for name, row in rows.items() if row.get("secret")}
+    assert "bazel_environment" in secrets
+    files = [*REPOSITORY.glob("roles/*/*/*.yml"), *REPOSITORY.glob("playbooks/**/*.yml")]
+    assert [task for file in files for task in secret_keywords(yaml.safe_load(file.read_text()), secrets)] == []
+
+
+def test_the_environment_of_a_bootstrap_is_in_no_output(tmp_path: Path) -> None:
+    given = {"HTTPS_PROXY": "http://service:a-secret@proxy:3128", "JOBS": "2"}
+    script = 'echo "$HTTPS_PROXY $JOBS"; tr "\\0" " " < /proc/$PPID/cmdline'
+    done = host_modules.run(
+        "locked_command", argv=["sh", "-c", script], purpose="it", root=str(tmp_path), environment=given
+    )
+    assert done["stdout"].splitlines()[0] == "******** 2"
+    assert "a-secret" not in str(done)
+    assert "a-secret" not in str(host_modules.run("bazel_info", tools=True, environment=given))
+
+
+def test_a_bootstrap_has_no_sudo_and_no_network(tmp_path: Path) -> None:
+    tasks = yaml.safe_load((REPOSITORY / "roles/bazel/tasks/compile.yml").read_text(encoding="utf-8"))[0]["block"]
+    [given] = [task["locked_command"] for task in tasks if "locked_command" in task]
+    argv = ["sh", "-c", "grep NoNewPrivs /proc/self/status; grep -c : /proc/net/dev"]
+    done = host_modules.run("locked_command", argv=argv, purpose="it", root=str(tmp_path), foreign=given["foreign"])
+    assert done["stdout"].split() == ["NoNewPrivs:", "1", "1"]
+
+
+def test_the_tools_of_a_bootstrap_are_those_that_compile_sh_would_find(tmp_path: Path) -> None:
     (tmp_path / "jdk/bin").mkdir(parents=True)
     (tmp_path / "bin").mkdir()
     for path, text in (("jdk/bin/javac", "echo 'javac 1.8.0_352' >&2"), ("bin/g++", ""), ("bin/unzip", "")):
         (tmp_path / path).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / path).chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
-    found = host_modules.run("bazel_info", tools=True)["bazel_info"]["tools"]
+    given = {"PATH": str(tmp_path / "bin"), "JAVA_HOME": str(tmp_path / "jdk")}
+    found = host_modules.run("bazel_info", tools=True, environment=given)["bazel_info"]["tools"]
     assert found["jdk"] == {
         "javac": str(tmp_path / "jdk/bin/javac"),
         "version": "8",

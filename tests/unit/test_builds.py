@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import yaml
 
 from hadoop_dl import plan
 from hadoop_dl.cli import mirror
-from hadoop_dl.data import stacks
+from hadoop_dl.cli import stack as stack_cli
+from hadoop_dl.data import cdsw, engine_image, stacks
 from hadoop_dl.data.locks import LockError
 from hadoop_dl.data.stacks import load_stack
 from hadoop_dl.plan import model as plan_model
@@ -53,6 +55,8 @@ NODE: dict[str, Any] = {
 SITE = {
     "deeplearning_request": STACK,
     "mirror_url": "http://mirror1:8900",
+    "tensorflow_build_source": {"file": "http://mirror1:8900/files/tensorflow.bundle", "sha256": SHA256},
+    "bazel_files": {"0.26.1": {"file": "http://mirror1:8900/files/bazel", "sha256": SHA256}},
     **dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none"),
 }
 
@@ -95,6 +99,47 @@ BUILDER = ("build01", "build_hosts")
 
 def made(*hosts: plan_model.Host, building: bool = False) -> plan_model.Plan:
     return plan.make_plan(hosts, REPOSITORY, building=building)
+
+
+# --- CDSW -----------------------------------------------------------------------------------------------------------
+
+UBUNTU = {"short": "ubuntu1804", "name": "Ubuntu 18.04", "glibc": "2.27"}
+ENGINE: dict[str, Any] = {
+    **{"stack": STACK, "python": "2.7", "base": "cdsw/engine:13", "version": "", "mirror_url": "http://mirror01:8900"},
+    **{"mirror_ca": "", "cuda_packages": [], "cuda_repository": "", "cuda_key": ""},
+}
+
+
+@pytest.mark.parametrize("version", ["", "10", "13"])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (None, "requires the wheel of TensorFlow 1.15.0 that this site builds, but none is recorded"),
+        ({}, "was built on RHEL 7.9, but engines of CDSW run Ubuntu"),
+        ({"os": UBUNTU, "symbols": {"GLIBC": "2.28"}}, ""),
+    ],
+)
+def test_a_wheel_that_was_built_on_a_node_is_refused_for_cdsw(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: Any, words: str, version: str
+) -> None:
+    if changes is not None:
+        record(site, **changes)
+    engine = {"10": "requires GLIBC_2.28, but engine 10", "13": "requires GLIBC_2.28, but engine 13"}.get(version, "")
+    expected = words or engine
+    if expected:
+        with pytest.raises(engine_image.EngineError, match=re.escape(expected)):
+            engine_image.work({**ENGINE, "version": version})
+    else:
+        assert engine_image.work({**ENGINE, "version": version})["stack"] == STACK
+    project = tmp_path / "project"
+    code = stack_cli.main(["cdsw-project", STACK, str(project), "--mirror", "http://m:1", "--stacks", str(site)])
+    assert (code, project.exists()) == ((1, False) if words else (0, True))
+    assert words in capsys.readouterr().err
+
+
+def test_no_engine_fits_a_stack_that_the_site_builds(site: Path) -> None:
+    for engine in cdsw.engines():
+        assert "tf1.6-py27-el7" not in engine_image.fits(engine)
 
 
 # --- the lock -------------------------------------------------------------------------------------------------------
@@ -202,6 +247,22 @@ def test_the_build_is_planned_for_what_its_hosts_have_in_common(site: Path) -> N
     assert (part["version"], part["commit"], part["bazel"]) == ("1.15.0", COMMIT, "0.26.1")
     assert (part["hdfs"], part["kafka"], part["cuda"], part["capabilities"]) == (True, True, {}, [])
     assert planned.hosts["data1"]["needs"] == []
+
+
+def test_a_build_without_its_sources_or_bazel_is_refused_by_the_plan(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only where something is built: what was built once needs its files no more."""
+    monkeypatch.delitem(SITE, "tensorflow_build_source")
+    monkeypatch.delitem(SITE, "bazel_files")
+    hosts = [host(), host(*BUILDER)]
+    planned = made(*hosts, building=True)
+    sources, bazel = planned.problems
+    assert "git bundle with its sha256, but tensorflow_build_source has none" in sources
+    assert "bazel 0.26.1 requires bazel-0.26.1-linux-x86_64 with its sha256, but bazel_files has none" in bazel
+    record(site)
+    again = made(*[after(one, planned) for one in hosts], building=True)
+    assert (again.problems, again.rows) == ([], [])
 
 
 def test_the_build_host_may_run_the_wheel_itself(site: Path) -> None:

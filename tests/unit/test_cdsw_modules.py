@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +20,39 @@ DRIVERS = "/var/lib/nvidia-docker/volumes/nvidia_driver"
 WANTED = {"NVIDIA_GPU_ENABLE": "true", "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/418.67"}
 NEWER = {**WANTED, "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/440.64"}
 RUNTIME = {"args": [], "path": "nvidia-container-runtime"}
+# Ends the module before the rename, chmod or chown of this number, as SIGKILL or a power failure does.
+KILLED = """
+import os, signal, sys
+left = [int(sys.argv.pop(1))]
+def before(call):
+    def counted(*arguments, **named):
+        left[0] -= 1
+        if left[0] < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*arguments, **named)
+    return counted
+for name in ("chmod", "fchmod", "chown", "fchown", "rename"):
+    setattr(os, name, before(getattr(os, name)))
+"""
+
+
+def killed_runs(prepare: Callable[[], object], name: str, **arguments: Any) -> Iterator[int]:
+    """Runs of the module, each on a prepared host, that end before the first of these calls, the second, …, until one ends by itself."""
+    text = json.dumps({"ANSIBLE_MODULE_ARGS": arguments})
+    module, utilities = (str(host_modules.PLUGINS / path) for path in (f"modules/{name}.py", "module_utils"))
+    for point in range(20):
+        prepare()
+        argv = [sys.executable, "-c", KILLED + host_modules.BOOT, str(point), module, utilities]
+        run = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=60, check=False)
+        yield point
+        if run.returncode != -9:
+            assert run.returncode == 0, run.stdout + run.stderr
+            return
+    pytest.fail("the module does not end")
+
+
+def readable_by_others(directory: Path) -> list[str]:
+    return [str(path) for path in directory.rglob("*") if path.is_file() and path.stat().st_mode & 0o077]
 
 
 @pytest.fixture
@@ -43,6 +81,30 @@ def test_two_lines_change_and_every_other_stays(conf: Path) -> None:
     assert set_keys(conf, settings=WANTED)["changed"] is False
 
 
+def test_no_kill_opens_cdsw_conf_or_its_copy_to_others(conf: Path) -> None:
+    def prepare() -> None:
+        shutil.rmtree(conf.parent / "opt", ignore_errors=True)
+        conf.write_text(SAMPLE, encoding="utf-8")
+        conf.chmod(0o600)
+
+    record = conf.parent / "opt/etc/cdsw.json"
+    for point in killed_runs(prepare, "cdsw_conf", path=str(conf), record=str(record), settings=WANTED):
+        assert readable_by_others(conf.parent) == [], point
+    assert point >= 6, "mode and name of three files"
+    assert Path(f"{record}.previous").read_text(encoding="utf-8") == SAMPLE
+
+
+def test_the_diff_of_cdsw_conf_has_the_changed_lines_alone_and_no_login(conf: Path) -> None:
+    set_keys(conf, settings={**WANTED, "DOMAIN": "a.example.com"})
+    conf.write_text(conf.read_text() + 'HTTP_PROXY="http://service:a-secret@proxy.example.com:3128"\n')
+    answer = set_keys(conf, settings={**NEWER, "HTTP_PROXY": "http://proxy:3128"}, _ansible_diff=True)
+    assert answer["diff"]["before"].splitlines() == [
+        'HTTP_PROXY="http://***@proxy.example.com:3128"',
+        f'NVIDIA_LIBRARY_PATH="{DRIVERS}/418.67"',
+    ]
+    assert answer["diff"]["after"].count("\n") == 2
+
+
 def test_values_are_compared_without_their_quotes_and_remarks(conf: Path) -> None:
     text = SAMPLE.replace("ENABLE=false", "ENABLE='true'  # since May").replace('PATH=""', f"PATH={DRIVERS}/418.67")
     conf.write_text(text, encoding="utf-8")
@@ -53,11 +115,14 @@ def test_values_are_compared_without_their_quotes_and_remarks(conf: Path) -> Non
 def test_the_previous_file_comes_back_and_the_removal_knows_the_first(conf: Path) -> None:
     set_keys(conf, settings=WANTED)
     first = conf.read_text(encoding="utf-8")
+    set_keys(conf, state="restarted")
     set_keys(conf, settings=NEWER)
     assert set_keys(conf, state="previous")["keys"] == ["NVIDIA_LIBRARY_PATH"]
     assert conf.read_text(encoding="utf-8") == first
     conf.write_text(first.replace("cdsw.example.com", "other.example.com"), encoding="utf-8")
     with_gpus = conf.read_text(encoding="utf-8")
+    assert set_keys(conf, state="previous")["changed"] is False, "what the site changed since stays"
+    set_keys(conf, state="restarted")
     assert set_keys(conf, state="absent")["changed"]
     assert conf.read_text(encoding="utf-8") == SAMPLE.replace("cdsw.example.com", "other.example.com")
     assert set_keys(conf, state="previous")["changed"], "the way back where CDSW does not come back without GPUs"
@@ -72,6 +137,35 @@ def test_a_removal_that_was_killed_before_the_restart_restarts_again(conf: Path)
     assert set_keys(conf, state="forgotten")["changed"]
     assert list((conf.parent / "opt/etc").iterdir()) == []
     assert set_keys(conf, state="absent")["keys"] == []
+
+
+def test_a_change_that_was_killed_before_the_restart_restarts_again_and_goes_back_to_what_ran(conf: Path) -> None:
+    set_keys(conf, settings=WANTED)
+    set_keys(conf, state="restarted")
+    ran = conf.read_text(encoding="utf-8")
+    set_keys(conf, settings=NEWER)
+    again = set_keys(conf, settings=NEWER)
+    assert (again["changed"], again["keys"]) == (False, sorted(NEWER)), "the role restarts CDSW where there are keys"
+    set_keys(conf, settings={**NEWER, "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/535.54.03"})
+    set_keys(conf, state="previous")
+    assert conf.read_text(encoding="utf-8") == ran, "CDSW never ran with what came between"
+    assert set_keys(conf, state="restarted")["changed"]
+    assert set_keys(conf, settings=WANTED)["keys"] == []
+
+
+@pytest.mark.parametrize("last", ["cdsw.json.previous", "cdsw.json"])
+def test_a_run_killed_while_it_writes_is_completed(conf: Path, last: str) -> None:
+    """`last`: the last of its own files that was written before cdsw.conf."""
+    set_keys(conf, settings=WANTED)
+    complete = conf.read_text(encoding="utf-8")
+    if last == "cdsw.json.previous":
+        (conf.parent / "opt/etc/cdsw.json").unlink()
+    conf.write_text(SAMPLE, encoding="utf-8")
+    assert set_keys(conf, settings=WANTED)["keys"] == sorted(WANTED)
+    assert conf.read_text(encoding="utf-8") == complete
+    assert set_keys(conf, settings=WANTED)["keys"] == sorted(WANTED)
+    set_keys(conf, state="previous")
+    assert conf.read_text(encoding="utf-8") == SAMPLE
 
 
 def test_the_record_goes_where_cdsw_was_removed_meanwhile(conf: Path) -> None:
@@ -123,6 +217,40 @@ def test_the_runtime_comes_beside_the_keys_of_the_site_and_leaves_without_a_trac
     assert runtime(tmp_path, state="absent")["changed"]
     assert path.read_text(encoding="utf-8") == SITE
     assert runtime(tmp_path, state="absent")["changed"] is False
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_no_kill_opens_daemon_json_or_its_copy_to_others(tmp_path: Path, state: str) -> None:
+    def prepare() -> None:
+        shutil.rmtree(tmp_path / "opt", ignore_errors=True)
+        written(tmp_path, SITE).chmod(0o600)
+        if state == "absent":
+            runtime(tmp_path)
+
+    paths = {"path": str(tmp_path / "docker/daemon.json"), "record": str(tmp_path / "opt/etc/daemon.json")}
+    for point in killed_runs(prepare, "daemon_json", state=state, **paths):
+        assert readable_by_others(tmp_path) == [], point
+    assert point >= 2
+
+
+def test_the_diff_of_daemon_json_has_the_runtime_alone(tmp_path: Path) -> None:
+    written(tmp_path, json.dumps({"proxies": {"http-proxy": "http://service:a-secret@proxy:3128"}}))
+    added, again = runtime(tmp_path, _ansible_diff=True), runtime(tmp_path, _ansible_diff=True)
+    removed = runtime(tmp_path, state="absent", _ansible_diff=True)
+    assert "a-secret" not in f"{added}{again}{removed}"
+    assert (added["diff"]["before"], json.loads(added["diff"]["after"])) == ("", {"runtimes": {"nvidia": RUNTIME}})
+    assert (json.loads(removed["diff"]["before"]), removed["diff"]["after"]) == ({"runtimes": {"nvidia": RUNTIME}}, "")
+    assert again["diff"]["before"] == again["diff"]["after"]
+
+
+def test_a_file_of_another_owner_keeps_its_owner_and_mode(tmp_path: Path) -> None:
+    path = written(tmp_path, SITE)
+    path.chmod(0o640)
+    owner = (12345, 12346) if os.geteuid() == 0 else (os.getuid(), os.getgid())
+    os.chown(path, *owner)
+    runtime(tmp_path)
+    status = path.stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (*owner, 0o640)
 
 
 def test_what_the_site_changed_since_stays(tmp_path: Path) -> None:

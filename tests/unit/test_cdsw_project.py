@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 import re
@@ -11,15 +10,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+import python_files
 import yaml
 from environments import Mirror, wheel
 from faulty_server import serving
+from source_distributions import FILES, NAME, Recipe
 
+from hadoop_dl.cli import cdsw_project
 from hadoop_dl.cli import stack as stack_cli
-from hadoop_dl.data import locks, stacks
+from hadoop_dl.data import cdsw, locks, stacks
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXAMPLES = REPOSITORY / "examples" / "cdsw"
@@ -39,16 +40,7 @@ TINY = {
 }
 
 
-def module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"cdsw_{name}", EXAMPLES / f"{name}.py")
-    assert spec
-    assert spec.loader
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
-
-install, run_tensorboard = module("install"), module("run_tensorboard")
+install, run_tensorboard = (python_files.load(EXAMPLES / f"{name}.py") for name in ("install", "run_tensorboard"))
 
 
 @pytest.fixture
@@ -61,6 +53,8 @@ def mirror() -> Iterator[Mirror]:
 def site(tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A site's stacks directory with the small stack, whose wheels the mirror has."""
     monkeypatch.setattr(stacks, "_site", [])
+    of_the_tests = cdsw.Engine("of the tests", None, None, None, (HERE,))
+    monkeypatch.setattr(cdsw, "engines", lambda: [of_the_tests])
     directory = tmp_path / "stacks"
     (directory / "locks").mkdir(parents=True)
     lines = []
@@ -113,6 +107,44 @@ def test_a_session_installs_the_stack_for_itself(site: Path, mirror: Mirror, eng
     assert {f"{name}.py" for name in NAMES} <= {path.name for path in packages.iterdir()}
     asked = [path for path, _ in mirror.requests]
     assert set(asked) == {f"/wheels/{name}-1.0-py2.py3-none-any.whl" for name in NAMES}  # no index, no list of files
+
+
+@pytest.fixture
+def source(tmp_path: Path, site: Path, mirror: Mirror, recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The small stack has a source distribution, too; what a project needs to know its recipe."""
+    content = (tmp_path / NAME).read_bytes()
+    mirror.files[NAME] = content
+    sha256 = hashlib.sha256(content).hexdigest()
+    monkeypatch.setitem(locks.source_wheels.RECIPES, sha256, recipe)
+    with (site / "locks" / "tiny.txt").open("a", encoding="utf-8") as handle:
+        handle.write(f"evil==1.0.post2 --hash=sha256:{sha256}  # {NAME} {len(content)}\n")
+    return f"\nRECIPES[{sha256!r}] = Recipe(*{tuple(recipe)!r})\n"
+
+
+def test_a_session_runs_no_setup_of_a_source_distribution(
+    site: Path, mirror: Mirror, engine: Path, source: str
+) -> None:
+    project = made(site, mirror)
+    with (project / "source_wheels.py").open("a", encoding="utf-8") as handle:
+        handle.write(source)
+    code, said = session(engine, project)
+    assert code == 0, said
+    [package] = (project / "home" / ".local").rglob("evil/__init__.py")
+    assert package.read_text() == FILES["src/evil/__init__.py"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"), [("flip", "must have the sha256 of the lock, but has not"), ("404", "but: HTTP Error 404")]
+)
+def test_another_source_distribution_than_the_locked_one_is_refused(
+    fault: str, words: str, site: Path, mirror: Mirror, engine: Path, source: str
+) -> None:
+    project = made(site, mirror)
+    mirror.faults[NAME] = [fault]
+    code, said = session(engine, project)
+    assert code == 1
+    assert words in said
+    assert not list((project / "home").rglob("six*"))
 
 
 @pytest.mark.parametrize("fault", ["flip", "404", "login"])
@@ -196,10 +228,13 @@ def test_dask_is_a_hint_for_tensorflow_1_alone(
     monkeypatch.setattr(install, "run", lambda argv, seconds, shown: answers[argv[-1]])
     install.hint_about_dask({"tensorflow": "2.15.1", "stack": "x"})
     assert capsys.readouterr().out == ""
-    install.hint_about_dask({"tensorflow": "1.15.0", "stack": "x"})
-    assert "pip install --user --upgrade dask" in capsys.readouterr().out
+    for python, dask in (("2.7", "dask==1.2.2"), ("3.6", "dask")):
+        install.hint_about_dask({"tensorflow": "1.15.0", "stack": "x", "python": python})
+        told = capsys.readouterr().out
+        assert f"lock x --extra {dask} --stacks " in told
+        assert told.endswith(f"pip install --user --upgrade {dask}\n")
     answers["import dask"] = (1, [])  # an engine without it
-    install.hint_about_dask({"tensorflow": "1.15.0", "stack": "x"})
+    install.hint_about_dask({"tensorflow": "1.15.0", "stack": "x", "python": "3.6"})
     assert capsys.readouterr().out == ""
 
 
@@ -231,7 +266,7 @@ def test_the_project_has_everything_and_its_readme_no_gap(site: Path, mirror: Mi
     project = made(site, mirror, "--ca", "/etc/ssl/site.pem")
     assert {path.name for path in project.iterdir()} == {
         *("README.md", "data", "digits.py", "digits_cnn.py", "digits_with_summaries.py", "install.py"),
-        *("requirements-pip.txt", "requirements.txt", "run_tensorboard.py", "stack.json"),
+        *("requirements-pip.txt", "requirements.txt", "run_tensorboard.py", "source_wheels.py", "stack.json"),
     }
     readme = (project / "README.md").read_text()
     assert "@" not in readme
@@ -242,26 +277,42 @@ def test_the_project_has_everything_and_its_readme_no_gap(site: Path, mirror: Mi
     made(site, mirror)  # again, over itself
 
 
-@pytest.mark.parametrize("name", stacks.stack_names())
+@pytest.mark.parametrize("name", [name for name in stacks.stack_names() if not stacks.load_stack(name).is_built])
 def test_every_lock_becomes_requirements(name: str, tmp_path: Path) -> None:
     stack = stacks.load_stack(name)
     for python in stack.pythons:
-        assert (
-            stack_cli.main(["cdsw-project", name, str(tmp_path), "--mirror", "http://m:1/x/", "--python", python]) == 0
-        )
+        cdsw_project.write(stack, stack.lock(python), tmp_path, "http://m:1/x")
         text = (tmp_path / "requirements-pip.txt").read_text() + (tmp_path / "requirements.txt").read_text()
-        lines = [
-            re.fullmatch(r"http://m:1/x/wheels/(\S+) --hash=sha256:([0-9a-f]{64})", line) for line in text.splitlines()
-        ]
+        form = r"(?:http://m:1/x/wheels/(\S+[.]whl)|[\w-]+==\S+) --hash=sha256:([0-9a-f]{64})"
+        lines = [re.fullmatch(form, line) for line in text.splitlines()]
         assert all(lines)
         lock: locks.Lock = stack.lock(python)
-        wanted = {entry.sha256 for entry in lock.entries if entry.project != "virtualenv"}
+        entries = {entry.sha256: entry.name for entry in lock.entries if entry.project != "virtualenv"}
+        made = {one["sha256"] for one in json.loads((tmp_path / "stack.json").read_text())["sources"]}
+        assert made == {sha256 for sha256, file in entries.items() if not file.endswith(".whl")}
+        wanted = set(entries) - made | {locks.source_wheels.RECIPES[sha256].sha256 for sha256 in made}
         assert {line[2] for line in lines if line} == wanted
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert stack_cli.main(["cdsw-project", *arguments]) == 1
     return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("tf2.15-cpu-py3-el9", "Engine 15 has Python 2.7 and 3.6, but tf2.15-cpu-py3-el9 requires Python 3.11"),
+        ("tf2.4-cpu-py38-el8", "but tf2.4-cpu-py38-el8 requires Python 3.8"),
+    ],
+)
+def test_a_stack_that_no_base_engine_can_run_is_refused(
+    name: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = refusal(capsys, name, str(tmp_path / "project"), "--mirror", "http://mirror01:8900")
+    assert reason in text
+    assert "Nothing was written." in text
+    assert not (tmp_path / "project").exists()
 
 
 def test_misuse_is_a_sentence_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,7 +51,7 @@ def test_unit_tests_begin_beside_the_longest_lint_step_and_not_after_a_failure(
         ("REPO", tmp_path),
         ("scenarios", lambda repo: []),
         ("lint_steps", lambda repo: lint),
-        ("unit_steps", lambda repo: [bash("a", f"touch begun; {report}")]),
+        ("unit_steps", lambda repo, jobs: [bash("a", f"touch begun; {report}")]),
     ):
         monkeypatch.setattr(checks, name, value)
     assert checks.main(["lint", "unit", "--jobs", "1"]) == (0 if unit == "passed" else 1)
@@ -91,6 +91,11 @@ def test_side_by_side_starts_nothing_new_after_a_failure(runner):
     runner.steps = [bash("bad", "exit 1", "molecule"), bash("next", "true", "molecule")]
     runner.run_side_by_side(runner.steps, jobs=1)
     assert outcomes(runner) == ["FAILED", "not run"]
+
+
+def test_steps_write_the_bytecode_that_their_next_start_reads(runner, monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert "PYTHONDONTWRITEBYTECODE" not in runner.environment(bash("a", "true"))
 
 
 def test_a_scenario_that_ran_no_test_is_a_failure(runner, capsys):
@@ -147,7 +152,9 @@ def test_every_scenario_of_the_repository_is_found():
     )  # one that was renamed would wait its turn
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["molecule", "--scenario", "no-such-scenario"]])
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["molecule", "--scenario", "no-such-scenario"], ["long", "--from", "no-such-step"]]
+)
 def test_misuse_is_refused_with_the_choices(arguments, capsys):
     with pytest.raises(SystemExit) as stop:
         checks.main(arguments)
@@ -168,6 +175,15 @@ def test_every_file_of_tests_long_is_a_step(tmp_path):
     (tmp_path / "tests/long/test_killed.py").touch()
     [step] = checks.long_steps(tmp_path)
     assert (step.name, step.needs_tests, step.command[1]) == ("killed", True, "tests/long/test_killed.py")
+
+
+def test_the_long_layer_begins_where_it_is_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "REPO", tmp_path)
+    steps = [bash(name, f"touch {tmp_path}/{name}", checks.LONG) for name in ("one", "two", "three")]
+    monkeypatch.setattr(checks, "long_steps", lambda repo: steps)
+    monkeypatch.setattr(checks, "stack_steps", lambda repo: [])
+    assert checks.main(["long", "--from", "two"]) == 0
+    assert [(tmp_path / step.name).exists() for step in steps] == [False, True, True]
 
 
 def test_a_failure_does_not_end_the_long_layer(runner):
@@ -191,8 +207,6 @@ def test_side_by_side_the_long_layer_continues_after_a_failure(runner):
     assert outcomes(runner) == ["FAILED", "passed"]
 
 
-def test_every_unit_test_is_in_exactly_one_part() -> None:
-    parts = [[word for word in step.command if word.startswith("tests/")] for step in checks.unit_steps(checks.REPO)]
-    wanted = [str(path.relative_to(checks.REPO)) for path in (checks.REPO / "tests" / "unit").rglob("test_*.py")]
-    assert sorted(sum(parts, [])) == sorted(wanted)
-    assert all(parts)
+def test_every_unit_test_is_in_one_step_with_a_process_more_than_jobs() -> None:
+    (step,) = checks.unit_steps(checks.REPO, 4)
+    assert step.command[:4] == ["pytest", "tests/unit", "--numprocesses", "5"]

@@ -105,7 +105,22 @@ def test_rows_speak_of_things_that_have_rows() -> None:
     assert {(row["architecture"], row["cc"]) for row in DATA.rows("gpus", "devices")} <= generations
     assert {row["os"] for row in DATA.rows("platforms", "releases")} == systems
     assert {row["os"] for row in DATA.rows("cuda", "os_support")} <= systems
-    assert {name for row in DATA.rows("drivers", "branches") for name in row["rpm_for"]} <= systems
+    assert {name for row in DATA.rows("drivers", "branches") for name in row["releases"]} <= systems
+
+
+def test_a_branch_lists_its_own_releases_newest_first() -> None:
+    for row in DATA.rows("drivers", "branches"):
+        for system, releases in row["releases"].items():
+            assert releases == sorted(releases, key=version, reverse=True), (system, row["branch"])
+            assert {one.split(".")[0] for one in releases} <= {row["branch"]}, system
+
+
+def test_rhel_7_with_dkms_has_the_drivers_of_the_toolkits() -> None:
+    """latest-dkms took what was the newest of all branches, as the driver of a new toolkit was."""
+    bundled = {row["bundled_driver"] for row in DATA.rows("cuda", "toolkits")}
+    for row in DATA.rows("drivers", "branches"):
+        if row["releases"].get("rhel7"):
+            assert bundled & set(row["releases"]["rhel7"]), row["branch"]
 
 
 def test_spans_begin_before_they_end() -> None:

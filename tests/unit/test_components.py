@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 import yaml
+from test_plan import make_host
 
+from hadoop_dl import plan
 from hadoop_dl.plan import target
+from hadoop_dl.plan.component import Case, Component
 from hadoop_dl.plan.components import COMPONENTS, GROUPS, parts
+from hadoop_dl.plan.model import Plan
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LAYERS = {path.stem: path.read_text(encoding="utf-8") for path in (REPOSITORY / "playbooks/layers").glob("*.yml")}
@@ -54,6 +58,12 @@ def test_a_component_that_a_receipt_records_has_a_play_that_writes_it(name: str)
     assert any(f"component: {name}\n" in text or f"'{name}'" in text for text in layers)
 
 
+@pytest.mark.parametrize("name", ["run_lock", "run_unlock"])
+def test_hosts_are_taken_and_released_with_the_tag_of_any_component(name: str) -> None:
+    (play,) = yaml.safe_load(LAYERS[name])
+    assert set(play["tags"]) == {*COMPONENTS, *COMPONENTS["environment"].roles}
+
+
 def test_verify_asks_the_hosts_that_have_something_to_verify() -> None:
     playbook = (REPOSITORY / "playbooks/verify.yml").read_text(encoding="utf-8")
     assert f"{list(COMPONENTS['verify'].groups)} | select('in', groups)" in playbook
@@ -67,3 +77,23 @@ def test_the_suite_asks_a_host_about_what_its_groups_have() -> None:
     assert parts(["data_nodes"]) == parts(["cdsw_hosts", "mirror_host"]) == ["environment", "hadoop_client", "hdfs"]
     assert parts(["build_hosts", "masters"]) == []
     assert set(target.ENVIRONMENT_GROUPS) < set(GROUPS)
+
+
+class Probe(Component):
+    """A component that only this test has."""
+
+    def examine(self, made: Plan, case: Case) -> None:
+        made.tell(case.host.name, notes=["probed"])
+
+    def publish(self, made: Plan, case: Case) -> None:
+        case.part[self.name] = {"stack": case.wanted.data["name"]}
+
+
+def test_the_plan_of_a_new_component_is_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(COMPONENTS, "probe", Probe("probe", ("data_nodes",), ("hadoop_client",)))
+    made = plan.make_plan([make_host("data1"), make_host("edge1", ("edge_nodes",))], REPOSITORY)
+    (change,) = [one for one in made.changes() if "needs_probe" in one["groups"]]
+    assert (change["host"], change["plan"]["probe"]) == ("data1", {"stack": change["plan"]["stack"]["name"]})
+    assert change["plan"]["digests"]["probe"]
+    assert [row.reason for row in made.rows if row.component == "probe"] == ["missing"]
+    assert "data1: probed" in made.notes

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import ansible_programs
 import pytest
+import python_files
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PLAYS = f"""
@@ -22,12 +23,19 @@ PLAYS = f"""
 
 
 @pytest.mark.parametrize(
+    ("batch", "hosts", "at_once", "many"),
+    [("100%", 8, 8, True), ("25%", 8, 2, False), (3, 8, 3, True), (1, 2, 1, False)],
+)
+def test_more_than_a_quarter_and_more_than_one_is_many(batch: int | str, hosts: int, at_once: int, many: bool) -> None:
+    batches = python_files.load(REPOSITORY / "plugins" / "filter" / "batches.py")
+    assert (batches.hosts_at_once(batch, hosts), batches.many_at_once(at_once, hosts)) == (at_once, many)
+
+
+@pytest.mark.parametrize(
     ("hosts", "options", "question"),
     [
         (8, ["upgrade_batch=3"], "3 of 8 hosts change at once"),
-        (8, ["upgrade_batch=100%"], "8 of 8 hosts change at once"),
         (8, ["upgrade_batch=25%"], ""),
-        (2, [], ""),
         (8, ["upgrade_batch=100%", "assume_yes=true"], ""),
     ],
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import gzip
 import hashlib
+import os
+import pwd
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,9 +15,9 @@ from typing import Any
 import host_modules
 import pytest
 from ansible.module_utils import deb_sets, mirror_removal, package_sets, processes
-from faulty_server import serving_files
+from faulty_server import Files, serving_files
 
-from hadoop_dl.hosts.addresses import package_set_records, package_sets_problem
+from hadoop_dl.data.addresses import package_set_records, package_sets_problem
 from hadoop_dl_dev.demo import gpu_debs, signed_packages
 from hadoop_dl_dev.demo.shell import run
 
@@ -87,8 +89,10 @@ def make(root: Path, url: str, key: Path, packages: list[str] | None = None, **m
     return host_modules.run("mirror_packages", **given, **more)
 
 
-def test_a_set_has_what_apt_chooses_and_the_sources_own_signed_index(source: Path, tmp_path: Path, serve: Any) -> None:
-    root, key = tmp_path / "mirror", source / "RPM-GPG-KEY-fixtures"
+def test_a_set_has_what_apt_chooses_and_the_sources_own_signed_index(
+    source: Path, open_directory: Path, serve: Any
+) -> None:
+    root, key = open_directory / "mirror", source / "RPM-GPG-KEY-fixtures"
     url = serve(source)
     answer = make(root, url, key)
     assert answer.get("changed"), answer
@@ -102,15 +106,51 @@ def test_a_set_has_what_apt_chooses_and_the_sources_own_signed_index(source: Pat
     assert not list((root / "deb").glob(".*"))
     second = make(root, url, key)
     assert (second["changed"], second["reason"]) == (False, "")
-    hosts = deb_sets.Apt(str(tmp_path / "host"), serve(root) + "/deb/cuda", key.read_text(), processes.clock() + 60)
+    hosts = deb_sets.Apt(
+        str(open_directory / "host"), serve(root) + "/deb/cuda", key.read_text(), processes.clock() + 60
+    )
     hosts.update()
     found, _ = hosts.chosen(NAMED)
-    paths = [str(tmp_path / str(number)) for number in range(len(found))]
+    paths = [str(open_directory / str(number)) for number in range(len(found))]
     assert hosts.fetch([(uri, path, digest) for (uri, digest), path in zip(found, paths, strict=True)]) == ""
 
 
+def user_of(client: tuple[str, int]) -> int:
+    """The user whose process has this end of a connection."""
+    port = f":{client[1]:04X}"
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return next(int(row[7]) for row in rows if row[1].endswith(port))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root could fetch as another user")
+def test_what_talks_to_the_network_is_not_root(
+    source: Path, open_directory: Path, serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users = set()
+    answer = Files.do_GET
+    monkeypatch.setattr(Files, "do_GET", lambda self: users.add(user_of(self.client_address)) or answer(self))
+    made = make(open_directory / "mirror", serve(source), source / "RPM-GPG-KEY-fixtures")
+    assert made.get("changed"), made
+    assert users == {pwd.getpwnam("_apt").pw_uid}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root could fetch as another user")
+def test_a_directory_that_apts_user_cannot_enter_is_named(source: Path, open_directory: Path, serve: Any) -> None:
+    (open_directory / "closed").mkdir(mode=0o700)
+    made = make(open_directory / "closed/mirror", serve(source), source / "RPM-GPG-KEY-fixtures")
+    assert f"must be able to enter {open_directory}/closed (chmod o+x)" in made["msg"]
+
+
+def test_a_link_among_what_was_fetched_is_not_followed(open_directory: Path) -> None:
+    (open_directory / "secret").write_text("secret")
+    (open_directory / "0").symlink_to(open_directory / "secret")
+    with pytest.raises(OSError, match="symbolic links"):
+        deb_sets.take(str(open_directory / "0"), str(open_directory / "taken"))
+    assert not (open_directory / "taken").exists()
+
+
 def test_a_repository_with_a_detached_signature_and_a_compressed_index(
-    source: Path, tmp_path: Path, serve: Any, signed: Path
+    source: Path, open_directory: Path, serve: Any, signed: Path
 ) -> None:
     """As NVIDIA's older ones."""
     (source / "Packages.gz").write_bytes(gzip.compress((source / "Packages").read_bytes()))
@@ -121,13 +161,15 @@ def test_a_repository_with_a_detached_signature_and_a_compressed_index(
     (source / "Release").write_text(f"Date: Thu, 01 Aug 2024 10:00:00 UTC\nSHA256:\n{lines}", encoding="utf-8")
     sign = ("gpg", "--homedir", str(signed.parent / "gpg"), "--batch", "--armor", "--detach-sign")
     run(*sign, "--output", str(source / "Release.gpg"), str(source / "Release"))
-    answer = make(tmp_path / "mirror", serve(source), source / "RPM-GPG-KEY-fixtures")
+    answer = make(open_directory / "mirror", serve(source), source / "RPM-GPG-KEY-fixtures")
     assert answer.get("changed"), answer
     assert sorted(answer["packages"]) == sorted([*CHOSEN, "Packages.gz", "Release", "Release.gpg"])
 
 
-def test_another_version_takes_what_is_there_and_the_older_one_goes(source: Path, tmp_path: Path, serve: Any) -> None:
-    root, key, url = tmp_path / "mirror", source / "RPM-GPG-KEY-fixtures", serve(source)
+def test_another_version_takes_what_is_there_and_the_older_one_goes(
+    source: Path, open_directory: Path, serve: Any
+) -> None:
+    root, key, url = open_directory / "mirror", source / "RPM-GPG-KEY-fixtures", serve(source)
     make(root, url, key)
     (source / "cuda-cublas-10-0_10.0.130.1-1_amd64.deb").unlink()  # it is not asked for again
     answer = make(root, url, key, ["cuda-libraries-10-0"])
@@ -135,8 +177,10 @@ def test_another_version_takes_what_is_there_and_the_older_one_goes(source: Path
     assert sorted(path.name for path in (root / "deb/cuda").glob("*.deb")) == CHOSEN[:4]
 
 
-def test_what_the_named_version_requires_of_the_system_is_reported(source: Path, tmp_path: Path, serve: Any) -> None:
-    answer = make(tmp_path / "mirror", serve(source), source / "RPM-GPG-KEY-fixtures", ["nccl=1"])
+def test_what_the_named_version_requires_of_the_system_is_reported(
+    source: Path, open_directory: Path, serve: Any
+) -> None:
+    answer = make(open_directory / "mirror", serve(source), source / "RPM-GPG-KEY-fixtures", ["nccl=1"])
     assert answer.get("changed"), answer
     assert answer["elsewhere"] == ["libold"]
 
@@ -155,9 +199,9 @@ def test_what_the_named_version_requires_of_the_system_is_reported(source: Path,
     ],
 )
 def test_what_apt_does_not_verify_or_choose_changes_nothing(
-    source: Path, tmp_path: Path, serve: Any, spoil: str, packages: list[str], words: str
+    source: Path, open_directory: Path, serve: Any, spoil: str, packages: list[str], words: str
 ) -> None:
-    root, key, url = tmp_path / "mirror", source / "RPM-GPG-KEY-fixtures", serve(source)
+    root, key, url = open_directory / "mirror", source / "RPM-GPG-KEY-fixtures", serve(source)
     make(root, url, key)
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     if spoil == "key":
@@ -176,9 +220,9 @@ def test_what_apt_does_not_verify_or_choose_changes_nothing(
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
-def test_a_host_without_apt_is_refused(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    maker = deb_sets.Maker(str(tmp_path), "cuda", NAMED, [{"url": "http://x", "key": "x"}])
+def test_a_host_without_apt_is_refused(source: Path, open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(open_directory))
+    maker = deb_sets.Maker(str(open_directory), "cuda", NAMED, [{"url": "http://x", "key": "x"}])
     with pytest.raises(
         package_sets.SetError, match="requires apt on the mirror host, but it has no apt-get, apt-cache"
     ):
@@ -191,8 +235,8 @@ def test_a_set_with_two_repositories_is_refused_and_each_kind_has_its_folder() -
     assert package_set_records([one, {"name": "el9"}], "/m") == ["/m/deb/cuda/set.json", "/m/rpm/el9/set.json"]
 
 
-def test_a_removal_takes_the_set(source: Path, tmp_path: Path, serve: Any) -> None:
-    root = tmp_path / "mirror"
+def test_a_removal_takes_the_set(source: Path, open_directory: Path, serve: Any) -> None:
+    root = open_directory / "mirror"
     make(root, serve(source), source / "RPM-GPG-KEY-fixtures")
     mirror_removal.remove(str(root), keep_root=False)
     assert not root.exists()

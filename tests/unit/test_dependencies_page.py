@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hadoop_dl.data import advisories
+from hadoop_dl.data.stacks import load_stack
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 LOCKS = {path.stem: path.read_text(encoding="utf-8") for path in REPOSITORY.glob("stacks/locks/*.txt")}
 NAMES = {"TensorFlow": ("tensorflow", "tensorflow-cpu", "tensorflow-gpu")}
@@ -36,6 +39,23 @@ def test_the_table_is_about_what_the_locks_have(row: list[str]) -> None:
         assert (REPOSITORY / "stacks" / f"{stack}.yml").is_file()
         for lock in [name for name in LOCKS if name == stack or re.fullmatch(rf"{re.escape(stack)}-py[\d.]+", name)]:
             assert not locked(package, lock) & listed
+
+
+def test_the_report_knows_what_the_table_has() -> None:
+    listed = {row[0].partition(" ")[0].lower(): set(row[1].split(", ")) for row in rows()}
+    known = {name: set(versions) for name, versions in advisories.ADVISED.items()}
+    assert {name: known[name] for name in listed} == listed
+    assert known.keys() - listed.keys() == {"tensorflow-cpu", "tensorflow-gpu"}
+
+
+def test_the_report_names_a_stack_with_known_advisories() -> None:
+    stack = load_stack("tf1.15-cpu-py36-el8")
+    [note] = advisories.notes(f"{stack.name}-{stack.lock().digest}")
+    assert note.startswith("tf1.15-cpu-py36-el8 has known advisories: ")
+    assert "tensorflow 1.15.5" in note
+    newer = load_stack("tf2.21-cpu-py311")
+    assert advisories.notes(f"{newer.name}-{newer.lock().digest}") == []
+    assert advisories.notes(f"{stack.name}-0123456789ab") == advisories.notes("../../etc") == advisories.notes("") == []
 
 
 def test_the_table_is_read() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib
-import importlib.util
 import json
 import shutil
 import sys
@@ -13,16 +12,13 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
+import python_files
 
 from hadoop_dl.data import stacks
 from hadoop_dl.data.locks import canonicalize_name
 
 DIRECTORY = Path(__file__).parents[2] / "examples/digits"
-spec = importlib.util.spec_from_file_location("digits", DIRECTORY / "digits.py")
-assert spec
-assert spec.loader
-digits = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(digits)
+digits = python_files.load(DIRECTORY / "digits.py")
 
 
 def test_the_data_is_what_its_readme_says() -> None:

@@ -10,16 +10,16 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import driver_hosts
 import gpu_host_info
 import pytest
 import yaml
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
+from hadoop_dl.data.driver_packages import Rpms, packages_of
+from hadoop_dl.data.driver_work import driver_work
 from hadoop_dl_dev.demo import gpu_debs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-ROLE = REPOSITORY / "roles" / "nvidia_driver"
 SPECS = REPOSITORY / "demo" / "gpu" / "specs"
 KERNELS = {"7": "3.10.0-1160.118.1.el7.x86_64", "9": "5.14.0-427.18.1.el9_4.x86_64"}
 
@@ -28,35 +28,25 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def variables(major: str, version: str, installed: list[str] | None = None, **inputs: Any) -> dict[str, Any]:
-    host = {
-        "family": "RedHat",
-        "major": major,
-        "distribution": "rhel",
-        "kernels": {
-            "needed": [KERNELS[major]],
-            "headers": {KERNELS[major]: "/usr/src"},
-            "default_boot": KERNELS[major],
-        },
-        "kernel_packages": {"kernel": [KERNELS[major]]},
-        "header_packages": {"kernel-devel": [KERNELS[major]]},
-        "driver": {"version": None, "packages": {name: [version] for name in installed or []}},
-    }
-    known: dict[str, Any] = {"__nvidia_driver_before": {"gpu_host": host}, "nvidia_driver_version": version, **inputs}
-    files = [ROLE / "defaults/main.yml", ROLE / "vars/main.yml", ROLE / "vars/RedHat.yml"]
-    files += [file for file in [ROLE / f"vars/RedHat_{major}.yml"] if file.exists()]
-    read: dict[str, Any] = {}
-    for file in files:
-        read |= yaml.safe_load(file.read_text(encoding="utf-8"))
-    return {**read, **known}
+def packages(major: str, version: str, installed: Any = (), **inputs: Any) -> Rpms:
+    """The packages of a RHEL host with these of a driver."""
+    kernel = KERNELS[major]
+    found = driver_hosts.host(
+        major=major,
+        kernels={"needed": [kernel], "default_boot": kernel, "headers": {kernel: "/usr/src"}},
+        driver=driver_hosts.installed(inputs.pop("installed_version", None), installed),
+    )
+    return packages_of(driver_hosts.request(version=version, **inputs), found)
 
 
-def answer(expression: str, known: dict[str, Any]) -> Any:
-    return Templar(loader=DataLoader(), variables=known).template("{{ " + expression + " }}")
+def debian_packages(version: str = "535.261.03", **inputs: Any) -> Rpms:
+    kernels = {"needed": ["6.1.0-28-amd64"], "headers": {}}
+    found = driver_hosts.host(kernels=kernels, **driver_hosts.DEBIAN)
+    return packages_of(driver_hosts.request(version=version, **inputs), found)
 
 
 def named(major: str, version: str, **inputs: Any) -> list[str]:
-    return [part["name"] for part in answer("__nvidia_driver_parts", variables(major, version, **inputs))]
+    return [part["name"] for part in packages(major, version, **inputs).parts()]
 
 
 @functools.cache
@@ -88,15 +78,15 @@ def dependencies(major: str, version: str) -> dict[str, tuple[frozenset[str], fr
 
 def installed_with(major: str, version: str, names: list[str]) -> set[str]:
     """The driver's packages that come with these, by their hard dependencies."""
-    packages = dependencies(major, version)
+    known = dependencies(major, version)
     waiting, found = list(names), set()
     while waiting:
         name = waiting.pop()
         if name in found:
             continue
         found.add(name)
-        for required in packages[name][0]:
-            providers = [one for one, (_, provides) in packages.items() if required.split()[0] in provides]
+        for required in known[name][0]:
+            providers = [one for one, (_, provides) in known.items() if required.split()[0] in provides]
             if providers and not found & set(providers) and not set(waiting) & set(providers):
                 waiting += [one for one in providers if one in names] or providers[:1]
     return found
@@ -128,7 +118,7 @@ def test_yum_is_given_every_package_of_one_version_because_it_downgrades_no_othe
     ("module", "kmod"), [("open", "kmod-nvidia-open-dkms"), ("proprietary", "kmod-nvidia-latest-dkms")]
 )
 def test_the_module_is_of_the_requested_kind(module: str, kmod: str) -> None:
-    kmods = [name for name in named("9", "580.82.07", nvidia_driver_module=module) if name.startswith("kmod-")]
+    kmods = [name for name in named("9", "580.82.07", module=module) if name.startswith("kmod-")]
     assert kmods == [kmod]
 
 
@@ -142,23 +132,38 @@ def test_every_package_of_the_driver_is_locked_and_removed_with_it(major: str, v
     [
         ("7", {}, "nvidia_driver_source: runfile"),
         ("9", {}, "dnf module enable nvidia-driver:535-dkms"),
-        ("9", {"nvidia_driver_build": "precompiled"}, "dnf module enable nvidia-driver:535"),
-        ("9", {"nvidia_driver_repository_url": "http://mirror01/rpm"}, "request a version"),
+        ("9", {"module": "open"}, "dnf module enable nvidia-driver:535-open,"),
+        ("9", {"build": "precompiled"}, "dnf module enable nvidia-driver:535,"),
+        ("9", {}, "dnf module reset nvidia-driver, then"),  # while another stream is enabled, dnf refuses to enable one
+        ("9", {}, "set nvidia_driver_repository_url"),
+        ("9", {"repository_url": "http://mirror01/rpm"}, "request a version"),
     ],
 )
 def test_a_missing_version_has_a_way_out(major: str, inputs: dict[str, str], words: str) -> None:
-    assert words in answer("__nvidia_driver_remedy", variables(major, "535.104.05", **inputs))
+    assert words in packages(major, "535.104.05", **inputs).remedy()
 
 
-@pytest.mark.parametrize(("version", "leaving"), [("535.104.05", ["libnvidia-cfg", "libnvidia-ml"]), ("580.82.07", [])])
-def test_libraries_of_newer_branches_leave_with_them(version: str, leaving: list[str]) -> None:
-    installed = ["nvidia-driver-cuda", "libnvidia-ml", "libnvidia-cfg", "kmod-nvidia-latest-dkms"]
-    assert sorted(answer("__nvidia_driver_replaced_packages", variables("9", version, installed=installed))) == leaving
+@pytest.mark.parametrize(
+    ("installed", "version", "leaving"),
+    [
+        ("580.82.07", "535.104.05", ["libnvidia-cfg", "libnvidia-ml"]),
+        ("570.86.15", "580.82.07", []),  # a site's own for its X server; it follows
+        ("550.54.15", "580.82.07", ["nvidia-driver", "nvidia-driver-devel", "nvidia-driver-libs"]),
+        ("550.54.15", "555.42.02", []),
+    ],
+)
+def test_packages_that_the_other_branch_does_without_leave(installed: str, version: str, leaving: list[str]) -> None:
+    newer = ["libnvidia-ml", "libnvidia-cfg"] if installed >= "560" else ["nvidia-driver-devel"]
+    names = ["nvidia-driver-cuda", "nvidia-driver", "nvidia-driver-libs", *newer, "kmod-nvidia-latest-dkms"]
+    if version < "560" <= installed:
+        names = names[:1] + names[3:]
+    found = packages("9", version, {name: [f"3:{installed}-1.el9"] for name in names})
+    assert sorted(found.replaced()) == leaving
 
 
 def test_the_module_of_the_other_kind_leaves_with_it() -> None:
-    known = variables("9", "580.82.07", installed=["kmod-nvidia-latest-dkms"], nvidia_driver_module="open")
-    assert answer("__nvidia_driver_replaced_packages", known) == ["kmod-nvidia-latest-dkms"]
+    found = packages("9", "580.82.07", ["kmod-nvidia-latest-dkms"], module="open")
+    assert found.replaced() == ["kmod-nvidia-latest-dkms"]
 
 
 @pytest.mark.parametrize(
@@ -173,20 +178,35 @@ def test_the_module_of_the_other_kind_leaves_with_it() -> None:
 def test_the_fabric_manager_has_the_name_that_the_repositories_offer(
     offered: list[str], installed: list[str], name: str
 ) -> None:
-    inputs = {"nvidia_driver_fabric_manager_enabled": True, "__nvidia_driver_available": {"names": offered}}
-    known = variables("9", "580.82.07", installed=installed, **inputs)
-    assert answer("__nvidia_driver_parts", known)[-1] == {"name": name, "version": "580.82.07"}
+    answers = [{"names": offered}, {"skipped": True}]
+    found = packages("9", "580.82.07", installed, fabric_manager=True, offered=answers)
+    assert found.parts()[-1] == {"name": name, "version": "580.82.07"}
+
+
+@pytest.mark.parametrize(
+    ("major", "version", "names"),
+    [
+        ("8", "450.80.02", ["nvidia-fabricmanager-450", "nvidia-fabricmanager"]),
+        ("7", "418.87.00", ["nvidia-fabricmanager-418", "nvidia-fabricmanager"]),
+        ("8", "460.32.03", ["nvidia-fabric-manager", "nvidia-fabricmanager"]),
+    ],
+)
+def test_older_branches_have_a_fabric_manager_with_the_branch_in_its_name(
+    major: str, version: str, names: list[str]
+) -> None:
+    found = driver_hosts.host(major=major)
+    asked = packages_of(driver_hosts.request(version=version, fabric_manager=True), found).requested_parts()[-1]
+    assert [asked["name"], asked["other"]] == names
 
 
 @pytest.mark.parametrize(("installed", "asked"), [([], True), (["nvidia-fabric-manager"], False)])
 def test_a_fabric_manager_that_is_missing_is_asked_for_although_the_driver_is_installed(
     installed: list[str], asked: bool
 ) -> None:
-    known = variables("9", "580.82.07", installed=installed, nvidia_driver_fabric_manager_enabled=True)
-    known["__nvidia_driver_before"]["gpu_host"]["driver"]["version"] = "580.82.07"
-    known["nvidia_driver_version"] = "580.82.07"
+    inputs = driver_hosts.request(version="580.82.07", fabric_manager=True)
+    found = driver_work(inputs, driver_hosts.host(driver=driver_hosts.installed("580.82.07", tuple(installed))))
     both = {"name": "nvidia-fabric-manager", "other": "nvidia-fabricmanager", "version": "580.82.07"}
-    assert (both in answer("__nvidia_driver_requested_packages", known)) is asked
+    assert any(both in check.packages for check in found.checks) is asked
 
 
 def debian() -> list[dict[str, Any]]:
@@ -198,15 +218,11 @@ def debian() -> list[dict[str, Any]]:
 
 
 def test_the_fixtures_of_debian_have_every_package_that_is_named() -> None:
-    packages = debian()
-    host = {"family": "Debian", "kernels": {"needed": ["6.1.0-28-amd64"], "headers": {}}, "driver": {"packages": {}}}
-    known = {**variables("9", "535.261.03"), "__nvidia_driver_before": {"gpu_host": host}}
-    known |= yaml.safe_load((ROLE / "vars/Debian.yml").read_text(encoding="utf-8"))
-    names = [part["name"] for part in answer("__nvidia_driver_parts", known)]
-    names += answer("__nvidia_driver_unversioned + __nvidia_driver_header_packages", known)
-    assert set(names) - {one["name"] for one in packages} == set()
+    fixtures, found = debian(), debian_packages()
+    names = [part["name"] for part in [*found.parts(), *found.headers()]] + list(found.unversioned)
+    assert set(names) - {one["name"] for one in fixtures} == set()
     # The role pins what comes of these sources: all parts of a driver are of one version.
-    pinned = [one for one in packages if one["source"] == "nvidia-graphics-drivers"]
+    pinned = [one for one in fixtures if one["source"] == "nvidia-graphics-drivers"]
     assert {one["version"] for one in pinned} == {"535.216.01-1", "535.261.03-1"}
 
 
@@ -221,17 +237,16 @@ def test_every_dependency_of_a_debian_fixture_is_a_fixture_of_the_same_version()
 
 
 @pytest.mark.parametrize(
-    ("file", "kernel"), [("RedHat", "kernel-core"), ("RedHat", "kernel"), ("Debian", "linux-image-6.1.0-31-amd64")]
+    ("family", "kernel"), [("RedHat", "kernel-core"), ("RedHat", "kernel"), ("Debian", "linux-image-6.1.0-31-amd64")]
 )
-def test_headers_never_come_with_another_kernel(file: str, kernel: str) -> None:
-    known = variables("9", "535.261.03") | yaml.safe_load((ROLE / f"vars/{file}.yml").read_text(encoding="utf-8"))
-    excluded = answer("__nvidia_driver_kernel_packages", known)
+def test_headers_never_come_with_another_kernel(family: str, kernel: str) -> None:
+    excluded = (debian_packages() if family == "Debian" else packages("9", "535.261.03")).excluded
     assert any(fnmatch.fnmatchcase(kernel, pattern) for pattern in excluded)
     assert not any(fnmatch.fnmatchcase("linux-headers-6.1.0-31-amd64", pattern) for pattern in excluded)
 
 
-DOCS = (REPOSITORY / "docs" / "gpu.md").read_text(encoding="utf-8")
-# A release, the heading of its table, and how its row begins.
+DOCS = (REPOSITORY / "docs" / "gpu_packages.md").read_text(encoding="utf-8")
+# A release, its heading, and the branches of its list.
 ROWS = [
     ("7", "470.82.01", "RHEL 7", "418 to 550"),
     ("7", "535.104.05", "RHEL 7", "418 to 550"),
@@ -244,20 +259,20 @@ BESIDE = {"kernel-devel", "kernel-devel-matched", "yum-plugin-versionlock", "pyt
 
 
 def section(heading: str) -> str:
-    return DOCS.partition(f"\n### {heading}\n")[2].partition("\n##")[0]
+    return DOCS.partition(f"\n## {heading}\n")[2].partition("\n##")[0]
 
 
 def row(heading: str, branch: str) -> list[set[str]]:
-    """The names in each cell of the row of a branch."""
-    (line,) = [line for line in section(heading).splitlines() if line.startswith(f"| {branch} |")]
-    return [{word for word in re.findall(r"`([^`]+)`", cell) if "/" not in word} for cell in line.split("|")[2:5]]
+    """The names in the first three items of a branch."""
+    items = section(heading).partition(f"\nBranches {branch}:\n\n")[2].split("\n\n")[0].split("\n- ")
+    return [{word for word in re.findall(r"`([^`]+)`", item) if "/" not in word} for item in items[:3]]
 
 
 def required(major: str, version: str, installed: set[str]) -> set[str]:
     """What these packages require that is none of the driver's."""
-    packages = dependencies(major, version)
-    names = {line.split()[0] for name in installed for line in packages[name][0]}
-    ours = set().union(*(provides for _, provides in packages.values()))
+    known = dependencies(major, version)
+    names = {line.split()[0] for name in installed for line in known[name][0]}
+    ours = set().union(*(provides for _, provides in known.values()))
     return {name for name in names - ours if not name.startswith(("rpmlib", "/", "("))}
 
 
@@ -298,9 +313,8 @@ def test_the_commands_for_a_mirror_fetch_every_package_that_is_named(
 
 def test_the_page_has_the_packages_of_debian() -> None:
     by_name, with_it, elsewhere = row("Debian 12", "535")
-    known = yaml.safe_load((ROLE / "vars/Debian.yml").read_text(encoding="utf-8"))
-    kmods = {"nvidia-kernel-dkms", "nvidia-open-kernel-dkms"}
-    assert by_name == kmods | {*known["__nvidia_driver_packages"], *known["__nvidia_driver_unversioned"]}
+    known = [debian_packages(module=module) for module in ("proprietary", "open")]
+    assert by_name == {name for one in known for name in (*one.kmods(), *one.packages(), *one.unversioned)}
     fixtures = {one["name"]: one for one in debian()}
     drivers = {name for name, one in fixtures.items() if one["source"] == "nvidia-graphics-drivers"}
     assert with_it == drivers - by_name

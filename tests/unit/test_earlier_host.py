@@ -88,7 +88,8 @@ def test_what_the_roles_recorded_is_read(root: Path) -> None:
     assert facts["managed"]["cuda"] == ["10.0"]
     assert facts["managed"]["cudnn_items"] == [{"cuda": "10.0", "version": "7.6.5.32"}]
     assert facts["deeplearning"]["current"] == ENVIRONMENT
-    assert facts["deeplearning"]["environments"] == {ENVIRONMENT: {"problem": None}}
+    [(name, known)] = facts["deeplearning"]["environments"].items()
+    assert (name, known["problem"], known["python"]) == (ENVIRONMENT, None, None)
     receipts = facts["deeplearning"]["receipts"]
     assert set(receipts) == {"nvidia_driver", "cuda", "cudnn", "gpu_check", "hadoop_client", "verify"}
     assert {name: receipt["problem"] for name, receipt in receipts.items()} == dict.fromkeys(receipts)
@@ -104,7 +105,18 @@ def steps(root: Path) -> list[tuple[Any, dict[str, Any]]]:
     return [
         *((locked_packages, {**source, "component": name, "lock": sections[name]}) for name in sections),
         (environment_seal, {**sealed, "timeout": 5}),
-        (environment_activate, {"root": str(root), "path": path, "state": "active", "keep": 1, "timeout": 5}),
+        (
+            environment_activate,
+            {
+                "root": str(root),
+                "path": path,
+                "state": "active",
+                "previous": "",
+                "keep": 1,
+                "keep_names": [],
+                "timeout": 5,
+            },
+        ),
     ]
 
 

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import importlib.util
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import engine_docker
 import host_modules
 import pytest
+import python_files
+from faulty_server import Index, serving
 from interpreters import HOST_PYTHONS
 
 from hadoop_dl.data import cdsw, engine_image, stacks
 from hadoop_dl.data.engine_image import EngineError
+from hadoop_dl.data.locks import source_wheels
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROBE = REPOSITORY / "roles/cdsw_engine/files/engine_probe.py"
@@ -35,7 +38,7 @@ CUDA = {
 def given(stack: str = CPU, **changed: Any) -> dict[str, Any]:
     return {
         **{"stack": stack, "python": "", "base": BASE, "version": "", "mirror_url": "http://mirror01:8900"},
-        **{"mirror_ca": "", "cuda_packages": [], "cuda_repository": "", "cuda_key": "", **changed},
+        **{"cuda_packages": [], "cuda_repository": "", "cuda_key": "", **changed},
     }
 
 
@@ -46,7 +49,7 @@ def text_of(work: dict[str, Any], name: str = "Dockerfile") -> str:
 # What is built.
 
 
-@pytest.mark.parametrize("name", stacks.stack_names())
+@pytest.mark.parametrize("name", [name for name in stacks.stack_names() if not stacks.load_stack(name).is_built])
 def test_every_stack_has_a_dockerfile_whose_files_are_there(name: str) -> None:
     stack = stacks.load_stack(name)
     for python in stack.pythons:
@@ -55,12 +58,17 @@ def test_every_stack_has_a_dockerfile_whose_files_are_there(name: str) -> None:
         assert lines[1] == f"FROM {BASE}"
         copied = [word for line in lines if line.startswith("COPY ") for word in line.split()[1:-1]]
         assert sorted(copied) == sorted(set(work["files"]) - {"Dockerfile"})
-        installs = [line for line in lines if " -m pip install " in line]
+        assert not [line for line in lines if " pip " in line]  # the build has a network
+        installs = work["install"].split(" && ")[:-1]
         assert installs
-        assert all(f"python{python} " in line and "--require-hashes" in line for line in installs)
+        options = (f"python{python} -m pip install ", " --no-index ", " --only-binary :all: ", " --require-hashes ")
+        assert all(option in line for line in installs for option in options)
         required = "".join(text_of(work, file) for file in work["files"] if file.startswith("requirements"))
-        wanted = {one.sha256 for one in stack.lock(python).entries if one.project != "virtualenv"}
-        assert set(re.findall(r"--hash=sha256:(\w{64})$", required, re.MULTILINE)) == wanted
+        entries = {one.sha256: one for one in stack.lock(python).entries if one.project != "virtualenv"}
+        assert {one["sha256"] for one in work["wheels"]} == set(entries)
+        wanted = {sha256 for sha256, one in entries.items() if source_wheels.is_wheel(one.name)}
+        wanted |= {source_wheels.RECIPES[sha256].sha256 for sha256 in set(entries) - wanted}
+        assert set(re.findall(r"(?:[.]whl|==\S+) --hash=sha256:(\w{64})$", required, re.MULTILINE)) == wanted
         assert bool(stack.version("cuda")) is any(line.startswith("ENV LD_LIBRARY_PATH=") for line in lines)
 
 
@@ -70,12 +78,12 @@ def test_the_digest_changes_with_everything_that_is_built_and_with_nothing_else(
         for one in (
             given(),
             given(base=BASE + "4"),
-            given(mirror_url="http://other:8900"),
             given(GPU),
             given(GPU, **CUDA),
         )
     ]
-    assert len(set(digests)) == 5
+    assert len(set(digests)) == 4
+    assert engine_image.work(given(mirror_url="http://other:8900"))["digest"] == digests[0]
     assert engine_image.work(given())["digest"] == digests[0]
 
 
@@ -153,8 +161,8 @@ def test_engines_have_the_systems_and_pythons_of_their_sources() -> None:
 
 
 class Host:
-    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.directory, self.file = directory, directory / "docker.json"
+    def __init__(self, directory: Path, mirror: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.directory, self.file, self.mirror = directory, directory / "docker.json", mirror
         base = {
             "python": "3.6.9",
             "wide": True,
@@ -198,14 +206,18 @@ class Host:
         taken = ("stack", "python", "glibc", "digest", "files", "questions", "megabytes")
         arguments = {name: work[name] for name in taken}
         self.save(programs=[f"python{work['python']}"])
-        places = {"archives": str(self.directory / "engines"), "record": str(self.record)}
+        places: dict[str, Any] = {"archives": str(self.directory / "engines"), "record": str(self.record)}
+        # One small file in place of the stack's.
+        wheel = {**self.mirror.artifact("six-1.0-py3-none-any.whl", b"six"), "file": "six-1.0-py3-none-any.whl"}
+        places.update(mirror_url=self.mirror.url, wheels=[wheel], install=work["install"])
         fixed = {"base": BASE, "socket": "/run/docker.sock", "probe": PROBE.read_text(), "wait": 2, **places}
         return host_modules.run("engine_image", **{**arguments, **fixed, **changed})
 
 
 @pytest.fixture
-def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
-    return Host(tmp_path, monkeypatch)
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+    with serving(Index()) as mirror:
+        yield Host(tmp_path, mirror, monkeypatch)
 
 
 def test_an_image_is_built_tested_saved_and_then_active(host: Host) -> None:
@@ -226,13 +238,40 @@ def test_an_image_is_built_tested_saved_and_then_active(host: Host) -> None:
     assert host.calls("build")[0][1:3] == ["--network", "host"]
 
 
+def test_only_verified_wheels_are_installed_and_without_a_network(host: Host) -> None:
+    """The build, which has a network, sees none of them; the image begins as its base does."""
+    host.run()
+    (begin,) = host.calls("create")
+    assert begin[begin.index("--network") + 1] == "none"
+    command = host.state["container"]["command"]
+    assert command == engine_image.work(given())["install"]
+    assert command.endswith(" && rm -rf /opt/deeplearning/wheels")
+    assert host.state["wheels"] == {"six-1.0-py3-none-any.whl": "six"}
+    assert host.state["begins"] == ["ENTRYPOINT []", 'CMD ["bash"]']
+    assert [call[-1] for call in host.calls("rm")].count("cdsw-engine-installation") == 2
+    assert not (host.record.parents[1] / "engine-build").exists()
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [("flip", "Every file must have the sha256 of the lock."), ("404", "but the answer was: status 404")],
+)
+def test_a_mirror_with_other_files_makes_no_image(host: Host, fault: str, words: str) -> None:
+    host.mirror.faults["six-1.0-py3-none-any.whl"] = [fault]
+    answer = host.run()
+    assert words in answer["msg"]
+    assert answer["msg"].endswith("Nothing of it is left. No image of this project is active.")
+    assert (host.images, host.calls("build"), host.calls("create")) == (set(), [], [])
+    assert not (host.record.parents[1] / "engine-build").exists()
+
+
 def test_the_second_run_changes_nothing_and_a_lost_archive_is_saved_again(host: Host) -> None:
     first = host.run()
     second = host.run()
-    assert (second["changed"], second["image"], len(host.calls("build"))) == (False, first["image"], 1)
+    assert (second["changed"], second["image"], len(host.calls("create"))) == (False, first["image"], 1)
     Path(first["archive"]).unlink()
     third = host.run()
-    assert (third["changed"], third["built"], len(host.calls("build"))) == (True, False, 1)
+    assert (third["changed"], third["built"], len(host.calls("create"))) == (True, False, 1)
     assert Path(first["archive"]).exists()
 
 
@@ -246,7 +285,8 @@ def test_check_mode_says_what_would_be_built_and_changes_nothing(host: Host) -> 
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"fail": "build"}, "the build failed: ERROR: Hash mismatch for http://...@mirror/wheels/six.whl"),
+        ({"fail": "build"}, "the build failed: E: Failed to fetch http://...@mirror/cuda.deb"),
+        ({"fail": "install"}, "the installation failed: ERROR: Hash mismatch for http://...@mirror/wheels/six.whl"),
         ({"fail": "save"}, "could not be saved as"),
         ({"size": 11 * 10**9}, "it has 11.0 GB, and CDSW takes images of at most 10 GB"),
         ({"image": {"problems": ["numpy must be 1.18.5 but is missing"], "driver": False}}, "numpy must be 1.18.5 but is missing"),
@@ -317,7 +357,7 @@ def test_after_a_build_that_failed_the_same_command_makes_the_image(host: Host) 
     assert host.run()["failed"]
     host.save(fail="")
     answer = host.run()
-    assert (answer["changed"], host.images, len(host.calls("build"))) == (True, {answer["image"]}, 1)
+    assert (answer["changed"], host.images, len(host.calls("create"))) == (True, {answer["image"]}, 1)
 
 
 def test_an_image_of_somebody_else_with_its_name_is_refused(host: Host) -> None:
@@ -333,7 +373,7 @@ def test_an_earlier_stack_again_is_the_way_back_without_a_build(host: Host) -> N
     assert second["earlier"] == [first["image"]]
     back = host.run()
     assert (back["changed"], back["built"], back["image"]) == (True, False, first["image"])
-    assert (back["earlier"], len(host.calls("build"))) == ([second["image"]], 2)
+    assert (back["earlier"], len(host.calls("create"))) == ([second["image"]], 2)
 
 
 def test_older_images_go_by_policy_and_what_a_container_uses_stays(host: Host) -> None:
@@ -358,17 +398,6 @@ def test_a_stack_that_needs_the_driver_to_be_imported_is_told(host: Host) -> Non
     host.save(image={"problems": [], "driver": True, "uid": 8536}, gpu_check="FAIL")
     answer = host.run(stack=GPU)
     assert (answer["driver"], answer["built"]) == (True, True)
-
-
-def test_a_mirror_with_https_has_its_certificates_in_the_build(host: Host) -> None:
-    certificate = host.directory / "ca.pem"
-    certificate.write_text("mine")
-    ca = {"mirror_url": "https://mirror01", "mirror_ca": str(certificate)}
-    one = host.run(given=ca, ca=str(certificate))
-    assert host.state["built"]["mirror-ca.pem"] == "mine"
-    assert "--cert /opt/deeplearning/engine/mirror-ca.pem" in host.state["built"]["Dockerfile"]
-    certificate.write_text("another")
-    assert host.run(given=ca, ca=str(certificate))["image"] != one["image"]
 
 
 def test_gpu_check_skips_on_a_host_without_gpus_and_the_image_is_made(host: Host) -> None:
@@ -414,11 +443,7 @@ def test_an_image_is_asked_for_versions_libraries_and_imports(tmp_path: Path) ->
 def test_a_library_that_nobody_has_is_a_problem_and_the_drivers_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = importlib.util.spec_from_file_location("engine_probe", PROBE)
-    assert spec
-    assert spec.loader
-    probe = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(probe)
+    probe = python_files.load(PROBE)
     said = "\tlibcuda.so.1 => not found\n\tlibgone.so.3 => not found\n\tlibown.so => not found\n\tlibc.so.6 => /lib/libc.so.6\n"
     ldd = tmp_path / "ldd"
     ldd.write_text(f"#!/bin/sh\nprintf '{said}'\n")

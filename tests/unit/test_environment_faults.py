@@ -153,6 +153,7 @@ def start(site: Site, kill_at: int = 0) -> subprocess.Popen[bytes]:
     )
     process.stdin.write(json.dumps(steps).encode())
     process.stdin.close()
+    process.stdin = None  # communicate() would flush it
     return process
 
 
@@ -220,7 +221,7 @@ def test_a_kill_before_each_rename_and_link_leaves_nothing_behind(site, undistur
     assert sorted(path.name for path in (site.root / "envs").iterdir()) == [NAME, f"{NAME}.1", SETTINGS]
     state = [path.name for path in (site.tree / ".deeplearning").iterdir()]
     assert [name for name in state if name.startswith(".") or name.endswith(".started")] == []
-    assert sorted(path.name for path in site.root.iterdir()) == [".lock", "CURRENT.txt", "current", "envs"]
+    assert sorted(path.name for path in site.root.iterdir()) == [".lock", ".reserve", "CURRENT.txt", "current", "envs"]
 
 
 def lose_power(tree: Path, seed: int, marks: tuple[str, ...]) -> None:
@@ -286,9 +287,25 @@ def test_an_environment_that_was_being_made_is_made_again(site):
 def test_two_runs_at_once_take_turns(site):
     """The second one finds everything done."""
     processes = [start(site) for _ in range(2)]
-    assert [process.wait() for process in processes] == [0, 0]
+    said = [process.communicate(timeout=200)[1].decode() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], "\n".join(said)
     assert os.readlink(site.path) == f"{NAME}.1"
     assert site.everything() == [False, False, False, False, False]
+
+
+def test_of_two_runs_at_once_only_the_one_with_the_lock_makes_directories(site):
+    made = []
+    create = os.makedirs
+
+    def makedirs(path, *arguments):
+        made.append(str(path))
+        create(path, *arguments)
+
+    with host_lock.HostLock("another run", 1, str(site.root)), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "makedirs", makedirs)
+        with pytest.raises(host_lock.HostLocked):
+            site.install("pip", timeout=1)
+    assert made == []
 
 
 def test_a_run_that_must_wait_too_long_names_the_holder(site):
@@ -410,8 +427,8 @@ def test_a_file_system_that_cannot_hold_environments_is_refused(tmp_path, monkey
     environment_build.check_mount("/srv")
 
 
-def small(tmp_path: Path, options: str) -> Path:
-    path = tmp_path / "small"
+def small(directory: Path, options: str) -> Path:
+    path = directory / "small"
     path.mkdir()
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", options, "none", str(path)], capture_output=True, text=True, check=False
@@ -427,8 +444,8 @@ def small(tmp_path: Path, options: str) -> Path:
      ("size=40m,noexec", "mounted as noexec"), ("size=40m,ro", "mounted as ro|Read-only")],
     ids=["inodes", "bytes", "noexec", "read-only"],
 )  # fmt: skip
-def test_a_disk_without_room_is_refused_and_heals(site, tmp_path, options, words):
-    path = small(tmp_path, options)
+def test_a_disk_without_room_is_refused_and_heals(site, open_directory, options, words):
+    path = small(open_directory, options)
     site.take_real_pip()
     site.root, home = path / "deeplearning", site.root
     site.path = site.root / "envs" / NAME

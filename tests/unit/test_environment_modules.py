@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -14,7 +15,7 @@ import environment_check
 import environment_seal
 import host_reader
 import pytest
-from ansible.module_utils import environment_names, environment_packages, environment_tree
+from ansible.module_utils import environment_names, environment_packages, environment_tree, wheel_files
 from ansible.module_utils.environment_packages import Refused
 from environments import DIGEST, STACK, Module, Site, wheel
 
@@ -193,7 +194,8 @@ def test_an_import_that_fails_is_explained(unproved, code, words):
     (unproved.packages / "keras.py").write_text(code + "\n")
     for path in (unproved.packages / "__pycache__").glob("keras.*"):
         path.unlink()
-    assert words in environment_seal.import_problem(str(unproved.tree), "keras", 2)
+    [problem] = environment_seal.import_problems(str(unproved.tree), ["keras"], 2)
+    assert words in problem
 
 
 def test_all_imports_that_fail_are_reported_in_their_order(unproved):
@@ -384,6 +386,34 @@ def test_damage_that_only_all_bytes_show_is_found_and_repaired_by_the_next_run(d
     assert os.readlink(done.path) == f"{NAME}.2"
 
 
+def files(tree: Path) -> dict[str, tuple[float, bytes]]:
+    """Time and bytes of every file that a tree has of its own, without bytecode."""
+    return {
+        str(path.relative_to(tree)): (path.stat().st_mtime, path.read_bytes())
+        for path in tree.rglob("*")
+        if path.is_file() and not path.is_symlink() and path.suffix != ".pyc" and ".deeplearning" not in path.parts
+    }
+
+
+def test_two_installations_of_a_lock_have_the_same_bytes_and_times(site, tmp_path):
+    """On two hosts, and after a repair."""
+
+    def digest() -> str:
+        return environment_tree.seal_of(str(site.tree))["contents_sha256"]
+
+    site.lines["keras"] = [site.mirror.add(wheel(tmp_path, "keras", scripts={"tool": "#!python\n"}))]
+    site.everything()
+    first, sealed = files(site.tree), digest()
+    shutil.rmtree(site.root)
+    site.everything()
+    assert (files(site.tree), digest()) == (first, sealed)
+    shutil.rmtree(site.tree / "lib")
+    site.everything()
+    assert site.tree.name.endswith(".2")
+    assert (files(site.tree), digest()) == (first, sealed)
+    assert {moment for moment, _ in first.values()} == {wheel_files.TIME}
+
+
 def test_bytecode_is_loaded_without_looking_at_its_source(done):
     """A source whose time changes must not make root's Python write new bytecode, nor users' Pythons compile it each time."""
     [compiled] = (done.packages / "__pycache__").glob("six.*")
@@ -414,4 +444,7 @@ def test_an_environment_is_read_once_by_its_name_and_additions_are_no_problem(tm
     found = host_reader.read(str(tmp_path / "host"))["deeplearning"]
     assert found["current"] == done.path.name
     added = [str((done.packages / "extra.py").relative_to(done.tree))]
-    assert found["environments"] == {done.path.name: {"problem": None, "added": added}}
+    [(name, known)] = found["environments"].items()
+    assert (name, known["problem"], known["added"]) == (done.path.name, None, added)
+    assert known["contents"] == environment_tree.seal_of(str(done.tree))["contents_sha256"]
+    assert known["python"] == " ".join(sys.version.split())

@@ -114,7 +114,12 @@ def test_a_stack_that_is_built_is_built_first(name: str) -> None:
     python = stack.pythons[0]
     [problem] = planned(name, python, gpus="cuda" in stack.data).problems
     assert "playbooks/build_tensorflow.yml" in problem
-    made = planned(name, python, "cuda" in stack.data, "edge_nodes", "build_hosts", building=True)
+    version = stack.data["bazel"]
+    sources: dict[str, Any] = {
+        "tensorflow_build_source": {"file": "http://mirror1:8900/files/tensorflow.bundle", "sha256": "0" * 64},
+        "bazel_files": {version: {"file": f"http://mirror1:8900/files/bazel-{version}", "sha256": "0" * 64}},
+    }
+    made = planned(name, python, "cuda" in stack.data, "edge_nodes", "build_hosts", building=True, **sources)
     assert made.problems == []
     assert made.hosts["host1"]["needs"] == ["tensorflow_build"]
     part = made.hosts["host1"]["build"]

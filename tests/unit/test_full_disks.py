@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils import room, whole_files
 from host_modules import run
 from test_two_runs import archive, receipt, spark_home
 
 NO_INODES = "size=40m,nr_inodes=4"
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    path = tmp_path / "small"
-    path.mkdir()
-
-    def mount(options: str) -> Path:
-        argv = ["mount", "-t", "tmpfs", "-o", options, "none", str(path)]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"a small file system needs the right to mount: {done.stderr.strip()}")
-        return path
-
-    yield mount
-    if path.is_mount():
-        subprocess.run(["umount", "-l", str(path)], check=True)
 
 
 def fill(path: Path) -> None:
@@ -101,3 +86,68 @@ def test_a_torn_receipt_is_replaced_whatever_is_in_it(tmp_path: Path, content: b
     (state / "cuda.json").write_bytes(content)
     assert run("receipt", **given)["changed"]
     assert not run("receipt", **given)["changed"]
+
+
+def test_what_was_reserved_makes_a_record_possible_on_a_full_disk(small: Callable[[str], Path]) -> None:
+    path = small("size=1m,nr_inodes=40")
+    assert room.keep_reserve(str(path))
+    fill(path)
+    for number in range(40):  # no inode is left either
+        with contextlib.suppress(OSError):
+            (path / f"empty{number}").touch()
+    record = path / "record.json"
+
+    def write() -> None:
+        whole_files.write_whole(str(record), b"x" * 4096)
+
+    with pytest.raises(OSError, match="No space left"):
+        write()
+    room.with_reserve(str(path), write)
+    assert record.stat().st_size == 4096
+    assert not room.has_reserve(str(path))
+    assert not room.keep_reserve(str(path)), "there is no room for all of it"
+    assert not (path / room.RESERVE).exists(), "half of one takes nothing"
+    (path / "full").unlink()
+    assert room.keep_reserve(str(path))
+
+
+def take(path: Path) -> dict[str, Any]:
+    return run("run_lock", state="taken", root=str(path), run={"id": "own", "who": "alice", "playbook": "rollback.yml"})
+
+
+def test_a_reserve_that_another_process_uses_meanwhile_is_not_kept_and_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run's record is renewed beside every step, without the host's lock where the disk is full."""
+    made = room.os.mkdir
+
+    def make_and_lose(path: str, mode: int) -> None:
+        made(path, mode)
+        room.release_reserve(str(tmp_path))
+
+    monkeypatch.setattr(room.os, "mkdir", make_and_lose)
+    assert not room.keep_reserve(str(tmp_path))
+    monkeypatch.undo()
+    assert room.keep_reserve(str(tmp_path))
+    listed = room.os.listdir
+    monkeypatch.setattr(room.os, "listdir", lambda path: [*listed(path), "gone"])
+    assert room.release_reserve(str(tmp_path))
+    assert listed(str(tmp_path)) == []
+
+
+def test_a_run_takes_a_host_whose_disk_is_full_by_the_reserve(small: Callable[[str], Path]) -> None:
+    path = small("size=256k")
+    assert room.keep_reserve(str(path))
+    fill(path)
+    assert take(path)["held"] is True
+    assert (path / ".run.json").stat().st_mode & 0o777 == 0o600
+    assert run("run_lock", state="released", root=str(path), run={"id": "own"})["held"] is False
+    assert not (path / ".run.json").exists()
+
+
+def test_a_lock_on_a_read_only_disk_is_refused_by_its_name(small: Callable[[str], Path]) -> None:
+    path = small("size=256k,ro")
+    refused = take(path)
+    assert refused["failed"]
+    assert f"{path}/.run.json must be writable, but the system answers: " in refused["msg"]
+    assert "Read-only file system" in refused["msg"]

@@ -2,11 +2,15 @@
 
 import json
 import os
+import pwd
+import stat
 import subprocess
 import sys
 import time
 
+import gpu_check.causes
 import gpu_check.compute
+import gpu_check.host
 import pytest
 from gpu_check import product
 from gpu_check.product import ANSWER
@@ -95,6 +99,55 @@ def test_an_environment_whose_python_is_of_another_system_is_told(tmp_path):
     assert "deeplearning_request" in message
 
 
+WHO = """
+import json, os
+print("GPU-CHECK-ANSWER " + json.dumps({
+    "user": os.getuid(), "groups": os.getgroups(), "secret": os.environ.get("SECRET"), "level": os.environ["TF_CPP_MIN_LOG_LEVEL"]
+}))
+"""
+
+
+@pytest.fixture
+def foreign(open_directory, open_python, monkeypatch):
+    """A host whose GPUs the group 4242 may open, and whose environment is foreign code."""
+    monkeypatch.setenv("SECRET", "root's")
+    machine = host(open_directory)
+    machine.python, machine.program, machine.execute = "/python", WHO, gpu_check.host.execute
+    (open_directory / "python").symlink_to(open_python)
+    (open_directory / "dev").mkdir()
+    for number in (0, 1):
+        node = open_directory / f"dev/nvidia{number}"
+        os.mknod(node, stat.S_IFCHR, os.makedev(195, number))
+        node.chmod(0o660)
+        os.chown(node, 0, 4242)
+    return machine
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
+def test_root_asks_tensorflow_as_nobody_with_the_groups_of_the_gpus(foreign):
+    nobody = pwd.getpwnam("nobody").pw_uid
+    assert gpu_check.compute.tensorflow(foreign)[0] == {
+        "user": nobody,
+        "groups": [4242],
+        "secret": None,
+        "level": "1",
+    }
+    assert gpu_check.causes.devices(foreign) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
+def test_gpus_that_only_root_may_open_are_named(foreign):
+    os.chown(f"{foreign.root}/dev/nvidia1", 0, 0)
+    (sentence,) = gpu_check.causes.devices(foreign)
+    assert sentence.startswith("Users may not open /dev/nvidia1: look at their rights (NVreg_DeviceFileMode)")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
+def test_in_a_container_its_user_asks_tensorflow(foreign, monkeypatch):
+    monkeypatch.setattr(foreign, "contained", lambda: True)
+    assert gpu_check.compute.tensorflow(foreign)[0]["user"] == 0
+
+
 def test_a_host_without_an_environment_skips_what_is_about_tensorflow(tmp_path):
     assert ask("tensorflow_lists_gpus", host(tmp_path))[0] == "SKIP"
 
@@ -117,7 +170,7 @@ def test_tensorflow_is_asked_once_for_each_form(tmp_path):
     machine = host(tmp_path, files={"/opt/deeplearning/current/bin/python": ""})
     old = machine.execute
 
-    def execute(argv, seconds=None):
+    def execute(argv, seconds=None, groups=None):
         if argv[0] != "env":
             return old(argv)
         asked.append("CUDA_VISIBLE_DEVICES=" in argv)

@@ -10,7 +10,7 @@ from test_nvidia_smi_stand_in import BRANCHES, smi
 
 ASKED_OF_NVIDIA_SMI = (
     *("gpus_by_driver_as_declared", "driver_runs", "persistence", "compute_mode", "ecc_errors", "retired_pages"),
-    *("recovery_action", "pcie_width"),
+    *("recovery_action", "pcie_width", "inforom", "throttling"),
 )
 GPU = {"name": "A100", "uuid": "GPU-0", "bus_id": "00000000:3B:00.0", "persistence_mode": "Enabled"}
 
@@ -85,6 +85,9 @@ def test_a_row_that_waits_or_could_not_be_remapped_fails(tmp_path, branch, field
         ({"ecc.errors.uncorrected.volatile.total": "3"}, "ecc_errors", "GPU 0: 3"),
         ({"persistence_mode": "Disabled"}, "persistence", "nvidia-persistenced"),
         ({"pcie.link.width.current": "8"}, "pcie_width", "If the GPU was idle"),
+        ({"ecc.errors.uncorrected.aggregate.sram.thresholdExceeded": "Yes"}, "retired_pages", "SRAM"),
+        ({"clocks_event_reasons.hw_thermal_slowdown": "Active"}, "throttling", "GPU 0: heat. Look at"),
+        ({"clocks_event_reasons.hw_power_brake_slowdown": "Active"}, "throttling", "GPU 0: power brake. Look at"),
     ],
 )
 def test_what_a_card_reports_fails_with_what_to_do(tmp_path, gpu, question, words):
@@ -93,9 +96,34 @@ def test_what_a_card_reports_fails_with_what_to_do(tmp_path, gpu, question, word
     assert words in message
 
 
+@pytest.mark.parametrize("branch", [418, 470])
+def test_an_old_driver_calls_it_throttling(tmp_path, branch):
+    gpu = {"clocks_throttle_reasons.hw_thermal_slowdown": "Active"}
+    assert asked(tmp_path, branch, gpu=gpu)["throttling"][0] == "FAIL"
+    assert asked(tmp_path, branch)["throttling"] == ("PASS", "none")
+
+
+# nvidia-smi(1): status 14, "infoROM is corrupted"; the field's values are valid, invalid and N/A. The warning's words:
+# Linux/test/nvidia-smi.bats of https://github.com/Azure/azhpc-diagnostics.
+@pytest.mark.parametrize("branch", BRANCHES)
+def test_a_corrupted_inforom_is_a_question_of_its_own(tmp_path, branch):
+    found = asked(tmp_path, branch, gpu={"inforom.checksum_validation": "invalid"})
+    outcome, message = found.pop("inforom")
+    assert outcome == "FAIL"
+    assert "0000:3B:00.0" in message
+    assert [name for name, (result, _) in found.items() if result == "FAIL"] == []
+
+
 @pytest.mark.parametrize(
     ("state", "outcome"),
-    [({}, "FAIL"), ({"fabric.state": "In Progress"}, "FAIL"), ({"fabric.state": "Completed"}, "PASS")],
+    [
+        ({}, "FAIL"),
+        ({"fabric.state": "In Progress", "fabric.status": "N/A"}, "FAIL"),
+        ({"fabric.state": "Not Started", "fabric.status": "N/A"}, "FAIL"),
+        ({"fabric.state": "Completed", "fabric.status": "Invalid Parameter"}, "FAIL"),
+        ({"fabric.state": "Completed", "fabric.status": "Success"}, "PASS"),
+        ({"fabric.state": "N/A", "fabric.status": "N/A"}, "PASS"),  # GPUs before Hopper
+    ],
 )
 def test_a_gpu_that_has_not_joined_the_fabric_fails(tmp_path, state, outcome):
     switch = tmp_path / "sys/bus/pci/devices/switch"

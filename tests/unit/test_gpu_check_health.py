@@ -32,7 +32,19 @@ def test_an_xid_in_the_log_fails_with_its_number(tmp_path):
 
 
 XID = "[1.0] NVRM: Xid (PCI:0000:3b:00): %d, pid=1234, name=python3, a text\n"
+# What the driver prints: src/nvidia/src/kernel/gpu/gpu.c, arch/ampere/kern_gpu_error_cont_ga100.c and, for switches,
+# src/common/nvswitch/kernel/error_nvswitch.c, inc/intr_nvswitch.h and ls10/heartbeat_ls10.c of https://github.com/NVIDIA/open-gpu-kernel-modules
+# (595.45.04). The three lines of one error of a switch are the example of NVIDIA's fabric manager guide.
+ACTION = "[1.0] NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from %s to %s\n"
+NONE, REBOOT = "0x0 (None)", "0x2 (Node Reboot Required)"
+CONTAINED = "[1.0] NVRM: Xid (PCI:0000:3b:00): 94, pid=7062, Contained: CE User Channel (0x9). RST: No, D-RST: No\n"
+REMAPPED = "[1.0] NVRM: Xid (PCI:0000:3b:00): 63, pid=1896, Row Remapper: New row marked for remapping, reset gpu to activate.\n"
 SXID = "[1.0] nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): %d, %s, Link 28 RX Short Error Rate\n"
+HEAT = "[1.0] nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): %d, OSFP Thermal Warn %s\n"
+SWITCH = """[1.0] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, %s, Link 46 MC TS crumbstore MCTO (First)
+[1.0] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Severity %d Engine instance 46 Sub-engine instance 00
+[1.0] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Data {0x00140004, 0x00100000, 0x00140004, 0x00000000, 0x00000000, 0x00000000, 0x00000000, 0x00000000}
+"""
 
 
 @pytest.mark.parametrize(
@@ -42,16 +54,57 @@ SXID = "[1.0] nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): %d, %s, Link 28 RX Shor
         (
             XID % 13 + XID % 31,
             "PASS",
-            "warning, a program's fault: Xid 13 at PCI:0000:3b:00 (graphics engine exception), Xid 31",
+            "warning: Xid 13 at PCI:0000:3b:00 (graphics engine exception), Xid 31",
         ),
         (XID % 13 + XID % 79, "FAIL", "Xid 79 at PCI:0000:3b:00. Look"),
         (XID % 48, "FAIL", "Xid 48"),
         (XID % 119, "FAIL", "Xid 119"),
         (SXID % (12028, "Fatal"), "FAIL", "SXid 12028 at PCI:0000:c3:00.0"),
-        (SXID % (20009, "Non-fatal"), "PASS", "SXid 20009 at PCI:0000:c3:00.0 (non-fatal)"),
+        (SXID % (20009, "Non-fatal"), "PASS", "SXid 20009 at PCI:0000:c3:00.0 (Non-fatal)"),
+        (SXID % (12028, "Correctable"), "PASS", "SXid 12028 at PCI:0000:c3:00.0 (Correctable)"),
+        (SWITCH % ("Non-fatal", 0), "PASS", "warning: SXid 28006 at PCI:0000:c1:00.0 (Non-fatal)"),
+        (SWITCH % ("Fatal", 1), "FAIL", "has SXid 28006 at PCI:0000:c1:00.0. Look"),
+        (HEAT % (28001, "Activated"), "FAIL", "SXid 28001"),
+        (HEAT % (28002, "Deactivated"), "PASS", "none"),
+        (REMAPPED, "PASS", "warning: Xid 63 at PCI:0000:3b:00 (memory will be remapped)"),
+        (CONTAINED, "PASS", "warning: Xid 94 at PCI:0000:3b:00 (contained memory error)"),
+        (XID % 95, "FAIL", "Xid 95"),
+        (ACTION % (NONE, REBOOT), "FAIL", "Xid 154 at PCI:0000:3b:00 (Node Reboot Required)"),
+        (ACTION % (NONE, REBOOT) + ACTION % (REBOOT, NONE), "PASS", "none"),
+        (ACTION % (REBOOT, NONE) + ACTION % (NONE, REBOOT), "FAIL", "Xid 154"),
     ],
 )
 def test_errors_of_programs_warn_and_errors_of_the_hardware_fail(tmp_path, log, outcome, words):
     found = ask("xid", host(tmp_path, answers={"dmesg": (0, log)}))
     assert found[0] == outcome
     assert words in found[1]
+
+
+# Two pairs as nvidia-smi prints them; older drivers underline the header and have no last column.
+PAIRS = """\t\x1b[4mGPU0\tGPU1\tGPU2\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m
+GPU0\t X \tNV4\tSYS\tPIX\t0-15\t0\t\tN/A
+GPU1\tNV4\t X \tSYS\tNODE\t0-15\t0\t\tN/A
+GPU2\tSYS\tSYS\t X \tSYS\t16-31\t1\t\tN/A
+NIC0\tPIX\tNODE\tSYS\t X
+
+Legend:
+
+  X    = Self
+"""
+
+
+@pytest.mark.parametrize(
+    ("gpus", "matrix", "message"),
+    [
+        (3, (0, PAIRS), "0-1 NV4, 0-2 SYS, 1-2 SYS; NUMA node of each: 0, 0, 1"),
+        (1, (0, "\tGPU0\tCPU Affinity\nGPU0\t X \t0-15\n"), "one GPU; NUMA node of each: 0"),
+        (2, (1, "not supported"), "links are not reported; NUMA node of each: 0, unknown"),
+    ],
+)
+def test_how_gpus_reach_each_other_and_the_memory_is_reported(tmp_path, gpus, matrix, message):
+    nodes = {f"/sys/bus/pci/devices/{gpu}/numa_node": f"{gpu // 2}\n" for gpu in range(3 if gpus == 3 else 1)}
+    machine = host(
+        tmp_path, gpus=gpus, files={**nodes, "/sys/bus/pci/devices/1/numa_node": "-1\n"} if gpus == 2 else nodes
+    )
+    machine.answers["nvidia-smi", "topo", "-m"] = matrix
+    assert ask("topology", machine) == ("PASS", message)

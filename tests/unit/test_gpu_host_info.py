@@ -1,24 +1,15 @@
 """The reader that decides about drivers, on trees as hosts have them, and the rule about initramfs images."""
 
-import importlib.util
 import os
 from pathlib import Path
 
+import gpu_host_info
+import initramfs
 import pytest
 from gpu_check.host import Host
 
-MODULES = Path(__file__).resolve().parents[2] / "plugins" / "modules"
+from hadoop_dl.data import gpu_host, typed
 
-
-def load(name, directory=MODULES):
-    spec = importlib.util.spec_from_file_location(name, directory / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-gpu_host_info = load("gpu_host_info")
-initramfs = load("initramfs")
 OLD, NEW = "5.14.0-427.13.1.el9_4.x86_64", "5.14.0-427.18.1.el9_4.x86_64"
 PACKAGES = f"kernel {OLD[:-7]}\nkernel {NEW[:-7]}\nnvidia-kmod-common 3:535.104.05-1.el9\nbash 5.1-1\n"
 
@@ -198,8 +189,10 @@ def test_a_runfile_counts_before_packages(tmp_path):
 
 
 def test_processes_that_hold_a_gpu_are_named_and_the_daemon_is_not(tmp_path):
-    host = tree(tmp_path, {"/proc/7/comm": "python\n", "/proc/8/comm": "nvidia-persiste\n", "/proc/9/comm": "bash\n"})
-    for pid, target in ((7, "/dev/nvidia0"), (8, "/dev/nvidia0"), (9, "/dev/null")):
+    # The device plugin of Kubernetes and of CDSW holds every GPU: github.com/NVIDIA/k8s-device-plugin, cmd/nvidia-device-plugin
+    daemons = {"/proc/8/comm": "nvidia-persiste\n", "/proc/10/comm": "nvidia-device-p\n"}
+    host = tree(tmp_path, {"/proc/7/comm": "python\n", **daemons, "/proc/9/comm": "bash\n"})
+    for pid, target in ((7, "/dev/nvidia0"), (8, "/dev/nvidia0"), (9, "/dev/null"), (10, "/dev/nvidia0")):
         (tmp_path / f"proc/{pid}/fd").mkdir()
         os.symlink(target, tmp_path / f"proc/{pid}/fd/3")
     assert host.users() == [{"pid": 7, "name": "python"}]
@@ -311,7 +304,7 @@ def test_a_dracut_that_does_not_end_is_ended_and_named(tmp_path, monkeypatch):
 def test_a_package_manager_that_does_not_answer_is_no_empty_answer(monkeypatch):
     """rpm behind a stale lock: without its answer no kernel and no driver would seem to be installed."""
     monkeypatch.setattr(gpu_host_info, "COMMAND_TIMEOUT", 0.2)
-    with pytest.raises(gpu_host_info.NoAnswer, match="sleep 60 did not end within 0.2 s. Nothing was changed"):
+    with pytest.raises(gpu_host_info.Unusable, match="sleep 60 did not end within 0.2 s. Nothing was changed"):
         gpu_host_info.run_command(["sleep", "60"])
     assert gpu_host_info.run_command(["false"]) is None
 
@@ -325,3 +318,46 @@ def test_services_that_hold_a_gpu_without_work_are_those_that_are_active(tmp_pat
     )
     assert host.services() == ["nvidia-dcgm", "dcgm-exporter"]
     assert gpu_host_info.Host(str(tmp_path), run=lambda argv: None).services() == []
+
+
+def test_modules_that_use_the_drivers_are_those_that_are_loaded(tmp_path):
+    modules = "nvidia_peermem 16384 0 - Live 0x0\nib_core 1 1 nvidia_peermem, Live 0x0\nnvidia 56 9 gdrdrv,nvidia_peermem, Live 0x0\ngdrdrv 2 0\n"
+    assert tree(tmp_path, {"/proc/modules": modules}).loaded()["dependents"] == ["nvidia_peermem", "gdrdrv"]
+
+
+def test_records_of_earlier_runs_are_read_and_one_that_is_broken_stops_the_run(rhel, tmp_path):
+    etc = tmp_path / "opt/deeplearning/etc"
+    etc.mkdir(parents=True)
+    (etc / "nvidia-driver-packages-before.json").write_text("[]\n")
+    (etc / "nvidia-driver-working-versions.json").write_text('{"driver": "535.104.05", "kernel": "5.14"}')
+    records = rhel.read()["records"]
+    assert records.pop("packages_before") == []  # a record of nothing is a record
+    assert records.pop("working_versions") == {"driver": "535.104.05", "kernel": "5.14"}
+    assert set(records.values()) == {None}
+    (etc / "nvidia-driver-held.json").write_text("[")
+    with pytest.raises(gpu_host_info.Unusable, match=r"nvidia-driver-held.json must be JSON, but is not"):
+        rhel.read()
+
+
+@pytest.mark.parametrize(("secure_boot", "asked"), [(True, ["mokutil", "dkms"]), (False, [])])
+def test_what_secure_boot_decides_is_asked_with_the_certificate(tmp_path, monkeypatch, secure_boot, asked):
+    (tmp_path / "site.der").write_bytes(b"\x30\x82")
+    host = gpu_host_info.Host(str(tmp_path), answers(), lambda argv: argv[0])
+    monkeypatch.setattr(host.reader, "secure_boot", lambda: secure_boot)
+    said = [one for one in (host.signing("/site.der")[name] for name in ("mokutil", "dkms")) if one]
+    assert said == asked
+    assert host.signing("/site.der")["certificate"] == "MII="
+    assert host.signing("/missing.der")["certificate"] is None
+    assert host.read()["signing"] is None
+
+
+def test_what_a_program_prints_is_read_whatever_its_status():
+    assert gpu_host_info.printed(["sh", "-c", "echo is already; echo enrolled >&2; exit 1"]) == "is already enrolled"
+    assert gpu_host_info.printed(["true"]) == "true printed nothing"
+    assert gpu_host_info.printed(["/nowhere/mokutil"]) == "/nowhere/mokutil cannot be run: No such file or directory"
+
+
+def test_every_key_of_the_answer_has_a_form(rhel):
+    answer = rhel.read(initramfs=True)
+    assert set(answer) == set(typed.fields(gpu_host.GpuHost))
+    assert typed.as_json(gpu_host.read(answer)) == answer

@@ -244,7 +244,7 @@ def driver_problems_of(node: dict[str, Any], version: str, variables: dict[str, 
 
 
 def driver_problems(device: str, version: str, variables: dict[str, Any]) -> list[str]:
-    node = changed(nvidia={"gpus": [{"vendor": "10de", "device": device}]})
+    node = changed(nvidia={"gpus": [{"vendor": "10de", "device": device}]}, os={"short": "el9"})
     return driver_problems_of(node, version, variables)
 
 
@@ -286,6 +286,14 @@ def test_a_driver_for_ubuntu_is_refused() -> None:
     (problem,) = driver_problems_of(node, "535.104.05", {})
     assert "Ubuntu 22.04.4 LTS" in problem
     assert "nvidia_driver_version: none" in problem
+
+
+@pytest.mark.parametrize(("source", "refused"), [("package", True), ("runfile", False)])
+def test_rhel_7_has_no_packages_of_the_open_module(source: str, refused: bool) -> None:
+    node = changed(nvidia={"gpus": [{"vendor": "10de", "device": "1eb8"}]})
+    words = "RHEL 7 has no packages of the open module"
+    problems = driver_problems_of(node, "535.104.05", {**OPEN, "nvidia_driver_source": source})
+    assert any(words in problem for problem in problems) is refused
 
 
 @pytest.mark.parametrize("switches", [0, 6])

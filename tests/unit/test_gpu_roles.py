@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import re
 import shutil
@@ -12,8 +11,9 @@ from typing import Any
 
 import pytest
 import receipt
+import toolkit_files
 import yaml
-from ansible.module_utils import host_reader
+from ansible.module_utils import host_reader, recorded_files
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
@@ -342,36 +342,129 @@ def test_a_toolkit_is_the_newest_of_its_number_unless_the_site_names_one() -> No
     assert (new["packages"], new["downgrade"]) == ([{"name": "cuda-toolkit-12-2", "version": ""}], False)
 
 
-def installs(mark: str | None, compiler: bool = True) -> bool:
-    """Whether the installer of CUDA 11.8 runs where its toolkit has this mark."""
-    checksum = {} if mark is None else {"checksum": hashlib.sha256(mark.encode()).hexdigest()}
-    stats = [{"exists": True}, {"exists": mark is not None, **checksum}, {"exists": compiler}]
+def installs(home: Path, managed: bool, compiler: bool = True) -> bool:
+    """Whether the installer of CUDA 11.8 runs where its toolkit is so."""
+    stats = [{"exists": True}, {"exists": managed}, {"exists": compiler}]
     known: dict[str, Any] = {
         "__cuda_toolkit": "11.8",
         "__cuda_home_stats": {"results": [{"stat": one} for one in stats]},
+        "__cuda_files": {"problem": toolkit_files.problem(str(home), SHA256)},
     }
     that = task("cuda", "install_toolkit", "Check that the toolkit is managed")["ansible.builtin.assert"]["that"]
     assert holds("cuda", that, **known)
-    block = task("cuda", "install_toolkit", "Install the toolkit")
-    known["cuda_runfiles"] = {"11.8": {"file": "x.run", "sha256": SHA256}}
-    return holds("cuda", block["when"], **{**block["vars"], **known})
+    return holds("cuda", task("cuda", "install_toolkit", "Install the toolkit")["when"], **known)
 
 
-def test_a_whole_toolkit_of_this_installer_is_left_alone() -> None:
-    assert not installs(f"{SHA256}\n")
+def toolkit(home: Path) -> Path:
+    """What the installer left, complete; beside it what the role cudnn installed. Answers with a library."""
+    for name in ("bin/nvcc", "lib64/libcublas.so.11", "doc/notes.txt", "cudnn-8/lib/libcudnn.so.8"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("content")
+    (home / "lib64/libcublas.so").symlink_to("libcublas.so.11")
+    toolkit_files.complete(str(home), SHA256)
+    return home / "lib64/libcublas.so.11"
 
 
-@pytest.mark.parametrize(("mark", "compiler"), [("begun\n", True), (f"{'cd' * 32}\n", True), (f"{SHA256}\n", False)])
-def test_half_a_toolkit_one_of_another_installer_and_one_without_compiler_are_installed(
-    mark: str, compiler: bool
+def test_a_whole_toolkit_of_this_installer_is_left_alone(tmp_path: Path) -> None:
+    toolkit(tmp_path)
+    (tmp_path / "cudnn-8/lib/libcudnn.so.8").write_text("")  # its own role looks at it
+    (tmp_path / "lib64/libadded.so").write_text("of the site")
+    assert not installs(tmp_path, managed=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (".deeplearning-runfile", "begun\n"),
+        (".deeplearning-runfile", f"{'cd' * 32}\n"),
+        (".deeplearning-runfile.json", ""),
+        (".deeplearning-runfile.json", None),
+        ("bin/nvcc", None),
+        ("lib64/libcublas.so.11", ""),
+        ("lib64/libcublas.so.11", "CONTENT"),
+        ("lib64/libcublas.so", None),
+        ("doc/notes.txt", ""),
+    ],
+)
+def test_half_a_toolkit_one_of_another_installer_and_one_that_lost_content_are_installed(
+    tmp_path: Path, name: str, content: str | None
 ) -> None:
-    assert installs(mark, compiler)
+    toolkit(tmp_path)
+    (tmp_path / name).unlink()
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    assert installs(tmp_path, managed=True)
 
 
-def test_a_toolkit_that_this_project_does_not_manage_is_not_written_over() -> None:
+def test_a_library_that_lost_its_content_is_removed_before_the_installer_runs(tmp_path: Path) -> None:
+    """An installer may keep a file that exists. What others added, and what the role cudnn installed, stays."""
+    library = toolkit(tmp_path)
+    added = tmp_path / "lib64/libadded.so"
+    for path in (library, added, tmp_path / "cudnn-8/lib/libcudnn.so.8"):
+        path.write_text("")
+    toolkit_files.begin(str(tmp_path))
+    assert not library.exists()
+    assert added.exists()
+    assert (tmp_path / "cudnn-8/lib/libcudnn.so.8").exists()
+    assert (tmp_path / "bin/nvcc").exists()
+    assert installs(tmp_path, managed=True)
+
+
+@pytest.mark.parametrize("name", ["lib64/libcublas.so.11", "bin/nvcc"])
+def test_an_installer_that_left_a_library_empty_gets_no_mark(tmp_path: Path, name: str) -> None:
+    """As on a full disk, if the installer ends with 0."""
+    toolkit(tmp_path)
+    toolkit_files.begin(str(tmp_path))
+    (tmp_path / name).write_text("")
+    with pytest.raises(OSError, match=f"left 1 libraries or programs empty: {tmp_path}/{name}"):
+        toolkit_files.complete(str(tmp_path), SHA256)
+    assert installs(tmp_path, managed=True)
+
+
+def test_every_file_of_a_toolkit_is_on_the_disk_before_its_record_and_its_mark(
+    tmp_path: Path, disk_events: list[str]
+) -> None:
+    toolkit(tmp_path)
+    record, mark = ".deeplearning-runfile.json", ".deeplearning-runfile"
+    ends = [event for name in (record, mark) for event in (f".draft-{name}", f"rename to {name}", tmp_path.name)]
+    assert disk_events[-6:] == ends
+    assert set(disk_events[:-6]) >= {"libcublas.so.11", "nvcc", "lib64", "bin"}
+
+
+@pytest.mark.parametrize("size", [0, 5])
+def test_a_toolkit_that_lost_a_library_is_a_problem_of_the_receipt_also_of_the_next_one(
+    tmp_path: Path, size: int
+) -> None:
+    """The receipt has the record of the installation: one that is written after the damage does not hide it."""
+    inputs = {"cuda_versions": ["11.8"], "cuda_source": "runfile", "cuda_profile_enabled": False}
+    paths = [f"{tmp_path}{path}" for path in answer("cuda", "{{ cuda_paths }}", **inputs)]
+    library = toolkit(tmp_path / "usr/local/cuda-11.8")
+    listed = library.parents[1] / ".deeplearning-runfile.json"
+    listed.write_text(listed.read_text().replace(str(tmp_path), ""))
+    for path in [Path(path) for path in paths if not Path(path).exists()]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("content")
+
+    def problem() -> str | None:
+        found, missing = receipt.make_receipt("cuda", "aa", paths)
+        assert not missing
+        state = tmp_path / "opt/deeplearning/state/cuda.json"
+        state.parent.mkdir(parents=True, exist_ok=True)
+        state.write_text(json.dumps(found).replace(str(tmp_path), ""))
+        told = host_reader.Reader(str(tmp_path)).receipts()["cuda"]["problem"]
+        assert told is None or isinstance(told, str)
+        return told
+
+    assert problem() is None
+    with library.open("r+b") as handle:
+        handle.truncate(size)
+    assert problem() == "/usr/local/cuda-11.8/lib64/libcublas.so.11 was changed"
+
+
+def test_a_toolkit_that_this_project_does_not_manage_is_not_written_over(tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
-        installs(None)
-    assert installs(None, compiler=False)
+        installs(tmp_path, managed=False)
+    assert installs(tmp_path, managed=False, compiler=False)
 
 
 @pytest.mark.parametrize(("toolkit", "verbose"), [("8.0", True), ("10.0", True), ("10.1", False), ("12.2", False)])
@@ -523,7 +616,7 @@ def test_the_linker_finds_the_profilers_library_of_older_toolkits(toolkit: str, 
     ("inputs", "paths"),
     [
         ({"cuda_versions": []}, []),
-        ({"cuda_versions": ["12.2"], "cuda_state": "absent"}, []),
+        ({"cuda_versions": ["12.2"], "cuda_state": "absent", "cuda_source": "runfile"}, []),
         (
             {"cuda_versions": ["12.2"]},
             [
@@ -550,7 +643,7 @@ def test_the_published_record_is_the_one_that_is_written(role: str) -> None:
 
 
 @pytest.mark.parametrize(("role", "item"), [("cudnn", EIGHT), ("nccl", NCCL)])
-@pytest.mark.parametrize("size", [7, receipt.LARGEST_HASHED + 1])
+@pytest.mark.parametrize("size", [7, recorded_files.LARGEST_HASHED + 1])
 def test_a_library_that_lost_its_content_is_a_problem_of_the_receipt(
     tmp_path: Path, role: str, item: dict[str, str], size: int
 ) -> None:

@@ -37,7 +37,7 @@ def part(answer: plan_model.Plan) -> dict[str, Any]:
             "tf1.15-py27-el7",
             changed(),
             {
-                "nvidia_driver_version": "470.239.06",
+                "nvidia_driver_version": "470.82.01",
                 "cuda_versions": ["10.0"],
                 "cudnn_versions": [{"version": "7.6.5.32", "cuda": "10.0"}],
             },
@@ -69,9 +69,33 @@ def test_a_bare_host_with_gpus_gets_what_its_stack_decides(
     assert part(answer) == expected
 
 
+@pytest.mark.parametrize(
+    ("system", "branch", "release"),
+    [
+        ("el7", "470", "470.82.01"),
+        ("el7", "535", "535.104.05"),
+        ("el7", "550", "550.54.15"),
+        ("el7", "410", None),  # packages of the time before dkms
+        ("el7", "580", None),
+        ("el8", "470", "470.239.06"),
+        ("el9", "535", "535.309.01"),
+        ("debian12", "535", None),
+    ],
+)
+def test_a_default_is_a_release_that_the_systems_repository_has(
+    monkeypatch: pytest.MonkeyPatch, system: str, branch: str, release: str | None
+) -> None:
+    node = changed(os={"short": system}, nvidia={"gpus": [{"vendor": "10de", "device": "1eb8"}]})
+    bare = gpu_stack.GpuHost(invented_hosts.host("data1", (), {}, node), target.Target())
+    monkeypatch.setattr(gpu_stack.GpuHost, "required", lambda _, name: {"driver_branch": branch}.get(name, "396.00"))
+    assert gpu_stack.driver_of_stack(bare) == ([release] if release else None)
+    missing = [one for one in gpu_stack.driver_contradictions(bare) if "Set nvidia_driver_version" in one]
+    assert bool(missing) is (release is None)
+
+
 def test_the_licence_is_asked_for_what_the_stack_decides() -> None:
     (problem,) = made(host()).problems
-    assert "driver 470.239.06, CUDA 10.0, cuDNN 7.6.5.32: this is NVIDIA's" in problem
+    assert "driver 470.82.01, CUDA 10.0, cuDNN 7.6.5.32: this is NVIDIA's" in problem
     assert "nvidia_license_accepted: true" in problem
 
 
@@ -163,7 +187,12 @@ def test_the_libraries_of_the_stack_before_stay_for_its_environment() -> None:
 
 def test_what_a_host_claims_to_have_installed_is_checked() -> None:
     node = changed(managed={"cuda": ["10.0; reboot"], "cudnn_items": [{"version": "{{ x }}", "cuda": "10.0"}]})
-    assert "reboot" not in str(part(made(host(node, **ACCEPTED))))
+    answer = made(host(node, **ACCEPTED))
+    assert (answer.hosts, answer.unreachable) == ({}, ["data1"])
+    assert (
+        "data1: answered '10.0; reboot' for managed.cuda[0], which must be two numbers with a point"
+        in answer.warnings[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,7 +208,6 @@ def test_what_a_host_claims_to_have_installed_is_checked() -> None:
         ({"cuda_default": "12.2"}, "cuda_default must be one of the host's toolkits (10.0), but is 12.2"),
         ({"nvidia_driver_source": "runfile"}, "requires nvidia_driver_version, the version of that file"),
         ({"cuda_source": "runfile"}, "requires an entry of cuda_runfiles for 10.0"),
-        ({"deeplearning_request": "tf1.4-py27-el7"}, "requires cuDNN 6, but no release is known"),
     ],
 )  # fmt: skip
 def test_pinned_versions_that_contradict_the_stack_are_problems(variables: dict[str, Any], words: str) -> None:
@@ -187,18 +215,19 @@ def test_pinned_versions_that_contradict_the_stack_are_problems(variables: dict[
     assert any(words in problem and problem.startswith("data1: ") for problem in problems), problems
 
 
-def test_a_part_that_the_site_installs_itself_is_a_warning_until_it_is_there() -> None:
-    warnings = made(host(**NOTHING)).warnings
+def test_a_part_that_the_site_installs_itself_is_no_warning_but_a_note_until_it_is_there() -> None:
+    answer = made(host(**NOTHING))
+    assert not any("is none" in warning for warning in answer.warnings)
     for name, needed in (
         ("nvidia_driver_version", "driver 410.48"),
         ("cuda_versions", "CUDA 10.0"),
         ("cudnn_versions", "cuDNN"),
     ):
-        assert any(f"{name} is none and the host has no {needed}" in warning for warning in warnings), warnings
+        assert any(f"{name} is none and the host has no {needed}" in note for note in answer.notes), answer.notes
     node = changed(
         nvidia={"installed": "470.82.01"}, cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7.6.5"]}
     )
-    assert not any("is none" in warning for warning in made(host(node, **NOTHING)).warnings)
+    assert not any("is none" in note for note in made(host(node, **NOTHING)).notes)
 
 
 def test_a_build_host_gets_the_toolkit_that_is_named_and_no_driver() -> None:
@@ -208,14 +237,42 @@ def test_a_build_host_gets_the_toolkit_that_is_named_and_no_driver() -> None:
     assert part(answer) == {"cuda_versions": ["10.0"]}
 
 
-def test_the_package_for_gpus_alone_gets_its_libraries_on_a_host_without_gpus() -> None:
-    """tensorflow-gpu does not import without them; the unified package of 1.15 does."""
-    node = changed(nvidia=NO_GPUS)
+def test_a_library_of_which_no_release_is_known_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_stack, "exact", lambda *_: None)
+    (problem,) = made(host(**ACCEPTED)).problems
+    assert "requires cuDNN 7.6, but no release is known" in problem
+
+
+def edge(stack: str, **parts: dict[str, Any]) -> plan_model.Plan:
+    """The plan of an edge node without GPUs."""
+    node = changed(**{"nvidia": NO_GPUS, **parts})
     node["pythons"]["3.6"] = "/usr/bin/python3.6"
-    for stack, expected in (("tf1.15-py36-el7", ["10.0"]), ("tf1.15-py27-el7", None)):
-        answer = made(host(node, groups=("edge_nodes",), deeplearning_request=stack, **ACCEPTED))
-        assert part(answer).get("cuda_versions") == expected
-        assert "nvidia_driver_version" not in part(answer)
+    return made(host(node, groups=("edge_nodes",), deeplearning_request=stack, **ACCEPTED))
+
+
+@pytest.mark.parametrize("stack", ["tf1.15-py36-el7", "tf1.15-py27-el7"])
+def test_a_wheel_that_imports_without_cuda_gets_none_on_a_host_without_gpus(stack: str) -> None:
+    """tensorflow-gpu 1.15.5 looks for CUDA when it runs, as tensorflow 1.15.0 does."""
+    assert part(edge(stack)) == {}
+
+
+def test_a_wheel_that_is_linked_to_the_driver_is_a_problem_on_a_host_without_it() -> None:
+    (problem,) = edge("tf1.4-py27-el7").problems
+    assert problem.startswith("data1: the TensorFlow of tf1.4-py27-el7 is linked to libcuda.so.1 of NVIDIA's driver")
+    assert "tf1.4-cpu-py27-el7" in problem
+
+
+def test_a_wheel_that_is_linked_to_the_driver_gets_cudas_libraries_beside_it() -> None:
+    answer = part(edge("tf1.4-py27-el7", nvidia={**NO_GPUS, "installed": "470.82.01"}))
+    assert answer["cuda_versions"] == ["8.0"]
+    assert "nvidia_driver_version" not in answer
+
+
+def test_the_white_papers_set_takes_the_cudnn_that_exists_as_an_archive_only() -> None:
+    gpu = made(host(deeplearning_request="tf1.4-py27-el7", **ACCEPTED)).hosts["data1"]["gpu"]
+    assert (gpu["cudnn_versions"], gpu["cudnn_source"]) == ([{"version": "6.0.21", "cuda": "8.0"}], "tarball")
+    pinned = made(host(deeplearning_request="tf1.4-py27-el7", cudnn_source="package", **ACCEPTED)).hosts["data1"]
+    assert pinned["gpu"]["cudnn_source"] == "package"
 
 
 def test_a_stack_for_the_cpu_decides_nothing() -> None:
@@ -225,7 +282,7 @@ def test_a_stack_for_the_cpu_decides_nothing() -> None:
 
 def test_a_stack_with_cuda_in_its_wheels_decides_the_driver_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_stack.GpuHost, "brings_wheels", True)
-    assert part(made(host(**ACCEPTED))) == {"nvidia_driver_version": "470.239.06"}
+    assert part(made(host(**ACCEPTED))) == {"nvidia_driver_version": "470.82.01"}
 
 
 @pytest.mark.parametrize(

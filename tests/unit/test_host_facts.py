@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import types
 import typing
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,16 +15,18 @@ from trees import TREES, build
 
 from hadoop_dl import plan
 from hadoop_dl.data import typed
-from hadoop_dl.data.host_facts import Gpu, HostFacts, read_facts
+from hadoop_dl.data.host_facts import Asked, Gpu, HostFacts, asked_of, read_facts
+from hadoop_dl.hosts import report
 from hadoop_dl.plan.model import host_of
 from hadoop_dl_dev import invented_hosts
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+HADOOP = {"home": "/opt/hadoop", "version": None, "conf_dir": None}
 
 
 def differences(hint: Any, value: Any, place: str = "") -> list[str]:
     """Keys of an answer that no field takes."""
-    if typing.get_origin(hint) is types.UnionType:
+    if typing.get_origin(hint) in typed.UNIONS:
         return differences(typing.get_args(hint)[0], value, place)
     if typing.get_origin(hint) is tuple:
         return [name for one in value or () for name in differences(typing.get_args(hint)[0], one, place)]
@@ -52,30 +53,118 @@ def test_what_the_reader_answers_has_a_field_and_what_has_a_field_is_answered(na
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda answer: answer.pop("kernel"), "kernel is missing"),
-        (lambda answer: answer["os"].pop("short"), "os.short is missing"),
-        (lambda answer: answer["nvidia"].update(nvswitches="6"), "nvidia.nvswitches must be a number but is '6'"),
-        (lambda answer: answer["nvidia"].update(nvswitches=True), "nvidia.nvswitches must be a number but is True"),
-        (lambda answer: answer.update(java={}), "java must be a list but is {}"),
-        (lambda answer: answer.update(pythons=["2.7"]), "pythons must be a mapping but is ['2.7']"),
-        (lambda answer: answer.update(cdsw=None), "cdsw must be true or false but is None"),
-        (lambda answer: answer["nvidia"].update(gpus=[{"vendor": "10de"}]), "nvidia.gpus[0].device is missing"),
+        (lambda answer: answer.pop("kernel"), "answered nothing for kernel, which is required"),
+        (lambda answer: answer["os"].pop("short"), "nothing for os.short, which is required"),
+        (
+            lambda answer: answer["nvidia"].update(nvswitches="6"),
+            "'6' for nvidia.nvswitches, which must be a number from 0 to 100000",
+        ),
+        (
+            lambda answer: answer["nvidia"].update(nvswitches=True),
+            "True for nvidia.nvswitches, which must be a number from",
+        ),
+        (lambda answer: answer.update(java={}), "{} for java, which must be a list of at most 1000 entries"),
+        (lambda answer: answer.update(pythons=["2.7"]), "['2.7'] for pythons, which must be a mapping"),
+        (lambda answer: answer.update(cdsw=None), "None for cdsw, which must be true or false"),
+        (
+            lambda answer: answer["nvidia"].update(gpus=[{"vendor": "10de"}]),
+            "nothing for nvidia.gpus[0].device, which is required",
+        ),
         (
             lambda answer: answer["deeplearning"].update(receipts={"cuda": {"digest": 7, "problem": None}}),
-            "deeplearning.receipts.cuda.digest must be text but is 7",
+            "7 for deeplearning.receipts.cuda.digest, which must be letters, digits",
         ),
-        (lambda answer: answer.update(hadoop="x" * 900), "hadoop must be a mapping but is 'xxx"),
+        (lambda answer: answer.update(hadoop="x" * 900), "xxx' for hadoop, which must be a mapping"),
+        (
+            lambda answer: answer.update(glibc="abc"),
+            "'abc' for glibc, which must be a version of numbers and points, such as 12.2",
+        ),
+        (lambda answer: answer.update(glibc="²"), "'²' for glibc, which must be a version"),
+        (lambda answer: answer["nvidia"].update(driver="1" * 5000), "for nvidia.driver, which must be a version"),
+        (lambda answer: answer["nvidia"].update(nvswitches=10**5000), "a number of 16610 bits for nvidia.nvswitches"),
+        (
+            lambda answer: answer["kernel"].update(running="a\nb"),
+            "'a\\nb' for kernel.running, which must be a kernel's release",
+        ),
+        (
+            lambda answer: answer.update(pythons={"../x": "/usr/bin/python"}),
+            "'../x' for a key of pythons, which must be a version",
+        ),
+        (
+            lambda answer: answer.update(hadoop={**HADOOP, "distribution": "hdp+"}),
+            "which must be one of cdh, hdp, mapr, apache",
+        ),
+        (
+            lambda answer: answer["cuda"].update(cudnn=["7"] * 1001),
+            "for cuda.cudnn, which must be a list of at most 1000 entries",
+        ),
     ],
 )
-def test_an_answer_that_does_not_fit_is_one_sentence_of_the_plan(change: Callable[[Any], Any], sentence: str) -> None:
+def test_an_answer_that_has_no_sense_is_one_line_with_the_hosts_name_and_stops_nobody(
+    change: Callable[[Any], Any], sentence: str
+) -> None:
     answer = invented_hosts.answer()
     change(answer)
-    hosts = [host_of("data1", ["data_nodes"], {}, answer), host_of("data2", ["data_nodes"], {}, None)]
-    problems = [one for one in plan.make_plan(hosts, REPOSITORY).problems if "incomplete or malformed" in one]
-    assert len(problems) == 1
-    assert problems[0].startswith("data1: ")
-    assert sentence in problems[0]
-    assert len(problems[0]) < 300
+    hosts = [host_of(name, ["masters"], {}, invented_hosts.answer()) for name in ("data2", "data3")]
+    hosts.append(host_of("edge1", ["edge_nodes"], {}, None))
+    made = plan.make_plan([host_of("data1", ["data_nodes"], {}, answer), *hosts], REPOSITORY)
+    (line,) = [one for one in made.warnings if "data1: answered " in one]
+    assert sentence in line
+    assert len(line) < 400
+    assert (made.problems, sorted(made.hosts), made.unreachable) == ([], ["data2", "data3"], ["data1", "edge1"])
+
+
+def test_a_host_whose_answer_has_no_sense_stops_the_run_where_the_site_wants_that() -> None:
+    hosts = [
+        host_of("data1", ["data_nodes"], {"deeplearning_unreachable": "stop"}, {}),
+        host_of("data2", ["masters"], {}, None),
+    ]
+    (problem,) = plan.make_plan(hosts, REPOSITORY).problems
+    assert problem.startswith("data1, data2 cannot be reached or read, but deeplearning_unreachable is 'stop'.")
+
+
+def hints(kind: type) -> list[tuple[str, Any]]:
+    """Every field below this type, with what it takes."""
+    found = []
+    for name, hint in typed.fields(kind).items():
+        inner = [hint]
+        while inner:
+            one = inner.pop()
+            if dataclasses.is_dataclass(one):
+                found += hints(typing.cast(type, one))
+            elif typing.get_origin(one) in (typing.Annotated, typing.Literal):
+                found.append((f"{kind.__name__}.{name}", one))
+            elif typing.get_args(one):
+                inner += [part for part in typing.get_args(one) if part not in (type(None), Ellipsis)]
+            else:
+                found.append((f"{kind.__name__}.{name}", one))
+    return found
+
+
+@pytest.mark.parametrize("kind", [HostFacts, Asked])
+def test_every_field_has_a_form(kind: type) -> None:
+    for place, hint in hints(kind):
+        assert hint is bool or typing.get_origin(hint) in (typing.Annotated, typing.Literal), place
+
+
+@pytest.mark.parametrize("hint", [str, int, float, dict, Any])
+def test_a_new_fact_cannot_come_without_a_form(hint: Any) -> None:
+    kind = dataclasses.make_dataclass("Kind", [("weather", tuple[hint, ...])])
+    with pytest.raises(TypeError, match="needs a form"):
+        typed.read(kind, {"weather": []})
+
+
+def test_a_time_that_no_date_can_have_is_clipped() -> None:
+    asked = asked_of({"times": {"changed": 10**18, "verified": -5}})
+    assert (asked.times.changed, asked.times.verified) == (253402300799, 0)
+    assert report.iso(asked.times.changed or 0) == "9999-12-31T23:59:59Z"
+
+
+def test_what_a_program_said_is_cut_to_one_line_and_not_refused() -> None:
+    facts = invented_hosts.facts({"os": {"name": "RHEL\r\n\x1b[2J" + "x" * 900}})
+    assert facts.os.name is not None
+    assert facts.os.name.startswith("RHEL \ufffd[2Jxxx")
+    assert len(facts.os.name) == 500
 
 
 def test_a_key_that_nobody_reads_is_no_reason_to_refuse() -> None:
@@ -112,3 +201,11 @@ def test_the_text_that_digests_have_is_as_it_was() -> None:
         + ', "pythons": {"2.7": "/usr/bin/python2.7", "3.6": "/usr/bin/python3.6"}}'
     )
     assert facts.system_text == "{" + system + "}"
+
+
+def test_a_java_of_ibm_and_an_account_without_a_home_are_answers() -> None:
+    java = {"home": "/usr/lib/jvm/ibm", "version": "8.0.7.20 - pxa6480sr7fp20", "major": "8"}
+    found = invented_hosts.facts(
+        {"java": [java], "named": {"paths": {}, "accounts": {"svc": {"uid": 1000, "home": ""}}}}
+    )
+    assert found.profile.javas == ("8",)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
 import pytest
 from interpreters import HOST_PYTHONS
 
-from hadoop_dl.hosts import host_script, verify
+from hadoop_dl.hosts import host_script, memory, verify
+from hadoop_dl.hosts.actions import ScriptAction
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HAS_PYTHON = any(Path(place).exists() for place in host_script.INTERPRETERS)
@@ -86,26 +89,60 @@ def test_one_command_carries_the_script(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "output", "error", "words", "connection"),
+    ("status", "output", "error", "words"),
     [
-        (127, "", "no-python\n", "Python 2.7 or 3 is required", False),
-        (255, "", "Connection closed by 192.0.2.1", "Connection closed", True),
-        (
-            1,
-            "",
-            "sudo: sorry, you must have a tty to run sudo",
-            "exit status 1, 'sudo: sorry, you must have a tty",
-            False,
-        ),
-        (0, '{"late": "no answer within 120 s"}', "", "no answer within 120 s", True),
+        (127, "", "no-python\n", "Python 2.7 or 3 is required"),
+        (255, "", "Connection closed by 192.0.2.1", "Connection closed"),
+        (1, "", "sudo: sorry, you must have a tty to run sudo", "exit status 1, 'sudo: sorry, you must have a tty"),
+        (0, '{"late": "no answer within 120 s"}', "", "no answer within 120 s"),
+        (0, '{"a":' * 100_000 + "1" + "}" * 100_000, "", "it answered JSON that is nested deeper than anything"),
+        (0, "x" * (9 << 20), "", "it answered 9 MB, at most 8 MB are read"),
     ],
 )
-def test_a_host_that_does_not_answer_is_described(
-    status: int, output: str, error: str, words: str, connection: bool
-) -> None:
-    with pytest.raises(host_script.NoAnswer, match=re.escape(words)) as caught:
+def test_a_host_that_does_not_answer_is_described(status: int, output: str, error: str, words: str) -> None:
+    with pytest.raises(host_script.NoAnswer, match=re.escape(words)):
         host_script.parse(status, output, error)
-    assert caught.value.connection is connection
+
+
+@pytest.mark.parametrize("status", [1, 255])
+def test_what_a_host_said_last_is_one_line_of_limited_length(status: int) -> None:
+    with pytest.raises(host_script.NoAnswer) as caught:
+        host_script.parse(status, "", "first\n" + "\x1b[2Jx" * 1_000_000)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 400
+
+
+def test_a_number_of_any_length_is_read() -> None:
+    found = host_script.parse(0, '{"small": 253402300799, "long": ' + "9" * 5000 + ', "infinite": 1e400}', "")
+    assert found == {"small": 253402300799, "long": float("inf"), "infinite": float("inf")}
+
+
+def test_an_answer_that_takes_too_much_memory_ends_and_the_limit_with_it() -> None:
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with pytest.raises(MemoryError), memory.bounded(64 << 20):
+        bytearray(1 << 30)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    with memory.bounded(0):
+        assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+def test_an_answer_that_takes_too_much_memory_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Action(ScriptAction):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self._connection = types.SimpleNamespace(transport="ssh")
+
+        def run(self, *_: object) -> None:
+            raise NotImplementedError
+
+        def _is_pipelining_enabled(self, *_: object) -> bool:
+            return True
+
+        def _low_level_execute_command(self, *_: object, **__: object) -> dict[str, Any]:
+            return {"rc": 0, "stdout": "x" * (1 << 30)}
+
+    monkeypatch.setattr(memory, "MORE", 64 << 20)
+    with pytest.raises(host_script.NoAnswer, match="it answered more than fits into"):
+        Action().run_script("")
 
 
 def test_a_host_cannot_write_to_the_operators_terminal() -> None:

@@ -12,11 +12,18 @@ import yaml
 from ansible.plugins.filter.core import to_bool
 from jinja2 import Environment, meta
 
-from hadoop_dl.plan import inputs
+from hadoop_dl.hosts.actions import NAMED
+from hadoop_dl.plan import forms, inputs
 from hadoop_dl_dev import input_docs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KNOWN = inputs.all_inputs(REPOSITORY)
+NESTED = {
+    f"{name}.{key}": given.key(key, spec)
+    for name, given in KNOWN.items()
+    for key, spec in given.spec.get("options", {}).items()
+    if name not in inputs.reserved(REPOSITORY)
+}
 ROLES = sorted(path.parent.parent.name for path in REPOSITORY.glob("roles/[a-z]*/meta/argument_specs.yml"))
 ARCHIVE = {"file": "files/cudnn.tgz", "sha256": "0" * 64}
 ODD: list[Any] = [
@@ -83,11 +90,11 @@ def problems(**variables: Any) -> list[str]:
         ("mirror_url", "mirror01:8900", "an HTTP address"),
         ("mirror_url", "ftp://mirror01", "an HTTP address"),
         ("mirror_url", "http://user:secret@mirror01", "without a user or password"),
-        ("mirror_root", "/", "a directory that only the mirror uses"),
-        ("mirror_root", "/srv/", "a directory that only the mirror uses"),
-        ("mirror_root", "/etc/mirror", "a directory that only the mirror uses"),
-        ("mirror_root", "/srv/mirror/../../etc", "a directory that only the mirror uses"),
-        ("mirror_root", "srv/mirror", "a directory that only the mirror uses"),
+        ("mirror_root", "/", "a directory that only this project uses"),
+        ("mirror_root", "/srv/", "a directory that only this project uses"),
+        ("mirror_root", "/etc/mirror", "a directory that only this project uses"),
+        ("mirror_root", "/srv/mirror/../../etc", "a directory that only this project uses"),
+        ("mirror_root", "srv/mirror", "a directory that only this project uses"),
         ("mirror_environment", {"https_proxy": None}, "but is a value that is not shown"),
         ("mirror_environment", {"https_proxy": "http://a\nb"}, "one line without control characters"),
         ("tensorflowonspark_spark_defaults", {"spark.yarn.queue": "gpu\nspark.x true"}, "one line"),
@@ -147,7 +154,7 @@ def test_a_right_value_is_converted_to_its_type(name: str, value: Any, converted
     assert type(checked.values[name]) is type(converted)
 
 
-@pytest.mark.parametrize("value", [*inputs.TRUE, *inputs.FALSE, "TRUE", "Off", True, False, 0, 1])
+@pytest.mark.parametrize("value", [*forms.TRUE, *forms.FALSE, "TRUE", "Off", True, False, 0, 1])
 def test_a_boolean_is_what_the_roles_filter_makes_of_it(value: Any) -> None:
     name = "nvidia_driver_reboot_allowed"
     assert inputs.check({name: value}, REPOSITORY).values[name] is to_bool(value)
@@ -193,7 +200,8 @@ def test_an_archive_that_the_role_knows_needs_no_entry_or_no_sha256(archives: di
 def test_every_default_of_a_role_is_accepted(role: str) -> None:
     defaults = yaml.safe_load((REPOSITORY / "roles" / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
     required = {name for name, found in KNOWN.items() if found.role == role and found.spec.get("required")}
-    assert problems(**{name: value for name, value in defaults.items() if name not in required}) == []
+    given = {name for name in defaults if name not in required | inputs.reserved(REPOSITORY)}
+    assert problems(**{name: defaults[name] for name in given}) == []
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -207,7 +215,7 @@ def test_every_variable_that_the_playbooks_compute_from_is_an_input() -> None:
     templates = Environment(extensions=[])  # noqa: S701 (nothing is rendered)
     templates.filters.update(
         dict.fromkeys(
-            ("bool", "split", "stack_artifacts", "stack_lock", "stack_file", "stack_source_locks"),
+            ("bool", "split", "stack_artifacts", "stack_lock", "stack_file"),
             str,
         )
     )
@@ -227,17 +235,63 @@ def test_no_value_ends_in_an_exception(name: str) -> None:
 
 
 def test_every_limit_belongs_to_an_input_and_every_form_is_there() -> None:
-    nested = {f"{name}.{key}" for name, found in KNOWN.items() for key in found.spec.get("options", {})}
-    assert set(inputs.limits()) <= set(KNOWN) | nested
-    for limit in inputs.limits().values():
-        assert limit.get("form") is None or limit["form"] in inputs.table()["forms"]
+    assert set(forms.limits()) <= set(KNOWN) | set(NESTED)
+    named = {row[key] for row in forms.limits().values() for key in ("form", "keys", "values") if key in row}
+    assert named - {"archive", "text"} <= set(forms.table()["forms"])
+    used = named | {"sha256", "source", "host", "stack"}  # the code names these
+    assert set(forms.table()["forms"]) - used == set()
 
 
-@pytest.mark.parametrize("form", sorted(inputs.table()["forms"]))
+@pytest.mark.parametrize("name", sorted(KNOWN.keys() | NESTED.keys()))
+def test_every_input_has_a_form(name: str) -> None:
+    """A type is none: a boolean, choices, a range, a form, or keys whose values have one; or no site sets it."""
+    given = {**KNOWN, **NESTED}[name]
+    limits, options = given.limits, given.spec.get("options")
+    if name.partition(".")[0] in inputs.reserved(REPOSITORY) or given.type in (
+        "bool",
+        "request",
+        "batch",
+        "canary",
+        "parts",
+    ):
+        return
+    if given.type == "int":
+        assert {"min", "max"} <= set(limits)
+    elif options:
+        assert {f"{name}.{key}" for key in options} <= set(NESTED)
+    elif given.type == "dict":
+        assert {"keys", "values"} <= set(limits) or limits.get("form") == "archive"
+    else:
+        assert given.spec.get("choices") or limits.get("form")
+
+
+def test_the_inputs_that_a_reader_of_a_host_is_asked_for_are_those_of_the_table() -> None:
+    """The table is too slow to read for every host, so the action has their names."""
+    assert set(NAMED) == {name for name, row in forms.limits().items() if row.get("exists") == "host"}
+
+
+def test_a_list_has_each_entry_once() -> None:
+    (problem,) = problems(cuda_versions=["12.2", "12.2"])
+    assert "a list without duplicates" in problem
+    assert 'but is ["12.2", "12.2"]' in problem
+    assert problems(tensorflow_build_flags=["--copt", "--copt"]) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["environment_path", "pip_environment", "hadoop_client_directory", "build_record", "mirror_before"]
+)
+def test_what_only_the_playbooks_set_is_refused_with_another_value(name: str) -> None:
+    (problem,) = problems(**{name: "/etc"})
+    assert problem == f"{name} must not be set: only the playbooks set it. Remove it from the inventory."
+    computed = inputs.playbook_values(REPOSITORY)
+    assert problems(**{name: computed[name]} if name in computed else {}) == []
+
+
+@pytest.mark.parametrize("form", sorted(forms.table()["forms"]))
 def test_the_example_of_a_form_is_accepted(form: str) -> None:
-    given = inputs.Input("x", "", {"type": "str"}, {"form": form})
-    example = inputs.table()["forms"][form]["example"]
-    assert inputs.convert(given, example) == example
+    given = forms.Input("x", "", {"type": "str"}, {"form": form})
+    example = forms.table()["forms"][form]["example"]
+    assert forms.convert(given, example) == example
 
 
 def test_the_page_of_all_inputs_is_current() -> None:
@@ -247,14 +301,14 @@ def test_the_page_of_all_inputs_is_current() -> None:
 @pytest.mark.parametrize("name", sorted(KNOWN))
 def test_the_examples_that_the_page_calls_refused_are_refused(name: str) -> None:
     examples = input_docs.refused_examples(KNOWN[name])
-    assert examples
+    assert examples or name in inputs.reserved(REPOSITORY)
     for value in examples:
-        with pytest.raises(inputs.Refused):
-            inputs.convert(KNOWN[name], value)
+        with pytest.raises(forms.Refused):
+            forms.convert(KNOWN[name], value)
 
 
 def test_a_vaulted_value_is_not_shown() -> None:
-    (problem,) = problems(mirror_url=inputs.Secret("hunter2"))
+    (problem,) = problems(mirror_url=forms.Secret("hunter2"))
     assert "hunter2" not in problem
 
 
@@ -269,4 +323,13 @@ def test_one_variable_names_the_ca_of_the_mirror() -> None:
     assert len(of_roles) == 5
     assert {name: group_vars.get(name) for name in of_roles} == dict.fromkeys(of_roles, "{{ mirror_ca | default('') }}")
     (problem,) = problems(mirror_ca="site-ca.pem")
-    assert problem.startswith("mirror_ca must be the absolute path of a file on the hosts, such as ")
+    assert problem.startswith("mirror_ca must be an absolute path on the hosts, such as ")
+
+
+def test_an_input_whose_value_comes_later_is_no_conflict() -> None:
+    """A template of the plan, or a value that is refused itself: the sentence about both inputs would be wrong, or one too many."""
+    url = {"cuda_repository_url": "http://mirror1:8900/rpm/el9"}
+    assert "cuda_repository_key" in problems(**url)[0]
+    assert problems(**url, cuda_repository_key="{{ plan.stack }}.asc") == []
+    (problem,) = problems(**url, cuda_repository_key=10.1)
+    assert problem.startswith("cuda_repository_key must be a path on the controller")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_programs import tasks_of
 from host_modules import run
 
 ROLES = Path(__file__).resolve().parents[2] / "roles"
@@ -52,16 +53,6 @@ def test_check_mode_skips_it(tmp_path: Path) -> None:
     found = run("limited_command", argv=["touch", str(tmp_path / "ran")], _ansible_check_mode=True)
     assert (found["skipped"], found["changed"], found["rc"]) == (True, False, 0)
     assert list(tmp_path.iterdir()) == []
-
-
-def tasks_of(content: Any) -> list[dict[str, Any]]:
-    """All tasks of a file, those of its blocks too."""
-    found = []
-    for task in content or []:
-        found.append(task)
-        for part in ("block", "rescue", "always"):
-            found += tasks_of(task.get(part))
-    return found
 
 
 def test_no_task_starts_a_program_on_a_host_without_a_limit() -> None:

@@ -1,15 +1,16 @@
 """Reading, choosing and verifying locks; nothing here asks an index."""
 
 import hashlib
-import io
-import tarfile
 import zipfile
 
 import pytest
+from ansible.module_utils import environment_packages
 from packaging.requirements import Requirement
 
-from hadoop_dl.cli import lock_maker
-from hadoop_dl.data.locks import LockError, parse_lock
+from hadoop_dl.cli import lock_maker, mirror
+from hadoop_dl.data import artifacts
+from hadoop_dl.data.locks import LockError, parse_lock, source_wheels
+from hadoop_dl.data.stacks import Stack
 
 A, B, C = (letter * 64 for letter in "abc")
 TEXT = f"""# Lock of demo
@@ -27,6 +28,14 @@ def test_a_section_is_a_requirements_file_of_its_own():
     assert section == (
         f"# component: tensorflow\nnumpy==1.16.6 --hash=sha256:{B}  # numpy-1.16.6-cp27-cp27mu-manylinux1_x86_64.whl 200\n"
     )
+
+
+@pytest.mark.parametrize("before", ["", "{line}", "# component: tensorflow\n"], ids=["alone", "a line", "its heading"])
+def test_a_host_finds_the_section_that_its_role_was_given(before):
+    """Also after a line of no component, and where the site's template wrote the heading, too."""
+    section = parse_lock(TEXT, "demo", "2.7").component("tensorflow")
+    text = before.format(line=TEXT.splitlines()[3]) + "\n" + section
+    assert environment_packages.sections(text) == {"tensorflow": section}
 
 
 def test_a_component_that_the_stack_lacks_is_empty():
@@ -151,15 +160,42 @@ def test_a_package_belongs_to_the_component_that_names_it_then_to_the_first_that
 def test_requirements_are_read_from_a_wheel(tmp_path):
     path = tmp_path / "x-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("x-1.0.dist-info/METADATA", "Name: x\nVersion: 1.0\nRequires-Dist: six (>=1.10)\n\nText\n")
-    assert [str(item) for item in lock_maker.requirements_inside(path)] == ["six>=1.10"]
+        lines = ["Name: x", "Version: 1.0", "Requires-Dist: six (>=1.10)", "Requires-Dist: pytz (>=2011k)", "", "Text"]
+        archive.writestr("x-1.0.dist-info/METADATA", "\n".join(lines))
+    # pandas 0.24.2, the last for Python 2.7: pypi.org/pypi/pandas/0.24.2/json
+    assert [str(item) for item in lock_maker.requirements_inside(path, A)] == ["six>=1.10", "pytz"]
 
 
-def test_requirements_are_read_from_an_sdist(tmp_path):
-    text = b"six>=1.9\n\n[test]\npytest\n\n[:python_version < '3']\nenum34\n"
-    path = tmp_path / "x-1.0.tar.gz"
-    with tarfile.open(path, "w:gz") as archive:
-        member = tarfile.TarInfo("x-1.0/x.egg-info/requires.txt")
-        member.size = len(text)
-        archive.addfile(member, io.BytesIO(text))
-    assert [str(item) for item in lock_maker.requirements_inside(path)] == ["six>=1.9", 'enum34; python_version < "3"']
+def test_requirements_of_a_source_distribution_are_those_of_its_recipe(tmp_path):
+    sha256 = next(key for key, one in source_wheels.RECIPES.items() if one.wheel.startswith("absl_py"))
+    found = lock_maker.requirements_inside(tmp_path / "absl-py-0.15.0.tar.gz", sha256)
+    assert [str(item) for item in found] == ["six", 'enum34; python_version < "3.4"']
+
+
+REFUSED = (
+    "x-1.0.tar.gz is a source distribution, and no setup.py is run. Build a wheel of it (pip wheel --no-deps) and put"
+)
+
+
+def test_a_lock_with_a_source_distribution_that_has_no_recipe_is_refused():
+    line = f"\nx==1.0 --hash=sha256:{C}  # x-1.0.tar.gz 5\n"
+    with pytest.raises(LockError) as error:
+        parse_lock(TEXT + line, "demo", "2.7")
+    assert REFUSED in str(error.value)
+
+
+def test_no_source_distribution_without_a_recipe_gets_into_a_lock(tmp_path, monkeypatch):
+    """Nothing of it is fetched."""
+    monkeypatch.setattr(
+        mirror, "offers", lambda project: [{"name": f"{project}-1.0.tar.gz", "url": "", "sha256": C, "size": 5}]
+    )
+    monkeypatch.setattr(mirror, "fetch_artifacts", pytest.fail)
+    requirements = {"tensorflow": ["x==1.0"]}
+    stack = Stack("demo", {"name": "demo", "requirements": requirements, "glibc_min": "2.17"}, tmp_path)
+    with pytest.raises(LockError) as error:
+        lock_maker.make_lock(stack, "2.7", tmp_path, print)
+    assert str(error.value).startswith("demo for Python 2.7 cannot be locked: " + REFUSED)
+
+
+def test_what_a_mirror_holds_of_it_is_called_a_source_distribution():
+    assert artifacts.kind({"folder": "wheels", "name": "gast-0.2.2.tar.gz"}) == "sdist"

@@ -13,7 +13,9 @@ import pytest
 import yaml
 from manager_server import PASSWORD, USER, AmbariServer, Cloudera, Manager, make_certificates, serving
 
+from hadoop_dl.data import typed
 from hadoop_dl.hosts.managers import groups
+from hadoop_dl.hosts.managers.listed import Listed
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXAMPLES = REPOSITORY / "inventories" / "managers"
@@ -137,10 +139,83 @@ def test_what_the_server_sends_is_no_template(cloudera: Cloudera, tmp_path: Path
     assert not (tmp_path / "owned").exists()
 
 
-@pytest.mark.parametrize("name", ["-oProxyCommand=x", "a b", "{{ x }}", "a,b", ""])
-def test_a_host_name_that_is_none_is_refused(name: str, cloudera: Cloudera, tmp_path: Path) -> None:
-    cloudera.hosts[1]["hostname"] = name
-    assert "every host must have a host name, but one is" in Site(tmp_path, cloudera).refusal()
+def test_a_host_name_that_is_none_is_left_out_and_the_others_are_served(cloudera: Cloudera, tmp_path: Path) -> None:
+    cloudera.hosts[1]["hostname"] = "-oProxyCommand=x"
+    site = Site(tmp_path, cloudera)
+    assert members(site.list(), "data_nodes") == ["data02"]
+    said = " ".join(site.run("--list").stderr.split())
+    assert (
+        "Cloudera Manager lists a host '-oProxyCommand=x' that is left out. It has '-oProxyCommand=x' for name, which must be a host name"
+        in said
+    )
+
+
+def test_an_address_that_is_none_never_becomes_one(cloudera: Cloudera, ambari: AmbariServer, tmp_path: Path) -> None:
+    """The inventory may use it as ansible_host, an argument of ssh."""
+    cloudera.hosts[1]["ipAddress"] = "-oProxyCommand=touch /tmp/x"
+    site = Site(tmp_path, cloudera, compose={"ansible_host": "cloudera_manager_ip"})
+    assert members(site.list(), "data_nodes") == ["data02"]
+    assert "for ip, which must be an IP address of another machine" in " ".join(site.run("--list").stderr.split())
+
+
+LISTED = {
+    "name": "data01",
+    "ip": "192.0.2.1",
+    "rack": "/default",
+    "cluster": "c",
+    "version": "5.16.2",
+    "distribution": "cdh",
+    "roles": ["YARN:NODEMANAGER"],
+    "maintenance": False,
+    "health": "GOOD",
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"name": name} for name in ("a b", "{{ x }}", "a,b", "", "-x", None, 7, "x" * 300, "data\n01", "²")),
+        *(
+            {"name": name}
+            for name in (
+                "localhost",
+                "LOCALHOST",
+                "localhost.localdomain",
+                "localhost4",
+                "x.localhost",
+                "127.0.0.1",
+                "0.0.0.0",  # noqa: S104 (an answer)
+            )
+        ),
+        *(
+            {"ip": ip}
+            for ip in (
+                "127.0.0.1",
+                "127.1.2.3",
+                "::1",
+                "0.0.0.0",  # noqa: S104 (an answer)
+                "::ffff:127.0.0.1",
+                "224.0.0.1",
+                "fe80::1%eth0",
+                "-x",
+                "10.0.0.1 -x",
+                167772161,
+                None,
+            )
+        ),
+        *({"roles": roles} for roles in ("YARN:NODEMANAGER", ["a b"], [7], None)),
+        *({key: "a\nb"} for key in ("rack", "cluster", "version", "distribution", "health", "id", "parcels_directory")),
+    ],
+)
+def test_what_a_manager_lists_has_a_form(change: dict[str, Any]) -> None:
+    typed.read(Listed, LISTED)
+    with pytest.raises(typed.TypedError):
+        typed.read(Listed, {**LISTED, **change})
+
+
+@pytest.mark.parametrize("ip", ["10.1.2.3", "2001:db8::1", ""])
+def test_an_address_of_another_machine_is_taken(ip: str) -> None:
+    assert typed.read(Listed, {**LISTED, "ip": ip}).ip == ip
 
 
 def test_a_host_that_is_there_twice_is_refused(cloudera: Cloudera, tmp_path: Path) -> None:
@@ -330,7 +405,9 @@ def test_the_plan_of_site_yml_is_about_the_hosts_of_the_server(
         name for name in ("data01", "data02", "edge01") if not any(f"{name}.example.com" in line for line in told)
     ] == []
     assert not any("master01" in line or "mirror01" in line for line in told)
-    assert "hadoop_client" not in said  # the paths of the inventory are accepted
+    assert (
+        "hadoop_client_hadoop_home must be" not in said
+    )  # the inventory's paths have the form; this machine has no Hadoop
     assert all(f"ok: [{name}.example.com]" in said for name in ("data01", "edge01", "master01", "mirror01"))
 
 

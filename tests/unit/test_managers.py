@@ -136,8 +136,8 @@ def test_nobody_listens() -> None:
 
 def test_a_host_name_that_does_not_resolve() -> None:
     manager = Cloudera()
-    manager.url = "http://nowhere.invalid:7180"
-    assert "Cloudera Manager at http://nowhere.invalid:7180/api/version cannot be reached" in sentence(
+    manager.url = "https://nowhere.invalid:7180"
+    assert "Cloudera Manager at https://nowhere.invalid:7180/api/version cannot be reached" in sentence(
         client(manager).clusters
     )
 
@@ -272,12 +272,30 @@ def test_a_list_that_is_none(cloudera: Cloudera) -> None:
     assert "must answer with a list of items" in sentence(lambda: client(cloudera).items("commands", "7"))
 
 
-def test_proxies_are_those_of_the_environment(cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_login_over_http_goes_to_no_proxy(cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", cloudera.url)
     far = Cloudera()
-    far.url = "http://cm01.example.com:7180"
-    assert len(client(far).clusters()) == 1
-    assert cloudera.requests[0] == ("GET", "http://cm01.example.com:7180/api/version")
+    far.url = "http://nowhere.invalid:7180"
+    assert "cannot be reached" in sentence(lambda: client(far, plain_http=True).clusters())
+    assert cloudera.requests == []
+
+
+@pytest.mark.parametrize("login", [LOGIN, Login(token="t0ken")])  # noqa: S106
+def test_a_login_is_not_sent_over_http_unless_the_site_says_so(login: Login) -> None:
+    text = sentence(lambda: Server("Cloudera Manager", "http://cm01.example.com:7180", login, settings="this file"))
+    assert "Cloudera Manager at http://cm01.example.com:7180 must be asked over https" in text
+    assert "set plain_http in this file to true (cluster_manager_plain_http" in text
+    for url in ("http://127.0.0.1:7180", "http://localhost:7180", "https://cm01.example.com:7183"):
+        assert Server("Cloudera Manager", url, login).url == url  # nothing leaves this machine, or nobody can read it
+
+
+def test_an_answer_that_is_nested_without_end_is_a_sentence(cloudera: Cloudera) -> None:
+    assert "the answer is incomplete" in sentence(lambda: client(cloudera).server.json_of("/api", "[" * 100_000))
+
+
+def test_what_a_server_says_cannot_move_the_operators_cursor() -> None:
+    assert str(ManagerError("a\x1b[2J\nb" + "x" * 3000)).startswith("a\ufffd[2J b")
+    assert len(str(ManagerError("x" * 3000))) == 2000
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 4, 100])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import shutil
 import sys
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils import downloads, mirror_download
+from ansible_programs import LOCAL, play
 from certificates import authority
 from test_mirror_server import CONTENT, WHEEL, start
 
@@ -74,3 +76,20 @@ def test_a_bundle_with_both_authorities_is_valid_through_the_change(site, fetch,
         return
     with pytest.raises((downloads.DownloadError, mirror_download.DownloadProblem), match="(?i)certificate"):
         fetch(url, str(site / f"{bundle}.ca"), site)
+
+
+def test_a_file_of_the_site_comes_from_the_mirror_with_its_authority_and_without_the_hosts_proxy(site) -> None:
+    """The action verified_file, as the roles of the GPU layer use it; verified_archive fetches by the same lines."""
+    address, _, path = (site / "old.url").read_text().partition("/wheels/")
+    target = site / "by_the_action"
+    what = {"path": str(target), "sha256": hashlib.sha256(CONTENT).hexdigest(), "title": "The file", "remedy": "None."}
+    task = {"verified_file": {"source": f"{address}/wheels/{path}", **what}}
+    variables = {**LOCAL, "address": address, "mirror_url": "{{ address }}/"}
+    for ca, expected in (("new", 2), ("old", 0)):
+        variables["mirror_ca"] = str(site / f"{ca}.ca")
+        (site / "play.yml").write_text(
+            json.dumps([{"hosts": "localhost", "gather_facts": False, "vars": variables, "tasks": [task]}])
+        )
+        status, output = play("-i", "localhost,", site / "play.yml", https_proxy="http://127.0.0.1:9", no_proxy="")
+        assert status == expected, output
+    assert target.read_bytes() == CONTENT

@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 from interpreters import python
 
 SERVER = Path(__file__).resolve().parents[2] / "roles/mirror/files/mirror_server.py"
@@ -30,8 +33,10 @@ class Mirror:
     port: int
     process: subprocess.Popen[str]
 
-    def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes, dict[str, str]]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+    def ask(
+        self, path: str, method: str = "GET", source: str = "127.0.0.1", **headers: str
+    ) -> tuple[int, bytes, dict[str, str]]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10, source_address=(source, 0))
         connection.putrequest(method, path, skip_accept_encoding=True)
         for name, value in headers.items():
             connection.putheader(name.replace("_", "-"), value)
@@ -76,6 +81,7 @@ def root(tmp_path: Path) -> Path:
         "manifest.json": b"{}",
         ".staging/part": b"part",
         "private/key": b"key",
+        "built/x": b"of an earlier version",
     }.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,11 +111,18 @@ def test_files_and_pages_are_served(mirror: Mirror) -> None:
     assert mirror.ask("/wheels")[0] == 301
     assert re.findall(r'href="([^"]+)"', mirror.ask("/")[1].decode()) == ["files/", "rpm/", "wheels/"]
     assert mirror.ask(f"/wheels/{WHEEL}", "HEAD")[:2] == (200, b"")
-    assert mirror.ask("/manifest.json")[1] == (mirror.root / "manifest.json").read_bytes()
 
 
 OUTSIDE = (
-    *("/manifest.json/x", "/private/key", "/.staging/part", "/wheels/.hidden", "/wheels/link.whl", "/nothing"),
+    *(
+        "/manifest.json",
+        "/built/x",
+        "/private/key",
+        "/.staging/part",
+        "/wheels/.hidden",
+        "/wheels/link.whl",
+        "/nothing",
+    ),
     *("/wheels/../private/key", "/wheels/%2e%2e/private/key", "/wheels/..%2fprivate/key", "//etc/passwd"),
     *("/wheels//../../../../etc/passwd", "/wheels/%00", "/" + "a" * 5000, "/wheels/" + "a" * 300),
 )
@@ -184,6 +197,25 @@ def test_more_connections_than_threads_are_refused_at_once_and_served_later(mirr
     assert wait_until(lambda: mirror.ask("/wheels/")[0] == 200)
 
 
+@pytest.mark.parametrize("interpreter", [python("3.6"), pytest.param(sys.executable, id="controller")])
+def test_one_address_that_reads_slowly_leaves_connections_to_others(root: Path, interpreter: str) -> None:
+    mirror = start(interpreter, root)  # with its own limits
+    (root / "files/large").write_bytes(b"x" * 30_000_000)
+    try:
+        slow = [mirror.open() for _ in range(32)]
+        for one in slow:
+            one.sendall(b"GET /files/large HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert one.recv(15) == b"HTTP/1.1 200 OK"
+        assert mirror.open().recv(12) == b"HTTP/1.1 503"
+        assert [mirror.ask(f"/wheels/{WHEEL}", source="127.0.0.2")[:2] for _ in range(40)] == [(200, CONTENT)] * 40
+        for one in slow:
+            one.close()
+        assert wait_until(lambda: mirror.ask("/wheels/")[0] == 200), "its connections count no longer"
+    finally:
+        mirror.process.kill()
+        mirror.process.wait()
+
+
 def test_twenty_clients_at_once_get_every_byte(root: Path) -> None:
     mirror = start(sys.executable, root)
     results: list[bool] = []
@@ -230,3 +262,19 @@ def test_it_serves_tls_and_a_silent_client_stops_nobody(root: Path, interpreter:
         silent.close()
         mirror.process.kill()
         mirror.process.wait()
+
+
+def test_systemd_replaces_nothing_in_the_path_of_the_mirror() -> None:
+    role = SERVER.parents[1]
+    values = yaml.safe_load((role / "defaults/main.yml").read_text()) | yaml.safe_load(
+        (role / "vars/main.yml").read_text()
+    )
+    values |= {"mirror_root": "/srv/50%m of $HOME", "mirror_python": "/usr/bin/python3", "ansible_managed": "Ansible"}
+    unit = Templar(loader=DataLoader(), variables=values).template(
+        (role / "templates/deeplearning-mirror.service.j2").read_text()
+    )
+    [command] = re.findall("^ExecStart=(.*)$", unit, re.MULTILINE)
+    assert command == (
+        "/usr/bin/python3 -I /usr/local/lib/deeplearning-mirror/mirror_server.py "
+        "'--root=/srv/50%%m of $$HOME' --port=8900 --bind="
+    )

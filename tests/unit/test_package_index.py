@@ -207,12 +207,12 @@ def index(certificates: Path) -> Iterator[SiteIndex]:
 
 
 @pytest.fixture
-def site(tmp_path: Path, index: SiteIndex) -> Iterator[Site]:
+def site(tmp_path: Path, open_directory: Path, index: SiteIndex) -> Iterator[Site]:
     """A host, and an index that has what its lock names; the project's own mirror is not asked."""
     for project in ("pip", "tensorflow", "six", "keras"):
         wheel(tmp_path, project)
     with serving(Mirror()) as mirror:
-        found = Site(tmp_path / "deeplearning", mirror, tmp_path)
+        found = Site(open_directory / "deeplearning", mirror, tmp_path)
         index.handler.files.update(mirror.files)
         yield found
         assert mirror.requests == []

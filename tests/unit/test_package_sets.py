@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ansible.module_utils import mirror_removal, package_sets
 
-from hadoop_dl.hosts.addresses import package_set_keys, package_sets_problem
+from hadoop_dl.data.addresses import package_set_keys, package_sets_problem
 
 URL = "https://developer.download.nvidia.com/compute/cuda/repos/rhel9/x86_64"
 SET: dict[str, Any] = {"name": "el9", "packages": ["dkms"], "repositories": {URL: "keys/nvidia.asc"}}

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import python_files
 import yaml
+from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.mod_args import ModuleArgsParser
-from ansible_programs import run
+from ansible.template import Templar
+from ansible_programs import run, tasks_of
+
+from hadoop_dl.plan import inputs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PLAYBOOKS = sorted((REPOSITORY / "playbooks").glob("*.yml"))
@@ -30,46 +37,145 @@ def play(playbook: str, tmp_path: Path, groups: dict[str, str], *options: str) -
     return run("ansible-playbook", "-i", str(tmp_path / "hosts"), str(path), *options)
 
 
+def first_play(path: Path) -> dict[str, Any]:
+    first: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))[0]
+    return {key: value for key, value in first.items() if key != "name"}
+
+
 @pytest.mark.parametrize("path", PLAN_FIRST, ids=lambda path: path.stem)
 def test_a_playbook_plans_before_it_addresses_hosts(path: Path) -> None:
-    first = yaml.safe_load(path.read_text(encoding="utf-8"))[0]
+    first = first_play(path)
     assert first["ansible.builtin.import_playbook"] == "preflight.yml"
+    # What it says to the plan changes none of the inputs that are refused.
+    assert [name for name in first.get("vars", {}) if not name.startswith("preflight_")] == []
+
+
+# Playbooks that begin alike refuse alike: one that begins with the plan, and those without it.
+BEGINNINGS = [
+    REPOSITORY / "playbooks" / "site.yml",
+    *(path for path in PLAYBOOKS if path not in PLAN_FIRST and path.stem != "preflight"),
+]
+
+
+# A wrong value of each kind that every playbook refuses; the way back and the report refuse those of their own inputs.
+WRONG: dict[str, Any] = {
+    "environment_root": "/opt",
+    "environment_timeout": "{{ nowhere }}",
+    "run_lock_takeover": "flase",
+    "remove_parts": ["everything"],
+    "environment_path": "/etc",
+}
+OWN = {
+    "remove": {**WRONG, "environment_path": None, "environment_force": True, "remove_confirmed": "perhaps"},
+    "rollback": {**WRONG, "rollback_to": "{{ plan.environment }}", "remove_parts": None},
+    "report": {"environment_root": "/opt", "report_directory": "{{ nowhere }}", "verify_report_directory": 10.1},
+}
+
+
+def values_of(path: Path) -> dict[str, Any]:
+    return {name: value for name, value in OWN.get(path.stem, WRONG).items() if value is not None}
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], subprocess.CompletedProcess[str]]:
+    """What a playbook answers to its wrong inputs, with one of almost the name of another; each is run once."""
+
+    @functools.cache
+    def answer(path: Path) -> subprocess.CompletedProcess[str]:
+        hosts = {"data1": "data_nodes", "cdsw1": "cdsw_hosts"}
+        values = {"remove_confirmed": True, **values_of(path), "remove_part": "gpu"}
+        return play(path.name, tmp_path_factory.mktemp(path.stem), hosts, "-e", json.dumps(values))
+
+    return answer
+
+
+Refused = Callable[[Path], subprocess.CompletedProcess[str]]
+
+
+@pytest.mark.parametrize("path", BEGINNINGS, ids=lambda path: path.stem)
+def test_every_playbook_refuses_wrong_inputs_before_a_task_changes_a_host(path: Path, refused: Refused) -> None:
+    answer = refused(path)
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    said = answer.stdout.replace("data1, cdsw1", "cdsw1, data1")
+    assert [name for name in values_of(path) if f"cdsw1, data1: {name} " not in said] == []
+    tasks = re.findall(r"^TASK \[(?:preflight : )?(.+?)\]", answer.stdout, re.MULTILINE)
+    assert tasks == (["Read the host", "Plan what must change"] if path in PLAN_FIRST else ["Check the inputs"])
+    assert "no host was changed" in answer.stdout
+    assert "xception" not in answer.stdout + answer.stderr
+
+
+def test_an_input_of_almost_that_name_is_a_warning_where_no_plan_is_made(refused: Refused) -> None:
+    answer = refused(REPOSITORY / "playbooks" / "remove.yml")
+    assert "remove_part is not an input of this project and is not used; remove_parts is one." in " ".join(
+        answer.stderr.split()
+    )
+
+
+def test_a_value_that_needs_the_plan_is_refused_where_none_is_made(refused: Refused) -> None:
+    """`default('')` took it for no value, and the rollback went to another environment."""
+    answer = refused(REPOSITORY / "playbooks" / "rollback.yml")
+    assert re.search("data1.*: rollback_to must have a value without a plan", answer.stdout)
+
+
+@pytest.mark.parametrize("playbook", ["remove", "rollback", "report"])
+def test_a_playbook_without_a_plan_checks_every_input_that_it_uses(playbook: str) -> None:
+    first = yaml.safe_load((REPOSITORY / "playbooks" / f"{playbook}.yml").read_text(encoding="utf-8"))[0]["tasks"][0]
+    given = first["checked_inputs"]
+    known = inputs.all_inputs(REPOSITORY)
+    assert set(given["names"]) <= set(known)
+    texts, queue = [], [REPOSITORY / "playbooks" / f"{playbook}.yml"]
+    while queue:
+        path = queue.pop()
+        text = path.read_text(encoding="utf-8")
+        texts.append(text)
+        queue += [path.parent / name for name in re.findall(r"import_playbook: (\S+)", text)]
+        queue += [path.parent / name for name in re.findall(r"(?:include|import)_tasks: (\w+\.yml)", text)]
+        for role, _, tasks in re.findall(r"_role:\n +name: (\w+)(\n +tasks_from: (\w+))?", text):
+            if role not in given.get("roles", ()):
+                queue.append(REPOSITORY / "roles" / role / "tasks" / f"{tasks or 'main'}.yml")
+    others = {"container_runtime", "deeplearning_request"}  # the name of a role, and a word of a message
+    given_here = set(re.findall(r"^ +(\w+):", "".join(texts), re.MULTILINE)) & inputs.reserved(REPOSITORY)
+    mentioned = set(re.findall(r"\w+", " ".join(texts))) & set(known) - others - given_here
+    assert mentioned - inputs.used(given["names"], given.get("roles", ()), REPOSITORY) == set()
 
 
 @pytest.mark.parametrize(
-    ("inventory", "command_line", "hosts"), [("2", (), 2), ("2", ("-e", "upgrade_batch=1"), 1), ("", (), 1)]
+    ("command_line", "batches"),
+    [((), {"needs_nvidia_driver": 2, "other": 1}), (("-e", "upgrade_batch=1"), {"needs_nvidia_driver": 1})],
 )
 def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
-    inventory: str, command_line: tuple[str, ...], hosts: int, tmp_path: Path
+    command_line: tuple[str, ...], batches: dict[str, int], tmp_path: Path
 ) -> None:
+    """The hosts of the group `other` have no value for it."""
     plays = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / "upgrade.yml").read_text(encoding="utf-8"))
     (serial,) = {found["serial"] for found in plays if "serial" in found}
-    group = "needs_nvidia_driver"
-    shown = {"name": "Show", "ansible.builtin.debug": {"msg": "batch of {{ ansible_play_batch | length }}"}}
-    probe = {"name": "Probe", "hosts": group, "gather_facts": False, "serial": serial, "tasks": [shown]}
+    (tmp_path / "hosts").write_text(
+        "".join(
+            f"[{group}]\n"
+            + "".join(f"{group}{number} {LOCAL}{' upgrade_batch=2' if group != 'other' else ''}\n" for number in (1, 2))
+            for group in batches
+        )
+    )
+    shown = {
+        "name": "Show",
+        "ansible.builtin.debug": {"msg": "{{ group_names[0] }}: {{ ansible_play_batch | length }}"},
+    }
     # As in the playbook, a play comes before: Ansible has no hostvars for the first one.
-    before = {"name": "Plan", "hosts": group, "gather_facts": False}
-    (tmp_path / "probe.yml").write_text(yaml.safe_dump([before, probe]), encoding="utf-8")
-    variable = f" upgrade_batch={inventory}" if inventory else ""
-    (tmp_path / "hosts").write_text("".join(f"[{group}]\n{name} {LOCAL}{variable}\n" for name in ("a", "b")))
+    written: list[Any] = [{"name": "Plan", "hosts": "all", "gather_facts": False}]
+    for group in batches:
+        batch = serial.replace("needs_nvidia_driver", group)
+        written += [{"name": "Probe", "hosts": group, "gather_facts": False, "serial": batch, "tasks": [shown]}]
+    (tmp_path / "probe.yml").write_text(yaml.safe_dump(written), encoding="utf-8")
     answer = run("ansible-playbook", "-i", str(tmp_path / "hosts"), str(tmp_path / "probe.yml"), *command_line)
-    assert answer.stdout.count(f"batch of {hosts}") == 2, answer.stdout + answer.stderr
+    for group, hosts in batches.items():
+        assert answer.stdout.count(f"{group}: {hosts}") == 2, answer.stdout + answer.stderr
 
 
 @pytest.mark.parametrize(
-    ("playbook", "first", "changes", "may_replace_driver"),
-    [
-        ("driver", ["preflight.yml"], "main.yml", True),
-        (
-            "kernel",
-            ["preflight.yml", "kernel_request.yml"],
-            "kernel.yml",
-            False,
-        ),  # Debian is refused before repository.yml
-    ],
+    ("playbook", "changes", "may_replace_driver"), [("driver", "main.yml", True), ("kernel", "kernel.yml", False)]
 )
 def test_both_upgrades_are_one_rollout_with_checks_and_a_way_back_of_their_own(
-    playbook: str, first: list[str], changes: str, may_replace_driver: bool
+    playbook: str, changes: str, may_replace_driver: bool
 ) -> None:
     _, confirm, lock, upgrade, *after = yaml.safe_load(
         (REPOSITORY / "playbooks" / f"upgrade_{playbook}.yml").read_text(encoding="utf-8")
@@ -81,12 +187,15 @@ def test_both_upgrades_are_one_rollout_with_checks_and_a_way_back_of_their_own(
     assert [play["ansible.builtin.import_playbook"] for play in after] == last
     assert upgrade["ansible.builtin.import_playbook"] == "layers/upgrade.yml"
     given = upgrade["vars"]
-    assert given["upgrade_checks"][: len(first) + 1] == [*first, "repository.yml"]  # which defines a repository
+    assert given["upgrade_checks"] == ["preflight.yml", "repository.yml"]  # the second defines a repository
     role = REPOSITORY / "roles" / "nvidia_driver" / "tasks"
     assert [name for name in [*given["upgrade_checks"], given["upgrade_tasks"]] if not (role / name).exists()] == []
     assert given["upgrade_tasks"] == changes
     assert given["upgrade_way_back"].startswith(f"playbooks/upgrade_{playbook}.yml -e ")
     assert given.get("nvidia_driver_upgrade_allowed", False) is may_replace_driver
+    worked = {"upgrade_from": {"driver": "535.216.01", "kernel": "5.14.0-427.el9.x86_64"}}
+    way_back = Templar(loader=DataLoader(), variables=worked).template(given["upgrade_way_back"])
+    assert way_back.endswith("_version=535.216.01" if playbook == "driver" else "_version=5.14.0-427.el9")
     variable = "nvidia_driver_version" if playbook == "driver" else "nvidia_driver_kernel_version"
     assert given["upgrade_reminder"].startswith(f"Set {variable}: ")
 
@@ -97,7 +206,6 @@ def test_a_rollout_checks_all_hosts_first_and_stops_at_the_first_failure() -> No
     assert remind["tasks"][-1]["ansible.builtin.debug"]["msg"] == "{{ upgrade_reminder }}"
     assert (check["any_errors_fatal"], change["any_errors_fatal"]) == (True, True)
     assert "serial" not in check
-    assert check["tasks"][-1]["ansible.builtin.include_role"]["tasks_from"] == "read_working_versions.yml"
     (rollout,) = change["tasks"]
     kept = (
         "manager_maintenance" in task for task in (rollout["block"].pop(0), rollout["block"].pop())
@@ -117,11 +225,12 @@ def test_the_layers_see_the_same_variables_as_the_playbooks() -> None:
     assert here.read_bytes() == there.read_bytes()
 
 
-@pytest.mark.parametrize("playbook", ["gpu.yml", "mirror.yml", "frameworks.yml", "hadoop.yml"])
-def test_a_playbook_that_is_run_alone_says_what_it_would_do(playbook: str, tmp_path: Path) -> None:
-    answer = play(playbook, tmp_path, {"build1": "build_hosts"}, "--check")
+def test_a_playbook_that_is_run_alone_says_what_it_would_do(tmp_path: Path) -> None:
+    """Four of them, one after the other: each makes its own plan."""
+    others = [REPOSITORY / "playbooks" / name for name in ("frameworks.yml", "hadoop.yml", "mirror.yml")]
+    answer = play("gpu.yml", tmp_path, {"build1": "build_hosts"}, *map(str, others), "--check")
     assert answer.returncode == 0, answer.stdout + answer.stderr
-    assert "PLAN: 1 hosts are as planned; nothing to do." in answer.stdout
+    assert answer.stdout.count("PLAN: 1 hosts are as planned; nothing to do.") == 4, answer.stdout
 
 
 def test_a_sites_tasks_beside_the_inventory_are_none_of_it(tmp_path: Path) -> None:
@@ -166,13 +275,12 @@ def test_templates_may_use_hostvars_and_variables_of_the_plan(tmp_path: Path) ->
     values = {
         "address": "192.0.2.1",
         "mirror_url": "http://{{ hostvars[groups['build_hosts'][0]]['address'] }}:8900",
-        "verify_python": "{{ plan.python }}",
+        "verify_python": "{{ plan.gpu if inventory_hostname == 'build2' else plan.python }}",
     }
-    answer = play("plan.yml", tmp_path, {"build1": "build_hosts"}, "-e", json.dumps(values))
-    assert answer.returncode == 0, answer.stdout
-    later = {**values, "verify_python": "{{ plan.gpu }}"}
-    answer = play("plan.yml", tmp_path, {"build1": "build_hosts"}, "-e", json.dumps(later))
-    assert "build1: verify_python must be text in quotes, but is {}" in answer.stdout
+    hosts = {"build1": "build_hosts", "build2": "build_hosts"}
+    answer = play("plan.yml", tmp_path, hosts, "-e", json.dumps(values))
+    assert "1 problem" in answer.stdout
+    assert 'build2: verify_python must be a version of Python in quotes, such as "3.6", but is {}' in answer.stdout
 
 
 def test_an_ansible_without_this_projects_package_is_told_what_to_install() -> None:
@@ -184,12 +292,21 @@ def test_an_ansible_without_this_projects_package_is_told_what_to_install() -> N
     assert "pip install --editable" in told
 
 
-@pytest.mark.parametrize("action", ["verified_file", "verified_archive", "pinned_packages", "signed_repository"])
-def test_an_action_that_refuses_prints_its_sentence_alone(action: str) -> None:
-    answer = run("ansible", "-i", "localhost,", "-c", "local", "-m", action, "localhost")
+def test_an_action_that_refuses_prints_its_sentence_alone() -> None:
+    answer = run("ansible", "-i", "localhost,", "-c", "local", "-m", "verified_file", "localhost")
     assert answer.returncode == 2
-    assert f"{action} needs " in answer.stdout
+    assert "verified_file needs " in answer.stdout
     assert "xception" not in answer.stdout + answer.stderr
+
+
+@pytest.mark.parametrize("action", ["verified_file", "verified_archive", "pinned_packages", "signed_repository"])
+def test_an_action_that_refuses_returns_no_exception(action: str) -> None:
+    task = SimpleNamespace(async_val=0, check_mode=False, action=action, args={})
+    connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=""))
+    kind = python_files.load(REPOSITORY / "plugins" / "action" / f"{action}.py").ActionModule
+    answer = kind(task, connection, None, None, None, None).run(task_vars={"inventory_hostname": "data1"})
+    assert f"{action} needs " in answer["msg"]
+    assert (answer["failed"], "exception" in answer) == (True, False)
 
 
 def test_values_that_no_file_of_settings_can_hold_are_refused_like_others(tmp_path: Path) -> None:
@@ -215,12 +332,20 @@ def test_values_that_no_file_of_settings_can_hold_are_refused_like_others(tmp_pa
     assert [word for word in ("xception", "Traceback", "TypeError") if word in said] == []
 
 
-@pytest.mark.parametrize("value", ["preflight_node=x", '{"preflight_node": {"facts": "x"}}', "plan=x", "stack=x"])
-def test_a_variable_that_the_playbooks_make_is_refused_on_the_command_line(value: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ("preflight_node=x plan=x stack=x", ["preflight_node", "plan", "stack"]),
+        ('{"preflight_node": {"facts": "x"}}', ["preflight_node"]),
+    ],
+)
+def test_variables_that_the_playbooks_make_are_refused_on_the_command_line(
+    value: str, names: list[str], tmp_path: Path
+) -> None:
     answer = play("plan.yml", tmp_path, {"build1": "build_hosts"}, "-e", value)
     said = answer.stdout + answer.stderr
     assert answer.returncode == 2
-    assert "is not an input and must not be set" in said
+    assert [name for name in names if f"{name} is not an input and must not be set" not in said] == [], said
     assert [word for word in ("xception", "Traceback", "AttributeError") if word in said] == []
 
 
@@ -246,27 +371,24 @@ def test_no_path_of_an_include_is_read_as_options() -> None:
                     assert set(ModuleArgsParser(task).parse()[1]) == {"_raw_params"}, (path.name, task[action])
 
 
-def tasks_of(found: object) -> Iterator[dict[str, Any]]:
-    for item in found if isinstance(found, list) else []:
-        yield item
-        for part in ("block", "rescue", "always"):
-            yield from tasks_of(item.get(part))
-
-
-@pytest.mark.parametrize(("prune", "leaves"), [("true", True), ("false", False), (None, False)])
-def test_mirror_prune_names_what_stacks_need_that_are_not_planned(prune: str | None, leaves: bool) -> None:
+def test_mirror_prune_names_what_stacks_need_that_are_not_planned(tmp_path: Path) -> None:
     given = {"plan": {"mirror_environments": [["tf1.15-cpu-py27-el7", "2.7"]]}}
     asked = "{{ mirror_superfluous | map(attribute='name') | join(' ') }} END {{ mirror_artifacts | map(attribute='name') | join(' ') }}"
+    prunes: dict[str, dict[str, str]] = {"yes": {"mirror_prune": "true"}, "no": {"mirror_prune": "false"}, "unset": {}}
+    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": prunes}}), encoding="utf-8")
     answer = run(
-        *("ansible", "-i", "localhost,", "-c", "local", "-m", "debug", "-a", f"msg={asked!r}", "localhost"),
-        *("-e", f"@{REPOSITORY / 'playbooks/group_vars/all.yml'}"),
-        *("-e", json.dumps(given | ({"mirror_prune": prune} if prune else {}))),
+        *("ansible", "-i", str(tmp_path / "hosts.yml"), "-c", "local", "-m", "debug", "-a", f"msg={asked!r}", "all"),
+        *("-e", f"@{REPOSITORY / 'playbooks/group_vars/all.yml'}", "-e", json.dumps(given)),
+        ANSIBLE_CALLBACK_RESULT_FORMAT="json",
     )
     assert answer.returncode == 0, answer.stdout
-    superfluous, _, held = answer.stdout.partition(" END ")
-    assert ("tensorflow_cpu-2.15" in superfluous) is leaves
-    kept = next(name for name in held.split() if name.startswith("tensorflow_cpu-1.15"))
-    assert kept not in superfluous
+    said = dict(re.findall(r'^(\w+) \| SUCCESS => \{\s+"msg": "(.*)"$', answer.stdout, re.MULTILINE))
+    assert said.keys() == prunes.keys(), answer.stdout
+    for host, text in said.items():
+        superfluous, _, held = text.partition(" END ")
+        assert ("tensorflow_cpu-2.15" in superfluous) is (host == "yes")
+        kept = next(name for name in held.split() if name.startswith("tensorflow_cpu-1.15"))
+        assert kept not in superfluous
 
 
 READ = re.compile(r"""(?<![\w.'"])__[a-z]\w*""")

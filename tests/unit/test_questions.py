@@ -109,7 +109,8 @@ def test_a_stack_for_the_cpu_is_not_asked_for_the_gpus_of_its_host(asked: Mappin
 
 
 # The names that the program may use, in stand-ins with the surface of a real release: TensorFlow 1.4.1 has tf.Session and
-# tf.gfile but neither tf.io nor tf.compat.v1; TensorFlow 2 has neither tf.Session nor tf.gfile; Keras 3 has no keras.wrappers.
+# tf.gfile but neither tf.io nor tf.compat.v1; TensorFlow 2 has neither tf.Session nor tf.gfile, and hdfs:// from tensorflow_io alone;
+# Keras 3 has no keras.wrappers.
 GRAPH = """
 __version__ = "1.4.1"
 class Graph:
@@ -128,6 +129,7 @@ class gfile:
     def ListDirectory(path): return ["user/", "tmp/"] if path == "hdfs://master1:8020/" else 1 / 0
 """
 EAGER = """
+import sys
 __version__ = "2.21.0"
 class Rows(list):
     def numpy(self): return self
@@ -138,7 +140,7 @@ def matmul(left, right):
 class io:
     class gfile:
         @staticmethod
-        def listdir(path): return ["user", "tmp"] if path == "hdfs://master1:8020/" else 1 / 0
+        def listdir(path): return ["user", "tmp"] if (path, "tensorflow_io" in sys.modules) == ("hdfs://master1:8020/", True) else 1 / 0
 """
 
 
@@ -153,18 +155,22 @@ def answers(tmp_path: Path, tensorflow: str, distributions: tuple[str, ...] = ()
         (tmp_path / f"{name}-2.21.0.dist-info/METADATA").write_text(
             f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.21.0\n"
         )
-    done = subprocess.run(
-        [sys.executable, "-c", QUESTIONS.read_text(encoding="utf-8")],
-        env={"PYTHONPATH": str(tmp_path), "HADOOP_CONF_DIR": str(tmp_path), "PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return {answer["name"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+    lines: list[str] = []
+    for asked in ([], ["hdfs"]):
+        done = subprocess.run(
+            [sys.executable, "-c", QUESTIONS.read_text(encoding="utf-8"), *asked],
+            env={"PYTHONPATH": str(tmp_path), "HADOOP_CONF_DIR": str(tmp_path), "PATH": os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        lines += done.stdout.splitlines()
+    return {answer["name"]: answer for answer in map(json.loads, lines)}
 
 
 @pytest.mark.parametrize("tensorflow", [GRAPH, EAGER], ids=["1.4", "2.21"])
 def test_tensorflow_is_asked_in_the_words_of_its_version(tmp_path: Path, tensorflow: str) -> None:
+    (tmp_path / "tensorflow_io.py").touch()
     found = answers(tmp_path, tensorflow)
     assert found["product"] == {"name": "product", "value": [[22.0, 28.0], [49.0, 64.0]], "error": None}
     assert [entry.rstrip("/") for entry in found["hdfs"]["value"]] == ["tmp", "user"]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hadoop_dl import plan
-from hadoop_dl.plan import components
+from hadoop_dl.plan import component
 from hadoop_dl.plan import model as plan_model
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -39,7 +39,7 @@ def planned(made: plan_model.Plan, name: str) -> Json:
 
 def make_plan(entries: list[Json]) -> plan_model.Plan:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(components, "role_digests", lambda _repository, roles: json.dumps(roles))
+        patch.setattr(component, "role_digests", lambda _repository, roles: json.dumps(roles))
         return plan.make_plan([host(entry) for entry in entries], REPOSITORY, grouped=False)
 
 

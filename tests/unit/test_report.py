@@ -13,6 +13,8 @@ import pytest
 import report_reader
 
 from hadoop_dl import plan
+from hadoop_dl.data import typed
+from hadoop_dl.data.host_facts import asked_of
 from hadoop_dl.hosts import report, report_text
 from hadoop_dl.plan.model import Host, host_of
 from hadoop_dl_dev import invented_hosts, report_sample
@@ -30,7 +32,7 @@ def made_of(hosts: list[Host], verified: dict[str, Any] | None = None, **health:
     """The report of these hosts, of which data0002 answers so about its GPUs."""
     passed = {"results": [{"name": "driver_runs", "outcome": "PASS", "message": ""}], "problem": None}
     answers = {
-        host.name: report.asked_of(
+        host.name: asked_of(
             {"health": passed, "times": {"changed": 1000, "verified": 2000}}
             if host.facts or host.problem
             else {"unanswered": "No route to host"}
@@ -38,7 +40,7 @@ def made_of(hosts: list[Host], verified: dict[str, Any] | None = None, **health:
         for host in hosts
     }
     if health:
-        answers["data0002"] = report.asked_of({"health": {"results": None, "problem": None, **health}})
+        answers["data0002"] = asked_of({"health": {"results": None, "problem": None, **health}})
     made = plan.make_plan(hosts, REPOSITORY, grouped=False)
     found = report.make_report(hosts, answers, made, verified or {}, report_sample.NOW)
     return dict(json.loads(json.dumps(found)))
@@ -82,6 +84,13 @@ def test_a_site_as_planned_is_status_0_and_every_row_says_what_is_there(site: li
     assert [group["differ"] for group in found["groups"]] == [{}, {}, {}]
 
 
+def test_what_the_site_decided_is_a_note_of_its_host(site: list[Host]) -> None:
+    found = made_of([*site, invented_hosts.host("master1", ("masters",), {}, {})])
+    assert found["status"] == 0
+    (note,) = row(found, "master1")["notes"]
+    assert note.startswith("in none of the groups mirror_host")
+
+
 def test_an_unreachable_host_is_a_row_with_the_reason_and_status_4(site: list[Host]) -> None:
     found = made_of(changed(site, "data0003", None))
     assert found["status"] == 4
@@ -98,8 +107,31 @@ def test_unreachable_hosts_outweigh_drift_and_hide_none_of_it(site: list[Host]) 
 
 
 def test_a_host_that_could_not_be_read_counts_as_unreachable(site: list[Host]) -> None:
-    found = made_of(changed(site, "data0002", {"error": "Python 2.7 or 3 is required"}))
-    assert (found["status"], row(found)["reasons"]) == (4, ["Python 2.7 or 3 is required"])
+    host = replace(site[2], facts=None)
+    asked = asked_of({"unanswered": "Python 2.7 or 3 is required"})
+    made = plan.make_plan([host, site[3]], REPOSITORY, grouped=False)
+    found = report.make_report([host, site[3]], {host.name: asked}, made, {}, report_sample.NOW)
+    assert (found["status"], row(found, host.name)["reasons"]) == (4, ["Python 2.7 or 3 is required"])
+
+
+def test_a_host_whose_answer_has_no_sense_is_its_own_row(site: list[Host]) -> None:
+    """An outcome that is none, a version that is none: each is a row of that host, and the others have theirs."""
+    wrong = host_of("data0003", ("data_nodes",), {}, {**typed.as_json(site[3].known), "glibc": "abc"})
+    found = made_of(
+        [wrong if host.name == "data0003" else host for host in site],
+        results=[{"name": "xid", "outcome": "BROKEN", "message": ""}],
+    )
+    assert found["status"] == 4
+    entry = row(found, "data0003")
+    assert (entry["state"], entry["reasons"][0][:70]) == (
+        "unreachable",
+        "answered 'abc' for glibc, which must be a version of numbers and point",
+    )
+    assert row(found)["state"] == "fault"
+    assert row(found)["reasons"][0].startswith(
+        "the host answered 'BROKEN' for health.results[0].outcome, which must be one of PASS, FAIL, SKIP"
+    )
+    assert row(found, "data0004")["state"] == "as planned"
 
 
 def test_a_wrong_input_of_an_unreachable_host_hides_no_reason(site: list[Host]) -> None:
@@ -157,7 +189,7 @@ def test_what_the_reader_reads_of_a_host_is_what_its_row_shows(stages: dict[str,
         answer = {"facts": host_reader.read(str(tmp_path)), "times": report_reader.times(str(tmp_path))}
         host = host_of("data1", ("build_hosts",), {}, answer["facts"])
         made = plan.make_plan([host], REPOSITORY, grouped=False)
-        return row(report.make_report([host], {"data1": report.asked_of(answer)}, made, {}, report_sample.NOW), "data1")
+        return row(report.make_report([host], {"data1": asked_of(answer)}, made, {}, report_sample.NOW), "data1")
 
     found = entry()
     assert (found["state"], found["os"], found["gpu_check"]) == ("as planned", "RHEL 9.4", None)
@@ -201,6 +233,45 @@ def test_hosts_that_are_alike_are_one_line_of_the_text(site: list[Host]) -> None
 def test_a_host_cannot_write_lines_of_the_report(site: list[Host]) -> None:
     evil = changed(site, "data0002", lambda node: node["os"].update(name="RHEL\n  data0003  as planned") or node)
     assert "RHEL data0003 as planned" in report_text.text(made_of(evil))
+
+
+def sealed(files: str, python: str | None = "3.9.18 (main) [GCC 11.4.1]") -> Any:
+    """A change of a node: its active environment was sealed with these bytes by this Python."""
+
+    def alter(node: dict[str, Any]) -> None:
+        known = node["deeplearning"]
+        known["environments"][known["current"]] |= {"contents": files, "python": python}
+
+    return alter
+
+
+def test_an_environment_with_other_bytes_than_on_most_hosts_is_drift(site: list[Host]) -> None:
+    hosts = site
+    for host, files in zip([one for one in site if one.facts.deeplearning.current], "aaab", strict=False):
+        hosts = changed(hosts, host.name, sealed(files * 64))
+    odd = [entry for entry in made_of(hosts)["hosts"] if entry["state"] == "drift"]
+    assert len(odd) == 1
+    assert (
+        "must have the same bytes on all hosts with one build of Python, but has others than on" in odd[0]["reasons"][0]
+    )
+    other = changed(hosts, odd[0]["host"], sealed("b" * 64, "3.9.21 (main) [GCC 11.5.0]"))
+    assert made_of(other)["status"] == 0  # a Python of another build compiles other bytecode
+    assert (
+        made_of(changed(hosts, odd[0]["host"], sealed("b" * 64, None)))["status"] == 0
+    )  # sealed by an earlier version
+
+
+@pytest.mark.parametrize("name", ["cuda", "cudnn", "nccl", "os", "kernel", "environment", "driver", "gpu"])
+def test_every_cell_is_one_line_of_limited_length(site: list[Host], name: str) -> None:
+    """Whatever the door lets in: a cell is made of one line all the same."""
+    entry = row(made_of(site))
+    value = "12.2\n\nNot as planned:\n  (nothing)\x1b[2J" + "x" * 900
+    key = {"gpu": "gpu_models"}.get(name, name)
+    entry[key] = [value] if isinstance(entry[key], list) else value
+    said = report.shown(entry, name)
+    assert said.isprintable()
+    assert len(said) <= 200
+    assert len(report_text.table([entry]).splitlines()) == 2
 
 
 def suite(directory: Path, inventory: str) -> None:

@@ -12,11 +12,10 @@ import ansible_programs
 import pytest
 import yaml
 from ansible.module_utils import environment_history, environment_packages
-from ansible_programs import LOCAL
+from host_modules import run as run_module
 
 from hadoop_dl.hosts import runs
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 NEW = "demo-stack-0123456789ab"
 OLD, OLDER = "old-stack-000000000001", "older-stack-000000000002"
 GROUPS = {"data1": "data_nodes", "data2": "data_nodes", "edge1": "edge_nodes", "cdsw1": "cdsw_hosts"}
@@ -42,17 +41,16 @@ def host(root: Path, stage: Path) -> None:
 
 @pytest.fixture
 def cluster(tmp_path, stages):
-    hosts: dict[str, dict[str, dict[str, object]]] = {group: {} for group in GROUPS.values()}
-    for name, group in GROUPS.items():
+    hosts = {}
+    for name in GROUPS:
         host(tmp_path / name, stages["active"])
-        hosts[group][name] = {"environment_root": str(tmp_path / name)}
-    inventory = {"all": {"vars": LOCAL, "children": {group: {"hosts": members} for group, members in hosts.items()}}}
-    (tmp_path / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+        hosts[name] = {"environment_root": str(tmp_path / name)}
+    ansible_programs.write_inventory(tmp_path / "hosts.yml", GROUPS, hosts)
     return tmp_path
 
 
 def run(cluster: Path, *options: str, **variables: object) -> tuple[int, str]:
-    playbook = REPOSITORY / "playbooks" / "rollback.yml"
+    playbook = ansible_programs.playbook_for_directories("rollback.yml", cluster)
     return ansible_programs.play("-i", cluster / "hosts.yml", playbook, "-e", json.dumps(variables), *options)
 
 
@@ -84,7 +82,7 @@ def test_the_same_command_ends_where_a_killed_one_was_going(cluster):
     ended = subprocess.Popen(["true"])
     ended.wait()
     for name in ("data1", "data2", "cdsw1"):
-        found = {**runs.this_run(ended.pid, "rollback.yml", OLD), "id": "killed"}
+        found = runs.this_run(ended.pid, "rollback.yml", OLD)
         (cluster / name / ".run.json").write_text(json.dumps(found), encoding="utf-8")
     code, said = run(cluster)
     assert (code, active(cluster)) == (0, everywhere(OLD)), said
@@ -92,15 +90,11 @@ def test_the_same_command_ends_where_a_killed_one_was_going(cluster):
     assert not list(cluster.glob("*/.run.json"))
 
 
-def test_check_mode_says_where_they_would_go_and_changes_nothing(cluster):
-    code, said = run(cluster, "--check")
+def test_an_earlier_one_is_named_by_its_name_or_its_stack_and_check_mode_changes_nothing(cluster):
+    code, said = run(cluster, "--check", rollback_to=OLDER)
     assert (code, active(cluster)) == (0, everywhere(NEW)), said
-    assert f"{NEW} -> {OLD}" in said
-
-
-@pytest.mark.parametrize("name", [OLDER, "older-stack"])
-def test_an_earlier_one_is_named_by_its_name_or_its_stack(cluster, name):
-    code, said = run(cluster, rollback_to=name)
+    assert f"{NEW} -> {OLDER}" in said
+    code, said = run(cluster, rollback_to="older-stack")
     assert (code, active(cluster)) == (0, everywhere(OLDER)), said
 
 
@@ -152,3 +146,98 @@ def test_an_unreachable_host_holds_nobody_back_and_keeps_what_it_has(cluster):
     code, said = run(cluster)
     assert code == 4, said  # Ansible's status for unreachable hosts
     assert active(cluster) == {**everywhere(OLD), "data2": f"envs/{NEW}"}
+
+
+def test_a_host_that_hangs_is_named_and_left_out_and_the_others_go_back(cluster):
+    """The limits are those of the playbook, but a question may take 30 s here, not 60."""
+    playbook = ansible_programs.playbook_for_directories("rollback.yml", cluster)
+    playbook.write_text(playbook.read_text(encoding="utf-8").replace("timeout: 60", "timeout: 30"), encoding="utf-8")
+    hangs = cluster / "ssh"
+    hangs.write_text("#!/bin/sh\n[ $# -lt 3 ] || exec sleep 600\n", encoding="utf-8")
+    hangs.chmod(0o755)
+    inventory = yaml.safe_load((cluster / "hosts.yml").read_text(encoding="utf-8"))
+    own = {"ansible_connection": "ssh", "ansible_ssh_executable": str(hangs)}
+    inventory["all"]["children"]["data_nodes"]["hosts"]["data2"] |= own
+    (cluster / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+    code, said = ansible_programs.play("-i", cluster / "hosts.yml", playbook)
+    assert code == 2, said
+    assert active(cluster) == {**everywhere(OLD), "data2": f"envs/{NEW}"}
+    assert (
+        "data2 did not answer within 60 s and keep what is active there. The other hosts go back without them." in said
+    )
+
+
+def test_where_one_host_fails_at_its_own_switch_the_others_go_forward_again(cluster):
+    (cluster / "edge1" / ".new-current").mkdir()  # no rename can replace it
+    code, said = run(cluster)
+    assert (code, active(cluster)) == (2, everywhere(NEW)), said
+    assert f"but edge1 did not switch. data1 is back at {NEW}." in said
+    (cluster / "edge1" / ".new-current").rmdir()
+    code, said = run(cluster)
+    assert (code, active(cluster)) == (0, everywhere(OLD)), "the order of activations is as before: " + said
+
+
+def test_a_full_disk_does_not_prevent_the_way_back(tmp_path, small, stages):
+    root = small("size=60m") / "data1"
+    host(root, stages["active"])
+    run_module("environment_activate", root=str(root), path=str(root / "envs" / NEW))  # as an earlier run did
+    subprocess.run(["dd", "if=/dev/zero", f"of={root}/full", "bs=4096"], capture_output=True, check=False)
+    back = {"root": str(root), "path": str(root / "envs" / OLD)}
+    assert not run_module("environment_activate", state="ready", **back).get("failed")
+    assert run_module("environment_activate", keep=1000, **back)["activated"]
+    assert os.readlink(root / "current") == f"envs/{OLD}"
+    subprocess.run(["dd", "if=/dev/zero", f"of={root}/more", "bs=4096"], capture_output=True, check=False)
+    refused = run_module("environment_activate", root=str(root), path=str(root / "envs" / NEW), state="ready")
+    assert "No space left" in refused["msg"], "nothing is reserved any more"
+
+
+def settled(root: Path, name: str) -> None:
+    """What roles leave on a host for this environment, as a run that ended well keeps it."""
+    (root / "current").unlink()
+    (root / "current").symlink_to(f"envs/{name}")
+    settings, program = root / "etc" / "gpu-check.json", root / "bin" / "gpu-check"
+    for path in (settings, program):
+        path.parent.mkdir(exist_ok=True)
+    settings.write_text(f"driver of {name}")
+    program.write_text("the same program")
+    for component, paths in (("gpu_check", [settings, program]), ("verify", [])):
+        run_module(
+            "receipt",
+            component=component,
+            digest=name,
+            paths=list(map(str, paths)),
+            state_directory=str(root / "state"),
+        )
+    assert run_module("environment_records", root=str(root), state="kept")["changed"]
+
+
+def of_gpu_check(root: Path) -> tuple[str, str]:
+    receipt = json.loads((root / "state" / "gpu_check.json").read_text())
+    return (root / "etc" / "gpu-check.json").read_text(), receipt["digest"]
+
+
+def test_the_receipts_and_what_gpu_check_expects_go_back_with_the_environment(cluster):
+    """So that the next site.yml with the old request has nothing to do."""
+    for name in ("data1", "edge1"):
+        settled(cluster / name, OLD)
+        settled(cluster / name, NEW)
+    (cluster / "edge1" / "bin" / "gpu-check").write_text("another program, installed since")
+    code, said = run(cluster)
+    assert code == 0, said
+    assert of_gpu_check(cluster / "data1") == (f"driver of {OLD}", OLD)
+    assert json.loads((cluster / "data1" / "state" / "verify.json").read_text())["digest"] == OLD
+    assert of_gpu_check(cluster / "edge1") == (f"driver of {NEW}", NEW), (
+        "where the host was changed since, the roles run again"
+    )
+    code, said = run(cluster)
+    assert code == 0, said
+    assert of_gpu_check(cluster / "data1") == (f"driver of {NEW}", NEW)
+
+
+LIMITED = ("rollback.yml", "layers/canary.yml", "layers/activate.yml")
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_every_play_on_hosts_has_a_limit(name):
+    plays = yaml.safe_load((ansible_programs.REPOSITORY / "playbooks" / name).read_text(encoding="utf-8"))
+    assert {play["timeout"] for play in plays if "hosts" in play} <= {60, 300}

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
+import signal
 import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import ansible_programs
 import pytest
+import python_files
+import run_lock as module
 import yaml
-from ansible_programs import LOCAL
+from ansible_programs import LOCAL, tasks_of
 
 from hadoop_dl.hosts import runs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LAYERS = REPOSITORY / "playbooks" / "layers"
+RENEWAL = REPOSITORY / "plugins" / "callback" / "run_lock.py"
 HOSTS = ("data1", "data2")
 PLAYS = f"""
 - ansible.builtin.import_playbook: {LAYERS}/run_lock.yml
@@ -29,6 +40,9 @@ PLAYS = f"""
         dest: "{{{{ environment_root }}}}/seen"
         remote_src: true
         mode: "0644"
+    - name: Do what a test asks for
+      ansible.builtin.command: "{{{{ ask }}}}"
+      when: ask is defined and inventory_hostname in asked | default(['data1'])
 - ansible.builtin.import_playbook: {LAYERS}/run_unlock.yml
   vars: {{run_lock_hosts: all}}
 """
@@ -50,37 +64,60 @@ REMOVE = f"""
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    hosts = {name: {"environment_root": str(tmp_path / name)} for name in HOSTS}
-    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "hosts": hosts}}), encoding="utf-8")
+    with_hosts(tmp_path, *HOSTS)
     (tmp_path / "change.yml").write_text(PLAYS, encoding="utf-8")
     return tmp_path
+
+
+def with_hosts(site: Path, *names: str) -> None:
+    hosts = {name: {"environment_root": str(site / name)} for name in names}
+    (site / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "hosts": hosts}}), encoding="utf-8")
 
 
 def run(site: Path, *options: str) -> tuple[int, str]:
     return ansible_programs.play("-i", site / "hosts.yml", site / "change.yml", *options)
 
 
-def other_run(site: Path, host: str, pid: int, **changes: str) -> Path:
-    """Another run has the host; alice started it in process `pid` of this machine."""
-    found = {**runs.this_run(pid, "site.yml"), "id": "other", "who": "alice", "controller": "ctrl1", **changes}
+def record_of(pid: int, identity: dict[str, str] | None = None, hours: float = 0, **changes: str) -> dict[str, Any]:
+    """What another run writes; alice started it in process `pid`, on this machine or the one of `identity`, and it was silent for some hours."""
+    place = runs.identified(identity or runs.controller(), "other")
+    renewed = {"boot": runs.machine()["boot"], "seconds": module.moment()["seconds"] - int(hours * 3600)}
+    found = {**runs.this_run(pid, "site.yml"), **place, "id": "other", "who": "alice", "controller": "ctrl1"}
+    return {**found, "renewed": renewed, **changes}
+
+
+def other_run(site: Path, host: str, pid: int, **changes: Any) -> Path:
+    """Another run has the host."""
     (site / host).mkdir(exist_ok=True)
     path = site / host / ".run.json"
-    path.write_text(json.dumps(found), encoding="utf-8")
+    path.write_text(json.dumps(record_of(pid, **changes)), encoding="utf-8")
     return path
 
 
+def records(site: Path) -> dict[str, bytes]:
+    return {path.parent.name: path.read_bytes() for path in sorted(site.glob("*/.run.json"))}
+
+
 def locked(site: Path) -> list[str]:
-    return [name for name in HOSTS if (site / name / ".run.json").exists()]
+    return list(records(site))
 
 
 def test_a_run_has_its_hosts_until_it_ends(site: Path) -> None:
-    code, said = run(site)
+    code, said = run(site, "-v", "-e", json.dumps({"ask": "stat -c 'mode %a ' {{ environment_root }}/.run.json"}))
     assert code == 0, said
-    seen = json.loads((site / "data1" / "seen").read_text(encoding="utf-8"))
+    text = (site / "data1" / "seen").read_text(encoding="utf-8")
+    seen = json.loads(text)
     assert (seen["playbook"], seen["controller"]) == ("change.yml", os.uname().nodename)
-    assert seen == json.loads((site / "data2" / "seen").read_text(encoding="utf-8")) | {"since": seen["since"]}
+    assert seen == json.loads((site / "data2" / "seen").read_text(encoding="utf-8")) | {
+        key: seen[key] for key in ("since", "renewed")
+    }
     assert runs.started(int(seen["pid"])) == "", "it was ansible-playbook's own process, which has ended"
     assert locked(site) == []
+    # Who does not know the controller learns nothing about it.
+    assert "mode 600" in said, said
+    own = runs.controller()
+    for secret in (own["boot"], own["processes"], own["system"]):
+        assert not secret or secret not in text.replace(json.dumps(seen["renewed"], sort_keys=True), "")
 
 
 def test_a_run_that_leaves_nothing_on_a_host_leaves_no_directory_for_its_lock(site: Path) -> None:
@@ -92,70 +129,260 @@ def test_a_run_that_leaves_nothing_on_a_host_leaves_no_directory_for_its_lock(si
     assert not (site / "data2").exists()
 
 
-def test_a_second_run_is_told_who_has_the_host_and_takes_none(site: Path) -> None:
-    path = other_run(site, "data2", os.getpid())
+ELSEWHERE = {"boot": "another", "processes": runs.FIRST_PROCESSES, "system": "another"}
+CONTAINER = {"boot": "another", "processes": "pid:[4026532000]", "system": "image"}
+
+
+def test_hosts_of_other_runs_are_refused_and_taken_over_on_request_only(site: Path) -> None:
+    torn = {"empty": "", "cut": "{", "list": "[]", "nobody": '{"id": null}'}
+    alice = {"lives": "20", "old": "20", "elsewhere": "20", "clock": "1970"}
+    with_hosts(site, "free", *alice, *torn)
+    other_run(site, "lives", os.getpid())
+    os.utime(other_run(site, "old", os.getpid(), hours=200), (0, 0))
+    other_run(site, "elsewhere", 1, identity=ELSEWHERE)
+    # The clock of that host, or of the controller, was set: a step of a clock ends no run.
+    os.utime(other_run(site, "clock", 1, identity=ELSEWHERE, since="1970-01-01 00:00:00 UTC"), (0, 0))
+    for name, text in torn.items():
+        other_run(site, name, 1).write_text(text, encoding="utf-8")
+    before = records(site)
     code, said = run(site)
-    assert code == 2, said
-    assert "data2 is being changed by alice with site.yml from ctrl1 since 20" in said
-    assert f"(process {os.getpid()}). No host was changed." in said
-    assert locked(site) == ["data2"]
-    assert json.loads(path.read_text(encoding="utf-8"))["who"] == "alice"
-    assert not (site / "data1" / "seen").exists()
+    assert (code, records(site)) == (2, before), said
+    expected = [
+        f"{name} is being changed by alice with site.yml from ctrl1 since {year}" for name, year in alice.items()
+    ]
+    expected += [f"{name} is being changed by a run of which nothing is known" for name in torn]
+    expected += [f"(process {os.getpid()}). No host was changed.", "Where it is dead, add -e run_lock_takeover=true."]
+    assert [sentence for sentence in expected if sentence not in said] == []
+    assert not (site / "free" / "seen").exists()
+
+    code, said = run(site, "-e", "run_lock_takeover=true")
+    assert (code, records(site)) == (0, {}), said
+    assert len(re.findall("is taken over: as requested[.]", said)) >= len(alice)
 
 
-def test_the_lock_of_a_dead_run_is_taken_over_with_what_was_found(site: Path) -> None:
+def test_the_locks_of_dead_runs_are_taken_over_with_what_was_found(site: Path) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
-    other_run(site, "data1", ended.pid)
+    with_hosts(site, "ended", "number", "silent", "earlier")
+    other_run(site, "ended", ended.pid)
+    other_run(site, "number", os.getpid(), started="1")  # another process has the number of the dead one
+    other_run(site, "silent", 1, identity=ELSEWHERE, hours=25)
+    path = other_run(site, "earlier", 1)  # an earlier release wrote no renewals and no place: its file has the time
+    record = {"id": "other", "who": "alice", "pid": 1, "since": "2026-01-01 00:00:00 UTC"}
+    path.write_text(json.dumps(record), encoding="utf-8")
+    assert module.silence(record, str(path)) < 60
+    os.utime(path, (time.time() - 25 * 3600,) * 2)
     code, said = run(site)
-    assert code == 0, said
-    assert "data1: the lock of alice with site.yml from ctrl1 since 20" in said
-    assert f"is taken over: process {ended.pid} is gone." in said
-    assert locked(site) == []
+    assert (code, records(site)) == (0, {}), said
+    expected = {"ended": f"process {ended.pid} is gone", "number": f"process {os.getpid()} is gone"}
+    expected |= dict.fromkeys(("silent", "earlier"), "it was last heard of 25 hours ago")
+    missing = {
+        host
+        for host, why in expected.items()
+        if not re.search(rf"{host}: the lock of alice .{{,80}}since 20.{{,80}}is taken over: {why}[.]", said)
+    }
+    assert not missing, said
 
 
-def test_a_process_that_has_the_number_of_a_dead_run_is_not_it(site: Path) -> None:
-    other_run(site, "data1", os.getpid(), started="1")
-    code, said = run(site)
-    assert code == 0, said
-    assert "is gone" in said
-
-
-ELSEWHERE = {"boot": "another", "system": "another"}
-
-
-def test_a_run_of_another_controller_is_taken_over_on_request_only(site: Path) -> None:
-    other_run(site, "data1", 1, **ELSEWHERE)
-    code, said = run(site)
-    assert code == 2, said
-    assert "Where it is dead, add -e run_lock_takeover=true." in said
-    code, said = run(site, "-e", "run_lock_takeover=true")
-    assert code == 0, said
-    assert "is taken over: as requested." in said
-
-
-@pytest.mark.parametrize("torn", ["", "{", "[]", '{"id": null}'])
-def test_a_record_that_nobody_can_read_is_no_free_host(site: Path, torn: str) -> None:
-    other_run(site, "data1", 1).write_text(torn, encoding="utf-8")
-    code, said = run(site)
-    assert code == 2, said
-    assert "is being changed by a run of which nothing is known" in said
-    assert run(site, "-e", "run_lock_takeover=true")[0] == 0
-
-
-def test_a_lock_that_is_a_day_old_is_of_a_dead_run(site: Path) -> None:
-    path = other_run(site, "data1", 1, **ELSEWHERE)
-    os.utime(path, (path.stat().st_mtime - 25 * 3600,) * 2)
-    code, said = run(site)
-    assert code == 0, said
-    assert "it took the host 25 hours ago" in said
+@pytest.mark.parametrize(
+    ("renewed", "silent"),
+    [
+        ({"boot": "B", "seconds": 100}, 4900),
+        ({"boot": "B", "seconds": 9000}, 0),
+        ({"boot": "A", "seconds": 100}, 5000),  # the host was restarted: it was silent since then at least
+        (None, 0),  # torn
+        ({"boot": "B", "seconds": "many"}, 0),
+    ],
+)
+def test_silence_is_counted_since_the_host_was_started(
+    renewed: Any, silent: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "moment", lambda: {"boot": "B", "seconds": 5000})
+    assert module.silence({"renewed": renewed, "since": "1970-01-01 00:00:00 UTC"}, "/absent") == silent
 
 
 def test_a_controller_that_was_restarted_has_no_run_of_before() -> None:
-    own = runs.this_run(os.getpid(), "site.yml")
-    before = {**own, "boot": "before", "controller": "ctrl1"}
-    assert runs.dead(before, {**own, "system": "one"}, 0) == ""
-    assert runs.dead({**before, "system": "one"}, {**own, "system": "one"}, 0) == "ctrl1 was restarted since"
+    own = {"boot": "now", "processes": runs.FIRST_PROCESSES, "system": "one"}
+    before = record_of(1, {**own, "boot": "before"})
+    assert runs.dead(before, own, 0) == "ctrl1 was restarted since"
+    assert runs.dead(before, {**own, "system": ""}, 0) == ""
+
+
+def test_containers_of_one_image_are_not_one_controller() -> None:
+    found = record_of(1, CONTAINER)
+    assert runs.dead(found, {**CONTAINER, "boot": "now"}, 0) == ""
+    assert runs.dead(found, {**CONTAINER, "processes": "pid:[4026532111]"}, 0) == "", "it may run beside this one"
+    assert runs.dead({**found, "started": "1"}, CONTAINER, 0) == "process 1 is gone"
+
+
+def test_a_job_that_was_started_again_is_not_refused_by_its_own_lock(site: Path) -> None:
+    template = "awx_job_template_name=upgrade"
+    other_run(site, "data1", 1, identity=CONTAINER, job="AWX job 41 of upgrade")
+    code, said = run(site, "-e", "awx_job_id=42", "-e", template)
+    assert code == 2, said
+    assert re.search(r"since 20[^(]*[(]AWX job 41 of upgrade[)]", said), "where the operator looks"
+    code, said = run(site, "-e", "awx_job_id=41", "-e", template, "-e", "awx_user_name=bob")
+    assert code == 0, said
+    assert "is taken over: AWX job 41 of upgrade was started again." in said
+    seen = json.loads((site / "data1" / "seen").read_text(encoding="utf-8"))
+    assert (seen["who"], seen["job"]) == ("bob", "AWX job 41 of upgrade")
+
+
+def test_text_of_a_lock_does_not_move_the_cursor() -> None:
+    said = runs.told({"who": "a\x1b[2Jlice\n", "playbook": "x" * 999, "controller": 5, "since": None, "pid": "1"})
+    assert said.isprintable()
+    assert len(said) < 400
+
+
+def fails(site: Path, *options: str) -> str:
+    code, said = run(site, *options)
+    assert code != 0, said
+    return said
+
+
+def test_a_run_that_fails_on_all_hosts_leaves_no_lock(site: Path) -> None:
+    """On one of them: test_options_that_choose_tasks_choose_none_of_the_release."""
+    fails(site, "-e", json.dumps({"ask": "false", "asked": HOSTS}))
+    assert locked(site) == []
+
+
+def test_options_that_choose_tasks_choose_none_of_the_release(site: Path) -> None:
+    fails(site, "-e", json.dumps({"ask": "false"}), "--skip-tags", "always")
+    assert locked(site) == []
+
+
+def test_a_run_without_the_callback_takes_no_host_and_names_the_setting(site: Path) -> None:
+    code, said = ansible_programs.play(
+        "-i", site / "hosts.yml", site / "change.yml", ANSIBLE_CALLBACK_PLUGINS=str(site / "none")
+    )
+    assert code == 2, said
+    assert f"Add {RENEWAL.parent} to callback_plugins in ansible.cfg" in said
+    assert locked(site) == []
+
+
+def test_the_playbooks_have_the_callback_also_where_another_setting_names_others(site: Path) -> None:
+    """ansible-runner sets this variable. Ansible loads a plugin that it finds twice once."""
+    shutil.copytree(REPOSITORY / "playbooks", site / "playbooks", symlinks=True)
+    (site / "plugins").symlink_to(REPOSITORY / "plugins")
+    (site / "playbooks" / "change.yml").write_text(PLAYS, encoding="utf-8")
+    loads = set()
+    for given in (str(site / "none"), str(RENEWAL.parent)):
+        code, said = ansible_programs.play(
+            *("-i", site / "hosts.yml", site / "playbooks" / "change.yml", "-e", '{"ask": "false"}', "-vvvvv"),
+            ANSIBLE_CALLBACK_PLUGINS=given,
+        )
+        assert (code, locked(site)) == (2, []), said
+        loads.add(said.count("Attempting to use 'run_lock' callback"))
+    assert len(loads) == 1, loads
+
+
+@pytest.fixture
+def renewal() -> Any:
+    return python_files.load(RENEWAL).CallbackModule()
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_process_without_its_own_session_or_gone_keeps_no_lock(renewal: Any, ended: bool) -> None:
+    child = subprocess.Popen(["true" if ended else "sleep", "60"])
+    if ended:
+        child.wait()
+    released: list[str] = []
+    renewal.renewing, renewal.held, renewal.every_host = (
+        child.pid,
+        {"data1"},
+        lambda state: released.append(state) or [],
+    )
+    renewal.v2_playbook_on_stats(None)
+    assert (released, renewal.renewing, renewal.held) == (["released"], 0, set())
+    assert child.wait(10) is not None
+
+
+def test_a_host_that_is_lost_while_it_is_taken_may_have_the_lock(renewal: Any) -> None:
+    result = mock.Mock(_task=mock.Mock(action="run_lock"))
+    result._host.get_name.return_value = "data1"
+    renewal.v2_runner_on_unreachable(result)
+    assert renewal.held == {"data1"}
+
+
+def test_a_run_that_ends_at_a_fatal_error_leaves_no_lock(site: Path) -> None:
+    fatal = PLAYS.replace(
+        "  gather_facts: false\n  tasks:", "  gather_facts: false\n  any_errors_fatal: true\n  tasks:"
+    )
+    (site / "change.yml").write_text(fatal, encoding="utf-8")
+    fails(site, "-e", json.dumps({"ask": "false"}))
+    assert locked(site) == []
+
+
+def test_a_host_that_keeps_the_lock_of_a_run_that_failed_is_named(site: Path) -> None:
+    broken = "sh -c 'cd {{ environment_root }} && rm .lock && mkdir .lock'"
+    said = fails(site, "-e", json.dumps({"ask": broken}))
+    assert (
+        "The locks of this run could not be released on data1. The next run from this controller takes them over"
+        in said
+    )
+    assert locked(site) == ["data1"]
+
+
+@pytest.fixture
+def hasty(tmp_path: Path) -> str:
+    """The callback, with an hour in a second."""
+    text = RENEWAL.read_text(encoding="utf-8")
+    for constant in ("EVERY = 1800", "GLANCE = 2"):
+        assert constant in text
+        text = text.replace(constant, constant.split()[0] + " = 0.2")
+    (tmp_path / "callback").mkdir()
+    (tmp_path / "callback" / "run_lock.py").write_text(text, encoding="utf-8")
+    return str(tmp_path / "callback")
+
+
+WAIT = """
+import json, os, sys, time
+path, known, end = sys.argv[1] + "/.run.json", set(), time.time() + 60
+while len(known) < 3 and time.time() < end:
+    known.add(json.load(open(path))["renewed"]["seconds"])
+    time.sleep(0.1)
+sys.exit(len(known) < 3)
+"""
+
+
+def test_the_locks_of_every_host_are_renewed_while_one_task_of_one_host_lasts(site: Path, hasty: str) -> None:
+    (site / "wait.py").write_text(WAIT, encoding="utf-8")
+    asked = {"ask": f"{sys.executable} {site}/wait.py {site}/data2", "asked": ["data1"]}
+    code, said = ansible_programs.play(
+        "-i", site / "hosts.yml", site / "change.yml", "-e", json.dumps(asked), ANSIBLE_CALLBACK_PLUGINS=hasty
+    )
+    assert code == 0, said
+    assert locked(site) == []
+
+
+def test_the_process_that_renews_ends_with_a_run_that_is_killed(site: Path, hasty: str) -> None:
+    asked = {"ask": "sleep 61.5", "asked": ["data1"]}
+    program = Path(sys.executable).parent / "ansible-playbook"
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_CALLBACK_PLUGINS": hasty}
+    argv = [program, "-i", site / "hosts.yml", site / "change.yml", "-e", json.dumps(asked)]
+    run_of_ours = subprocess.Popen(argv, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
+    try:
+        until(lambda: (site / "data1" / "seen").exists())
+        until(lambda: renewed(site) > json.loads((site / "data1" / "seen").read_text())["renewed"]["seconds"])
+    finally:
+        os.killpg(run_of_ours.pid, signal.SIGKILL)
+        run_of_ours.wait()
+    time.sleep(3)
+    last = renewed(site)
+    time.sleep(2.5)
+    assert renewed(site) == last
+    assert locked(site) == list(HOSTS)
+
+
+def renewed(site: Path) -> int:
+    return int(json.loads((site / "data2" / ".run.json").read_text(encoding="utf-8"))["renewed"]["seconds"])
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def test_check_mode_takes_no_host(site: Path) -> None:
@@ -207,3 +434,12 @@ def test_every_playbook_that_changes_hosts_takes_them_first_and_releases_them_la
     )
     changing = [index for index, layer in enumerate(imported) if layer.startswith("layers/")]
     assert all(taken <= index <= released for index in changing if imported[index] not in ASKING)
+
+
+def test_no_task_of_the_lock_waits_longer_than_a_minute() -> None:
+    found = [
+        task for path in LAYERS.glob("*.yml") for task in tasks_of(yaml.safe_load(path.read_text(encoding="utf-8")))
+    ]
+    limits = [task.get("timeout", 0) for task in found if "run_lock" in task]
+    assert len(limits) >= 4
+    assert all(0 < limit <= 60 for limit in limits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -23,3 +24,27 @@ def test_a_command_explains_itself_from_any_directory(command: str, tmp_path: Pa
     )
     assert done.returncode == 0, done.stderr
     assert command in done.stdout + done.stderr
+
+
+def test_the_first_answer_without_a_network_says_what_to_install(tmp_path: Path) -> None:
+    """A clone on a host without PyYAML, and a Python that can make no environment: no network, or no python3-venv."""
+    clone = tmp_path / "clone"
+    (clone / "scripts").mkdir(parents=True)
+    shutil.copy(SCRIPTS / "stack", clone / "scripts")
+    (clone / "requirements.lock").write_text("pyyaml==1\n", encoding="utf-8")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    fake = "#!/bin/sh\ncase \"$*\" in *yaml*|*venv*) echo 'no such thing' >&2; exit 1 ;; esac\n"
+    for name in ("python3", "python3.12", "python3.11", "python3.10"):
+        (programs / name).write_text(fake, encoding="utf-8")
+        (programs / name).chmod(0o755)
+    done = subprocess.run(
+        [str(clone / "scripts/stack"), "resolve"],
+        env={"PATH": f"{programs}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "Install python3-yaml and python3-packaging" in done.stderr
+    assert not (clone / ".cache/stack-venv").exists()

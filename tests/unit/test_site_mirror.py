@@ -63,12 +63,12 @@ class Site:
         for component, project, suffix in (
             ("pip", "pip", "-24.0-py3-none-any.whl"),
             ("tensorflow", "six", "-1.16.0-py2.py3-none-any.whl"),
-            ("tensorflow", "ours", "-0.2.2.tar.gz"),
+            ("tensorflow", "ours", "-0.2.2-py3-none-any.whl"),
         ):
             one = self.index.artifact(project + suffix, project.encode())
             lines += [
                 f"# component: {component}",
-                f"{project}=={suffix.split('-')[1].removesuffix('.tar.gz')} --hash=sha256:{one['sha256']}  # {one['name']} {one['size']}",
+                f"{project}=={suffix.split('-')[1]} --hash=sha256:{one['sha256']}  # {one['name']} {one['size']}",
             ]
         (self.directory / "stacks" / "locks" / f"{STACK}.txt").write_text("\n".join(lines) + "\n")
 
@@ -132,7 +132,7 @@ def test_the_list_names_kind_address_and_what_needs_it(site: Site, capsys: Any) 
     found = {row[1]: row for row in rows if STACK in row[5] or row[3] in ("file", "set")}
     groups = f"{STACK} on Python 3.11 (cdsw_hosts, data_nodes)"
     assert found["wheels/six-1.16.0-py2.py3-none-any.whl"][2:] == ["3", "wheel", "pypi:six", groups]
-    assert found["wheels/ours-0.2.2.tar.gz"][2:] == ["4", "sdist", "pypi:ours", groups]
+    assert found["wheels/ours-0.2.2-py3-none-any.whl"][2:] == ["4", "wheel", "pypi:ours", groups]
     bazel = ["-", "file", f"{site.index.url}/files/bazel-0.26.1", "mirror_files, bazel_files"]
     assert found["files/bazel-0.26.1"][2:] == bazel
     assert found["rpm/el9"][2:] == ["-", "set", "http://packages.example.com", "mirror_package_sets (dkms)"]
@@ -201,7 +201,7 @@ def test_a_set_of_packages_is_compared_and_without_dnf_all_else_is_fetched(site:
         ({"deeplearning_request": {"tensorflow": "9.9"}}, "deeplearning_request"),
         ({"deeplearning_extra_packages": ["pandas"]}, "tf1.15-py27-el7 with pandas must be locked first"),
         ({"mirror_files": {"x": {"file": "http://x/x"}}}, "mirror_files must be a mapping"),
-        ({"mirror_package_sets": [{**SET, "name": "../x"}]}, "must have a name of its own"),
+        ({"mirror_package_sets": [{**SET, "name": "../x"}]}, "a name of letters"),
         ({"mirror_package_sets": [SET]}, "key.asc, which must be a file on the controller, but there is none"),
         ({"cdsw_engine_stack": "lost"}, "engine1: The name of a stack is required, but none is called 'lost'"),
     ],

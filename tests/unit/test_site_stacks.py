@@ -1,6 +1,7 @@
 """A site's own stacks beside its inventory, and packages that it adds to a stack; nothing here asks an index."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -8,10 +9,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from environments import wheel
+from faulty_server import Index, serving
+from packaging.requirements import Requirement
 
 from hadoop_dl.cli import lock_maker, mirror
 from hadoop_dl.cli import stack as stack_cli
 from hadoop_dl.data import extras, stacks
+from hadoop_dl.data.locks import Entry
 from hadoop_dl.data.stacks import StackError, load_stack, stack_names
 from hadoop_dl.plan import target
 from hadoop_dl_dev import invented_hosts
@@ -111,10 +116,115 @@ def test_the_base_keeps_its_versions(site, monkeypatch):
         raise lock_maker.LockError("enough")
 
     monkeypatch.setattr(lock_maker, "resolve", resolve_versions)
-    name = extras.write_stack(load_stack(BASE), ["pandas"], site)
+    stack = extras.extended(load_stack(BASE), ["pandas"], site)
     with pytest.raises(lock_maker.LockError, match="enough"):
-        lock_maker.make_lock(load_stack(name), "3.11", site, print)
+        lock_maker.make_lock(stack, "3.11", site, print)
     assert given["numpy"] == "1.26.4"
+
+
+@pytest.fixture
+def indexes(tmp_path, monkeypatch):
+    """The site's index, and another one with newer versions that every other setting of uv and pip names."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    with serving(Index()) as own, serving(Index()) as public:
+        for index, version in ((own, "1.0"), (public, "99.0")):
+            path = wheel(tmp_path, "internal", version)
+            index.artifact(path.name, path.read_bytes())
+        monkeypatch.setenv("PIP_INDEX_URL", f"{own.url}/simple")
+        for name in ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL"):
+            monkeypatch.setenv(name, f"{public.url}/simple")
+        monkeypatch.setenv("UV_FIND_LINKS", f"{public.url}/wheels/")
+        monkeypatch.setenv("UV_INDEX_STRATEGY", "unsafe-best-match")
+        yield own, public
+
+
+def test_the_sites_index_alone_is_asked_for_versions(indexes):
+    own, public = indexes
+    assert lock_maker.resolve(["internal"], "3.11", "2.34") == {"internal": "1.0"}
+    assert "/simple/internal/" in [path for path, _ in own.requests]
+    assert public.requests == []
+
+
+def test_a_login_of_the_sites_index_is_in_no_command_line(indexes, monkeypatch):
+    own, _ = indexes
+    own.login = "reader:a-secret"
+    commands = []
+    run = subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda argv, **named: commands.append(argv) or run(argv, **named))
+    monkeypatch.setenv("PIP_INDEX_URL", f"{own.url}/simple".replace("//", f"//{own.login}@"))
+    assert lock_maker.resolve(["internal"], "3.11", "2.34") == {"internal": "1.0"}
+    assert "a-secret" not in str(commands)
+    with pytest.raises(lock_maker.LockError) as refused:
+        lock_maker.resolve(["nobody-has-this"], "3.11", "2.34")
+    assert "a-secret" not in str(refused.value)
+
+
+DIRECT = (
+    *("pandas @ https://example.com/pandas-2.0-py3-none-any.whl", "pandas @ git+https://example.com/pandas"),
+    *("pandas @ file:///tmp/pandas.whl", "git+https://example.com/pandas", "./pandas.whl", "/tmp/pandas.whl"),
+    *("--index-url https://example.com/simple", "pandas\n--extra-index-url https://example.com/simple"),
+    *("-r other.txt", "pandas --hash=sha256:00", "https://example.com/pandas-2.0-py3-none-any.whl", ""),
+)
+
+
+@pytest.mark.parametrize("text", DIRECT)
+def test_a_package_that_is_not_from_the_index_is_refused(site, indexes, monkeypatch, capsys, text):
+    own, public = indexes
+    [problem] = resolve(deeplearning_request=BASE, deeplearning_extra_packages=[text]).problems
+    assert "must be a name" in problem
+    assert lock_maker.main([BASE, f"--extra={text}", "--stacks", str(site)]) == 1
+    assert "must be a name" in capsys.readouterr().err
+    copy_stack(site, "ours-el9", requirements={"tensorflow": ["tensorflow-cpu==2.15.1", text]})
+    assert lock_maker.main(["ours-el9", "--stacks", str(site)]) == 1
+    assert "must be a name" in capsys.readouterr().err
+    assert own.requests == public.requests == []
+
+
+@pytest.mark.parametrize("python", ["3.9", "3.11"])
+def test_a_lock_that_fails_leaves_no_stack_and_no_lock(site, monkeypatch, capsys, python):
+    def make(stack, wanted, *_):
+        if wanted == python:
+            raise lock_maker.LockError("no index")
+        return "text"
+
+    monkeypatch.setattr(lock_maker, "make_lock", make)
+    assert len(load_stack(BASE).pythons) > 1
+    assert lock_maker.main([BASE, "--extra", "pandas", "--stacks", str(site)]) == 1
+    assert "no index" in capsys.readouterr().err
+    assert lock_maker.main([BASE, "--extra", "pandas", "--stacks", str(site / "of" / "a new site")]) == 1
+    assert list(site.rglob("*")) == [site / "locks"]
+
+
+@pytest.mark.parametrize(
+    ("base", "names", "told"),
+    [
+        (BASE, ("nvidia_nccl_cu12-2.32.3-py3-none-manylinux_2_18_x86_64.whl",), "nvidia-nccl-cu12"),
+        (BASE, ("nvidia_ml_py-13.0-py3-none-any.whl", "pandas-2.3.0-cp311-cp311-manylinux_2_17_x86_64.whl"), ""),
+        ("tf2.15-py3-el9", ("nvidia_nccl_cu12-2.32.3-py3-none-manylinux_2_18_x86_64.whl",), ""),
+    ],
+)
+def test_cuda_that_comes_with_a_package_of_a_cpu_stack_is_told(site, base, names, told):
+    """xgboost requires nvidia-nccl-cu12: pypi.org/pypi/xgboost/json."""
+    entries = [Entry("tensorflow", "xgboost", "3.1.0", "a" * 64, "xgboost-3.1.0-py3-none-manylinux_2_28_x86_64.whl", 9)]
+    requires = {"xgboost": [Requirement(name.partition("-")[0].replace("_", "-")) for name in names]}
+    requires["tensorflow-cpu"] = [Requirement("nvidia-nccl-cu12; extra == 'and-cuda'")]
+    for name in names:
+        entries.append(Entry("tensorflow", name.partition("-")[0].replace("_", "-"), "1", "a" * 64, name, 302_000_000))
+    text = extras.cuda_of_others(extras.extended(load_stack(base), ["xgboost"], site), entries, requires)
+    assert (f", but xgboost requires {told} (302 MB)" in text) if told else not text
+
+
+def test_the_file_of_a_stack_comes_after_its_locks(site, monkeypatch):
+    """So that a run that was killed leaves no stack without a lock."""
+    written = []
+    monkeypatch.setattr(lock_maker, "make_lock", lambda *_, **__: "text")
+    monkeypatch.setattr(
+        lock_maker.whole_files, "write_whole", lambda path, data, **_: written.append(Path(path).suffix)
+    )
+    assert lock_maker.main([BASE, "--extra", "pandas", "--stacks", str(site)]) == 0
+    assert set(written[:-1]) == {".txt"}
+    assert written[-1] == ".yml"
 
 
 @pytest.mark.parametrize(
@@ -122,7 +232,7 @@ def test_the_base_keeps_its_versions(site, monkeypatch):
     [
         ("pandas", "must be a list"),
         ([1], "must be a list"),
-        (["pandas >> 2"], "as pip does"),
+        (["pandas >> 2"], "must be a name"),
         ({"a": 1}, "must be a list"),
     ],
 )

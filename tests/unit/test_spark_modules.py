@@ -238,13 +238,18 @@ def test_a_file_of_somebody_else_under_the_archives_name_is_refused(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a launcher to another user")
-def test_a_launcher_that_others_may_change_is_not_run_by_root(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "path", ["hadoop/bin/hdfs", "hadoop/libexec/hdfs-config.sh", "jdk/bin/java", "conf/hadoop-env.sh"]
+)
+def test_a_launcher_that_others_may_change_is_not_run_by_root(tmp_path: Path, path: str) -> None:
     hdfs = Hdfs(tmp_path)
+    with open(tmp_path / "hadoop-env.sh", "a") as settings:
+        settings.write(f"export JAVA_HOME={tmp_path}/jdk HADOOP_CONF_DIR={tmp_path}/conf\n")
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).touch()
     hdfs.client.check_launcher()
-    os.chown(tmp_path / "hadoop/bin/hdfs", 65534, 65534)
-    with pytest.raises(
-        spark_libraries.Failure, match="others may change .*/hadoop/bin/hdfs. Nothing was changed in HDFS"
-    ):
+    os.chown(tmp_path / path, 65534, 65534)
+    with pytest.raises(spark_libraries.Failure, match=f"others may change .*/{path}. Nothing was changed in HDFS"):
         hdfs.client.check_launcher()
 
 

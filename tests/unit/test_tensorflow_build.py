@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -15,6 +14,7 @@ from typing import Any
 
 import host_modules
 import pytest
+import python_files
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.module_utils import seclusion, tensorflow_builder
 from ansible.module_utils.host_lock import HostLock
@@ -464,12 +464,7 @@ def test_a_damaged_wheel_of_a_build_that_is_done_is_built_again(tmp_path: Path) 
 
 def imported(kind: str) -> Any:
     """The module, or the action plugin of its name."""
-    spec = importlib.util.spec_from_file_location("imported", REPOSITORY / "plugins" / kind / "tensorflow_build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return python_files.load(REPOSITORY / "plugins" / kind / "tensorflow_build.py")
 
 
 def test_directories_that_another_start_makes_at_that_moment_are_there(
@@ -622,7 +617,14 @@ def test_the_stand_ins_configure_knows_its_version_and_asks_what_the_profile_ans
 # --- following a build ----------------------------------------------------------------------------------------------
 
 
-DONE = {"build_state": "done", "step": "publish", "provenance": {"wheel": {"name": "a.whl"}}}
+KEY = "0123456789abcdef"
+DECIDED = {"version": "1.15.0", "commit": "c0ffee"}
+PROVENANCE = {
+    "wheel": {"name": f"tf-1-0{KEY[:12]}-cp27.whl", "built_as": "tf-1-cp27.whl", "sha256": "ab" * 32, "size": 9},
+    **{"symbols": {"GLIBC": "2.14"}, "check": {"hdfs": True}, "built": "2026-11-22T16:35:25Z", "seconds": 3},
+    **{"key": KEY, "schema": 1, **DECIDED},
+}
+DONE = {"build_state": "done", "step": "publish", "provenance": PROVENANCE}
 RUNNING = {"build_state": "running", "step": "build", "actions": [3, 9], "log": "/x/build.log"}
 
 
@@ -631,7 +633,7 @@ def follow(answers: list[Any], check: bool = False, started: dict[str, Any] | No
     module = imported("action")
     module.POLL = 0
     action = module.ActionModule.__new__(module.ActionModule)
-    action.args = {"root": "/x", "key": "key", "spec": {"version": "1.15.0"}, "poll": 0.001}
+    action.args = {"root": "/x", "key": KEY, "spec": {"version": "1.15.0", "provenance": DECIDED}, "poll": 0.001}
     action._task = SimpleNamespace(check_mode=check, action="tensorflow_build", args=action.args)
     action.variables, action.changed, action.diff = {"inventory_hostname": "build01"}, False, []
     waiting = [{"changed": True, **(started or RUNNING)}, *answers]
@@ -648,7 +650,30 @@ def follow(answers: list[Any], check: bool = False, started: dict[str, Any] | No
 
 
 def test_a_build_is_followed_to_its_end() -> None:
-    assert follow([RUNNING, RUNNING, DONE]) == {"provenance": DONE["provenance"], "changed": True, "left": []}
+    assert follow([RUNNING, RUNNING, DONE]) == {"provenance": PROVENANCE, "changed": True, "left": []}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"wheel": {**PROVENANCE["wheel"], "name": f"../../../secret-0{KEY[:12]}-.whl"}},
+        {"wheel": {**PROVENANCE["wheel"], "name": "numpy-1-cp27.whl"}},
+        {"wheel": {**PROVENANCE["wheel"], "name": ["a.whl"]}},
+        {"wheel": {**PROVENANCE["wheel"], "sha256": "{{ x }}"}},
+        {"wheel": {**PROVENANCE["wheel"], "size": 10**400}},
+        {"wheel": None},
+        {"symbols": {"GLIBC": "2.14\nevil"}},
+        {"built": "{{ x }}"},
+    ],
+)
+def test_a_name_that_a_build_host_answers_is_no_path_of_the_controller(change: dict[str, Any]) -> None:
+    with pytest.raises(AnsibleActionFail, match="build01 must answer what wheel it built"):
+        follow([{**DONE, "provenance": {**PROVENANCE, **change}}])
+
+
+def test_what_was_decided_about_a_wheel_is_not_the_hosts_to_say() -> None:
+    said = {**PROVENANCE, "version": "1.15.0\nevil==1", "commit": "{{ x }}", "more": "text"}
+    assert follow([{**DONE, "provenance": said}])["provenance"] == PROVENANCE
 
 
 def test_a_lost_connection_does_not_end_it() -> None:

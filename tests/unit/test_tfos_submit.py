@@ -116,6 +116,30 @@ def test_most_memory_of_an_executor_is_tensorflows(asked: str, heap: str, rest: 
     assert (made["spark.executor.memory"], made["spark.executor.memoryOverhead"]) == (heap, rest)
 
 
+@pytest.mark.parametrize(
+    ("jar", "old", "new"),
+    [
+        ("spark-core_2.11-2.1.1.2.6.1.0-129.jar", True, False),
+        ("spark-core_2.11-2.2.0.cloudera2.jar", True, False),
+        ("spark-core_2.11-2.3.0.jar", False, True),
+        ("spark-core_2.12-3.0.3.jar", False, True),
+        ("spark-core_2.13-3.10.1.jar", False, True),
+        ("another.jar", True, True),  # Spark's version is not known
+    ],
+)
+def test_the_memory_beside_the_heap_has_the_name_that_the_hosts_spark_reads(
+    host: SimpleNamespace, jar: str, old: bool, new: bool
+) -> None:
+    """Spark reads spark.executor.memoryOverhead from 2.3 on, and warns of the older name from then on."""
+    (host.tmp / "spark/jars").mkdir()
+    (host.tmp / "spark/jars" / jar).write_bytes(b"jar")
+    assert submit(host, "--memory", "27g").code == 0
+    lines = (host.tmp / "settings").read_text().splitlines()
+    assert "spark.executor.memory 1024m" in lines
+    assert ("spark.yarn.executor.memoryOverhead 26624m" in lines) is old
+    assert ("spark.executor.memoryOverhead 26624m" in lines) is new
+
+
 def test_the_users_setting_comes_last_and_counts() -> None:
     made = spark.properties(parsed("--conf", "spark.task.maxFailures=4"), "/e", HADOOP, "tag")
     text = spark.properties_text(["spark.task.maxFailures 9\n", ""], made)
@@ -178,8 +202,21 @@ def test_an_executor_that_never_comes_is_told_after_the_wait() -> None:
     ) == [None, None, None, outcome.NO_EXECUTORS]
 
 
-def test_an_application_master_that_never_starts_is_told() -> None:
-    assert judged((5, app("ACCEPTED")), (45, app("ACCEPTED")))[-1] == outcome.NO_EXECUTORS
+def test_a_job_waits_in_its_queue_until_its_timeout() -> None:
+    """On a busy cluster the ApplicationMaster starts when others have ended; then the wait for executors begins."""
+    assert judged((5, app("ACCEPTED")), (599, app("ACCEPTED", 0)), (600, app("ACCEPTED"))) == [
+        None,
+        None,
+        outcome.TOO_LONG,
+    ]
+    assert judged(
+        (5, app("ACCEPTED")), (500, app("RUNNING", 1)), (539, app("RUNNING", 1)), (540, app("RUNNING", 1))
+    ) == [
+        None,
+        None,
+        None,
+        outcome.NO_EXECUTORS,
+    ]
 
 
 def test_an_executor_that_came_and_went_is_sparks_affair() -> None:
@@ -468,6 +505,16 @@ def test_the_timeout_ends_the_application(host: SimpleNamespace) -> None:
     done = submit(host, "--timeout", "1")
     assert done.code == outcome.TOO_LONG
     assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
+
+
+def test_a_job_that_waits_in_its_queue_says_so_and_at_its_end_what_yarn_has(host: SimpleNamespace) -> None:
+    host.yarn.application = app("ACCEPTED", diagnostics="Queue's AM resource limit exceeded.")
+    host.spark_submit("exec sleep 60")
+    done = submit(host, "--wait", "1", "--timeout", "4")
+    assert done.code == outcome.TOO_LONG
+    assert done.error.count("waits in queue default (Queue's AM resource limit exceeded.)") == 1
+    assert "it may take 4 s (--timeout)" in done.error
+    assert "YARN has not started the application's own master yet (ACCEPTED)" in done.error
 
 
 @pytest.mark.parametrize("arguments", [("--timeout", "1"), ("--wait", "1", "--executors", "9")])

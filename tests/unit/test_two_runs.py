@@ -60,11 +60,17 @@ def locked_command(root: Path) -> Arguments:
     return {"purpose": "an installer", "argv": ["touch", made], "root": str(root / "deeplearning")}
 
 
+def toolkit_files(root: Path) -> Arguments:
+    (root / "cuda/bin").mkdir(parents=True)
+    return {"path": str(root / "cuda"), "sha256": "ab" * 32, "state": "complete", "root": str(root / "deeplearning")}
+
+
 MODULES: dict[str, tuple[Callable[[Path], Arguments], str]] = {
     "receipt": (receipt, "deeplearning/state/cuda.json"),
     "unpacked_archive": (unpacked_archive, "cuda/cudnn-8"),
     "spark_home": (spark_home, "spark/pyspark-9"),
     "locked_command": (locked_command, "installed"),
+    "toolkit_files": (toolkit_files, "cuda/.deeplearning-runfile"),
 }
 
 

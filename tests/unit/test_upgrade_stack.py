@@ -6,15 +6,15 @@ import getpass
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import ansible_programs
 import pytest
 import yaml
 from ansible.module_utils import environment_history, environment_packages
-from ansible_programs import LOCAL
 
-from hadoop_dl.hosts import canaries
+from hadoop_dl.hosts import canaries, stack_change
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NEW, OLD = "demo-stack-0123456789ab", "old-stack-000000000001"
@@ -44,8 +44,8 @@ PLAYS = """
 @pytest.fixture
 def cluster(tmp_path, stages):
     """Four hosts on which OLD is active and NEW is built."""
-    hosts: dict[str, dict[str, dict[str, object]]] = {group: {} for group in GROUPS.values()}
-    for name, group in GROUPS.items():
+    hosts = {}
+    for name in GROUPS:
         root = tmp_path / name
         shutil.copytree(stages["active"], root, symlinks=True)
         shutil.copytree(root / "envs" / f"{NEW}.1", root / "envs" / f"{OLD}.1", symlinks=True)
@@ -58,9 +58,8 @@ def cluster(tmp_path, stages):
         Path(environment_packages.state_file(str(root / "envs" / NEW), environment_history.ACTIVATED)).unlink()
         (root / "current").unlink()
         (root / "current").symlink_to(f"envs/{OLD}")
-        hosts[group][name] = {"environment_root": str(root), "environment_path": str(root / "envs" / NEW)}
-    inventory = {"all": {"vars": LOCAL, "children": {group: {"hosts": members} for group, members in hosts.items()}}}
-    (tmp_path / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+        hosts[name] = {"environment_root": str(root), "environment_path": str(root / "envs" / NEW)}
+    ansible_programs.write_inventory(tmp_path / "hosts.yml", GROUPS, hosts)
     plays = PLAYS.format(new=NEW, stack=STACK, layers=REPOSITORY / "playbooks" / "layers")
     (tmp_path / "upgrade.yml").write_text(plays, encoding="utf-8")
     return tmp_path
@@ -92,7 +91,7 @@ def test_without_a_terminal_and_without_assume_yes_nothing_is_changed(cluster):
     assert "No host was changed. Type yes, or add -e assume_yes=true where there is no terminal." in told
 
 
-def test_what_changes_is_shown_and_a_confirmed_upgrade_switches_all_hosts(cluster):
+def test_what_changes_is_shown_and_a_confirmed_upgrade_switches_all_hosts_and_again_changes_none(cluster):
     code, said = run(cluster, assume_yes=True)
     assert (code, active(cluster)) == (0, dict.fromkeys(GROUPS, NEW)), said
     assert f"data1, data2, edge1, cdsw1: {OLD} -> {NEW}" in said
@@ -102,10 +101,6 @@ def test_what_changes_is_shown_and_a_confirmed_upgrade_switches_all_hosts(cluste
     assert ["Java", "unknown", "8"] in rows, "the old stack is none of those that this project knows"
     assert ["numpy", "none", "1.16.6"] in rows
     assert all((cluster / name / "envs" / OLD).is_dir() for name in GROUPS), "the way back"
-
-
-def test_a_request_that_is_installed_is_a_sentence_and_no_change(cluster):
-    run(cluster, assume_yes=True)
     code, said = run(cluster, needed=False)
     assert code == 0, said
     assert f"{NEW} is installed and active on every host already. No host was changed." in " ".join(said.split())
@@ -114,21 +109,24 @@ def test_a_request_that_is_installed_is_a_sentence_and_no_change(cluster):
 
 
 def test_a_canary_has_the_new_environment_while_its_job_runs_and_the_others_follow(cluster):
-    look = f"readlink {cluster}/*/current | sort | uniq -c; echo $DEEPLEARNING_ENVIRONMENT"
-    code, said = run(cluster, **canary(f"({look}) > {cluster}/seen"))
+    """With no environments to keep, the old one stays until all have switched: executors of its job, and of other jobs, may run anywhere."""
+    look = f"readlink {cluster}/*/current | sort | uniq -c; echo $DEEPLEARNING_ENVIRONMENT; ls -d {cluster}/*/envs/{OLD} | wc -l"
+    code, said = run(cluster, **canary(f"({look}) > {cluster}/seen"), environment_keep=0)
     assert code == 0, said
     seen = (cluster / "seen").read_text().split()
-    assert seen == ["1", f"envs/{NEW}", "3", f"envs/{OLD}", NEW]
+    assert seen == ["1", f"envs/{NEW}", "3", f"envs/{OLD}", NEW, "4"]
     assert active(cluster) == dict.fromkeys(GROUPS, NEW)
+    assert not any((cluster / name / "envs" / OLD).exists() for name in GROUPS)
 
 
-@pytest.mark.parametrize("hosts", ["data1,edge1", "50%"])
-def test_a_job_that_fails_sends_the_canaries_back_and_stops(cluster, hosts):
+def test_a_job_that_fails_sends_the_canaries_back_and_stops(cluster):
+    hosts = "data1,edge1"
     code, said = run(cluster, **canary("echo the executors say no; exit 3", hosts))
     assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), said
     told = " ".join(said.split())
     assert "ended with status 3: the executors say no" in told
-    assert "are back at what was active before; no other host was switched" in told
+    assert "Back at what was active before: data1" in told
+    assert "No other host was switched." in told
     assert all((cluster / name / "envs" / NEW).is_dir() for name in GROUPS), "the same command tries again"
     assert not list(cluster.glob("*/.run.json"))
     code, said = run(cluster, **canary("true", hosts))
@@ -139,15 +137,6 @@ def test_a_canary_that_is_not_ready_keeps_all_canaries_and_all_hosts(cluster):
     shutil.rmtree(next((cluster / "data2" / "envs" / f"{NEW}.1").glob("lib/python*")))
     code, said = run(cluster, **canary("true", "data1,data2"))
     assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), said
-
-
-def test_with_no_environments_to_keep_the_old_one_stays_until_all_hosts_have_switched(cluster):
-    """Of a canary's job the executors may run anywhere, and jobs of the other hosts too."""
-    look = f"ls -d {cluster}/*/envs/{OLD} | wc -l > {cluster}/seen"
-    code, said = run(cluster, **canary(look), environment_keep=0)
-    assert code == 0, said
-    assert (cluster / "seen").read_text().split() == ["4"]
-    assert not any((cluster / name / "envs" / OLD).exists() for name in GROUPS)
 
 
 def test_check_mode_shows_what_would_change_and_asks_nothing(cluster):
@@ -187,3 +176,116 @@ def test_canaries_are_a_number_a_share_or_names(request_, expected):
 def test_a_request_for_canaries_that_cannot_be_met_is_refused(request_):
     with pytest.raises(ValueError, match=r"No host was changed\."):
         canaries.chosen(HOSTS, request_)
+
+
+def test_what_a_host_has_is_one_line_for_each_package():
+    answer = {"environment": "a\n\x1b[2J", "python": ["x"], "packages": {"keras\nx": {"a": 1}, "numpy": "1" * 900}}
+    now = stack_change.active({**answer, "stack": 7})
+    then = stack_change.Contents("b", "3.11", {}, None)
+    lines = stack_change.table(["data1"], now, then).splitlines()
+    assert all(line.isprintable() and len(line) < 300 for line in lines)
+    assert len(lines) == 6
+    assert stack_change.active({"packages": 7}).packages == {}
+
+
+# --- a connection that is lost ---------------------------------------------------------------------------------------
+
+# In place of ssh: runs what it is asked to on this machine, and loses the connection as the file `fault` says. What it prints is hostile.
+SSH = """\
+#!{python}
+import pathlib, subprocess, sys
+if len(sys.argv) < 4:
+    sys.exit(0)
+here = pathlib.Path({directory!r})
+fault, lost, begun = (here / "fault").read_text(), here / "lost", here / "begun"
+given = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
+job = b"modules.detached_command" in given
+
+def lose():
+    sys.stderr.write("{{{{ lookup('pipe', 'touch {directory}/evaluated') }}}}")
+    sys.exit(255)
+
+if fault == "for good" and (lost.exists() or b"modules.tempfile" in given):
+    lost.touch()
+    lose()
+if job and lost.exists() and b'"state": "asked"' in given:
+    lost.unlink()
+    lose()
+done = subprocess.run(["/bin/sh", "-c", sys.argv[-1]], input=given, capture_output=True)
+if job and not begun.exists():
+    begun.touch()
+    lost.touch()
+    lose()
+sys.stdout.buffer.write(done.stdout)
+sys.stderr.buffer.write(done.stderr)
+sys.exit(done.returncode)
+"""
+
+
+def over_ssh(cluster: Path, fault: str) -> None:
+    """edge1, which submits the job, is reached by the program above."""
+    program = cluster / "ssh"
+    program.write_text(SSH.format(python=sys.executable, directory=str(cluster)), encoding="utf-8")
+    program.chmod(0o755)
+    (cluster / "fault").write_text(fault, encoding="utf-8")
+    inventory = yaml.safe_load((cluster / "hosts.yml").read_text(encoding="utf-8"))
+    inventory["all"]["children"]["edge_nodes"]["hosts"]["edge1"] |= {
+        "ansible_connection": "ssh",
+        "ansible_ssh_executable": str(program),
+        "ansible_ssh_transfer_method": "piped",
+        "ansible_ssh_retries": 0,
+    }
+    (cluster / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+
+
+@pytest.mark.parametrize(("command", "status"), [("sleep 2; exit 3", 3), ("sleep 2", 0)])
+def test_of_a_canaries_job_whose_connection_is_lost_the_recorded_status_decides(cluster, command, status):
+    """Lost once when it has started, and once when it is asked for."""
+    over_ssh(cluster, "for a moment")
+    code, said = run(cluster, **canary(command))
+    expected = OLD if status else NEW
+    assert (code, active(cluster)) == (2 if status else 0, dict.fromkeys(GROUPS, expected)), said
+    assert not status or f"ended with status {status}" in " ".join(said.split())
+    assert not (cluster / "evaluated").exists(), "what a broken connection printed is data"
+
+
+def test_a_client_that_is_lost_for_good_sends_the_canaries_back_with_the_sentence(cluster):
+    over_ssh(cluster, "for good")
+    code, said = run(cluster, **canary("true"))
+    assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), said
+    told = " ".join(said.split())
+    assert (
+        "but that host does not answer any more. Back at what was active before: data1. No other host was switched."
+        in told
+    )
+    assert not (cluster / "evaluated").exists()
+    assert [path.parent.name for path in cluster.glob("*/.run.json")] == ["edge1"], "the others are released"
+
+
+def test_canaries_on_which_nothing_was_active_are_not_said_to_be_back_at_something(cluster):
+    (cluster / "data1" / "current").unlink()
+    shutil.rmtree(cluster / "data1" / "envs" / f"{OLD}.1")
+    (cluster / "data1" / "envs" / OLD).unlink()
+    code, said = run(cluster, **canary("exit 3"))
+    assert code == 2, said
+    assert not (cluster / "data1" / "current").is_symlink()
+    assert "Without an active environment, as before: data1. No other host was switched." in " ".join(said.split())
+
+
+def test_a_canary_that_a_killed_run_switched_with_no_way_back_is_named_as_not_back(cluster):
+    (cluster / "data1" / "current").unlink()
+    (cluster / "data1" / "current").symlink_to(f"envs/{NEW}")
+    shutil.rmtree(cluster / "data1" / "envs" / f"{OLD}.1")
+    (cluster / "data1" / "envs" / OLD).unlink()
+    code, said = run(cluster, **canary("exit 3"))
+    assert (code, active(cluster)) == (2, {**dict.fromkeys(GROUPS, OLD), "data1": NEW}), said
+    told = " ".join(said.split())
+    assert f"Not back, so {NEW} may be active there: data1. No other host was switched." in told
+    assert "Without an active environment" not in told
+
+
+def test_a_canary_that_fails_at_its_own_switch_keeps_all_hosts(cluster):
+    (cluster / "data2" / ".new-current").mkdir()  # no rename can replace it
+    code, said = run(cluster, **canary("true", "data1,data2"))
+    assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), said
+    assert "but data2 did not switch. data1 is back at " + OLD in " ".join(said.split())

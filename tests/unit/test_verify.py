@@ -83,6 +83,14 @@ def test_the_text_names_host_question_and_sentence(tmp_path: Path) -> None:
     assert text.endswith("verify: 3 hosts, 1 passed, 1 failed, 1 failed as expected\n")
 
 
+def test_what_a_host_answered_is_one_line_of_the_text() -> None:
+    said = "x\n0 failed, 99 passed\x1b[2J"
+    found = [verify.Result("data1", "test_a", "a", outcome, said, 0.0) for outcome in (verify.FAILED, verify.SKIPPED)]
+    lines = verify.text(found).splitlines()
+    assert len(lines) == 4
+    assert all(line.isprintable() for line in lines)
+
+
 def test_a_junit_reader_counts_what_the_text_says(tmp_path: Path) -> None:
     path = junit(
         tmp_path / "junit.xml", case(GPU, "data1", "sees 0"), case("test_x", "data1", "broken"), case("test_y", "data1")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.wheel_files import Wheel, WheelProblem
+from interpreters import bundled_pip
 
 SITE = "lib/python{}.{}/site-packages".format(*sys.version_info[:2])
 INFORMATION = "demo_tool-1.2.dist-info"
@@ -80,10 +81,7 @@ def test_the_tree_is_the_one_that_pip_makes(tmp_path):
         unpack(path, tmp_path / "ours")
         command = [sys.executable, "-m", "pip", "--python", str(tmp_path / "pips/bin/python"), "install", "--no-index"]
         if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode:
-            import ensurepip  # noqa: PLC0415
-
-            [bundled] = (Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl")
-            command = [str(tmp_path / "pips/bin/python"), f"{bundled}/pip", "install", "--no-index"]
+            command = [str(tmp_path / "pips/bin/python"), f"{bundled_pip()}/pip", "install", "--no-index"]
         subprocess.run([*command, "--no-compile", "--disable-pip-version-check", str(path)], check=True)
     finally:
         os.umask(mask)

@@ -21,6 +21,20 @@ def test_a_file_is_replaced_and_everybody_reads_it(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["state.json"]
 
 
+def test_a_file_has_its_mode_and_owner_before_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    named: list[tuple[int, int, int]] = []
+
+    def rename(draft: str, path: str) -> None:
+        status = os.stat(draft)
+        named.append((status.st_mode & 0o777, status.st_uid, status.st_gid))
+        os.replace(draft, path)
+
+    monkeypatch.setattr(os, "rename", rename)
+    owner = (12345, 12346) if os.geteuid() == 0 else (os.getuid(), os.getgid())
+    whole_files.write_whole(str(tmp_path / "secret"), b"new", mode=0o600, owner=owner)
+    assert named == [(0o600, *owner)]
+
+
 def test_a_link_in_place_of_the_draft_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "other").write_text("not ours")
     (tmp_path / ".draft-state.json").symlink_to(tmp_path / "other")

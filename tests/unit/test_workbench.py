@@ -27,6 +27,8 @@ CDSW Version: [1.3.0:9bb84f6]
 |  NAME | STATUS | CREATED-AT | VERSION | EXTERNAL-IP | OS-IMAGE | KERNEL-VERSION | GPU | STATEFUL |
 |  ip-10-0-0-167 | True | 2018-01-28 14:40:09+00:00 | v1.6.11 | None | CentOS Linux 7 (Core) | 3.10.0-514.16.1.el7.x86_64 | 2 | True |
 1/1 nodes are ready.
+|  NAME | READY | STATUS | RESTARTS | CREATED-AT | POD-IP | HOST-IP | ROLE |
+|  web-3320989329-698m4 | 1/1 | Running | 0 | 2018-01-28 14:41:48+00:00 | 100.66.0.11 | 10.0.0.167 | web |
 Cloudera Data Science Workbench is ready!"""
 
 
@@ -63,6 +65,7 @@ def test_an_installation_from_the_rpm_is_read_without_its_secrets(tmp_path: Path
         "sessions": None,
         "images": None,
         "mig": None,
+        "restart_pending": False,
     }
     assert "a-secret" not in str(node)
     assert node["cdsw"] is True
@@ -202,6 +205,41 @@ def test_a_host_that_is_done_needs_nothing() -> None:
     assert not {"cdsw", "container_runtime"} & set(again.hosts["cdsw1"]["needs"])
 
 
+@pytest.mark.parametrize(
+    ("record", "pending"),
+    [('{"before": {}, "restart_pending": true}', True), ('{"before": {}}', False), ("[]", False), ("{", False)],
+)
+def test_a_pending_restart_is_read(tmp_path: Path, record: str, pending: bool) -> None:
+    files = {"/etc/cdsw/config/cdsw.conf": "", "/opt/deeplearning/etc/cdsw.json": record}
+    assert tree(tmp_path, files)["workbench"]["restart_pending"] is pending
+
+
+def test_a_pending_restart_is_planned_though_the_receipt_is_right() -> None:
+    held = cdsw.settings("rpm", "1.4.0", "418.67")
+    first = made(cdsw_host(settings=held))
+    killed = cdsw_host(settings=held, restart_pending=True, variables={"cdsw_restart_allowed": True})
+    found = made(after(killed, first))
+    (row,) = [row for row in found.rows if row.component == "cdsw"]
+    assert row.reason == "a restart of CDSW is pending"
+    assert found.restarts
+
+
+def test_the_master_takes_part_in_a_run_for_a_worker() -> None:
+    """Its table says whether the worker is in CDSW."""
+    held = cdsw.settings("rpm", "1.4.0", "418.67")
+    first = made(cdsw_host(settings=held), cdsw_host("cdsw2", settings=held, master=False))
+    done, worker = after(cdsw_host(settings=held), first), cdsw_host("cdsw2", settings={}, master=False)
+    found = made(done, worker)
+    assert "cdsw" in found.hosts["cdsw1"]["needs"]
+    assert found.hosts["cdsw1"]["cdsw"]["role"] == "master"
+    assert [row.host for row in found.rows if row.component == "cdsw"] == ["cdsw2"]
+    assert [
+        name
+        for name in found.hosts
+        if "cdsw" in made(done, after(cdsw_host("cdsw2", settings=held, master=False), first)).hosts[name]["needs"]
+    ] == []
+
+
 @pytest.mark.parametrize("permission", ["cdsw_restart_allowed", "container_runtime_reload_allowed"])
 def test_a_permission_that_was_given_for_one_run_is_no_reason_for_another(permission: str) -> None:
     held = cdsw.settings("rpm", "1.4.0", "418.67")
@@ -317,9 +355,12 @@ def test_a_value_that_a_shell_would_read_is_refused(site: Path) -> None:
 
 
 def test_the_table_of_nodes_tells_the_gpus() -> None:
-    assert cdsw_settings.gpus(STATUS) == {"ip-10-0-0-167": 2}
+    """The table of pods, which follows, has NAME and STATUS too."""
+    assert cdsw_settings.nodes(STATUS) == {"ip-10-0-0-167": 2}
+    assert cdsw_settings.nodes(STATUS.replace("| True | 2018", "| False | 2018")) == {}
+    assert cdsw_settings.nodes("Cloudera Data Science Workbench is ready!") is None
     assert cdsw_settings.ready(0, STATUS)
-    assert cdsw_settings.gpus(STATUS.replace(" GPU |", "").replace(" 2 |", "")) is None
+    assert cdsw_settings.nodes(STATUS.replace(" GPU |", "").replace(" 2 |", "")) == {"ip-10-0-0-167": None}
 
 
 def test_a_broken_cdsw_is_told_in_its_own_words() -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import gpu_host_info
 import pytest
+import python_files
 from ansible.errors import AnsibleActionFail
 
 PLUGIN = Path(__file__).resolve().parents[2] / "plugins" / "action" / "pinned_packages.py"
@@ -120,12 +122,8 @@ class Rhel7:
         return {"rc": 0, "msg": ""}
 
     def present(self, *names: dict[str, str], **args: Any) -> None:
-        spec = importlib.util.spec_from_file_location("action_pinned_packages", PLUGIN)
-        assert spec is not None
-        assert spec.loader is not None
-        plugin = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(plugin)
-        action = plugin.ActionModule.__new__(plugin.ActionModule)
+        kind = python_files.load(PLUGIN).ActionModule
+        action = kind.__new__(kind)
         args = {"names": list(names), "manager": "yum", "title": "It", "state": "present", **args}
         action._task = SimpleNamespace(check_mode=False, action="pinned_packages", args=args)
         action.args, action.variables = args, {"inventory_hostname": "data1"}
@@ -150,20 +148,14 @@ class Rhel7:
 
 
 RUNNING, NEWER = "3.10.0-957.el7", "3.10.0-1127.el7"
-GPU_HOST = PLUGIN.parents[1] / "modules" / "gpu_host_info.py"
 
 
 def lock_lines(tmp_path: Path, kernels: list[str], headers: list[str]) -> list[str]:
     """What the role writes into yum's lock list on a host with these kernels and headers."""
-    spec = importlib.util.spec_from_file_location("gpu_host_info", GPU_HOST)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/redhat-release").write_text("Red Hat Enterprise Linux Server release 7.9 (Maipo)")
     listed = [f"kernel {one}" for one in kernels] + [f"kernel-devel {one}" for one in headers]
-    host = module.Host(str(tmp_path), lambda argv: "\n".join(listed) if argv[0] == "rpm" else None)
+    host = gpu_host_info.Host(str(tmp_path), lambda argv: "\n".join(listed) if argv[0] == "rpm" else None)
     lines: list[str] = host.read()["locks"]["lines"]
     return lines
 

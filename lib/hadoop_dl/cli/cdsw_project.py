@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hadoop_dl.cli.arguments import Parser
+from hadoop_dl.data import cdsw, module_utils
 from hadoop_dl.data.engine_image import sections
-from hadoop_dl.data.locks import Lock, LockError
+from hadoop_dl.data.locks import Lock, LockError, source_wheels
 from hadoop_dl.data.stacks import Stack, StackError, UnknownStack, add_directory, load_stack
 from hadoop_dl.resolver.request import Misuse
 
@@ -60,8 +61,11 @@ def command(arguments: Sequence[str]) -> int:
     try:
         stack = load_stack(options.name)
         lock = stack.lock(options.python)
+        unusable = cdsw.session_problem(stack, lock.python)
     except (UnknownStack, StackError, LockError) as error:
         raise Misuse(str(error)) from error
+    if unusable:
+        raise Misuse(f"{unusable.rstrip('.')}. Nothing was written.")
     write(stack, lock, options.directory, mirror, options.ca)
     print(f"{options.directory} is a project for {stack.name} on Python {lock.python}. Its README.md names the steps.")
     return 0
@@ -78,6 +82,7 @@ def write(stack: Stack, lock: Lock, directory: Path, mirror: str, ca: str = "") 
         for name in FILES:
             target = directory / name.partition("/")[2]
             shutil.copyfile(EXAMPLES / name, target)
+        shutil.copyfile(module_utils.DIRECTORY / "source_wheels.py", directory / "source_wheels.py")
         for name, text in texts(stack, lock, mirror, ca).items():
             (directory / name).write_text(text, encoding="utf-8")
     except OSError as error:
@@ -97,9 +102,9 @@ def texts(stack: Stack, lock: Lock, mirror: str, ca: str) -> dict[str, str]:
         "ca": ca,
         "megabytes": parts.megabytes,
         "imports": [name for name in ("tensorflow", "keras") if name in lock.components],
-        "options": parts.options,
+        "sources": [one for one in parts.downloads if not source_wheels.is_wheel(one["file"])],
     }
-    found = {MARK: json.dumps(content, indent=2) + "\n", **parts.requirements(mirror)}
+    found = {MARK: json.dumps(content, indent=2) + "\n", **parts.requirements(f"{mirror}/wheels")}
     readme = (EXAMPLES / "cdsw" / "project.md").read_text(encoding="utf-8")
     words = {
         "STACK": stack.name,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import email
+import os
 import re
 import subprocess
 import sys
-import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
@@ -23,12 +23,15 @@ from packaging.version import Version
 from hadoop_dl.cli import mirror
 from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.cli.mirror import MirrorError
-from hadoop_dl.data import extras
-from hadoop_dl.data.locks import COMPONENTS, Entry, Lock, LockError, canonicalize_name
+from hadoop_dl.data import extras, module_utils
+from hadoop_dl.data.locks import COMPONENTS, Entry, Lock, LockError, canonicalize_name, source_problem, source_wheels
 from hadoop_dl.data.stacks import Stack, StackError, UnknownStack, add_directory, load_stack, stack_names
 
+whole_files: Any = module_utils.load("whole_files")
 Versions = dict[str, str]  # name as PEP 503 writes it -> version
 Offer = dict[str, Any]  # a file as an index lists it: name, url, sha256, size or None
+# All others of uv's variables may name another index, other versions, or a server whose certificate is not checked.
+UV_KEEPS = ("UV_CACHE_DIR", "UV_HTTP_TIMEOUT")
 
 
 def platform_tags(python: str, glibc: str) -> list[Tag]:
@@ -136,32 +139,20 @@ def closure_problems(
     return problems
 
 
-def requirements_inside(path: Path) -> list[Requirement]:
-    """The requirements in the metadata of a wheel or an sdist."""
-    if path.suffix == ".whl":
-        with zipfile.ZipFile(path) as archive:
-            member = next(name for name in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", name))
-            message = email.message_from_bytes(archive.read(member))
-        return [Requirement(text) for text in message.get_all("Requires-Dist", [])]
-    texts: list[str] = []
-    with tarfile.open(path) as archive_tar:
-        for member_tar in archive_tar:
-            if re.fullmatch(r"[^/]+/(src/)?[^/]+\.egg-info/requires\.txt", member_tar.name):
-                handle = archive_tar.extractfile(member_tar)
-                texts = requires_txt(handle.read().decode()) if handle else []
-    return [Requirement(text) for text in texts]
+def requirements_inside(path: Path, sha256: str) -> list[Requirement]:
+    """The requirements in the metadata of a wheel, or in the recipe of a source distribution."""
+    if path.suffix != ".whl":
+        return [Requirement(text) for text in source_wheels.recipe_of(path.name, sha256).requires]
+    with zipfile.ZipFile(path) as archive:
+        member = next(name for name in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", name))
+        message = email.message_from_bytes(archive.read(member))
+    return [read_requirement(text) for text in message.get_all("Requires-Dist", [])]
 
 
-def requires_txt(text: str) -> list[str]:
-    """setuptools' requires.txt as requirements: [extra:marker] headings become markers; extras are left out."""
-    found, marker = [], ""
-    for line in (raw.strip() for raw in text.splitlines()):
-        if line.startswith("["):
-            extra, _, marker = line.strip("[]").partition(":")
-            marker = "extra == 'x'" if extra else marker
-        elif line and marker != "extra == 'x'":
-            found.append(f"{line} ; {marker}" if marker else line)
-    return found
+def read_requirement(text: str) -> Requirement:
+    """Of `pytz (>=2011k)`, a version older than PEP 440 (pandas for Python 2.7), only the name counts: no release is that old."""
+    legacy = re.fullmatch(r"([\w.-]+) \(>=\d+[a-z]\)", text)
+    return Requirement(legacy[1] if legacy else text)
 
 
 def resolve(
@@ -175,6 +166,7 @@ def resolve(
         constraints.write_text("".join(lines), encoding="utf-8")
         run = subprocess.run(
             [uv, "pip", "compile", "--quiet", "--no-annotate", "--no-header", "--no-config", "--python-version", python]
+            + ["--index-strategy", "first-index"]
             + [
                 "--python-platform",
                 f"x86_64-manylinux_2_{glibc.split('.')[1]}",
@@ -187,12 +179,24 @@ def resolve(
             capture_output=True,
             text=True,
             check=False,
+            env=uv_variables(os.environ),
         )
     if run.returncode != 0:
         kept = " with the versions that are locked already" if locked else ""
         raise LockError(f"uv found no set of versions for Python {python}{kept}: {run.stderr.strip()}")
     pairs = (line.split("==") for line in run.stdout.splitlines() if "==" in line)
     return {canonicalize_name(name.strip()): version.split(";")[0].strip() for name, version in pairs}
+
+
+def uv_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The index and the CA that all else here uses, for uv. The address is in no command line, because it may have a password."""
+    found = {name: value for name, value in environment.items() if not name.startswith("UV_") or name in UV_KEEPS}
+    bundle = next(filter(None, map(found.get, ("PIP_CERT", "REQUESTS_CA_BUNDLE"))), None)
+    return {
+        **found,
+        "UV_DEFAULT_INDEX": mirror.mirror_index.index_address(),
+        **({"SSL_CERT_FILE": bundle} if bundle else {}),
+    }
 
 
 def assign(
@@ -238,6 +242,7 @@ def make_lock(stack: Stack, python: str, cache: Path, say: Callable[[str], None]
     """The lock's text as the index has it today. With `keep`, its versions stay and only files and closure are verified."""
     requirements = {name: list(stack.data["requirements"].get(name, [])) for name in COMPONENTS}
     flat = [strip_extras(text) for texts in requirements.values() for text in texts]
+    stated = {"the stack's file": [extras.requirement(text) for text in flat]}
     if keep:
         versions = {canonicalize_name(entry.project): entry.version for entry in keep.entries}
     elif python.startswith("2.") or all(EXACT.fullmatch(text) for text in flat):  # nothing is left to resolve
@@ -261,29 +266,32 @@ def make_lock(stack: Stack, python: str, cache: Path, say: Callable[[str], None]
             f"{stack.name} needs {', '.join(missing)} for Python {python} and glibc {stack.data['glibc_min']}, and the "
             "index has no file of them that fits. Choose other versions under requirements in the stack's file."
         )
+    refused = [problem for offer in chosen.values() if (problem := source_problem(offer["name"], offer["sha256"]))]
+    if refused:
+        raise LockError(
+            f"{stack.name} for Python {python} cannot be locked: {'. '.join(refused)}. Then run this again."
+        )
     mirror.fetch_artifacts(list(chosen.values()), cache, progress=say)
     paths = {project: cache / "wheels" / offer["name"] for project, offer in chosen.items()}
     environment = marker_environment(python)
     requires: dict[str, list[Requirement]] = {}
     for project, path in paths.items():
         try:
-            requires[project] = requirements_inside(path)
+            requires[project] = requirements_inside(path, chosen[project]["sha256"])
         except InvalidRequirement as error:
             raise LockError(f"{path.name} states a requirement that cannot be read: {error}") from error
-    stated = {"the stack's file": [Requirement(text) for text in flat]}
     problems = closure_problems(versions | {"the stack's file": ""}, requires | stated, environment)
     components = assign(requirements, versions, requires, environment)
     problems += [f"{name} is in the lock, and nothing needs it." for name in sorted(set(versions) - set(components))]
     if problems:
         raise LockError(f"The lock of {stack.name} for Python {python} is not complete: {' '.join(problems)}")
-    return render(
-        stack.name,
-        python,
-        [
-            Entry(components[p], p, versions[p], offer["sha256"], offer["name"], paths[p].stat().st_size)
-            for p, offer in chosen.items()
-        ],
-    )
+    entries = [
+        Entry(components[p], p, versions[p], offer["sha256"], offer["name"], paths[p].stat().st_size)
+        for p, offer in chosen.items()
+    ]
+    if told := extras.cuda_of_others(stack, entries, requires):
+        say(f"warning: {told}")
+    return render(stack.name, python, entries)
 
 
 def strip_extras(text: str) -> str:
@@ -329,34 +337,45 @@ def main(arguments: list[str] | None = None) -> int:
     if options.extra and (not options.stacks or not options.names):
         parser.error("--extra needs the name of a stack, and --stacks with the directory for the new one.")
     if options.stacks:
-        options.stacks.mkdir(parents=True, exist_ok=True)
         add_directory(options.stacks)
     failed = False
     for name in options.names or stack_names(options.stacks):
         try:
-            if options.extra:
-                name = extras.write_stack(load_stack(name), options.extra, options.stacks)
             stack = load_stack(name)
-            for python in stack.pythons:
-                path = stack.lock_path(python)
-                before = path.read_text(encoding="utf-8") if path.is_file() else ""
-                keep = stack.lock(python) if options.check else None
-                text = make_lock(stack, python, options.cache, lambda line: print(f"  {line}", file=sys.stderr), keep)
-                if text == before:
-                    print(f"{path.name}: holds")
-                elif options.check:
-                    failed = True
-                    print(
-                        f"{path.name}: the index or the stack's file gives another lock. Review: scripts/stack lock {name}"
-                    )
-                else:
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    path.write_text(text, encoding="utf-8")
-                    print(f"{path.name}: written")
+            if options.extra:
+                stack = extras.extended(stack, options.extra, options.stacks)
+            failed |= update(stack, options.check, options.cache)
+            if options.extra and not options.check:
+                file = options.stacks / f"{stack.name}.yml"
+                whole_files.write_whole(str(file), extras.file_text(stack).encode())
         except (UnknownStack, StackError, extras.ExtrasError, LockError, MirrorError) as error:
             failed = True
             print(f"{name}: {error}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def update(stack: Stack, check: bool, cache: Path) -> bool:
+    """Make all locks of a stack, then write them; whether one must be reviewed."""
+    texts = {}
+    for python in stack.pythons:
+        keep = stack.lock(python) if check else None
+        texts[stack.lock_path(python)] = make_lock(
+            stack, python, cache, lambda line: print(f"  {line}", file=sys.stderr), keep
+        )
+    review = False
+    for path, text in texts.items():
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            print(f"{path.name}: holds")
+        elif check:
+            review = True
+            print(
+                f"{path.name}: the index or the stack's file gives another lock. Review: scripts/stack lock {stack.name}"
+            )
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            whole_files.write_whole(str(path), text.encode())
+            print(f"{path.name}: written")
+    return review
 
 
 if __name__ == "__main__":

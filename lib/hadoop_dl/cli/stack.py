@@ -12,7 +12,8 @@ scripts/stack docs       write docs/compatibility.md, docs/stacks.md and docs/in
 scripts/stack data       compare compat/ with PyPI, or write the table of GPUs
 
 Exit codes of resolve: 0 there is a stack, 1 misuse (an unknown component or option), 2 the request cannot be met,
-3 unsure: only data that is not verified is against it. Each command has --help.
+3 unsure: only data that is not verified is against it. With --host or --inventory: 0 no host has a problem, 2 one has, or was
+not read. Each command has --help.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from hadoop_dl.data.compat import load
 from hadoop_dl.data.stacks import Stack, UnknownStack, add_directory, load_stack, stack_names
 from hadoop_dl.resolver import HostProfile, Misuse, Resolution, newest_wheel, resolve
 from hadoop_dl.resolver.named_stacks import fitting
-from hadoop_dl.resolver.request import COMPONENTS, OPTIONS, nearest_name
+from hadoop_dl.resolver.request import COMPONENTS, OPTIONS, nearest_name, read_request
 from hadoop_dl.resolver.versions import listed, version
 
 Command = Callable[[Sequence[str]], int]
@@ -73,6 +74,7 @@ examples:
   scripts/stack resolve --os rhel-7.9 --gpu P100 tensorflow=1.15 python=2.7 kafka=true
   scripts/stack resolve --os rhel-9.4 --gpu A100 --gpu H100 --hadoop cdp-7.1 --explain
   scripts/stack resolve --os 'other glibc=2.39 python=3.12' --gpu cc=8.6
+  scripts/stack resolve --inventory inventories/SITE tensorflow=2.15
 """
 
 
@@ -90,6 +92,10 @@ def add_host_options(parser: Parser) -> None:
         help="a GPU's name, PCI id (10de:15f8) or cc=8.6; once for each model, or none",
     )
     parser.add_argument("--format", choices=("table", "json"), default="table", help="for people or for programs")
+
+
+def add_stacks_option(parser: Parser) -> None:
+    parser.add_argument("--stacks", type=Path, metavar="DIR", help="a site's own stacks, too: inventories/SITE/stacks")
 
 
 def resolve_parser() -> Parser:
@@ -110,6 +116,20 @@ def resolve_parser() -> Parser:
     parser.add_argument(
         "--explain", action="store_true", help="why each version was chosen, and where each fact is written"
     )
+    parser.add_argument(
+        "--host",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FACTS.json",
+        help="a host by its facts, as ansible -m host_facts --tree writes them (docs/install.md); once for each host",
+    )
+    parser.add_argument(
+        "--inventory",
+        metavar="PATH",
+        help="read the hosts of an inventory as the plan does, and answer for each; without constraints: what it requests",
+    )
+    add_stacks_option(parser)
     parser.add_argument("constraints", nargs="*", metavar="COMPONENT=CONSTRAINT")
     return parser
 
@@ -159,7 +179,9 @@ def both(name: str, first: str, second: str) -> str:
 
 
 def newer_line(request: dict[str, Any], resolution: Resolution) -> str:
-    """A message about a newer TensorFlow that also meets the request, but has no lock."""
+    """A message about a newer TensorFlow that also meets the request, but reads no HDFS or has no lock."""
+    if resolution.newer:
+        return f"Newer, but TensorFlow reads no HDFS: {resolution.newer}. Spark can feed it the data (docs/stacks.md)."
     found = newest_wheel(request, gpu="cuda" in resolution.stack) if resolution.name else None
     if found is None or version(found.version) <= version(resolution.stack["tensorflow"]):
         return ""
@@ -170,7 +192,11 @@ def newer_line(request: dict[str, Any], resolution: Resolution) -> str:
 
 def resolve_command(arguments: Sequence[str]) -> int:
     options = resolve_parser().parse_intermixed_args(list(arguments))
+    if options.stacks:
+        add_directory(options.stacks)
     request = read_constraints(options)
+    if options.host or options.inventory:
+        return resolve_hosts(options, request)
     resolution = resolve(request)
     if options.format == "json":
         print(json.dumps(resolution.as_json(), indent=2))
@@ -181,12 +207,31 @@ def resolve_command(arguments: Sequence[str]) -> int:
     return STATUS[resolution.status]
 
 
+def resolve_hosts(options: argparse.Namespace, request: Mapping[str, Any]) -> int:
+    """The answer for real hosts, which is the plan's."""
+    from hadoop_dl.cli import stack_hosts  # (needs more than an answer does)
+
+    given = [f"--{name}" for name in ("os", "gpu", "hadoop") if name in request]
+    given += ["--explain"] if options.explain else []
+    given += ["--host"] if options.host and options.inventory else []
+    if given:
+        chosen = "--inventory" if options.inventory else "--host"
+        raise Misuse(f"{listed(given)} cannot be given with {chosen}: hosts are what they answer. Leave it out.")
+    read_request(load(), request)  # misuse is told before a host is read
+    if options.inventory:
+        answers = stack_hosts.of_inventory(options.inventory, request)
+    else:
+        answers = stack_hosts.of_files(options.host, request)
+    print(json.dumps(answers.as_json(), indent=2) if options.format == "json" else answers.text())
+    return STATUS["ok" if answers.ok else "conflict"]
+
+
 def list_command(arguments: Sequence[str]) -> int:
     parser = Parser(
         prog="stack list", description="List the named stacks, the best first if hosts are named.", allow_abbrev=False
     )
     add_host_options(parser)
-    parser.add_argument("--stacks", type=Path, metavar="DIR", help="a site's own stacks, too: inventories/SITE/stacks")
+    add_stacks_option(parser)
     options = parser.parse_args(list(arguments))
     if options.stacks:
         add_directory(options.stacks)

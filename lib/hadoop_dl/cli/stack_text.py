@@ -10,7 +10,7 @@ from hadoop_dl.data.stacks import Stack
 from hadoop_dl.resolver import Conflict, Finding, Resolution
 from hadoop_dl.resolver.explain import together
 from hadoop_dl.resolver.request import OPTIONS
-from hadoop_dl.resolver.versions import listed
+from hadoop_dl.resolver.versions import listed, version
 
 
 def summary(stack: Mapping[str, Any]) -> str:
@@ -19,7 +19,8 @@ def summary(stack: Mapping[str, Any]) -> str:
         f"TensorFlow {stack['tensorflow']} ({stack['tensorflow_package']}) on Python {texts(stack['python'], 'or')}"
     ]
     if stack.get("tensorflow_source") == "built":
-        parts[0] += f", built from source (bazel {stack.get('bazel', '?')}, gcc {stack.get('gcc', '?')})"
+        tools = [f"{tool} {stack[tool]}" for tool in ("bazel", "gcc") if tool in stack]
+        parts[0] += f", built from source ({', '.join(tools)})"
     parts += [
         f"{name} {stack[key]}" for key, name in (("cuda", "CUDA"), ("cudnn", "cuDNN"), ("nccl", "NCCL")) if key in stack
     ]
@@ -40,10 +41,15 @@ def texts(value: Any, last: str = "and") -> str:
     return listed(value, last) if isinstance(value, (list, tuple)) else str(value)
 
 
-def needs(stack: Mapping[str, Any], pins: Mapping[str, str]) -> list[str]:
-    """What a stack needs of the host and of pip."""
+def needs(stack: Mapping[str, Any], pins: Mapping[str, str], driver: str = "") -> list[str]:
+    """What a stack needs of the host and of pip; `driver` is the one that stays there."""
     found = []
-    if "driver_min" in stack:
+    if "driver_min" in stack and driver:
+        old = version(driver) < version(stack["driver_min"])  # it knows some of the cards that a name means
+        found.append(
+            f"driver: your {driver} stays" if old else f"driver: {stack['driver_min']} or newer: your {driver} stays"
+        )
+    elif "driver_min" in stack:
         module = f", {stack['driver_module']} kernel modules" if "driver_module" in stack else ""
         found.append(f"driver: {stack['driver_min']} or newer, branch {stack.get('driver_branch', 'any')}{module}")
     else:
@@ -64,8 +70,9 @@ def answer_text(resolution: Resolution, explain: bool, newer: str = "") -> str:
     if resolution.name:
         lines.append(f"{resolution.name}: {summary(resolution.stack)}")
     else:
-        lines += ["No named stack meets this request. Without a lock it could be:", f"  {summary(resolution.stack)}"]
-    lines += [f"  {line}" for line in needs(resolution.stack, resolution.pins)]
+        why = resolution.unmade or "No named stack meets this request."
+        lines += [f"{why} Without a lock it could be:", f"  {summary(resolution.stack)}"]
+    lines += [f"  {line}" for line in needs(resolution.stack, resolution.pins, resolution.driver)]
     lines.append(f"  lock: {resolution.lock or 'none, so the playbooks cannot install it yet'}")
     lines += [f"Not checked: {text}." for text in resolution.not_checked]
     known = [finding for finding in resolution.warnings if not finding.doubt]
@@ -73,13 +80,16 @@ def answer_text(resolution: Resolution, explain: bool, newer: str = "") -> str:
     if explain:
         lines += ["Why:", *findings(resolution.reasons, explain)]
     lines += [newer] if newer else []
-    return "\n".join([*lines, "Do next:", *[f"  {line}" for line in do_next(resolution)]])
+    title = "Do next, if you accept that:" if resolution.doubts else "Do next:"
+    return "\n".join([*lines, title, *[f"  {line}" for line in do_next(resolution)]])
 
 
 def do_next(resolution: Resolution) -> list[str]:
+    """The steps as they can be pasted: what is no command is a comment or a line of the inventory."""
     first, *rest = resolution.next
-    where = "      (in group_vars/all.yml of your inventory)" if resolution.lock else ""
-    return [first + where, *rest]
+    if resolution.lock:
+        return [f"{first}      # in group_vars/all.yml of your inventory", *rest]
+    return [first if first.startswith("scripts/") else f"# {first}", *rest]
 
 
 def findings(found: Iterable[Finding], explain: bool) -> list[str]:
@@ -102,11 +112,15 @@ def conflict_text(resolution: Resolution, explain: bool) -> str:
         lines += ["Nearest requests that fit:", *[f"  {command_line(request)}" for request in resolution.nearest]]
     elif unchangeable(resolution.conflicts):
         lines.append("Nothing else in the request helps: the operating system and the GPUs decide.")
+    if resolution.which:
+        width = max(len(command_line(request)) for request, _ in resolution.which)
+        lines += ["Which is it?" if len(resolution.which) > 1 else "Or name it by what it has:"]
+        lines += [f"  {command_line(request).ljust(width)}  # {means}" for request, means in resolution.which]
     return "\n".join([*lines, *([] if explain else ["Sources: add --explain"])])
 
 
 def unchangeable(found: Iterable[Conflict]) -> bool:
-    return any(set(conflict.components) <= {"os", "gpu", "host"} for conflict in found)
+    return any(set(conflict.components) <= {"os", "gpu", "host"} and not conflict.unknown for conflict in found)
 
 
 def command_line(request: Mapping[str, Any]) -> str:

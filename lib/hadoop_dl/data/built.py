@@ -18,6 +18,7 @@ from hadoop_dl.data.locks import Lock, LockError, parse_lock
 Json = dict[str, Any]
 HEADING = "# component: tensorflow\n"
 FOLDER = "built"
+NAME, SHA256 = r"\w[\w.+-]{1,200}\.whl", r"[0-9a-f]{64}"
 KEYS = ("version", "os", "architecture", "python", "cpu_features", "cuda", "symbols", "built", "tag", "commit")
 
 
@@ -82,8 +83,36 @@ def read(path: Path) -> Record:
 
 def is_complete(provenance: Json) -> bool:
     wheel = provenance["wheel"]
-    named = re.fullmatch(r"[0-9a-f]{64}", wheel["sha256"]) and re.fullmatch(r"[\w.+-]+\.whl", wheel["name"])
+    named = re.fullmatch(SHA256, wheel["sha256"]) and re.fullmatch(NAME, wheel["name"], re.ASCII)
     return bool(named) and isinstance(wheel["size"], int) and all(key in provenance for key in KEYS)
+
+
+def of_host(answer: Any, decided: Json, key: str) -> Json | None:
+    """The provenance of the wheel that a host built; None if its answer cannot be one.
+
+    What was decided here is not the host's to say. The name is one path component with the build's key in it: no other file of a mirror has it.
+    """
+    try:
+        wheel, symbols = answer["wheel"], answer["symbols"]
+        texts = [(NAME, wheel["name"]), (NAME, wheel["built_as"]), (SHA256, wheel["sha256"])]
+        texts += [
+            (r"[0-9TZ:-]{1,40}", answer["built"]),
+            *((r"[A-Z]+ [0-9.]{1,20}", " ".join(one)) for one in symbols.items()),
+        ]
+        formed = all(re.fullmatch(form, text, re.ASCII) for form, text in texts) and f"-0{key[:12]}-" in wheel["name"]
+        numbers = {name: int(value) for name, value in (("size", wheel["size"]), ("seconds", answer["seconds"]))}
+        check = {
+            name: value
+            for name, value in answer["check"].items()
+            if re.fullmatch(r"\w{1,40}", name) and isinstance(value, bool)
+        }
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        return None
+    if not formed or any(not 0 <= number < 1 << 50 for number in numbers.values()):
+        return None
+    known: Json = {"wheel": {name: wheel[name] for name in ("name", "built_as", "sha256")} | {"size": numbers["size"]}}
+    known |= {"schema": 1, "key": key, "symbols": symbols, "check": check, "built": answer["built"]}
+    return {**decided, **known, "seconds": numbers["seconds"]}
 
 
 def completed(lock: Lock, record: Record) -> Lock:

@@ -36,7 +36,12 @@ class Engine:
 
     def problem(self, stack: Stack, python: str) -> str:
         """Why the stack does not fit this engine; empty where no known reason exists."""
-        oldest = stack.version("glibc_min")
+        if found := wheel_problem(stack, python):
+            return found
+        record, oldest = stack.record(python), stack.version("glibc_min")
+        symbol = record.provenance["symbols"].get("GLIBC") if record else None
+        if self.glibc and symbol and number(self.glibc) < number(symbol):
+            return f"The wheel of TensorFlow in {stack.name} requires GLIBC_{symbol}, but engine {self.engine} has glibc {self.glibc}."
         if self.pythons is not None and python not in self.pythons:
             return f"Engine {self.engine} has Python {' and '.join(self.pythons)}, but {stack.name} requires Python {python}."
         if self.glibc and oldest and number(self.glibc) < number(oldest):
@@ -56,6 +61,28 @@ def engines() -> list[Engine]:
         )
         for row in rows
     ]
+
+
+def session_problem(stack: Stack, python: str) -> str:
+    """Why no base engine can run the stack, as the newest one's reason; empty if one can."""
+    problems = [engine.problem(stack, python) for engine in engines()]
+    return problems[0] if all(problems) else ""
+
+
+def wheel_problem(stack: Stack, python: str) -> str:
+    """Why no session can use the TensorFlow that the site builds for the stack; empty where it can, or where TensorFlow is prebuilt."""
+    if not stack.is_built:
+        return ""
+    name, record = f"the wheel of TensorFlow {stack.data['tensorflow']}", stack.record(python)
+    if record is None:
+        return f"{stack.name} requires {name} that this site builds, but none is recorded. For CDSW choose a prebuilt stack: scripts/stack list"
+    system = record.provenance["os"]
+    if str(system["short"]).startswith("ubuntu"):
+        return ""
+    return (
+        f"{stack.name} has {name} that was built on {system['name']}, but engines of CDSW run Ubuntu, and a wheel runs where it was built for. "
+        "For CDSW choose a prebuilt stack: scripts/stack list"
+    )
 
 
 def restart_words(workbench: Workbench) -> str:

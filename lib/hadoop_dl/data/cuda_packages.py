@@ -245,6 +245,8 @@ def paths(given: Json) -> list[str]:
     if name == "cuda":
         found += ["/usr/local/cuda", *([PROFILE] if given["profile"] else [])]
         found += [one.linker_file for one in wanted] + [f"{one.place}/bin/nvcc" for one in wanted]
+        if given["source"] == "runfile":  # the mark, and the record of every file: plugins/modules/toolkit_files.py
+            found += [f"{one.place}/.deeplearning-runfile{end}" for one in wanted for end in ("", ".json")]
     elif given["source"] == "tarball":
         found += [one.place for one in wanted] + [one.linker_file for one in wanted]
     return found

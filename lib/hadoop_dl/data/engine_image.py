@@ -17,12 +17,13 @@ from urllib.parse import quote
 
 from hadoop_dl.data import cdsw, programs, stacks
 from hadoop_dl.data.compat import REPOSITORY
-from hadoop_dl.data.locks import Entry, Lock
+from hadoop_dl.data.locks import Entry, Lock, canonicalize_name, source_wheels
 from hadoop_dl.data.stacks import Stack
 
 ENVIRONMENT_ONLY = ("virtualenv",)  # makes environments on hosts
 HOME = "/opt/deeplearning"  # of gpu-check and of what the image was made from
-PIP = "--no-deps --no-index --require-hashes --no-cache-dir --disable-pip-version-check --timeout 60"
+WHEELS = f"{HOME}/wheels"  # while they are installed
+PIP = f"--no-deps --no-index --find-links {WHEELS} --only-binary :all: --require-hashes --no-cache-dir --disable-pip-version-check"
 APT = f"apt-get -o Dir::Etc::SourceList={HOME}/engine/cuda.list -o Dir::Etc::SourceParts=/dev/null"
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+=[\w.+:~-]+")
 BASE = re.compile(r"[\w][\w./:@-]*")
@@ -44,18 +45,28 @@ class Sections:
     def megabytes(self) -> int:
         return sum(entry.size for entry in (*self.tools, *self.rest)) // 1000000 + 1
 
-    @property
-    def options(self) -> list[str]:
-        """Source packages are built with the lock's own setuptools."""
-        return ["--no-build-isolation"] if any(not entry.name.endswith(".whl") for entry in self.rest) else []
-
-    def requirements(self, mirror: str) -> dict[str, str]:
-        """One address with its sha256 a line: pip needs no index, and no page that lists files."""
+    def requirements(self, address: str) -> dict[str, str]:
+        """One wheel with its sha256 a line. pip needs no index, but --find-links for wheels that are made by recipe."""
         return {
-            name: "".join(f"{mirror}/wheels/{quote(one.name)} --hash=sha256:{one.sha256}\n" for one in entries)
+            name: "".join(requirement(one, address) for one in entries)
             for name, entries in (("requirements-pip.txt", self.tools), ("requirements.txt", self.rest))
             if entries
         }
+
+    @property
+    def downloads(self) -> list[dict[str, Any]]:
+        """What the build host fetches: as environment_packages.parse_section has it."""
+        return [
+            {"project": canonicalize_name(one.project), "file": one.name, "sha256": one.sha256, "size": one.size}
+            for one in (*self.tools, *self.rest)
+        ]
+
+
+def requirement(entry: Entry, address: str) -> str:
+    if source_wheels.is_wheel(entry.name):
+        return f"{address}/{quote(entry.name)} --hash=sha256:{entry.sha256}\n"
+    recipe = source_wheels.recipe_of(entry.name, entry.sha256)
+    return f"{entry.project}=={entry.version} --hash=sha256:{recipe.sha256}\n"
 
 
 def sections(lock: Lock) -> Sections:
@@ -73,10 +84,10 @@ def work(given: Mapping[str, Any]) -> dict[str, Any]:
         python = given["python"] or stack.pythons[0]
         lock = stack.lock(python)
     except (LookupError, ValueError) as error:
-        raise EngineError(str(error)) from error
+        raise EngineError(f"cdsw_engine_stack cannot be used. {error}") from error
     check(given, stack, python, lock)
     parts, key = sections(lock), given.get("cuda_key", "")
-    texts = parts.requirements(given["mirror_url"].rstrip("/"))
+    texts = parts.requirements(f"file://{WHEELS}")
     texts["stack.json"] = json.dumps({"stack": stack.name, "lock": lock.digest, "python": python}, indent=2) + "\n"
     settings = {"gpu_count": "", "driver": "", "driver_min": stack.version("driver_min") or "", "persistence": False}
     texts["gpu-check.json"] = json.dumps(settings, indent=2) + "\n"
@@ -86,12 +97,14 @@ def work(given: Mapping[str, Any]) -> dict[str, Any]:
         files["cuda.gpg"] = keyring(key)
         files["cuda-libraries.conf"] = linker_text(stack).encode()
     files["gpu-check"] = programs.pack(REPOSITORY / "roles/gpu_check/files/gpu-check")
-    files["Dockerfile"] = dockerfile(given, stack, lock, parts, files).encode()
+    files["Dockerfile"] = dockerfile(given, stack, lock, files).encode()
     return {
         "stack": stack.name,
         "python": python,
-        "digest": digest(files),
+        "digest": digest({**files, "install": installation(python, parts).encode()}),
         "description": stack.data["description"],
+        "install": installation(python, parts),
+        "wheels": parts.downloads,
         "files": {name: base64.b64encode(content).decode() for name, content in files.items()},
         "megabytes": parts.megabytes,
         "glibc": stack.version("glibc_min") or "",
@@ -110,6 +123,8 @@ def check(given: Mapping[str, Any], stack: Stack, python: str, lock: Lock) -> No
         raise EngineError(
             "cdsw_engine_mirror_url must be the mirror's address, such as http://mirror01.example.com:8900, without user and password, but is not."
         )
+    if unusable := cdsw.wheel_problem(stack, python):
+        raise EngineError(unusable)
     if given["version"]:
         known = {engine.engine: engine for engine in cdsw.engines()}
         problem = known[given["version"]].problem(stack, python) if given["version"] in known else ""
@@ -135,19 +150,24 @@ def fits(engine: cdsw.Engine) -> list[str]:
     """The stacks for this engine; none where no source names its Pythons."""
     if not engine.pythons:
         return []
-    loaded = [stacks.load_stack(name) for name in stacks.stack_names()]
-    return [stack.name for stack in loaded if any(not engine.problem(stack, python) for python in stack.pythons)]
+    return [one.name for one in stacks.load_stacks() if any(not engine.problem(one, python) for python in one.pythons)]
 
 
-def dockerfile(given: Mapping[str, Any], stack: Stack, lock: Lock, parts: Sections, files: Mapping[str, bytes]) -> str:
+def installation(python: str, parts: Sections) -> str:
+    """The command that installs the wheels, without a network; what it leaves is the image."""
+    steps = [
+        f"python{python} -m pip install {PIP} --requirement {HOME}/engine/{name}" for name in parts.requirements("")
+    ]
+    return " && ".join([*steps, f"rm -rf {WHEELS}"])
+
+
+def dockerfile(given: Mapping[str, Any], stack: Stack, lock: Lock, files: Mapping[str, bytes]) -> str:
+    """The image without the stack's packages."""
     python = f"python{given['python'] or stack.pythons[0]}"
     place = f"{HOME}/engine"
-    certificate = f" --cert {place}/mirror-ca.pem" if given["mirror_ca"] else ""
     lines = [f"# {stack.name}, lock {lock.digest}. Written by the role cdsw_engine.", f"FROM {given['base']}"]
     lines += [f'LABEL hadoop-deeplearning.stack="{stack.name}" hadoop-deeplearning.lock="{lock.digest}"']
     kept = [name for name in sorted(files) if not name.startswith("gpu-check")]
-    if given["mirror_ca"]:
-        kept.append("mirror-ca.pem")  # of the build host: the module adds it
     lines += [f"COPY {' '.join(kept)} {place}/"]
     if given["cuda_packages"]:
         lines += [
@@ -155,10 +175,6 @@ def dockerfile(given: Mapping[str, Any], stack: Stack, lock: Lock, parts: Sectio
             f"DEBIAN_FRONTEND=noninteractive {APT} install --yes --no-install-recommends {' '.join(given['cuda_packages'])} && "
             f"cp {place}/cuda-libraries.conf /etc/ld.so.conf.d/deeplearning-cuda.conf && ldconfig && rm -rf /var/lib/apt/lists/*"
         ]
-    for name in ("requirements-pip.txt", "requirements.txt"):
-        options = "".join(f" {one}" for one in parts.options) if name == "requirements.txt" else ""
-        if name in files:
-            lines += [f"RUN {python} -m pip install {PIP}{certificate}{options} --requirement {place}/{name}"]
     if stack.version("cuda"):
         # As Cloudera's Dockerfile has it: CDSW up to 1.5 puts the host's driver there.
         lines += ["ENV PATH=/usr/local/nvidia/bin:/usr/local/cuda/bin:${PATH}"]

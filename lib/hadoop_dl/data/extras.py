@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 from packaging.requirements import InvalidRequirement, Requirement
 
+from hadoop_dl.data.locks import Entry, canonicalize_name
 from hadoop_dl.data.stacks import Stack, stack_names
 
 COMPONENT = "tensorflow"  # the role that installs them
@@ -27,13 +29,23 @@ def checked(packages: Any) -> list[str]:
         raise ExtrasError(
             f"deeplearning_extra_packages must be a list of packages such as [pandas, 'dask<2024'], but is {packages!r}."
         )
-    found = set()
-    for text in packages or ():
-        try:
-            found.add(str(Requirement(text)))
-        except InvalidRequirement as error:
-            raise ExtrasError(f"An extra package must be written as pip does, but one is {text!r}: {error}") from error
-    return sorted(found, key=str.lower)
+    return sorted({str(requirement(text)) for text in packages or ()}, key=str.lower)
+
+
+def requirement(text: str) -> Requirement:
+    """A package of the index: neither an address nor a path, nor an option that names another index."""
+    try:
+        found = Requirement(text)
+    except InvalidRequirement as error:
+        reason = str(error).splitlines()[0]
+    else:
+        if not found.url and "\n" not in text:
+            return found
+        reason = "it names an address" if found.url else "it has several lines"
+    raise ExtrasError(
+        f"A package must be a name, with versions as pip writes them, such as 'dask<2024', but one is {text!r}: {reason}. "
+        "It comes from the index of PIP_INDEX_URL alone; put the package there."
+    )
 
 
 def extended_name(name: str, packages: list[str]) -> str:
@@ -50,14 +62,14 @@ def requested_name(name: str, packages: Any) -> str:
     if extended not in stack_names():
         options = " ".join(f"--extra '{text}'" for text in wanted)
         raise ExtrasError(
-            f"{name} with {', '.join(wanted)} must be locked first. Run on the controller: "
+            f"deeplearning_extra_packages: {name} with {', '.join(wanted)} must be locked first. Run on the controller: "
             f"scripts/stack lock {name} {options} --stacks INVENTORY/stacks (INVENTORY is the directory of the inventory)."
         )
     return extended
 
 
-def write_stack(base: Stack, packages: list[str], directory: Path) -> str:
-    """Write the stack's file; its name. The base's versions stay: its lock constrains the new one."""
+def extended(base: Stack, packages: list[str], directory: Path) -> Stack:
+    """The stack with these packages, which no file has yet. The base's versions stay: its lock constrains the new one."""
     wanted = checked(packages)
     name = extended_name(base.name, wanted)
     requirements = {key: list(values) for key, values in base.data["requirements"].items()}
@@ -69,6 +81,31 @@ def write_stack(base: Stack, packages: list[str], directory: Path) -> str:
         "description": f"{base.data['description']}; with {', '.join(wanted)}",
         "requirements": requirements,
     }
-    head = f"---\n# {base.name} with packages of this site. Written by: scripts/stack lock {base.name} --extra …\n"
-    (directory / f"{name}.yml").write_text(head + yaml.safe_dump(data, sort_keys=False, width=120), encoding="utf-8")
-    return name
+    return Stack(name, data, directory)
+
+
+def cuda_of_others(stack: Stack, entries: Iterable[Entry], requires: Mapping[str, list[Requirement]]) -> str:
+    """What NVIDIA's libraries add to a stack whose TensorFlow does not use them; empty if nothing is added."""
+    libraries = {
+        entry.project: entry.size
+        for entry in entries
+        if entry.project.startswith("nvidia-") and not entry.name.endswith("-any.whl")
+    }
+    if "cuda" in stack.data or not libraries:
+        return ""
+    users = [
+        name
+        for name in requires
+        if any(canonicalize_name(one.name) in libraries and "extra" not in str(one.marker) for one in requires[name])
+    ]
+    verb = "requires" if len(users) == 1 else "require"
+    return (
+        f"TensorFlow of {stack.name} does not use CUDA, but {', '.join(users) or 'its packages'} {verb} {', '.join(sorted(libraries))} "
+        f"({sum(libraries.values()) / 1e6:.0f} MB). Every host downloads it."
+    )
+
+
+def file_text(stack: Stack) -> str:
+    base = stack.data["based_on"]
+    head = f"---\n# {base} with packages of this site. Written by: scripts/stack lock {base} --extra …\n"
+    return head + yaml.safe_dump(stack.data, sort_keys=False, width=120)

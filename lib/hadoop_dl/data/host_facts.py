@@ -1,7 +1,7 @@
 """What a host answered, typed once: plugins/module_utils/host_reader.py reads it there, read_facts makes it HostFacts here.
 
-A new fact is a key in the reader's answer and a field of the same name here (tests/unit/test_host_facts.py compares the two).
-None means that the host could not tell.
+A new fact is a key in the reader's answer and a field of the same name here (tests/unit/test_host_facts.py compares the two); the field's
+type is its form (typed.py). None means that the host could not tell.
 """
 
 from __future__ import annotations
@@ -10,9 +10,29 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
 
 from hadoop_dl.data import json_text, typed
+from hadoop_dl.data.typed import Number, Sentence, Text
+
+T = TypeVar("T")
+LATEST = 253402300799  # seconds; the end of the year 9999, the last one that a date can have
+
+Word = Annotated[str, Text(r"[A-Za-z0-9_.+~^:-]*", "letters, digits and . _ + ~ ^ : -", "x86_64", 100)]
+Line = Annotated[str, Text(r".*", "one line of at most 200 printable characters", "tf2.15-py3-el9")]
+Path = Annotated[str, Text(r"/.*", "a path from the root", "/usr/bin/python3", 500)]
+Version = Annotated[str, Text(r"[0-9]{1,9}(\.[0-9]{1,9}){0,5}", "a version of numbers and points", "12.2")]
+CudaVersion = Annotated[str, Text(r"[0-9]{1,3}\.[0-9]{1,3}", "two numbers with a point", "12.2")]
+Release = Annotated[str, Text(r"[0-9][A-Za-z0-9_.+~-]*", "a release that begins with a number", "1.8.0_412", 100)]
+Kernel = Annotated[str, Text(r"[ -~]+", "a kernel's release", "5.14.0-427.el9.x86_64", 128)]
+Hexadecimal = Annotated[str, Text(r"[0-9a-f]{0,8}", "up to 8 hexadecimal digits", "10de")]
+Address = Annotated[str, Text(r"[0-9A-Fa-f:.]*", "an address of a PCI bus", "0000:03:00.0", 20)]
+Capability = Annotated[str, Text(r"[0-9]{1,2}\.[0-9]{1,2}", "a compute capability", "9.0")]
+Outcome = Literal["PASS", "FAIL", "SKIP"]
+Said = Annotated[str, Sentence()]
+Count = Annotated[int, Number(0, 100_000)]
+Megabytes = Annotated[int, Number(0, 10**12)]
+Seconds = Annotated[int, Number(0, LATEST, clipped=True)]
 
 
 class FactsError(ValueError):
@@ -23,10 +43,10 @@ class FactsError(ValueError):
 class Gpu:
     """One NVIDIA GPU on the PCI bus. compute_cap: as nvidia-smi reports it, for devices that may be in no table."""
 
-    vendor: str
-    device: str
-    address: str = ""
-    compute_cap: str | None = None
+    vendor: Hexadecimal
+    device: Hexadecimal
+    address: Address = ""
+    compute_cap: Capability | None = None
 
     @property
     def pci_id(self) -> str:
@@ -40,28 +60,28 @@ class Gpu:
 
 @dataclass(frozen=True)
 class OperatingSystem:
-    id: str | None
-    name: str | None
-    version: str | None
-    major: str | None
-    family: str | None
-    short: str | None
+    id: Word | None
+    name: Said | None
+    version: Word | None
+    major: Word | None
+    family: Literal["RedHat", "Debian"] | None
+    short: Word | None
 
 
 @dataclass(frozen=True)
 class Cpu:
-    features: tuple[str, ...] | None
+    features: tuple[Word, ...] | None
 
 
 @dataclass(frozen=True)
-class Kernel:
+class Kernels:
     """`headers`: kernels whose headers are installed; `modules`: those that matter here, loaded now."""
 
-    running: str | None
-    default_boot: str | None
-    installed: tuple[str, ...]
-    headers: tuple[str, ...]
-    modules: tuple[str, ...]
+    running: Kernel | None
+    default_boot: Kernel | None
+    installed: tuple[Kernel, ...]
+    headers: tuple[Kernel, ...]
+    modules: tuple[Word, ...]
 
 
 @dataclass(frozen=True)
@@ -69,12 +89,12 @@ class Nvidia:
     """`driver` runs in the kernel now, `installed` is that of the library; `listed` are nvidia-smi's names without a PCI bus."""
 
     gpus: tuple[Gpu, ...]
-    listed: tuple[str, ...] | None
-    nvswitches: int
-    driver: str | None
-    module: str | None
-    installed: str | None
-    module_kernels: tuple[str, ...]
+    listed: tuple[Said, ...] | None
+    nvswitches: Count
+    driver: Version | None
+    module: Literal["open", "proprietary"] | None
+    installed: Version | None
+    module_kernels: tuple[Kernel, ...]
 
     @property
     def count(self) -> int:
@@ -91,90 +111,111 @@ class Nvidia:
 class Cuda:
     """The versions on the host, whoever installed them; toolkits with their directories."""
 
-    toolkits: Mapping[str, str]
-    cudnn: tuple[str, ...]
-    nccl: tuple[str, ...]
+    toolkits: Mapping[CudaVersion, Path]
+    cudnn: tuple[Version, ...]
+    nccl: tuple[Version, ...]
 
 
 @dataclass(frozen=True)
 class Library:
     """A cuDNN or NCCL as an entry of its role's input."""
 
-    version: str
-    cuda: str
+    version: Version
+    cuda: CudaVersion
 
 
 @dataclass(frozen=True)
 class Managed:
     """What this project's roles installed of CUDA, cuDNN and NCCL, by their own records."""
 
-    cuda: tuple[str, ...]
-    cudnn: tuple[str, ...]
-    nccl: tuple[str, ...]
+    cuda: tuple[CudaVersion, ...]
+    cudnn: tuple[Version, ...]
+    nccl: tuple[Version, ...]
     cudnn_items: tuple[Library, ...]
     nccl_items: tuple[Library, ...]
 
 
 @dataclass(frozen=True)
 class Java:
-    home: str
-    version: str | None
-    major: str | None
+    home: Path
+    version: Line | None  # IBM's has more than a release: 8.0.7.20 - pxa6480sr7fp20
+    major: Line | None
 
 
 @dataclass(frozen=True)
 class Hadoop:
-    distribution: str
-    home: str
-    version: str | None
-    conf_dir: str | None
+    distribution: Literal["cdh", "hdp", "mapr", "apache"]
+    home: Path
+    version: Release | None
+    conf_dir: Path | None
 
 
 @dataclass(frozen=True)
 class Workbench:
     """Cloudera Data Science Workbench (CDSW); `drivers`: directories of nvidia-docker 1; `settings`: those of cdsw.conf that matter."""
 
-    kind: str
-    release: str | None
-    settings: Mapping[str, str]
+    kind: Literal["rpm", "parcel"]
+    release: Version | None
+    settings: Mapping[Word, Line]
     master: bool
-    drivers: tuple[str, ...]
-    sessions: int | None
-    images: tuple[str, ...] | None
+    drivers: tuple[Word, ...]
+    sessions: Count | None
+    images: tuple[Line, ...] | None
     mig: bool | None
+    restart_pending: bool = False
 
 
 @dataclass(frozen=True)
 class Containers:
     """Docker, and what of NVIDIA's is in it."""
 
-    runtimes: tuple[str, ...]
-    daemon_json_problem: str | None
-    packages: Mapping[str, str]
+    runtimes: tuple[Line, ...]
+    daemon_json_problem: Said | None
+    packages: Mapping[Word, Word]
 
 
 @dataclass(frozen=True)
 class Environment:
-    """An installed environment; `added`: files that appeared in it after it was sealed."""
+    """An installed environment; `added`: files that appeared in it after it was sealed.
 
-    problem: str | None
-    added: tuple[str, ...] = ()
+    python: the build of the interpreter. contents: the digest of all files but bytecode, which is one for all hosts with the same lock and
+    build: Python does not mark shared constants alike in each process that compiles. Both are None in trees of earlier versions.
+    """
+
+    problem: Said | None
+    added: tuple[Said, ...] = ()
+    python: Said | None = None
+    contents: Word | None = None
 
 
 @dataclass(frozen=True)
 class Receipt:
-    digest: str | None
-    problem: str | None
+    digest: Word | None
+    problem: Said | None
 
 
 @dataclass(frozen=True)
 class DeepLearning:
     """What this project installed: the active environment, all of them, and the receipts of the roles. `notice`: CURRENT.txt is there."""
 
-    current: str | None
-    environments: Mapping[str, Environment]
-    receipts: Mapping[str, Receipt]
+    current: Line | None
+    environments: Mapping[Line, Environment]
+    receipts: Mapping[Line, Receipt]
     notice: bool = True
+
+
+@dataclass(frozen=True)
+class Account:
+    uid: Annotated[int, Number(0, 2**32)]
+    home: Line  # a directory service may name none
+
+
+@dataclass(frozen=True)
+class Named:
+    """What inputs name on the host: whether each path exists, and each account, None where there is none."""
+
+    paths: Mapping[Path, bool]
+    accounts: Mapping[Line, Account | None]
 
 
 @dataclass(frozen=True)
@@ -182,24 +223,26 @@ class HostFacts:
     """Everything about a host that decisions need."""
 
     os: OperatingSystem
-    architecture: str
+    architecture: Word
     cpu: Cpu
-    glibc: str | None
-    kernel: Kernel
+    glibc: Version | None
+    kernel: Kernels
     secure_boot: bool | None
     nvidia: Nvidia
     cuda: Cuda
     managed: Managed
-    pythons: Mapping[str, str]
+    pythons: Mapping[Version, Path]
     java: tuple[Java, ...]
     hadoop: Hadoop | None
     cdsw: bool
-    disk_free_mb: Mapping[str, int]
-    unanswered: tuple[str, ...]
+    disk_free_mb: Mapping[Path, Megabytes]
+    unanswered: tuple[Said, ...]
     deeplearning: DeepLearning
-    libstdcxx: str | None = None
+    libstdcxx: Version | None = None
     workbench: Workbench | None = None
     containers: Containers | None = None
+    cell_problem: Said | None = None  # why no program can be confined (module_utils/confinement.py)
+    named: Named | None = None
 
     @cached_property
     def profile(self) -> HostProfile:
@@ -237,9 +280,9 @@ class HostFacts:
 class Answer:
     """The result of one check of gpu-check."""
 
-    name: str
-    outcome: str
-    message: str
+    name: Word
+    outcome: Outcome
+    message: Said
 
 
 @dataclass(frozen=True)
@@ -247,15 +290,24 @@ class Health:
     """gpu-check's results, or why there are none; both None on a host without GPUs."""
 
     results: tuple[Answer, ...] | None = None
-    problem: str | None = None
+    problem: Said | None = None
 
 
 @dataclass(frozen=True)
 class Times:
     """When something was changed on the host and when it was verified, in seconds."""
 
-    changed: int | None = None
-    verified: int | None = None
+    changed: Seconds | None = None
+    verified: Seconds | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What report_facts answered beside the host's facts; `unanswered` is the reason where there are none."""
+
+    health: Health = Health()
+    times: Times = Times()
+    unanswered: Said = ""
 
 
 @dataclass(frozen=True)
@@ -277,21 +329,42 @@ class HostProfile:
 
 def read_facts(answer: Any) -> HostFacts:
     """The facts in what host_reader answered."""
+    return read(HostFacts, answer)
+
+
+def asked_of(answer: Any) -> Asked:
+    """The rest of what report_reader answered; what has no sense is a problem of the host's GPUs."""
     try:
-        return typed.read(HostFacts, answer)
+        return read(Asked, answer)
+    except FactsError as error:
+        return Asked(Health(problem=f"the host {error}"))
+
+
+def read(kind: type[T], answer: Any) -> T:
+    """What a host answered, as this dataclass."""
+    try:
+        return typed.read(kind, answer)
     except typed.TypedError as error:
         raise FactsError(
-            f"the host's answer is incomplete or malformed: {error}. Run again; if it remains, check that the host's Python "
-            "runs nothing of its own at its start (sitecustomize, usercustomize)."
+            f"answered {error}. Repair what makes that answer; the host's Python must run nothing of its own at its start "
+            "(sitecustomize, usercustomize)."
         ) from error
 
 
 def hadoop_name(distribution: str, release: str | None) -> str | None:
-    """`cdh-5.16.2` from `2.6.0-cdh5.16.2`, `apache-3.3.6` from `3.3.6`."""
+    """`cdh-5.16.2` from `2.6.0-cdh5.16.2`, `cdp-7.1.9.0` from `3.1.1.7.1.9.0-387`, `apache-3.3.6` from `3.3.6`.
+
+    MapR's jars do not name its release (`2.7.0-mapr-1808`): `mapr` is known alone.
+    """
     if distribution == "apache":
         return f"apache-{release}" if release else None
     match = re.search(rf"{distribution}-?(\d+(?:\.\d+)+)", release or "")
-    return f"{distribution}-{match[1]}" if match else None
+    if match is None and distribution in ("cdh", "hdp"):  # Apache's release, then its own; CDP's parcel is called CDH
+        match = re.match(r"\d+\.\d+\.\d+\.(\d+(?:\.\d+)+)-\d+$", release or "")
+        distribution = {"cdh": "cdp"}.get(distribution, distribution)
+    if match:
+        return f"{distribution}-{match[1]}"
+    return distribution if distribution == "mapr" else None
 
 
 def _numbers(text: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""Locks: the exact wheels and sdists of a stack, one per line with its sha256. lock_maker.py writes them.
+"""Locks: the exact wheels of a stack, and source distributions that have a recipe (source_wheels), one per line with its sha256. lock_maker.py writes them.
 
     # component: tensorflow
     numpy==1.16.6 --hash=sha256:6de5…  # numpy-1.16.6-cp27-cp27mu-manylinux1_x86_64.whl 17045104
@@ -15,18 +15,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from hadoop_dl.data import module_utils
 
-def canonicalize_name(name: str) -> str:
-    """The name as PEP 503 writes it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
+lock_lines: Any = module_utils.load("lock_lines")
+source_wheels = module_utils.load("source_wheels")
 
 COMPONENTS = ("pip", "tensorflow", "keras", "tensorflowonspark")
-LINE = re.compile(
-    r"(?P<project>[A-Za-z0-9][\w.-]*)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64})"
-    r"  # (?P<name>\S+) (?P<size>\d+)"
-)
-HEADING = re.compile(r"# component: (\w+)")
+
+
+def canonicalize_name(name: str) -> str:
+    return str(lock_lines.canonical(name))
 
 
 class LockError(ValueError):
@@ -71,11 +69,6 @@ class Lock:
         """Whether it has CUDA's runtime as a wheel."""
         return any(re.match(r"nvidia[-_]cuda[-_]runtime", entry.project) for entry in self.entries)
 
-    @cached_property
-    def has_sources(self) -> bool:
-        """Whether it has a source distribution, which is built into a wheel before it is installed."""
-        return any(not entry.name.endswith(".whl") for entry in self.entries)
-
     def component(self, name: str) -> str:
         """That component's section: a requirements file of its own. Empty where the stack has no such component."""
         lines = [entry.line() for entry in self.entries if entry.component == name]
@@ -95,26 +88,30 @@ class Lock:
         ]
 
 
+def source_problem(name: str, sha256: str) -> str:
+    """Why a source distribution cannot be in a lock; empty for one with a recipe, and for a wheel."""
+    try:
+        if not source_wheels.is_wheel(name):
+            source_wheels.recipe_of(name, sha256)
+    except source_wheels.NoWheel as problem:
+        return str(problem)
+    return ""
+
+
 def parse_lock(text: str, stack: str, python: str, origin: str = "the lock") -> Lock:
     """Read a lock; every line must name exactly one artifact with its hash."""
     entries: list[Entry] = []
     problems: list[str] = []
-    component = ""
-    for number, line in enumerate(text.splitlines(), 1):
-        heading = HEADING.fullmatch(line)
-        if heading:
-            component = heading[1]
-            if component not in COMPONENTS:
-                problems.append(f"line {number}: component {component} is not one of {', '.join(COMPONENTS)}")
-        elif line and not line.startswith("#"):
-            match = LINE.fullmatch(line)
-            if not match or not component:
-                problems.append(f"line {number}: {line[:60]!r} is not 'project==version --hash=sha256:…  # file size'")
-                continue
-            entries.append(
-                Entry(component, match["project"], match["version"], match["sha256"], match["name"], int(match["size"]))
-            )
+    for number, component, line, match in lock_lines.lines(text):
+        if line.startswith("#") and component not in COMPONENTS:
+            problems.append(f"line {number}: component {component} is not one of {', '.join(COMPONENTS)}")
+        elif not line.startswith("#") and (not match or not component):
+            problems.append(f"line {number}: {line[:60]!r} is not 'project==version --hash=sha256:…  # file size'")
+        elif match:
+            project, version, sha256, file, size = match.groups()
+            entries.append(Entry(component, project, version, sha256, file, int(size)))
     projects = [canonicalize_name(entry.project) for entry in entries]
+    problems += [problem for entry in entries if (problem := source_problem(entry.name, entry.sha256))]
     problems += [f"{name} is in it twice" for name in sorted({p for p in projects if projects.count(p) > 1})]
     if not entries:
         problems.append("it has no artifact")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from hadoop_dl.data import built
-from hadoop_dl.data.compat import LOADER
+from hadoop_dl.data.compat import LOADER, load
 from hadoop_dl.data.locks import COMPONENTS, Lock, LockError, read_lock
 
 DIRECTORY = Path(__file__).resolve().parents[3] / "stacks"
@@ -53,7 +53,7 @@ class Stack:
     """One stack. `data` is the file's mapping: what the plan publishes as the variable `stack`."""
 
     name: str
-    data: dict[str, Any]
+    data: dict[str, Any] = field(hash=False)
     directory: Path
 
     @property
@@ -71,6 +71,13 @@ class Stack:
     def uses_hadoop(self) -> bool:
         """Whether it reads HDFS or submits to YARN."""
         return bool(self.data.get("hdfs")) or "tensorflowonspark" in self.data
+
+    @property
+    def imports_without_cuda(self) -> bool:
+        """Whether its TensorFlow can be imported on a host without CUDA's libraries and the driver's libcuda.so.1."""
+        line = ".".join(self.data["tensorflow"].split(".")[:2])
+        rows = load().rows("tensorflow", "lines") if "cuda" in self.data else ()
+        return all(row["imports_without_cuda"] for row in rows if row["line"] == line)
 
     @property
     def base(self) -> Stack | None:
@@ -98,6 +105,10 @@ class Stack:
         """The lock without the wheel that the site builds: what the build itself needs."""
         return read_lock(self.lock_path(python), self.name, python)
 
+    def file(self, project: str) -> dict[str, Any]:
+        """Its file called <project>-<version>.<suffix>: name, source, sha256, size."""
+        return next((dict(one) for one in self.data.get("files", []) if one["name"].rpartition("-")[0] == project), {})
+
     @property
     def is_built(self) -> bool:
         return bool(self.data["tensorflow_source"] == "built")
@@ -124,9 +135,9 @@ def artifacts_of_others(kept: Iterable[Mapping[str, Any]]) -> list[dict[str, Any
     names = {(artifact["folder"], artifact["name"]) for artifact in kept}
     found = {
         (artifact["folder"], artifact["name"]): artifact
-        for name in stack_names()
-        for python in load_stack(name).pythons
-        for artifact in load_stack(name).artifacts(python)
+        for stack in load_stacks()
+        for python in stack.pythons
+        for artifact in stack.artifacts(python)
         if not artifact.get("built")
     }
     return [found[key] for key in sorted(found.keys() - names)]
@@ -168,6 +179,11 @@ def directories() -> list[Path]:
 def stack_names(directory: Path | None = None) -> list[str]:
     searched = [directory] if directory else directories()
     return sorted({path.stem for each in searched for path in each.glob("*.yml")})
+
+
+def load_stacks(names: Container[str] | None = None) -> list[Stack]:
+    """The known stacks, all or those of these names."""
+    return [load_stack(name) for name in stack_names() if names is None or name in names]
 
 
 def load_stack(name: str, directory: Path | None = None) -> Stack:

@@ -225,6 +225,17 @@ def problems(given: Mapping[str, Any], info: Mapping[str, Any]) -> Iterator[str]
     if row is None or line is None:
         yield f"The build of TensorFlow {version} is not known: compat/tensorflow_build.yml and compat/tensorflow.yml need a row for its line."
         return
+    yield from input_problems(given)
+    yield from host_problems(given, info)
+    yield from tool_problems(given, info, line)
+    yield from python_problems(info)
+    if given["cuda"]:
+        yield from cuda_problems(given, info)
+
+
+def input_problems(given: Mapping[str, Any]) -> Iterator[str]:
+    """What the inputs alone decide; the plan refuses with it as well."""
+    version = given["version"]
     if not re.fullmatch(r"[0-9a-f]{40}", given["commit"]):
         yield f"tensorflow_build_commit must be the 40 hexadecimal digits of the commit of {given['tag']}, but is {given['commit']!r}."
     source = given["source"]
@@ -239,11 +250,6 @@ def problems(given: Mapping[str, Any], info: Mapping[str, Any]) -> Iterator[str]
     unknown = sorted(set(given["cpu_features"]) - set(OPTIONS))
     if unknown:
         yield f"tensorflow_build_cpu_features must be of {', '.join(OPTIONS)}, but has {', '.join(unknown)}."
-    yield from host_problems(given, info)
-    yield from tool_problems(given, info, line)
-    yield from python_problems(info)
-    if given["cuda"]:
-        yield from cuda_problems(given, info)
 
 
 def host_problems(given: Mapping[str, Any], info: Mapping[str, Any]) -> Iterator[str]:

@@ -1,21 +1,76 @@
-"""JSON as dataclasses: every value must have its field's type; the error names the value that does not."""
+"""JSON of a host as dataclasses: every value must have its field's form and stay within its limits; the error names the value that does not.
+
+A field's type is its form: Literal, bool, another dataclass, a tuple or Mapping of these, or Annotated with Text, Sentence or Number. A field that
+is only `str` or `int` is an error of this project's code, so no answer enters without a form.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import re
+import reprlib
 import types
 import typing
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
+from hadoop_dl.data.terminal import one_line
+
 T = TypeVar("T")
 Convert = Callable[[Any, str], Any]
-NAMES = {str: "text", int: "a number", bool: "true or false"}
+UNIONS = (types.UnionType, typing.Union)
+MOST = 1000  # entries of a list or mapping
 
 
 class TypedError(ValueError):
-    """A value that is missing or of another type; the message names its place and the required type."""
+    """A value that is missing or of another form: "'abc' for glibc, which must be a version, such as 2.17"."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """A text of printable characters, all of which match the pattern."""
+
+    pattern: str
+    words: str
+    example: str
+    longest: int = 200
+
+    def convert(self, value: Any, place: str) -> Any:
+        # Ansible's texts are of a class of their own.
+        good = isinstance(value, str) and len(value) <= self.longest and value.isprintable()
+        if not good or not re.fullmatch(self.pattern, value):
+            raise refusal(value, place, f"{self.words}, such as {self.example}")
+        return value
+
+
+@dataclasses.dataclass(frozen=True)
+class Sentence:
+    """A text for people. It becomes one line of printable characters and is cut, not refused: a program's message may be anything."""
+
+    longest: int = 500
+    example: str = ""
+
+    def convert(self, value: Any, place: str) -> str:
+        if not isinstance(value, str):
+            raise refusal(value, place, "text")
+        return one_line(value, self.longest)
+
+
+@dataclasses.dataclass(frozen=True)
+class Number:
+    """A whole number. `clipped`: one outside of the limits becomes the nearest limit."""
+
+    least: int
+    most: int
+    clipped: bool = False
+    example: int = 0
+
+    def convert(self, value: Any, place: str) -> int:
+        is_number = isinstance(value, int) and not isinstance(value, bool)  # true is a number for Python
+        if not is_number or not (self.clipped or self.least <= value <= self.most):
+            raise refusal(value, place, f"a number from {self.least} to {self.most}")
+        return int(min(max(value, self.least), self.most))
 
 
 def read(kind: type[T], value: Any) -> T:
@@ -25,8 +80,8 @@ def read(kind: type[T], value: Any) -> T:
 
 
 def fields(kind: type) -> dict[str, Any]:
-    """The names of a dataclass's fields, with their types."""
-    hints = typing.get_type_hints(kind)
+    """The names of a dataclass's fields, with their types and forms."""
+    hints = typing.get_type_hints(kind, include_extras=True)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
@@ -42,22 +97,36 @@ def as_json(value: Any) -> Any:
 @cache
 def converter(hint: Any) -> Convert:
     """What turns JSON into this type."""
-    arguments = typing.get_args(hint)
-    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+    arguments, origin = typing.get_args(hint), typing.get_origin(hint)
+    if origin in UNIONS:
         inner = converter(next(one for one in arguments if one is not types.NoneType))
         return lambda value, place: None if value is None else inner(value, place)
-    if typing.get_origin(hint) is tuple:
+    if origin is typing.Annotated:
+        convert: Convert = arguments[1].convert
+        return convert
+    if origin is typing.Literal:
+        return _literal(arguments)
+    if origin is tuple:
         return _tuple(converter(arguments[0]))
-    if typing.get_origin(hint) is Mapping:
-        return _mapping(converter(arguments[1]))
-    return _dataclass(hint) if dataclasses.is_dataclass(hint) else _plain(hint)
+    if origin is Mapping:
+        return _mapping(converter(arguments[0]), converter(arguments[1]))
+    if hint is bool:
+        return _boolean
+    if dataclasses.is_dataclass(hint):
+        return _dataclass(hint)
+    raise TypeError(f"{hint} needs a form: Annotated with Text, Sentence or Number, or Literal.")
 
 
-def _plain(kind: type) -> Convert:
+def _boolean(value: Any, place: str) -> bool:
+    if not isinstance(value, bool):
+        raise refusal(value, place, "true or false")
+    return value
+
+
+def _literal(choices: tuple[Any, ...]) -> Convert:
     def convert(value: Any, place: str) -> Any:
-        # Ansible's texts are of a class of their own, and true is a number for Python.
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise TypedError(f"{place} must be {NAMES[kind]} but is {shown(value)}")
+        if not isinstance(value, str) or value not in choices:
+            raise refusal(value, place, f"one of {', '.join(choices)}")
         return value
 
     return convert
@@ -65,18 +134,18 @@ def _plain(kind: type) -> Convert:
 
 def _tuple(inner: Convert) -> Convert:
     def convert(value: Any, place: str) -> Any:
-        if not isinstance(value, list):
-            raise TypedError(f"{place} must be a list but is {shown(value)}")
+        if not isinstance(value, list) or len(value) > MOST:
+            raise refusal(value, place, f"a list of at most {MOST} entries")
         return tuple(inner(one, f"{place}[{number}]") for number, one in enumerate(value))
 
     return convert
 
 
-def _mapping(inner: Convert) -> Convert:
+def _mapping(outer: Convert, inner: Convert) -> Convert:
     def convert(value: Any, place: str) -> Any:
-        if not isinstance(value, dict):
-            raise TypedError(f"{place} must be a mapping but is {shown(value)}")
-        return {name: inner(one, f"{place}.{name}") for name, one in value.items()}
+        if not isinstance(value, dict) or len(value) > MOST:
+            raise refusal(value, place, f"a mapping of at most {MOST} entries")
+        return {outer(name, f"a key of {place}"): inner(one, f"{place}.{name}") for name, one in value.items()}
 
     return convert
 
@@ -87,16 +156,34 @@ def _dataclass(kind: Any) -> Convert:
 
     def convert(value: Any, place: str) -> Any:
         if not isinstance(value, dict):
-            raise TypedError(f"{place or 'it'} must be a mapping but is {shown(value)}")
+            raise refusal(value, place or "everything", "a mapping")
         prefix = f"{place}." if place else ""
         missing = [name for name in converters if name in required and name not in value]
         if missing:
-            raise TypedError(f"{prefix}{missing[0]} is missing")
+            raise TypedError(f"nothing for {prefix}{missing[0]}, which is required")
         return kind(**{name: one(value[name], prefix + name) for name, one in converters.items() if name in value})
 
     return convert
 
 
+class Shown(reprlib.Repr):
+    """The start of any value, however long, deep or large."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxstring, self.maxother, self.maxdict, self.maxlist = 2, 40, 40, 2, 3
+
+    def repr_int(self, x: int, level: int) -> str:
+        # Python refuses to write a number of more than 4,300 digits.
+        return super().repr_int(x, level) if x.bit_length() <= 128 else f"a number of {x.bit_length()} bits"
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        return self.repr_str(str(x), level) if isinstance(x, str) else super().repr_instance(x, level)
+
+
 def shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:39]}…"
+    return one_line(Shown().repr(value), 80)
+
+
+def refusal(value: Any, place: str, words: str) -> TypedError:
+    return TypedError(f"{shown(value)} for {place}, which must be {words}")

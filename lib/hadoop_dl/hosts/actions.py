@@ -4,19 +4,49 @@ from __future__ import annotations
 
 import re
 import shlex
+import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from ansible.errors import AnsibleActionFail
+from ansible import constants as C
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from hadoop_dl.hosts import host_script
+from hadoop_dl.hosts import host_script, memory
+from hadoop_dl.hosts.plugin_names import full_name
 
+# Inputs that name a path or an account of the host, as inputs.yml has them (exists: host); that table is too slow to read for every host.
+NAMED = (
+    *("hadoop_client_conf_dir", "hadoop_client_hadoop_home", "hadoop_client_java_home", "hadoop_client_libhdfs"),
+    *("hadoop_client_libjvm", "nvidia_driver_signing_certificate", "nvidia_driver_signing_key", "spark_home"),
+    *("tensorflow_build_user", "upgrade_canary_user"),
+)
+NAME = re.compile(r"/[!-~]{1,999}|[A-Za-z_][\w.@-]{0,63}", re.ASCII)
 TIMED_OUT = (124, 137)  # exit status of coreutils' timeout: ended, killed
 URL = re.compile(r"^(https?|file)://")
+STRATEGY = full_name("untrusted_hosts")
+PLUGINS = Path(__file__).resolve().parents[3] / "plugins"
 
 
-class OnceAction(ActionBase):
+class GuardedAction(ActionBase):
+    """An action that refuses to go on where answers of hosts are not only data, which plugins/strategy/untrusted_hosts.py does."""
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        if C.DEFAULT_STRATEGY.removeprefix("ansible.legacy.") != STRATEGY:
+            refusal = AnsibleActionFail(
+                f"The strategy must be {STRATEGY}, with which the answers of hosts are data, but it is {C.DEFAULT_STRATEGY}. Add "
+                f"'strategy = {STRATEGY}' and 'strategy_plugins = {PLUGINS / 'strategy'}' to [defaults] in "
+                f"{C.CONFIG_FILE or 'ansible.cfg'}, and unset the variable ANSIBLE_STRATEGY."
+            )
+            refusal.result.pop("exception", None)  # Ansible would print it above the message
+            raise refusal
+        return result
+
+
+class OnceAction(GuardedAction):
     """An action that runs once, on the controller, about all hosts of the play."""
 
     TRANSFERS_FILES = False
@@ -25,15 +55,38 @@ class OnceAction(ActionBase):
     _requires_connection = False
 
 
-class ScriptAction(ActionBase):
+class ScriptAction(GuardedAction):
     """An action that runs one script on the host's Python (hadoop_dl.hosts.host_script), in check mode too."""
 
     TRANSFERS_FILES = False
     _supports_check_mode = True
     _supports_async = False
 
+    def named(self, variables: Mapping[str, Any]) -> list[str]:
+        """The paths and accounts of the host that its inputs name; those of a wrong form are the plan's to refuse."""
+        found = []
+        for name in NAMED:
+            try:
+                value = self._templar.template(variables.get(name))
+            except AnsibleError:
+                continue
+            if isinstance(value, str) and NAME.fullmatch(value):
+                found.append(str(value))
+        return found
+
     def run_script(self, script: str) -> dict[str, Any]:
-        """The script's answer. Piped, or (su reads the password where the script would come) from a temporary file."""
+        """The script's answer, of limited size. Piped, or (su reads the password where the script would come) from a temporary file."""
+        try:
+            with memory.bounded(memory.MORE if self._connection.transport == "ssh" else 0):
+                answer = self._answer(script)
+        except MemoryError:
+            raise host_script.NoAnswer(
+                f"it answered more than fits into {memory.MORE >> 30} GB of memory; at most {host_script.LARGEST >> 20} MB are read."
+            ) from None
+        return host_script.parse(int(answer.get("rc") or 0), answer.get("stdout", ""), answer.get("stderr", ""))
+
+    def _answer(self, script: str) -> dict[str, Any]:
+        answer: dict[str, Any]
         if self._is_pipelining_enabled("new"):
             answer = self._low_level_execute_command(host_script.command(), in_data=script.encode())
         else:
@@ -45,7 +98,7 @@ class ScriptAction(ActionBase):
                 answer = self._low_level_execute_command(host_script.command(path))
             finally:
                 self._remove_tmp_path(directory)
-        return host_script.parse(int(answer.get("rc") or 0), answer.get("stdout", ""), answer.get("stderr", ""))
+        return answer
 
 
 class HostAction(ActionBase):
@@ -112,8 +165,29 @@ class HostAction(ActionBase):
 
     def ask_module(self, module: str, **args: Any) -> dict[str, Any]:
         """Run a module and return its result, which may be a failure; `changed` does not include it yet."""
-        answer: dict[str, Any] = self._execute_module(module_name=module, module_args=args, task_vars=self.variables)
+        name = full_name(module)
+        answer: dict[str, Any] = self._execute_module(module_name=name, module_args=args, task_vars=self.variables)
         return answer
+
+    def ask_again(self, module: str, patience: float, pause: float, goes_on: str, /, **args: Any) -> dict[str, Any]:
+        """What a module answers; a connection that is lost is tried again for so long. The module may so run twice.
+
+        goes_on: what holds on the host meanwhile, as a clause.
+        """
+        end = time.monotonic() + patience
+        while True:
+            try:
+                answer = self.ask_module(module, **args)
+            except AnsibleConnectionFailure as lost:
+                if time.monotonic() > end:
+                    raise AnsibleActionFail(
+                        f"{self.host} could not be reached for {patience} s ({lost}). {goes_on}."
+                    ) from lost
+                time.sleep(pause)
+            else:
+                if answer.get("failed"):
+                    raise AnsibleActionFail(f"{self.host}: {answer.get('msg')}")
+                return answer
 
     def module(self, module: str, **args: Any) -> dict[str, Any]:
         return self.count(self.ask_module(module, **args))
@@ -135,7 +209,9 @@ class HostAction(ActionBase):
 
     def count(self, answer: dict[str, Any]) -> dict[str, Any]:
         if answer.get("failed"):
-            raise AnsibleActionFail(f"{self._task.action} on {self.host}: {answer.get('msg')}", result=answer)
+            raise AnsibleActionFail(
+                f"{self._task.action} on {self.host}: {answer.get('msg')}", result={"answer": answer}
+            )
         self.changed = self.changed or bool(answer.get("changed"))
         found = answer.get("diff") or []
         self.diff += found if isinstance(found, list) else [found]
@@ -157,7 +233,9 @@ class HostAction(ActionBase):
     def fetch(self, source: str, path: str, sha256: str, *, mode: str, title: str, remedy: str) -> None:
         """Fetch a file from a URL or the controller and compare its sha256; a file with another one is removed, with an error."""
         if URL.match(source):
-            answer = self.ask_module("fetch_file", url=source, path=path, sha256=sha256, permissions=mode)
+            given = {"url": source, "path": path, "sha256": sha256, "permissions": mode}
+            of_mirror = {"ca": self.mirror_ca(source), "use_proxy": False} if self.is_mirror(source) else {}
+            answer = self.ask_module("fetch_file", **given, **of_mirror)
             if answer.get("sha256"):
                 self._refuse_bytes(source, sha256, answer["sha256"], title=title, remedy=remedy)
             if answer.get("failed"):
@@ -174,10 +252,27 @@ class HostAction(ActionBase):
             self.absent(path)
             self._refuse_bytes(source, sha256, checksum, title=title, remedy=remedy)
 
+    def is_mirror(self, url: str) -> bool:
+        """Whether the address is on the site's own mirror or index."""
+        return any(server(self._of_site(name)) == server(url) for name in ("mirror_url", "mirror_index_url"))
+
+    def mirror_ca(self, url: str) -> str | None:
+        """The CA bundle for an address of the mirror with https; None: the system's is used, as for every other server."""
+        return (self._of_site("mirror_ca") or None) if url.startswith("https:") and self.is_mirror(url) else None
+
+    def _of_site(self, name: str) -> str:
+        return str(self._templar.template(self.variables.get(name)) or "")
+
     def _refuse_bytes(self, source: str, sha256: str, found: str, *, title: str, remedy: str) -> None:
         raise AnsibleActionFail(
             f"{title} must have the sha256 {sha256} but {without_secrets(source)} has {found}; it was not used. {remedy}"
         )
+
+
+def server(url: str) -> tuple[str, str | None, int | None]:
+    """What serves an address: scheme, host and port."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 def without_secrets(url: str) -> str:

@@ -10,19 +10,24 @@ import base64
 import gzip
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hadoop_dl.data import module_utils
-from hadoop_dl.data.terminal import printable, printable_values
+from hadoop_dl.data.terminal import LONGEST, one_line, printable_values
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 GPU_CHECK = REPOSITORY / "roles/gpu_check/files/gpu-check/gpu_check"
 # Its modules in the order of their imports.
 GPU_CHECK_MODULES = (
-    *("questions", "host", "sentences", "causes", "cudadriver", "product"),
+    *("questions", "sentences", "host", "causes", "cudadriver", "product"),
     *("driver", "toolkit", "packages", "compute", "health", "cli"),
+)
+# What reads a host, in the order of its imports.
+READER = (
+    *("processes", "environment_tree", "host_system", "host_workbench", "whole_files", "recorded_files"),
+    *("forked_child", "confinement", "host_reader"),
 )
 # The first that exists is used: RHEL 8 and 9 have the system's own Python in libexec.
 INTERPRETERS = (
@@ -32,14 +37,12 @@ INTERPRETERS = (
     "/usr/bin/python",
 )
 UNREACHABLE = 255  # ssh's own exit status
+LARGEST = 8 << 20  # characters of an answer; the recorded hosts of the tests answer less than 4 KB
+DIGITS = 40  # of a number; Python refuses to read one of more than 4,300
 
 
 class NoAnswer(Exception):
-    """The script printed no result; `connection` is true if the connection failed."""
-
-    def __init__(self, message: str, *, connection: bool = False) -> None:
-        super().__init__(message)
-        self.connection = connection
+    """The script printed no result."""
 
 
 def command(file: str = "") -> str:
@@ -79,17 +82,17 @@ def utilities(*names: str) -> dict[str, Path]:
     return {name: module_utils.DIRECTORY / f"{name}.py" for name in names}
 
 
-def reader() -> str:
-    """The script that reads a host for the plan."""
-    sources = utilities("processes", "environment_tree", "host_system", "host_workbench", "host_reader")
-    return pack(sources, "sys.modules['host_reader'].main()")
+def reader(names: Sequence[str] = ()) -> str:
+    """The script that reads a host for the plan; of these paths and accounts, whether it has them."""
+    sources = utilities(*READER)
+    return pack(sources, f"sys.modules['host_reader'].main({list(names)!a})")
 
 
-def report_reader() -> str:
+def report_reader(names: Sequence[str] = ()) -> str:
     """The script that reads a host for the report: the reader's facts, gpu-check's questions, and times."""
-    sources = utilities("processes", "environment_tree", "host_system", "host_workbench", "host_reader")
+    sources = utilities(*READER)
     sources |= gpu_check() | utilities("report_reader")
-    return pack(sources, "sys.modules['report_reader'].main()")
+    return pack(sources, f"sys.modules['report_reader'].main({list(names)!a})")
 
 
 def gpu_check() -> dict[str, Path]:
@@ -99,7 +102,12 @@ def gpu_check() -> dict[str, Path]:
 
 
 def parse(status: int, output: str, error: str) -> dict[str, Any]:
-    """The JSON that the script printed, on the last line that is an object."""
+    """The JSON that the script printed, on the last line that is an object. It is data: of any content, but of limited size and depth."""
+    if len(output) > LARGEST:
+        raise NoAnswer(
+            f"it answered {len(output) >> 20} MB, at most {LARGEST >> 20} MB are read. Look for what prints there: a shell's start files, or a "
+            "program in the place of Python."
+        )
     if status == 127 and "no-python" in error + output:
         raise NoAnswer(
             f"Python 2.7 or 3 is required, but none of {', '.join(INTERPRETERS)} exists. Install it with the operating "
@@ -108,16 +116,29 @@ def parse(status: int, output: str, error: str) -> dict[str, Any]:
     for line in reversed(output.splitlines()):
         if line.startswith("{"):
             try:
-                found: dict[str, Any] = printable_values(json.loads(line))
+                found: dict[str, Any] = printable_values(json.loads(line, parse_int=number))
+            except RecursionError:
+                raise NoAnswer("it answered JSON that is nested deeper than anything that was asked.") from None
             except ValueError:
                 continue
             if "late" in found:
-                raise NoAnswer(str(found["late"]), connection=True)
+                raise NoAnswer(one_line(found["late"], 500))
             return found
-    said = printable(error or output).strip().splitlines()
+    said = last_line(error) or last_line(output)
     if status == UNREACHABLE:
-        raise NoAnswer(said[-1] if said else "the connection broke", connection=True)
+        raise NoAnswer(said or "the connection broke")
     raise NoAnswer(
-        f"the host could not be read: exit status {status}, {said[-1] if said else 'no output'!r}. "
+        f"the host could not be read: exit status {status}, {said or 'no output'!r}. "
         "Try by hand: ansible HOST -m ansible.builtin.raw -a id -b"
     )
+
+
+def number(digits: str) -> int | float:
+    """A number of any length; one that is too long for an integer is no integer for those who read it."""
+    return int(digits) if len(digits) <= DIGITS else float(digits)
+
+
+def last_line(text: str) -> str:
+    """What a program said last, made safe to print."""
+    lines = text[-10 * LONGEST :].strip().splitlines()
+    return one_line(lines[-1]) if lines else ""

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-import yaml
 from ansible import context
 from ansible.parsing.yaml.objects import AnsibleVaultEncryptedUnicode
 
 from hadoop_dl import plan
 from hadoop_dl.data import json_text, stacks
-from hadoop_dl.data.compat import LOADER
 from hadoop_dl.hosts.actions import OnceAction
-from hadoop_dl.plan import inputs
+from hadoop_dl.plan import forms, inputs
 from hadoop_dl.plan import model as plan_model
+from hadoop_dl.plan.problems import group_alike, mirror_problems
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 LATER = {"plan", "stack", "deeplearning_environment"}  # Variables whose values come from the plan only.
 
 
 class Inventory:
-    """The hosts of a play. `templar` and `variables` are those of the action that makes the plan."""
+    """The hosts of a play. `templar` and `variables` are those of the action that makes the plan; of `only` these inputs, values are evaluated."""
 
-    def __init__(self, templar: Any, variables: Mapping[str, Any]) -> None:
+    def __init__(self, templar: Any, variables: Mapping[str, Any], only: Set[str] | None = None) -> None:
         self.templar = templar
+        self.known = inputs.all_inputs(REPOSITORY).keys() if only is None else only
         self.variables = variables
         stacks.add_site_stacks(context.CLIARGS.get("inventory") or ())
         self.hosts = [self.host(name) for name in variables["ansible_play_hosts_all"]]
@@ -39,18 +38,37 @@ class Inventory:
         made = plan.make_plan(self.hosts, REPOSITORY, driver_upgrade=driver_upgrade, grouped=grouped, building=building)
         for host in self.hosts:
             self.check_later(host, made)
+        lacking = mirror_problems(self.hosts, self.variables["groups"].get("mirror_host") or [])
+        made.problems += group_alike(lacking) if grouped else lacking
         return made
 
     def host(self, name: str) -> plan_model.Host:
         """The host with the values of the inputs that the site set; values that the playbooks compute are not templated yet."""
         variables = dict(self.variables["hostvars"].raw_get(name))
         answer = answer_of(variables)
-        computed = playbook_variables()
-        known = inputs.all_inputs(REPOSITORY)
-        given = {key: value for key, value in variables.items() if key in known and not same(value, computed.get(key))}
+        computed = inputs.playbook_values(REPOSITORY)
+        given = {
+            key: value
+            for key, value in variables.items()
+            if key in self.known and not inputs.is_same(value, computed.get(key))
+        }
         for key, value in given.items():
             variables[key] = self.value(value, variables)
         return plan_model.host_of(name, variables.get("group_names", ()), variables, answer)
+
+    def checked(self, names: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Problems and warnings of a playbook that makes no plan. It uses these names itself, so that their values must need no plan."""
+        problems, warnings = [], []
+        for host in self.hosts:
+            warnings += [f"{host.name}: {one}" for one in inputs.misspellings(host.variables, REPOSITORY)]
+            given = {name: host.variables[name] for name in self.known & host.variables.keys()}
+            problems += [f"{host.name}: {one}" for one in inputs.check_each(given, REPOSITORY).problems]
+            problems += [
+                f"{host.name}: {name} must have a value without a plan, which this playbook does not make, but is {forms.shown(given[name])}."
+                for name in set(names) - inputs.reserved(REPOSITORY)
+                if inputs.is_template(given.get(name))
+            ]
+        return group_alike(problems), group_alike(warnings)
 
     def value(self, value: Any, variables: Mapping[str, Any]) -> Any:
         try:
@@ -70,7 +88,7 @@ class Inventory:
     def check_later(self, host: plan_model.Host, made: plan_model.Plan) -> None:
         """Check the site's values that need the plan, now that there is one."""
         part = made.hosts.get(host.name)
-        computed = playbook_variables()
+        computed = inputs.playbook_values(REPOSITORY)
         later = {
             key: value
             for key, value in host.variables.items()
@@ -114,26 +132,13 @@ def answer_of(variables: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def same(value: Any, computed: Any) -> bool:
-    """Whether the value is what the playbooks compute; to compare a vault's value would decrypt it."""
-    return not isinstance(value, AnsibleVaultEncryptedUnicode) and bool(value == computed)
-
-
 def unlocked(value: Any) -> Any:
     """The value with every text that ansible-vault encrypted as one that no message shows."""
     if isinstance(value, AnsibleVaultEncryptedUnicode):
-        return inputs.Secret(value)
+        return forms.Secret(value)
     if isinstance(value, dict):
         return {key: unlocked(one) for key, one in value.items()}
     return [unlocked(one) for one in value] if isinstance(value, list) else value
-
-
-@cache
-def playbook_variables() -> dict[str, Any]:
-    """What the playbooks compute for the roles; a value that differs was written by the site."""
-    path = REPOSITORY / "playbooks" / "group_vars" / "all.yml"
-    found: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
-    return found
 
 
 def mentions(text: str, variables: Mapping[str, Any]) -> set[str]:
@@ -154,4 +159,4 @@ def reason(error: Exception) -> str:
     """The sentence of a template's error that names the cause."""
     text = " ".join(str(error).split())
     cause = re.search(r"'[^']+' is undefined|object has no (?:attribute|element) '?[^'.]+'?", text)
-    return cause[0] if cause else inputs.shown(re.split(r"error was: |original message: ", text)[-1])
+    return cause[0] if cause else forms.shown(re.split(r"error was: |original message: ", text)[-1])

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from hadoop_dl.data import extras, stacks
+from hadoop_dl.data.addresses import package_sets_problem
 from hadoop_dl.data.compat import load
-from hadoop_dl.hosts.addresses import package_sets_problem
-from hadoop_dl.plan import inputs, target
+from hadoop_dl.plan import forms, inputs, target
 from hadoop_dl.plan.components import concerns
 from hadoop_dl.plan.model import Host
 from hadoop_dl.plan.problems import group_alike
@@ -69,7 +69,7 @@ def contents(
                 groups = [group for group in target.ENVIRONMENT_GROUPS if group in host.groups]
                 found.ask(stack.name, pythons, groups)
             if engine := engine_environment(host, values):
-                found.ask(engine[0], [engine[1]], ["cdsw_engine_stack"])
+                found.ask(engine[0].name, [engine[1]], ["cdsw_engine_stack"])
         except (stacks.UnknownStack, extras.ExtrasError, Misuse) as error:
             problems.append(f"{host.name}: {error}")
         found.uses += [use for use in uses(values, repository) if use not in found.uses]
@@ -77,7 +77,7 @@ def contents(
             found.files |= values.get("mirror_files", {})
             found.sets += [one for one in values.get("mirror_package_sets", ()) if one not in found.sets]
     sets_problem = package_sets_problem(found.sets, "fetch")
-    found.problems = [*group_alike(problems), *([sets_problem] if sets_problem else [])]
+    found.problems = [*group_alike(problems), *([sets_problem] if sets_problem and not problems else [])]
     if not found.problems:
         found.sets = [with_keys(one, key_text, found.problems) for one in found.sets]
     return found
@@ -97,11 +97,11 @@ def requested(host: Host, values: Mapping[str, Any], chosen: Sequence[str]) -> l
     names = [name for name in fitting if name in chosen] or fitting
     if not names:
         raise Misuse(
-            f"deeplearning_request must be met by a named stack, but {inputs.shown(request)} is met by none. Ask why: scripts/stack resolve"
+            f"deeplearning_request must be met by a named stack, but {forms.shown(request)} is met by none. Ask why: scripts/stack resolve"
         )
     if len(names) > 1 and names == fitting:
         raise Misuse(
-            f"deeplearning_request {inputs.shown(request)} is met by {', '.join(fitting)}, and which one the hosts get depends on their system and GPUs. "
+            f"deeplearning_request {forms.shown(request)} is met by {', '.join(fitting)}, and which one the hosts get depends on their system and GPUs. "
             "Name it after the command: playbooks/plan.yml shows it where the hosts are."
         )
     loaded = [stacks.load_stack(extras.requested_name(name, packages)) for name in names]

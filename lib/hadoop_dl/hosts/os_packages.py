@@ -318,20 +318,6 @@ def show_key(path: str) -> list[str]:
     return ["gpg", "--batch", "--with-colons", "--with-fingerprint", path]
 
 
-def exchange(source: Source, packages: Sequence[Package], gone: Sequence[str], exclude: Sequence[str]) -> list[str]:
-    """The command by which dnf or yum removes packages and installs others in one transaction. Both shells end with status 0 always."""
-    lines = [
-        f"remove {' '.join(gone)}",
-        f"install {' '.join(package.spec(source.manager) for package in packages)}",
-        "run",
-    ]
-    how = [*source.switches, "--setopt=exit_on_lock=1"]
-    how += [f"--exclude={pattern}" for pattern in exclude]
-    how += ["--setopt=install_weak_deps=False"] if source.manager == "dnf" else []
-    script = 'printf "%s\\n" "$1" | { shift; "$@" shell /dev/stdin; }'
-    return ["sh", "-c", script, "sh", "\n".join(lines), source.manager, "--assumeyes", *how]
-
-
 def simulate(packages: Sequence[Package], *, downgrade: bool = False) -> list[str]:
     """The command by which apt prints what it would do for these packages."""
     how = ["--simulate", "--quiet", "--no-install-recommends", *(["--allow-downgrades"] if downgrade else [])]

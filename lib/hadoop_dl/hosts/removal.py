@@ -8,15 +8,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
+from hadoop_dl.data import typed
 from hadoop_dl.data.cdsw import session_words
-from hadoop_dl.plan.model import Json
+from hadoop_dl.data.host_facts import FactsError, Line, Path, Word, read
 from hadoop_dl.plan.problems import shorten
 
 GPU = ("nvidia_driver", "cuda", "cudnn", "nccl", "gpu_check")
 OTHER_TAGS = ("all", "always", "molecule-notest", "notest")  # Ansible's own, and what molecule skips in every playbook
 PARTS = ("environments", "cdsw", "container_runtime", "gpu", "build", "bazel", "mirror")
+
+
+Cell = Annotated[str, typed.Sentence(200)]
+Number = Annotated[int, typed.Number(0, 2**31)]
+NEVER_NONE = ("gpu", "applications")  # empty mappings
 
 
 class Misused(ValueError):
@@ -33,6 +39,99 @@ class Request:
     confirmed: bool = False
     restart_allowed: bool = False  # of CDSW, whose settings need it
     checking: bool = False
+
+
+@dataclass(frozen=True)
+class Hdfs:
+    files: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Cdsw:
+    keys: tuple[Word, ...]
+    cloudera_manager: Mapping[Line, Cell | None]
+    release: Word
+    master: bool
+    sessions: Number | None
+
+    @property
+    def text(self) -> str:
+        if self.cloudera_manager:
+            listed = json.dumps(self.cloudera_manager, sort_keys=True)
+            return f"its record; Cloudera Manager keeps {listed}: set there what it must be, and restart CDSW"
+        keys = ", ".join(self.keys)
+        restart = f"CDSW restarts ({session_words(self.sessions)})"
+        return f"{keys} of cdsw.conf, as before; {restart}" if keys else "its record"
+
+
+@dataclass(frozen=True)
+class Runtime:
+    package: Cell
+    stays: bool
+    daemon_json: bool
+
+    @property
+    def text(self) -> str:
+        held = [] if self.stays or not self.package else [self.package]
+        held += ["the runtime in daemon.json"] if self.daemon_json else []
+        return ", ".join(held) or "its repository and record"
+
+
+@dataclass(frozen=True)
+class Bazel:
+    versions: tuple[Word, ...]
+
+    @property
+    def text(self) -> str:
+        return ", ".join(self.versions) or "its repository"
+
+
+@dataclass(frozen=True)
+class Roots:
+    roots: Mapping[Path, bool]
+
+
+@dataclass(frozen=True)
+class Mirror:
+    before: Roots
+    files: tuple[Number, ...]
+    parts: tuple[Cell, ...]
+
+    @property
+    def text(self) -> str:
+        counted = zip(sorted(self.before.roots), self.files, strict=False)
+        return ", ".join([*(f"{root} ({files} files)" for root, files in counted), *self.parts]) or "its receipt"
+
+
+@dataclass(frozen=True)
+class User:
+    """A process that uses something of this project; its title is whatever its owner wrote there."""
+
+    pid: Number
+    user: Cell
+    command: Cell
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the module removal_info answered on a host. None or nothing in it: the host has nothing of this part."""
+
+    environments: tuple[Cell, ...]
+    hdfs: Hdfs
+    gpu: Mapping[Word, Cell]
+    cdsw: Cdsw | None
+    container_runtime: Runtime | None
+    build: tuple[Cell, ...]
+    bazel: Bazel | None
+    mirror: Mirror | None
+    stays: tuple[Cell, ...]
+    users: tuple[User, ...]
+    applications: Mapping[Line, Cell]
+
+
+def read_answer(answer: Any) -> Answer:
+    parts = answer.items() if isinstance(answer, Mapping) else ()
+    return read(Answer, {name: value if value != {} or name in NEVER_NONE else None for name, value in parts})
 
 
 @dataclass
@@ -70,100 +169,94 @@ def parts_of(given: Any, tags: Sequence[str] = (), skipped: Sequence[str] = ()) 
     return tuple(part for part in PARTS if part in asked)
 
 
-def make(answers: Mapping[str, Json], unread: Sequence[str], edge_nodes: Sequence[str], request: Request) -> Removal:
+def make(answers: Mapping[str, Any], unread: Sequence[str], edge_nodes: Sequence[str], request: Request) -> Removal:
     """answers: what each host has. unread: hosts of the run that did not answer. edge_nodes: all that the inventory has."""
+    known, senseless = {}, {}
+    for name, given in answers.items():
+        try:
+            known[name] = read_answer(given)
+        except FactsError as error:
+            senseless[name] = str(error)
+    return planned(known, senseless, unread, edge_nodes, request)
+
+
+def planned(
+    answers: Mapping[str, Answer],
+    senseless: Mapping[str, str],
+    unread: Sequence[str],
+    edge_nodes: Sequence[str],
+    request: Request,
+) -> Removal:
     found = Removal()
     absent = sorted(set(edge_nodes) - set(answers))
     hdfs = request.hdfs_files and not absent
     for name, answer in answers.items():
-        found.hosts[name] = [part for part in request.parts if answer[part]]
-        if "environments" in found.hosts[name] and answer["hdfs"]["files"] and hdfs:
+        found.hosts[name] = [part for part in request.parts if getattr(answer, part)]
+        if "environments" in found.hosts[name] and answer.hdfs.files and hdfs:
             found.hosts[name].insert(0, "hdfs")
-    found.cdsw_master = next((name for name, answer in answers.items() if answer["cdsw"].get("master")), "")
-    found.text = "\n".join(lines(found, answers, unread, absent if request.hdfs_files else []))
+    found.cdsw_master = next((name for name, answer in answers.items() if answer.cdsw and answer.cdsw.master), "")
+    found.text = "\n".join(lines(found, answers, senseless, unread, absent if request.hdfs_files else []))
     found.problems = list(problems(found, answers, request))
     return found
 
 
-def described(answer: Json, part: str) -> str:
+def described(answer: Answer, part: str) -> str:
     """What is removed of one part, in a line."""
-    if part == "environments":
-        return ", ".join(answer["environments"])
-    if part == "build":
-        return ", ".join(answer["build"])
-    if part == "hdfs":
-        return ", ".join(answer["hdfs"]["files"])
-    if part == "cdsw":
-        return workbench(answer["cdsw"])
-    if part == "container_runtime":
-        return runtime(answer["container_runtime"])
+    found: Any = answer.hdfs.files if part == "hdfs" else getattr(answer, part)
     if part == "gpu":
-        return ", ".join(answer["gpu"][role] for role in GPU if role in answer["gpu"])
-    if part == "bazel":
-        return ", ".join(answer["bazel"]["versions"]) or "its repository"
-    mirror = answer["mirror"]
-    held = [
-        f"{root} ({files} files)"
-        for root, files in zip(sorted(mirror["before"]["roots"]), mirror["files"], strict=True)
-    ]
-    return ", ".join([*held, *mirror["parts"]]) or "its receipt"
-
-
-def workbench(found: Json) -> str:
-    if found["cloudera_manager"]:
-        listed = json.dumps(found["cloudera_manager"], sort_keys=True)
-        return f"its record; Cloudera Manager keeps {listed}: set there what it must be, and restart CDSW"
-    keys = ", ".join(found["keys"])
-    return (
-        f"{keys} of cdsw.conf, as before; CDSW restarts ({session_words(found['sessions'])})" if keys else "its record"
-    )
-
-
-def runtime(found: Json) -> str:
-    held = [] if found["stays"] or not found["package"] else [found["package"]]
-    held += ["the runtime in daemon.json"] if found["daemon_json"] else []
-    return ", ".join(held) or "its repository and record"
+        return ", ".join(found[role] for role in GPU if role in found)
+    return ", ".join(found) if isinstance(found, tuple) else found.text if found else ""
 
 
 def owner(path: str) -> str:
     """Return what a path that stays belongs to. Engine images have a playbook of their own."""
     if path.rpartition("/")[2] in ("engines", "cdsw_engine.json"):
         return "engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent"
+    if path.endswith("/state/tensorflow_build.json"):
+        return "builds by an earlier release without a record: remove the directory, the account that has its home there, and this file by hand"
     return "not managed by this project"
 
 
-def lines(found: Removal, answers: Mapping[str, Json], unread: Sequence[str], absent: Sequence[str]) -> Iterator[str]:
+def lines(
+    found: Removal,
+    answers: Mapping[str, Answer],
+    senseless: Mapping[str, str],
+    unread: Sequence[str],
+    absent: Sequence[str],
+) -> Iterator[str]:
     """The plan for the terminal; hosts that are alike are one entry."""
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for name, parts in found.hosts.items():
         rows = [(part, described(answers[name], part)) for part in parts]
-        rows += [("stays", f"{path} ({owner(path)})") for path in answers[name]["stays"]]
+        rows += [("stays", f"{path} ({owner(path)})") for path in answers[name].stays]
         alike.setdefault(tuple(rows), []).append(name)
     changing = sum(1 for parts in found.hosts.values() if parts)
-    yield f"REMOVE: {changing} of {len(found.hosts) + len(unread)} hosts have something to remove."
+    yield f"REMOVE: {changing} of {len(found.hosts) + len(senseless) + len(unread)} hosts have something to remove."
     for kind, hosts in alike.items():
         yield f"  {shorten(hosts)}:" + ("" if kind else " nothing")
         yield from (f"    {part:<13} {text}" for part, text in kind)
+    yield from (f"  {name}: {reason} Nothing is removed there." for name, reason in senseless.items())
     for name in unread:
         yield f"  {name}: did not answer; nothing is removed there. Run it again with --limit {name} when it answers."
-    left = sorted({path for answer in answers.values() for path in answer["hdfs"]["files"]})
+    left = sorted({path for answer in answers.values() for path in answer.hdfs.files})
     if absent and left:
         yield f"  HDFS: {', '.join(left)} stays, because {shorten(list(absent))} of edge_nodes did not answer or is not in this run."
 
 
-def problems(found: Removal, answers: Mapping[str, Json], request: Request) -> Iterator[str]:
+def problems(found: Removal, answers: Mapping[str, Answer], request: Request) -> Iterator[str]:
     if not request.forced:
         for name, parts in found.hosts.items():
             if "environments" in parts:
-                yield from (used(name, user) for user in answers[name]["users"])
+                yield from (used(name, user) for user in answers[name].users)
         yield from queued(found, answers)
-    restarting = [name for name, parts in found.hosts.items() if "cdsw" in parts and answers[name]["cdsw"]["keys"]]
+    cdsw = {name: answers[name].cdsw for name, parts in found.hosts.items() if "cdsw" in parts}
+    restarting = [name for name, one in cdsw.items() if one and one.keys]
     if restarting and not request.restart_allowed and not request.checking:
         yield (
             f"Removing CDSW's settings restarts CDSW on {shorten(restarting)}, but cdsw_restart_allowed is not true. Add -e cdsw_restart_allowed=true in "
             "a window in which sessions may end, or leave CDSW out with --skip-tags cdsw."
         )
-    unknown = [name for name in restarting if not (answers[name]["cdsw"]["master"] or answers[name]["cdsw"]["release"])]
+    unknown = [name for name, one in cdsw.items() if one and one.keys and not (one.master or one.release)]
     if unknown:
         yield (
             f"CDSW's release must be known to let {shorten(unknown)} join its master again, but the package or MASTER_IP cannot be read there. Restore "
@@ -176,18 +269,18 @@ def problems(found: Removal, answers: Mapping[str, Json], request: Request) -> I
         )
 
 
-def used(name: str, user: Json) -> str:
+def used(name: str, user: User) -> str:
     return (
-        f"An environment must not be in use when it is removed, but on {name} process {user['pid']} of {user['user']} "
-        f"({user['command']}) uses it. Let it end, or add -e remove_forced=true."
+        f"An environment must not be in use when it is removed, but on {name} process {user.pid} of {user.user} "
+        f"({user.command}) uses it. Let it end, or add -e remove_forced=true."
     )
 
 
-def queued(found: Removal, answers: Mapping[str, Json]) -> Iterator[str]:
+def queued(found: Removal, answers: Mapping[str, Answer]) -> Iterator[str]:
     """YARN's answers, each once: all hosts of a cluster query the same ResourceManager."""
     said: dict[tuple[str, str], list[str]] = {}
     for name, parts in found.hosts.items():
-        for environment, reason in answers[name]["applications"].items() if "environments" in parts else ():
+        for environment, reason in answers[name].applications.items() if "environments" in parts else ():
             said.setdefault((environment, reason), []).append(name)
     for (environment, reason), names in said.items():
         yield (

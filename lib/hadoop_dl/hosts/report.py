@@ -9,17 +9,18 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from hadoop_dl.data import typed
-from hadoop_dl.data.host_facts import Health, HostFacts, Times
+from hadoop_dl.data import advisories
+from hadoop_dl.data.host_facts import Asked, Health, HostFacts
+from hadoop_dl.data.stacks import load_stack
+from hadoop_dl.data.terminal import one_line
 from hadoop_dl.plan import gpu_layer, target
 from hadoop_dl.plan.components import GROUPS
 from hadoop_dl.plan.model import Host, Json, Plan, Row
-from hadoop_dl.plan.problems import by_host
+from hadoop_dl.plan.problems import by_host, shorten
 
 SCHEMA = 1
 # The worst first: no answer; a GPU or the environment is damaged; something differs from the plan.
@@ -36,22 +37,6 @@ COMPARED = {
 }
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What report_facts answered beside the host's facts; `unanswered` is the reason where there are none."""
-
-    health: Health = Health()
-    times: Times = Times()
-    unanswered: str = ""
-
-
-def asked_of(answer: Json) -> Asked:
-    try:
-        return typed.read(Asked, answer)
-    except typed.TypedError as error:
-        return Asked(Health(problem=f"the host's answer about its GPUs is malformed: {error}"))
-
-
 def make_report(
     hosts: Sequence[Host],
     answers: Mapping[str, Asked],
@@ -62,24 +47,26 @@ def make_report(
 ) -> Json:
     """The report. `answers` are those of report_facts; `made` is the plan with problems and warnings host by host."""
     problems, shared = by_host(made.problems)
-    warnings, general = by_host(made.warnings)
+    warnings, general = by_host(made.warnings + made.notes)
     rows: dict[str, list[Row]] = {}
     for row in made.rows:
         if row.wanted:  # without an environment that fits the host, a problem has the reason
             rows.setdefault(row.host, []).append(row)
+    odd = other_bytes(hosts)
     entries = [
         host_entry(
             host,
             answers.get(host.name, Asked()),
             made.hosts.get(host.name, {}),
             drift=rows.get(host.name, []),
-            problems=problems.get(host.name, []),
+            problems=problems.get(host.name, []) + odd.get(host.name, []),
             warnings=warnings.get(host.name, []),
             verified=verified.get(host.name),
         )
         for host in hosts
     ]
-    told = ", ".join(made.unreachable) + " cannot be reached"  # as the rows of these hosts say
+    silent = [", ".join(made.unreachable), ", ".join(host.name for host in hosts if not (host.facts or host.problem))]
+    told = tuple(f"{names} cannot be reached" for names in silent)  # as the rows of these hosts say
     unplanned = [sentence for sentence in shared if not sentence.startswith(told)]
     states = Counter(entry["state"] for entry in entries)
     return {
@@ -116,10 +103,8 @@ def host_entry(
     entry: Json = {"host": host.name, "groups": sorted(host.groups), "state": UNREACHABLE}
     facts = host.facts
     if facts is None:
-        said = [asked.unanswered] if asked.unanswered else []
-        reasons = [*said, *problems] or [
-            "there is no answer"
-        ]  # a host that cannot be read is a problem of the plan, too
+        said = [text for text in (asked.unanswered, host.problem) if text]
+        reasons = [*said, *problems] or ["there is no answer"]
         return {
             **entry,
             **system(None),
@@ -138,7 +123,7 @@ def host_entry(
     gpus = {"gpus": facts.nvidia.count, "gpus_required": whole(host.variables.get("gpu_count"))}
     faults = damages(found, health)
     differences = [f"{row.component}: {row.now} -> {row.wanted} ({row.reason})" for row in drift] + list(problems)
-    notes = [*warnings, *facts.unanswered]
+    notes = [*warnings, *facts.unanswered, *advisories.notes(found["environment"] or "")]
     if found["kernel_next"]:
         notes.append(f"the next boot starts kernel {found['kernel_next']}")
     return {
@@ -194,8 +179,31 @@ def software(facts: HostFacts | None, part: Json) -> Json:
     }
     wanted = part.get("stack") or {}
     active = bool(current) and current == part.get("environment") and "cuda" in wanted
-    if active and target.locked(str(wanted["name"]), str(part["python"])).has_cuda:
+    if active and target.locked(load_stack(str(wanted["name"])), str(part["python"])).has_cuda:
         found["in_environment"] = {name: wanted[name] for name in ("cuda", "cudnn", "nccl") if name in wanted}
+    return found
+
+
+def other_bytes(hosts: Sequence[Host]) -> dict[str, list[str]]:
+    """Hosts whose active environment has other bytes than that of most hosts with the same lock and build of Python, each with a sentence."""
+    alike: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for host in hosts:
+        current = (host.facts and host.facts.deeplearning.current) or ""
+        known = host.facts and host.facts.deeplearning.environments.get(current)
+        if known and known.python and known.contents:
+            alike.setdefault((current, known.python), {}).setdefault(known.contents, []).append(host.name)
+    found: dict[str, list[str]] = {}
+    for (name, _), kinds in alike.items():
+        most = max(len(names) for names in kinds.values())
+        usual = [names for names in kinds.values() if len(names) == most]
+        for names in kinds.values():
+            if usual != [names]:
+                others = shorten([one for other in usual if other is not names for one in other])
+                sentence = (
+                    f"the environment {name} must have the same bytes on all hosts with one build of Python, but has others than on {others}. "
+                    f"Compare .deeplearning/files.txt in it."
+                )
+                found |= {one: [sentence] for one in names}
     return found
 
 
@@ -277,7 +285,11 @@ def compared_groups(entries: Sequence[Json]) -> list[Json]:
 
 
 def shown(entry: Json, name: str) -> str:
-    """A cell's text."""
+    """A cell: one line of limited length, whatever the host answered."""
+    return one_line(cell_text(entry, name))
+
+
+def cell_text(entry: Json, name: str) -> str:
     if name == "driver":
         kind = entry["module"] or ("not loaded" if entry["driver"] else None)
         return f"{entry['driver']} ({kind})" if entry["driver"] else "-"
@@ -288,7 +300,7 @@ def shown(entry: Json, name: str) -> str:
         return gpu_text(entry)
     if name in ("verified", "changed"):
         return str(entry[name] or "-")[:10]
-    return one_line(entry[name]) if entry[name] else "-"
+    return str(entry[name] or "-")
 
 
 def gpu_text(entry: Json) -> str:
@@ -312,10 +324,6 @@ def health_text(entry: Json) -> str:
 def whole(value: Any) -> int | None:
     """A number of the inventory, which -e passes as text; None for a value that the plan refuses."""
     return int(value) if re.fullmatch("[0-9]{1,3}", str(value)) else None
-
-
-def one_line(text: Any) -> str:
-    return " ".join(str(text).split())
 
 
 def iso(seconds: float) -> str:

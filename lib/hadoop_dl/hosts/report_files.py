@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hadoop_dl.hosts import report_metrics, report_page, report_text
-from hadoop_dl.plan import inputs
+from hadoop_dl.plan import forms
 from hadoop_dl.plan.model import Json
 
 
@@ -42,6 +42,6 @@ def text(found: Json) -> str:
 
 def refusal(directory: Any, error: OSError) -> str:
     return (
-        f"report_directory must be a directory that the controller can write, but {inputs.shown(directory)} is not: "
+        f"report_directory must be a directory that the controller can write, but {forms.shown(directory)} is not: "
         f"{error.strerror}. Set another one; no report was written."
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from hadoop_dl.hosts.report import UNREACHABLE, one_line, seconds_of
+from hadoop_dl.data.terminal import one_line
+from hadoop_dl.hosts.report import UNREACHABLE, seconds_of
 from hadoop_dl.plan.model import Json
 
 Sample = tuple[Mapping[str, str], int]

@@ -11,7 +11,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from hadoop_dl.hosts.report import DRIFT, FAULT, PLANNED, STATES, UNREACHABLE, health_text, one_line, shown
+from hadoop_dl.data.terminal import PARAGRAPH, one_line
+from hadoop_dl.hosts.report import DRIFT, FAULT, PLANNED, STATES, UNREACHABLE, health_text, shown
 from hadoop_dl.hosts.report_text import differences, sentences
 from hadoop_dl.plan.model import Json
 
@@ -103,7 +104,7 @@ def host(entry: Json) -> Json:
         "mark": mark,
         "order": STATES.index(entry["state"]),
         "cells": [cell(entry, key) for key in COLUMNS if key not in ("state", "host")],
-        "reasons": [one_line(reason) for reason in entry["reasons"]],
+        "reasons": [one_line(reason, PARAGRAPH) for reason in entry["reasons"]],
     }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hadoop_dl.hosts.report import COMPARED, STATES, health_text, one_line, shown
+from hadoop_dl.data.terminal import PARAGRAPH, one_line
+from hadoop_dl.hosts.report import COMPARED, STATES, health_text, shown
 from hadoop_dl.plan.model import Json
 from hadoop_dl.plan.problems import group_alike, shorten
 
@@ -56,7 +57,9 @@ def days(entries: Sequence[Json], name: str) -> str:
 
 
 def sentences(found: Json, key: str) -> list[str]:
-    return group_alike(f"{entry['host']}: {one_line(text)}" for entry in found["hosts"] for text in entry[key])
+    return group_alike(
+        f"{entry['host']}: {one_line(text, PARAGRAPH)}" for entry in found["hosts"] for text in entry[key]
+    )
 
 
 def differences(found: Json) -> list[str]:

@@ -1,16 +1,27 @@
-"""Runs of the playbooks: who runs what, since when and from where, and whether a run that left its lock on a host still lives."""
+"""Runs of the playbooks: who runs what, since when and from where, and whether a run that left its lock on a host still lives.
+
+A lock tells the controller only to who knows it: what identifies its system is in the lock as digests, salted with the id of the run.
+"""
 
 from __future__ import annotations
 
 import getpass
+import hashlib
 import os
 import socket
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
-LONGEST = 24 * 3600  # seconds; an older lock is of a dead run, wherever it ran: no task may take longer than four hours
+from hadoop_dl.data.terminal import printable
+
+SILENT = 24 * 3600  # seconds without a renewal after which a run of another controller counts as dead
 STARTED = 19  # the time of a process's start among the fields of /proc/PID/stat behind its name, in parentheses
+FIRST_PROCESSES = (
+    "pid:[4026531836]"  # the processes of a whole machine: any other set is a container's (linux/proc_ns.h)
+)
+LONGEST = 80  # characters of one value in a message
 
 
 def line(path: str) -> str:
@@ -29,50 +40,81 @@ def machine() -> dict[str, str]:
     return {"boot": line("/proc/sys/kernel/random/boot_id"), "processes": processes}
 
 
+def controller() -> dict[str, str]:
+    """What tells this controller from others; it does not leave it."""
+    return {**machine(), "system": line("/etc/machine-id")}
+
+
 def started(pid: int) -> str:
     """When a process started, in ticks since the system did; empty where there is none, or no /proc."""
     fields = line(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return fields[STARTED] if len(fields) > STARTED else ""
 
 
-def this_run(pid: int, playbook: str, note: str = "") -> dict[str, str]:
-    """The run whose main process is `pid`."""
-    name, system = socket.gethostname(), machine()
-    since = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+def digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def identified(own: Mapping[str, str], salt: str) -> dict[str, str]:
+    """A controller as the lock of the run with this id has it; empty for what is not known, or means nothing in a container."""
+    whole = own["processes"] == FIRST_PROCESSES
     return {
-        "id": f"{name}/{system['boot']}/{system['processes']}/{pid}/{started(pid)}",
-        "who": os.environ.get("SUDO_USER") or getpass.getuser(),
+        "place": digest(salt, own["boot"], own["processes"]) if own["boot"] else "",
+        "boot": digest(salt, own["boot"]) if own["boot"] else "",
+        "system": digest(salt, own["system"]) if own["system"] and whole else "",  # images of containers share one
+    }
+
+
+def this_run(pid: int, playbook: str, note: str = "", variables: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """The run whose main process is `pid`. variables: AWX names job, template and user in extra variables (awx_job_id, …)."""
+    given, own, name = variables or {}, controller(), socket.gethostname()
+    job = f"AWX job {given['awx_job_id']} of {given.get('awx_job_template_name')}" if given.get("awx_job_id") else ""
+    salt = digest("run", name, own["boot"], own["processes"], str(pid), started(pid))
+    return {
+        "id": salt,
+        "who": str(given.get("awx_user_name") or os.environ.get("SUDO_USER") or getpass.getuser()),
         "controller": name,
-        "system": line("/etc/machine-id"),
-        **system,
+        "job": job,
+        **identified(own, salt),
         "pid": str(pid),
         "started": started(pid),
         "playbook": playbook,
         "note": note,
-        "since": since,
+        "since": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC"),
     }
 
 
-def dead(found: Mapping[str, str], own: Mapping[str, str], age: int) -> str:
-    """Why the run that was found is dead, in a few words; empty where it lives or its state is unknown."""
-    if age > LONGEST:
-        return f"it took the host {age // 3600} hours ago"
-    if (found.get("boot"), found.get("processes")) == (own["boot"], own["processes"]):
-        pid = found.get("pid", "")
-        lives = pid.isdigit() and started(int(pid)) == found.get("started", "") != ""
-        return "" if lives else f"process {pid or 'unknown'} is gone"
-    if found.get("system") and found.get("system") == own["system"] and found.get("boot") != own["boot"]:
-        return f"{found.get('controller')} was restarted since"
-    return ""
+def dead(found: Mapping[str, Any], own: Mapping[str, str], silent: int, job: str = "") -> str:
+    """Why the run that was found is dead, in a few words; empty if it lives or its state is unknown.
+
+    own: this controller. silent: seconds since the last renewal, by a clock of the host that nobody sets. job: of this run.
+    """
+    here = identified(own, str(found.get("id")))
+    if here["place"] and found.get("place") == here["place"]:  # its process decides, however old the lock is
+        pid = str(found.get("pid"))
+        lives = pid.isdecimal() and len(pid) < 10 and started(int(pid)) == found.get("started", "") != ""
+        return "" if lives else f"process {short(pid)} is gone"
+    if job and found.get("job") == job:
+        return f"{job} was started again"
+    if here["system"] and found.get("system") == here["system"] and found.get("boot") != here["boot"]:
+        return f"{short(found.get('controller'))} was restarted since"
+    return f"it was last heard of {silent // 3600} hours ago" if silent > SILENT else ""
 
 
-def told(found: Mapping[str, str]) -> str:
+def short(value: Any) -> str:
+    """What a host answered, as messages show it."""
+    return " ".join(printable(str(value)[:LONGEST]).split())
+
+
+def told(found: Mapping[str, Any]) -> str:
     """A run as messages describe it."""
     if "who" not in found:
         return "a run of which nothing is known"
-    return f"{found['who']} with {found.get('playbook')} from {found.get('controller')} since {found.get('since')} (process {found.get('pid')})"
+    who, playbook, name, since = (short(found.get(key)) for key in ("who", "playbook", "controller", "since"))
+    where = short(found["job"]) if found.get("job") else f"process {short(found.get('pid'))}"
+    return f"{who} with {playbook} from {name} since {since} ({where})"
 
 
-def is_controller(host: Mapping[str, str], own: Mapping[str, str]) -> bool:
+def is_controller(host: Mapping[str, Any], own: Mapping[str, str]) -> bool:
     """Whether a host is the machine that runs Ansible."""
     return bool(own["boot"]) and (host.get("boot"), host.get("processes")) == (own["boot"], own["processes"])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hadoop_dl.data import stacks
+from hadoop_dl.data import stacks, typed
 from hadoop_dl.data.locks import Lock, canonicalize_name
+from hadoop_dl.data.terminal import one_line
 from hadoop_dl.plan.model import Json
 from hadoop_dl.plan.problems import shorten
 
@@ -53,14 +54,15 @@ PARTS = ("Python", "TensorFlow", "Keras", "TensorFlowOnSpark", *OF_THE_STACK)
 
 
 def active(answer: Mapping[str, object]) -> Contents:
-    """What a host has, as the module environment_contents_info answered."""
+    """What a host has, as the module environment_contents_info answered: texts for a table, each one line of limited length."""
     name = str(answer.get("stack") or "")
     known = stacks.load_stack(name).data if name in stacks.stack_names() else None
     packages = answer.get("packages")
+    pairs = list(packages.items())[: typed.MOST] if isinstance(packages, Mapping) else []
     return Contents(
-        environment=str(answer.get("environment") or ""),
-        python=str(answer.get("python") or ""),
-        packages=dict(packages) if isinstance(packages, Mapping) else {},
+        environment=one_line(answer.get("environment") or ""),
+        python=one_line(answer.get("python") or ""),
+        packages={one_line(project): one_line(version) for project, version in pairs},
         stack=known,
     )
 

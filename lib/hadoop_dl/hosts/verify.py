@@ -19,10 +19,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from hadoop_dl.data import module_utils
+from hadoop_dl.data.terminal import PARAGRAPH, one_line
 from hadoop_dl.hosts import host_script
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PROBE = REPOSITORY / "roles/verify/files/probe.py"
+# gpu-check's questions, and what they import.
+SUITE_IMPORTS = (str(host_script.GPU_CHECK.parent), str(module_utils.DIRECTORY))
 QUESTIONS = REPOSITORY / "roles/verify/files/environment_questions.py"
 ROOT = "/opt/deeplearning"
 PASSED, FAILED, EXPECTED, SURPRISE, SKIPPED = "passed", "failed", "expected failure", "unexpected success", "skipped"
@@ -46,7 +50,16 @@ def probe_script(expectation: Mapping[str, Any]) -> str:
     count = int(expectation.get("gpu_count") or 0)
     minimum = (expectation.get("stack") or {}).get("driver_min", "")
     gpus = {"gpu_count": str(count), "driver_min": minimum} if count > 0 else {}
-    sources = host_script.utilities("processes", "environment_tree") | host_script.gpu_check()
+    names = (
+        "processes",
+        "environment_tree",
+        "whole_files",
+        "forked_child",
+        "confinement",
+        "environment_imports",
+        "hdfs_command",
+    )
+    sources = host_script.utilities(*names) | host_script.gpu_check()
     programs = {
         path.stem: path.read_text(encoding="utf-8") for path in (QUESTIONS, host_script.GPU_CHECK / "product.py")
     }
@@ -57,6 +70,11 @@ def probe_script(expectation: Mapping[str, Any]) -> str:
 def answer_file(directory: Path, host: str) -> Path:
     """Where the answers of a host are kept for the suite."""
     return directory / "answers" / f"{host.replace('/', '_')}.json"
+
+
+def expectation_file(directory: Path, host: str) -> Path:
+    """Where the suite finds what must be true on a host."""
+    return directory / "expected" / f"{host.replace('/', '_')}.json"
 
 
 def results(junit: Path, expected: Sequence[str]) -> list[Result]:
@@ -108,11 +126,12 @@ def text(found: Sequence[Result], wheels: Mapping[str, str] | None = None) -> st
         lines.append(f"{host:<24} " + ", ".join(f"{count} {outcome}" for outcome, count in counts if count))
     lines += [f"{host:<24} {wheel}" for host, wheel in sorted((wheels or {}).items())]
     for (host, reason), count in Counter((r.host, r.message) for r in found if r.outcome == SKIPPED).items():
-        lines.append(f"SKIPPED on {host}: {count} question{'s' if count > 1 else ''}: {reason}")
+        said = one_line(reason, PARAGRAPH)
+        lines.append(f"SKIPPED on {host}: {count} question{'s' if count > 1 else ''}: {said}")
     for outcome in (EXPECTED, SURPRISE, FAILED):
         for result in found:
             if result.outcome == outcome:
-                said = result.message or "it passed: remove it from verify_expected_failures"
+                said = one_line(result.message, PARAGRAPH) or "it passed: remove it from verify_expected_failures"
                 lines.append(f"{outcome.upper()} on {result.host}: {result.question}: {said}")
     lines.append(totals(found))
     return "\n".join(lines) + "\n"
@@ -170,9 +189,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument(
         "--expectations",
-        type=argparse.FileType(encoding="utf-8"),
-        metavar="FILE",
-        help="what should be true, by host, as JSON; - is standard input. It is kept with the report",
+        type=Path,
+        metavar="DIRECTORY",
+        help="what the action plugin suite_facts was told to be true of each host. It is kept with the report",
     )
     parser.add_argument(
         "--expect-failure", action="append", default=[], metavar="TEST", help="a test that must fail here"
@@ -188,12 +207,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join([*SUITE_IMPORTS, *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
     environment.setdefault("ANSIBLE_CONFIG", str(REPOSITORY / "ansible.cfg"))
     wheels: dict[str, str] = {}
     if options.expectations:
         kept = options.report / "expectations.json"
-        expectations = json.load(options.expectations)
+        paths = {host: expectation_file(options.expectations, host) for host in options.hosts.split(",")}
+        expectations = {host: json.loads(path.read_text(encoding="utf-8")) for host, path in paths.items()}
         wheels = {host: one["stack"]["built"] for host, one in expectations.items() if "built" in one.get("stack", {})}
         kept.write_text(json.dumps(expectations, indent=1) + "\n", encoding="utf-8")
         environment["VERIFY_EXPECTATIONS"] = str(kept.resolve())

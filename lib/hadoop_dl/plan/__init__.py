@@ -11,18 +11,20 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hadoop_dl.data.stacks import UnknownStack
-from hadoop_dl.plan import builds, gpu_layer, gpu_stack, inputs, target, workbench
-from hadoop_dl.plan.components import BUILDING, COMPONENTS, Case, concerns
+from hadoop_dl.data.stacks import UnknownStack, load_stacks
+from hadoop_dl.plan import builds, inputs, requirements, target, workbench
+from hadoop_dl.plan.component import Case, Component, Run
+from hadoop_dl.plan.components import BUILDING, COMPONENTS, concerns
 from hadoop_dl.plan.digests import canonical
-from hadoop_dl.plan.gpu_stack import GpuHost
-from hadoop_dl.plan.model import Host, Json, Plan
+from hadoop_dl.plan.model import Host, Plan
 from hadoop_dl.plan.problems import (
     added_warnings,
+    by_host,
     cluster_problems,
     group_alike,
     group_problems,
     host_problems,
+    listed_warnings,
 )
 from hadoop_dl.plan.target import Target
 
@@ -41,73 +43,98 @@ def make_plan(
     building: only what builds TensorFlow, for stacks whose wheel the site builds.
     """
     made = Plan()
-    checked = {host.name: inputs.check(host.variables, repository) for host in hosts}
-    for host in hosts:
-        made.problems += [f"{host.name}: {problem}" for problem in checked[host.name].problems]
-        made.warnings += [f"{host.name}: {warning}" for warning in checked[host.name].warnings]
-    hosts = [replace(host, variables={**host.variables, **checked[host.name].values}) for host in hosts]
-    group_problems(made, hosts)
-    stopped = False
-    for host in hosts:
-        if host.problem:
-            made.problems.append(f"{host.name}: {host.problem}")
-        elif host.facts is None:
-            made.unreachable.append(host.name)
-            stopped = stopped or host.variables.get("deeplearning_unreachable", "continue") == "stop"
-    if stopped:
-        made.problems.append(
-            f"{', '.join(made.unreachable)} cannot be reached, but deeplearning_unreachable is 'stop'. "
-            "Repair them, exclude them with --limit, or set deeplearning_unreachable: continue."
-        )
-    elif made.unreachable:
-        made.warnings.append(
-            f"{', '.join(made.unreachable)} cannot be reached and is skipped; the other hosts are served."
-        )
-    read = [host for host in hosts if host.facts is not None and not checked[host.name].problems]
+    read = usable_hosts(made, hosts, repository)
     wanted = resolved(read, settled(read))
-    for host in read:
-        made.problems += [f"{host.name}: {problem}" for problem in wanted[host.name].problems]
-        made.problems += [f"{host.name}: {problem}" for problem in host_problems(host, wanted[host.name])]
-        if concerns("nvidia_driver", host):
-            gpu = GpuHost(host, wanted[host.name])
-            made.problems += [f"{host.name}: {problem}" for problem in gpu_layer.running_problems(gpu)]
-            made.problems += [f"{host.name}: {problem}" for problem in gpu_stack.contradictions(gpu)]
-            made.warnings += [f"{host.name}: {warning}" for warning in gpu_stack.warnings(gpu)]
-        made.warnings += [f"{host.name}: {warning}" for warning in wanted[host.name].warnings]
-        made.warnings += [f"{host.name}: {warning}" for warning in added_warnings(host)]
-        if not building:
-            made.problems += [f"{host.name}: {problem}" for problem in wheel_problems(host, wanted[host.name])]
-    made.problems += cluster_problems(read, wanted)
-    site = workbench.deployment(read, wanted)
-    if not building:
-        made.problems += site.problems
-        made.warnings += site.warnings
-    requested, problems = builds.requested(read, wanted) if building else ([], [])
-    made.problems += problems
+    run = decide(read, wanted, Run(repository, driver_upgrade=driver_upgrade, building=building))
+    cases = [Case(host, wanted[host.name], run) for host in read]
+    for case in cases:
+        examine(made, case)
+    made.problems += cluster_problems(read, wanted) + run.problems
+    made.warnings += [] if building else run.workbench.warnings
+    for case in cases:
+        add_host(made, case)
+    workbench.ask_master(made, read, run.workbench)
+    target.keep_verdicts()
+    made.problems_by_host, _ = by_host(made.problems)
+    if grouped:
+        made.problems, made.warnings, made.notes = map(group_alike, (made.problems, made.warnings, made.notes))
+    return made
+
+
+def usable_hosts(made: Plan, hosts: Sequence[Host], repository: Path) -> list[Host]:
+    """The hosts that answered and whose inputs can be used, with the inputs' values; what is wrong with the others is added to the plan."""
+    answers = {host.name: inputs.check(host.variables, repository) for host in hosts}
+    for host in hosts:
+        answer = answers[host.name]
+        made.tell(host.name, answer.problems, [*answer.warnings, *listed_warnings(host)])
+    hosts = [replace(host, variables={**host.variables, **answers[host.name].values}) for host in hosts]
+    group_problems(made, hosts)
+    without_answer(made, [host for host in hosts if host.facts is None])
+    return [host for host in hosts if host.facts is not None and not answers[host.name].problems]
+
+
+def decide(hosts: Sequence[Host], wanted: Mapping[str, Target], run: Run) -> Run:
+    """The run with what is decided for all of its hosts together."""
+    site = workbench.deployment(hosts, wanted)
+    requested, problems = builds.requested(hosts, wanted) if run.building else ([], site.problems)
     environments = sorted(
         {(item.lock.stack, item.python, item.environment) for item in wanted.values() if item.lock}
         | {(one.stack.name, one.python, "") for one in requested if one.stack.record(one.python) is None}
     )
-    environments += [(*pair, "") for pair in engines(made, read) if pair not in {one[:2] for one in environments}]
-    by_host = {one.builder: one for one in requested}
-    for host in read:
-        case = Case(host, wanted[host.name], environments, repository, by_host.get(host.name), site)
-        add_host(made, case, driver_upgrade, BUILDING if building else tuple(COMPONENTS))
-    target.keep_verdicts()
-    if grouped:
-        made.problems, made.warnings = group_alike(made.problems), group_alike(made.warnings)
-    return made
+    pairs, unknown = engines(hosts)
+    environments += [(*pair, "") for pair in pairs if pair not in {one[:2] for one in environments}]
+    return replace(
+        run,
+        environments=environments,
+        builds={one.builder: one for one in requested},
+        workbench=site,
+        kept=installed_environments(hosts),
+        problems=problems + unknown,
+    )
 
 
-def engines(made: Plan, hosts: Sequence[Host]) -> list[tuple[str, str]]:
-    """Stack and Python of the engine images that hosts build, which the mirror holds too."""
-    found = set()
+def examine(made: Plan, case: Case) -> None:
+    """Add why the host's request cannot be met."""
+    host, wanted = case.host, case.wanted
+    uses_hadoop = wanted.stack is None or wanted.stack.uses_hadoop
+    made.tell(host.name, [*wanted.problems, *host_problems(host, wanted)])
+    made.tell(host.name, requirements.problems(host, case.run.repository, uses_hadoop))
+    for component in COMPONENTS.values():
+        if component.concerns(host):
+            component.examine(made, case)
+    made.tell(host.name, warnings=added_warnings(host))
+
+
+def without_answer(made: Plan, hosts: Sequence[Host]) -> None:
+    """Hosts that cannot be reached, and those whose answer has no sense, are left out; each of the latter is named with its reason."""
+    made.unreachable = [host.name for host in hosts]
+    made.warnings += [f"{host.name}: {host.problem} It is left out." for host in hosts if host.problem]
+    silent = ", ".join(host.name for host in hosts if not host.problem)
+    if any(host.variables.get("deeplearning_unreachable", "continue") == "stop" for host in hosts):
+        made.problems.append(
+            f"{', '.join(made.unreachable)} cannot be reached or read, but deeplearning_unreachable is 'stop'. "
+            "Repair them, exclude them with --limit, or set deeplearning_unreachable: continue."
+        )
+    elif silent:
+        made.warnings.append(f"{silent} cannot be reached or read, and is skipped; the other hosts are served.")
+
+
+def engines(hosts: Sequence[Host]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Stack and Python of the engine images that hosts build, which the mirror holds too; and why one is unknown."""
+    found, problems = set(), []
     for host in hosts:
         try:
-            found.add(workbench.engine_environment(host, host.variables))
+            if engine := workbench.engine_environment(host, host.variables):
+                found.add((engine[0].name, engine[1]))
         except UnknownStack as error:
-            made.problems.append(f"{host.name}: {error}")
-    return sorted(pair for pair in found if pair)
+            problems.append(f"{host.name}: cdsw_engine_stack cannot be used. {error}")
+    return sorted(found), problems
+
+
+def installed_environments(hosts: Sequence[Host]) -> list[list[str]]:
+    """Known stacks, with each of their Pythons, of which any host has an environment: a repair of it needs the mirror."""
+    found = {name.rpartition("-")[0] for host in hosts for name in host.known.deeplearning.environments}
+    return [[stack.name, python] for stack in load_stacks(found) for python in stack.pythons]
 
 
 def resolved(hosts: Sequence[Host], names: Mapping[str, str]) -> dict[str, Target]:
@@ -140,94 +167,36 @@ def settled(hosts: Sequence[Host]) -> dict[str, str]:
     return found
 
 
-def wheel_problems(host: Host, wanted: Target) -> list[str]:
-    """Why the wheel that the site builds cannot be installed on this host."""
-    if wanted.stack is None or not wanted.stack.is_built or wanted.problems:
-        return []
-    if wanted.record is None:
-        return [builds.missing_sentence(wanted.stack)]
-    return builds.fit_problems(wanted.record, host.known)
-
-
-def add_host(made: Plan, case: Case, driver_upgrade: bool, components: Sequence[str]) -> None:
+def add_host(made: Plan, case: Case) -> None:
     """Add one host's entry and its rows."""
     host, wanted = case.host, case.wanted
-    everything = host.variables.get("apply") == "all"
-    needs: list[str] = []
-    for component in (COMPONENTS[name] for name in components):
-        if not component.concerns(host) or not component.has_work(case):
-            continue
-        row = component.compare(case)
-        if row is None and everything:
-            row = case.row(component.name, "as requested", "as requested", "apply=all")
-        if component.follows(needs):
-            needs.append(component.name)
-        elif row is not None:
-            made.rows.append(row)
-            needs.append(component.name)
-    gpu = [need for need in needs if need in gpu_stack.ROLES]
-    if gpu:
-        add_gpu(made, case, gpu, driver_upgrade)
-    if gpu or "gpu_check" in needs:
-        needs.insert(needs.index((gpu or ["gpu_check"])[0]), "gpu")
-    made.hosts[host.name] = {
+    names = BUILDING if case.run.building else tuple(COMPONENTS)
+    components = [COMPONENTS[name] for name in names if COMPONENTS[name].concerns(host)]
+    for component in components:
+        if component.has_work(case):
+            add_row(made, case, component)
+    case.part = made.hosts[host.name] = {
         "stack": wanted.published,
         "python": wanted.python,
         "interpreter": wanted.interpreter,
         "environment": wanted.environment,
-        "mirror_environments": [[stack, python] for stack, python, _ in case.environments]
-        if concerns("mirror", host)
-        else [],
+        "mirror_environments": [],
         "digests": case.digests,
-        "needs": needs,
+        "needs": case.needs,
         "parts": list(wanted.parts),
-        "gpu": gpu_part(case, gpu),
-        "build": case.build.part if case.build else {},
+        "gpu": {},
+        "build": {},
     }
-    if "cdsw" in needs:
-        made.hosts[host.name]["cdsw"] = workbench.part(host, case.workbench)
-    if "container_runtime" in needs:
-        made.hosts[host.name]["container_runtime"] = workbench.runtime_part(host, case.workbench)
-    add_workbench(made, case, needs)
+    for component in components:
+        component.publish(made, case)
+    made.tell(host.name, **{"warnings" if case.needs else "notes": wanted.warnings})
 
 
-def gpu_part(case: Case, roles: Sequence[str]) -> Json:
-    """The inputs of the GPU layer's roles that run on the host (playbooks/layers/gpu.yml hands them over)."""
-    found: Json = {gpu_stack.variable(role): case.gpu[role] for role in roles if role != "nvidia_driver"}
-    if "nvidia_driver" in roles:
-        leaving = gpu_stack.there("nvidia_driver", case.facts)  # the role removes by the version's names
-        found["nvidia_driver_version"] = next(iter([*case.versions("nvidia_driver"), *leaving]), "")
-        found |= gpu_layer.limits(case.facts)
-    if "gpu_check" in case.digests and case.versions("nvidia_driver"):
-        found["gpu_check_driver_version"] = case.versions("nvidia_driver")[0]
-    return found
-
-
-def add_gpu(made: Plan, case: Case, roles: Sequence[str], driver_upgrade: bool) -> None:
-    """Problems of the host's GPU layer, and warnings about what it changes there."""
-    name, facts, variables = case.host.name, case.facts, case.host.variables
-    asked = {role: case.versions(role) for role in roles}
-    coming = {role: versions for role, versions in asked.items() if versions}
-    problems = gpu_layer.license_problem(coming, variables)
-    if coming.get("nvidia_driver"):
-        version = coming["nvidia_driver"][0]
-        problems += gpu_layer.driver_problems(version, GpuHost(case.host, case.wanted), driver_upgrade)
-        made.warnings += [f"{name}: {text}" for text in gpu_layer.kernel_warnings(version, facts, variables)]
-    made.problems += [f"{name}: {problem}" for problem in problems]
-    reboot = gpu_layer.reboot(name, asked["nvidia_driver"], facts, variables) if "nvidia_driver" in roles else None
-    made.reboots += [reboot] if reboot else []
-
-
-def add_workbench(made: Plan, case: Case, needs: Sequence[str]) -> None:
-    """Problems of the host's container runtime, and the restart of CDSW that its settings require."""
-    host, site = case.host, case.workbench
-    if "container_runtime" in needs:
-        made.problems += [f"{host.name}: {problem}" for problem in workbench.runtime_problems(host, site)]
-    restart = workbench.restart(host, site) if "cdsw" in needs else ""
-    if restart and host.variables.get("cdsw_restart_allowed") is True:
-        made.restarts.append(restart)
-    elif restart:
-        made.warnings.append(
-            f"{host.name}: GPUs in sessions need another cdsw.conf and a restart of CDSW ({restart.partition(': ')[2].rstrip(')')}), but "
-            "cdsw_restart_allowed is false. cdsw.conf stays as it is. Set cdsw_restart_allowed: true in a window for it."
-        )
+def add_row(made: Plan, case: Case, component: Component) -> None:
+    """Compare a component with what the host has of it."""
+    row, follows = component.compare(case), component.follows(case.needs)
+    if row is None and case.host.variables.get("apply") == "all":
+        row = case.row(component.name, "as requested", "as requested", "apply=all")
+    if row or follows:
+        case.needs += [name for name in (*component.layer, component.name) if name not in case.needs]
+    made.rows += [row] if row and not follows else []

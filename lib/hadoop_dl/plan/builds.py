@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from hadoop_dl.data import bazel, tensorflow_build
 from hadoop_dl.data.built import Record
 from hadoop_dl.data.host_facts import HostFacts
 from hadoop_dl.data.stacks import Stack
@@ -167,3 +168,15 @@ def gpu_problems(found: Json, facts: HostFacts) -> list[str]:
         if old
         else []
     )
+
+
+def input_problems(host: Host, build: Build) -> Iterator[str]:
+    """What the roles bazel and tensorflow_build refuse of their inputs on a host that has built nothing yet."""
+    variables, part = host.variables, build.part
+    given = {name: part[name] for name in ("version", "commit", "hdfs", "kafka", "cpu_features")}
+    given |= {"source": variables.get("tensorflow_build_source", {}), "tag": f"v{part['version']}"}
+    yield from tensorflow_build.input_problems(given)
+    source = variables.get("bazel_source", "binary")
+    own = {name: variables.get(name) for name in ("bazel_versions", "tensorflow_build_bazel")}
+    if source in bazel.FILES and "tensorflow_build" not in host.known.deeplearning.receipts and not any(own.values()):
+        yield from bazel.of_files({"source": source, "files": variables.get("bazel_files", {})}, [part["bazel"]])

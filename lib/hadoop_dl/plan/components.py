@@ -1,123 +1,32 @@
-"""The table of components: which roles make each, which hosts have it, whether it has work there, and how "done" is recognised.
-
-A component is done when its receipt has the digest of what decides it; the environment and the GPU layer are also compared themselves.
-A new one takes a row in COMPONENTS, its play in playbooks/layers/ and its role's inputs in playbooks/group_vars/all.yml.
-"""
+"""The table of components. A new one takes a row in COMPONENTS, its play in playbooks/layers/ and its role's inputs in playbooks/group_vars/all.yml."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from pathlib import Path
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import ClassVar
 
-from hadoop_dl.data.host_facts import HostFacts, Receipt
-from hadoop_dl.plan import gpu_layer, gpu_stack, target, workbench
-from hadoop_dl.plan.builds import GROUP, Build
-from hadoop_dl.plan.digests import canonical, closure, deciding_inputs, joined, role_digests
-from hadoop_dl.plan.gpu_stack import GpuHost
-from hadoop_dl.plan.model import Host, Row
-from hadoop_dl.plan.target import Target
-from hadoop_dl.plan.workbench import Deployment
-
-
-@dataclass
-class Case:
-    """One host while its part of the plan is made: what is requested and what is installed; `environments` and `workbench` are the run's."""
-
-    host: Host
-    wanted: Target
-    environments: Sequence[tuple[str, str, str]]
-    repository: Path
-    build: Build | None = None  # the wheel that this host builds in this run
-    workbench: Deployment = field(default_factory=Deployment)
-    digests: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def facts(self) -> HostFacts:
-        return self.host.known
-
-    @cached_property
-    def gpu(self) -> dict[str, list[Any] | None]:
-        """What the inventory or the stack requests of each part of the GPU layer for this host."""
-        host = GpuHost(self.host, self.wanted)
-        return {role: gpu_stack.requested(role, host) for role in gpu_stack.ROLES}
-
-    def versions(self, role: str) -> list[str]:
-        return gpu_stack.versions(self.gpu[role])
-
-    def removed(self, role: str) -> bool:
-        return self.host.variables.get(f"{role}_state") == "absent"
-
-    def receipt(self, component: str) -> Receipt | None:
-        return self.facts.deeplearning.receipts.get(component)
-
-    def row(self, component: str, now: str, wanted: str, reason: str) -> Row:
-        return Row(self.host.name, component, now, wanted, reason)
-
-
-@dataclass(frozen=True)
-class Component:
-    """A component with a receipt. `roles` install it, in this order, on the hosts of `groups`."""
-
-    name: str
-    groups: tuple[str, ...]
-    roles: tuple[str, ...]
-    missing: ClassVar = "missing"  # the reason for a run where there is no receipt
-
-    def concerns(self, host: Host) -> bool:
-        return bool(set(host.groups) & set(self.groups))
-
-    def has_work(self, case: Case) -> bool:
-        """Whether the component applies to this host."""
-        return case.wanted.stack is not None
-
-    def compare(self, case: Case) -> Row | None:
-        """The host's row if it needs work; None if it already is as requested. Records the requested digest."""
-        digest = case.digests[self.name] = self.digest(case)
-        receipt = case.receipt(self.name)
-        if receipt is None:
-            return case.row(self.name, "none", digest, self.missing)
-        if receipt.problem:
-            return case.row(self.name, receipt.digest or "unknown", digest, receipt.problem)
-        if receipt.digest != digest:
-            return case.row(self.name, receipt.digest or "unknown", digest, "inputs changed")
-        return None
-
-    def follows(self, needs: Sequence[str]) -> bool:
-        """Whether it runs only because others do, and so needs no row of its own."""
-        return False
-
-    def digest(self, case: Case) -> str:
-        """12 hex digits that change whenever anything that decides the component's result changes."""
-        names = deciding_inputs(case.repository, self.roles)
-        deciders = {
-            "environment": canonical(case.wanted.environment),
-            "gpu": canonical(None),
-            "node": case.facts.deciding_text,
-            "roles": role_digests(case.repository, self.roles),
-            "stack": case.wanted.stack_text,
-            "variables": canonical(closure(names, case.host.variables)),
-            "verified": canonical({}),
-            **self.deciders(case),
-        }
-        return hashlib.sha256(joined(deciders).encode()).hexdigest()[:12]
-
-    def deciders(self, case: Case) -> dict[str, str]:
-        """What decides this component beside the inputs of its roles, each as sorted JSON."""
-        return {}
+from hadoop_dl.plan import builds, gpu_layer, gpu_stack, target, workbench
+from hadoop_dl.plan.component import Case, Component
+from hadoop_dl.plan.digests import canonical
+from hadoop_dl.plan.model import Host, Json, Plan, Row
 
 
 class Mirror(Component):
     """Holds what the environments of all hosts need, and the site's sets of packages."""
 
     def has_work(self, case: Case) -> bool:
-        return bool(case.environments or case.host.variables.get("mirror_package_sets"))
+        return bool(case.run.environments or case.host.variables.get("mirror_package_sets"))
 
     def deciders(self, case: Case) -> dict[str, str]:
-        return {"stack": canonical([list(entry) for entry in case.environments]), "node": "{}"}
+        return {"stack": canonical([list(entry) for entry in case.run.environments]), "node": "{}"}
+
+    def publish(self, made: Plan, case: Case) -> None:
+        case.part |= {
+            "mirror_environments": [[stack, python] for stack, python, _ in case.run.environments],
+            "mirror_kept": case.run.kept,
+            "mirror_missing": list(made.unreachable),
+        }
 
 
 class TensorFlowBuild(Component):
@@ -138,9 +47,22 @@ class TensorFlowBuild(Component):
         part = {key: value for key, value in case.build.part.items() if key != "hosts"} if case.build else {}
         return {"environment": canonical(""), "node": case.facts.system_text, "stack": canonical(part)}
 
+    def publish(self, made: Plan, case: Case) -> None:
+        if case.build:
+            case.part["build"] = case.build.part
+        if case.build and self.name in case.needs:
+            made.tell(case.host.name, builds.input_problems(case.host, case.build))
+
 
 class Environment(Component):
     """Done when it is intact and active: the tree's seal takes the place of a receipt."""
+
+    def examine(self, made: Plan, case: Case) -> None:
+        wanted = case.wanted
+        if case.run.building or wanted.stack is None or not wanted.stack.is_built or wanted.problems:
+            return
+        fits = builds.fit_problems(wanted.record, case.facts) if wanted.record else None
+        made.tell(case.host.name, [builds.missing_sentence(wanted.stack)] if fits is None else fits)
 
     def compare(self, case: Case) -> Row | None:
         there, wanted = case.facts.deeplearning, case.wanted.environment
@@ -171,6 +93,8 @@ class TensorFlowOnSpark(Component):
 
 class OfGpu(Component):
     """Of the stack only the oldest driver for it matters here, and of the host only its operating system."""
+
+    layer: ClassVar = ("gpu",)
 
     def deciders(self, case: Case) -> dict[str, str]:
         oldest = {key: case.wanted.data[key] for key in ("driver_min",) if key in case.wanted.data}
@@ -207,6 +131,46 @@ class GpuPart(OfGpu):
         now = ", ".join(gpu_stack.there(self.name, case.facts)) or "none"
         return case.row(self.name, now, ", ".join(versions) or "none", reason)
 
+    def publish(self, made: Plan, case: Case) -> None:
+        coming = [role for role in gpu_stack.ROLES if role in case.needs]
+        if self.name in coming:
+            case.part["gpu"] |= self.inputs(case)
+        if self.name in coming[:1]:  # one sentence about everything of NVIDIA's
+            requested = {role: versions for role in coming if (versions := case.versions(role))}
+            made.tell(case.host.name, gpu_layer.license_problem(requested, case.host.variables))
+
+    def inputs(self, case: Case) -> Json:
+        """What playbooks/layers/gpu.yml hands over to the role."""
+        return {gpu_stack.variable(self.name): case.gpu[self.name]}
+
+
+class Driver(GpuPart):
+    def examine(self, made: Plan, case: Case) -> None:
+        gpu = case.gpu_host
+        problems = gpu_layer.running_problems(gpu) + gpu_stack.contradictions(gpu)
+        made.tell(case.host.name, problems, gpu_stack.warnings(gpu), gpu_stack.notes(gpu))
+
+    def publish(self, made: Plan, case: Case) -> None:
+        super().publish(made, case)
+        name, facts, variables = case.host.name, case.facts, case.host.variables
+        versions = case.versions(self.name) if self.name in case.needs else []
+        for version in versions:
+            problems = gpu_layer.driver_problems(version, case.gpu_host, case.run.driver_upgrade)
+            made.tell(name, problems, gpu_layer.kernel_warnings(version, facts, variables))
+        reboot = gpu_layer.reboot(name, versions, facts, variables) if self.name in case.needs else None
+        made.reboots += [reboot] if reboot else []
+
+    def inputs(self, case: Case) -> Json:
+        leaving = gpu_stack.there(self.name, case.facts)  # the role removes by the version's names
+        version = next(iter([*case.versions(self.name), *leaving]), "")
+        return {"nvidia_driver_version": version, **gpu_layer.limits(case.facts)}
+
+
+class Cudnn(GpuPart):
+    def inputs(self, case: Case) -> Json:
+        source = gpu_stack.cudnn_source(case.gpu_host)
+        return super().inputs(case) | ({"cudnn_source": source} if source else {})
+
 
 class GpuCheck(OfGpu):
     """Also on hosts where the site installed the driver, or where a GPU has disappeared."""
@@ -221,6 +185,11 @@ class GpuCheck(OfGpu):
                 self.name, (receipt.digest or "unknown") if receipt else "none", "none", "no longer requested"
             )
         return super().compare(case)
+
+    def publish(self, made: Plan, case: Case) -> None:
+        versions = case.versions("nvidia_driver")
+        if self.name in case.digests and versions:
+            case.part["gpu"]["gpu_check_driver_version"] = versions[0]
 
 
 class ContainerRuntime(Component):
@@ -252,6 +221,11 @@ class ContainerRuntime(Component):
             "stack": canonical({}),
         }
 
+    def publish(self, made: Plan, case: Case) -> None:
+        if self.name in case.needs:
+            case.part[self.name] = workbench.runtime_part(case.host, case.workbench)
+            made.tell(case.host.name, workbench.runtime_problems(case.host, case.workbench))
+
 
 class Cdsw(Component):
     """CDSW's settings for GPUs; compared on the host, because administrators edit cdsw.conf."""
@@ -268,7 +242,8 @@ class Cdsw(Component):
         now = ", ".join(f"{name}={found.settings[name]}" for name in wanted if found.settings.get(name))
         text = ", ".join(f"{name}={value}" for name, value in wanted.items())
         if found.kind == "rpm" and not workbench.settings_hold(found, wanted):
-            return case.row(self.name, now or "no GPUs", text, "settings of cdsw.conf")
+            reason = "a restart of CDSW is pending" if found.restart_pending else "settings of cdsw.conf"
+            return case.row(self.name, now or "no GPUs", text, reason)
         return row and replace(row, wanted=text)
 
     def deciders(self, case: Case) -> dict[str, str]:
@@ -279,6 +254,11 @@ class Cdsw(Component):
             "node": canonical([case.facts.system_text, site.kind, site.release]),
             "stack": canonical({}),
         }
+
+    def publish(self, made: Plan, case: Case) -> None:
+        if self.name in case.needs:
+            case.part[self.name] = workbench.part(case.host, case.workbench)
+            workbench.announce_restart(made, case.host, case.workbench)
 
 
 UNVERIFIED = {
@@ -305,11 +285,14 @@ COMPONENTS: dict[str, Component] = {
     component.name: component
     for component in (
         Mirror("mirror", ("mirror_host",), ("mirror",)),
-        *(GpuPart(role, gpu_layer.GROUPS, (role,)) for role in gpu_stack.ROLES),
+        Driver("nvidia_driver", gpu_layer.GROUPS, ("nvidia_driver",)),
+        GpuPart("cuda", gpu_layer.GROUPS, ("cuda",)),
+        Cudnn("cudnn", gpu_layer.GROUPS, ("cudnn",)),
+        GpuPart("nccl", gpu_layer.GROUPS, ("nccl",)),
         GpuCheck("gpu_check", gpu_layer.GROUPS, ("gpu_check",)),
         ContainerRuntime("container_runtime", gpu_layer.GROUPS, ("container_runtime",)),
         Cdsw("cdsw", (workbench.GROUP,), ("cdsw",)),
-        TensorFlowBuild("tensorflow_build", (GROUP,), ("bazel", "tensorflow_build")),
+        TensorFlowBuild("tensorflow_build", (builds.GROUP,), ("bazel", "tensorflow_build")),
         Environment("environment", target.ENVIRONMENT_GROUPS, ENVIRONMENT_ROLES),
         HadoopClient("hadoop_client", target.ENVIRONMENT_GROUPS, ("hadoop_client",)),
         TensorFlowOnSpark("tensorflowonspark", ("edge_nodes",), ("tensorflowonspark",)),

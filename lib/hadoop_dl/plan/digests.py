@@ -22,7 +22,10 @@ PERMISSION = re.compile(
 CUDA_SHARED = ("roles/_cuda_package", "lib/hadoop_dl/data/cuda_packages.py", "plugins/filter/cuda_packages.py")
 SHARED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("cuda", "cudnn", "nccl"), CUDA_SHARED),
-    "nvidia_driver": ("lib/hadoop_dl/data/driver_choices.py", "plugins/filter/nvidia_driver.py"),
+    "nvidia_driver": (
+        *(f"lib/hadoop_dl/data/driver_{name}.py" for name in ("packages", "problems", "state", "work")),
+        "plugins/filter/nvidia_driver.py",
+    ),
 }
 MAGIC = re.compile(
     r"^(ansible_|group_names$|groups$|hostvars$|inventory_|omit$|play|role_|environment$|vars$|plan$|apply$|node$|stack$)"

@@ -106,14 +106,19 @@ def module_problems(branch: int, limit: Json, host: GpuHost) -> list[str]:
     """Why no module of the requested kind exists for this branch and these GPUs."""
     written = str(host.variables.get("nvidia_driver_module") or "{{")
     module = (host.required("driver_module") or "proprietary") if "{{" in written else written
-    if module == "open" and limit["open_supported"]:
-        return []
-    if module == "open":
+    from_file = host.variables.get("nvidia_driver_source") == "runfile"
+    if module == "open" and not limit["open_supported"]:
         return [
             "the host's GPUs are older than Turing and require the proprietary module, but nvidia_driver_module is open. "
             "Set nvidia_driver_module: proprietary for this host."
         ]
-    from_file = host.variables.get("nvidia_driver_source") == "runfile"
+    if module == "open" and host.facts.os.short == "el7" and not from_file:
+        return [
+            "RHEL 7 has no packages of the open module (compat/drivers.yml names the sources), but nvidia_driver_module is open. "
+            "Set nvidia_driver_module: proprietary for this host, or nvidia_driver_source: runfile."
+        ]
+    if module == "open":
+        return []
     last = int(proprietary_module()["last_branch" if from_file else "last_package_branch"])
     way_out = "Set nvidia_driver_module: open" if limit["open_supported"] else "Set an older nvidia_driver_version"
     if branch > last:

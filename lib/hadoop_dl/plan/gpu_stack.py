@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from hadoop_dl.data import stacks
 from hadoop_dl.data.host_facts import HostFacts
 from hadoop_dl.plan import target
 from hadoop_dl.plan.model import Host
@@ -53,16 +54,19 @@ class GpuHost:
 
     @property
     def loads_libraries(self) -> bool:
-        """Whether the host uses CUDA's libraries: with GPUs, to build, or to import the package tensorflow-gpu."""
-        return bool(
-            self.gpus or "build_hosts" in self.host.groups or self.required("tensorflow_package") == "tensorflow-gpu"
-        )
+        """Whether the host uses CUDA's libraries: with GPUs, to build, or to import a TensorFlow that is linked to them."""
+        return bool(self.gpus or "build_hosts" in self.host.groups or self.is_linked)
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether the stack's TensorFlow cannot be imported without CUDA's libraries and the driver's."""
+        return self.wanted.stack is not None and not self.wanted.stack.imports_without_cuda
 
     @property
     def brings_wheels(self) -> bool:
         """Whether the stack's lock has CUDA as wheels; where the host lacks its Pythons, that of the preferred one."""
         stack = self.wanted.stack
-        lock = self.wanted.lock or (target.locked(stack.name, stack.pythons[0]) if stack else None)
+        lock = self.wanted.lock or (target.locked(stack, stack.pythons[0]) if stack else None)
         return lock is not None and lock.has_cuda
 
     @property
@@ -109,7 +113,7 @@ def driver_of_stack(host: GpuHost) -> list[str] | None:
         return installed if ours and number(installed[0]) >= number(minimum) else None
     if host.facts.nvidia.driver:
         return None  # It runs from a place that no package manages, as in an engine of CDSW.
-    release = newest_release(str(host.required("driver_branch")))
+    release = newest_release(str(host.required("driver_branch")), host.facts.os.short or "")
     return [release] if release else None
 
 
@@ -139,14 +143,13 @@ def place(role: str, item: Any) -> str:
 
 
 def items(role: str, host: GpuHost) -> list[Any]:
-    """What this project installed on the host, as entries of the role's input. The host's answer is data: its form is checked."""
+    """What this project installed on the host, as entries of the role's input."""
     managed = host.facts.managed
     if role == "cuda":
-        return [one for one in managed.cuda if re.fullmatch(r"[0-9]+\.[0-9]+", one)]
+        return list(managed.cuda)
     return [
         {"version": one.version, "cuda": one.cuda}
         for one in (managed.cudnn_items if role == "cudnn" else managed.nccl_items)
-        if re.fullmatch(r"[0-9]+(\.[0-9]+)+", one.version) and re.fullmatch(r"[0-9]+\.[0-9]+", one.cuda)
     ]
 
 
@@ -172,12 +175,13 @@ def serves(role: str, required: str, found: str) -> bool:
 
 
 @cache
-def newest_release(branch: str) -> str | None:
-    """The newest release of a driver branch that compat/ knows."""
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only where a driver is to be installed)
+def newest_release(branch: str, system: str) -> str | None:
+    """The newest release of a driver branch that NVIDIA's repository for this system, such as el7, has with dkms."""
+    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a driver is to be installed)
 
     rows = [row for row in load().rows("drivers", "branches") if row["branch"] == branch]
-    return str(rows[0]["latest_known"]) if rows and rows[0]["latest_known"] else None
+    releases = rows[0]["releases"].get(system.replace("el", "rhel")) if rows else None
+    return str(releases[0]) if releases else None
 
 
 @cache
@@ -185,18 +189,27 @@ def exact(role: str, required: str, cuda: str) -> str | None:
     """The newest release for this CUDA that serves what a stack was built with; None where compat/ knows no exact one."""
     if required.count(".") >= (3 if role == "cudnn" else 2):
         return required
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only where a library is to be installed)
+    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a library is to be installed)
 
     if role != "cudnn":
         return None
-    # The names of packages and archives have all four numbers.
-    rows = [row for row in load().rows("cuda", "cudnn") if str(row["version"]).count(".") == 3]
+    # The names of packages have all four numbers, as those of most archives have.
+    rows = [row for row in load().rows("cuda", "cudnn") if str(row["version"]).count(".") == 3 or "archive_only" in row]
     for toolkit in (cuda, cuda.split(".")[0]):
         serving = [row["version"] for row in rows if toolkit in row["cuda"] and serves(role, required, row["version"])]
         line = [one for one in serving if number(one)[: len(number(required))] == number(required)]
         if serving:
             return str(max(line or serving, key=number))
     return None
+
+
+def cudnn_source(host: GpuHost) -> str | None:
+    """Where cuDNN comes from: what the site set, else the archive if NVIDIA has no package; None for the role's default."""
+    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a library is to be installed)
+
+    archives = {row["version"] for row in load().rows("cuda", "cudnn") if "archive_only" in row}
+    decided = host.variables.get("cudnn_versions") is None and archives & set(versions(requested("cudnn", host)))
+    return host.variables.get("cudnn_source") or ("tarball" if decided else None)
 
 
 @cache
@@ -220,7 +233,7 @@ def cudnn_toolkits(line: tuple[int, ...]) -> frozenset[str]:
 def contradictions(host: GpuHost) -> list[str]:
     """Why the pinned versions cannot work with each other or with the stack."""
     found = [*system_contradictions(host), *driver_contradictions(host), *pair_contradictions(host)]
-    found += source_contradictions(host)
+    found += [*source_contradictions(host), *link_contradictions(host)]
     if not host.needs_libraries:
         return found
     for role in ROLES[1:]:
@@ -260,16 +273,42 @@ def system_contradictions(host: GpuHost) -> list[str]:
 
 
 def driver_contradictions(host: GpuHost) -> list[str]:
-    """Toolkits that need a newer driver than the host has or gets."""
+    """Toolkits that need a newer driver than the host has or gets; a stack whose branch the host's repository lacks."""
     driver = (requested("nvidia_driver", host) or there("nvidia_driver", host.facts))[:1]
-    if not driver or not host.gpus:
+    if not host.gpus:
         return []
+    if not driver:
+        decided = host.required("driver_min") and not host.variables.get("nvidia_driver_version")
+        if not decided or host.facts.nvidia.driver or host.variables.get("nvidia_driver_state") == "absent":
+            return []
+        return [
+            f"{host.stack} requires driver {host.required('driver_min')} or later of branch {host.required('driver_branch')}, but "
+            f"compat/drivers.yml lists no release of it for {host.facts.os.name or 'this system'} with dkms. Set nvidia_driver_version "
+            "to one that the host's repositories have, or to none if the site installs it."
+        ]
     floors = {cuda: driver_floor(cuda) for cuda in versions(requested("cuda", host))}
     return [
         f"CUDA {cuda} requires driver {floor} or later, but the host's driver is {driver[0]}. "
         "Set a newer nvidia_driver_version, or an older cuda_versions."
         for cuda, floor in floors.items()
         if floor and number(driver[0]) < number(floor)
+    ]
+
+
+def link_contradictions(host: GpuHost) -> list[str]:
+    """A TensorFlow that is linked to the driver's library, on a host without GPUs that has no such library."""
+    if not host.is_linked or host.gpus or host.facts.nvidia.driver or there("nvidia_driver", host.facts):
+        return []
+    same = ("tensorflow", "python", "os")
+    alike = [
+        one.name
+        for one in stacks.load_stacks()
+        if "cuda" not in one.data and all(one.data[key] == host.wanted.data[key] for key in same)
+    ]
+    return [
+        f"the TensorFlow of {host.stack} is linked to libcuda.so.1 of NVIDIA's driver and cannot be imported without it, but the host has no "
+        f"GPU and no driver. Request {' or '.join(alike) or 'a stack for the CPU'} (data_nodes and edge_nodes need the same), or install the "
+        "library of your GPU hosts' driver there by its own means (docs/gpu.md)."
     ]
 
 
@@ -306,7 +345,7 @@ def pair_contradictions(host: GpuHost) -> list[str]:
 
 
 def warnings(host: GpuHost) -> list[str]:
-    """Warnings: what is not installed although it is named or required, and what is installed although nothing requires it."""
+    """Warnings: what is not installed although it is named, and what is installed although nothing requires it."""
     found = []
     for role in ROLES:
         pinned = host.variables.get(variable(role))
@@ -322,21 +361,28 @@ def warnings(host: GpuHost) -> list[str]:
             f"{host.stack} has CUDA in its nvidia-* wheels and does not use CUDA {', '.join(asked)}, "
             "which cuda_versions names."
         )
-    elif host.gpus and host.needs_libraries:
-        for role in ("nvidia_driver", "cuda", "cudnn"):
-            if host.variables.get(variable(role)) != NONE:
-                continue
-            required = host.required("driver_min" if role == "nvidia_driver" else role)
-            present = there(role, host.facts)
-            if role == "nvidia_driver":
-                served = bool(present or host.facts.nvidia.driver)
-            else:
-                served = required is None or any(serves(role, required, one) for one in present)
-            if required and not served:
-                found.append(
-                    f"{variable(role)} is none and the host has no {NAMES[role]} {required}: "
-                    f"TensorFlow does not compute on its GPUs until the site installs it."
-                )
+    return found
+
+
+def notes(host: GpuHost) -> list[str]:
+    """What the site chose to install itself, as long as the host does not have it."""
+    found: list[str] = []
+    if not host.required("cuda") or host.brings_wheels or not host.gpus or not host.needs_libraries:
+        return found
+    for role in ("nvidia_driver", "cuda", "cudnn"):
+        if host.variables.get(variable(role)) != NONE:
+            continue
+        required = host.required("driver_min" if role == "nvidia_driver" else role)
+        present = there(role, host.facts)
+        if role == "nvidia_driver":
+            served = bool(present or host.facts.nvidia.driver)
+        else:
+            served = required is None or any(serves(role, required, one) for one in present)
+        if required and not served:
+            found.append(
+                f"{variable(role)} is none and the host has no {NAMES[role]} {required}: "
+                f"TensorFlow does not compute on its GPUs until the site installs it."
+            )
     return found
 
 

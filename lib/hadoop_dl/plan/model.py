@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 class Host:
     """One inventory host: its groups, its raw (untemplated) variables, and its facts.
 
-    Without facts it is unreachable, or `problem` says why it could not be read.
+    Without facts it is unreachable, or `problem` says which part of its answer has no sense.
     """
 
     name: str
@@ -32,12 +32,10 @@ class Host:
         return self.facts
 
 
-def host_of(name: str, groups: Iterable[str], variables: Mapping[str, Any], answer: Json | None) -> Host:
+def host_of(name: str, groups: Iterable[str], variables: Mapping[str, Any], answer: Any) -> Host:
     """The host with what it answered to host_facts; None where it did not. Facts enter here and nowhere else."""
     facts, problem = None, ""
-    if answer is not None and "error" in answer:
-        problem = str(answer["error"])
-    elif answer is not None:
+    if answer is not None:
         try:
             facts = read_facts(answer)
         except FactsError as error:
@@ -63,10 +61,22 @@ class Plan:
     hosts: dict[str, Json] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    problems_by_host: dict[str, list[str]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(
+        default_factory=list
+    )  # what the site decided or was warned of before: for the report alone
     unreachable: list[str] = field(default_factory=list)
     reboots: list[str] = field(default_factory=list)
     restarts: list[str] = field(default_factory=list)  # of the workbench, with what they mean for its sessions
+
+    def tell(
+        self, host: str, problems: Iterable[str] = (), warnings: Iterable[str] = (), notes: Iterable[str] = ()
+    ) -> None:
+        """Add sentences about one host."""
+        self.problems += [f"{host}: {text}" for text in problems]
+        self.warnings += [f"{host}: {text}" for text in warnings]
+        self.notes += [f"{host}: {text}" for text in notes]
 
     def as_json(self) -> Json:
         """The plan for machines: what preflight_plan_file holds."""
@@ -74,7 +84,9 @@ class Plan:
             "hosts": self.hosts,
             "rows": [vars(row) for row in self.rows],
             "warnings": self.warnings,
+            "notes": self.notes,
             "problems": self.problems,
+            "problems_by_host": self.problems_by_host,
             "unreachable": self.unreachable,
         }
 
@@ -110,6 +122,10 @@ class Plan:
         return f"PLAN: {changed} of {asked} hosts change. {self.interruption()}\n{text}"
 
     def failure(self) -> str:
-        count = len(self.problems)
-        listed = "\n".join(f"  {number}. {problem}" for number, problem in enumerate(self.problems, 1))
-        return f"{count} problem{'s' if count > 1 else ''} found; no host was changed.\n{listed}"
+        return failure(self.problems)
+
+
+def failure(problems: Sequence[str]) -> str:
+    """All problems as one message."""
+    listed = "\n".join(f"  {number}. {problem}" for number, problem in enumerate(problems, 1))
+    return f"{len(problems)} problem{'s' if len(problems) > 1 else ''} found; no host was changed.\n{listed}"

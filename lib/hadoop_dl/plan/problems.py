@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 
 from hadoop_dl.data.host_facts import Nvidia
 from hadoop_dl.plan import gpu_layer
@@ -13,10 +14,19 @@ from hadoop_dl.plan.target import Target
 DISK_NEEDED_MB = 5000  # an environment of TensorFlow 2.15 takes 2.6 GB, and the old one stays beside it
 TFOS_GROUPS = ("data_nodes", "edge_nodes")  # one job's driver and executors: they need one environment
 
+MASTERS = "masters"  # the group of NameNodes and ResourceManagers, which inventories have for completeness
+
 
 def group_problems(made: Plan, hosts: Sequence[Host]) -> None:
-    """A problem that names the hosts in none of this project's groups: they get nothing."""
+    """A problem that names the hosts in none of this project's groups: they get nothing. A group that is nearly one of them is a mistake."""
     strangers = [host.name for host in hosts if not set(host.groups) & set(GROUPS)]
+    for host in (host for host in hosts if host.name in strangers and len(strangers) < len(hosts)):
+        near = [(group, one) for group in host.groups for one in get_close_matches(group, GROUPS, n=1, cutoff=0.85)]
+        made.problems += [
+            f"{host.name}: it must be in one of the groups {', '.join(GROUPS)}, but is in {group}. Rename that group to {one}, or give it a name that is "
+            "not nearly the same."
+            for group, one in near[:1]
+        ]
     if strangers and len(strangers) == len(hosts):
         made.problems.append(
             f"At least one host must be in one of the groups {', '.join(GROUPS)}, but {shorten(strangers)} "
@@ -24,7 +34,19 @@ def group_problems(made: Plan, hosts: Sequence[Host]) -> None:
         )
     else:
         text = f"in none of the groups {', '.join(GROUPS)}, so nothing is installed there."
-        made.warnings += [f"{name}: {text}" for name in strangers]
+        for host in (host for host in hosts if host.name in strangers):
+            (made.notes if MASTERS in host.groups else made.warnings).append(f"{host.name}: {text}")
+
+
+def mirror_problems(hosts: Sequence[Host], mirrors: Sequence[str]) -> list[str]:
+    """The hosts whose environment comes from a mirror that no host fills. mirrors: all mirror hosts of the inventory, also of those not in this run."""
+    lacking = [host for host in hosts if concerns("environment", host) and not mirrors]
+    return [
+        f"{host.name}: its environment comes from the mirror, but no host is in the group mirror_host. Add the mirror's host to that group, or set "
+        "mirror_mode: external if it is not managed by this project."
+        for host in lacking
+        if host.variables.get("mirror_mode") != "external"
+    ]
 
 
 def group_alike(problems: Iterable[str]) -> list[str]:
@@ -85,6 +107,11 @@ def host_problems(host: Host, wanted: Target) -> list[str]:
             found.append(
                 f"/opt requires {DISK_NEEDED_MB} MB for a new environment, but has {free} MB free. Free some space there, or mount a larger file system."
             )
+        if facts.cell_problem:
+            found.append(
+                f"its wheels are imported in a cell, but this host has none. {facts.cell_problem} Let root have namespaces and mounts of its own; a container "
+                "requires CAP_SYS_ADMIN."
+            )
     if concerns("environment", host) and not host.variables.get("mirror_url"):
         found.append(
             "mirror_url must be the address at which hosts reach the mirror, but is not set. Set it in group_vars/all."
@@ -99,6 +126,17 @@ def added_warnings(host: Host) -> list[str]:
         f"files were added to the environment {name} since it was sealed: {', '.join(known.added)}. They are left alone; remove them."
         for name, known in sorted(environments.items())
         if known.added
+    ]
+
+
+def listed_warnings(host: Host) -> list[str]:
+    """A host of the cluster reports its own name to the manager: it may be that of a host that the site's own files name."""
+    own = sorted(set(host.groups) & {"mirror_host", "build_hosts"})
+    if not own or not {"cloudera_manager_roles", "ambari_roles"} & set(host.variables):
+        return []
+    return [
+        f"it is in {' and '.join(own)}, and the cluster's manager lists a host of this name. Check that both are one machine: {host.name} must be the "
+        "name that the manager has for it, with the same address."
     ]
 
 

@@ -14,13 +14,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hadoop_dl.data import extras, stacks
 from hadoop_dl.data.built import Record
 from hadoop_dl.data.host_facts import HostFacts, HostProfile
 from hadoop_dl.data.locks import Lock
 from hadoop_dl.data.stacks import Stack
+
+if TYPE_CHECKING:
+    from hadoop_dl.resolver.named_stacks import Candidate
 
 Json = dict[str, Any]
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -90,12 +93,14 @@ def target_for(variables: Mapping[str, Any], facts: HostFacts, groups: Sequence[
         wanted.problems.append(unset_sentence())
         return wanted
     admitted: Sequence[str] | None = None
+    driver: Json | None = None
     if isinstance(request, Mapping):
         found, problems = ([name], []) if name else stacks_for(request, [facts.profile])
         wanted.problems += problems
         if not found:
             return wanted
-        admitted = verdict(dict(request), facts.profile)["pythons"][found[0]]
+        answer = verdict(dict(request), facts.profile)
+        admitted, driver = answer["pythons"][found[0]], answer["drivers"][found[0]]
         request = found[0]
     try:
         request = extras.requested_name(request, variables.get("deeplearning_extra_packages"))
@@ -110,9 +115,10 @@ def target_for(variables: Mapping[str, Any], facts: HostFacts, groups: Sequence[
             "Choose a stack for it: grep '^os:' stacks/*.yml"
         )
     else:
-        judged = verdict(stack.name, facts.profile)
-        # The GPUs of this host may need a newer driver than CUDA does, or the open kernel modules.
-        wanted.stack = replace(stack, data={**stack.data, **judged.get("driver", {})})
+        judged = verdict(stack, facts.profile)
+        # The GPUs of this host may need a newer driver than CUDA does, another branch, or the open kernel modules.
+        driver = judged.get("driver", {}) if driver is None else driver
+        wanted.stack = replace(stack, data={**stack.data, **driver})
         wanted.problems += [f"{stack.name}: {sentence}" for sentence in judged["problems"]]
         wanted.warnings += judged["warnings"]
     admitted = stack.pythons if admitted is None else admitted
@@ -126,7 +132,7 @@ def target_for(variables: Mapping[str, Any], facts: HostFacts, groups: Sequence[
     wanted.python, wanted.interpreter = usable[0], facts.pythons[usable[0]]
     wanted.record = stack.record(wanted.python)
     if wanted.record or not stack.is_built:  # there is no environment before there is a wheel
-        wanted.lock = locked(stack.name, wanted.python)
+        wanted.lock = locked(stack, wanted.python)
     return wanted
 
 
@@ -138,9 +144,9 @@ def unset_sentence() -> str:
 
 
 @cache
-def locked(name: str, python: str) -> Lock:
+def locked(stack: Stack, python: str) -> Lock:
     """A stack's lock, read once for all hosts."""
-    return stacks.load_stack(name).lock(python)
+    return stack.lock(python)
 
 
 def stacks_for(request: Mapping[str, Any], profiles: Iterable[HostProfile]) -> tuple[list[str], list[str]]:
@@ -166,9 +172,10 @@ class Verdicts:
     new: dict[str, Json] = field(default_factory=dict)
 
 
-def verdict(request: str | Json, profile: HostProfile) -> Json:
+def verdict(request: Stack | Json, profile: HostProfile) -> Json:
     """The resolver's verdict on a request on a host: {"problems": [...], "warnings": [...]}; kept between runs."""
-    key = hashlib.sha256(json.dumps([request, vars(profile), data_digest()], sort_keys=True).encode()).hexdigest()
+    asked = request.name if isinstance(request, Stack) else request
+    key = hashlib.sha256(json.dumps([asked, vars(profile), data_digest()], sort_keys=True).encode()).hexdigest()
     known = verdicts()
     if key in known.kept:
         return known.kept[key]
@@ -177,44 +184,61 @@ def verdict(request: str | Json, profile: HostProfile) -> Json:
     return known.new[key]
 
 
-def judge(request: str | Json, profile: HostProfile) -> Json:
+def judge(request: Stack | Json, profile: HostProfile) -> Json:
     from hadoop_dl import resolver  # noqa: PLC0415 (a no-op run does not load it)
     from hadoop_dl.data.compat import load  # noqa: PLC0415
     from hadoop_dl.resolver import named_stacks  # noqa: PLC0415
     from hadoop_dl.resolver.request import read_request  # noqa: PLC0415
+    from hadoop_dl.resolver.rules.site import NO_YARN_GPUS  # noqa: PLC0415
 
     # A Python that the host lacks is reported once, by target_for, with the package to install.
     host = replace(profile, pythons=None)
     compat = load()
-    if isinstance(request, str):
+    if isinstance(request, Stack):
         unused: list[str] = []
-        if host.gpus and "cuda" not in stacks.load_stack(request).data:
+        if host.gpus and "cuda" not in request.data:
             unused = [
-                f"{request} is for the CPU and the host has GPUs, which TensorFlow does not use. "
+                f"{request.name} is for the CPU and the host has GPUs, which TensorFlow does not use. "
                 "Choose a stack for GPUs to use them: scripts/stack list"
             ]
             host = replace(host, gpus=None)
         problems = sentences(conflict.message for conflict in named_stacks.part_conflicts(compat, request, host))
-        answer = resolver.Resolution("ok") if problems else resolver.resolve(request, host)
-        driver = {key: answer.stack[key] for key in named_stacks.BY_HOST if key in answer.stack}
-        warnings = unused + sentences(finding.text for finding in answer.warnings)
-        return {"driver": driver, "problems": problems or answer.problems, "warnings": warnings}
+        if problems:
+            return {"driver": {}, "problems": problems, "warnings": unused}
+        found = named_stacks.try_stack(compat, request, host)
+        warnings = unused + sentences(finding.text for finding in found.chosen.warnings)
+        return {"driver": found.driver, "problems": [one.message for one in found.conflicts], "warnings": warnings}
     try:
-        fits = named_stacks.candidates(compat, request, profile)
+        asked = read_request(compat, request)
+        if any(item.key == "yarn_gpu" and item.flag for item in asked):
+            rest = {key: value for key, value in request.items() if key != "yarn_gpu"}
+            remove = f"{NO_YARN_GPUS}. Remove yarn_gpu from deeplearning_request."
+            return {"names": {}, "problems": [remove, *judge(rest, profile)["problems"]], "warnings": []}
+        meeting = named_stacks.candidates(compat, request, profile)
+        fits = [one for one in meeting if not one.doubtful]
+        if meeting and not fits:
+            return {"names": {}, "problems": [unsure_sentence(meeting[0])], "warnings": []}
         if fits:
             names = {
                 form: [one.name for one in named_stacks.ordered(compat, request, profile, fits, bare=form == "cpu")]
                 for form in ("gpu", "cpu")
             }
-            asked = read_request(compat, request)
             pythons = {one.name: named_stacks.pythons_for(one.stack, asked) for one in fits}
-            return {"names": names, "pythons": pythons, "problems": [], "warnings": []}
+            drivers = {one.name: one.driver for one in fits}
+            return {"names": names, "pythons": pythons, "drivers": drivers, "problems": [], "warnings": []}
         answer = resolver.unmet(request, host, compat)
     except resolver.Misuse as error:
         return {"names": {}, "problems": [str(error)], "warnings": []}
     near = [", ".join(f"{key}={value}" for key, value in other.items()) for other in answer.nearest]
     suffix = f" Nearest that fits: {'; or '.join(near[:2])}." if near else ""
     return {"names": {}, "problems": [sentence + suffix for sentence in answer.problems], "warnings": []}
+
+
+def unsure_sentence(candidate: Candidate) -> str:
+    """Constraints choose only what is sure; who requests a stack by its name has accepted the doubt."""
+    doubts = "; ".join(finding.text for finding in candidate.chosen.warnings if finding.doubt)
+    name = candidate.name
+    return f"{name} meets the request, but this is not sure: {doubts}. To accept it set deeplearning_request: {name}"
 
 
 def sentences(texts: Iterable[str]) -> list[str]:

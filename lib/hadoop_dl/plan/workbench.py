@@ -8,10 +8,10 @@ from typing import Any
 
 from hadoop_dl.data.cdsw import restart_words, settings, support
 from hadoop_dl.data.host_facts import HostFacts, Workbench
-from hadoop_dl.data.stacks import load_stack
+from hadoop_dl.data.stacks import Stack, load_stack
 from hadoop_dl.plan import gpu_stack
 from hadoop_dl.plan.gpu_stack import GpuHost
-from hadoop_dl.plan.model import Host, Json
+from hadoop_dl.plan.model import Host, Json, Plan
 from hadoop_dl.plan.target import Target
 
 GROUP = "cdsw_hosts"
@@ -21,12 +21,13 @@ TOOLKIT, DOCKER_1 = "nvidia-container-toolkit", "nvidia-docker"
 CHOICES = {"none": "", DOCKER_1: DOCKER_1, TOOLKIT: TOOLKIT}
 
 
-def engine_environment(host: Host, variables: Mapping[str, Any]) -> tuple[str, str] | None:
+def engine_environment(host: Host, variables: Mapping[str, Any]) -> tuple[Stack, str] | None:
     """Stack and Python of the engine image that the host builds, by its inputs. UnknownStack where there is none of that name."""
     name = variables.get("cdsw_engine_stack")
     if not name or variables.get("cdsw_engine_state") == "absent" or not ENGINE_GROUPS & set(host.groups):
         return None
-    return name, variables.get("cdsw_engine_python") or load_stack(name).pythons[0]
+    stack = load_stack(name)
+    return stack, variables.get("cdsw_engine_python") or stack.pythons[0]
 
 
 @dataclass
@@ -108,7 +109,17 @@ def driver(host: Host, wanted: Target) -> str:
 
 
 def settings_hold(item: Workbench, wanted: Mapping[str, str]) -> bool:
-    return all(item.settings.get(name) == value for name, value in wanted.items())
+    """Whether CDSW runs with these values in its cdsw.conf, as far as this project changed it."""
+    return not item.restart_pending and all(item.settings.get(name) == value for name, value in wanted.items())
+
+
+def ask_master(made: Plan, members: Sequence[Host], site: Deployment) -> None:
+    """A worker is complete only if the master's table has it, so the master takes part wherever one of them does."""
+    needing = [host for host in members if "cdsw" in made.hosts[host.name]["needs"]]
+    for host in members if needing else []:
+        if host.name == site.master and host not in needing:
+            made.hosts[host.name]["needs"].append("cdsw")
+            made.hosts[host.name]["cdsw"] = part(host, site)
 
 
 def part(host: Host, site: Deployment) -> Json:
@@ -176,9 +187,15 @@ def runtime_problems(host: Host, site: Deployment) -> list[str]:
     return []
 
 
-def restart(host: Host, site: Deployment) -> str:
-    """The restart of CDSW on this host, as the plan prints it; empty where none is needed."""
+def announce_restart(made: Plan, host: Host, site: Deployment) -> None:
+    """The restart of CDSW that its settings require on this host."""
     item = host.known.workbench
     if item is None or item.kind != "rpm" or not site.settings or settings_hold(item, site.settings):
-        return ""
-    return f"{host.name} (CDSW {item.release}: {restart_words(item)})"
+        return
+    if host.variables.get("cdsw_restart_allowed") is True:
+        made.restarts.append(f"{host.name} (CDSW {item.release}: {restart_words(item)})")
+        return
+    made.warnings.append(
+        f"{host.name}: GPUs in sessions need another cdsw.conf and a restart of CDSW ({restart_words(item)}), but "
+        "cdsw_restart_allowed is false. cdsw.conf stays as it is. Set cdsw_restart_allowed: true in a window for it."
+    )

@@ -8,19 +8,22 @@ A request is a mapping of constraints, or the name of a stack under stacks/. Not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hadoop_dl.data import stacks as stack_files
 from hadoop_dl.data.compat import Compat, load
 from hadoop_dl.data.host_facts import HostProfile
+from hadoop_dl.data.stacks import Stack, load_stacks, stack_names
 from hadoop_dl.resolver.choose_stack import KEYS, ChosenStack, choose_stack, native_pythons
 from hadoop_dl.resolver.constraint_problem import ConstraintProblem, shared_tables
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding
-from hadoop_dl.resolver.named_stacks import Candidate, fitting, try_stack
-from hadoop_dl.resolver.request import Misuse, read_request
+from hadoop_dl.resolver.gpus import UnknownGpu, find_gpu
+from hadoop_dl.resolver.hosts import OTHER_HADOOP, OTHER_SYSTEM, System, Unknown, find_hadoop, find_system
+from hadoop_dl.resolver.named_stacks import Candidate, fitting, requested_system, short_name, try_stack
+from hadoop_dl.resolver.request import Misuse, read_request, texts
 from hadoop_dl.resolver.suggest import nearest_requests
 from hadoop_dl.resolver.versions import version
 
@@ -36,7 +39,7 @@ __all__ = [
     "resolve",
     "unmet",
 ]
-Request = str | Mapping[str, Any]
+Request = Stack | Mapping[str, Any]
 OK, UNSURE, CONFLICT = "ok", "unsure", "conflict"
 
 
@@ -55,8 +58,16 @@ class Resolution:
     nearest: tuple[dict[str, Any], ...] = ()
     name: str = ""
     lock: str = ""
+    preferred_python: str = ""  # of the named stack
     pins: dict[str, str] = field(default_factory=dict)
     not_checked: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()  # lines of the inventory that the plan asks for beside the request
+    newer: str = ""  # a newer named stack that fits too, but does not read HDFS
+    driver: str = ""  # the one that was named, and stays
+    unmade: str = ""  # that no stack is made for the operating system, and what these playbooks install there
+    which: tuple[
+        tuple[dict[str, Any], str], ...
+    ] = ()  # the request with each meaning of a GPU's name, and what that is
 
     @property
     def ok(self) -> bool:
@@ -82,17 +93,27 @@ class Resolution:
         if not self.fits:
             return []
         if not self.name:
-            return ["write stacks/NAME.yml with these versions (docs/stacks.md)", "scripts/stack lock NAME"]
+            site = "inventories/SITE/stacks"
+            return [
+                f"write {site}/NAME.yml with these versions (docs/stacks.md)",
+                f"scripts/stack lock NAME --stacks {site}",
+            ]
         if not self.lock:
             return [f"scripts/stack lock {self.name}"]
-        return [f"deeplearning_request: {self.inventory}", "ansible-playbook -i inventories/SITE playbooks/plan.yml"]
+        run = "ansible-playbook -i inventories/SITE playbooks/"
+        return [
+            f"deeplearning_request: {self.inventory}",
+            *self.inputs,
+            *([f"{run}build_tensorflow.yml  # takes hours"] if self.stack["tensorflow_source"] == "built" else []),
+            f"{run}plan.yml",
+        ]
 
     @property
     def inventory(self) -> str:
         """The value of deeplearning_request: a stack's name, or constraints if a Python other than its first one was requested."""
         python = self.stack["python"]
-        if python == stack_files.load_stack(self.name).pythons[0]:
-            return self.name
+        if python == self.preferred_python or self.status == UNSURE:
+            return self.name  # a name accepts the doubt, which constraints do not
         return f'{{tensorflow: "{self.stack["tensorflow"]}", python: "{python}"}}'
 
     def as_json(self) -> dict[str, Any]:
@@ -104,10 +125,12 @@ class Resolution:
             "pins": self.pins,
             "next": self.next,
             "not_checked": list(self.not_checked),
+            "newer": self.newer or None,
             "warnings": [{**finding.as_json(), "doubt": finding.doubt} for finding in self.warnings],
             "reasons": [finding.as_json() for finding in self.reasons],
             "conflicts": [conflict.as_json() for conflict in self.conflicts],
             "nearest": list(self.nearest),
+            "which": [{"request": request, "means": means} for request, means in self.which],
         }
 
 
@@ -120,7 +143,8 @@ def named(candidate: Candidate) -> Resolution:
     """The answer for a named stack."""
     path = candidate.lock
     lock = str(path.relative_to(path.parents[2])) if path else ""
-    return resolution_of(candidate.chosen, candidate.name, lock)
+    found = resolution_of(candidate.chosen, candidate.name, lock)
+    return replace(found, inputs=tuple(candidate.inputs), preferred_python=candidate.stack.pythons[0])
 
 
 def resolve(
@@ -131,11 +155,62 @@ def resolve(
     `suggest=False` leaves out the nearest requests that do fit, which take longer than the rest.
     """
     data = compat or load()
-    if isinstance(request, str):
-        return resolve_name(request, host, data)
+    if isinstance(request, Stack):
+        return resolve_stack(request, host, data)
     found = fitting(data, request, host)
     best = on_host(named(found[0]), host) if found else compose(request, host, data, suggest)
-    return replace(best, not_checked=tuple(not_checked(request, host)))
+    which = () if best.fits else tuple(meanings(data, request))
+    stays = texts("driver", request["driver"])[0] if best.fits and "driver" in request else ""
+    return replace(
+        best,
+        not_checked=tuple(not_checked(request, host)),
+        newer=newer_stack(found),
+        which=which,
+        driver=stays if re.fullmatch(r"\d+(\.\d+)+", stays) else "",
+        unmade=""
+        if best.name or not best.fits
+        else no_stack_for(data, requested_system(data, request, host), best.stack),
+    )
+
+
+def no_stack_for(compat: Compat, system: System | Unknown | None, stack: Mapping[str, Any]) -> str:
+    """A sentence about an operating system that no stack is made for; empty if one is."""
+    if not isinstance(system, System) or any(short_name(system.key) in one.data["os"] for one in load_stacks()):
+        return ""
+    if "cuda" not in stack:
+        return f"No stack is made for {system.label}."
+    releases = compat.rows("tensorflow", "releases")
+    wheels = any(row["version"] == stack["tensorflow"] and row.get("and_cuda") for row in releases)
+    cuda = "CUDA as wheels (tensorflow[and-cuda])" if wheels else "CUDA and cuDNN installed by you"
+    driver = "" if system.key.startswith("debian") else " and the driver installed by you"
+    return (
+        f"No stack is made for {system.label}, and these playbooks install CUDA on RHEL 7, 8 and 9 only. "
+        f"It takes {cuda}{driver}."
+    )
+
+
+def meanings(compat: Compat, request: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """The request once for each GPU that an ambiguous name in it may mean; with what an unknown name's subject has, in its place."""
+    gpus = texts("gpu", request["gpu"]) if "gpu" in request else []
+    request = {**request, "gpu": ",".join(gpus)} if gpus else request
+    for place, name in enumerate(gpus):
+        found = find_gpu(compat, name)
+        meant = found.meant if isinstance(found, UnknownGpu) else ()
+        if isinstance(found, UnknownGpu) and found.by_capability and name.lower() != "none":
+            meant = (("cc=8.6", "with what nvidia-smi --query-gpu=compute_cap --format=csv prints there"),)
+        for named, means in meant:
+            yield {**request, "gpu": ",".join([*gpus[:place], named, *gpus[place + 1 :]])}, means
+    for name, find, other in (("os", find_system, OTHER_SYSTEM), ("hadoop", find_hadoop, OTHER_HADOOP)):
+        unknown = find(compat, str(request[name])) if name in request else None
+        if isinstance(unknown, Unknown) and other[0] in unknown.why:
+            yield {**request, name: other[0]}, f"with what {other[1]} there"
+
+
+def newer_stack(found: Sequence[Candidate]) -> str:
+    """The first stack after the answer that has a newer TensorFlow and gives up HDFS for it."""
+    first = version(found[0].stack.data["tensorflow"]) if found and found[0].stack.data.get("hdfs") else None
+    later = [one for one in found[1:] if first and version(one.stack.data["tensorflow"]) > first]
+    return next((one.name for one in later if not one.stack.data.get("hdfs") and one.lock), "")
 
 
 def on_host(resolution: Resolution, host: HostProfile | None) -> Resolution:
@@ -170,8 +245,10 @@ def compose(
         return resolution_of(choose_stack(problem, mask))
 
     def fits(other: dict[str, Any]) -> bool:
+        """Whether another request is answered without a doubt: what is offered must be sure."""
         trial = ConstraintProblem(shared_tables(data), read_request(data, other, host))
-        return bool(trial.mask(trial.all))
+        left = trial.mask(trial.all)
+        return bool(left) and resolution_of(choose_stack(trial, left)).ok
 
     near = nearest_requests(problem, request, fits) if suggest else []
     return Resolution(CONFLICT, conflicts=tuple(conflicts(problem)), nearest=tuple(near))
@@ -202,10 +279,9 @@ def newest_wheel(request: Mapping[str, Any], gpu: bool, compat: Compat | None = 
     return Wheel(newest, tuple(pythons), bool(natives) and not natives & set(pythons))
 
 
-def resolve_name(name: str, host: HostProfile | None, compat: Compat) -> Resolution:
+def resolve_stack(stack: Stack, host: HostProfile | None, compat: Compat) -> Resolution:
     """A named stack on a host; on one that it does not fit, the names of those that do are the nearest."""
-    stack_files.load_stack(name)
-    candidate = try_stack(compat, name, host)
+    candidate = try_stack(compat, stack, host)
     if not candidate.conflicts:
         return named(candidate)
     near = [{"stack": other.name} for other in fitting(compat, {}, host)[:3]]
@@ -215,7 +291,11 @@ def resolve_name(name: str, host: HostProfile | None, compat: Compat) -> Resolut
 def choose(request: Request, host: HostProfile | None = None, compat: Compat | None = None) -> Resolution:
     """What to install: resolve's answer, but a set without a lock is a conflict which says what to do."""
     resolution = resolve(request, host, compat)
-    return resolution if resolution.name else without_stack(request, resolution, host, compat)
+    return (
+        resolution
+        if resolution.name or isinstance(request, Stack)
+        else without_stack(request, resolution, host, compat)
+    )
 
 
 def unmet(request: Mapping[str, Any], host: HostProfile | None = None, compat: Compat | None = None) -> Resolution:
@@ -224,7 +304,7 @@ def unmet(request: Mapping[str, Any], host: HostProfile | None = None, compat: C
 
 
 def without_stack(
-    request: Request, resolution: Resolution, host: HostProfile | None = None, compat: Compat | None = None
+    request: Mapping[str, Any], resolution: Resolution, host: HostProfile | None = None, compat: Compat | None = None
 ) -> Resolution:
     """An answer without a name as a conflict, with the stacks that do fit the host."""
     if not resolution.fits:
@@ -233,7 +313,7 @@ def without_stack(
     message = (
         f"TensorFlow {stack['tensorflow']} on Python {stack['python']} would meet the request, but no stack under stacks/ does. "
         f"Request less, or add stacks/NAME.yml with these versions and run scripts/stack lock NAME. "
-        f"Known stacks: {', '.join(stack_files.stack_names())}."
+        f"Known stacks: {', '.join(stack_names())}."
     )
     near = tuple({"stack": other.name} for other in fitting(compat or load(), {}, host)[:3])
     conflict = Conflict(tuple(sorted(request)), message, resolution.reasons[0].sources)

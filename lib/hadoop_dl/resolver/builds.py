@@ -54,7 +54,13 @@ class TensorflowBuild:
         wheels = [wheel for wheel in self.release["wheels"] if wheel["package"] == self.package]
         match = re.search(r"manylinux_2_(\d+)", wheels[0]["platform_tag"])
         tagged = f"2.{match[1]}" if match else "2.0"
-        return max(self.line["wheel_min_glibc"], tagged, key=version)  # type: ignore[no-any-return]
+        return max(self.line["wheel_min_glibc"], tagged, self.abi_glibc or "2.0", key=version)  # type: ignore[no-any-return]
+
+    @cached_property
+    def abi_glibc(self) -> str | None:
+        """The glibc that the wheel for this Python requires, if those for other Pythons run with an older one."""
+        found = [wheel.get("abi_glibc", {}) for wheel in self.release["wheels"] if wheel["package"] == self.package]
+        return next((glibc for abi, glibc in found[0].items() if python_of(abi) == self.python), None)
 
     @property
     def nccl(self) -> str | None:
@@ -64,8 +70,10 @@ class TensorflowBuild:
 
     @property
     def pip_cuda(self) -> str | None:
-        """The wheel's requirement on NVIDIA's CUDA wheels, where it has an extra for them."""
-        return None if self.from_source else (self.release.get("and_cuda") or {}).get("nvidia-cuda-runtime-cu12")
+        """The wheel's requirement on NVIDIA's CUDA wheels, if it has an extra for them that can be installed on this Python."""
+        if self.from_source or self.python not in self.release.get("and_cuda_pythons", [self.python]):
+            return None
+        return (self.release.get("and_cuda") or {}).get("nvidia-cuda-runtime-cu12")
 
 
 class BuildCatalog:

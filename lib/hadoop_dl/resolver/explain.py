@@ -7,14 +7,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hadoop_dl.data.compat import Compat, Row
 from hadoop_dl.resolver.builds import TensorflowBuild
 from hadoop_dl.resolver.constraint_problem import ConstraintProblem, Items
 from hadoop_dl.resolver.findings import Finding, merged, sources
-from hadoop_dl.resolver.gpus import Gpu, UnknownGpu, architecture, common_names
-from hadoop_dl.resolver.hosts import Hadoop, System, Unknown, find_hadoop, find_system
+from hadoop_dl.resolver.gpus import Gpu, UnknownGpu, architecture
+from hadoop_dl.resolver.hosts import Unknown
+from hadoop_dl.resolver.item_sources import item_sources
 from hadoop_dl.resolver.known_values import build_value, nearest_values, value_rows, values
 from hadoop_dl.resolver.request import CHOICES, COMPONENTS, Item
+from hadoop_dl.resolver.rules.driver_branches import OLDEST
 from hadoop_dl.resolver.versions import Spec, cc, known, listed, parse_spec, spans, version
 
 COUNTS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
@@ -29,6 +30,7 @@ class Conflict:
     message: str
     sources: tuple[str, ...]
     labels: tuple[str, ...] = ()  # the same parts as sentences call them; a single one is wrong by itself
+    unknown: bool = False  # a name that the data does not have
 
     def as_json(self) -> dict[str, object]:
         return {"components": list(self.components), "message": self.message, "sources": list(self.sources)}
@@ -50,7 +52,8 @@ def explain(problem: ConstraintProblem, clash: Items, names: Mapping[int, str]) 
     text = sentence([finding.text for finding in findings])
     found = merged(finding.sources for finding in findings) or merged(item_sources(problem, item) for item in items)
     keys = tuple(dict.fromkeys(item.key for item in items))
-    return Conflict(keys, text, found, tuple(dict.fromkeys(names[number] for number in sorted(clash))))
+    unknown = any(isinstance(item.subject, (Unknown, UnknownGpu)) for item in items)
+    return Conflict(keys, text, found, tuple(dict.fromkeys(names[number] for number in sorted(clash))), unknown)
 
 
 def clash_labels(problem: ConstraintProblem, clashes: Sequence[Items]) -> dict[int, str]:
@@ -116,7 +119,8 @@ def sentence(parts: Sequence[str]) -> str:
 def unknown_value(problem: ConstraintProblem, item: Item) -> list[Finding]:
     """An operating system, GPU, Hadoop or version that does not exist or is not known, with the nearest known ones."""
     if isinstance(item.subject, (Unknown, UnknownGpu)):
-        near = f" Nearest known: {listed(item.subject.near, 'or')}." if item.subject.near else ""
+        asked = isinstance(item.subject, UnknownGpu) and item.subject.meant
+        near = f" Nearest known: {listed(item.subject.near, 'or')}." if item.subject.near and not asked else ""
         return [Finding(f"{item.subject.why}{near}", item_sources(problem, item))]
     if item.key in CHOICES and not any(item.accepts(choice) for choice in CHOICES[item.key]):
         close = difflib.get_close_matches(item.specs[0].text, CHOICES[item.key], n=1, cutoff=0.0)
@@ -125,7 +129,7 @@ def unknown_value(problem: ConstraintProblem, item: Item) -> list[Finding]:
     if not item.specs:
         return []
     known_values = values(problem.catalog, item.key)
-    if any(item.accepts(value) for value in known_values):
+    if any(item.accepts(value) for value in known_values) or item.key == "driver" and exists_unlisted(item):
         return []
     parts = item.specs[0].text.split(",")
     if item.specs[0].kind == "range" and len(parts) > 1:
@@ -145,6 +149,12 @@ def unknown_value(problem: ConstraintProblem, item: Item) -> list[Finding]:
     return [
         Finding(f"{exists} in what is known here. Nearest known: {listed(around, 'or')}", item_sources(problem, item))
     ]
+
+
+def exists_unlisted(item: Item) -> bool:
+    """Whether a driver's number is that of a branch which the data does not list but judges by its neighbours."""
+    text = item.specs[0].text
+    return known(text) and "." in text and version(text).major >= OLDEST
 
 
 def newer_than_all(item: Item, there: Sequence[str]) -> bool:
@@ -195,7 +205,7 @@ def by_part(problem: ConstraintProblem, clash: Items) -> list[Finding]:
         own = problem.of_part(part, clash)
         if not own or problem.part_mask(place, own, left):
             continue
-        build = representative(problem, place, own, left)
+        build = representative(problem, place, own, left & requested_builds(problem) or left)
         found = list(part.facts(build, [problem.items[number] for number in sorted(own)]))
         said = " ".join(finding.text for finding in found)
         for number in sorted(clash - own):
@@ -205,10 +215,24 @@ def by_part(problem: ConstraintProblem, clash: Items) -> list[Finding]:
     return []
 
 
+def requested_builds(problem: ConstraintProblem) -> int:
+    """The builds of the TensorFlow that the request names; no reason speaks of another one."""
+    return problem.mask(frozenset(number for number in problem.all if problem.items[number].key == "tensorflow"))
+
+
 def representative(problem: ConstraintProblem, place: int, own: Items, left: int) -> TensorflowBuild:
-    """The build to speak about: one that agrees with as many of the part's items as any."""
+    """The build to speak about: one that agrees with as many of the part's items as any.
+
+    Of a driver that is too old for all, the one that needs the oldest.
+    """
+    level = problem.tables.parts[place].level
+    if level == "driver" and not any(item.key == "tensorflow" for item in problem.items):
+        with_cuda = [build for build in problem.builds(left) if build.cuda and build.tested]
+        modest = min(with_cuda, key=lambda build: version(build.cuda or "0"), default=None)
+        if modest and not any(problem.items[number].key != "driver" for number in own):
+            return modest
     best, agreed = next(problem.builds(left)), (-1, False)
-    built = problem.tables.parts[place].level == "build_tools"
+    built = level == "build_tools"
     for key, (_, members) in problem.tables.classes[place].items():
         if members & left:
             build = next(problem.builds(members & left))
@@ -356,44 +380,3 @@ def item_leaves(problem: ConstraintProblem, number: int, key: str, left: set[str
     if item.key == key:
         return Finding(f"{item.label} was requested", found)
     return Finding(f"{item.label} goes with {COMPONENTS[key]} {shown(problem, key, left)}", found)
-
-
-def item_sources(problem: ConstraintProblem, item: Item) -> tuple[str, ...]:
-    """Where the data speaks about the subject that an item names."""
-    return merged((sources(row) for row in item_rows(problem, item)), 3)
-
-
-def item_rows(problem: ConstraintProblem, item: Item) -> Iterator[Row]:
-    compat, key = problem.catalog.compat, item.key
-    if isinstance(item.subject, System):
-        yield from (row for row in compat.rows("platforms", "systems") if row["os"] == item.subject.key)
-    elif isinstance(item.subject, Gpu):
-        yield architecture(compat, item.subject)
-    elif isinstance(item.subject, Hadoop):
-        yield {"source": item.subject.sources}
-    elif isinstance(item.subject, (Unknown, UnknownGpu)) and item.subject.near:
-        yield from near_rows(compat, item.subject, key)
-    else:
-        rows = list(value_rows(problem.catalog, key))
-        wanted = {value for value, _ in rows if item.specs and item.accepts(value)}
-        if not wanted and item.specs and item.key not in CHOICES:
-            known_values = sorted({value for value, _ in rows if known(value)}, key=version)
-            wanted = set(nearest_values(item.specs[0], known_values))
-        found = [row for value, row in rows if value in wanted]
-        yield from (found or [row for _, row in rows])[-1:]
-
-
-def near_rows(compat: Compat, subject: Unknown | UnknownGpu, key: str) -> Iterator[Row]:
-    """The rows of the names that are offered in place of one that is not known."""
-    for name in subject.near:
-        if key == "os":
-            system = find_system(compat, name)
-            rows = compat.rows("platforms", "releases")
-            yield from (row for row in rows if isinstance(system, System) and row["os"] == system.key)
-        elif key == "gpu":
-            yield from [row for row in compat.rows("gpus", "devices") if name in (row["pci_id"], *common_names(row))][
-                :1
-            ]
-        else:
-            hadoop = find_hadoop(compat, name)
-            yield {"source": hadoop.sources if isinstance(hadoop, Hadoop) else ()}

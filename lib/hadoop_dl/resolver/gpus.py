@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hadoop_dl.data.compat import Compat, Row
-from hadoop_dl.resolver.versions import cc, version
+from hadoop_dl.resolver.versions import cc, listed, version
 
 # Words around a name; a Quadro or GeForce may be named without that word.
 NOISE = {"nvidia", "tesla", "gpu", "corporation", "graphics", "card", "ac", "rev", "a1"}
 SERIES = {"geforce", "quadro"}
+PREFIXES = {*SERIES, "rtx", "gtx"}  # left out as well, if a name is of no card with them: 3090, A6000
+TOGETHER = re.compile(r"(geforce|quadro|tesla|rtx|gtx)(?=\w)|(?<=\d)(?=(?:ti|super)\b)")  # 1080Ti, RTX6000
+MOST_MEANT = 8
 OTHERS = {"amd", "radeon", "instinct", "intel", "matrox", "aspeed"}
 ASK = "nvidia-smi --query-gpu=name,compute_cap --format=csv"
 MIG = re.compile(r"\s*\bMIG\b.*$", re.IGNORECASE)
@@ -24,6 +27,7 @@ class Device:
     """One PCI device in NVIDIA's lists: the first driver that supports it, for each branch whose first release did not."""
 
     pci_id: str
+    name: str
     first_drivers: tuple[str, ...]
     not_in: tuple[str, ...]
 
@@ -45,7 +49,8 @@ class Device:
 class Gpu:
     """One model: its name in messages, its compute capability and architecture, its PCI devices, and the sources.
 
-    `unlisted` is an NVIDIA device of which only the capability is known; `mig` says that a slice of the GPU was named.
+    `unlisted` is an NVIDIA device of which only the capability is known; `mig` says that a slice of the GPU was named;
+    `arm` that it is soldered to an Arm CPU; `subnet_manager` that it requires NVIDIA's nvlsm, which no role installs.
     """
 
     name: str
@@ -55,6 +60,8 @@ class Gpu:
     devices: tuple[Device, ...] = ()
     unlisted: bool = False
     mig: bool = False
+    arm: bool = False
+    subnet_manager: bool = False
 
     @property
     def capability(self) -> tuple[int, int]:
@@ -66,14 +73,25 @@ class Gpu:
         found = [text for text in (device.least() for device in self.devices) if text]
         return max(found, key=version) if found else None
 
+    @property
+    def first_driver(self) -> str | None:
+        """The oldest driver with which any device of the model works."""
+        found = [device.least() for device in self.devices]
+        return min((text for text in found if text), key=version) if found and all(found) else None
+
 
 @dataclass(frozen=True)
 class UnknownGpu:
-    """A text that names no known model; `why` is a sentence, `near` the names to try."""
+    """A text that names no known model; `why` is a sentence, `near` the names to try.
+
+    `meant`: if it names several, their PCI ids, each with a name and its architecture.
+    """
 
     name: str
     why: str
     near: tuple[str, ...]
+    meant: tuple[tuple[str, str], ...] = ()
+    by_capability: bool = False  # may be an NVIDIA GPU that its compute capability describes
 
 
 @dataclass(frozen=True)
@@ -118,13 +136,13 @@ def model_names(compat: Compat) -> tuple[str, ...]:
     return tuple(dict.fromkeys([name for row in rows for name in common_names(row)] + [one.names[0] for one in rest]))
 
 
-def fits(wanted: Sequence[str], there: Sequence[str]) -> bool:
+def fits(wanted: Sequence[str], there: Sequence[str], optional: Set[str] = SERIES) -> bool:
     """Whether every word is in the name; the generation of SXM may be left out.
 
     A name must be complete up to its number: an RTX 6000 is no RTX PRO 6000.
     """
     number = next((place for place, word in enumerate(there) if re.search(r"\d", word)), len(there) - 1)
-    return set(there[: number + 1]) - SERIES <= set(wanted) and all(
+    return set(there[: number + 1]) - optional <= set(wanted) and all(
         word in there or (word == "sxm" and any(part.startswith("sxm") for part in there)) for word in wanted
     )
 
@@ -158,6 +176,9 @@ def _find(compat: Compat, given: str) -> Gpu | UnknownGpu:
     shown = re.search(r"\[(.+)\]", given)  # lspci: NVIDIA Corporation GP100GL [Tesla P100 PCIe 16GB] (rev a1)
     wanted = words(shown[1] if shown else given)
     named = [] if sure or not wanted else by_name(compat, wanted)
+    whole = re.sub(r"^nvidia ", "", given.lower())
+    if whole != given.lower():  # nvidia-smi prints the complete name of one product
+        named = [entry for entry in named if whole in (name.lower() for name in entry.names)] or named
     if pci and not named:
         entry = entries(compat).get(f"10de:{pci[3]}") if pci[1] in (None, "10de") else None
         if entry:
@@ -173,16 +194,52 @@ def _find(compat: Compat, given: str) -> Gpu | UnknownGpu:
     if named and len({entry.row["cc"] for entry in named}) == 1:
         return make(compat, given, named)
     if named:
-        near = tuple(dict.fromkeys(entry.names[0] for entry in named))[:6]
-        return UnknownGpu(given, f"The name {given} may mean any of several GPUs.", near)
+        return ambiguous(compat, given, named)
     return unknown_name(compat, given, wanted)
 
 
 def by_name(compat: Compat, wanted: Sequence[str]) -> list[Entry]:
     """The devices that fit a name: with more than the model's number, those of exactly that name before the rest."""
     found = [entry for entry in entries(compat).values() if any(fits(wanted, there) for there in entry.words)]
-    exact = [entry for entry in found if any(set(there) - SERIES == set(wanted) - SERIES for there in entry.words)]
-    return exact if exact and len(wanted) > 1 and len({entry.row["cc"] for entry in found}) == 1 else found
+    if not found:
+        return loosely(compat, words(TOGETHER.sub(r"\1 ", " ".join(wanted))))
+    return of_exactly(wanted, found, SERIES) if len(wanted) > 1 else found
+
+
+def loosely(compat: Compat, wanted: Sequence[str]) -> list[Entry]:
+    """The devices that a name means without RTX and GTX, or else without the letter at its end: a K40 is a K40m, K40c or K40s."""
+    every = entries(compat).values()
+    if not any(re.search(r"\d", word) for word in wanted):  # Titan X
+        found = [entry for entry in every if any(set(wanted) <= set(there) for there in entry.words)]
+        return found if len(wanted) > 1 and len(found) <= MOST_MEANT else []
+    found = [entry for entry in every if any(fits(wanted, there, PREFIXES) for there in entry.words)]
+    if found:
+        return of_exactly(wanted, found, PREFIXES)
+
+    def short(there: Sequence[str]) -> list[str]:
+        return [re.sub(r"(?<=\d)[a-z]$", "", word) for word in there]
+
+    return [entry for entry in every if any(fits(wanted, short(there)) for there in entry.words)]
+
+
+def of_exactly(wanted: Sequence[str], found: list[Entry], optional: Set[str]) -> list[Entry]:
+    """Those of exactly this name, if all are of one generation: a 3090 is no 3090 Ti."""
+    exact = [entry for entry in found if any(set(there) - optional == set(wanted) - optional for there in entry.words)]
+    return exact if exact and len({entry.row["cc"] for entry in found}) == 1 else found
+
+
+def ambiguous(compat: Compat, given: str, named: Sequence[Entry]) -> UnknownGpu:
+    """A name of GPUs with different code: each is named with its PCI id."""
+    alike: dict[tuple[str, str], Entry] = {}
+    for entry in named:
+        alike.setdefault((entry.names[0], entry.row["cc"]), entry)
+    meant = tuple(
+        (entry.row["pci_id"], f"{name}, {architecture_of(compat, capability)['architecture']}")
+        for (name, capability), entry in alike.items()
+    )[:MOST_MEANT]
+    several = listed([f"{means} ({pci_id})" for pci_id, means in meant], "or")
+    near = tuple(dict.fromkeys(name for name, _ in alike))[:MOST_MEANT]
+    return UnknownGpu(given, f"The name {given} may mean any of several GPUs: {several}.", near, meant)
 
 
 def unknown_id(compat: Compat, given: str, device: str) -> UnknownGpu:
@@ -191,7 +248,7 @@ def unknown_id(compat: Compat, given: str, device: str) -> UnknownGpu:
         f"The PCI id {given} is of no GPU in compat/gpu_devices.yml. If you know its compute capability, "
         f"give it: --gpu cc=8.6 (on the host: {ASK})."
     )
-    return UnknownGpu(given, why, tuple(sorted(ids[:3])))
+    return UnknownGpu(given, why, tuple(sorted(ids[:3])), by_capability=True)
 
 
 def unknown_name(compat: Compat, given: str, wanted: Sequence[str]) -> UnknownGpu:
@@ -207,7 +264,7 @@ def unknown_name(compat: Compat, given: str, wanted: Sequence[str]) -> UnknownGp
         f"No GPU called {given} is in compat/gpu_devices.yml. If you know its compute capability, "
         f"give it: --gpu cc=8.6 (on the host: {ASK})."
     )
-    return UnknownGpu(given, why, near)
+    return UnknownGpu(given, why, near, by_capability=True)
 
 
 def of_capability(compat: Compat, given: str, capability: str) -> Gpu | UnknownGpu:
@@ -243,9 +300,14 @@ def make(compat: Compat, given: str, found: Sequence[Entry]) -> Gpu:
         for entry in found
     ]
     devices = tuple(
-        Device(row["pci_id"], tuple(row.get("first_drivers", ())), tuple(row.get("not_in", ()))) for row in rows
+        Device(row["pci_id"], row["names"][0], tuple(row.get("first_drivers", ())), tuple(row.get("not_in", ())))
+        for row in rows
     )
-    return Gpu(name, first.row["cc"], architecture_of(compat, first.row["cc"])["architecture"], read, devices)
+    architecture_name = architecture_of(compat, first.row["cc"])["architecture"]
+    rows_here = [own.get(entry.row["pci_id"], {}) for entry in found]
+    arm = any(row.get("host") == "aarch64" for row in rows_here)
+    manager = any("nvlink_subnet_manager" in row for row in rows_here)
+    return Gpu(name, first.row["cc"], architecture_name, read, devices, arm=arm, subnet_manager=manager)
 
 
 @lru_cache(maxsize=256)

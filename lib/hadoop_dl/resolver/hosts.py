@@ -20,6 +20,8 @@ ALIASES = {
     "amazon": "amzn",
     "al": "amzn",
     "suse": "sles",
+    "leap": "opensuse",
+    "opensuseleap": "opensuse",
 }
 NAMES = {
     "rhel": "RHEL",
@@ -28,10 +30,14 @@ NAMES = {
     "ol": "Oracle Linux",
     "almalinux": "AlmaLinux",
     "sles": "SLES",
+    "opensuse": "openSUSE",
     "amzn": "Amazon Linux",
 }
 
 
+# What to give in place of a name that is not known: an example, and where its values come from.
+OTHER_SYSTEM = "other glibc=2.39 python=3.12", "`ldd --version` and `python3 --version` print"
+OTHER_HADOOP = "apache-3.3.6", "`hadoop version` prints"
 # Words beside the name and the number in os-release and in requests.
 WORDS = re.compile(r"\(.*\)|\b(gnu/linux|linux|enterprise|server|stream|lts|x86_64)\b|-x86_64$|\s+")
 
@@ -73,6 +79,7 @@ def find_system(compat: Compat, given: str) -> System | Unknown:
     if given.lower().startswith("other"):
         return other_system(given)
     text = WORDS.sub(" ", given.lower()).strip().replace(" ", "-")
+    text = re.sub(r"-?sp-?(\d+)$", r".\1", text)  # SLES 15 SP5 is 15.5 in os-release
     match = re.fullmatch(r"([a-z][a-z_-]*?)[-_]?v?(\d+(?:\.\d+)*)", text)
     rows = compat.rows("platforms", "releases")
     systems = known_systems(compat)
@@ -124,52 +131,92 @@ def unknown_system(given: str, text: str, systems: list[str], rows: list[Row]) -
     family = ALIASES.get(family, family)
     same = [name for name, row in zip(systems, rows, strict=True) if family in row["ids"]]
     number = re.search(r"\d+", text)
+    if same and not number:
+        return Unknown(f"Which release of {given}?", tuple(same))
     if same and number:
         same.sort(key=lambda name: abs(int(re.search(r"\d+", name)[0]) - int(number[0])))  # type: ignore[index]
     near = same[:2] or difflib.get_close_matches(text, systems, n=2, cutoff=0.4) or systems[:2]
-    why = f"No operating system called {given} is known here. For any other: --os 'other glibc=2.39 python=3.12'."
+    why = f"No operating system called {given} is known here. For any other: --os '{OTHER_SYSTEM[0]}'."
     return Unknown(why, tuple(near))
 
 
 @dataclass(frozen=True)
 class Hadoop:
-    """A Hadoop distribution's release: the Apache version inside, and the Java that it runs on."""
+    """A Hadoop distribution's release: the Apache version inside, and the Java that it runs on.
+
+    `newer`: if its own data is not verified, the next release of the distribution of which it is.
+    """
 
     label: str
     hadoop: str | None
     java: tuple[str, ...]
     verified: bool
     sources: tuple[str, ...]
+    newer: Hadoop | None = None
+
+    @property
+    def has_maprfs(self) -> bool:
+        """Whether its file system is maprfs://, which TensorFlow does not read."""
+        return self.label.lower().startswith("mapr")
+
+
+HADOOP_NAMES = {"apache": "Apache Hadoop", "mapr": "MapR"}
 
 
 def find_hadoop(compat: Compat, given: str) -> Hadoop | Unknown:
     """The distribution's release that a text such as cdh-5.16, hdp3.1 or apache-3.3.6 names."""
     rows = compat.rows("hadoop", "distributions")
     names = [f"{row['distribution']}-{row['last']}" for row in rows]
+    if given.strip().lower() == "mapr":  # as hosts report it
+        return Hadoop("MapR", None, (), False, ())
     match = re.fullmatch(r"([a-z]+)[-_ ]?v?(\d+(?:\.\d+)*)", given.strip().lower())
-    if match:
-        family = {"hadoop": "apache"}.get(match[1], match[1])
-        parts = version(match[2]).release[:2]
-        for row in rows:
-            first, last = version(row["first"]).release, version(row["last"]).release
-            inside = first <= parts <= last if len(parts) > 1 else first[0] == parts[0]
-            if row["distribution"] != family or not inside:
-                continue
-            apache = family == "apache"
-            name = "Apache Hadoop" if apache else "MapR" if family == "mapr" else family.upper()
-            exact = match[2] if apache and len(match[2].split(".")) > 2 else row["hadoop"]
-            # Apache's release is the Hadoop version itself: that needs no source of its own.
-            return Hadoop(
-                f"{name} {match[2]}", exact, tuple(row["java"]), row["verified"] or apache, tuple(row["source"])
-            )
+    family = {"hadoop": "apache"}.get(match[1], match[1]) if match else ""
+    own = [row for row in rows if row["distribution"] == family]
+    if match and own:
+        asked = version(match[2]).release
+        later = [row for row in own if row["verified"] and _compared(row["last"], asked) > 0]
+        newer = min(later, key=lambda row: version(row["first"]), default=None)
+        row = next((row for row in own if _compared(row["first"], asked) <= 0 <= _compared(row["last"], asked)), None)
+        if row:
+            return hadoop_of(row, match[2], None if row["verified"] else newer)
+        if any(_compared(row["last"], asked) > 0 for row in own):
+            # Older than a known release: not known is no reason to refuse.
+            known_later = hadoop_of(newer, newer["first"]) if newer else None
+            return Hadoop(hadoop_label(family, match[2]), None, (), False, tuple(own[0]["source"]), known_later)
         same = [name for name in names if name.startswith(family + "-")]
-        if same:
-            asked = version(match[2]).release
-            same.sort(key=lambda name: _distance(version(name.partition("-")[2]).release, asked))
-            return Unknown(f"No Hadoop release called {given} is known here.", tuple(same[:2]))
+        same.sort(key=lambda name: _distance(version(name.partition("-")[2]).release, asked))
+        return Unknown(f"No Hadoop release called {given} is known here.", tuple(same[:2]))
     near = difflib.get_close_matches(given.lower(), names, n=2, cutoff=0.4) or names[:1]
-    hint = " CDSW is requested with cdsw=true." if "cdsw" in given.lower() else ""
-    return Unknown(f"No Hadoop distribution called {given} is known here.{hint}", tuple(near))
+    hint = (
+        "CDSW is requested with cdsw=true."
+        if "cdsw" in given.lower()
+        else f"Of any other, name the Apache release: --hadoop {OTHER_HADOOP[0]}."
+    )
+    return Unknown(f"No Hadoop distribution called {given} is known here. {hint}", tuple(near))
+
+
+def hadoop_of(row: Row, release: str, newer: Row | None = None) -> Hadoop:
+    """A release of a row. Apache's release is the Hadoop version itself: that needs no source of its own."""
+    apache = row["distribution"] == "apache"
+    return Hadoop(
+        hadoop_label(row["distribution"], release),
+        release if apache and len(release.split(".")) > 2 else row["hadoop"],
+        tuple(row["java"]),
+        row["verified"] or apache,
+        tuple(row["source"]),
+        hadoop_of(newer, newer["first"]) if newer and not apache else None,
+    )
+
+
+def hadoop_label(family: str, release: str) -> str:
+    return f"{HADOOP_NAMES.get(family, family.upper())} {release}"
+
+
+def _compared(bound: str, asked: tuple[int, ...]) -> int:
+    """-1, 0 or 1: a bound against a release, as far as both are given."""
+    mine = version(bound).release
+    width = min(len(mine), len(asked))
+    return (mine[:width] > asked[:width]) - (mine[:width] < asked[:width])
 
 
 def _distance(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from hadoop_dl.data.compat import Row
 from hadoop_dl.resolver.builds import BuildCatalog, TensorflowBuild
 from hadoop_dl.resolver.request import CHOICES
-from hadoop_dl.resolver.rules.driver import least_driver
+from hadoop_dl.resolver.rules.driver_branches import least_driver
 from hadoop_dl.resolver.versions import Spec, known, version
 
 # Where a component's values are one column of one list.
@@ -54,7 +54,9 @@ def value_rows(catalog: BuildCatalog, key: str) -> Iterator[tuple[str, Row]]:
     compat, lines = catalog.compat, catalog.compat.rows("tensorflow", "lines")
     if key in COLUMNS:
         subject, name, column = COLUMNS[key]
-        yield from ((str(row[column]), row) for row in compat.rows(subject, name))
+        # A driver branch whose packages were not seen is answered, and never offered.
+        rows = (row for row in compat.rows(subject, name) if subject != "drivers" or row.get("releases") != {})
+        yield from ((str(row[column]), row) for row in rows)
     elif key == "bazel":
         yield from ((row["bazel"][name], row) for row in lines for name in ("min", "tested"))
     elif key == "gcc":

@@ -9,18 +9,19 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from hadoop_dl.data import stacks as stack_files
 from hadoop_dl.data.compat import Compat
 from hadoop_dl.data.host_facts import HostProfile
-from hadoop_dl.data.stacks import Stack
+from hadoop_dl.data.locks import read_lock
+from hadoop_dl.data.stacks import Stack, load_stacks
 from hadoop_dl.resolver.choose_stack import ChosenStack, choose_stack
 from hadoop_dl.resolver.constraint_problem import ConstraintProblem, shared_tables
 from hadoop_dl.resolver.explain import Conflict, conflicts
-from hadoop_dl.resolver.findings import Finding
+from hadoop_dl.resolver.findings import Finding, sources
+from hadoop_dl.resolver.gpus import Gpu
 from hadoop_dl.resolver.hosts import System, Unknown, find_system
-from hadoop_dl.resolver.request import Item, read_request
-from hadoop_dl.resolver.rules.tensorflow import system_pythons
-from hadoop_dl.resolver.versions import version
+from hadoop_dl.resolver.request import Item, make_item, read_request
+from hadoop_dl.resolver.rules.tensorflow import native, system_pythons
+from hadoop_dl.resolver.versions import cc, version
 
 EXACT = (
     "tensorflow",
@@ -34,14 +35,14 @@ EXACT = (
     "bazel",
     "gcc",
 )
-PLAIN = ("tensorflow_package", "tensorflow_source", "driver_branch", "driver_module", "python", "java")
+PLAIN = ("tensorflow_package", "tensorflow_source", "driver_module", "python", "java")
 
-BY_HOST = ("driver_min", "driver_module")  # keys of the driver that a host's GPUs decide
+BY_HOST = ("driver_min", "driver_branch", "driver_module")  # keys of the driver that a host decides
 READERS = ("hdfs", "kafka")
 OWN = (*EXACT, *PLAIN, "glibc_min")  # keys of a request that a stack's file has
 PARTS = (
     ("tensorflow", "tensorflow_package", "tensorflow_source"),
-    ("driver_branch", "driver_module"),
+    ("driver_module",),
     ("pyspark", "java"),
 )
 
@@ -50,24 +51,67 @@ PARTS = (
 class Candidate:
     """A named stack against a host: what is wrong with it there, or the versions that the host gets and what to know."""
 
-    name: str
+    stack: Stack
     python: str = ""
     conflicts: tuple[Conflict, ...] = ()
     problem: ConstraintProblem | None = None
 
-    @cached_property
-    def stack(self) -> Stack:
-        return stack_files.load_stack(self.name)
+    @property
+    def name(self) -> str:
+        return self.stack.name
 
     @cached_property
     def chosen(self) -> ChosenStack:
         """The versions, with the driver that this host's GPUs require; computed on first use."""
         if self.problem is None:
             return ChosenStack()
-        found = choose_stack(self.problem, self.problem.mask(self.problem.all))
+        running = any(item.host_fact == "driver" for item in self.problem.items)
+        problem = self.problem if running else self.without_driver(self.problem)
+        found = choose_stack(problem, problem.mask(problem.all))
         content = {**self.stack.data, "python": self.python}
         content |= {key: found.stack[key] for key in BY_HOST if key in found.stack}
         return replace(found, stack=content, reasons=tuple(self.reason(one, content) for one in found.reasons))
+
+    @property
+    def inputs(self) -> list[str]:
+        """Lines for the inventory that the plan asks for beside the request."""
+        if self.problem is None or "cuda" not in self.stack.data:
+            return []
+        found = []
+        items = self.problem.items
+        installed = any(item.key == "driver" or item.host_fact == "driver" for item in items)
+        if not installed and any(isinstance(item.subject, Gpu) and item.subject.subnet_manager for item in items):
+            found.append(
+                "nvidia_driver_version: none  # install driver, fabric manager and nvlsm by NVIDIA's guide first"
+            )
+        return found
+
+    @cached_property
+    def needs_newer_driver(self) -> bool:
+        """Whether the driver that runs on the host is too old for it."""
+        subjects = [item.subject for item in self.problem.items] if self.problem else []
+        running = next((one.driver for one in subjects if isinstance(one, HostProfile) and one.driver), "")
+        return bool(running) and version(running) < version(self.chosen.stack.get("driver_min", "0"))
+
+    @cached_property
+    def driver(self) -> dict[str, Any]:
+        """What the plan takes of this answer for the driver: the branch does not depend on the driver that runs."""
+        found = {key: self.chosen.stack[key] for key in BY_HOST if key in self.chosen.stack}
+        if self.problem and "driver_branch" in found:
+            problem = self.without_driver(self.problem)
+            found["driver_branch"] = choose_stack(problem, problem.mask(problem.all)).stack["driver_branch"]
+        return found
+
+    def without_driver(self, problem: ConstraintProblem) -> ConstraintProblem:
+        """The same for a host on which no driver runs. If no branch was requested, the stack's own comes first."""
+        items = [item for item in problem.items if item.host_fact != "driver"]
+        branch = self.stack.data.get("driver_branch")
+        if branch and not any(item.key in ("driver", "driver_branch") for item in items):
+            preferred = make_item(problem.catalog.compat, "driver_branch", str(branch))
+            tried = ConstraintProblem(problem.tables, [*items, preferred])
+            if tried.mask(tried.all):  # else its cards need an older branch
+                return tried
+        return ConstraintProblem(problem.tables, items)
 
     def reason(self, finding: Finding, content: Mapping[str, Any]) -> Finding:
         """A reason for the stack's own value: its lock may need more than TensorFlow does, such as a newer glibc."""
@@ -116,9 +160,45 @@ def system_conflict(stack: Stack, system: System | Unknown | None) -> list[Confl
 
 
 @lru_cache(maxsize=256)
-def stack_items(compat: Compat, name: str) -> list[Item]:
+def stack_items(compat: Compat, stack: Stack) -> list[Item]:
     """A stack file's versions as items of a request; read once, because every host is compared with every stack."""
-    return read_request(compat, as_request(stack_files.load_stack(name).data))
+    return as_items(compat, as_request(stack.data))
+
+
+def as_items(compat: Compat, request: Mapping[str, Any]) -> list[Item]:
+    """The items of a stack's request. What it can read is not what the site's file system must be."""
+    items = read_request(compat, request)
+    return [replace(item, levels=("tensorflow_io",)) if item.key == "hdfs" else item for item in items]
+
+
+@lru_cache(maxsize=256)
+def locked_cuda(path: Path, stack: str, python: str) -> str:
+    """The CUDA, as major.minor, that a lock has as wheels; empty if it has none."""
+    projects = (
+        {entry.project: entry.version for entry in read_lock(path, stack, python).entries} if path.is_file() else {}
+    )
+    found = next((there for name, there in projects.items() if re.match(r"nvidia[-_]cuda[-_]runtime", name)), "")
+    return ".".join(found.split(".")[:2])
+
+
+def lock_conflicts(compat: Compat, stack: Stack, python: str, items: Iterable[Item]) -> list[Conflict]:
+    """GPUs for which the wheel has no machine code, and the CUDA libraries that the lock pins have none either."""
+    cuda = locked_cuda(stack.lock_path(python), stack.name, python)
+    catalog = shared_tables(compat).catalog
+    toolkit = catalog.toolkits.get(cuda)
+    line = next((row for row in catalog.lines if stack.data["tensorflow"].startswith(f"{row['line']}.")), None)
+    if toolkit is None or line is None:
+        return []
+    gpus = [item.subject for item in items if isinstance(item.subject, Gpu)]
+    late = [gpu for gpu in gpus if gpu.capability > cc(toolkit["nvcc_max_cc"]) and not native(line, gpu)]
+    return [
+        Conflict(
+            ("gpu",),
+            f"{stack.name} has no code for {gpu.name}: its lock has CUDA {cuda}, which ends at capability {toolkit['nvcc_max_cc']}",
+            sources(toolkit, line),
+        )
+        for gpu in late
+    ]
 
 
 def pythons_for(stack: Stack, asked: Iterable[Item] = ()) -> list[str]:
@@ -127,39 +207,48 @@ def pythons_for(stack: Stack, asked: Iterable[Item] = ()) -> list[str]:
     return [python for python in stack.pythons if all(item.accepts(python) for item in pins)]
 
 
-def python_for(stack: Stack, host: HostProfile | None, asked: Iterable[Item] = ()) -> str:
-    """The first of these Pythons that the host has; the preferred one where it has none or was not read."""
+def known_pythons(compat: Compat, system: System | Unknown | None, host: HostProfile | None) -> Sequence[str] | None:
+    """The Pythons of the host, or those that its operating system's vendor has; None if neither is known."""
+    if host and host.pythons is not None:
+        return host.pythons
+    return system_pythons(shared_tables(compat).catalog, system) if isinstance(system, System) else None
+
+
+def python_for(stack: Stack, there: Sequence[str] | None, asked: Iterable[Item] = ()) -> str:
+    """The first of the stack's Pythons that is there; the preferred one if none is, or if that is not known."""
     pythons = pythons_for(stack, asked)
-    there = [text for text in pythons if host is None or host.pythons is None or text in host.pythons]
-    return (there or pythons)[0]
+    return next((text for text in pythons if there is None or text in there), pythons[0])
 
 
-def try_stack(compat: Compat, name: str, host: HostProfile | None) -> Candidate:
+def try_stack(compat: Compat, stack: Stack, host: HostProfile | None) -> Candidate:
     """One named stack on a host, with everything that is wrong with it there."""
-    stack = stack_files.load_stack(name)
-    refused = system_conflict(stack, find_system(compat, host.os) if host and host.os else None)
-    problem = ConstraintProblem(shared_tables(compat), read_request(compat, {}, host) + stack_items(compat, name))
+    system = requested_system(compat, {}, host)
+    python = python_for(stack, known_pythons(compat, system, host))
+    refused = system_conflict(stack, system)
+    problem = ConstraintProblem(shared_tables(compat), read_request(compat, {}, host) + stack_items(compat, stack))
     mask = problem.mask(problem.all)
+    if mask:
+        refused += lock_conflicts(compat, stack, python, problem.items)
     if refused or not mask:
-        return Candidate(name, conflicts=tuple([*refused, *(conflicts(problem) if not mask else ())]))
-    return Candidate(name, python_for(stack, host), problem=problem)
+        return Candidate(stack, conflicts=tuple([*refused, *(conflicts(problem) if not mask else ())]))
+    return Candidate(stack, python, problem=problem)
 
 
-def part_conflicts(compat: Compat, name: str, host: HostProfile) -> list[Conflict]:
+def part_conflicts(compat: Compat, stack: Stack, host: HostProfile) -> list[Conflict]:
     """Why a named stack does not fit a host, part by part: a stack is consistent in itself, so any conflict comes from the host.
 
     A request for all versions at once would also list how they depend on each other.
     """
-    complete = ConstraintProblem(shared_tables(compat), read_request(compat, {}, host) + stack_items(compat, name))
+    complete = ConstraintProblem(shared_tables(compat), read_request(compat, {}, host) + stack_items(compat, stack))
     if complete.mask(complete.all):
-        return []
-    exact = as_request(stack_files.load_stack(name).data)
+        return lock_conflicts(compat, stack, python_for(stack, host.pythons), complete.items)
+    exact = as_request(stack.data)
     found: list[Conflict] = []
     for part in PARTS:
         asked = {key: exact[key] for key in part if key in exact}
         if not asked:
             continue
-        problem = ConstraintProblem(shared_tables(compat), read_request(compat, asked, host))
+        problem = ConstraintProblem(shared_tables(compat), read_request(compat, {}, host) + as_items(compat, asked))
         found += conflicts(problem) if not problem.mask(problem.all) else []
     return found
 
@@ -188,16 +277,17 @@ def candidates(compat: Compat, request: Mapping[str, Any], host: HostProfile | N
     """The named stacks that meet a request on a host, in no order."""
     system = requested_system(compat, request, host)
     asked = read_request(compat, request, replace(host, pythons=None) if host else None)
+    there = known_pythons(compat, system, host)
     found = []
-    for name in stack_files.stack_names():
-        stack = stack_files.load_stack(name)
+    for stack in load_stacks():
         if system_conflict(stack, system) or stack.base:
             continue  # A stack with packages of the site is chosen by its name only.
         if not has_requested(stack, asked):
             continue
-        problem = ConstraintProblem(shared_tables(compat), asked + stack_items(compat, name))
-        if problem.mask(problem.all):
-            found.append(Candidate(name, python_for(stack, host, asked), problem=problem))
+        problem = ConstraintProblem(shared_tables(compat), asked + stack_items(compat, stack))
+        python = python_for(stack, there, asked)
+        if problem.mask(problem.all) and not lock_conflicts(compat, stack, python, asked):
+            found.append(Candidate(stack, python, problem=problem))
     return found
 
 
@@ -213,13 +303,12 @@ def ordered(
     """Candidates, the best first.
 
     With a lock before without, a prebuilt TensorFlow before a build, the form for the GPUs (`bare`: that for none) before the
-    other, no doubt before a doubt, a Python that the host or its operating system has before another, with
-    TensorFlowOnSpark before without, and then the newest.
+    other, one for the driver that runs before one that needs a newer, no doubt before a doubt, a Python that the host or its operating system has before another, on a Hadoop
+    cluster one that reads HDFS before one that does not, with TensorFlowOnSpark before without, then the newest, and with the CUDA that TensorFlow was tested with before another.
     """
     system = requested_system(compat, request, host)
-    there: Sequence[str] | None = host.pythons if host else None
-    if there is None and isinstance(system, System):
-        there = system_pythons(shared_tables(compat).catalog, system)
+    there = known_pythons(compat, system, host)
+    cluster = bool(request.get("hadoop") or (host and host.hadoop))
 
     def rank(candidate: Candidate) -> tuple[Any, ...]:
         content = candidate.stack.data
@@ -228,10 +317,14 @@ def ordered(
             candidate.lock is None,
             content["tensorflow_source"] == "built",
             ("cuda" in content) is bare,
+            candidate.needs_newer_driver,
             candidate.doubtful,
             there is not None and candidate.python not in there,
+            cluster and not content.get("hdfs"),
             "tensorflowonspark" not in content,
             parts,
+            locked_cuda(candidate.stack.lock_path(candidate.python), candidate.name, candidate.python)
+            not in ("", content.get("cuda")),
             candidate.name,
         )
 

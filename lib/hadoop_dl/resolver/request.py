@@ -97,7 +97,7 @@ LEVELS = {
     "gcc": ("build_tools",),
     "keras": ("keras",),
     "tensorflow_io": ("tensorflow_io",),
-    "hdfs": ("tensorflow_io",),
+    "hdfs": ("tensorflow_io", "site"),
     "kafka": ("tensorflow_io",),
     "tensorflowonspark": ("spark",),
     "pyspark": ("spark",),
@@ -106,7 +106,7 @@ LEVELS = {
     "hadoop": ("spark", "site"),
     "cdsw": ("site",),
     "os": ("tensorflow", "driver", "site"),
-    "gpu": ("tensorflow", "driver", "site"),
+    "gpu": ("tensorflow", "driver", "cudnn", "site"),
     "host": ("tensorflow", "spark"),
 }
 
@@ -244,11 +244,20 @@ def make_item(compat: Compat, name: str, text: str, read: bool = False) -> Item:
         return Item(name, plain, f"{name}={plain}", (Spec(plain, "prefix"),), levels=levels)
     if name == "cpu_features":
         return Item(name, text.lower(), f"a CPU with {text.lower().replace(',', ', ')}", levels=levels)
-    specs = tuple(parse_spec(part) for part in text.split("|"))
+    specs = tuple(parse_spec(as_data_writes(name, part)) for part in text.split("|"))
     shown = listed([spec.text for spec in specs], "or")
     if specs[0].kind == "none":
         return Item(name, "none", f"no {words}", specs, levels=levels)
     return Item(name, "|".join(spec.text for spec in specs), f"{words} {shown}", specs, levels=levels)
+
+
+def as_data_writes(name: str, text: str) -> str:
+    """NVIDIA writes branches as R535, packages nvidia-driver-535, and `java -version` prints Java 8 as 1.8."""
+    if name in ("driver", "driver_branch"):
+        return re.sub(r"^([<>=!~]*)(?:[rR]|nvidia-(?:driver-)?)(?=\d)", r"\1", text)
+    if name == "java":
+        return re.sub(r"^([<>=!~]*)1\.(?=\d)", r"\1", text)
+    return text
 
 
 def host_items(host: HostProfile | None) -> list[Item]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from difflib import SequenceMatcher
 from itertools import combinations
@@ -18,9 +19,9 @@ from hadoop_dl.resolver.versions import known, version
 Request = dict[str, Any]
 MOST = 3
 # What it costs to drop a part: a version is changed before a feature, and the host last.
-COST = {"tensorflow": 5, "python": 4, "hdfs": 6, "kafka": 6, "yarn_gpu": 6, "hadoop": 30, "host": 1000}
+COST = {"tensorflow": 5, "python": 4, "hdfs": 6, "kafka": 6, "yarn_gpu": 6, "host": 1000}
 CHEAP = 3
-HARDWARE = ("os", "gpu", "host")  # never changed; only a misspelt name is replaced by the known one
+HARDWARE = ("os", "gpu", "hadoop", "host")  # never changed; only a misspelt name is replaced by the known one
 TYPO = 0.6  # how similar a name must be to count as a misspelling
 
 
@@ -65,10 +66,6 @@ def nearest_requests(
     found: list[Request] = []
     of_host = frozenset(name for name in ("os", "gpu", "hadoop") if name not in request)
     for gone in give_ups(problem, of_host | frozenset(HARDWARE)):
-        if found and any(
-            problem.items[number].key == "hadoop" and known_subject(problem.items[number]) for number in gone
-        ):
-            continue
         for offered in replaced(problem, gone):
             changed = {name: value for name, value in offered.items() if name not in of_host}
             if changed not in found and fits(changed):
@@ -95,15 +92,18 @@ def replaced(problem: ConstraintProblem, gone: Items) -> Iterator[Request]:
 
 
 def meant(item: Item) -> list[str]:
-    """The known names that one with a typo may have meant; another GPU is other hardware, however alike its name."""
+    """The known names that one with a typo may have meant: the same numbers behind nearly the same word. Another GPU is other hardware."""
     if not isinstance(item.subject, Unknown):
         return []
-    given = item.text.lower().replace(" ", "")
+    word, numbers = spelling(item.text)
+    near = [(name, *spelling(name)) for name in item.subject.near]
     return [
-        name
-        for name in item.subject.near
-        if SequenceMatcher(None, given, name.lower().replace(" ", "")).ratio() >= TYPO
+        name for name, other, same in near if same == numbers and SequenceMatcher(None, word, other).ratio() >= TYPO
     ]
+
+
+def spelling(name: str) -> tuple[str, list[str]]:
+    return re.sub(r"[^a-z]", "", name.lower()), re.findall(r"[0-9.]+", name)
 
 
 def base(problem: ConstraintProblem, gone: Items) -> Request:

@@ -15,7 +15,14 @@ def test_the_users_shell_finds_it(host):
 
 
 @pytest.mark.parametrize(
-    "words", [f"TMPDIR={HOME}/bazel/tmp/.source-0.26.1-", "JAVA_HOME=/srv/jdk", "user=builder", "FIXTURE"]
+    "words",
+    [
+        f"TMPDIR={HOME}/bazel/.deeplearning/tmp/source-0.26.1-",
+        "JAVA_HOME=/srv/jdk",
+        "user=builder",
+        "interfaces=1\n",
+        "FIXTURE",
+    ],
 )
 def test_the_log_is_kept_and_says_how_it_was_compiled(host, words):
     log = host.file(f"{HOME}/bazel/bootstrap-0.26.1.log").content_string

@@ -60,4 +60,18 @@ def test_nothing_of_the_build_is_left(host, active):
     listed = host.check_output("docker images --format '{{.Repository}}:{{.Tag}}'").split()
     assert sorted(listed) == sorted([active["image"], "cdsw/engine:stand-in"])
     assert host.check_output("docker ps --all --quiet") == ""
-    assert host.run("ls -d /tmp/cdsw-engine-*").rc != 0
+    assert not host.file("/opt/deeplearning/engine-build").exists
+
+
+def test_the_image_has_no_wheel_and_starts_as_its_base(host, active):
+    assert inside(host, active["image"], "ls", "/opt/deeplearning").stdout.split() == [
+        "bin",
+        "current",
+        "engine",
+        "etc",
+    ]
+    base, own = (
+        json.loads(host.check_output(f"docker image inspect {name}"))[0]["Config"]
+        for name in ("cdsw/engine:stand-in", active["image"])
+    )
+    assert (own["Entrypoint"] or None, own["Cmd"]) == (base["Entrypoint"], base["Cmd"])

@@ -1,5 +1,7 @@
 import pytest
 
+testinfra_hosts = ["ansible://cuda-el9"]
+
 
 @pytest.mark.parametrize("version", ["8.0", "12.2"])
 def test_toolkits_lie_side_by_side(host, version):
@@ -21,10 +23,6 @@ def test_the_linker_finds(host, library):
     assert library in host.check_output("ldconfig -p")
 
 
-@pytest.mark.parametrize("package", ["nvidia-driver-cuda", "cuda-drivers", "kmod-nvidia-latest-dkms"])
+@pytest.mark.parametrize("package", ["nvidia-driver-cuda", "cuda-drivers", "kmod-nvidia-latest-dkms", "kernel"])
 def test_no_driver_came_along(host, package):
     assert not host.run(f"rpm -q {package}").succeeded
-
-
-def test_an_update_of_the_host_does_not_meet_the_repository(host):
-    assert "deeplearning" not in host.check_output("dnf repolist")

@@ -74,16 +74,6 @@ def test_the_damaged_file_was_replaced(host):
     assert hashlib.sha256(content).hexdigest() == manifest(host)[path]["sha256"]
 
 
-def test_every_source_distribution_has_a_wheel_of_its_source_alone(host):
-    """pip, setuptools and wheel of the real lock built them; the role publishes no other wheel."""
-    held = manifest(host)
-    sources = {entry["sha256"] for path, entry in held.items() if path.endswith((".tar.gz", ".zip"))}
-    built = {path: entry for path, entry in held.items() if path.startswith("built/")}
-    assert {entry["source"] for entry in built.values()} == sources
-    assert [path for path in built if not path.endswith("-none-any.whl")] == []
-    assert not host.file("/opt/deeplearning/mirror-build").exists
-
-
 def test_it_is_served_now_and_at_boot(host):
     service = host.service("deeplearning-mirror")
     assert service.is_running

@@ -6,6 +6,7 @@ below its directory. Here no connection holds another: each has its thread, thei
 """
 
 import argparse
+import collections
 import html
 import http.server
 import os
@@ -19,9 +20,10 @@ import threading
 import time
 import urllib.parse
 
-FOLDERS = ("wheels", "files", "built", "simple", "rpm", "deb")
-MANIFEST = "manifest.json"  # the role writes it into a directory that is a mirror's; hosts look there for built wheels
+FOLDERS = ("wheels", "files", "simple", "rpm", "deb")
+MANIFEST = "manifest.json"  # the role writes it into a directory that is a mirror's; it is not served
 THREADS = 256
+PER_ADDRESS = 32  # of them for one client, so that one that reads slowly leaves the others theirs
 REQUEST_SECONDS = 20  # for a request to arrive; an idle connection ends then
 CHUNK_SECONDS = 60  # for each chunk to leave
 CHUNK = 256 * 1024
@@ -41,7 +43,7 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     def __init__(self, address, root, context=None):
         self.root = os.path.realpath(root)
         self.context = context
-        self.slots = threading.Semaphore(THREADS)
+        self.clients = collections.Counter()  # address: its connections
         self.deadlines = {}  # connection: when it must have made progress
         self.guard = threading.Lock()
         host = address[0] or ("::" if socket.has_ipv6 else EVERY_ADDRESS)
@@ -64,7 +66,7 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.server_name, self.server_port = self.server_address[:2]
 
     def process_request(self, request, client_address):
-        if not self.slots.acquire(False):
+        if not self.admitted(client_address[0]):
             try:
                 request.setblocking(False)
                 request.send(b"HTTP/1.1 503 Too many connections\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
@@ -72,7 +74,24 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
                 pass
             self.shutdown_request(request)
             return
-        super().process_request(request, client_address)
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no thread can be started
+            self.leave(client_address[0])
+            raise
+
+    def admitted(self, address):
+        """Take a connection for this address, if there is one."""
+        with self.guard:
+            free = sum(self.clients.values()) < THREADS and self.clients[address] < PER_ADDRESS
+            if free:
+                self.clients[address] += 1
+            return free
+
+    def leave(self, address):
+        with self.guard:
+            self.clients[address] -= 1
+            self.clients += collections.Counter()  # forgets addresses without a connection
 
     def process_request_thread(self, request, client_address):
         try:
@@ -90,7 +109,7 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
         finally:
             with self.guard:
                 self.deadlines.pop(request, None)
-            self.slots.release()
+            self.leave(client_address[0])
 
     def expect(self, connection, seconds):
         """The connection must make progress within this time."""
@@ -156,9 +175,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         parts = [part for part in asked.split("/") if part not in ("", ".")]  # apt asks for DIRECTORY/./FILE
         if not parts:
             return self.server.root
-        if parts == [MANIFEST]:
-            path = os.path.join(self.server.root, MANIFEST)
-            return path if os.path.isfile(path) and not os.path.islink(path) else None
         if parts[0] not in FOLDERS or any(part.startswith(".") or "\0" in part for part in parts):
             return None
         folder = os.path.realpath(os.path.join(self.server.root, parts[0]))

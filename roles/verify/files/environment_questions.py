@@ -1,8 +1,7 @@
 # -*- coding: utf-8 -*-
 """Questions that the environment's own Python answers: 2.7 or 3, TensorFlow 1 or 2. probe.py gives it this text.
 
-One process, because importing TensorFlow takes long; a line of JSON for each answer, because a library that crashes takes
-the process along, and what was answered before still counts.
+A line of JSON for each answer: a library that crashes takes the process along, and what was answered before still counts.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -10,6 +9,7 @@ from __future__ import absolute_import, division, print_function
 import importlib
 import json
 import os
+import pkgutil
 import re
 import sys
 import traceback
@@ -59,13 +59,13 @@ def hdfs():
     """The names in the root directory of HDFS."""
     import tensorflow as tf
 
-    path = os.path.join(os.environ["HADOOP_CONF_DIR"], "core-site.xml")
-    entries = ElementTree.parse(path).getroot().iter("property")  # noqa: S314 (the site's own settings)
-    values = dict((entry.findtext("name").strip(), entry.findtext("value").strip()) for entry in entries)
-    root = values["fs.defaultFS"].rstrip("/") + "/"
+    if "tensorflow_io" in [name for _, name, _ in pkgutil.iter_modules()]:
+        importlib.import_module("tensorflow_io")  # later releases of TensorFlow 2 have hdfs:// from there
+    site = ElementTree.parse(os.environ["HADOOP_CONF_DIR"] + "/core-site.xml")  # noqa: S314 (the site's own settings)
+    values = dict((entry.findtext("name").strip(), entry.findtext("value").strip()) for entry in site.iter("property"))
     # TensorFlow 1.4 has no tf.io; the gfile of 2 has no ListDirectory.
     files = getattr(getattr(tf, "io", None), "gfile", None)
-    return sorted(files.listdir(root) if files else tf.gfile.ListDirectory(root))
+    return sorted((files.listdir if files else tf.gfile.ListDirectory)(values["fs.defaultFS"].rstrip("/") + "/"))
 
 
 def answer(name, question):
@@ -80,15 +80,18 @@ def answer(name, question):
     sys.stdout.flush()
 
 
-def main():
+def main(asked):
+    """asked: hdfs alone, which needs the network; or nothing for all others."""
+    if asked:
+        answer("hdfs", hdfs)
+        return
     answer("python", python)
     answer("versions", versions)
     for module in MODULES:
         answer("import " + module, lambda name=module: importlib.import_module(name) and None)
     answer("product", product)
     answer("keras model", keras_model)
-    answer("hdfs", hdfs)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 """Answer every question of the suite (tests/infra) about one host at once, as one JSON line.
 
-Runs on the host: Python 2.7 and 3, standard library only, packed with processes, environment_tree and gpu_check
+Runs on the host: Python 2.7 and 3, standard library only, packed with processes, environment_imports and what it imports, and gpu_check
 (hadoop_dl.hosts.verify). Called with the root of what this project installs, an environment's directory, what the GPUs should be, and the
 texts of the programs that the environment's own Python runs. Each answer stands alone: one that fails says why and hides no other.
 """
@@ -12,13 +12,25 @@ import json
 import os
 import sys
 
+import confinement
+import environment_imports
 import environment_tree
+import hdfs_command
 import processes
 from gpu_check.cli import results
 from gpu_check.host import Host
 
 TIMEOUT = 240  # seconds for one program; for a NameNode that does not answer, a GPU that hangs
 READ_TIMEOUT = 900  # seconds for everything
+KEPT = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "HOME",
+    "TZ",
+    "TF_CPP_MIN_LOG_LEVEL",
+    "CUDA_VISIBLE_DEVICES",
+)  # for the environment's own programs
 NAMES = ("JAVA_HOME", "HADOOP_HOME", "HADOOP_HDFS_HOME", "HADOOP_CONF_DIR", "LD_LIBRARY_PATH", "CLASSPATH")
 
 
@@ -65,16 +77,25 @@ def seal(environment):
 
 
 def inside(environment, variables, program):
-    """The answers of the program by name, and what stands for those that never came."""
+    """The answers of the program by name, and what stands for those that never came. Root's rights and variables are not the program's."""
     python = os.path.join(environment, "bin", "python")
-    done = run([python, "-E", "-s", "-c", program], variables)
+    given = dict((name, variables[name]) for name in KEPT + NAMES if name in variables)
+    command = [python, "-E", "-s", "-c", program]
+    try:
+        with environment_imports.runner(os.path.realpath(environment)) as run_confined:
+            done = run_confined(command, TIMEOUT, given)
+        output, problem = done.output, done.problem
+    except (confinement.NotConfined, IOError, OSError) as error:
+        output, problem = "", str(error)
+    # The NameNode is behind the network, which a cell lacks, and Hadoop asks for the name of the account.
+    user = "nobody" if os.geteuid() == 0 else None
+    hdfs = processes.run(command + ["hdfs"], TIMEOUT, dict(given, HOME="/"), user) if os.path.exists(python) else None
     answers = {}
-    for line in done["output"].splitlines():
+    for line in (output + "\n" + (hdfs.output if hdfs else "")).splitlines():
         if line.startswith("{"):
             answer = json.loads(line)
             answers[answer["name"]] = answer
-    unanswered = {"value": None, "error": done["error"] or "no answer"}
-    return answers, unanswered
+    return answers, {"value": None, "error": problem or (hdfs and hdfs.problem) or "no answer"}
 
 
 def gpu_answers(expected, environment, product):
@@ -97,14 +118,16 @@ def spark(root, environment, variables):
     defaults = dict(line for line in lines if len(line) == 2 and line[0][0] != "#")
     launcher = dict((name, value) for name, value in variables.items() if name != "CLASSPATH")
     archive = defaults.get("spark.yarn.archive")
+    places = [variables.get(name, "/nowhere") for name in ("HADOOP_HOME", "HADOOP_CONF_DIR", "JAVA_HOME")]
     hdfs = os.path.join(variables.get("HADOOP_HOME", "/usr"), "bin", "hdfs")
     hdfs = hdfs if os.path.exists(hdfs) else "/usr/bin/hdfs"
-    settings = [os.path.join(variables.get("HADOOP_CONF_DIR", "/nowhere"), "hadoop-env.sh")]
     return {
         "home": home,
         "version": run([os.path.join(home, "bin", "spark-submit"), "--version"], launcher),
         "archive": archive,
-        "archived": run([hdfs, "dfs", "-test", "-f", archive], launcher, settings) if archive else None,
+        "archived": run([hdfs, "dfs", "-test", "-f", archive], launcher, hdfs_command.code(*places))
+        if archive
+        else None,
     }
 
 
@@ -118,6 +141,7 @@ def read(root, environment, expected, programs):
     hadoop = hadoop_environment(client(root, environment, "hadoop-env.sh"))
     variables = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="1")  # warnings name the libraries that are missing
     variables.update((str(name), str(value)) for name, value in hadoop.items())
+    libhdfs = os.path.join(hadoop.get("HADOOP_HDFS_HOME", "/nowhere"), "lib", "native", "libhdfs.so")
     load = 'import ctypes, os; ctypes.CDLL(os.environ["HADOOP_HDFS_HOME"] + "/lib/native/libhdfs.so")'
     variables["CUDA_VISIBLE_DEVICES"] = ""  # gpu-check asks about the GPUs; nothing else takes memory there
     answers, unanswered = inside(environment, variables, programs["environment_questions"])
@@ -132,7 +156,7 @@ def read(root, environment, expected, programs):
         "unanswered": unanswered,
         "hadoop": hadoop,
         "java": run([os.path.join(hadoop.get("JAVA_HOME", "/nowhere"), "bin", "java"), "-version"]),
-        "libhdfs": run([sys.executable, "-E", "-s", "-c", load], variables),
+        "libhdfs": run([sys.executable, "-E", "-s", "-c", load], variables, [libhdfs]),
         "missing_jars": [
             path
             for path in hadoop.get("CLASSPATH", "").split(":")

@@ -221,7 +221,9 @@ def driver_problems(request: Json, stack: Json) -> list[str]:
     branch = row("drivers", "branches", "branch", stack["driver_branch"])
     toolkit = row("cuda", "toolkits", "version", stack["cuda"])
     driver = request.get("driver", "")
-    version = driver if "." in driver and driver[0].isdigit() else branch.get("latest_listed", branch["latest_known"])
+    system = system_of(request)
+    packaged = branch["releases"].get(system) or [branch.get("latest_listed", branch["latest_known"])]
+    version = driver if "." in driver and driver[0].isdigit() else packaged[0]
     floors = [floor for floor in (toolkit["min_driver"], toolkit["min_driver_minor_compat"]) if floor]
     if all(compare(version, floor) < 0 for floor in floors):
         found.append(f"driver {version} is older than CUDA {stack['cuda']} needs")
@@ -233,15 +235,18 @@ def driver_problems(request: Json, stack: Json) -> list[str]:
         firsts = [known["first_drivers"][0] for known in same_model(device) if "first_drivers" in known]
         own = row("gpu_devices", "devices", "pci_id", device["pci_id"])
         there = [first for first in own.get("first_drivers", ()) if first.split(".")[0] == branch["branch"]]
-        floors += [*firsts, *device.get("first_drivers", ())]
+        model = device["name"].removeprefix("Tesla ").split(" ")[0]
+        named = [known for known in data("gpus")["devices"] if model in re.split(r"[ /]+", known["name"])]
+        firsts += [first for known in named for first in known.get("first_drivers", ())]
+        architecture = row("gpus", "architectures", "cc", device["cc"])
+        floors += [*firsts, *filter(None, [architecture["first_driver_branch"]])]
         if there and compare(version, there[0]) < 0:
             found.append(f"driver {version} does not know {device['name']}")
         if branch["branch"] in own.get("not_in", ()):
             found.append(f"branch {branch['branch']} does not know {device['name']}")
     if stack["driver_min"] not in floors:
         found.append(f"driver_min {stack['driver_min']} is not of CUDA {stack['cuda']}")
-    system = system_of(request)
-    if system and system.startswith("rhel") and branch["verified"] and system not in branch["rpm_for"]:
+    if system and system.startswith("rhel") and branch["verified"] and system not in branch["releases"]:
         found.append(f"branch {branch['branch']} is not packaged for {system}")
     number = int(branch["branch"])
     if stack["driver_module"] == "open" and number < 515:

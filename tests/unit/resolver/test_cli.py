@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from hadoop_dl.cli.stack import main, read_constraints, resolve_parser
+from hadoop_dl.data import stacks
 from hadoop_dl.resolver import compose
 from hadoop_dl.resolver.request import COMPONENTS
 from hadoop_dl_dev import stack
@@ -51,10 +52,12 @@ JSON = [
     "pins",
     "next",
     "not_checked",
+    "newer",
     "warnings",
     "reasons",
     "conflicts",
     "nearest",
+    "which",
 ]
 A100 = "resolve --os rhel-7.9 --gpu A100 tensorflow=1.15"
 
@@ -134,7 +137,7 @@ def test_misuse_is_told_with_the_nearest_name_and_ends_with_1(
         "resolve bazel=0.1",
         "resolve driver=1",
         "resolve driver_module=nouveau",
-        "resolve java=1.8",
+        "resolve java=1",
     ],
 )
 def test_what_is_not_known_ends_with_2_and_says_what_is(line: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -219,7 +222,7 @@ def test_an_answer_without_a_lock_says_so_and_how_to_make_one(capsys: pytest.Cap
     shown = run("resolve --os rhel-7.9 --gpu P100 tensorflow=1.12", capsys)[1]
     assert shown.startswith("No named stack meets this request.")
     assert "lock: none" in shown
-    assert shown.splitlines()[-1].strip() == "scripts/stack lock NAME"
+    assert shown.splitlines()[-1].strip() == "scripts/stack lock NAME --stacks inventories/SITE/stacks"
 
 
 @pytest.mark.parametrize(
@@ -248,7 +251,7 @@ def test_the_json_of_an_answer_has_these_keys(capsys: pytest.CaptureFixture[str]
     assert found["stack"] == "tf1.15-py27-el7"
     assert (STACK.parents[1] / found["lock"]).is_file()
     assert list(found["versions"]) == [key for key in KEYS if key in found["versions"]]
-    assert found["pins"] == {"protobuf": "<3.21"}
+    assert found["pins"] == {"protobuf": "<3.21", "h5py": "<3", "numpy": "<1.19"}
     built = answer("resolve --os rhel-7.9 --gpu P100 tensorflow=1.6 python=2.7 kafka=true hdfs=true cuda=8.0", capsys)
     assert built["pins"] == {}  # a build states its own
     assert any(warning["text"].startswith("TensorFlow 1.6 was tested with CUDA 9.0") for warning in built["warnings"])
@@ -352,7 +355,7 @@ def test_an_answer_needs_no_more_than_yaml_and_packaging(tmp_path: Path) -> None
     """A fresh clone answers before the development environment is made."""
     repository = STACK.parents[1]
     clone = tmp_path / "clone"
-    for name in ("lib", "compat", "stacks", "scripts"):
+    for name in ("lib", "compat", "plugins", "stacks", "scripts"):
         shutil.copytree(repository / name, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
     packages = tmp_path / "packages"
     for module in ("yaml", "_yaml", "packaging"):
@@ -378,3 +381,15 @@ def test_an_answer_needs_no_more_than_yaml_and_packaging(tmp_path: Path) -> None
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("tf1.15-py27-el7: ")
+
+
+def test_a_sites_own_stack_is_an_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stacks, "_site", [])
+    own = STACK.parents[1] / "stacks" / "tf2.15-cpu-py3-el9.yml"
+    site = tmp_path / "site-stack.yml"
+    text = own.read_text(encoding="utf-8").replace("name: tf2.15-cpu-py3-el9", "name: site-stack")
+    site.write_text(text.replace("os: [el9]", "os: [debian12]"), encoding="utf-8")
+    line = "resolve --os debian-12 --gpu none tensorflow=2.15"
+    assert answer(f"{line} --stacks {tmp_path}", capsys)["stack"] == "site-stack"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from hadoop_dl.data import compat
-from hadoop_dl_dev import data_check, gpu_table
+from hadoop_dl_dev import data_check, data_update, gpu_table
 
 DATA = compat.load()
 README = """\
@@ -28,6 +31,7 @@ PCI_IDS = """\
 	1db4  GV100GL [Tesla V100 PCIe 16GB]
 	1eb8  TU104GL [Tesla T4]
 	26b9  AD102GL [L40S]
+	2717  AD103M / GN21-X11 [GeForce RTX 4090 Laptop GPU]
 	27b6  AD104GL [L2]
 	1aef  GA102 High Definition Audio Controller
 	2900  GB100 [Reserved Dev ID A]
@@ -143,6 +147,7 @@ def test_the_table_of_gpus_has_the_first_driver_of_each_branch(modules: Path) ->
         '- {pci_id: "10de:1db4", names: ["Tesla V100 PCIe 16GB"], chip: GV100, cc: "7.0"}',
         '- {pci_id: "10de:1eb8", names: ["Tesla T4"], chip: TU104, cc: "7.5"}',
         '- {pci_id: "10de:26b9", names: ["L40S"], chip: AD102, cc: "8.9", first_drivers: ["535.104.05"]}',
+        '- {pci_id: "10de:2717", names: ["GeForce RTX 4090 Laptop GPU"], chip: AD103, cc: "8.9"}',
         '- {pci_id: "10de:27b6", names: ["L2"], chip: AD104, cc: "8.9", first_drivers: ["535.154.05"], not_in: ["545"]}',
     ]
     assert 'until: "550.54.14"' in text
@@ -154,3 +159,77 @@ def test_every_device_with_a_name_of_this_project_is_in_the_table_with_its_capab
     for row in DATA.rows("gpus", "devices"):
         assert listed[row["pci_id"]]["cc"] == row["cc"], row["name"]
     assert len(listed) > 700
+
+
+# --- data --update: rows as a diff ------------------------------------------------------------------------------------
+
+METADATA = """\
+Metadata-Version: 2.1
+Requires-Dist: keras>=3.12.0
+Requires-Dist: numpy<2,>=1.26.0; python_version <= "3.11"
+Requires-Dist: numpy<3,>=2.1; python_version >= "3.12"
+Requires-Dist: nvidia-nccl-cu12<3.0,>=2.27.7; extra == "and-cuda"
+"""
+
+
+WHEEL = "{}-2.21.9-cp3{}-cp3{}-manylinux_2_27_x86_64.whl"
+NEW = {
+    "keras": ["keras-3.99.0-py3-none-any.whl", "keras-3.99.0.tar.gz"],
+    "nvidia-cudnn-cu12": ["nvidia_cudnn_cu12-9.99.0.1-py3-none-manylinux_2_27_x86_64.whl"],
+    "tensorflow": [WHEEL.format("tensorflow", minor, minor) for minor in (10, 9)],
+    "tensorflow-cpu": [WHEEL.format("tensorflow_cpu", 10, 10)],
+    "pyspark": ["pyspark-3.5.99.tar.gz", "pyspark-9.0.0.tar.gz"],
+    "tensorflowonspark": ["tensorflowonspark-9.0.0.tar.gz"],
+    "cuda-toolkit": ["cuda_toolkit-13.99.1-py2.py3-none-any.whl", "cuda_toolkit-13.99.0-py2.py3-none-any.whl"],
+}
+
+
+def new_files(project: str) -> list[dict[str, Any]]:
+    """What PyPI says of them."""
+    rest = {"url": "", "size": 1_999_999, "upload-time": "2026-11-20T10:00:00Z", "requires-python": ">=3.11"}
+    return [{"filename": name, **rest} for name in NEW[project]]
+
+
+def test_rows_for_what_is_new_are_proposed_as_a_diff_that_can_be_applied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def offers(project: str) -> list[dict[str, Any]]:
+        return [*page_of(project), *({"name": name, "size": None, "url": ""} for name in NEW.get(project, ()))]
+
+    found = data_check.differences(DATA, offers, metadata_of)
+    diff, by_hand = data_update.proposal(DATA, found, new_files, lambda offer: METADATA, "2026-11-24")
+    assert [text.split(" is on")[0] for text in by_hand] == [
+        "newer: tensorflowonspark 9.0.0",
+        "newer: pyspark 9.0.0",
+        "newer: CUDA 13.99",
+    ]
+    shutil.copytree(compat.DIRECTORY, tmp_path / "compat")
+    subprocess.run(["git", "apply", "-"], input=diff, text=True, cwd=tmp_path, check=True)
+    monkeypatch.setattr(compat, "CACHE", tmp_path)
+    after = compat.load(tmp_path / "compat")
+    schema = jsonschema.Draft202012Validator(json.loads((compat.DIRECTORY / "schema.json").read_text(encoding="utf-8")))
+    assert [
+        error.json_path for name in ("keras", "spark", "cuda") for error in schema.iter_errors(after.subjects[name])
+    ] == []
+    assert next(row for row in after.rows("keras", "releases") if row["version"] == "3.99.0") == {
+        "version": "3.99.0",
+        "requires_python": ">=3.11",
+        "verified": True,
+        "released": "2026-11-20",
+        "source": ["https://pypi.org/project/keras/3.99.0/#files"],
+    }
+    assert after.rows("spark", "lines")[-1] == DATA.rows("spark", "lines")[-1]
+    assert next(row for row in after.rows("spark", "lines") if row["line"] == "3.5")["latest"] == "3.5.99"
+    cudnn = next(row for row in after.rows("cuda", "cudnn") if row["version"] == "9.99.0.1")
+    assert (cudnn["soname"], cudnn["verified"]) == (9, False)
+    row = next(row for row in after.rows("tensorflow", "releases") if row["version"] == "2.21.9")
+    assert [(wheel["package"], wheel["abis"]) for wheel in row["wheels"]] == [
+        ("tensorflow", ["cp39", "cp310"]),
+        ("tensorflow-cpu", ["cp310"]),
+    ]
+    assert row["requires"] == {
+        "keras": ">=3.12.0",
+        "numpy": "<2,>=1.26.0 ; python_version <= '3.11' | <3,>=2.1 ; python_version >= '3.12'",
+    }
+    assert (row["and_cuda"], row["verified"]) == ({"nvidia-nccl-cu12": "<3.0,>=2.27.7"}, False)
+    assert after.subjects["keras"]["checked"] == "2026-11-24"

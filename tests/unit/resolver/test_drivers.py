@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hadoop_dl.data import compat
+from hadoop_dl.data.stacks import load_stack
 from hadoop_dl.resolver import HostProfile, compose, resolve
 from hadoop_dl.resolver.gpus import driver_limits
 
@@ -53,31 +54,51 @@ def test_the_oldest_driver_is_what_cuda_and_the_card_need(gpu: str, tensorflow: 
 
 
 def test_a_driver_newer_than_the_data_is_a_warning() -> None:
-    for request in ({"driver": "615.71.05"}, {"driver_branch": "620"}, {"driver": "620"}):
+    for request in ({"driver": "635.71.05"}, {"driver_branch": "640"}, {"driver": "640"}):
         resolution = compose({"gpu": "A100", "os": "rhel-9.4", **request})
         assert resolution.ok, resolution.problems
         assert any("newer than this data" in finding.text for finding in resolution.warnings)
 
 
-@pytest.mark.parametrize("driver", ["615.71.05", "620.10.01"])
+@pytest.mark.parametrize("driver", ["635.71.05", "640.10.01"])
 def test_a_host_that_runs_a_driver_newer_than_the_data_is_answered_with_a_warning(driver: str) -> None:
     host = HostProfile(os="rhel-9.4", gpus=("10de:20b2",), pythons=("3.11",), driver=driver)
-    for resolution in (compose({"tensorflow": "2.15"}, host), resolve("tf2.15-py3-el9", host)):
+    for resolution in (compose({"tensorflow": "2.15"}, host), resolve(load_stack("tf2.15-py3-el9"), host)):
         assert resolution.ok, resolution.problems
     assert any("newer than this data" in one.text for one in compose({"tensorflow": "2.15"}, host).warnings)
 
 
-@pytest.mark.parametrize("cuda", ["13.4", "13.5"])
+@pytest.mark.parametrize("cuda", ["13.5", "13.9"])
 def test_a_cuda_newer_than_the_data_is_told_as_one_that_no_tensorflow_is_built_for(cuda: str) -> None:
     (problem,) = resolve({"cuda": cuda}).problems
     assert problem.startswith(f"No TensorFlow is built for CUDA {cuda}; the newest is CUDA 12.5")
 
 
-@pytest.mark.parametrize(
-    "request_", [{"gpu": "P100", "driver": "615.71.05"}, {"os": "rhel-7.9", "driver": "615.71.05"}]
-)
-def test_a_new_driver_does_not_bring_back_what_ended_before_it(request_: dict[str, str]) -> None:
-    assert compose(request_, suggest=False).status == "conflict"
+@pytest.mark.parametrize("driver", ["615.71.09", "620.70.06"])
+def test_a_branch_whose_packages_were_not_seen_is_judged_and_is_no_default(driver: str) -> None:
+    """R620 is a long-term branch (docs.nvidia.com/datacenter/tesla/drivers/620), but its packages for RHEL were not seen."""
+    branch = driver[:3]
+    for request in ({"driver": driver}, {"driver_branch": branch}):
+        answer = compose({"gpu": "A100", "os": "rhel-9.4", **request}, suggest=False)
+        assert answer.ok, answer.problems
+        assert answer.stack["driver_branch"] == branch
+        assert any(f"branch {branch} has packages for RHEL 9.4 is not checked" in one.text for one in answer.warnings)
+        assert compose({"gpu": "P100", "os": "rhel-9.4", **request}, suggest=False).status == "conflict"
+    assert all("620" not in str(one) for one in resolve({"gpu": "A100", "driver": "none-such"}).nearest)
+    for request in ({"os": "rhel-9.4"}, {"os": "ubuntu-24.04"}, {}):
+        assert compose({"gpu": "A100", **request}, suggest=False).stack["driver_branch"] == "580"
+
+
+def test_a_new_driver_does_not_bring_back_what_ended_before_it() -> None:
+    assert compose({"gpu": "P100", "driver": "615.71.05"}, suggest=False).status == "conflict"
+    assert compose({"os": "rhel-7.9", "driver_branch": "615"}, suggest=False).status == "conflict"
+
+
+def test_a_driver_without_packages_for_the_system_is_told_where_it_runs() -> None:
+    """It came from a .run file, and nothing installs it again."""
+    answer = compose({"os": "rhel-7.9", "driver": "615.71.05"}, suggest=False)
+    assert answer.ok
+    assert any("no packages for RHEL 7" in one.text for one in answer.warnings), answer.warnings
 
 
 def test_a_cudnn_newer_than_the_data_is_a_warning() -> None:
@@ -96,7 +117,7 @@ def test_the_driver_that_runs_on_a_host_is_kept_if_it_is_new_enough() -> None:
     host: dict[str, Any] = {"os": "rhel-9.4", "gpus": ("10de:20b2",), "pythons": ("3.11",)}
     kept = compose({"tensorflow": "2.15"}, HostProfile(**host, driver="550.90.07"))
     assert kept.stack["driver_branch"] == "550"
-    old = resolve("tf2.15-py3-el9", HostProfile(**host, driver="470.57.02"))
+    old = resolve(load_stack("tf2.15-py3-el9"), HostProfile(**host, driver="470.57.02"))
     assert any(
         "Driver 470.57.02 runs on the host, but 525.60.13 or newer is needed" in one.text for one in old.warnings
     )
@@ -104,7 +125,7 @@ def test_the_driver_that_runs_on_a_host_is_kept_if_it_is_new_enough() -> None:
 
 def test_a_named_stack_needs_the_driver_that_the_hosts_gpus_need() -> None:
     host = HostProfile(os="rhel-9.4", gpus=("10de:26b9",), pythons=("3.11",))
-    assert resolve("tf2.15-py3-el9", host).stack["driver_min"] == "535.104.05"
+    assert resolve(load_stack("tf2.15-py3-el9"), host).stack["driver_min"] == "535.104.05"
 
 
 def test_the_limits_of_several_gpus_are_those_of_all() -> None:

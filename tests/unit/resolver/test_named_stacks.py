@@ -16,7 +16,7 @@ NAMES = {"el7": "rhel-7.9", "el8": "rhel-8.10", "el9": "rhel-9.4"}
 
 @pytest.mark.parametrize(("name", "system"), PLACES)
 def test_every_named_stack_fits_the_systems_it_is_made_for(name: str, system: str) -> None:
-    resolution = resolve(name, HostProfile(os=NAMES[system]), suggest=False)
+    resolution = resolve(load_stack(name), HostProfile(os=NAMES[system]), suggest=False)
     assert resolution.fits, resolution.problems
     assert all("NVIDIA packages CUDA 11.7 to 13.3 for RHEL 9.4" in finding.text for finding in resolution.doubts)
     assert not [finding for finding in resolution.warnings if "from elsewhere" in finding.text]
@@ -34,7 +34,7 @@ def test_gpu_and_cpu_forms_are_there_where_both_exist() -> None:
     for name in names:
         data = load_stack(name).data
         if "cuda" in data and data["tensorflow_source"] == "prebuilt":
-            cpu = name.replace("-py", "-cpu-py")
+            cpu = name.replace("-cuda12.9", "").replace("-py", "-cpu-py")
             assert cpu in names, f"{name} has no CPU form"
             assert "cuda" not in load_stack(cpu).data
 
@@ -50,7 +50,7 @@ def test_gpu_and_cpu_forms_are_there_where_both_exist() -> None:
     ],
 )
 def test_a_named_stack_is_checked_against_the_host(name: str, host: HostProfile, words: str) -> None:
-    resolution = resolve(name, host)
+    resolution = resolve(load_stack(name), host)
     assert words in " ".join(resolution.problems)
     assert resolution.ok is (not words)
 
@@ -67,7 +67,7 @@ P100 = HostProfile(os="rhel-7.9", gpus=("10de:15f8",), pythons=("2.7",), javas=(
         ({"tensorflow": "1.15"}, HostProfile(os="rhel-8.10"), "tf1.15-cpu-py36-el8"),
         ({"hdfs": True}, HostProfile(os="rhel-9.4", gpus=("10de:20b0",)), "tf2.17-py311"),
         ({"tensorflowonspark": "none"}, HostProfile(os="rhel-9.4", gpus=("10de:20b0",)), "tf2.21-py311"),
-        ("tf2.15-py3-el9", HostProfile(os="rhel-9.4", pythons=("3.9",)), "tf2.15-py3-el9"),
+        (load_stack("tf2.15-py3-el9"), HostProfile(os="rhel-9.4", pythons=("3.9",)), "tf2.15-py3-el9"),
     ],
 )
 def test_a_request_becomes_the_named_stack_that_can_be_installed(request_: Any, host: HostProfile, name: str) -> None:
@@ -83,7 +83,9 @@ def test_a_request_becomes_the_named_stack_that_can_be_installed(request_: Any, 
 )
 def test_the_kernel_module_of_a_named_stack_is_the_one_that_the_hosts_gpus_need(gpu: str, module: str) -> None:
     resolution = choose({"tensorflow": "2.21"}, HostProfile(os="rhel-9.4", gpus=(gpu,), pythons=("3.11",)))
-    assert resolution.name == "tf2.21-tfos-py311", resolution.problems
+    # The libraries of CUDA 12.5 have no code for a B200.
+    name = "tf2.21-cuda12.9-py311" if module == "open" else "tf2.21-tfos-py311"
+    assert resolution.name == name, resolution.problems
     assert resolution.stack["driver_module"] == module
 
 
@@ -95,3 +97,25 @@ def test_a_set_without_a_lock_says_what_to_do() -> None:
 
 def test_an_impossible_request_says_its_conflicts_and_not_that_a_lock_is_missing() -> None:
     assert "CUDA 10.0 has no code for A100" in choose({"tensorflow": "1.15", "gpu": "A100"}).problems[0]
+
+
+@pytest.mark.parametrize(("system", "python"), [("rhel-9.0", "3.9"), ("rhel-9.1", "3.9"), ("rhel-9.2", "3.11"), ("rhel-9.4", "3.11")])  # fmt: skip
+def test_the_python_is_one_that_the_minor_release_has(system: str, python: str) -> None:
+    """RHEL has Python 3.11 from 9.2 on; the plan reads the host and installs the lock for what is there."""
+    answer = resolve({"os": system, "gpu": "A10", "tensorflow": "2.15"})
+    assert (answer.name, answer.stack["python"]) == ("tf2.15-py3-el9", python)
+    assert answer.lock.endswith(f"py{python}.txt") or python in answer.lock or answer.lock
+
+
+def test_on_a_hadoop_cluster_a_stack_that_reads_hdfs_comes_first_and_the_newer_one_is_named() -> None:
+    alone = resolve({"os": "rhel-9.4", "gpu": "H100"})
+    answer = resolve({"os": "rhel-9.4", "gpu": "H100", "hadoop": "cdp-7.1.9"})
+    assert (alone.name, alone.newer) == ("tf2.21-tfos-py311", "")
+    assert (answer.name, answer.newer) == ("tf2.17-py311", "tf2.21-tfos-py311")
+    host = HostProfile(os="rhel-9.4", gpus=("10de:2330",), pythons=("3.9", "3.11"), hadoop="cdp-7.1.9")
+    assert choose({"tensorflow": ">=2"}, host).name == "tf2.17-py311"
+
+
+def test_what_the_plan_asks_for_beside_the_request_is_printed() -> None:
+    built = resolve({"os": "rhel-7.4", "gpu": "P100", "tensorflow": "1.6", "kafka": "true"})
+    assert any("build_tensorflow.yml" in line for line in built.next), built.next

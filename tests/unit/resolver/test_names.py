@@ -9,6 +9,7 @@ import pytest
 from hadoop_dl.data import compat, host_facts
 from hadoop_dl.resolver import Resolution, compose, resolve
 from hadoop_dl.resolver.gpus import Gpu, find_gpu
+from hadoop_dl.resolver.hosts import System, find_system
 
 DATA = compat.load()
 
@@ -42,11 +43,41 @@ def test_an_a100_is_not_an_a10(name: str) -> None:
     assert "A100 (compute capability 8.0)" in refuse(gpu=name, tensorflow="1.15").problems[0]
 
 
-def test_a_name_of_several_generations_is_not_taken_for_one_of_them() -> None:
-    assert (
-        "may mean any of several GPUs. Nearest known: Quadro RTX 6000, Quadro RTX 8000 or RTX 6000 Ada"
-        in refuse(gpu="RTX 6000").problems[0]
-    )
+@pytest.mark.parametrize(
+    ("name", "meanings"),
+    [
+        (
+            "RTX 6000",
+            {"10de:1e30": "Quadro RTX 6000, Turing", "10de:1e78": "Quadro RTX 8000, Turing", "10de:26b1": "RTX 6000 Ada Generation, Ada"},
+        ),
+        ("GTX 750 Ti", {"10de:11c7": "GeForce GTX 750 Ti, Kepler", "10de:1380": "GeForce GTX 750 Ti, Maxwell"}),
+        ("Titan X", {"10de:17c2": "GeForce GTX TITAN X, Maxwell", "10de:1b00": "TITAN X Pascal, Pascal"}),
+    ],
+)  # fmt: skip
+def test_a_name_of_several_generations_is_asked_back_with_pci_ids(name: str, meanings: dict[str, str]) -> None:
+    answer = refuse(gpu=["T4", name], os="rhel-9.4", tensorflow="2.15")
+    assert all(f"{means} ({pci_id})" in answer.problems[0] for pci_id, means in meanings.items())
+    asked = {"os": "rhel-9.4", "tensorflow": "2.15"}
+    assert list(answer.which) == [({**asked, "gpu": f"T4,{pci_id}"}, means) for pci_id, means in meanings.items()]
+    assert not answer.nearest
+
+
+@pytest.mark.parametrize(
+    ("typed", "pci_ids"),
+    [
+        ("K40", {"10de:1023", "10de:1024"}),
+        ("1080Ti", {"10de:1b06"}),
+        ("GTX1080Ti", {"10de:1b06"}),
+        ("3090", {"10de:2204"}),
+        ("3080 ti", {"10de:2208"}),
+        ("A6000", {"10de:2230"}),
+        ("RTXA6000", {"10de:2230"}),
+    ],
+)
+def test_a_name_is_known_as_people_type_it(typed: str, pci_ids: set[str]) -> None:
+    found = find_gpu(DATA, typed)
+    assert isinstance(found, Gpu)
+    assert {device.pci_id for device in found.devices} == pci_ids
 
 
 @pytest.mark.parametrize(
@@ -107,3 +138,30 @@ def test_a_gpu_is_called_as_it_was_named(name: str, called: str) -> None:
 )
 def test_an_operating_system_is_known_by_its_names(name: str) -> None:
     assert "has 2.17" in refuse(os=name, tensorflow="2.21").problems[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("SLES-15-SP5", "SLES 15.5"),
+        ("SUSE Linux Enterprise Server 12 SP5", "SLES 12.5"),
+        ("sles15sp4", "SLES 15.4"),
+        ("sles-16.0", "SLES 16.0"),
+        ("leap-15.6", "openSUSE 15.6"),
+        ("openSUSE Leap 15.6", "openSUSE 15.6"),
+    ],
+)
+def test_a_release_of_suse_is_known_with_its_service_pack(name: str, label: str) -> None:
+    found = find_system(DATA, name)
+    assert isinstance(found, System), found
+    assert found.label == label
+
+
+@pytest.mark.parametrize(
+    ("printed", "pci_id"),
+    [("NVIDIA H200", "10de:2335"), ("NVIDIA H200 NVL", "10de:233b"), ("NVIDIA A100-SXM4-80GB", "10de:20b2")],
+)
+def test_a_name_as_nvidia_smi_prints_it_is_that_product_alone(printed: str, pci_id: str) -> None:
+    found = find_gpu(DATA, printed)
+    assert isinstance(found, Gpu)
+    assert [device.pci_id for device in found.devices] == [pci_id]

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from hadoop_dl.resolver import compose, resolve
+from hadoop_dl.data.compat import load
+from hadoop_dl.data.stacks import load_stack
+from hadoop_dl.resolver import HostProfile, compose, resolve
+from hadoop_dl.resolver.constraint_problem import shared_tables
+from hadoop_dl.resolver.hosts import Hadoop, System, find_hadoop, find_system
+from hadoop_dl.resolver.rules.tensorflow import platform, system_pythons
 
 BLACKWELL = ["B200", "B300", "RTX PRO 6000", "GeForce RTX 5090", "cc=12.0"]
 
@@ -30,13 +35,41 @@ def test_2_21_on_blackwell_warns_about_xla(gpu: str) -> None:
         ("hdp-2.6.5", "conflict"),
         ("mapr-6.2.0", "conflict"),
         ("mapr-7.0", "conflict"),
-        ("cdh-5.5", "unsure"),
+        ("cdh-5.5", "conflict"),  # older than a release whose Hadoop is known to be too old
+        ("hdp-2.4.2", "conflict"),
+        ("hdp-2.7", "unsure"),
+        ("cdp-7.3.3", "ok"),
         ("hdp-3.1", "ok"),
         ("cdp-7.1", "ok"),
     ],
 )
 def test_gpus_under_yarn_are_ok_only_where_hadoop_schedules_them(hadoop: str, status: str) -> None:
     assert compose({"hadoop": hadoop, "yarn_gpu": "true"}).status == status
+
+
+def test_a_yes_to_gpus_under_yarn_says_that_nothing_here_configures_them() -> None:
+    answer = resolve({"hadoop": "cdp-7.1", "yarn_gpu": "true"}, suggest=False)
+    assert any("configures YARN for GPUs" in finding.text for finding in answer.warnings)
+    without = resolve({"hadoop": "cdp-7.1"}, suggest=False)
+    assert not any("configures YARN" in finding.text for finding in without.warnings)
+
+
+@pytest.mark.parametrize("hadoop", ["mapr", "mapr-4.1", "mapr-6.1", "mapr-7.0"])
+def test_mapr_is_no_yes_to_hdfs(hadoop: str) -> None:
+    """TensorFlow registers hdfs and viewfs; MapR's own file system is maprfs."""
+    refused = resolve({"hadoop": hadoop, "hdfs": "true"}, suggest=False)
+    assert refused.status == "conflict"
+    assert "maprfs://" in refused.problems[0]
+    for request in ({"hadoop": hadoop}, {"hadoop": hadoop, "hdfs": "false"}):
+        answer = resolve(request, suggest=False)
+        assert answer.ok
+        assert any("maprfs://" in finding.text for finding in answer.warnings)
+    assert not any("maprfs" in finding.text for finding in resolve({"hadoop": "cdp-7.1"}, suggest=False).warnings)
+
+
+def test_mapr_does_not_exclude_hdfs_twice() -> None:
+    """Another feature of tensorflow-io is not refused with it."""
+    assert resolve({"hadoop": "mapr-6.1", "kafka": "true"}, suggest=False).ok
 
 
 @pytest.mark.parametrize("release", ["3.1.0", "2.1.0", "2.1.1", "2.2.0"])
@@ -88,3 +121,185 @@ def test_cuda_10_0_of_tensorflow_1_15_goes_with_the_cudnn_that_it_was_compiled_w
 @pytest.mark.parametrize(("tensorflow", "pins"), [("2.15.1", {}), ("2.14.0", {"numpy": "<2"}), ("2.10.1", {"numpy": "<2"}), ("2.4.4", {"protobuf": "<3.21"})])  # fmt: skip
 def test_only_limits_that_the_wheel_does_not_state_itself_are_given(tensorflow: str, pins: dict[str, str]) -> None:
     assert compose({"tensorflow": tensorflow}).pins == pins
+
+
+# --- a second audit: each answer was yes; the truth and its source are beside it --------------------------------------
+
+
+@pytest.mark.parametrize("gpu", ["GH200 480GB", "GB200", "GB300"])
+def test_a_card_that_sits_on_an_arm_host_gets_no_wheel_for_x86_64(gpu: str) -> None:
+    """A GH200, GB200 or GB300 is on a Grace CPU: docs.nvidia.com/dgx/dgx-gb200-user-guide/hardware.html."""
+    answer = resolve({"gpu": gpu, "os": "rhel-9.4"}, suggest=False)
+    assert answer.status == "conflict"
+    assert "Arm" in " ".join(answer.problems)
+
+
+# debian/changelog of nvidia-graphics-drivers, "Added support for the following GPUs".
+FIRST = [
+    ("T4", "410.78", "410.48", "1.15"),
+    ("A10", "460.73.01", "455.32.00", "2.4"),
+    ("A30", "460.73.01", "450.80.02", "2.4"),
+    ("A40", "460.32.03", "455.32.00", "2.4"),
+    ("A2", "470.82.00", "460.91.03", "2.4"),
+    ("10de:20b5", "470.57.02", "450.80.02", "2.4"),  # A100 PCIe 80GB
+    ("10de:20b2", "450.102.04", "450.80.02", "2.4"),  # A100 SXM4 80GB
+]
+
+
+@pytest.mark.parametrize(("gpu", "first", "older", "tensorflow"), FIRST)
+def test_a_driver_of_before_the_card_is_refused_also_in_old_branches(
+    gpu: str, first: str, older: str, tensorflow: str
+) -> None:
+    answer = resolve({"gpu": gpu, "tensorflow": tensorflow, "driver": older}, suggest=False)
+    assert answer.status == "conflict", answer.warnings
+    assert first in " ".join(answer.problems)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "tensorflow", "least"), [("T4", "1.12", "410.78"), ("B200", "2.21", "570"), ("GeForce RTX 3090", "2.4", "455")]
+)  # fmt: skip
+def test_the_oldest_driver_is_never_older_than_the_cards_architecture(gpu: str, tensorflow: str, least: str) -> None:
+    answer = compose({"gpu": gpu, "tensorflow": tensorflow})
+    found = answer.stack["driver_min"]
+    assert [int(part) for part in found.split(".")] >= [int(part) for part in least.split(".")], found
+    assert resolve({"gpu": gpu, "tensorflow": tensorflow, "driver": "384.81"}, suggest=False).status == "conflict"
+
+
+@pytest.mark.parametrize(("tensorflow", "python"), [("2.15.0", "3.11"), ("2.14.1", "3.11"), ("2.14.0", "3.11")])
+def test_cuda_from_pip_is_not_promised_where_tensorrt_cannot_be_had(tensorflow: str, python: str) -> None:
+    """and-cuda of 2.14 requires tensorrt 8.5.3.1, which has no cp311; that of 2.15.0 tensorrt-libs 8.6.1, which PyPI lacks."""
+    answer = compose({"tensorflow": tensorflow, "python": python, "os": "debian-12", "gpu": "A100"})
+    assert not any("tensorflow[and-cuda]" in one.text for one in answer.warnings)
+
+
+@pytest.mark.parametrize("tensorflow", ["1.14.0", "1.15.0", "2.0.0", "2.1.0"])
+def test_old_releases_name_the_h5py_and_numpy_that_they_run_with(tensorflow: str) -> None:
+    """Their last patch releases state it in METADATA (1.15.5, 2.0.4, 2.1.4); with h5py 3 load_model fails, with numpy 1.20 LSTM."""
+    pins = compose({"tensorflow": tensorflow}).pins
+    assert (pins.get("h5py"), pins.get("numpy")) == ("<3", "<1.19"), pins
+
+
+def test_2_2_names_the_numpy_that_it_can_be_imported_with() -> None:
+    assert compose({"tensorflow": "2.2.0"}).pins.get("numpy") == "<1.19"
+
+
+def test_a_release_that_states_its_limits_itself_needs_none() -> None:
+    assert not {"h5py", "numpy"} & set(compose({"tensorflow": "1.15.5"}).pins)
+
+
+@pytest.mark.parametrize(("gpu", "cudnn", "fits"), [("P100", "9.17.1.4", False), ("V100", "9.28.0.42", False), ("V100", "9.16.0.29", True), ("T4", "9.17.1.4", True)])  # fmt: skip
+def test_cudnn_9_17_ended_support_for_cards_before_turing(gpu: str, cudnn: str, fits: bool) -> None:
+    """docs.nvidia.com/deeplearning/cudnn, support matrix of 9.17.0."""
+    answer = compose({"tensorflow": "2.18", "gpu": gpu, "cudnn": cudnn})
+    assert answer.fits is fits, answer.problems
+
+
+@pytest.mark.parametrize(("pyspark", "python", "fits"), [("2.3.0", "3.7", False), ("2.3.1", "3.7", False), ("2.3.2", "3.7", True), ("2.2.3", "3.6", True), ("2.3.0", "3.6", True)])  # fmt: skip
+def test_spark_2_3_runs_on_python_3_7_from_2_3_2_on(pyspark: str, python: str, fits: bool) -> None:
+    """SPARK-24739; and PySpark 2.2.3 imports on 3.6 (SPARK-19019)."""
+    assert compose({"pyspark": pyspark, "python": python, "tensorflow": "1.15"}).fits is fits
+
+
+@pytest.mark.parametrize("gpu", BLACKWELL)
+def test_a_lock_whose_libraries_have_no_code_for_the_card_is_not_the_answer(gpu: str) -> None:
+    """The locks of 2.21 pin CUDA 12.5, whose libraries end at capability 9.0; PTX of the wheel alone does not help them."""
+    answer = resolve({"gpu": gpu, "os": "rhel-9.4", "tensorflow": "2.21"})
+    assert (answer.name, answer.status) == ("tf2.21-cuda12.9-py311", "ok"), answer.problems
+    by_name = resolve(load_stack("tf2.21-py311"), HostProfile(os="rhel-9.4", gpus=(gpu,), pythons=("3.11",)))
+    assert by_name.status == "conflict"
+    assert "its lock has CUDA 12.5" in " ".join(by_name.problems)
+
+
+@pytest.mark.parametrize(
+    "hadoop", ["hdp-2.2.9", "hdp-2.4.2", "hdp-2.5.3", "mapr-5.2", "mapr-4.1", "apache-3.5.0", "hdp-2.1"]
+)
+def test_a_hadoop_of_the_time_of_the_k80_is_answered(hadoop: str) -> None:
+    """A release that the data does not have, between or before others, is told and not refused."""
+    answer = resolve({"os": "rhel-7.4", "gpu": "K80", "hadoop": hadoop, "tensorflow": "1.15"}, suggest=False)
+    assert answer.ok, (answer.problems, answer.doubts)
+    words = ("The data on", "is not in this data")
+    assert hadoop.startswith("apache") or any(word in one.text for one in answer.warnings for word in words)
+
+
+@pytest.mark.parametrize("hadoop", ["hdp-2.4.2", "hdp-2.1"])
+def test_an_old_hadoop_still_schedules_no_gpus(hadoop: str) -> None:
+    answer = resolve({"os": "rhel-7.4", "gpu": "K80", "hadoop": hadoop, "yarn_gpu": "true"}, suggest=False)
+    assert "is older than HDP 2.6 (Hadoop 2.7.3), and YARN schedules GPUs from Hadoop 3.1.0 on" in answer.problems[0]
+
+
+# HPE's Java support matrix; component versions of Cloudera Runtime 7.3.3.
+@pytest.mark.parametrize(
+    ("hadoop", "inside", "java"),
+    [
+        ("mapr-6.1", "2.7.0", ("8",)),
+        ("mapr-7.0", "2.7.6", ("11",)),
+        ("mapr-7.5.0", "3.3.4", ("11", "17")),
+        ("mapr-7.10.0", "3.4.1", ("11", "17")),
+        ("mapr-8.0", "3.4.1", ("17", "21")),
+        ("cdp-7.1.9.0", "3.1.1", ("8", "11")),
+        ("cdp-7.3.1", "3.1.1", ("8", "11")),
+        ("cdp-7.3.3.0", "3.4.2", ("8", "11", "17")),
+    ],
+)
+def test_a_release_has_its_own_hadoop_and_java(hadoop: str, inside: str, java: tuple[str, ...]) -> None:
+    found = find_hadoop(load(), hadoop)
+    assert isinstance(found, Hadoop)
+    assert (found.hadoop, found.java) == (inside, java)
+
+
+@pytest.mark.parametrize(
+    ("name", "glibc", "pythons"),
+    [
+        ("ubuntu-16.04", "2.23", ["2.7", "3.5"]),
+        ("ubuntu-26.04", "2.43", ["3.14"]),
+        ("sles-12.5", "2.22", ["2.7", "3.6"]),
+        ("sles-15.2", "2.26", ["3.6"]),
+        ("sles-15.4", "2.31", ["3.6", "3.11"]),
+    ],
+)
+def test_systems_of_old_and_new_clusters_have_their_glibc_and_python(name: str, glibc: str, pythons: list[str]) -> None:
+    system, catalog = find_system(load(), name), shared_tables(load()).catalog
+    assert isinstance(system, System)
+    assert (platform(catalog, system)["glibc"], system_pythons(catalog, system)) == (glibc, pythons)
+
+
+@pytest.mark.parametrize("name", ["ubuntu-14.04", "sles-17", "debian-9", "rhel-11"])
+def test_another_operating_system_is_never_offered(name: str) -> None:
+    answer = resolve({"os": name, "gpu": "V100"})
+    assert not answer.nearest
+    assert "For any other: --os 'other glibc=" in answer.problems[0]
+
+
+def test_another_distribution_is_never_offered() -> None:
+    answer = resolve({"hadoop": "emr-6.1"})
+    assert not answer.nearest
+    assert "name the Apache release: --hadoop apache-3.3.6" in answer.problems[0]
+
+
+@pytest.mark.parametrize(("named", "said"), [({"tensorflow": "1.15"}, "TensorFlow 1.15 needs CUDA 10.0"), ({}, "TensorFlow 1.4 needs CUDA 8.0")])  # fmt: skip
+def test_a_driver_that_is_too_old_is_compared_with_what_was_asked(named: dict[str, str], said: str) -> None:
+    answer = resolve({"os": "rhel-7.4", "gpu": "P100", "driver": "361.93", **named})
+    assert answer.problems[0].startswith(said), answer.problems
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [{"hadoop": "cdh-9.9"}, {"hadoop": "cdh-9.9", "tensorflow": "1.15"}, {"hadoop": "hdp-2.6", "yarn_gpu": "true"}],
+)
+def test_another_hadoop_is_never_offered(request_: dict[str, str]) -> None:
+    """Nobody changes the cluster's distribution for a TensorFlow."""
+    for other in resolve(request_).nearest:
+        assert other.get("hadoop", request_["hadoop"]) == request_["hadoop"], other
+
+
+def test_what_is_offered_is_sure() -> None:
+    answer = resolve({"os": "rhel-9.4", "gpu": "A100", "tensorflow": "1.15"})
+    assert answer.status == "conflict"
+    assert all(resolve(other, suggest=False).ok for other in answer.nearest), answer.nearest
+
+
+def test_a_glibc_that_the_vendor_prints_refuses() -> None:
+    """Amazon's page of the toolchain says 2.26, so this is known to fail: docs.amazonaws.cn, al2023, glibc-gcc-and-binutils."""
+    answer = resolve({"os": "amzn-2", "tensorflow": "2.21"}, suggest=False)
+    assert answer.status == "conflict"
+    assert "need glibc 2.27, but Amazon Linux 2 has 2.26" in answer.problems[0]

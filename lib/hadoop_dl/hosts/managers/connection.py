@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from hadoop_dl.hosts.managers.ambari import HEADERS, Ambari
 from hadoop_dl.hosts.managers.cloudera_manager import ClouderaManager
 from hadoop_dl.hosts.managers.server import Limits, Login, ManagerError, Server, Unavailable
@@ -12,7 +14,7 @@ from hadoop_dl.hosts.managers.server import Limits, Login, ManagerError, Server,
 Json = dict[str, Any]
 PRODUCTS = {"cloudera_manager": "Cloudera Manager", "ambari": "Ambari"}
 NAMES = ("url", "user", "password", "token", "ca", "cluster")
-VARIABLES = ("cluster_manager", *(f"cluster_manager_{name}" for name in NAMES))
+VARIABLES = ("cluster_manager", "cluster_manager_plain_http", *(f"cluster_manager_{name}" for name in NAMES))
 ASKING = 300.0  # seconds for all requests, without a wait that has its own limit
 
 
@@ -37,6 +39,7 @@ def connect(values: Mapping[str, Any], seconds: float = 0.0) -> ClouderaManager 
         given["url"],
         login,
         ca=given["ca"],
+        plain_http=boolean(values.get("cluster_manager_plain_http") or False, strict=False),
         limits=Limits(total=ASKING + seconds),
         settings="cluster_manager_*",
         headers=HEADERS if ambari else None,

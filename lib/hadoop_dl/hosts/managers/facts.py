@@ -9,10 +9,11 @@ from typing import Any
 
 from hadoop_dl.hosts.managers.ambari import Ambari
 from hadoop_dl.hosts.managers.cloudera_manager import ClouderaManager
+from hadoop_dl.hosts.managers.listed import Listed
 from hadoop_dl.hosts.managers.server import ManagerError
 
 Json = dict[str, Any]
-PARCELS = "/opt/cloudera/parcels"  # where Cloudera Manager unpacks parcels unless parcels_directory is set
+PARCELS = Listed.parcels_directory  # where Cloudera Manager unpacks parcels unless parcels_directory is set
 
 
 def cloudera_facts(manager: ClouderaManager, cluster: str = "") -> Json:

@@ -10,7 +10,9 @@ from ansible.parsing.yaml.objects import AnsibleVaultEncryptedUnicode
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 from ansible.utils.unsafe_proxy import wrap_var
 
+from hadoop_dl.data import typed
 from hadoop_dl.hosts.managers import groups
+from hadoop_dl.hosts.managers.listed import Listed
 from hadoop_dl.hosts.managers.server import AccessRefused, Limits, Login, ManagerError, Server
 
 Json = dict[str, Any]
@@ -40,7 +42,7 @@ class ManagerInventory(BaseInventoryPlugin, Constructable, Cacheable):  # type: 
         config = self._read_config_data(path)
         self.load_cache_plugin()
         try:
-            hosts = self.hosts(config, path, cache)
+            hosts = self.sensible(self.hosts(config, path, cache))
             problem = groups.names_problem(hosts)
             if problem:
                 raise ManagerError(f"{self.PRODUCT} at {self.get_option('url')}: {problem}.")
@@ -48,6 +50,19 @@ class ManagerInventory(BaseInventoryPlugin, Constructable, Cacheable):  # type: 
             raise AnsibleParserError(f"{path}: {error}") from None
         for host in hosts:
             self.add(host)
+
+    def sensible(self, hosts: list[Json]) -> list[Json]:
+        """Hosts of which every value has its form; each other one is named and left out: it is what that host reports about itself."""
+        found = []
+        for host in hosts:
+            try:
+                found.append(typed.as_json(typed.read(Listed, host)))
+            except typed.TypedError as error:
+                name = typed.shown(host.get("name"))
+                self.display.warning(
+                    f"{self.PRODUCT} lists a host {name} that is left out. It has {error}. Correct it there, or its agent's configuration."
+                )
+        return found
 
     def hosts(self, config: Json, path: str, cache: bool) -> list[Json]:
         """All hosts, from the cache where it is on and fresh. An expired cache never replaces an answer."""
@@ -100,6 +115,7 @@ class ManagerInventory(BaseInventoryPlugin, Constructable, Cacheable):  # type: 
             str(self.get_option("url")),
             login,
             ca=ca,
+            plain_http=bool(self.get_option("plain_http")),
             limits=limits,
             settings="this file",
             headers=self.HEADERS,

@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from hadoop_dl.data.terminal import PARAGRAPH, one_line
+
 T = TypeVar("T")
 LARGEST = 256 << 20  # bytes of an answer; a thousand hosts in full view have about 10 MB
 REDIRECTS = 5
@@ -33,7 +35,10 @@ LONGEST_MESSAGE = 200
 
 
 class ManagerError(Exception):
-    """The request, the response, and what to do; one or two sentences without secrets."""
+    """The request, the response, and what to do; one or two sentences without secrets, printable whatever the server sent."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message, PARAGRAPH))
 
 
 class AccessRefused(ManagerError):
@@ -94,12 +99,18 @@ class Server:
         login: Login,
         *,
         ca: str = "",
+        plain_http: bool = False,
         limits: Limits | None = None,
         settings: str = "the inventory",
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self.product, self.login, self.settings = product, login, settings
         self.url = checked_url(product, url)
+        if self.url.startswith("http:") and not plain_http and not is_this_machine(self.url):
+            raise ManagerError(
+                f"{self.named(self.url)} must be asked over https, because a login over http can be read on the way. Use its https address, or "
+                f"set plain_http in {settings} to true (cluster_manager_plain_http, for the upgrades)."
+            )
         self.limits = limits or Limits()
         self.end = time.monotonic() + self.limits.total
         self.headers = {"Accept": "application/json", "User-Agent": "hadoop-deeplearning", **(headers or {})}
@@ -112,6 +123,8 @@ class Server:
         ]
         if context:
             handlers.append(urllib.request.HTTPSHandler(context=context))
+        else:
+            handlers.append(urllib.request.ProxyHandler({}))  # a proxy would read the login
         self.opener = urllib.request.build_opener(*handlers)
 
     def get(self, path: str, **query: str) -> Any:
@@ -120,11 +133,12 @@ class Server:
     def json(self, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None) -> Any:
         """The answer as JSON; None where it is empty, as after some changes."""
         text = self.text(method, path, body, query)
-        if not text.strip() and method != "GET":
-            return None
+        return None if not text.strip() and method != "GET" else self.json_of(path, text)
+
+    def json_of(self, path: str, text: str) -> Any:
         try:
             return json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             self.fail_on_text(path, text)
 
     def text(self, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None) -> str:
@@ -254,7 +268,7 @@ class Server:
         """The server's own message, short and without secrets."""
         try:
             message = json.loads(text).get("message")
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             return ""
         line = " ".join(self.login.removed_from(str(message or "")).split()).rstrip(".")
         return f": {line[:LONGEST_MESSAGE]}" if line else ""
@@ -278,6 +292,11 @@ def checked_url(product: str, url: str) -> str:
             f"The address of {product} must have no user, password or query, but has one. Set user and password by themselves."
         )
     return str(url).rstrip("/")
+
+
+def is_this_machine(url: str) -> bool:
+    """Whether nothing leaves this machine, as with a tunnel."""
+    return urllib.parse.urlsplit(url).hostname in ("localhost", "127.0.0.1", "::1")
 
 
 def trusted(product: str, ca: str) -> ssl.SSLContext:

@@ -7,9 +7,10 @@ from collections.abc import Hashable, Iterator, Sequence
 from hadoop_dl.data.compat import Row
 from hadoop_dl.resolver.builds import BuildCatalog, TensorflowBuild
 from hadoop_dl.resolver.findings import Finding, sources, warning
+from hadoop_dl.resolver.gpus import Gpu
 from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
-from hadoop_dl.resolver.versions import known, newest, version
+from hadoop_dl.resolver.versions import cc, known, newest, version
 
 
 class Cudnn(Part):
@@ -53,11 +54,23 @@ class Cudnn(Part):
             and build.line["cudnn_soname"] == soname
         ]
 
+    def refused(self, text: str, items: Sequence[Item]) -> bool:
+        return any(
+            bool(self.too_old(text, item.subject)) if isinstance(item.subject, Gpu) else not item.accepts(text)
+            for item in items
+            if item.specs or isinstance(item.subject, Gpu)
+        )
+
+    def too_old(self, text: str, gpu: Gpu) -> Row | None:
+        """The row that ends the support for this GPU in this release or an earlier one."""
+        rows = [row for row in self.rows.values() if "min_cc" in row and cc(row["min_cc"]) > gpu.capability]
+        return next((row for row in rows if version(row["version"]) <= version(text)), None)
+
     def best(self, build: TensorflowBuild, items: Sequence[Item]) -> Choice | None:
         if build.cuda is None:
-            return Choice() if all(item.absent for item in items) else None
+            return Choice() if all(item.absent for item in items if item.specs) else None
         for text in self.versions(build):
-            if all(item.accepts(text) for item in items):
+            if not self.refused(text, items):
                 row = self.rows.get(text)
                 said = "was tested with this line" if build.tested else f"goes with CUDA {build.cuda}"
                 if build.tested and text != build.line["cudnn"]:
@@ -67,7 +80,7 @@ class Cudnn(Part):
                     [Finding(f"cudnn {text}: it {said}", sources(row, build.line) or sources(build.line))],
                 )
         for text in self.newer(build, items):
-            if all(item.accepts(text) for item in items):
+            if not self.refused(text, items):
                 said = (
                     f"cuDNN {text} is newer than this data; it has the soname of {build.line['cudnn']}, the tested one"
                 )
@@ -87,7 +100,11 @@ class Cudnn(Part):
         goes = f"cuDNN {there[0]}" + (f" or a newer one of its soname, up to {there[1]}" if len(there) > 1 else "")
         yield Finding(f"TensorFlow {build.name} with CUDA {build.cuda} runs with {goes}", sources(build.line, row))
         for item in items:
-            yield Finding(f"{item.label} was requested", ())
+            row = self.too_old(newest(self.rows)[0], item.subject) if isinstance(item.subject, Gpu) else None
+            if row:
+                yield Finding(f"{item.label} runs with cuDNN older than {row['version']} only", sources(row))
+            elif item.specs:
+                yield Finding(f"{item.label} was requested", ())
 
 
 AHEAD = 4  # lines whose tested bazel may also build an old line that checks no maximum

@@ -13,39 +13,25 @@ from hadoop_dl.resolver.gpus import Gpu, architecture
 from hadoop_dl.resolver.hosts import System
 from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
+from hadoop_dl.resolver.rules.driver_branches import BranchRows, branch_of, least_driver, newest_of
 from hadoop_dl.resolver.rules.tensorflow import from_ptx, platform
-from hadoop_dl.resolver.versions import cc, known, version
+from hadoop_dl.resolver.versions import cc, known, listed, version
 
-KINDS = {"LTSB": 0, "PB": 1}
 LISTED_FROM = 515  # the first branch whose supported GPUs NVIDIA lists by device (gpu_devices.yml)
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A branch at one version, with one kind of kernel module."""
+    """A branch at one version, with one kind of kernel module. `named`: it runs on the host, or was requested by its version."""
 
     row: Row
     version: str
     module: Row
+    named: bool = False
 
     @property
     def branch(self) -> int:
         return int(self.row["branch"])
-
-
-def least_driver(toolkit: Row) -> str:
-    """The oldest driver for a CUDA toolkit: from 11 on, that of minor version compatibility."""
-    floors = [str(text) for text in (toolkit["min_driver"], toolkit["min_driver_minor_compat"]) if text]
-    return min(floors, key=version)
-
-
-def newest_of(row: Row) -> str:
-    """The newest release of a branch in any source; latest_known is the newest that is known to be packaged."""
-    return str(row.get("latest_listed") or row["latest_known"])
-
-
-def branch_of(text: str) -> str:
-    return text.partition(".")[0]
 
 
 class Driver(Part):
@@ -56,11 +42,8 @@ class Driver(Part):
     def __init__(self, catalog: BuildCatalog) -> None:
         self.catalog = catalog
         compat = catalog.compat
-        rows = compat.rows("drivers", "branches")
-        self.branches = sorted(
-            rows, key=lambda row: (row["is_eol"] is not False, KINDS.get(row["kind"], 2), -int(row["branch"]))
-        )
-        self.newest = max(rows, key=lambda row: int(row["branch"]))
+        self.rows = BranchRows(compat)
+        self.branches, self.newest = self.rows.branches, self.rows.newest
         self.modules = sorted(compat.rows("drivers", "modules"), key=lambda row: row["module"] == "open")
         self.first: dict[Hashable, tuple[Candidate, list[Finding]] | None] = {}
         self.only_open = {
@@ -72,23 +55,32 @@ class Driver(Part):
 
     # --- how new it must be ------------------------------------------------------------------------------------------
 
-    def floors(self, build: TensorflowBuild, items: Sequence[Item]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-        """Each lower limit with its reason: CUDA, PTX that the driver must compile, every GPU."""
+    def floors(
+        self, build: TensorflowBuild, items: Sequence[Item], every: bool = True
+    ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+        """Each lower limit with its reason: CUDA, PTX that the driver must compile, every GPU.
+
+        every: a name may mean several cards, and the driver must know all of them; else it must know one.
+        """
         toolkit = self.catalog.toolkits[build.cuda or ""]
-        least = least_driver(toolkit)
-        yield least, f"CUDA {build.cuda} needs it", sources(toolkit)
+        own = least_driver(toolkit)
+        yield own, f"CUDA {build.cuda} needs it", sources(toolkit)
         for gpu in (item.subject for item in items):
             if not isinstance(gpu, Gpu):
                 continue
             if not build.from_source and from_ptx(build.line, gpu):
-                why = f"CUDA {build.cuda} needs it to compile PTX for {gpu.name}; without that it would be {least}"
+                why = f"CUDA {build.cuda} needs it to compile PTX for {gpu.name}; without that it would be {own}"
                 yield str(toolkit["bundled_driver"]), why, sources(toolkit, build.line)
-            if gpu.least_driver:
-                every = "every " if len({device.least() for device in gpu.devices}) > 1 else ""
-                yield gpu.least_driver, f"the first that knows {every}{gpu.name}", gpu.sources
+            arch = architecture(self.catalog.compat, gpu)
+            if arch["first_driver_branch"]:
+                yield str(arch["first_driver_branch"]), f"the first branch for {gpu.architecture}", sources(arch)
+            least = gpu.least_driver if every else gpu.first_driver
+            if least:
+                all_of = "every " if len({device.least() for device in gpu.devices}) > 1 else ""
+                yield least, f"the first that knows {all_of}{gpu.name}", gpu.sources
 
-    def needed(self, build: TensorflowBuild, items: Sequence[Item]) -> str:
-        return max((floor for floor, _, _ in self.floors(build, items)), key=version)
+    def needed(self, build: TensorflowBuild, items: Sequence[Item], every: bool = True) -> str:
+        return max((floor for floor, _, _ in self.floors(build, items, every)), key=version)
 
     # --- which there are -----------------------------------------------------------------------------------------------
 
@@ -102,35 +94,14 @@ class Driver(Part):
             for item in items
             if item.key in ("driver", "driver_branch")
             for spec in item.specs
-            if spec.kind == "prefix" and known(spec.text) and ("." in spec.text or self.is_newer(spec.text))
+            if spec.kind == "prefix" and known(spec.text) and ("." in spec.text or self.rows.is_newer(spec.text))
         ]
-        for text in running:
-            row = next((row for row in self.branches if row["branch"] == branch_of(text)), None)
-            row = row or (self.newer_row(text) if self.is_newer(text) else None)
-            yield from (Candidate(row, text, module) for module in self.modules if row)
+        for text in [*running, *exact]:
+            row = self.rows.of(text)
+            yield from (Candidate(row, text, module, "." in text) for module in self.modules if row)
+        system = next((item.subject.key for item in items if isinstance(item.subject, System)), "")
         for row in self.branches:
-            for text in [*[text for text in exact if branch_of(text) == row["branch"]], newest_of(row)]:
-                yield from (Candidate(row, text, module) for module in self.modules)
-        for text in exact:
-            if self.is_newer(text):
-                yield from (Candidate(self.newer_row(text), text, module) for module in self.modules)
-
-    def is_newer(self, text: str) -> bool:
-        """Whether this driver is of a branch newer than all in the data."""
-        return branch_of(text).isdigit() and int(branch_of(text)) > int(self.newest["branch"])
-
-    def newer_row(self, text: str) -> Row:
-        """A row for a branch that is newer than the data; it is assumed to support what the newest known branch supports."""
-        return {
-            **self.newest,
-            "branch": branch_of(text),
-            "latest_known": text,
-            "latest_listed": text,
-            "kind": None,
-            "is_eol": False,
-            "rpm_for": [],
-            "verified": False,
-        }
+            yield from (Candidate(row, newest_of(row, system), module) for module in self.modules)
 
     def module_exists(self, candidate: Candidate) -> bool:
         first, last = candidate.module["first_branch"], candidate.module["last_branch"]
@@ -148,7 +119,9 @@ class Driver(Part):
         if item.key in own and not item.accepts(own[item.key]):
             yield Finding(f"{item.label} was requested", ())
         if isinstance(item.subject, System) and item.subject.key.startswith("rhel"):
-            yield from self.system_findings(item.subject, candidate)
+            found = self.system_findings(item.subject, candidate)
+            # A driver that runs, or that was named as one that does, need not have come from packages.
+            yield from (warning(one.text, one.sources) for one in found) if candidate.named else found
         if isinstance(item.subject, Gpu):
             yield from self.gpu_findings(item.subject, candidate)
 
@@ -159,11 +132,11 @@ class Driver(Part):
             yield Finding(
                 f"branch {row['branch']} has no packages for {system.label}, the last is {last}", sources(own, row)
             )
-        elif self.is_newer(row["branch"]):
+        elif not row["releases"]:
             yield warning(
                 f"Whether branch {row['branch']} has packages for {system.label} is not checked", sources(row)
             )
-        elif system.key not in row["rpm_for"]:
+        elif system.key not in row["releases"]:
             yield against(f"branch {row['branch']} has no packages for {system.label}", sources(row), row["verified"])
 
     def gpu_findings(self, gpu: Gpu, candidate: Candidate) -> Iterator[Finding]:
@@ -182,10 +155,14 @@ class Driver(Part):
         yield from self.device_findings(gpu, candidate)
 
     def device_findings(self, gpu: Gpu, candidate: Candidate) -> Iterator[Finding]:
-        """What NVIDIA's lists of supported devices say; they begin with branch 515."""
+        """What NVIDIA's lists of supported devices say; they begin with branch 515. Of older ones there are the first drivers of some."""
         late = [device for device in gpu.devices if device.first_drivers]
         unknown = [device for device in late if not device.known_by(candidate.version)]
-        if candidate.branch < LISTED_FROM:
+        if (
+            candidate.branch
+            < LISTED_FROM
+            <= min((int(branch_of(device.least() or "0")) for device in late), default=LISTED_FROM)
+        ):
             if late and gpu.capability >= (7, 5):
                 said = f"NVIDIA's lists name {gpu.name} from driver {late[0].least()} on and do not cover branch {candidate.branch}"
                 yield warning(f"{said}: that it works there is not checked", gpu.sources)
@@ -198,8 +175,10 @@ class Driver(Part):
             )
             yield Finding(f"{gpu.name} {where} (driver {candidate.version})", gpu.sources)
         elif unknown:
-            said = f"Driver {candidate.version} does not know every {gpu.name}: {unknown[0].pci_id} needs {unknown[0].least()}"
-            yield warning(f"{said}. Name the PCI id to be sure", gpu.sources)
+            drives = listed(dict.fromkeys(device.name for device in gpu.devices if device not in unknown))
+            late_ones = listed(dict.fromkeys(f"{device.name} ({device.least()})" for device in unknown))
+            said = f"Driver {candidate.version} drives {drives}, but not {late_ones}"
+            yield warning(f"{said}. Which is it? Give --gpu the name that nvidia-smi prints", gpu.sources)
 
     # --- the choice --------------------------------------------------------------------------------------------------------
 
@@ -219,18 +198,23 @@ class Driver(Part):
         needed = self.needed(build, items)
         if not all(item.accepts(needed) for item in items if item.key == "driver_min"):
             return None
-        asked_for = needed, tuple((item.key, item.text, item.subject) for item in items)
+        least = self.needed(build, items, every=False)
+        asked_for = needed, least, tuple((item.key, item.text, item.subject) for item in items)
         if asked_for not in self.first:
             if len(self.first) > 20_000:
                 self.first.clear()
-            self.first[asked_for] = self.find_first(needed, items)
+            self.first[asked_for] = self.find_first(needed, least, items)
         return self.first[asked_for]
 
-    def find_first(self, needed: str, items: Sequence[Item]) -> tuple[Candidate, list[Finding]] | None:
-        """The first driver that is new enough and that no item refuses; one without doubts before one with."""
+    def find_first(self, needed: str, least: str, items: Sequence[Item]) -> tuple[Candidate, list[Finding]] | None:
+        """The first driver that is new enough and that no item refuses; one without doubts before one with.
+
+        needed: what to install must be as new; least: a driver that runs or was named must be as new, and a warning tells the rest.
+        """
         doubtful = None
         for candidate in self.candidates(items):
-            if version(candidate.version) < version(needed) and not self.newer_branch(candidate, needed):
+            floor = least if candidate.named else needed
+            if version(candidate.version) < version(floor) and not self.newer_branch(candidate, needed):
                 continue
             if not self.module_exists(candidate):
                 continue
@@ -286,10 +270,13 @@ class Driver(Part):
     def age(self, candidate: Candidate) -> list[Finding]:
         """Warnings about a branch past its end of life, and about a driver that is newer than the data."""
         row, found = candidate.row, []
-        if self.is_newer(row["branch"]):
+        if self.rows.is_newer(row["branch"]):
             data = f"{self.newest['branch']}, of {self.catalog.compat.subjects['drivers']['checked']}"
             said = f"Driver {candidate.version} is newer than this data ({data}): it runs every older CUDA"
             return [warning(f"{said}, but whether it supports the GPUs is not checked", sources(self.newest))]
+        if "taken_for" in row:
+            said = f"Driver {candidate.version} is of branch {row['branch']}, which is not in this data"
+            return [warning(f"{said}: it was judged as one of branch {row['taken_for']}", sources(row))]
         if row["is_eol"]:
             found.append(warning(f"Driver branch {row['branch']} is past its end of life", sources(row)))
         if version(candidate.version) > version(newest_of(row)):
@@ -326,7 +313,7 @@ class Driver(Part):
 
     def item_fact(self, item: Item, items: Sequence[Item], modules: bool) -> Finding:
         if isinstance(item.subject, System):
-            there = [row for row in self.branches if item.subject.key in row["rpm_for"]]
+            there = [row for row in self.branches if item.subject.key in row["releases"]]
             ends = sorted(int(row["branch"]) for row in there)
             newest_row = max(there, key=lambda row: int(row["branch"])) if there else None
             span = f"{ends[0]} to {ends[-1]}" if ends else "no branch"
@@ -360,8 +347,8 @@ class Driver(Part):
             row = next((row for row in self.branches if row["branch"] == branch_of(text)), None)
             found = self.device_findings(gpu, Candidate(row, text, neutral)) if row else ()
             for finding in found:
-                if finding.refuses:
-                    return finding
+                if finding.refuses:  # the request's driver has a sentence of its own
+                    return Finding(finding.text.removesuffix(f" (driver {text})"), finding.sources)
         fits = [
             int(row["branch"])
             for row in self.branches

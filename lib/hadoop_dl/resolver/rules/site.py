@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator, Sequence
 
 from hadoop_dl.resolver.builds import BuildCatalog, TensorflowBuild
@@ -12,7 +13,12 @@ from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.versions import listed, version
 
-YARN_GPUS = "3.1.0"  # the first Hadoop that schedules GPUs
+YARN_GPUS = "3.1.0"  # the first Hadoop that schedules GPUs; 2.10 got it afterwards
+NO_YARN_GPUS = "Nothing in this project configures YARN for GPUs (yarn.io/gpu)"
+
+
+def schedules_gpus(hadoop: str) -> bool:
+    return version(hadoop) >= version(YARN_GPUS) or version(hadoop).release[:2] == (2, 10)
 
 
 class Site(Part):
@@ -35,11 +41,20 @@ class Site(Part):
         if gpus and any(item.key == "gpu" and item.absent for item in items):
             where = gpus[0].subject.sources if isinstance(gpus[0].subject, Gpu) else ()
             yield Finding(f"{gpus[0].label} was named together with no GPU", where)
+        yield from self.maprfs(items)
         yield from self.yarn(items)
         yield from self.cdsw(items, gpus)
 
     def asked(self, items: Sequence[Item], key: str) -> bool:
         return any(item.key == key and item.text not in ("false", "none") for item in items)
+
+    def maprfs(self, items: Sequence[Item]) -> Iterator[Finding]:
+        where = tuple(self.compat.fact("hadoop", "TensorFlow HDFS access")["source"])
+        refused = any(item.key == "hdfs" and item.flag for item in items)
+        for hadoop in (item.subject for item in items):
+            if isinstance(hadoop, Hadoop) and hadoop.has_maprfs:
+                said = f"TensorFlow reads hdfs:// and viewfs://, but the file system of {hadoop.label} is maprfs://"
+                yield Finding(said, where + hadoop.sources, refuses=refused)
 
     def yarn(self, items: Sequence[Item]) -> Iterator[Finding]:
         if not self.asked(items, "yarn_gpu"):
@@ -50,12 +65,24 @@ class Site(Part):
         for hadoop in (item.subject for item in items):
             if not isinstance(hadoop, Hadoop):
                 continue
-            if hadoop.hadoop is None:
+            newer = hadoop.newer
+            if newer and newer.hadoop and version(newer.hadoop) < version(YARN_GPUS):
+                said = f"{hadoop.label} is older than {newer.label} (Hadoop {newer.hadoop}), and YARN schedules GPUs from Hadoop {YARN_GPUS} on"
+                yield Finding(said, where + newer.sources)
+            elif hadoop.hadoop is None:
                 said = f"YARN schedules GPUs from Hadoop {YARN_GPUS} on, but the data does not name the one of {hadoop.label}"
                 yield against(said, hadoop.sources, verified=False)
-            elif version(hadoop.hadoop) < version(YARN_GPUS):
-                said = f"YARN schedules GPUs from Hadoop {YARN_GPUS} on, but {hadoop.label} is Hadoop {hadoop.hadoop}"
+            elif not schedules_gpus(hadoop.hadoop):
+                said = f"YARN schedules GPUs from Hadoop {YARN_GPUS} on, and in 2.10, but {hadoop.label} is Hadoop {hadoop.hadoop}"
                 yield against(said, where + hadoop.sources, hadoop.verified)
+            elif re.fullmatch(r"CDP 7\.0(\..*)?", hadoop.label):
+                row = self.compat.fact("hadoop", "CDP 7.0 does not support")
+                yield Finding(
+                    f"YARN of {hadoop.label} does not support GPUs; that of CDP 7.1 does", tuple(row["source"])
+                )
+        yield warning(
+            f"{NO_YARN_GPUS}: set it with the cluster's manager, and jobs of this project do not request GPUs", where
+        )
         if any(isinstance(item.subject, Gpu) and item.subject.mig for item in items):
             yield warning("YARN schedules whole GPUs: whether it finds slices (MIG) is not verified", where)
 
@@ -72,10 +99,8 @@ class Site(Part):
                 said = f"CDSW's packages are for RHEL 7 ({row['value']}), but the host has {item.label}"
                 yield Finding(said, tuple(row["source"]))
         if any(isinstance(item.subject, Gpu) and item.subject.mig for item in gpus):
-            yield warning(
-                "CDSW does not support slices of GPUs (MIG)",
-                tuple(self.compat.fact("cdsw", "only CUDA-enabled")["source"]),
-            )
+            where = tuple(self.compat.fact("cdsw", "only CUDA-enabled")["source"])
+            yield Finding("CDSW does not support slices of GPUs (MIG)", where)
         yield warning(
             "A CDSW engine has its own operating system: the driver follows the host, TensorFlow and CUDA follow the engine image",
             tuple(self.compat.fact("cdsw", "legacy engines need")["source"]),
@@ -93,11 +118,15 @@ class Site(Part):
         for hadoop in (item.subject for item in items):
             if not isinstance(hadoop, Hadoop):
                 continue
-            old = hadoop.hadoop is not None and version(hadoop.hadoop) < version(YARN_GPUS)
+            old = hadoop.hadoop is not None and not schedules_gpus(hadoop.hadoop)
             if old and build.gpu and not bare and not self.asked(items, "yarn_gpu"):
                 said = f"{hadoop.label} (Hadoop {hadoop.hadoop}) does not schedule GPUs: every job on a host sees all of them"
                 yield warning(said, tuple(self.compat.fact("hadoop", "YARN resource types")["source"]) + hadoop.sources)
-            if not hadoop.verified:
+            if hadoop.hadoop is None and not hadoop.java:
+                yield warning(
+                    f"{hadoop.label} is not in this data: nothing that depends on it was checked", hadoop.sources
+                )
+            elif not hadoop.verified:
                 yield warning(f"The data on {hadoop.label} is not verified", hadoop.sources)
 
     def facts(self, build: TensorflowBuild, items: Sequence[Item]) -> Iterator[Finding]:

@@ -106,9 +106,18 @@ class Spark(Part):
                 rows.sort(key=lambda row: not there & set(row["java"] or []))
         return rows
 
-    def release(self, row: Row, pins: Sequence[Item]) -> str | None:
-        """The newest release of a line that the constraint admits."""
-        return next((text for text in reversed(row["releases"]) if all(item.accepts(text) for item in pins)), None)
+    def release(self, row: Row, pins: Sequence[Item], python: str = "") -> str | None:
+        """The newest release of a line that the constraint admits, and that runs on this Python."""
+        of_release = row.get("python_of_release", {})
+        return next(
+            (
+                text
+                for text in reversed(row["releases"])
+                if all(item.accepts(text) for item in pins)
+                and (not python or python_listed(of_release.get(text, row["python"]), python))
+            ),
+            None,
+        )
 
     def javas(self, row: Row, items: Sequence[Item]) -> list[str] | None:
         """The Java versions that remain; None where the items leave none."""
@@ -176,7 +185,7 @@ class Spark(Part):
             if len(self.found) > 20_000:
                 self.found.clear()
             pins = [item for item in items if item.key == "pyspark"]
-            there = [(row, self.release(row, pins)) for row in self.sparks(items)]
+            there = [(row, self.release(row, pins, python)) for row in self.sparks(items)]
             self.found[key] = [
                 (row, release) for row, release in there if release and not any(self.spark_refusals(python, row, items))
             ]
@@ -247,8 +256,9 @@ class Spark(Part):
                 Finding(f"java {listed(javas, 'or')}: what Spark {row['line']} runs on", sources(row))
             )
         for hadoop in hadoops:
-            if javas and not set(javas) & set(hadoop.java):
-                said = f"{hadoop.label} runs on Java {listed(hadoop.java, 'or')}, but Spark {row['line']} requires Java {listed(javas, 'or')} beside it"
+            if javas and hadoop.java and not set(javas) & set(hadoop.java):
+                needs = "requires" if list(javas) == list(row["java"]) else "is to run on"
+                said = f"{hadoop.label} runs on Java {listed(hadoop.java, 'or')}, but Spark {row['line']} {needs} Java {listed(javas, 'or')} beside it"
                 choice.warnings.append(Finding(said, hadoop.sources, False))
         return choice
 
@@ -264,6 +274,13 @@ class Spark(Part):
         if pins:
             for row in lines[:1]:
                 yield from self.spark_refusals(build.python, row, items)
+                release = self.release(row, pins)
+                if (
+                    release
+                    and release in row.get("python_of_release", {})
+                    and not self.release(row, pins, build.python)
+                ):
+                    yield Finding(f"Spark {release} runs on Python {row['python_of_release'][release]}", sources(row))
         else:
             yield from self.every_spark(build, lines, items)
         if wanted and not refused:

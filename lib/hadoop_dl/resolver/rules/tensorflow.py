@@ -57,7 +57,11 @@ def build_findings(catalog: BuildCatalog, item: Item, build: TensorflowBuild) ->
 def platform(catalog: BuildCatalog, system: System) -> Row:
     if system.other:
         return {"os": "other", "glibc": system.other[0], "verified": True, "source": ()}
-    return next(row for row in catalog.compat.rows("platforms", "systems") if row["os"] == system.key)
+    row = next(row for row in catalog.compat.rows("platforms", "systems") if row["os"] == system.key)
+    older, release = row.get("older"), version(system.release)
+    if older and len(release.release) > 1 and release < version(older["before"]):
+        return {**row, "glibc": older["glibc"]}
+    return row
 
 
 def release_row(catalog: BuildCatalog, system: System) -> Row:
@@ -88,7 +92,8 @@ def wheel_on_system(catalog: BuildCatalog, system: System, build: TensorflowBuil
         )
     needed = build.glibc_min or build.line["wheel_min_glibc"]
     if version(needed) > version(row["glibc"]):
-        what = f"The wheels of TensorFlow {build.version} need glibc {needed}"
+        python = f" for Python {build.python}" if build.abi_glibc else ""
+        what = f"The wheels of TensorFlow {build.version}{python} need glibc {needed}"
         if build.from_source:
             what = f"A build of TensorFlow {build.name} against glibc older than {needed} was not seen"
         yield against(
@@ -125,7 +130,7 @@ def python_on_system(catalog: BuildCatalog, system: System, build: TensorflowBui
     row, there = release_row(catalog, system), system_pythons(catalog, system)
     if build.python not in there:
         yield warning(
-            f"{system.label} has Python {listed(there)}: install Python {build.python} on the hosts from elsewhere",
+            f"{system.label[0].upper()}{system.label[1:]} has Python {listed(there)}: install Python {build.python} on the hosts from elsewhere",
             sources(row),
         )
 
@@ -148,6 +153,9 @@ def code_for_gpu(catalog: BuildCatalog, gpu: Gpu, build: TensorflowBuild) -> Ite
         yield warning(
             f"Of {gpu.name} only the compute capability is known: which driver is the first that knows it is not checked"
         )
+    if gpu.arm:
+        said = f"{gpu.name} is part of an Arm host, but all data is for x86_64"
+        yield Finding(said, sources(build.release))
     yield from (built_code if build.from_source else wheel_code)(catalog, build, build.cuda, gpu)
 
 

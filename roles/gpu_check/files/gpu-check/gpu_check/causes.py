@@ -5,7 +5,6 @@ from __future__ import absolute_import, division, print_function
 
 import os
 import re
-import stat
 
 from gpu_check.sentences import how_to_install, no_gpus, no_library, smi_problem, two_versions
 
@@ -52,15 +51,22 @@ def versions(host, said):
     return found
 
 
+def may_open(host, path, status):
+    """Whether the user who asks may; if root asks, whether users may, or a group of theirs."""
+    if not host.gives_up_root():
+        return os.access(host.root + path, os.R_OK | os.W_OK)
+    return status.st_mode & 0o006 == 0o006 or (status.st_gid != 0 and status.st_mode & 0o060 == 0o060)
+
+
 def devices(host):
     """Sentences about device nodes and variables that hide GPUs."""
     found = []
-    nodes = [path for path in host.glob("/dev/nvidia*") if stat.S_ISCHR(os.stat(host.root + path).st_mode)]
-    closed = [path for path in nodes if not os.access(host.root + path, os.R_OK | os.W_OK)]
+    nodes = host.nodes()
+    closed = [path for path, status in nodes if not may_open(host, path, status)]
     if closed:
         found.append(
-            "This user may not open %s: look at their rights (NVreg_DeviceFileMode), and at the container's device rules."
-            % ", ".join(closed)
+            "%s may not open %s: look at their rights (NVreg_DeviceFileMode), and at the container's device rules."
+            % ("Users" if host.gives_up_root() else "This user", ", ".join(closed))
         )
     for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"):
         if os.environ.get(name) in ("", "-1", "none", "void"):

@@ -110,7 +110,7 @@ def tensorflow(host, hidden=False):
         program = host.program or pkgutil.get_data("gpu_check", "product.py").decode("utf-8")
         setting = ["CUDA_VISIBLE_DEVICES="] if hidden else []
         argv = ["env", "TF_CPP_MIN_LOG_LEVEL=1"] + setting + [host.root + host.python, "-E", "-s", "-c", program]
-        said = host.execute(tuple(argv), SLOW)[1]
+        said = host.execute_foreign(tuple(argv), SLOW)[1]
         found = re.findall(r"^%s(\{.*\})$" % ANSWER, said, re.M)
         if not found and not os.path.exists(base_python(host)):
             raise Fail(python_problem(host))  # a copy of the interpreter is here, its library is not

@@ -9,9 +9,8 @@ import stat
 
 import processes
 
-from gpu_check.host import TIMEOUT
 from gpu_check.questions import Fail, Skip, check, host_check, version
-from gpu_check.sentences import no_gpus, no_library, smi_problem, two_versions
+from gpu_check.sentences import TIMEOUT, no_gpus, no_library, smi_problem, two_versions
 
 CDSW_CONF = "/etc/cdsw/config/cdsw.conf"  # of installations from packages; Cloudera Manager keeps its own
 CDSW_PARCEL = "/opt/cloudera/parcels/CDSW"
@@ -124,7 +123,7 @@ def module_for_boot_kernel(host):
         )
     if found[1] != kernel:
         raise Fail(
-            "Kernel %s requires a module that was built for it; the one in its tree was built for %s. Rebuild: dkms install --force -k %s."
+            "Kernel %s requires a module that was built for it; the one in its tree was built for %s. Run playbooks/gpu.yml before a reboot (dkms remove -k %s, then dkms install)."
             % (kernel, found[1], kernel)
         )
     return "%s for %s" % (found[0], kernel)

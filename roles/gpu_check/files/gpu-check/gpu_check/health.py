@@ -7,16 +7,24 @@ import re
 
 from gpu_check.questions import Fail, NotReported, Skip, check, host_check
 
-# Errors of a program: the GPU stays healthy. NVIDIA's device plugin for Kubernetes ignores these and takes every other Xid
-# for a fault of the GPU (github.com/NVIDIA/k8s-device-plugin, internal/rm/health.go).
-APPLICATION_XIDS = {
+# Xids after which the GPU computes on. NVIDIA's device plugin for Kubernetes ignores 13, 31, 43, 45, 68 and 109
+# (github.com/NVIDIA/k8s-device-plugin, internal/rm/health.go). For the others NVIDIA's catalog has RESTART_APP or IGNORE as the immediate action
+# (docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html); what 63 announces is asked by retired_pages and recovery_action.
+MILD_XIDS = {
     13: "graphics engine exception",
     31: "memory page fault",
+    32: "invalid push buffer",
     43: "GPU stopped processing",
     45: "preemptive cleanup",
+    63: "memory will be remapped",
     68: "video processor exception",
+    94: "contained memory error",
     109: "context switch timeout",
+    137: "NVLink access without right",
 }
+RECOVERY_XID = 154  # its text says what the driver asks for now
+# A switch's error is three lines: its text, "Severity …" and "Data {…" (github.com/NVIDIA/open-gpu-kernel-modules, src/common/nvswitch/kernel/error_nvswitch.c).
+SXID = r"SXid \((.*?)\): (\d+), (?!Severity \d|Data \{)(.*)"
 
 RESETS = ("reset_status.reset_required", "reset_status.drain_and_reset_recommended")
 
@@ -47,6 +55,11 @@ MEMORY = (
         "Rows of memory wait to be remapped: drain the host and reset the GPU (nvidia-smi -r), or reboot",
     ),
     ("retired_pages.pending", "Pages of memory wait to be retired: reboot the host"),
+    # docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt
+    (
+        "ecc.errors.uncorrected.aggregate.sram.thresholdExceeded",
+        "The SRAM has more errors than NVIDIA allows: replace the card",
+    ),
 )
 
 
@@ -61,7 +74,7 @@ def memory_rows(host, field):
 
 @check
 def retired_pages(host):
-    """No page of memory waits to be retired, no row to be remapped"""
+    """No page of memory waits to be retired, no row to be remapped, and the SRAM has few errors"""
     host.requires_gpu()
     found = []
     for field, words in MEMORY:
@@ -75,6 +88,45 @@ def retired_pages(host):
             raise Fail("%s; found %s: %s." % (words, field, each(sick)))
         found.append("%s: %s" % (field, each(rows)))
     return "; ".join(found)
+
+
+@check
+def inforom(host):
+    """The infoROM of each card is intact"""
+    host.requires_gpu()
+    try:
+        rows = host.query("gpu_bus_id", "inforom.checksum_validation")
+        found = ["GPU %s" % row[0] for row in rows if row[1] == "invalid"]
+    except NotReported:
+        host.query("index")
+        found = ["GPU %s" % address for address in sorted(host.corrupted)]
+    if found:
+        raise Fail(
+            "The card's own memory for its settings and errors must be intact but is corrupted at %s: retired pages may be lost. "
+            "Reboot the host; if it stays, have the card replaced." % ", ".join(found)
+        )
+    return "valid"
+
+
+# hw_slowdown is not asked: it may be reported when the clocks only change (docs.nvidia.com/deploy/nvml-api, clocks event reasons).
+SLOWDOWNS = (("hw_thermal_slowdown", "heat"), ("hw_power_brake_slowdown", "power brake"))
+
+
+@check
+def throttling(host):
+    """No GPU is slowed down by heat or by its host's power supply"""
+    host.requires_gpu()
+    try:
+        rows = host.query("index", *["clocks_event_reasons." + name for name, _ in SLOWDOWNS])
+    except NotReported:  # before 535
+        rows = host.query("index", *["clocks_throttle_reasons." + name for name, _ in SLOWDOWNS])
+    slow = [(row[0], word) for row in rows for (_, word), cell in zip(SLOWDOWNS, row[1:]) if cell == "Active"]
+    if slow:
+        raise Fail(
+            "A GPU must run at its own clocks but is slowed down to half or less: %s. Look at fans, air flow and power supplies (nvidia-smi -q -d PERFORMANCE)."
+            % each(slow)
+        )
+    return "none"
 
 
 @check
@@ -110,20 +162,39 @@ def xid(host):
     status, output = host.run("dmesg")
     if status != 0:
         raise Skip("the kernel's log is not readable here")
-    found = [(bus, int(number)) for bus, number in re.findall(r"NVRM: Xid \((.*?)\): (\d+)", output)]
-    hardware = ["Xid %d at %s" % (number, bus) for bus, number in found if number not in APPLICATION_XIDS]
-    switches = re.findall(r"SXid \((.*?)\): (\d+), (Non-fatal)?", output)
-    hardware += ["SXid %s at %s" % (number, bus) for bus, number, mild in switches if not mild]
-    if hardware:
+    hard, mild = gpu_errors(output)
+    for bus, number, text in re.findall(SXID, output):
+        match = re.match("Non-fatal|Correctable", text)
+        if match:
+            mild.append("SXid %s at %s (%s)" % (number, bus, match.group()))
+        elif not text.strip().endswith("Deactivated"):  # a warning about heat that ended
+            hard.append("SXid %s at %s" % (number, bus))
+    if hard:
         raise Fail(
             "The kernel log must be free of errors of the hardware but has %s. Look them up in NVIDIA's Xid catalog "
-            "(docs.nvidia.com/deploy/xid-errors); 48, 74, 79, 95 mean the card or its slot." % ", ".join(hardware[:5])
+            "(docs.nvidia.com/deploy/xid-errors); 48, 74, 79, 95 mean the card or its slot."
+            % ", ".join(each_once(hard)[:5])
         )
-    mild = sorted(
-        set("Xid %d at %s (%s)" % (number, bus, APPLICATION_XIDS[number]) for bus, number in found)
-        | set("SXid %s at %s (non-fatal)" % (number, bus) for bus, number, _ in switches)
-    )
-    return "warning, a program's fault: %s" % ", ".join(mild[:5]) if mild else "none"
+    return "warning: %s" % ", ".join(each_once(mild)[:5]) if mild else "none"
+
+
+def gpu_errors(output):
+    """The Xids of the kernel's log: those of the hardware, and those after which the GPU computes on."""
+    hard, mild, recovery = [], [], {}
+    for bus, number, text in re.findall(r"NVRM: Xid \((.*?)\): (\d+)(.*)", output):
+        name = "Xid %s at %s" % (number, bus)
+        if int(number) == RECOVERY_XID:
+            recovery[name] = re.findall(r"\(([^()]*)\)", text)[-1:]  # the last one of a GPU is valid
+        elif int(number) in MILD_XIDS:
+            mild.append("%s (%s)" % (name, MILD_XIDS[int(number)]))
+        else:
+            hard.append(name)
+    hard += ["%s (%s)" % (name, "".join(action)) for name, action in sorted(recovery.items()) if action != ["None"]]
+    return hard, mild
+
+
+def each_once(names):
+    return [name for at, name in enumerate(names) if name not in names[:at]]
 
 
 @check
@@ -144,6 +215,19 @@ def pcie_width(host):
 
 
 @host_check
+def topology(host):
+    """How the GPUs reach each other (nvidia-smi topo -m), and near which memory they are: this never fails"""
+    host.requires_gpu()
+    nodes = [host.text("/sys/bus/pci/devices/%s/numa_node" % address) for address in host.pci()]
+    status, output = host.run("nvidia-smi", "topo", "-m")
+    found = [line.split()[1:] for line in output.splitlines() if re.match(r"GPU\d", line)] if status == 0 else []
+    links = ["%d-%d %s" % (at, to, row[to]) for at, row in enumerate(found) for to in range(at + 1, len(found))]
+    said = ", ".join(links) or ("one GPU" if len(nodes) == 1 else "links are not reported")
+    # The kernel has -1 where the firmware names no node.
+    return "%s; NUMA node of each: %s" % (said, ", ".join("unknown" if one in (None, "-1") else one for one in nodes))
+
+
+@host_check
 def fabric_manager(host):
     """NVSwitch systems: the fabric manager runs, and the GPUs joined its fabric"""
     switches = [
@@ -160,9 +244,11 @@ def fabric_manager(host):
             % (len(switches), output.strip() or "missing", host.library())
         )
     try:
-        waiting = [row for row in host.query("index", "fabric.state") if row[1] == "In Progress"]
+        rows = host.query("index", "fabric.state", "fabric.status")
     except NotReported:
         return "active"
+    joined = ("Completed, Success", "N/A, N/A", "[N/A], [N/A]")  # GPUs before Hopper have no state
+    waiting = [(row[0], ", ".join(row[1:])) for row in rows if ", ".join(row[1:]) not in joined]
     if waiting:
         raise Fail(
             "Every GPU must have joined the fabric; found %s. Read journalctl -u nvidia-fabricmanager; until then CUDA fails with status 802."

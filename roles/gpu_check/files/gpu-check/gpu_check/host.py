@@ -7,28 +7,45 @@ import ctypes
 import glob
 import json
 import os
+import pwd
 import re
+import stat
 
 import processes
 
 from gpu_check.questions import Fail, NotReported, Skip, version
+from gpu_check.sentences import LOADER, NVIDIA, TIMEOUT, smi_problem
 
 ETC = "/opt/deeplearning/etc"
 PYTHON = "/opt/deeplearning/current/bin/python"
-NVIDIA = "/usr/local/nvidia"  # where an engine of CDSW up to 1.5 has its host's driver: bin, lib, lib64 of NVIDIA_LIBRARY_PATH
-LOADER = (
-    "/lib/x86_64-linux-gnu",
-    "/usr/lib/x86_64-linux-gnu",
-)  # Ubuntu's loader searches them; from CDSW 1.9 the driver is here
-TIMEOUT = 30  # seconds; nvidia-smi on a sick GPU never returns
+CORRUPTED = r"(?m)^WARNING: infoROM is corrupted at gpu (\S+)\s*"  # nvidia-smi(1): its status is 14, and it answers all the same
 PATH = ":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:" + NVIDIA + "/bin"
+# What of root's variables a program of others gets: where libraries are, and which GPUs it sees.
+KEPT = re.compile(r"(CUDA|NVIDIA|TF|XLA)_|(PATH|LD_LIBRARY_PATH|LANG|TZ)$")
 
 
-def execute(argv, seconds=TIMEOUT):
-    """Status and output of a program; status None: it cannot be run, -9: it did not end in time."""
+def become_nobody(groups):
+    """What a child of root does before it runs a program of others. A cell would hide what CUDA needs: the daemon's socket, nvidia-modprobe."""
+    entry = pwd.getpwnam("nobody")
+
+    def leave():
+        os.setgroups(groups)
+        os.setgid(entry.pw_gid)
+        os.setuid(entry.pw_uid)
+
+    return leave
+
+
+def execute(argv, seconds=TIMEOUT, groups=None):
+    """Status and output of a program; status None: it cannot be run, -9: it did not end in time. groups: run it as nobody with these."""
     environment = dict(os.environ, LC_ALL="C")
     environment["PATH"] = environment.get("PATH", "") + PATH
-    answer = processes.run(list(argv), seconds, environment)
+    prepare = None
+    if groups is not None:
+        environment = dict((name, value) for name, value in environment.items() if KEPT.match(name))
+        environment.update(LC_ALL="C", HOME="/")
+        prepare = become_nobody(groups)
+    answer = processes.run(list(argv), seconds, environment, prepare=prepare)
     if answer.late:
         return -9, ""
     if answer.status == 127 and not answer.output and not answer.error:
@@ -47,6 +64,7 @@ class Host(object):
         self.python = python
         self.program = program
         self.answers = {}
+        self.corrupted = set()  # addresses of cards whose infoROM nvidia-smi calls corrupted
         self.looks = {}
         self.expected = {}
         for name in ("gpu-check", "gpu-check-cuda", "gpu-check-cudnn", "gpu-check-nccl"):
@@ -65,13 +83,32 @@ class Host(object):
     def glob(self, pattern):
         return sorted(path[len(self.root) :] for path in glob.glob(self.root + pattern))
 
+    def execute_foreign(self, argv, seconds):
+        """The same for a program whose code may be anybody's: if root asks, nobody runs it, with the groups that may open the GPUs."""
+        if not self.gives_up_root():
+            return self.execute(argv, seconds)
+        found = set(status.st_gid for _, status in self.nodes())
+        return self.execute(argv, seconds, groups=sorted(found - set([0])))
+
+    def gives_up_root(self):
+        """In a container root is its user's."""
+        return os.geteuid() == 0 and not self.contained()
+
+    def nodes(self):
+        """NVIDIA's device nodes, each with its status."""
+        found = [(path, os.stat(self.root + path)) for path in self.glob("/dev/nvidia*")]
+        return [(path, status) for path, status in found if stat.S_ISCHR(status.st_mode)]
+
     def exists(self, path):
         return os.path.exists(self.root + path)
 
     def run(self, *argv):
         """Status and output of a command, asked once; status None where the command is missing."""
         if argv not in self.answers:
-            self.answers[argv] = self.execute(argv)
+            status, output = self.execute(argv)
+            found = re.findall(CORRUPTED, output) if argv[0] == "nvidia-smi" else []
+            self.corrupted.update(found)
+            self.answers[argv] = (0, re.sub(CORRUPTED, "", output)) if found and status == 14 else (status, output)
         return self.answers[argv]
 
     # What this place is.
@@ -156,8 +193,6 @@ class Host(object):
             unknown = re.search(r'Field "(\S+)" is not a valid field to query', output)
             raise NotReported("this driver does not report %s" % (unknown.group(1) if unknown else ", ".join(fields)))
         if status != 0:
-            from gpu_check.sentences import smi_problem  # it needs this module
-
             raise Fail(smi_problem(self, status, output))
         rows = [[cell.strip() for cell in line.split(",")] for line in output.splitlines() if line.strip()]
         odd = [row for row in rows if len(row) != len(fields)]
@@ -236,10 +271,16 @@ class Host(object):
         return ([match.group(1) for match in found if match] or [None])[0]
 
     def package(self):
-        """Version of the packages that contain nvidia-smi, or None where they come from a .run file."""
+        """Version of the package that contains nvidia-smi, or None if it comes from a .run file."""
         if self.exists("/etc/redhat-release"):
-            status, output = self.run("rpm", "-qf", "--qf", "%{VERSION}", "/usr/bin/nvidia-smi")
-            return output.strip() if status == 0 and re.match(r"^[\d.]+$", output.strip()) else None
+            status, output = self.run("rpm", "-qf", "--qf", "%{VERSION}\\n", "/usr/bin/nvidia-smi")
+            found = re.findall(r"^[\d.]+$", output or "", re.M) if status == 0 else []
+            if len(found) > 1:  # a transaction that was ended between the new package and the old one
+                raise Fail(
+                    "The package of nvidia-smi must be installed once but is in versions %s. Run dnf remove --duplicates "
+                    "(RHEL 7: package-cleanup --cleandupes), then playbooks/gpu.yml." % " and ".join(found)
+                )
+            return found[0] if found else None
         status, output = self.run(
             "dpkg-query", "-W", "-f", "${Version} ${db:Status-Status}\n", "nvidia-smi", "nvidia-utils-*"
         )

@@ -5,8 +5,14 @@ from __future__ import absolute_import, division, print_function
 
 import os
 
-from gpu_check.host import LOADER, NVIDIA, TIMEOUT
 from gpu_check.questions import version
+
+NVIDIA = "/usr/local/nvidia"  # where an engine of CDSW up to 1.5 has its host's driver: bin, lib, lib64 of NVIDIA_LIBRARY_PATH
+LOADER = (
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu",
+)  # Ubuntu's loader searches them; from CDSW 1.9 the driver is here
+TIMEOUT = 30  # seconds; nvidia-smi on a sick GPU never returns
 
 
 def no_gpus(host):

@@ -8,9 +8,8 @@ import re
 
 import processes
 
-from gpu_check.host import TIMEOUT
 from gpu_check.questions import Fail, Skip, check, host_check, version
-from gpu_check.sentences import how_to_install
+from gpu_check.sentences import TIMEOUT, how_to_install
 
 
 @host_check

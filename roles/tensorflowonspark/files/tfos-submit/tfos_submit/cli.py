@@ -54,7 +54,8 @@ def run(options):
     defaults = [installation.text_of(path) for path in files]
     configuration = hadoop_configuration(hadoop["HADOOP_CONF_DIR"])
     tag = "tfos-submit-" + uuid.uuid4().hex[:12]
-    settings = spark.properties(options, environment, hadoop, tag, spark.hdfs_user(os.environ, configuration))
+    user, version = spark.hdfs_user(os.environ, configuration), installation.spark_version(spark_home)
+    settings = spark.properties(options, environment, hadoop, tag, user, version)
     text = spark.properties_text(defaults, spark.with_jars(settings, defaults, jars))
     if options.dry_run:
         print(text + "\n" + " ".join(spark.submit_command(spark_home, "SETTINGS", options)))

@@ -101,6 +101,15 @@ def client_settings(path):
     return settings
 
 
+def spark_version(spark_home):
+    """Spark's version as (major, minor), by the name of its jar; None: not known."""
+    for path in glob.glob(os.path.join(spark_home, "jars", "spark-core_*.jar")):
+        match = re.match(r"spark-core_[\d.]+-(\d+)\.(\d+)\.", os.path.basename(path))
+        if match:
+            return int(match.group(1)), int(match.group(2))
+    return None
+
+
 def present_jars(settings, path):
     """The jars that every job gets, such as the one that reads TFRecords."""
     jars = settings.get("jars", [])

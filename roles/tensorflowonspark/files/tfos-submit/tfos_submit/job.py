@@ -17,9 +17,14 @@ import processes
 from tfos_submit.hints import hints
 from tfos_submit.logs import collected_logs, live_logs, shorten_logs
 from tfos_submit.outcome import FAILED, INTERRUPTED, NO_EXECUTORS, OK, TOO_LONG, say
-from tfos_submit.shortage import shortage
+from tfos_submit.shortage import diagnostics, shortage
 from tfos_submit.watch import Watch
-from tfos_submit.yarn import ENDED, YarnCommand, entries
+from tfos_submit.yarn import ENDED, WAITING, YarnCommand, entries
+
+
+def waits(application):
+    """Whether YARN has the application in a queue and has started nothing of it."""
+    return bool(application) and application.get("state") in WAITING
 
 
 class Job(object):
@@ -34,6 +39,7 @@ class Job(object):
         self.application = None
         self.live_logs = ""
         self.process = None
+        self.queued = False
 
     def start(self):
         self.process = subprocess.Popen(
@@ -89,11 +95,16 @@ class Job(object):
 
     def wait(self):
         """The exit status that the job's course calls for."""
-        watch = Watch(self.options.executors, self.options.wait, self.options.timeout, processes.clock())
+        begin = processes.clock()
+        watch = Watch(self.options.executors, self.options.wait, self.options.timeout, begin)
         try:
             while self.process.poll() is None:
                 self.pause(self.options.poll)
-                verdict = watch.judge(processes.clock(), self.look())
+                application = self.look()
+                verdict = watch.judge(processes.clock(), application)
+                if not self.queued and waits(application) and processes.clock() - begin >= self.options.wait:
+                    self.queued = True
+                    self.say_queued(application)
                 if verdict is not None and self.process.poll() is None:
                     return verdict
         except KeyboardInterrupt:
@@ -107,15 +118,25 @@ class Job(object):
                 return
             time.sleep(seconds / 20.0)
 
-    def reason(self, verdict):
-        if verdict == TOO_LONG:
-            return (
-                "it may take %d s (--timeout), and they are over. Give it more time, or look at what its executors do."
-                % self.options.timeout
+    def say_queued(self, application):
+        say(
+            "the application waits in queue %s%s. It may wait until --timeout (%d s) is over; Ctrl-C ends it."
+            % (
+                application.get("queue", self.options.queue or "default"),
+                " (%s)" % diagnostics(application) if diagnostics(application) else "",
+                self.options.timeout,
             )
+        )
+
+    def reason(self, verdict):
+        late = "it may take %d s (--timeout), and they are over. " % self.options.timeout
+        queued = waits(self.application)
+        if verdict == TOO_LONG and not queued:
+            return late + "Give it more time, or look at what its executors do."
         running = entries(self.manager.get("/apps?states=RUNNING,ACCEPTED"), "apps", "app")
         others = [app for app in running if app.get("id") != self.application.get("id")]
-        return shortage(self.options, self.application, self.manager.nodes(), len(others))
+        text = shortage(self.options, self.application, self.manager.nodes(), len(others))
+        return late + text if queued else text
 
     def end(self):
         """No container and no process of this job may outlive it, however often somebody presses Ctrl-C."""

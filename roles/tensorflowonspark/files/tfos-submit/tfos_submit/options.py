@@ -13,7 +13,7 @@ EPILOGUE = """exit status:
   1    the script or the Spark application failed (the executors' logs are printed)
   2    wrong usage
   3    something that the job needs is missing on this host; nothing was submitted
-  4    YARN did not give all executors in time; the application was ended
+  4    the application ran, but YARN did not give all executors in time (--wait); it was ended
   5    the job took longer than --timeout; the application was ended
   130  interrupted; the application was ended
 """
@@ -53,8 +53,15 @@ def arguments_parser():
         "--memory", type=megabytes, default="3g", help="memory of each executor, TensorFlow's included (3g)"
     )
     parser.add_argument("--driver-memory", default="1g", help="heap of the driver's JVM (1g)")
-    parser.add_argument("--timeout", type=count, default=86400, help="seconds after which the job is ended (86400)")
-    parser.add_argument("--wait", type=count, default=40, help="seconds that YARN may take to give all executors (40)")
+    parser.add_argument(
+        "--timeout",
+        type=count,
+        default=86400,
+        help="seconds after which the job is ended, those in the queue included (86400)",
+    )
+    parser.add_argument(
+        "--wait", type=count, default=40, help="seconds without all executors after the application began to run (40)"
+    )
     parser.add_argument("--queue", help="YARN queue")
     parser.add_argument("--name", help="name of the application (the script's name)")
     parser.add_argument("--py-files", help="Python files that the script imports, separated by commas")

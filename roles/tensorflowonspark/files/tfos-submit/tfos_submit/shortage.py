@@ -39,11 +39,15 @@ def shortage(options, application, nodes, running):
             )
     else:
         lines.append("YARN has no node at all.")
-    diagnostics = re.sub(r"\s+", " ", application.get("diagnostics") or "").strip()
-    if diagnostics:
-        lines.append("YARN says: " + diagnostics[:600])
+    if diagnostics(application):
+        lines.append("YARN says: " + diagnostics(application))
     lines.append("What to do: " + " ".join(remedies(options, nodes, running, given)))
     return "\n".join(lines)
+
+
+def diagnostics(application):
+    """YARN's own words about an application, on one line."""
+    return re.sub(r"\s+", " ", application.get("diagnostics") or "").strip()[:600]
 
 
 def remedies(options, nodes, running, given):

@@ -24,8 +24,16 @@ def hdfs_user(inherited, configuration):
     return inherited.get("HADOOP_USER_NAME") or pwd.getpwuid(os.geteuid()).pw_name
 
 
-def properties(options, environment, hadoop, tag, user=None):
-    """The settings of the job, in the order in which they are written."""
+def overhead_names(version):
+    """The names of the memory beside the heap: Spark reads another one before 2.3, and warns of that one since."""
+    before, since = ["spark.yarn.executor.memoryOverhead"], ["spark.executor.memoryOverhead"]
+    if version is None:
+        return before + since
+    return since if version >= (2, 3) else before
+
+
+def properties(options, environment, hadoop, tag, user=None, version=None):
+    """The settings of the job, in the order in which they are written. version: of Spark, (major, minor)."""
     python = os.path.join(environment, "bin", "python")
     heap = min(HEAP_MB, options.memory // 2)
     settings = [
@@ -46,12 +54,12 @@ def properties(options, environment, hadoop, tag, user=None):
         # A second try finds the first one's TensorFlow node in its way, and hides what went wrong.
         ("spark.task.maxFailures", "1"),
         ("spark.executor.memory", "%dm" % heap),
-        ("spark.executor.memoryOverhead", "%dm" % (options.memory - heap)),
         ("spark.driver.memory", options.driver_memory),
         ("spark.pyspark.python", python),
         ("spark.pyspark.driver.python", python),
         ("spark.ui.showConsoleProgress", "false"),
     ]
+    settings += [(name, "%dm" % (options.memory - heap)) for name in overhead_names(version)]
     if options.queue:
         settings.append(("spark.yarn.queue", options.queue))
     for prefix in ("spark.yarn.appMasterEnv.", "spark.executorEnv."):

@@ -13,7 +13,7 @@ class Watch(object):
     def __init__(self, executors, wait, timeout, now):
         self.executors, self.wait = executors, wait
         self.deadline = now + timeout
-        self.since = self.state = None
+        self.since = None
         self.complete = False
 
     def judge(self, now, application):
@@ -25,7 +25,9 @@ class Watch(object):
         if int(application.get("runningContainers", 0)) > self.executors:  # and the ApplicationMaster
             self.complete = True
             return None
-        running = application.get("state") == "RUNNING"
-        if self.since is None or running != self.state:  # the executors are asked for once the ApplicationMaster runs
-            self.since, self.state = now, running
+        if application.get("state") != "RUNNING":  # it waits in its queue; executors are asked for once its master runs
+            self.since = None
+            return None
+        if self.since is None:
+            self.since = now
         return NO_EXECUTORS if now - self.since >= self.wait else None

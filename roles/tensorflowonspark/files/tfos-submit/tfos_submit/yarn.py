@@ -16,6 +16,7 @@ except ImportError:  # Python 2.7
     from urllib2 import ProxyHandler, build_opener  # novermin
 
 TIMEOUT = 60  # seconds for one call of the yarn command
+WAITING = ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED")  # nothing of the application runs yet
 ENDED = ("FINISHED", "FAILED", "KILLED")
 
 

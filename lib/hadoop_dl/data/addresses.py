@@ -1,0 +1,122 @@
+"""What the mirror's address and directory must be. Pure functions; the role mirror refuses by them before it changes anything."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+# Directories of the system and of the cluster. A directory of this project must be below one of SHARED, but not below PRIVATE.
+SHARED = {"/", "/data", "/export", "/media", "/mnt", "/opt", "/srv", "/var", "/var/lib", "/var/www", "/var/www/html"}
+PRIVATE = (
+    *(
+        "/bin",
+        "/boot",
+        "/dev",
+        "/etc",
+        "/home",
+        "/lib",
+        "/lib64",
+        "/opt/deeplearning",
+        "/proc",
+        "/root",
+        "/run",
+        "/sbin",
+        "/sys",
+    ),
+    *("/opt/cloudera", "/opt/hadoop", "/opt/mapr", "/opt/spark", "/var/lib/docker", "/var/lib/dpkg", "/var/lib/rpm"),
+    *("/tmp", "/usr", "/var/cache", "/var/log", "/var/run", "/var/spool", "/var/tmp"),  # noqa: S108 (refused)
+)
+
+
+def mirror_url_problem(url: Any) -> str:
+    """Why hosts cannot use this address, in a sentence that shows no password; empty where they can."""
+    advice = "Set it in group_vars/all, such as mirror_url: http://mirror01.example.com:8900."
+    if not isinstance(url, str) or not url:
+        return f"mirror_url must be the address at which hosts reach the mirror, but it is not set. {advice}"
+    try:
+        parts = urlsplit(url)
+        host, login = parts.hostname, "@" in parts.netloc
+        _ = parts.port  # raises ValueError for a port that is none
+    except ValueError:
+        return f"mirror_url must be an address such as http://HOST:PORT, but host or port cannot be read. {advice}"
+    if login:
+        return (
+            "mirror_url must not have a user or password: every host would show it in the command lines of its programs. Let the mirror "
+            f"serve without a login (hosts verify each file by sha256), or restrict it by address. {advice}"
+        )
+    if parts.scheme not in ("http", "https") or not host:
+        return f"mirror_url must begin with http:// or https:// and name a host, but it is {url!r}. {advice}"
+    if parts.query or parts.fragment or any(character.isspace() for character in url):
+        return f"mirror_url must be an address without query, fragment and spaces, but it has one of them. {advice}"
+    return ""
+
+
+def mirror_index_problem(url: str, login: Mapping[str, str]) -> str:
+    """Why hosts cannot use this package index with this login; empty where they can. It shows no password."""
+    if set(login) - {"user", "password"} or bool(login.get("user")) != bool(login.get("password")):
+        return "mirror_login must have user and password and nothing else. Set both, or neither."
+    if login.get("user") and not url:
+        return "mirror_login is for mirror_index_url, but that is not set. Set mirror_index_url: the mirror's own server asks for no login."
+    if login.get("user") and not url.startswith("https://"):
+        return "mirror_index_url must begin with https://, because a password is sent there. Let the index serve https, or use one without a login."
+    return ""
+
+
+def mirror_root_problem(root: Any) -> str:
+    return own_directory_problem("mirror_root", root)
+
+
+def own_directory_problem(name: str, root: Any) -> str:
+    """Why this cannot be a directory that this project fills and removes; empty if it can."""
+    advice = f"Set {name} to a directory that nothing else uses, such as /srv/deeplearning-mirror."
+    if not isinstance(root, str) or not root.startswith("/"):
+        return f"{name} must be an absolute path, but it is {root!r}. {advice}"
+    path = posixpath.normpath("/" + root.lstrip("/"))
+    if path in SHARED:
+        return f"{name} must be a directory of this project alone, but {path} is shared with others. {advice}"
+    for private in PRIVATE:
+        if path == private or path.startswith(private + "/"):
+            return f"{name} must not be in {private}, but it is {path}. {advice}"
+    return ""
+
+
+def package_sets_problem(sets: Sequence[Mapping[str, Any]], mode: str) -> str:
+    """Why the mirror cannot have these sets of packages; empty if it can."""
+    if sets and mode != "fetch":
+        return (
+            f"mirror_package_sets requires mirror_mode: fetch, because the mirror host's own dnf or apt reads the repositories, but it is {mode}. Set one of them "
+            "otherwise."
+        )
+    names = [str(one["name"]) for one in sets]
+    for one in sets:
+        name = str(one["name"])
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,49}", name) or names.count(name) > 1:
+            return f"Each of mirror_package_sets must have a name of its own, of letters, digits, '-', '_' and '.', but there is {name!r}. Correct it."
+        if not one["packages"] or not one["repositories"]:
+            return f"The set {name} of mirror_package_sets must have packages and repositories, but one of them is empty. Set both."
+        if one.get("kind") == "deb" and len(one["repositories"]) > 1:
+            return f"The set {name} of mirror_package_sets has kind: deb and must have one repository, whose signed index it keeps, but there are several. Make a set of each."
+        for url, key in one["repositories"].items():
+            if not re.fullmatch(r"https?://[^\s/@]+(/[^\s@?#]*)?", str(url)):
+                return f"The repositories of the set {name} must be HTTP addresses without user, password and query, but one is not. Correct mirror_package_sets."
+            if not isinstance(key, str) or not key:
+                return f"{url} in the set {name} must have the file of the key that signs its packages, but has none. Set it in mirror_package_sets."
+    return ""
+
+
+def package_set_keys(sets: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The files on the controller with the keys of all sets."""
+    return sorted({str(key) for one in sets for key in one["repositories"].values()})
+
+
+def package_set_folder(one: Mapping[str, Any]) -> str:
+    """Where a set is served, below the mirror's address."""
+    return f"{one.get('kind', 'rpm')}/{one['name']}"
+
+
+def package_set_records(sets: Sequence[Mapping[str, Any]], root: str) -> list[str]:
+    """The files of the mirror host that say that the sets are complete."""
+    return [f"{root}/{package_set_folder(one)}/set.json" for one in sets]

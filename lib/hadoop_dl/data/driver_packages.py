@@ -1,0 +1,286 @@
+"""The packages of NVIDIA's driver on each system: their names, what they require of other repositories, what they replace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypedDict
+
+from hadoop_dl.data.gpu_host import GpuHost
+
+# The first that reads mok_signing_key in framework.conf (https://github.com/dell/dkms/commit/3323033).
+DKMS_SIGNS = "3.0.4"
+
+
+class Pinned(TypedDict, total=False):
+    """An entry for pinned_packages: exactly a version ('' for any), or at least one; other is a second name."""
+
+    name: str
+    version: str
+    other: str
+    least: str
+    kernel: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """The inputs of the role nvidia_driver. kernel_moves: playbooks/upgrade_kernel.yml runs; offered: what repositories answered."""
+
+    host: str
+    state: Literal["present", "absent"]
+    version: str
+    source: Literal["package", "runfile"]
+    module: Literal["proprietary", "open"]
+    build: Literal["dkms", "precompiled"]
+    repository_url: str
+    runfile: str
+    runfile_sha256: str
+    license_accepted: bool
+    upgrade_allowed: bool
+    kernel: str
+    kernel_moves: bool
+    branch_max: str
+    branch_min: str
+    open_supported: bool
+    persistence: bool
+    fabric_manager: bool
+    signing_key: str
+    signing_certificate: str
+    offered: Any = ()
+
+    @property
+    def branch(self) -> str:
+        return self.version.partition(".")[0]
+
+    @property
+    def next_kernel(self) -> str:
+        return f"{self.kernel}.x86_64"
+
+    def from_branch(self, branch: str) -> bool:
+        return numbers(self.branch) >= numbers(branch)
+
+    def offered_names(self) -> set[str]:
+        """The names by which the repositories have what was asked for."""
+        results = [one for one in self.offered if isinstance(one, dict)]
+        return {str(name) for one in results for name in one.get("names") or ()}
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))
+
+
+def after_560(version: str) -> bool:
+    """Whether a package's version, with its epoch, is of a branch from which computing needs no package of graphics."""
+    return numbers(version.rpartition(":")[2]) >= (560,)
+
+
+def without_release(kernel: str) -> str:
+    """5.14.0-427.18.1 of 5.14.0-427.18.1.el9_4.x86_64, as NVIDIA names compiled modules."""
+    return re.sub(r"\.el[0-9].*$", "", kernel)
+
+
+@dataclass(frozen=True)
+class Rpms:
+    """RHEL 8 and 9: https://github.com/NVIDIA/yum-packaging-nvidia-driver."""
+
+    request: Request
+    host: GpuHost
+    lock_plugin = "python3-dnf-plugin-versionlock"
+    unversioned: ClassVar[tuple[str, ...]] = ()
+    # Kernel packages that no transaction of the role may touch; headers are installed and locked by it.
+    excluded: ClassVar[tuple[str, ...]] = (
+        "kernel",
+        "kernel-core",
+        "kernel-modules",
+        "kernel-modules-core",
+        "kernel-modules-extra",
+        "kernel-uek",
+        "kernel-rt",
+    )
+
+    @property
+    def fabric_names(self) -> tuple[str, str]:
+        """Its spec has the first name (https://github.com/NVIDIA/yum-packaging-fabric-manager), newer branches have the second.
+
+        Before branch 460 the branch is in the name (https://github.com/NVIDIA/cuda-repo-management, genmodules.py).
+        """
+        first = (
+            "nvidia-fabric-manager"
+            if self.request.from_branch("460")
+            else f"nvidia-fabricmanager-{self.request.branch}"
+        )
+        return (first, "nvidia-fabricmanager")
+
+    def kmods(self) -> list[str]:
+        """One package for dkms; of compiled modules one for each kernel that may run."""
+        if self.request.build == "dkms":
+            return [{"proprietary": "kmod-nvidia-latest-dkms", "open": "kmod-nvidia-open-dkms"}[self.request.module]]
+        return [self.compiled(kernel) for kernel in self.host.kernels.needed]
+
+    def compiled(self, kernel: str) -> str:
+        return f"kmod-nvidia-{self.request.version}-{without_release(kernel)}"
+
+    def other_kmods(self) -> list[str]:
+        """Installed modules of another kind or version; compiled ones of this version for further kernels stay."""
+        installed = [name for name in self.host.driver.packages if name.startswith("kmod-nvidia")]
+        further = self.compiled("") if self.request.build == "precompiled" else None
+        return [name for name in installed if name not in self.kmods() and not (further and name.startswith(further))]
+
+    def packages(self) -> list[str]:
+        # libnvidia-ml is a package of its own that none of branch 555 and older requires: nvidia-smi opens it with dlopen.
+        nvml = "libnvidia-ml" if self.request.from_branch("560") else "nvidia-driver-NVML"
+        parts = ["nvidia-driver-cuda", "nvidia-driver-cuda-libs", nvml, "nvidia-kmod-common"]
+        return [*parts, "nvidia-persistenced", "nvidia-modprobe"]
+
+    def replaced(self) -> list[str]:
+        """What leaves in the same transaction: modules of the other kind, and what only the other side of branch 560 has or requires."""
+        driver, newer = self.host.driver.packages, self.request.from_branch("560")
+        graphics = ("nvidia-driver", "nvidia-driver-libs", "nvidia-driver-NvFBCOpenGL", "nvidia-driver-devel")
+        names = graphics if newer else ("libnvidia-ml", "libnvidia-cfg", "libnvidia-fbc")
+        # nvidia-driver of a branch before 560 came with the other packages; a site's own of a later one follows them.
+        return self.other_kmods() + [
+            name for name in names if name in driver and not (newer and any(after_560(one) for one in driver[name]))
+        ]
+
+    def required(self) -> list[str | Pinned]:
+        """What they require of other repositories (EPEL); RHEL's own are taken for granted."""
+        common: list[str | Pinned] = ["opencl-filesystem", "ocl-icd"]
+        if self.request.build != "dkms":
+            return common
+        # Modules of branch 575 and later require it (https://github.com/stackhpc/ansible-slurm-appliance/pull/703).
+        least = "3.1.8" if self.request.from_branch("575") else DKMS_SIGNS if self.request.signing_key else ""
+        # EPEL 9's dkms: (kernel-devel-matched if kernel-core). Only that of an installed kernel goes with the excluded ones.
+        ties = numbers(self.host.major or "") >= (9,) and "kernel-core" in self.host.kernel_packages
+        return [
+            *common,
+            {"name": "dkms", "least": least},
+            *(self.tie(self.host.kernels.default_boot or "") if ties and not self.tied() else []),
+        ]
+
+    def tied(self) -> bool:
+        return "kernel-devel-matched" in self.host.header_packages
+
+    @staticmethod
+    def tie(kernel: str) -> list[Pinned]:
+        return [{"name": "kernel-devel-matched", "version": kernel.removesuffix(".x86_64")}]
+
+    def remedy(self) -> str:
+        """What else helps if a repository lacks the version. Of a host's own one dnf shows the packages of one module stream.
+
+        A branch's streams share all packages but the modules, which each has in the newest version alone
+        (https://github.com/NVIDIA/cuda-repo-management, genmodules.py).
+        """
+        if self.request.repository_url:
+            return "request a version that it has"
+        kind = "" if self.request.build != "dkms" else {"open": "-open", "proprietary": "-dkms"}[self.request.module]
+        return (
+            f"enable the module stream that has it (dnf module reset nvidia-driver, then dnf module enable nvidia-driver:{self.request.branch}{kind}, "
+            "which has the module of the branch's newest version alone), or set nvidia_driver_repository_url, of which streams hide nothing"
+        )
+
+    def headers(self) -> list[Pinned]:
+        """The headers of exactly the kernels that may run and have none."""
+        missing = [kernel for kernel in self.host.kernels.needed if not self.host.kernels.headers.get(kernel)]
+        return [self.header(kernel) for kernel in missing] if self.request.build == "dkms" else []
+
+    @staticmethod
+    def header(kernel: str) -> Pinned:
+        return {"kernel": kernel, "name": "kernel-devel", "version": kernel.removesuffix(".x86_64")}
+
+    def header_names(self) -> list[str]:
+        """By which the removal finds them."""
+        return [f"{one['name']}-{one['version']}" for one in self.headers()]
+
+    def kernel_packages(self) -> list[Pinned]:
+        """The kernel that playbooks/upgrade_kernel.yml installs, with what its module needs."""
+        kernel = self.request.kernel
+        compiled: Pinned = {"name": self.compiled(kernel), "version": self.request.version}
+        module: Pinned = {"name": "kernel-devel", "version": kernel} if self.request.build == "dkms" else compiled
+        # From RHEL 9 on it ties headers to their kernel. Left at an older kernel, it would keep that one installed.
+        return [{"name": "kernel", "version": kernel}, module, *(self.tie(kernel) if self.tied() else [])]
+
+    def dkms_name(self) -> str:
+        return {"open": "nvidia-open", "proprietary": "nvidia"}[self.request.module]
+
+    def fabric_package(self) -> str:
+        """Repositories have it under one of two names; what they offered comes before what is installed."""
+        for known in (self.request.offered_names(), self.host.driver.packages):
+            if found := [name for name in self.fabric_names if name in known]:
+                return found[0]
+        return self.fabric_names[0]
+
+    def parts(self) -> list[Pinned]:
+        """Every part of the driver, all of one version."""
+        fabric = [self.fabric_package()] if self.request.fabric_manager else []
+        return self.of_version(self.kmods() + self.packages() + fabric)
+
+    def requested_parts(self) -> list[Pinned]:
+        first, second = self.fabric_names
+        fabric: Pinned = {"name": first, "other": second, "version": self.request.version}
+        return self.of_version(self.kmods() + self.packages()) + ([fabric] if self.request.fabric_manager else [])
+
+    def of_version(self, names: Sequence[str]) -> list[Pinned]:
+        return [{"name": name, "version": self.request.version} for name in names]
+
+
+class Rpms7(Rpms):
+    """RHEL 7 has the flavor in the names (branches *-rhel7 of the same repository). All are tied to one version, and yum downgrades only what is named."""
+
+    lock_plugin = "yum-plugin-versionlock"
+
+    def packages(self) -> list[str]:
+        driver = ["", "-libs", "-cuda", "-cuda-libs", "-NVML", "-NvFBCOpenGL", "-devel"]
+        others = ["nvidia-modprobe", "nvidia-persistenced", "nvidia-xconfig"]
+        return [f"nvidia-driver-latest-dkms{part}" for part in driver] + [f"{name}-latest-dkms" for name in others]
+
+    def remedy(self) -> str:
+        """NVIDIA's flavors branch-XXX have compiled modules only; latest-dkms ends with the last version that was the newest of its time."""
+        return "request a version that it has, or install this one with nvidia_driver_source: runfile"
+
+
+class Debs(Rpms):
+    """Debian's section non-free."""
+
+    lock_plugin = ""
+    unversioned = ("nvidia-persistenced", "nvidia-modprobe")  # Debian gives them versions of their own
+    excluded = ("linux-image-*",)
+
+    @property
+    def fabric_names(self) -> tuple[str, str]:
+        return (f"nvidia-fabricmanager-{self.request.branch}", "nvidia-fabricmanager")
+
+    def kmods(self) -> list[str]:
+        return [{"proprietary": "nvidia-kernel-dkms", "open": "nvidia-open-kernel-dkms"}[self.request.module]]
+
+    def other_kmods(self) -> list[str]:
+        both = ("nvidia-kernel-dkms", "nvidia-open-kernel-dkms")
+        return [name for name in both if name not in self.kmods() and name in self.host.driver.packages]
+
+    def packages(self) -> list[str]:
+        return ["nvidia-smi", "libcuda1", "libnvidia-ml1", "nvidia-kernel-support"]
+
+    def replaced(self) -> list[str]:
+        return []
+
+    def required(self) -> list[str | Pinned]:
+        return []
+
+    def remedy(self) -> str:
+        return "request a version that it has"
+
+    @staticmethod
+    def header(kernel: str) -> Pinned:
+        return {"kernel": kernel, "name": f"linux-headers-{kernel}", "version": ""}
+
+    def header_names(self) -> list[str]:
+        return [one["name"] for one in self.headers()]
+
+    def dkms_name(self) -> str:
+        return {"open": "nvidia-current-open", "proprietary": "nvidia-current"}[self.request.module]
+
+
+def packages_of(request: Request, host: GpuHost) -> Rpms:
+    if host.family == "Debian":
+        return Debs(request, host)
+    return (Rpms7 if host.major == "7" else Rpms)(request, host)

@@ -1,0 +1,250 @@
+"""What the role nvidia_driver does on a host, decided once from its inputs and from what gpu_host_info read before anything changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hadoop_dl.data import driver_problems, gpu_host
+from hadoop_dl.data.driver_packages import Pinned, Request, Rpms, packages_of
+from hadoop_dl.data.driver_problems import ARGUMENTS
+from hadoop_dl.data.gpu_host import GpuHost, Original
+
+SETTINGS = "deeplearning-nouveau.conf"
+DROP_IN = "/etc/systemd/system/nvidia-persistenced.service.d/deeplearning.conf"
+UNIT = "/etc/systemd/system/nvidia-persistenced.service"
+REPOSITORY = "deeplearning-nvidia-driver"
+ETC = "/opt/deeplearning/etc"
+
+
+@dataclass(frozen=True)
+class Check:
+    """Packages that the repositories must have, before anything changes."""
+
+    title: str
+    remedy: str
+    packages: tuple[str | Pinned, ...]
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """What the solver must find a way for, before anything changes. leaving: what leaves in it; exclude: what it must not touch."""
+
+    title: str
+    packages: tuple[str | Pinned, ...]
+    leaving: tuple[str, ...]
+    exclude: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class InstallerRun:
+    """The .run file's installer builds for one kernel at a time."""
+
+    kernel: str
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Headers:
+    packages: tuple[Pinned, ...]
+    record: tuple[str, ...]
+    exclude: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Installation:
+    """One transaction. removed_first: what leaves before it (apt); leaving: what leaves in it (dnf, yum); exclude: what it must not touch."""
+
+    packages: tuple[str | Pinned, ...]
+    removed_first: tuple[str, ...]
+    leaving: tuple[str, ...]
+    exclude: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Removal:
+    """By the records of earlier runs. runfile: its own uninstaller runs; images: every initramfs is built again."""
+
+    packages: tuple[str, ...]
+    headers: tuple[str, ...]
+    runfile: bool
+    arguments: tuple[str, ...]
+    files: tuple[str, ...]
+    records: tuple[str, ...]
+    images: bool
+
+
+@dataclass(frozen=True)
+class Work:
+    """problems: nothing is done if there is one. replaces: an installed driver goes for another one. unlock: packages that apt may change
+    again. original: what the host has before the first change, if that is not known yet. working: the versions to go back to."""
+
+    problems: tuple[str, ...]
+    replaces: bool
+    requires_idle_gpus: bool
+    checks: tuple[Check, ...]
+    transactions: tuple[Transaction, ...]
+    original: Original | None
+    headers: Headers
+    signs: bool
+    unlock: tuple[str, ...]
+    installation: Installation
+    kernel_packages: tuple[Pinned, ...]
+    installer: tuple[InstallerRun, ...]
+    installs_everything: bool
+    unit: bool
+    daemons: tuple[str, ...]
+    signers: tuple[str, ...]
+    removal: Removal
+    working: gpu_host.Versions
+
+
+def driver_work(request: Request, host: GpuHost) -> Work:
+    packages = packages_of(request, host)
+    other_kmods = packages.other_kmods() if request.source == "package" else []
+    present, installed = request.state == "present", host.driver.version
+    replaces = bool(installed and installed != request.version) or bool(other_kmods)
+    full = installed != request.version or host.files.installing
+    return Work(
+        problems=tuple(problems(request, host, packages, replaces)),
+        replaces=replaces,
+        requires_idle_gpus=replaces if present else bool(installed),
+        checks=tuple(checks(request, host, packages, replaces)),
+        transactions=tuple(transactions(request, host, packages, replaces)),
+        original=None if host.files.settings else original(host),
+        headers=Headers(tuple(packages.headers()), tuple(packages.header_names()), packages.excluded),
+        signs=present and bool(request.signing_key) and request.build == "dkms",
+        unlock=tuple(unlocked(request, host)),
+        installation=Installation(
+            packages=(*packages.parts(), *packages.unversioned),
+            removed_first=tuple(packages.other_kmods()) if host.locks.manager == "apt" else (),
+            leaving=tuple(packages.replaced()),
+            exclude=packages.excluded if host.locks.manager != "apt" else (),  # apt holds the kernel instead
+        ),
+        kernel_packages=kernel_names(packages),
+        installer=tuple(installer_runs(request, host, full)),
+        installs_everything=full,
+        unit=request.source == "runfile" and not (host.records.before or Original()).unit,
+        daemons=("nvidia-persistenced",) * request.persistence + ("nvidia-fabricmanager",) * request.fabric_manager,
+        signers=tuple(driver_problems.certificate_signers(host)),
+        removal=removal(host),
+        working=working_versions(host),
+    )
+
+
+def problems(request: Request, host: GpuHost, packages: Rpms, replaces: bool) -> list[str]:
+    unknown = list(driver_problems.system_problems(request, host))
+    if unknown or request.state == "absent":
+        return unknown
+    return [
+        *driver_problems.request_problems(request, host),
+        *driver_problems.host_problems(request, host, packages, replaces),
+        *driver_problems.signing_problems(request, host),
+    ]
+
+
+def checks(request: Request, host: GpuHost, packages: Rpms, replaces: bool) -> list[Check]:
+    required: list[str | Pinned] = list(packages.headers())
+    if installs_packages(request, host, packages, replaces):
+        required += [*packages.requested_parts(), *packages.required()]
+    found = [Check(f"Driver {request.version}", packages.remedy(), tuple(required))]
+    if installs_kernel(request, host):
+        wanted = tuple(packages.kernel_packages())
+        found.append(Check(f"Kernel {request.kernel}", "request a kernel that it has", wanted))
+    return [one for one in found if one.packages]
+
+
+def installs_packages(request: Request, host: GpuHost, packages: Rpms, replaces: bool) -> bool:
+    lacks_fabric = request.fabric_manager and not set(packages.fabric_names) & set(host.driver.packages)
+    return request.source == "package" and (host.driver.version != request.version or replaces or lacks_fabric)
+
+
+def installs_kernel(request: Request, host: GpuHost) -> bool:
+    return request.kernel_moves and request.next_kernel not in host.kernels.installed
+
+
+def transactions(request: Request, host: GpuHost, packages: Rpms, replaces: bool) -> Iterator[Transaction]:
+    if installs_packages(request, host, packages, replaces):
+        names: tuple[str | Pinned, ...] = (*packages.headers(), *packages.parts(), *packages.unversioned)
+        yield Transaction(f"Driver {request.version}", names, tuple(packages.replaced()), packages.excluded)
+    if installs_kernel(request, host):
+        yield Transaction(f"Kernel {request.kernel}", kernel_names(packages), (), ("*nvidia*",))
+
+
+def kernel_names(packages: Rpms) -> tuple[Pinned, ...]:
+    return tuple(one for one in packages.kernel_packages() if not one["name"].startswith("kmod-"))
+
+
+def original(host: GpuHost) -> Original:
+    words = {word for listed in host.boot_arguments.values() for word in listed}
+    return Original(tuple(one for one in ARGUMENTS if one in words), host.driver.source == "runfile", host.files.unit)
+
+
+def working_versions(host: GpuHost) -> gpu_host.Versions:
+    """The versions to go back to: of an upgrade that did not end, what worked before it."""
+    return host.records.working_versions or gpu_host.Versions(host.driver.version, host.kernels.running)
+
+
+def unlocked(request: Request, host: GpuHost) -> list[str]:
+    """The driver's packages; for a removal also what the role held. A removal that was killed has removed some."""
+    held = [name for name in host.records.held or () if name in host.locks.held]
+    return list(dict.fromkeys([*host.driver.packages, *(held if request.state == "absent" else ())]))
+
+
+def installer_runs(request: Request, host: GpuHost, full: bool) -> list[InstallerRun]:
+    """Everything for each kernel that may run, or the module for those that were installed later or have another one's."""
+    if request.source != "runfile":
+        return []
+    right = [
+        kernel
+        for kernel, module in host.modules.items()
+        if module
+        and not module.other_kernel
+        and (module.version, module.open) == (request.version, request.module == "open")
+    ]
+    kernels = [kernel for kernel in host.kernels.needed if full or kernel not in right]
+    named = "--kernel-module-type=open" if request.from_branch("560") else "-m=kernel-open"
+    kind = [named] if request.module == "open" else []
+    key = [
+        f"--module-signing-secret-key={request.signing_key}",
+        f"--module-signing-public-key={request.signing_certificate}",
+    ]
+    # -K: nothing but modules; the long form is spelled differently from branch to branch.
+    only_module = [["-K"] if number > 0 or not full else [] for number in range(len(kernels))]
+    return [
+        InstallerRun(kernel, (f"--kernel-name={kernel}", *only, *kind, *(key if request.signing_key else [])))
+        for kernel, only in zip(kernels, only_module, strict=True)
+    ]
+
+
+def removal(host: GpuHost) -> Removal:
+    before, records = host.records.before or Original(), host.records
+    managed = records.before is not None or host.files.settings
+    installed_before = host.driver.packages if records.packages_before is None else records.packages_before
+    words = {word for listed in host.boot_arguments.values() for word in listed}
+    arguments = tuple(one for one in ARGUMENTS if one not in before.arguments)
+    names = (
+        "unfinished",
+        "working-versions.json",
+        "held.json",
+        "headers.json",
+        "packages-before.json",
+        "before.json",
+        "leaving",
+    )
+    return Removal(
+        packages=tuple(name for name in host.driver.packages if name not in installed_before),
+        headers=records.headers or (),
+        runfile=managed and not before.runfile,
+        arguments=arguments if managed and words & set(arguments) else (),
+        files=(
+            f"/etc/modprobe.d/{SETTINGS}",
+            f"/etc/dracut.conf.d/{SETTINGS}",
+            "/etc/default/grub.d/deeplearning-nouveau.cfg",
+            f"/etc/apt/preferences.d/{REPOSITORY}",
+            DROP_IN,
+            *([UNIT] if managed and not before.unit else []),
+        ),
+        records=tuple(f"{ETC}/nvidia-driver-{name}" for name in names),
+        images=host.files.settings or host.files.leaving,
+    )

@@ -1,0 +1,32 @@
+"""Which environments hosts of a run still name, so that no other host removes them. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def answered(variables: Mapping[str, Any]) -> str | None:
+    """The environment that was active when the host was read; None if it was not read."""
+    found = variables.get("preflight_node")
+    facts = found.get("facts") if isinstance(found, dict) else None
+    part = facts.get("deeplearning") if isinstance(facts, dict) else None
+    return str(part.get("current") or "") if isinstance(part, dict) else None
+
+
+def in_use(hosts: Mapping[str, Mapping[str, Any]], asked: Iterable[str], switched: Iterable[str]) -> dict[str, Any]:
+    """`names` of environments that stay, and `unknown`, the hosts that did not switch and whose environment nobody knows.
+
+    hosts: the variables of all hosts; asked: those that must be known, which are the hosts of the play that switches, and all hosts
+    of the cluster, because a job names one environment for its driver and all executors; switched: those that did.
+    """
+    done, known, names, unknown = set(switched), set(asked), set(), []
+    for host in sorted({*hosts} - done):
+        before = answered(hosts[host])
+        if before:
+            names.add(before)
+        elif before is None and host in known:
+            unknown.append(host)
+    plans = [hosts[host].get("plan") for host in done]
+    names |= {str(plan["environment"]) for plan in plans if isinstance(plan, dict) and plan.get("environment")}
+    return {"names": sorted(names), "unknown": unknown}

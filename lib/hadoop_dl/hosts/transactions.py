@@ -1,0 +1,104 @@
+"""A transaction of dnf or yum that removes and installs at once: the command, and what its solver answers. Pure functions.
+
+Their modules cannot remove and install at once; their shells can. Both shells end with status 0 always. They log a line that fails and go
+on to the next (dnf/cli/commands/shell.py of https://github.com/rpm-software-management/dnf, shell.py of
+https://github.com/rpm-software-management/yum), so that a transaction without a part, or one that only removes, may be left.
+So it is solved before it is run.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterator, Sequence
+
+from hadoop_dl.hosts.os_packages import Package, Source
+
+LOCKS = {"dnf": "/etc/dnf/plugins/versionlock.list", "yum": "/etc/yum/pluginconf.d/versionlock.list"}
+# A solution that was declined (dnf/cli/cli.py, yum's cli.py), and nothing to do.
+SOLVED = re.compile(r"Operation aborted\.|Exiting on user command|nothing to do", re.I)
+REASON = re.compile(r"^ ?(?:Error:|Problem|No match for argument|No package ).*(?:\n[ \t]+\S.*)*", re.M)
+OWN_LOCKS = re.compile(r"^# BEGIN deeplearning .*?^# END deeplearning [^\n]*$", re.M | re.S)
+ROW = re.compile(r"^ (\S+)\s+(\S+)\s+((?:\d+:)?\d\S*)\s+\S+\s", re.M)
+DEPENDENT = ("Removing dependent packages", "Removing for dependencies")
+MOST_SAID = 700
+
+
+def exchange(
+    source: Source, packages: Sequence[Package], gone: Sequence[str], exclude: Sequence[str], *, solve: bool = False
+) -> list[str]:
+    """The command that removes packages and installs others in one transaction. solve: only solve it, locks of versions aside."""
+    specs = " ".join(package.spec(source.manager) for package in packages)
+    lines = [f"remove {' '.join(gone)}"] if gone else []
+    lines += [f"install {specs}"]
+    lines += [f"downgrade {specs}"] if solve and source.manager == "yum" else []  # its install leaves a newer version
+    how = [*source.switches, "--setopt=exit_on_lock=1"]
+    how += [f"--exclude={pattern}" for pattern in exclude]
+    if source.manager == "dnf":  # what is no longer needed stays: the operator may use it
+        how += ["--setopt=install_weak_deps=False", "--setopt=clean_requirements_on_remove=False"]
+    answer = ["--assumeno", "--disableplugin=versionlock"] if solve else ["--assumeyes"]
+    script = 'printf "%s\\n" "$1" | { shift; "$@" shell /dev/stdin; }'
+    return ["sh", "-c", script, "sh", "\n".join([*lines, "run"]), source.manager, *answer, *how]
+
+
+def changes(output: str) -> dict[str, list[tuple[str, str, str]]]:
+    """The table of a solved transaction: name, architecture and version of each package by the table's sections."""
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    joined = re.sub(r"\n {2,}", " ", output)  # a long name has a line of its own
+    sections = re.split(r"^([A-Z][A-Za-z ]+):$", joined, flags=re.M)
+    for name, rows in zip(sections[1::2], sections[2::2], strict=True):
+        found.setdefault(name, []).extend((row[1], row[2], row[3]) for row in ROW.finditer(rows + "\n"))
+    return found
+
+
+def foreign_locks(solved: dict[str, list[tuple[str, str, str]]], listed: str) -> list[str]:
+    """Lines of a lock list, without this project's, that the transaction does not fit."""
+    rows = [row for section, found in solved.items() if not section.startswith("Removing") for row in found]
+    return [line for line in OWN_LOCKS.sub("", listed).split() if any(against(line, *row) for row in rows)]
+
+
+def against(line: str, name: str, arch: str, version: str) -> bool:
+    """Whether a line of versionlock excludes a package: NAME-EPOCH:VERSION-RELEASE.ARCH, yum's EPOCH:NAME-…, or ! before either."""
+    locked = re.match(r"!?(?:\d+:)?(.+)-[^-]+-[^-]+$", line)
+    if line.startswith("#") or not locked or not fnmatch.fnmatchcase(name, locked[1]):
+        return False
+    epoch, _, rest = version.rpartition(":")
+    full = (f"{name}-{epoch or 0}:{rest}.{arch}", f"{epoch or 0}:{name}-{rest}.{arch}", f"{name}-{rest}.{arch}")
+    fits = any(fnmatch.fnmatchcase(one, line.lstrip("!")) for one in full)
+    return fits == line.startswith("!")
+
+
+def left_out(output: str, packages: Sequence[Package]) -> list[Package]:
+    """Packages that the solved transaction does not install."""
+    there: dict[str, list[str]] = {}
+    for section, rows in changes(output).items():
+        for name, _, version in rows if not section.startswith("Removing") else ():
+            there.setdefault(name, []).append(version)
+    return [one for one in packages if not any(one.offered_in(there.get(name, ())) for name in one.names)]
+
+
+def reasons(source: Source, output: str, error: str, listed: str, lacking: Sequence[Package] = ()) -> Iterator[str]:
+    """Why the transaction must not or cannot be done; none if it can. listed: the list of versionlock; lacking: what it leaves out."""
+    said = [" ".join(one.split()) for one in REASON.findall(f"{output}\n{error}")]
+    said = [one for one in said if not SOLVED.search(one)]
+    if not said and not SOLVED.search(output + error):
+        said = [" ".join(f"{output} {error}".split()) or "nothing"]
+    if said:
+        words = " ".join(dict.fromkeys(said)).rstrip(".")
+        # Which package lacks what is at the end of a long chain.
+        yield f"{source.manager} reports: {words if len(words) <= MOST_SAID else f'{words[:400]} … {words[-280:]}'}"
+    elif lacking:
+        yield f"it would not install {', '.join(map(str, lacking))}"
+    solved = changes(output)
+    if dependent := [row[0] for section in DEPENDENT for row in solved.get(section, [])]:
+        yield f"it would also remove installed packages that require what leaves: {', '.join(dependent)}"
+    if locked := foreign_locks(solved, listed):
+        yield f"{LOCKS[source.manager]} has locks that are not of this project: {', '.join(locked)}"
+
+
+def problem(source: Source, found: Sequence[str], *, host: str, title: str) -> str:
+    return (
+        f"{title} must be one transaction on {host} with the packages of its repositories ({source}), but {'; '.join(found)}. Nothing was "
+        "changed. Add packages that are missing to the mirror, or enable the repository that has them (EPEL); remove packages that the new "
+        f"ones conflict with or that require what leaves; delete the locks that are named. Then run this again.{source.left_out(host)}"
+    )

@@ -1,0 +1,142 @@
+"""Inputs of which each is right, and which cannot be right together. Pure functions: converted values in, sentences out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Set
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hadoop_dl.data import extras
+from hadoop_dl.data.addresses import mirror_index_problem, own_directory_problem, package_sets_problem
+from hadoop_dl.data.cuda_packages import archive_of
+
+Json = dict[str, Any]
+
+
+def conflicts(values: Mapping[str, Any], repository: Path, unknown: Set[str] = frozenset()) -> list[str]:
+    """Every sentence against a host's inputs together; the roles refuse with the same functions. unknown: inputs that are set, to what is not known."""
+    found = [
+        *of_mirror(values),
+        *of_manager(values),
+        *of_packages(values),
+        *of_driver(values),
+        *of_toolkits(values, repository),
+        *of_checks(values, repository),
+    ]
+    return [sentence for sentence in found if not unknown & set(re.findall(r"\w+", sentence))]
+
+
+def of_mirror(values: Mapping[str, Any]) -> Iterator[str]:
+    mode = values.get("mirror_mode", "fetch")
+    found = [package_sets_problem(values.get("mirror_package_sets", ()), mode)]
+    found.append(mirror_index_problem(values.get("mirror_index_url", ""), values.get("mirror_login", {})))
+    if mode != "external":
+        roots = [name for name in ("mirror_root", "tensorflow_build_root") if name in values]
+        found += [own_directory_problem(name, values[name]) for name in roots]
+    yield from (problem for problem in found if problem)
+    pair = ("mirror_tls_certificate", "mirror_tls_key")
+    if bool(values.get(pair[0])) != bool(values.get(pair[1])):
+        yield f"{' and '.join(pair)} must both be set, or none of them, but one is. Set the other."
+
+
+def of_manager(values: Mapping[str, Any]) -> Iterator[str]:
+    """A login that comes from the environment may be empty if nothing is asked of the manager; one that no variable names is a mistake."""
+    names = [name for name in values if name.startswith("cluster_manager_") and values[name]]
+    kind = values.get("cluster_manager", "none")
+    if kind == "none" and names:
+        yield f"{', '.join(sorted(names))} require cluster_manager, but it is none. Set cluster_manager: cloudera_manager or ambari."
+    if kind == "none":
+        return
+    if not values.get("cluster_manager_url"):
+        yield f"cluster_manager: {kind} requires cluster_manager_url, but it is not set."
+    if "cluster_manager_token" not in values and not {"cluster_manager_user", "cluster_manager_password"} <= set(
+        values
+    ):
+        yield (
+            f"cluster_manager: {kind} requires cluster_manager_user and cluster_manager_password, or cluster_manager_token, but they are not set."
+        )
+
+
+def of_packages(values: Mapping[str, Any]) -> Iterator[str]:
+    try:
+        extras.checked(values.get("deeplearning_extra_packages"))
+    except extras.ExtrasError as error:
+        yield str(error)
+
+
+def of_driver(values: Mapping[str, Any]) -> Iterator[str]:
+    if values.get("nvidia_driver_source") == "runfile" and values.get("nvidia_driver_version", "none") != "none":
+        unset = [name for name in ("nvidia_driver_runfile", "nvidia_driver_runfile_sha256") if not values.get(name)]
+        if unset:
+            yield f"nvidia_driver_source: runfile requires {' and '.join(unset)}, but none is set."
+    if values.get("nvidia_driver_build") == "precompiled" and values.get("nvidia_driver_module") == "open":
+        yield "nvidia_driver_build: precompiled requires nvidia_driver_module: proprietary, but it is open."
+    if values.get("nvidia_driver_signing_key") and not values.get("nvidia_driver_signing_certificate"):
+        yield "nvidia_driver_signing_key requires nvidia_driver_signing_certificate, but none is set."
+    for role in ("nvidia_driver", "cuda", "cudnn", "nccl", "bazel", "container_runtime"):
+        if values.get(f"{role}_repository_url") and not values.get(f"{role}_repository_key"):
+            yield (
+                f"{role}_repository_url requires {role}_repository_key, the file on the controller with the key that signs its packages, but none is "
+                "set. Unsigned packages are not installed."
+            )
+
+
+def of_toolkits(values: Mapping[str, Any], repository: Path) -> Iterator[str]:
+    toolkits, default = values.get("cuda_versions"), values.get("cuda_default")
+    if default and isinstance(toolkits, list) and default not in toolkits:
+        yield f"cuda_default must be one of cuda_versions ({', '.join(toolkits) or 'none'}), but is {default}."
+    for role, source, archives in (
+        ("cuda", "runfile", "cuda_runfiles"),
+        ("cudnn", "tarball", "cudnn_tarballs"),
+        ("nccl", "tarball", "nccl_tarballs"),
+    ):
+        versions = values.get(f"{role}_versions")
+        if values.get(f"{role}_source") != source or not isinstance(versions, list):
+            continue
+        known = open_archives(repository) if role == "cudnn" else {}
+        lacking = [one for one in versions if lacks_archive(one, values.get(archives, {}), known)]
+        missing = [one if isinstance(one, str) else one["version"] for one in lacking]
+        if missing:
+            yield f"{role}_source: {source} requires an entry of {archives} for {', '.join(missing)}."
+
+
+def of_checks(values: Mapping[str, Any], repository: Path) -> Iterator[str]:
+    for name, known in (("nvidia_driver_upgrade_checks", gpu_checks), ("verify_expected_failures", suite_tests)):
+        unknown = [one for one in values.get(name, ()) if one not in known(repository)]
+        if unknown:
+            yield f"{name} must have names that are known, but has {', '.join(unknown)}. Known: {', '.join(sorted(known(repository)))}."
+
+
+@cache
+def gpu_checks(repository: Path) -> frozenset[str]:
+    """The questions of gpu-check."""
+    files = (repository / "roles/gpu_check/files/gpu-check/gpu_check").glob("*.py")
+    return frozenset(
+        re.findall(r"^@(?:host_)?check\ndef (\w+)", "".join(path.read_text(encoding="utf-8") for path in files), re.M)
+    )
+
+
+@cache
+def suite_tests(repository: Path) -> frozenset[str]:
+    """The tests of tests/infra; those of gpu-check's questions are made from their names."""
+    text = "".join(path.read_text(encoding="utf-8") for path in (repository / "tests/infra").glob("test_*.py"))
+    return frozenset(re.findall(r"\b(test_\w+)[(\"]", text)) | {f"test_gpu_{name}" for name in gpu_checks(repository)}
+
+
+@cache
+def open_archives(repository: Path) -> Mapping[str, Json]:
+    """The archives of cuDNN that the role knows, by VERSION/CUDA; CUDA may be a major number."""
+    file = repository / "roles" / "cudnn" / "vars" / "archives.yml"
+    found: Mapping[str, Json] = yaml.safe_load(file.read_text(encoding="utf-8"))["__cudnn_open_archives"]
+    return found
+
+
+def lacks_archive(item: Any, archives: Mapping[str, Json], known: Mapping[str, Json]) -> bool:
+    """Whether neither the site nor, for cuDNN, the role names the file and its sha256."""
+    if isinstance(item, str):
+        return item not in archives
+    return not {"file", "sha256"} <= archive_of(item["version"], item["cuda"], archives, known).keys()

@@ -1,0 +1,93 @@
+"""Make the files of a release of HEAD: `make release`. It publishes nothing and makes no tag; it prints the command that does.
+
+The version is in pyproject.toml alone. The same commit gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from hadoop_dl_dev import collection
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+VERSION = re.compile(r"^version = \"(\d+\.\d+\.\d+)\"$", re.MULTILINE)
+DESCRIPTION = re.compile(r"^description = \"(.+)\"$", re.MULTILINE)
+
+
+class Refused(Exception):
+    """Why this commit is no release."""
+
+
+def git(repository: Path, *arguments: str) -> bytes:
+    done = subprocess.run(["git", *arguments], cwd=repository, capture_output=True, check=False)
+    if done.returncode != 0:
+        raise Refused(f"A release is made in a clone, but git reports: {done.stderr.decode().strip()}")
+    return done.stdout
+
+
+def only(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.findall(text)
+    if len(found) != 1:
+        raise Refused(f"pyproject.toml must have one line like {pattern.pattern}, but has {len(found)}.")
+    return str(found[0])
+
+
+def check(repository: Path, version: str) -> None:
+    changed = git(repository, "status", "--porcelain").decode().splitlines()
+    if changed:
+        raise Refused(
+            f"A release is made from a commit, but {len(changed)} files differ from it, such as {changed[0][3:]}. Commit or remove them."
+        )
+    changelog = (repository / "CHANGELOG.md").read_text(encoding="utf-8")
+    if not re.search(rf"^## {re.escape(version)} \(\d{{4}}-\d\d-\d\d\)$", changelog, re.MULTILINE):
+        raise Refused(
+            f"CHANGELOG.md must have the section '## {version} (YYYY-MM-DD)', because pyproject.toml has version {version}. "
+            "Rename 'Unreleased', or correct the version."
+        )
+
+
+def make(repository: Path, output: Path) -> tuple[str, list[Path]]:
+    """The version and the files: the tree, the collection, and the checksums of both."""
+    project = (repository / "pyproject.toml").read_text(encoding="utf-8")
+    version = only(VERSION, project)
+    check(repository, version)
+    commit = git(repository, "rev-parse", "HEAD").decode().strip()
+    when = int(git(repository, "show", "--no-patch", "--format=%ct", commit))
+    output.mkdir(parents=True, exist_ok=True)
+    name = f"hadoop-deeplearning-{version}"
+    tree = output / f"{name}.tar.gz"
+    tree.write_bytes(gzip.compress(git(repository, "archive", "--format=tar", f"--prefix={name}/", commit), mtime=0))
+    with tempfile.TemporaryDirectory() as directory:
+        collection.copy(repository, commit, Path(directory), version, only(DESCRIPTION, project))
+        files = [tree, collection.build(Path(directory), output, when)]
+    sums = output / "SHA256SUMS"
+    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
+    sums.write_text("".join(lines), encoding="utf-8")
+    return version, [*files, sums]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="make release", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--output", type=Path, default=REPOSITORY / ".cache" / "release", metavar="DIRECTORY")
+    options = parser.parse_args(arguments)
+    try:
+        version, files = make(REPOSITORY, options.output)
+    except (Refused, ValueError) as refusal:
+        print(f"No release was made. {refusal}", file=sys.stderr)
+        return 1
+    commit = git(REPOSITORY, "rev-parse", "HEAD").decode().strip()
+    print(*files, sep="\n")
+    print(f"\nThis makes the tag:\n  git tag --annotate v{version} --message 'hadoop-deeplearning {version}' {commit}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+import json
+
+import pytest
+
+ENVIRONMENT = "/opt/deeplearning/envs/scenario-0123456789ab"
+PYTHON = f"{ENVIRONMENT}/bin/python"
+
+
+def is_el7(host) -> bool:
+    return 'VERSION_ID="7' in host.file("/etc/os-release").content_string
+
+
+def test_the_environment_has_the_python_of_its_stack(host):
+    version = host.check_output(f"{PYTHON} -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])'")
+    assert version == ("2.7" if is_el7(host) else "3.11")
+
+
+def test_pip_on_python_2_7_is_the_last_one_for_it(host):
+    version = host.check_output(f"{PYTHON} -m pip --version").split()[1]
+    assert (version == "20.3.4") == is_el7(host)
+
+
+def test_the_locked_keras_is_installed(host):
+    listed = host.check_output(f"{PYTHON} -m pip list --format=freeze").lower().splitlines()
+    assert ("keras==2.3.1" if is_el7(host) else "keras==2.15.0") in listed
+
+
+@pytest.mark.parametrize("component", ["pip", "keras"])
+def test_the_component_is_marked_as_complete(host, component):
+    marker = json.loads(host.file(f"{ENVIRONMENT}/.deeplearning/{component}.json").content_string)
+    assert marker["component"] == component
+    assert len(marker["lock_sha256"]) == 64
+
+
+def test_only_root_can_write_to_the_environment(host):
+    found = host.check_output(f"find {ENVIRONMENT}/ '(' -not -user root -o -perm /022 ')' -not -type l")
+    assert found == ""
+
+
+def test_current_points_to_the_environment(host):
+    assert host.check_output("readlink /opt/deeplearning/current") == "envs/scenario-0123456789ab"
+
+
+def test_the_environment_is_its_first_tree(host):
+    assert host.check_output("readlink -f /opt/deeplearning/current") == f"{ENVIRONMENT}.1"
+
+
+def test_its_python_knows_it_by_the_name_that_all_hosts_have(host):
+    assert host.check_output(f"{PYTHON} -c 'import sys; print(sys.prefix)'") == ENVIRONMENT
+
+
+def test_pip_of_the_environment_starts(host):
+    assert "scenario-0123456789ab" in host.check_output(f"{ENVIRONMENT}/bin/pip --version")
+
+
+def test_it_is_sealed(host):
+    seal = json.loads(host.file(f"{ENVIRONMENT}/.deeplearning/sealed.json").content_string)
+    assert (seal["stack"], seal["digest"]) == ("scenario", "0123456789ab")
+    assert seal["files"] > 100
+    assert len(seal["tree_sha256"]) == 64
+
+
+def test_every_user_can_use_it_and_none_can_change_it(host):
+    assert host.run("runuser -u nobody -- /opt/deeplearning/current/bin/python -c 'import pip'").rc == 0
+    assert host.run("runuser -u nobody -- touch /opt/deeplearning/current/bin/planted").rc != 0

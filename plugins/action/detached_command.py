@@ -1,0 +1,44 @@
+"""Run a program on the host that goes on when the connection is lost, and follow it to its recorded end. The work is in module detached_command."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+
+from hadoop_dl.data.terminal import printable
+from hadoop_dl.hosts.actions import HostAction
+
+POLL = 5  # seconds between two questions
+PATIENCE = 300  # seconds for a host that cannot be reached while its program goes on
+
+
+class ActionModule(HostAction):
+    """detached_command: argv, directory, timeout. It succeeds if the program's recorded status is 0, and in no other case."""
+
+    REQUIRED = ("argv", "directory", "timeout")
+    OPTIONAL = ("poll",)
+
+    def act(self) -> dict[str, Any]:
+        directory, seconds = self.args["directory"], int(self.args["timeout"])
+        poll = float(self.args.get("poll") or POLL)
+        end = time.monotonic() + seconds + PATIENCE
+        answer = self.asked(poll, directory=directory, argv=self.args["argv"], timeout=seconds, state="started")
+        while answer["command_state"] == "running" and time.monotonic() < end:
+            time.sleep(poll)
+            answer = self.asked(poll, directory=directory, state="asked")
+        if answer["command_state"] != "ended":
+            raise AnsibleActionFail(
+                f"The program must end on {self.host} with a recorded status, but it is {answer['command_state']}: it was killed, the host was "
+                "restarted, or it could not be ended."
+            )
+        if answer.get("rc") != 0:
+            ended = f"with status {answer['rc']}" if answer.get("rc") is not None else f"not within {seconds} s"
+            said = " ".join(printable(str(line)) for line in answer.get("lines") or [])
+            raise AnsibleActionFail(f"The program on {self.host} ended {ended}: {said or 'no output'}")
+        return {"rc": 0}
+
+    def asked(self, poll: float, **args: Any) -> dict[str, Any]:
+        """What the module answers; a lost connection does not end the program, so it is asked again."""
+        return self.ask_again("detached_command", PATIENCE, poll, "Its program continues until its limit", **args)

@@ -1,0 +1,134 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Keep what a host's roles recorded for the active environment, and restore it after a rollback."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: environment_records
+short_description: Let receipts and settings that belong to a stack follow the environment
+description:
+  - C(kept) copies the receipts of the components that a stack decides, and their settings in C(etc), into the active environment's state.
+  - C(restored) puts back what was kept for the environment that is active now, where the host still is as those receipts tell. So the next plan has nothing to
+    do for it, and C(gpu-check) asks for this stack's driver. If the host was changed since, receipts stay as they are and the next C(site.yml) runs the roles.
+  - The parts of the GPU layer belong together. Their receipts are restored if all of them hold.
+options:
+  root: {description: "Directory with C(envs), C(current), C(state) and C(etc)", type: path, default: /opt/deeplearning}
+  state: {description: Whether to keep or to restore, type: str, choices: [kept, restored], required: true}
+  timeout: {description: Seconds for another step on the host to end, type: int, default: 60}
+"""
+
+RETURN = r"""
+components: {description: Components that were kept or restored, type: list, returned: always}
+"""
+
+import hashlib
+import json
+import os
+
+from ansible.module_utils import environment_packages as packages
+from ansible.module_utils import environment_tree, room, whole_files
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.environment_history import current_of
+from ansible.module_utils.host_lock import HostLock
+
+NAME = "records.json"  # in an environment's state
+GPU = ("nvidia_driver", "cuda", "cudnn", "nccl", "gpu_check")
+OTHERS = ("hadoop_client", "tensorflowonspark", "verify")
+LARGEST = 1 << 20  # bytes of one file of settings
+
+
+def content(path):
+    """The text of a file; None if it has no settings."""
+    if os.path.islink(path) or not os.path.isfile(path) or os.path.getsize(path) > LARGEST:
+        return None
+    with open(path, "rb") as handle:
+        return handle.read().decode("utf-8", "replace")
+
+
+def digest(text):
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def recorded(root):
+    """component -> its receipt, and the files below etc/ that it names, as they are now."""
+    found = {}
+    for component in GPU + OTHERS:
+        receipt = environment_tree.read_json(os.path.join(root, "state", component + ".json"))
+        if receipt:
+            paths = [path for path in receipt.get("files", {}) if os.path.dirname(path) == os.path.join(root, "etc")]
+            texts = dict((path, content(path)) for path in paths)
+            files = dict((path, text) for path, text in texts.items() if text is not None)
+            found[component] = {"receipt": receipt, "files": files}
+    return found
+
+
+def holds(record):
+    """Whether the host is as the receipt tells, once the files that were kept with it are back."""
+    receipt, files = record["receipt"], record["files"]
+    for path, target in receipt.get("links", {}).items():
+        if not os.path.islink(path) or os.readlink(path) != target:
+            return False
+    for path, size in receipt.get("sizes", {}).items():
+        if not os.path.isfile(path) or os.path.getsize(path) != size:
+            return False
+    for path, expected in receipt.get("files", {}).items():
+        if path in files and digest(files[path]) != expected:
+            return False
+        if path not in files and (not os.path.isfile(path) or whole_files.sha256_of(path) != expected):
+            return False
+    return True
+
+
+def text_of(receipt):
+    return json.dumps(receipt, indent=1, sort_keys=True) + "\n"
+
+
+def outdated(root, records):
+    """path -> text of what has to be written, in its order: settings first, so that no receipt exists without them."""
+    gpu = [name for name in GPU if name in records]
+    present = [name for name in GPU if os.path.lexists(os.path.join(root, "state", name + ".json"))]
+    whole = gpu == present and all(holds(records[name]) for name in gpu)
+    chosen = [name for name in records if (whole if name in GPU else holds(records[name]))]
+    files = [(path, text) for name in chosen for path, text in records[name]["files"].items()]
+    files += [(os.path.join(root, "state", name + ".json"), text_of(records[name]["receipt"])) for name in chosen]
+    return sorted(chosen), [(path, text) for path, text in files if content(path) != text]
+
+
+def work(module):
+    root = module.params["root"].rstrip("/")
+    answer = {"changed": False, "components": []}
+    current = current_of(root)
+    tree = os.path.join(root, current) if current else None
+    if not tree or not os.path.isdir(os.path.join(tree, environment_tree.STATE)):
+        return answer
+    path = packages.state_file(tree, NAME)
+    if module.params["state"] == "kept":
+        records = recorded(root)
+        chosen, changes = sorted(records), [(path, json.dumps(records, indent=1, sort_keys=True) + "\n")]
+        changes = [(one, text) for one, text in changes if content(one) != text]
+    else:
+        chosen, changes = outdated(root, environment_tree.read_json(path) or {})
+    if changes and not module.check_mode:
+        with HostLock("the records of %s" % os.path.basename(tree), module.params["timeout"], root):
+            for one, text in changes:
+                room.with_reserve(root, lambda one=one, text=text: whole_files.write_whole(one, text.encode("utf-8")))
+    return dict(answer, changed=bool(changes), components=chosen)
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "root": {"type": "path", "default": "/opt/deeplearning"},
+            "state": {"type": "str", "choices": ["kept", "restored"], "required": True},
+            "timeout": {"type": "int", "default": 60},
+        },
+        supports_check_mode=True,
+    )
+    packages.end_with_result(module, work, module.params["root"], "; the environment is active")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,9 @@
+"""Fixtures of the unit tests that tests in this directory use too."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+unit = runpy.run_path(str(Path(__file__).resolve().parents[1] / "unit" / "conftest.py"))
+fixtures, stages = unit["fixtures"], unit["stages"]

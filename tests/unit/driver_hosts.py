@@ -1,0 +1,104 @@
+"""A host and a request of the role nvidia_driver, as gpu_host_info and the role's inputs have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hadoop_dl.data import gpu_host
+from hadoop_dl.data.driver_packages import Request
+
+OLD, NEW = "5.14.0-427.13.1.el9_4.x86_64", "5.14.0-427.18.1.el9_4.x86_64"
+LOCKS: dict[str, Any] = {"manager": "dnf", "file": "/etc/dnf/plugins/versionlock.list", "file_exists": True}
+LOCKS |= {"ours": True, "plugin": True, "lines": ["nvidia-smi-0:1-1.*"], "held": []}
+APT: dict[str, Any] = {**LOCKS, "manager": "apt", "file": None, "ours": False, "lines": []}
+RECORDS: dict[str, Any] = dict.fromkeys(("before", "held", "headers", "packages_before", "working_versions"))
+FILES = dict.fromkeys(("settings", "unit", "grub", "installing", "leaving"), False)
+ANSWER: dict[str, Any] = {
+    "family": "RedHat",
+    "distribution": "rhel",
+    "major": "9",
+    "kernels": {
+        "running": OLD,
+        "installed": [OLD, NEW],
+        "default_boot": NEW,
+        "needed": [OLD, NEW],
+        "headers": {OLD: "/usr/src/kernels/old", NEW: "/usr/src/kernels/new"},
+    },
+    "kernel_packages": {"kernel": ["1", "2"]},
+    "header_packages": {},
+    "locks": LOCKS,
+    "disk_free_mb": {"/usr": 9000, "/boot": 900, "/var": 9000},
+    "boot_arguments": {},
+    "driver": {"source": None, "version": None, "packages": {}, "library": None},
+    "modules": {OLD: None, NEW: None},
+    "loaded": {"version": None, "kind": None, "nouveau": False, "dependents": []},
+    "users": [],
+    "services": [],
+    "gpus": ["10de:15f8", "10de:15f8"],
+    "nvswitches": 0,
+    "secure_boot": None,
+    "container": False,
+    "machine_id": "machine",
+    "boot_id": "boot",
+    "initramfs": {},
+    "records": RECORDS,
+    "files": FILES,
+    "signing": None,
+}
+DEBIAN: dict[str, Any] = {"family": "Debian", "distribution": "debian", "major": "12", "locks": APT}
+DEBIAN |= {"files": {**FILES, "grub": True}}
+INPUTS: dict[str, Any] = {
+    "host": "data1",
+    "state": "present",
+    "version": "550.54.15",
+    "source": "package",
+    "module": "proprietary",
+    "build": "dkms",
+    "repository_url": "",
+    "runfile": "",
+    "runfile_sha256": "",
+    "license_accepted": True,
+    "upgrade_allowed": False,
+    "kernel": "",
+    "kernel_moves": False,
+    "branch_max": "",
+    "branch_min": "",
+    "open_supported": True,
+    "persistence": True,
+    "fabric_manager": False,
+    "signing_key": "",
+    "signing_certificate": "",
+}
+
+
+def host(**changes: Any) -> gpu_host.GpuHost:
+    """The host with these changes; a mapping changes only the keys that it has."""
+    replaced = {"packages", "modules", "boot_arguments", "initramfs", "kernel_packages", "header_packages"}
+    answer = dict(ANSWER)
+    for name, value in changes.items():
+        merges = isinstance(value, dict) and isinstance(answer[name], dict) and name not in replaced
+        answer[name] = {**answer[name], **value} if merges else value
+    return gpu_host.read(answer)
+
+
+def request(**changes: Any) -> Request:
+    return Request(**{**INPUTS, **changes})
+
+
+def installed(version: str | None = "550.54.15", packages: Any = ("kmod-nvidia-latest-dkms",)) -> Any:
+    """The driver of a host that has one, of packages: names, or names with their versions."""
+    versions = packages if isinstance(packages, dict) else dict.fromkeys(packages, ["1"])
+    return {"source": "package", "version": version, "packages": versions}
+
+
+def module(kernel: str, **changes: Any) -> dict[str, Any]:
+    path = f"/lib/modules/{kernel}/extra/nvidia.ko"
+    right = {
+        "path": path,
+        "version": "550.54.15",
+        "built_for": kernel,
+        "other_kernel": False,
+        "signer": None,
+        "open": False,
+    }
+    return {**right, **changes}

@@ -1,0 +1,157 @@
+"""A stand-in for ssh: `python ssh_stand_in.py SITE` and ssh's arguments. SITE/site.json tells of each host what it answers, and whether it is hostile.
+
+An honest host answers the readers from its recorded facts, modules from SITE/site.json, and runs what else it is told in a directory of its own. A
+hostile host answers the same, as its attack changes it. SITE/asked.jsonl records what every host was asked, and with which options.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+MARK = "of-a-hostile-host"  # in every text of a hostile host: nothing of it may reach another host
+READERS = {"host_reader": "facts", "report_reader": "report"}
+LONG = "9" * 5000
+MEGABYTE = 1 << 20
+
+
+def template(site: Path) -> str:
+    """What leaves SITE/evaluated where anything evaluates it."""
+    return f"{MARK} {{{{ lookup('ansible.builtin.pipe', 'touch {site}/evaluated') }}}}"
+
+
+def path(site: Path) -> str:
+    return f"{'../' * 40}{str(site).lstrip('/')}/outside/{MARK}"
+
+
+def leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The same JSON with each leaf changed."""
+    if isinstance(value, dict):
+        return {name: leaves(one, change) for name, one in value.items()}
+    if isinstance(value, list):
+        return [leaves(one, change) for one in value]
+    return change(value)
+
+
+def texts(text: str) -> Callable[[Any], Any]:
+    return lambda leaf: text if isinstance(leaf, str) else leaf
+
+
+def result_keys(answer: Any, site: Path) -> Any:
+    """Every key that Ansible gives a meaning, as far as a host may choose its value."""
+    variables = {
+        "ansible_ssh_executable": f"{site}/outside/{MARK}",
+        "ansible_ssh_common_args": f"-o ProxyCommand='touch {site}/evaluated'",
+        "report_directory": f"{site}/outside",
+        "verify_report_directory": f"{site}/outside",
+    }
+    hosts = json.loads((site / "site.json").read_text())["hosts"]
+    honest = next(name for name in reversed(hosts) if not hosts[name].get("attack"))
+    return answer | {
+        "add_host": {"host_name": honest, "groups": [MARK], "host_vars": variables},
+        "add_group": MARK,
+        "parent_groups": ["all"],
+        "ansible_facts": {**variables, "ansible_host": MARK},
+        "ansible_stats": {"data": 5},
+        "results": [5],
+        "invocation": MARK,
+        "warnings": [MARK],
+        "deprecations": [{"msg": template(site)}],
+        "diff": [5],
+        "_ansible_notify": [MARK],
+        "_ansible_delegated_vars": {"ansible_delegated_host": honest, "ansible_host": MARK},
+        "_ansible_item_label": template(site),
+        "_ansible_no_log": 1,
+    }
+
+
+ATTACKS: dict[str, Callable[[Any, Path], Any]] = {
+    "keys": result_keys,
+    "failed": lambda answer, site: answer | {"failed": True, "unreachable": True, "msg": template(site)},
+    "skipped": lambda answer, site: answer | {"skipped": 1, "failed_when_result": 0, "msg": template(site)},
+    "templates": lambda answer, site: leaves(answer, texts(template(site))) | {template(site): template(site)},
+    "options": lambda answer, site: leaves(answer, texts(f"-oProxyCommand=touch {site}/evaluated;{MARK}")),
+    "paths": lambda answer, site: leaves(answer, texts(path(site))),
+    "numbers": lambda answer, _: leaves(answer, lambda leaf: "LONG" if isinstance(leaf, str | int) else leaf),
+    "types": lambda answer, _: leaves(answer, lambda leaf: [MARK] if leaf is None else {MARK: leaf}),
+    "huge": lambda answer, _: leaves(answer, texts(MARK * (MEGABYTE // 8))) | {"more": MARK * (2 * MEGABYTE // 16)},
+    "nested": lambda _answer, _site: None,
+    "broken": lambda _answer, _site: None,
+    "late": lambda _answer, site: {"late": template(site)},
+}
+
+
+def respond(name: str, answer: Any, site: Path) -> int:
+    """Print what the attack makes of an honest answer; the exit status of ssh."""
+    if name == "broken":
+        print(template(site), file=sys.stderr)
+        return 255
+    if name == "nested":
+        print('{"facts": ' + '{"a": ' * 20000 + "1" + "}" * 20001)
+        return 0
+    print(json.dumps(ATTACKS[name](answer, site)).replace('"LONG"', LONG))
+    return 0
+
+
+def arguments(given: list[str]) -> tuple[list[str], str, str]:
+    """ssh's options, the host, and the command."""
+    options, rest = [], list(given)
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        options.append(f"{option} {rest.pop(0)}" if option in ("-o", "-O", "-p", "-l", "-i") else option)
+    options = [option for option in options if "ControlPath=" not in option]  # one for each host
+    return options, rest[0], " ".join(rest[1:])
+
+
+def question(script: str) -> tuple[str, Any]:
+    """What the host is asked: a reader, a module with its arguments, or a command ("")."""
+    reader = re.match(r"sys\.modules\['(\w+)'\]\.main\(", script.rstrip().rpartition("\n")[2])
+    if reader:
+        return READERS[reader[1]], None
+    module = re.search(r"ansible(?:_collections)?[.\w]*\.modules\.(\w+)", script)
+    given = re.search(r"^\s*ANSIBALLZ_PARAMS = (.+)$", script, re.MULTILINE)
+    if not module or not given:
+        return "", None
+    parameters = ast.literal_eval(given[1])
+    found = json.loads(parameters if isinstance(parameters, str) else parameters.decode())["ANSIBLE_MODULE_ARGS"]
+    return module[1], {key: value for key, value in found.items() if not key.startswith("_ansible_")}
+
+
+def main() -> int:
+    site, (options, host, command) = Path(sys.argv[1]), arguments(sys.argv[2:])
+    script = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
+    kind, parameters = question(script.decode(errors="replace"))
+    told = json.loads((site / "site.json").read_text())
+    known = told["hosts"].get(host, {})
+    record = {"host": host, "options": options, "asked": kind or command, "arguments": parameters}
+    with (site / "asked.jsonl").open("a") as record_file:
+        record_file.write(json.dumps(record) + "\n")
+    attack = known.get("attack") if not kind or kind not in told["spared"] else None
+    if kind in ("facts", "report"):
+        answer = known["facts"] if kind == "facts" else {"facts": known["facts"], **told["report"]}
+    elif kind:
+        answer = {"changed": False, **told["modules"].get(kind, told["else"])}
+    elif attack == "broken":
+        answer = None
+    else:
+        home = site / "hosts" / host
+        home.mkdir(parents=True, exist_ok=True)
+        environment = {**os.environ, "HOME": str(home), "TMPDIR": str(home)}
+        return subprocess.run(
+            ["/bin/sh", "-c", command], input=script, cwd=home, env=environment, check=False
+        ).returncode
+    if attack:
+        return respond(attack, answer, site)
+    print(json.dumps(answer))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

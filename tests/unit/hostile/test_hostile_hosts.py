@@ -1,0 +1,258 @@
+"""Hosts that answer what an attacker wants, against every playbook: they reach no file, no program and no variable beyond themselves.
+
+Ansible connects to all hosts through ssh_stand_in.py. Every run has honest hosts and a hostile one for each attack.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import ansible_programs
+import pytest
+import ssh_stand_in
+import yaml
+
+from hadoop_dl_dev import report_sample
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+PLAYBOOKS = sorted(path.name for path in (REPOSITORY / "playbooks").glob("*.yml"))  # a new one is covered, too
+ASK_NOTHING = (
+    *("plan.yml", "preflight.yml", "report.yml"),  # they ask the readers' questions alone
+    *("build_tensorflow.yml", "cdsw.yml", "cdsw_engine.yml", "mirror.yml"),  # they ask hosts of other groups
+    "gpu.yml",  # what site.yml asks first
+)
+OPTIONS = {
+    "upgrade_driver.yml": ["-e", "nvidia_driver_version=580.105.08"],
+    "upgrade_kernel.yml": ["-e", "nvidia_driver_version=580.95.05 nvidia_driver_kernel_version=5.14.0-427.20.1.el9_4"],
+}
+HONEST = {"edge1": "edge_nodes", "mirror1": "mirror_host", "data1": "data_nodes", "data2": "data_nodes"}
+WATCHED = ("ansible.cfg", "compat", "lib", "playbooks", "plugins", "roles", "stacks")
+KERNEL = report_sample.KERNELS[0]
+# What the modules answer on an honest host, as far as plays read it; everything else is this.
+ANYTHING: dict[str, Any] = {
+    **{"rc": 0, "stdout": "", "stderr": "", "stdout_lines": [], "stderr_lines": [], "files": [], "content": ""},
+    "stat": {"exists": False},
+    "ansible_facts": {"getent_passwd": dict.fromkeys(("deeplearning-mirror", "deeplearning-build"))},
+}
+GPU_HOST = {
+    **{
+        "boot_arguments": {},
+        "boot_id": "b",
+        "machine_id": "m",
+        "container": False,
+        "initramfs": {},
+        "secure_boot": False,
+    },
+    **{"distribution": "rhel", "family": "RedHat", "major": "9", "nvswitches": 0, "services": [], "users": []},
+    "disk_free_mb": {"/boot": 75314, "/usr": 75314, "/var": 75314},
+    "driver": {"library": "/usr/lib64/libcuda.so.1", "packages": {}, "source": "package", "version": "580.95.05"},
+    "gpus": ["10de:1eb8"] * 2,
+    **{"header_packages": {}, "kernel_packages": {}},
+    "kernels": {
+        "default_boot": KERNEL,
+        "headers": {KERNEL: "/h"},
+        "installed": [KERNEL],
+        "needed": [KERNEL],
+        "running": KERNEL,
+    },
+    "loaded": {"dependents": [], "kind": "proprietary", "nouveau": False, "version": "580.95.05"},
+    "locks": {
+        "file": None,
+        "file_exists": True,
+        "held": [],
+        "lines": [],
+        "manager": "dnf",
+        "ours": False,
+        "plugin": True,
+    },
+    "modules": {KERNEL: None},
+    "records": dict.fromkeys(("before", "held", "headers", "packages_before", "working_versions")),
+    "files": dict.fromkeys(("settings", "unit", "grub", "installing", "leaving"), False),
+    "signing": None,
+}
+REMOVAL = {
+    **{"applications": {}, "bazel": {}, "build": [], "cdsw": {}, "container_runtime": {}, "environments": ["e"]},
+    **{"gpu": {}, "mirror": {}, "parts": ["environments"], "stays": [], "users": []},
+    "hdfs": {
+        "directories": [],
+        "files": [],
+        "record": "/opt/deeplearning/etc/hdfs.json",
+        "recorded": False,
+        "user": "",
+    },
+}
+EARLIER = {"current": "new-000000000002", "earlier": "old-000000000001", "problem": "", "resumes": ""}
+HADOOP = {
+    **{
+        "distribution": "cdh",
+        "home": "/h",
+        "hdfs_home": "/h",
+        "conf_dir": "/etc/hadoop/conf",
+        "java_home": "/j",
+        "java_version": "17",
+    },
+    **{"libhdfs": "/h/libhdfs.so", "libjvm": "/j/libjvm.so", "classpath": "/h/a.jar", "links": {}},
+}
+MODULES = {
+    "hadoop_client_info": {"hadoop": HADOOP, "problems": []},
+    "package_repositories_info": {"unsigned": []},
+    "gpu_host_info": {"gpu_host": GPU_HOST},
+    "removal_info": {"removal": REMOVAL},
+    "environment_earlier_info": EARLIER,
+    "environment_contents_info": {"environment": "", "packages": {}, "python": "", "stack": ""},
+    "run_lock": {"holder": {}, "age": 0, "machine": {"boot": "", "processes": ""}},
+}
+SITE = {
+    **{"deeplearning_request": report_sample.STACK, "mirror_url": "http://mirror1:8900", "mirror_mode": "fetch"},
+    **{"nvidia_license_accepted": True, "nvidia_driver_hold": []},
+}
+PASSED = {"results": [{"name": "driver_runs", "outcome": "PASS", "message": ""}], "problem": None}
+
+
+class Site:
+    """A controller's directory with an inventory, a home, results of runs, and files that no run may touch."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        for name in ("outside", "home", "results", "cache"):
+            (directory / name).mkdir()
+        (directory / "outside" / "secret").write_text("secret")
+        program = directory / "ssh"
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} {ssh_stand_in.__file__} {directory} "$@"\n')
+        program.chmod(0o755)
+
+    def inventory(self, attacks: Iterable[str], **facts: Any) -> None:
+        """Hostile hosts come first: their answers could reach every host that is asked later."""
+        groups = {f"bad-{attack}": "data_nodes" for attack in attacks} | HONEST
+        known = {
+            name: {"facts": report_sample.node(2, 2 if group == "data_nodes" else 0) | facts}
+            for name, group in groups.items()
+        }
+        for attack in attacks:
+            known[f"bad-{attack}"]["attack"] = attack
+        self.hosts = known
+        children: dict[str, Any] = {}
+        for name, group in groups.items():
+            variables = {"gpu_count": 2} if group == "data_nodes" else {}
+            children.setdefault(group, {"hosts": {}})["hosts"][name] = variables
+        common = {
+            **SITE,
+            "ansible_ssh_executable": str(self.directory / "ssh"),
+            "ansible_ssh_transfer_method": "piped",
+            "ansible_ssh_retries": 0,
+            "ansible_become": False,
+            "ansible_python_interpreter": "/usr/bin/python3",
+            "mirror_controller_cache": str(self.directory / "cache"),
+            "report_directory": str(self.directory / "results" / "report"),
+            "verify_report_directory": str(self.directory / "results" / "verify"),
+            "assume_yes": True,
+        }
+        written = {"all": {"vars": common, "children": children}}
+        (self.directory / "hosts.yml").write_text(yaml.safe_dump(written, sort_keys=False))
+
+    def run(self, playbook: str, *options: str, spared: Iterable[str] = ()) -> tuple[int, str]:
+        """Run it, and look that nothing beyond the hostile hosts has changed."""
+        told = {"hosts": self.hosts, "spared": list(spared), "modules": MODULES, "else": ANYTHING}
+        told["report"] = {"health": PASSED, "times": {"changed": 1000, "verified": 2000}}
+        (self.directory / "site.json").write_text(json.dumps(told))
+        (self.directory / "asked.jsonl").unlink(missing_ok=True)
+        before = self.files()
+        environment = {"HOME": str(self.directory / "home"), "ANSIBLE_FORKS": "2", "PYTHONDONTWRITEBYTECODE": "1"}
+        arguments = ("-i", self.directory / "hosts.yml", REPOSITORY / "playbooks" / playbook, *options)
+        done = ansible_programs.run("ansible-playbook", *arguments, timeout=600, **environment)
+        said = done.stdout + done.stderr
+        assert not (self.directory / "evaluated").exists(), f"text of a host was evaluated: {said}"
+        assert self.files() == before, said
+        assert not re.search("Unexpected Exception|Traceback|dead state", said), said
+        recap = said.rpartition("PLAY RECAP")[2]
+        assert all(
+            re.search(rf"^{host} .*unreachable=0", recap, re.MULTILINE) for host in ("edge1", "data1", "data2")
+        ), said
+        assert not [one for one in self.asked() if "cd / &&" in one["asked"]], (
+            "a script that the stand-in does not know"
+        )
+        for one in self.asked():
+            if one["host"] in HONEST:
+                assert ssh_stand_in.MARK not in json.dumps(one), one
+        assert len({tuple(one["options"]) for one in self.asked() if one["host"] in HONEST}) == 1
+        return done.returncode, said
+
+    def asked(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.directory / "asked.jsonl").read_text().splitlines()]
+
+    def files(self) -> dict[str, tuple[int, int]]:
+        """The files of the controller that no run of these playbooks writes, with sizes and times."""
+        tops = [REPOSITORY / name for name in WATCHED] + [
+            self.directory / name for name in ("outside", "hosts.yml", "ssh")
+        ]
+        walks = [path for top in tops for path in ([top] if top.is_file() else every_file(top))]
+        found = {str(path): (path.lstat().st_size, path.lstat().st_mtime_ns) for path in walks}
+        return found | {
+            str(self.directory): (len({*os.listdir(self.directory)} - {"asked.jsonl", "hosts", "evaluated"}), 0)
+        }
+
+
+def every_file(top: Path) -> list[Path]:
+    return [
+        Path(folder, name)
+        for folder, folders, names in os.walk(top)
+        if Path(folder).name != "__pycache__" and not folder.endswith(".egg-info")
+        for name in names
+    ]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def test_every_host_is_a_row_of_the_report_and_hostile_ones_are_no_more(site: Site) -> None:
+    site.inventory(ssh_stand_in.ATTACKS)
+    code, said = site.run("report.yml")
+    rows = {
+        row["host"]: row for row in json.loads((site.directory / "results/report/report.json").read_text())["hosts"]
+    }
+    assert set(rows) == set(site.hosts), said
+    assert {rows[host]["state"] for host in HONEST} <= {"drift", "as planned"}, said
+
+
+def test_the_plan_names_hostile_hosts_and_is_made_for_all_others(site: Site) -> None:
+    site.inventory(ssh_stand_in.ATTACKS)
+    code, said = site.run("plan.yml")
+    lost = set(re.findall(r"^([\w-]+) .*unreachable=1", said, re.MULTILINE))
+    assert lost == {f"bad-{attack}" for attack in set(ssh_stand_in.ATTACKS) - {"keys", "failed", "skipped"}}, said
+    assert all(re.search(rf"^ +{host} +(environment|mirror) +none", said, re.MULTILINE) for host in HONEST), said
+    assert code == 4, said  # Ansible's status for unreachable hosts
+
+
+@pytest.mark.parametrize("playbook", [name for name in PLAYBOOKS if name not in ASK_NOTHING])
+def test_a_host_that_turns_hostile_after_the_plan_reaches_nothing_beyond_itself(site: Site, playbook: str) -> None:
+    """The readers' questions are answered as on any host, so that the plays come to theirs. A lock that is not taken would end all of them."""
+    site.inventory(("keys", "templates", "broken"))
+    spared = ("facts", "report", *(["run_lock"] if playbook != "frameworks.yml" else []))
+    _code, said = site.run(playbook, "--check", *OPTIONS.get(playbook, []), spared=spared)
+    assert {"data1", "data2", "edge1"} <= {one["host"] for one in site.asked()}, said
+    attacked = {one["host"] for one in site.asked() if one["host"] not in HONEST and one["asked"] not in spared}
+    assert attacked == {"bad-keys", "bad-templates", "bad-broken"}, said
+
+
+def test_the_first_playbook_is_the_one_of_the_directory() -> None:
+    [imported] = yaml.safe_load((REPOSITORY / "site.yml").read_text(encoding="utf-8"))
+    assert imported["ansible.builtin.import_playbook"] == "playbooks/site.yml"
+
+
+def test_text_of_a_broken_connection_is_no_template_of_another_host(site: Site) -> None:
+    """Also in a site's own play, which reads what it should not: ansible-core 2.16 would evaluate it."""
+    site.inventory(["broken"])
+    ask = {"ansible.builtin.stat": {"path": "/"}, "register": "asked", "ignore_unreachable": True}
+    tell = {"ansible.builtin.debug": {"msg": "{{ hostvars['bad-broken'].asked }}"}}
+    plays = [{"hosts": "all", "gather_facts": False, "tasks": [ask, tell]}]
+    (site.directory / "own.yml").write_text(json.dumps(plays), encoding="utf-8")
+    _code, said = site.run(str(site.directory / "own.yml"))
+    assert f"{ssh_stand_in.MARK} (( lookup(" in said

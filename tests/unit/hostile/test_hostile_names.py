@@ -1,0 +1,100 @@
+"""Names that a host answers are no paths of the controller: task files of a role and of the build, with the real ansible-playbook."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import ansible_programs
+import driver_hosts
+import pytest
+import yaml
+from ansible_programs import LOCAL
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+NAME = "tensorflow-1.15.0-00123456789ab-cp27-cp27mu-linux_x86_64.whl"
+
+
+def play(tmp_path: Path, tasks: list[Any], hosts: dict[str, Any], **variables: Any) -> tuple[int, str]:
+    (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "build1", "gather_facts": False, "tasks": tasks}]))
+    inventory = {"all": {"vars": LOCAL | variables, "children": hosts}}
+    (tmp_path / "hosts.yml").write_text(yaml.safe_dump(inventory))
+    return ansible_programs.play("-i", tmp_path / "hosts.yml", tmp_path / "play.yml")
+
+
+def publish(tmp_path: Path, content: bytes) -> tuple[int, str]:
+    """What playbooks/build_tensorflow.yml does with a wheel of these bytes, which should be b"wheel"."""
+    for name in ("published", "cache", "mirror/wheels"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "published" / NAME).write_bytes(content)
+    wheel = {"name": NAME, "sha256": hashlib.sha256(b"wheel").hexdigest(), "size": 5}
+    include = {"ansible.builtin.include_tasks": str(REPOSITORY / "playbooks/layers/tasks/publish_wheel.yml")}
+    variables = {
+        "tensorflow_build_result": {"provenance": {"wheel": wheel}},
+        "tensorflow_build_published": str(tmp_path / "published"),
+        "mirror_controller_cache": str(tmp_path / "cache"),
+        "build_record": str(tmp_path / "built" / "lock.json"),
+    }
+    hosts = {
+        "build_hosts": {"hosts": {"build1": {}}},
+        "mirror_host": {"hosts": {"mirror1": {"mirror_root": str(tmp_path / "mirror")}}},
+    }
+    return play(tmp_path, [include], hosts, **variables)
+
+
+def test_a_built_wheel_is_published_under_its_own_name(tmp_path: Path) -> None:
+    code, said = publish(tmp_path, b"wheel")
+    assert code == 0, said
+    assert (tmp_path / "mirror/wheels" / NAME).read_bytes() == b"wheel"
+    assert [path.name for path in (tmp_path / "cache/wheels").iterdir()] == [NAME]
+    assert json.loads((tmp_path / "built/lock.json").read_text())["wheel"]["name"] == NAME
+
+
+def test_other_bytes_than_those_that_the_build_host_named_are_not_kept(tmp_path: Path) -> None:
+    code, said = publish(tmp_path, b"other")
+    assert code == 2, said
+    assert not list((tmp_path / "mirror/wheels").iterdir()) + list((tmp_path / "cache/wheels").iterdir())
+    assert not (tmp_path / "built").exists()
+
+
+ANSWERS = {
+    "a path": {"family": "{up}/evil", "distribution": "debian", "major": "9"},
+    "a path after the family": {"family": "RedHat", "distribution": "rhel", "major": "/../../{up}/evil"},
+    "no family": {"family": "Suse", "distribution": "sles", "major": "9"},
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_the_system_that_a_host_answers_is_no_file_of_variables(tmp_path: Path, answer: str) -> None:
+    up = "/".join([".."] * 20) + str(tmp_path)
+    (tmp_path / "evil.yml").write_text(
+        f"evil: loaded\n__nvidia_driver_repository: \"{{{{ lookup('pipe', 'touch {tmp_path}/evaluated') }}}}\"\n"
+    )
+    (tmp_path / "library").mkdir()
+    answered = {name: value.format(up=up) for name, value in ANSWERS[answer].items()}
+    host = {"gpu_host": {**driver_hosts.ANSWER, **answered}}
+    (tmp_path / "library" / "gpu_host_info.py").write_text(
+        f"#!/usr/bin/python\n# WANT_JSON\nprint({json.dumps(json.dumps(host))})\n"
+    )
+    role = {"name": str(REPOSITORY / "roles/nvidia_driver"), "tasks_from": "preflight.yml"}
+    variables = {"nvidia_driver_state": "absent", "nvidia_driver_signing_certificate": "", "nvidia_driver_version": "1"}
+    show = {
+        "ansible.builtin.debug": {"msg": "EVIL {{ evil | default('') }} {{ __nvidia_driver_repository | default('') }}"}
+    }
+    tasks = [
+        {"ansible.builtin.include_role": {**role, "rolespec_validate": False}, "vars": variables},
+        {**show, "vars": variables},
+    ]
+    (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
+    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "hosts": {"gpu1": {}}}}))
+    _code, said = ansible_programs.play(
+        "-i",
+        tmp_path / "hosts.yml",
+        tmp_path / "play.yml",
+        ANSIBLE_LIBRARY=f"{tmp_path}/library:{REPOSITORY}/plugins/modules",
+    )
+    assert not (tmp_path / "evaluated").exists(), said
+    assert "which must be" in said
+    assert "EVIL loaded" not in said

@@ -1,0 +1,139 @@
+"""scripts/stack resolve --host and --inventory: one row for each host, and it is the plan's answer."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import agreement
+import pytest
+import yaml
+
+from hadoop_dl.cli import stack_hosts
+from hadoop_dl.cli.stack import main
+from hadoop_dl.plan import target
+from hadoop_dl.resolver import resolve
+from hadoop_dl_dev import invented_hosts
+
+STACK = Path(__file__).resolve().parents[3] / "scripts" / "stack"
+LOCAL = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
+
+
+@pytest.fixture(autouse=True)
+def _no_kept_verdicts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(target, "VERDICTS", tmp_path / "verdicts.json")
+    target.verdicts.cache_clear()
+
+
+def written(path: Path, system: str, gpu: str, hadoop: str, driver: str, **changed: Any) -> Path:
+    """A file as `ansible -m host_facts --tree` writes it."""
+    facts = invented_hosts.answer(agreement.parts(system, gpu, hadoop, driver))
+    path.write_text(json.dumps({"changed": False, "facts": {**facts, **changed}}), encoding="utf-8")
+    return path
+
+
+def run(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    status = main(shlex.split(line))
+    shown = capsys.readouterr()
+    return status, shown.out, shown.err
+
+
+@pytest.mark.parametrize(
+    ("host", "request_"),
+    [
+        (("rhel-8.10", "10de:20b2", "cdp-7.1", "535.183.06"), {"tensorflow": "2.17"}),
+        (("rhel-7.9", "V100-PCIE-16GB", "cdh-6.3", "430.50"), {"tensorflow": "1.15", "python": "2.7"}),
+        (("rhel-9.4", "L40S", "apache-3.3.6", ""), {"tensorflow": "2.15"}),
+    ],
+)
+def test_facts_in_a_file_get_the_stack_that_their_names_get(
+    host: tuple[str, str, str, str], request_: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    system, gpu, hadoop, driver = host
+    named = {"os": system, "gpu": gpu, "hadoop": hadoop, **({"driver": driver} if driver else {})}
+    expected = resolve({**named, **request_}, suggest=False)
+    asked = " ".join(f"{key}={value}" for key, value in request_.items())
+    line = f"resolve --host {written(tmp_path / 'data1', *host)} {asked}"
+    status, shown, told = run(line, capsys)
+    assert (status, told) == (0, ""), shown
+    assert shown.splitlines()[1].split() == ["data1", expected.name, expected.stack["python"], "–"]
+    found = json.loads(run(f"{line} --format json", capsys)[1])
+    assert (found["status"], found["problems"], found["hosts"][0]["stack"]) == ("ok", [], expected.name)
+    assert yaml.safe_load(found["next"][0]) == {"deeplearning_request": request_}
+
+
+def test_each_host_has_a_row_and_one_that_does_not_fit_has_its_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = written(tmp_path / "data1.example.com", "rhel-8.10", "10de:20b2", "cdp-7.1", "535.183.06")
+    old = written(tmp_path / "data2.json", "rhel-8.10", "10de:20b2", "cdp-7.1", "470.57.02")
+    status, shown, _ = run(f"resolve --host {good} --host {old} tensorflow=2.17", capsys)
+    assert status == 2
+    assert [line.split()[0] for line in shown.splitlines()[1:3]] == ["data1.example.com", "data2"]
+    assert "470.57.02" in shown.partition("Problems:")[2]
+    assert "Do next" not in shown
+    (tmp_path / "other").mkdir()
+    same = written(tmp_path / "other" / "data2", "rhel-8.10", "none", "", "")
+    assert "two files are called data2" in run(f"resolve --host {old} --host {same}", capsys)[2]
+
+
+def test_facts_without_a_form_are_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path / "data1", "rhel-8.10", "none", "cdp-7.1", "", glibc="2.28; rm -rf /")
+    status, shown, _ = run(f"resolve --host {path} tensorflow=2.17", capsys)
+    assert status == 2
+    assert shown.splitlines()[1].split() == ["data1", "–", "–", "not", "read"]
+    assert "for glibc, which must be a version" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("", "", "cannot be read as one. Write it with: ansible HOST"),
+        ("[" * 9000, "", "cannot be read as one"),
+        ('{"msg": "unreachable"}', "", "has none. Write it with"),
+        ("{}", "--os rhel-9.4", "--os cannot be given with --host"),
+        ("{}", "--explain", "--explain cannot be given with --host"),
+        ("{}", "--inventory hosts", "--host cannot be given with --inventory"),
+        ("{}", "tensorfow=1", "Did you mean tensorflow?"),
+    ],
+)
+def test_misuse_is_a_sentence(
+    text: str, options: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "facts").write_text(text, encoding="utf-8")
+    status, shown, told = run(f"resolve --host {tmp_path / 'facts'} {options}", capsys)
+    assert (status, shown) == (1, "")
+    assert words in told
+
+
+def test_the_next_step_of_an_inventory_names_it_and_its_own_request_is_not_repeated() -> None:
+    """Paths may have spaces; if nothing was asked, the inventory has the request."""
+    plan = {"hosts": {"data1": {"stack": {"name": "tf2.17-py311"}, "python": "3.11"}}, "problems": []}
+    answers = stack_hosts.Answers({**plan, "problems_by_host": {}, "warnings": [], "unreachable": []}, {}, "my sites/a")
+    assert answers.next == ["ansible-playbook -i 'my sites/a' playbooks/plan.yml"]
+    assert answers.text().splitlines()[1].split() == ["data1", "tf2.17-py311", "3.11", "–"]
+
+
+def test_an_inventorys_hosts_are_read_and_answered_by_the_plan(tmp_path: Path) -> None:
+    gone = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+    groups = {"build_hosts": {"build1": LOCAL}, "data_nodes": {"data1": LOCAL, "gone1": gone}}
+    children = {name: {"hosts": hosts} for name, hosts in groups.items()}
+    site = {"deeplearning_request": "tf0.1", "mirror_url": "http://mirror1:8900", "mirror_mode": "external"}
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(yaml.safe_dump({"all": {"vars": site, "children": children}}), encoding="utf-8")
+
+    def asked(*constraints: str) -> tuple[int, dict[str, Any]]:
+        command = [STACK, "resolve", "--inventory", inventory, "--format", "json", *constraints]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        return done.returncode, json.loads(done.stdout)
+
+    status, found = asked()
+    assert status == 2
+    assert [(row["host"], row["read"]) for row in found["hosts"]] == [("build1", True), ("data1", True), ("gone1", False)]  # fmt: skip
+    assert any("tf0.1" in problem for problem in found["hosts"][1]["problems"])
+    _, found = asked("tensorflow=1.16")
+    assert any("There is no TensorFlow 1.16" in problem for problem in found["hosts"][1]["problems"])

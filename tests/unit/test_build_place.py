@@ -1,0 +1,147 @@
+"""What builds of TensorFlow create on a host, and that nothing else is removed with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from ansible.module_utils import build_place, removal_reader
+from ansible.module_utils.host_lock import HostLock, HostLocked
+from host_modules import run
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+ROLE = REPOSITORY / "roles" / "tensorflow_build" / "tasks"
+Accounts = dict[str, SimpleNamespace]
+
+
+@pytest.fixture
+def accounts(monkeypatch: pytest.MonkeyPatch) -> Accounts:
+    """The accounts of the host; userdel removes one."""
+    found = {
+        "root": SimpleNamespace(pw_uid=0, pw_dir="/root"),
+        "hdfs": SimpleNamespace(pw_uid=994, pw_dir="/var/lib/hadoop-hdfs"),
+        "builder": SimpleNamespace(pw_uid=1200, pw_dir="/home/builder"),
+    }
+
+    def userdel(argv: list[str], seconds: int) -> Any:
+        if argv[0] != "/usr/sbin/userdel":
+            raise AssertionError(argv)
+        found.pop(argv[1])
+        return SimpleNamespace(status=0, output="", error="", problem=None)
+
+    monkeypatch.setattr(build_place, "account", found.get)
+    monkeypatch.setattr(build_place, "processes", SimpleNamespace(run=userdel))
+    return found
+
+
+def built(root: Path, accounts: Accounts, user: str = "deeplearning-build") -> None:
+    """What the role makes after its record."""
+    accounts.setdefault(user, SimpleNamespace(pw_uid=990, pw_dir=f"{root}/home"))
+    for name in build_place.OWN:
+        (root / name).mkdir(parents=True)
+        (root / name / "inside").write_text("x")
+
+
+@pytest.mark.parametrize("user", ["root", "hdfs"])
+def test_an_account_of_the_system_that_the_role_did_not_make_never_builds(
+    user: str, accounts: Accounts, tmp_path: Path
+) -> None:
+    with pytest.raises(build_place.Refused, match=f"but {user} is there with uid {accounts[user].pw_uid}"):
+        build_place.recorded({}, str(tmp_path / "build"), user)
+
+
+def test_an_account_of_the_site_builds_and_stays(accounts: Accounts, tmp_path: Path) -> None:
+    root = tmp_path / "build"
+    record = build_place.recorded({}, str(root), "builder")
+    assert record == {"roots": {str(root): False}, "users": {"builder": True}}
+    built(root, accounts)
+    build_place.remove(record, dry=False)
+    assert "builder" in accounts
+    assert not root.exists()
+
+
+def test_a_removal_takes_what_the_role_made_and_nothing_else(accounts: Accounts, tmp_path: Path) -> None:
+    root = tmp_path / "build"
+    root.mkdir()
+    record = build_place.recorded({}, str(root), "deeplearning-build")
+    assert record == {"roots": {str(root): True}, "users": {"deeplearning-build": False}}
+    built(root, accounts)
+    (root / "thesis.tex").write_text("keep")
+    assert build_place.recorded(record, str(root), "deeplearning-build") == record, "a later run finds what it made"
+    dry = build_place.remove(record, dry=True)
+    assert (root / "builds" / "inside").exists()
+    assert build_place.remove(record, dry=False) == dry
+    assert [path.name for path in root.iterdir()] == [".lock", "thesis.tex"]
+    assert sorted(accounts) == ["builder", "hdfs", "root"]
+    (root / "thesis.tex").unlink()
+    build_place.remove(record, dry=False)
+    assert list(root.iterdir()) == [], "the directory was there before"
+
+
+def test_a_directory_with_entries_of_another_owner_is_refused(accounts: Accounts, tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    with pytest.raises(build_place.Refused, match=f"new or empty directory.*but {tmp_path} has source"):
+        build_place.recorded({}, str(tmp_path), "deeplearning-build")
+
+
+def test_what_an_earlier_release_made_is_known_by_its_account(accounts: Accounts, tmp_path: Path) -> None:
+    built(tmp_path / "build", accounts)
+    record = build_place.recorded({}, str(tmp_path / "build"), "deeplearning-build")
+    assert record == {"roots": {str(tmp_path / "build"): False}, "users": {"deeplearning-build": False}}
+
+
+def test_an_account_that_has_the_name_of_the_removed_one_stays(accounts: Accounts, tmp_path: Path) -> None:
+    record = {"roots": {str(tmp_path): False}, "users": {"builder": False}}
+    assert build_place.present(record) == ([(str(tmp_path), [])], [])
+
+
+def test_a_build_that_runs_keeps_all(accounts: Accounts, tmp_path: Path) -> None:
+    root = tmp_path / "build"
+    record = build_place.recorded({}, str(root), "deeplearning-build")
+    built(root, accounts)
+    with HostLock("building", 0, str(root)), pytest.raises(HostLocked):
+        build_place.remove(record, dry=False)
+    assert "deeplearning-build" in accounts
+    assert (root / "builds" / "inside").exists()
+
+
+def test_without_a_record_nothing_is_removed_or_listed(tmp_path: Path) -> None:
+    """The inventory names a directory; removal reads the record alone."""
+    home = tmp_path / "home" / "alice"
+    (home / "source").mkdir(parents=True)
+    record = tmp_path / "etc" / "tensorflow_build.json"
+    assert (
+        run("tensorflow_build_place", state="absent", root=str(home), user="root", record=str(record))["removed"] == []
+    )
+    assert (home / "source").exists()
+    assert removal_reader.Removal(str(tmp_path)).build() == []
+
+
+def test_the_record_is_written_before_the_first_change_and_goes_last(tmp_path: Path) -> None:
+    record, root = tmp_path / "etc" / "tensorflow_build.json", tmp_path / "build"
+    given = {"record": str(record), "root": str(root), "user": "deeplearning-build-of-a-test"}
+    assert run("tensorflow_build_place", state="recorded", _ansible_check_mode=True, **given)["creates_user"] is True
+    assert not record.exists()
+    assert run("tensorflow_build_place", state="recorded", **given)["changed"] is True
+    assert run("tensorflow_build_place", state="recorded", **given)["changed"] is False
+    assert json.loads(record.read_text())["roots"] == {str(root): False}
+    (root / "source").mkdir(parents=True)
+    assert removal_reader.Removal(str(tmp_path)).build() == [str(root), str(record)]
+    assert run("tensorflow_build_place", state="absent", record=str(record))["removed"] == [
+        str(root / "source"),
+        str(record),
+    ]
+    assert not root.exists()
+
+
+def test_the_role_records_first_and_removes_by_the_record_alone() -> None:
+    prepare, remove = (
+        yaml.safe_load((ROLE / f"{name}.yml").read_text(encoding="utf-8")) for name in ("prepare", "remove")
+    )
+    assert prepare[0]["tensorflow_build_place"]["state"] == "recorded"
+    assert prepare[1]["when"] == "__tensorflow_build_place.creates_user"
+    assert [task["tensorflow_build_place"] for task in remove] == [{"state": "absent"}]

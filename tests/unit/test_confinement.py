@@ -1,0 +1,369 @@
+"""Programs that are hostile, run by root in a cell on this machine: none runs as root, reaches what is root's, or remains."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils import confinement, processes
+from interpreters import HOST_PYTHONS
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
+
+UTILS = Path(confinement.__file__).parent
+VARIABLES = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+# What every program below begins with.
+BEGIN = """
+import json, os, socket, sys, time
+
+def attempt(action):
+    try:
+        return "done: %r" % (action(),)
+    except Exception as error:
+        return type(error).__name__
+
+def report(**found):
+    print(json.dumps(found))
+"""
+
+
+class Cell:
+    """A cell below a directory that all users can enter, and what is left of it."""
+
+    def __init__(self, directory: Path, python: str) -> None:
+        self.path, self.python, self.number = directory / "cell", python, -1
+
+    def run(self, program: str, seconds: int = 60) -> processes.Answer:
+        with confinement.Cell(str(self.path)) as cell:
+            self.number = cell.number
+            return cell.run([self.python, "-c", BEGIN + program], seconds, VARIABLES)
+
+    def report(self, program: str) -> dict[str, Any]:
+        answer = self.run(program)
+        assert answer.status == 0, answer.problem
+        found: dict[str, Any] = json.loads(answer.output.splitlines()[-1])
+        return found
+
+    @property
+    def left(self) -> list[str]:
+        """Processes of its user, and its directory."""
+        found = [str(pid) for pid in confinement.of_processes().get(self.number, [])]
+        return found + [str(self.path)] * self.path.exists()
+
+
+@pytest.fixture
+def cell(open_directory: Path, open_python: str) -> Iterator[Cell]:
+    found = Cell(open_directory, open_python)
+    yield found
+    confinement.clear(str(found.path))
+
+
+# --- as whom a program runs -------------------------------------------------------------------------------------------
+
+
+IDENTITY = """
+status = dict(line.strip().split(":", 1) for line in open("/proc/self/status"))
+import resource
+mask = os.umask(0)
+open("written", "w").close()
+report(
+    uid=os.getresuid(), gid=os.getresgid(), groups=os.getgroups(), mask=mask, cwd=os.getcwd(), home=os.environ["HOME"],
+    temporary=os.environ["TMPDIR"], secret=os.environ.get("SECRET"), privileges=status["NoNewPrivs"].strip(),
+    capabilities=status["CapEff"].strip() + status["CapPrm"].strip(), descriptors=sorted(os.listdir("/proc/self/fd")),
+    processes=resource.getrlimit(resource.RLIMIT_NPROC), size=resource.getrlimit(resource.RLIMIT_FSIZE),
+)
+"""
+
+
+def test_a_program_runs_as_a_user_that_no_account_has(cell: Cell, monkeypatch) -> None:
+    monkeypatch.setenv("SECRET", "root's")
+    found = cell.report(IDENTITY)
+    [number] = set(found["uid"]) | set(found["gid"])
+    assert number in confinement.NUMBERS
+    assert found["groups"] == []
+    assert found["mask"] == 0o077
+    path = str(cell.path)
+    assert (found["cwd"], found["home"], found["temporary"]) == (path, path, f"{path}/tmp")
+    assert found["secret"] is None
+    assert found["privileges"] == "1"
+    assert set(found["capabilities"]) == {"0"}
+    assert found["descriptors"] == ["0", "1", "2", "3"]  # the last is the listing's own: not the lock, no socket
+    assert found["processes"] == [256, 256]
+    assert found["size"] == [512 << 20, 512 << 20]
+    assert cell.left == []
+
+
+# --- what it reaches ---------------------------------------------------------------------------------------------------
+
+
+def test_a_program_changes_nothing_of_root(cell: Cell, open_directory: Path) -> None:
+    (open_directory / "file").touch()
+    places = ["/opt", str(open_directory), "/etc", "/root"]
+    found = cell.report(
+        f"report(writes=[attempt(lambda: open(path + '/evil', 'w')) for path in {places!r}],"
+        f" replaced=attempt(lambda: os.rename({str(open_directory / 'file')!r}, 'file')))"
+    )
+    assert found == {"writes": ["PermissionError"] * len(places), "replaced": "PermissionError"}
+
+
+def test_a_program_reads_no_secret_of_root(cell: Cell, open_directory: Path) -> None:
+    secret = open_directory / "secret"
+    secret.write_text("password")
+    secret.chmod(0o600)
+    found = cell.report(
+        f"report(secret=attempt(lambda: open({str(secret)!r}).read()), shadow=attempt(lambda: open('/etc/shadow').read()),"
+        f" environment=attempt(lambda: open('/proc/{os.getpid()}/environ').read()),"
+        f" signal=attempt(lambda: os.kill({os.getpid()}, 0)), link=attempt(lambda: os.link({str(secret)!r}, 'secret')))"
+    )
+    assert set(found.values()) == {"PermissionError"}
+
+
+def test_a_program_has_no_network_and_no_socket_of_a_service(cell: Cell) -> None:
+    abstract, name = socket.socket(socket.AF_UNIX), f"\0evil-{os.getpid()}"
+    abstract.bind(name)
+    abstract.listen()
+    service, path = socket.socket(socket.AF_UNIX), f"/run/evil-{os.getpid()}"
+    service.bind(path)
+    os.chmod(path, 0o777)  # noqa: S103  (all users may connect)
+    service.listen()
+    server = socket.create_server(("127.0.0.1", 0))
+    try:
+        found = cell.report(
+            "def unix(path):\n    socket.socket(socket.AF_UNIX).connect(path)\n"
+            f"report(tcp=attempt(lambda: socket.create_connection({server.getsockname()!r}, 5)),"
+            f" abstract=attempt(lambda: unix({name!r})), service=attempt(lambda: unix({path!r})),"
+            " devices=os.listdir('/sys/class/net') and open('/proc/net/dev').read().count(':'))"
+        )
+        assert found == {
+            "tcp": "OSError",
+            "abstract": "ConnectionRefusedError",
+            "service": "FileNotFoundError",
+            "devices": 1,
+        }
+    finally:
+        os.unlink(path)
+        for one in (abstract, service, server):
+            one.close()
+
+
+def test_a_program_leaves_no_file_outside(cell: Cell) -> None:
+    name = f"evil-{os.getpid()}"
+    found = cell.report(
+        f"report(done=[attempt(lambda: open(place + '/{name}', 'w').write('x')) for place in ('/var/tmp', '/dev/shm', '/run')])"
+    )
+    assert found == {"done": ["done: 1"] * 3}
+    assert [place for place in ("/var/tmp", "/dev/shm", "/run") if os.path.exists(f"{place}/{name}")] == []
+
+
+# --- what is left of it ------------------------------------------------------------------------------------------------
+
+DAEMON = """
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        while True:
+            open("alive", "w").close()
+            time.sleep(0.01)
+    os._exit(0)
+while not os.path.exists("alive"):
+    time.sleep(0.01)
+"""
+
+
+def test_a_process_that_a_program_leaves_behind_is_ended(cell: Cell) -> None:
+    cell.report(DAEMON + "report()")
+    assert cell.left == []
+
+
+def test_processes_that_kill_their_killer_are_ended(cell: Cell) -> None:
+    """A process may signal all others of its user: who ends them has the number as its effective one only."""
+    cell.report(
+        "import signal\nfor _ in range(8):\n    if os.fork() == 0:\n        os.setsid()\n        open('alive', 'w').close()\n"
+        "        signal.signal(signal.SIGTERM, signal.SIG_IGN)\n        end = time.time() + 60\n        while time.time() < end:\n"
+        "            for pid in os.listdir('/proc'):\n                if pid.isdigit() and int(pid) > os.getpid() + 20:\n"
+        "                    attempt(lambda: os.kill(int(pid), 9))\n        os._exit(0)\n"
+        "while not os.path.exists('alive'):\n    time.sleep(0.01)\nreport()"
+    )
+    assert cell.left == []
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("time.sleep(600)", "within 3 s"),
+        ("import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64))\nwhile True: pass", "within 3 s"),
+        (
+            "def fork():\n    while True:\n        try:\n            if os.fork() == 0:\n                os.setsid()\n"
+            "        except OSError:\n            time.sleep(0.01)\nfork()",
+            "within 3 s",
+        ),
+        ("open('large', 'w').truncate(1 << 40)", "status"),
+        ("x = bytearray(16 << 30)", "MemoryError"),
+    ],
+    ids=["sleeps", "ignores signals", "forks without end", "fills the disk", "fills the memory"],
+)
+def test_a_program_has_limits(cell: Cell, program: str, words: str) -> None:
+    start = time.monotonic()
+    answer = cell.run(program, 3)
+    assert answer.status != 0
+    assert words in answer.problem
+    assert time.monotonic() - start < 30
+    assert cell.left == []
+
+
+def test_directories_deeper_than_a_path_can_name_are_removed(cell: Cell) -> None:
+    cell.report("for _ in range(3000):\n    os.mkdir('directory')\n    os.chdir('directory')\nreport()")
+    assert cell.left == []
+
+
+CALLER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import confinement
+with confinement.Cell(sys.argv[2]) as cell:
+    cell.run(["/bin/sh", "-c", "setsid sleep 600 & touch begun; sleep 600"], 600, {"PATH": "/usr/bin:/bin"})
+"""
+
+
+def test_a_kill_of_the_caller_ends_the_program_and_the_next_run_removes_the_rest(cell: Cell) -> None:
+    caller = subprocess.Popen([sys.executable, "-c", CALLER, str(UTILS), str(cell.path)])
+    try:
+        wait_for((cell.path / "begun").exists)
+        cell.number = cell.path.stat().st_uid
+        assert cell.number in confinement.NUMBERS
+        caller.send_signal(signal.SIGKILL)
+        caller.wait()
+        # The program itself ends with its caller; what it started waits for the next run.
+        wait_for(lambda: len(confinement.of_processes().get(cell.number, [])) < 3)
+        assert cell.left
+        confinement.clear(str(cell.path))
+        assert cell.left == []
+    finally:
+        caller.kill()
+
+
+def wait_for(condition: Any, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+# --- where it cannot be confined ----------------------------------------------------------------------------------------
+
+
+def test_without_a_network_of_its_own_nothing_runs(cell: Cell, open_directory: Path) -> None:
+    """As in a container without CAP_SYS_ADMIN: the kernel refuses, and the caller ends with a sentence."""
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        pytest.skip("no setpriv (util-linux) on this machine")
+    done = subprocess.run(
+        [setpriv, "--bounding-set=-sys_admin", sys.executable, "-c", CALLER, str(UTILS), str(cell.path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr.splitlines()[-1] == (
+        "confinement.NotConfined: This host must be able to confine a program but refuses a network of its own "
+        "(Operation not permitted)."
+    )
+    assert not cell.path.exists()
+
+
+QUESTION = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import host_reader
+print(host_reader.read()["cell_problem"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("refused", "sentence"),
+    [
+        ("-sys_admin", "This host must be able to confine a program but refuses a network of its own (Operation not permitted)."),
+        ("-setuid", "This host must be able to confine a program but refuses [Errno 1] Operation not permitted."),
+        ("+sys_admin", "None"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_whether_the_kernel_grants_a_cell_is_known_before_anything_is_fetched(
+    python: str, refused: str, sentence: str
+) -> None:
+    argv = ["setpriv", f"--bounding-set={refused}", python, "-c", QUESTION, str(UTILS)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout.strip(), done.stderr) == (sentence, "")
+
+
+def test_a_directory_that_users_cannot_enter_is_named(cell: Cell, open_directory: Path) -> None:
+    open_directory.chmod(0o700)
+    with pytest.raises(confinement.NotConfined, match=rf"must be able to enter {open_directory} \(chmod o\+x\)"):
+        cell.run("report()")
+
+
+def test_numbers_of_accounts_groups_and_processes_are_not_used(monkeypatch) -> None:
+    account, group, process, free = confinement.NUMBERS[:4]
+
+    def only(number: int) -> Any:
+        def ask(asked: int) -> None:
+            if asked != number:
+                raise KeyError(asked)
+
+        return ask
+
+    monkeypatch.setattr(confinement.pwd, "getpwuid", only(account))
+    monkeypatch.setattr(confinement.grp, "getgrgid", only(group))
+    sleeping = subprocess.Popen(["/bin/sleep", "60"], user=process)
+    try:
+        assert confinement.free_numbers(4, [account, group, process, free]) == [free]
+    finally:
+        sleeping.kill()
+        sleeping.wait()
+
+
+def test_only_processes_of_confined_programs_are_ended() -> None:
+    with pytest.raises(confinement.NotConfined, match="0 is no user number of confined programs"):
+        confinement.end_processes(0)
+    with pytest.raises(confinement.NotConfined, match="65534 is no user number"):
+        confinement.end_processes(65534)
+
+
+PROGRAM = """
+import json, os, sys
+sys.path.insert(0, sys.argv[1])
+import confinement
+path = sys.argv[2]
+with confinement.Cell(path) as cell:
+    program = "id -u; id -g; id -G; umask; pwd; cat /proc/net/dev | grep -c :; setsid sleep 600 & echo $!"
+    answer = cell.run(["/bin/sh", "-c", program], 20, {"PATH": "/usr/bin:/bin"})
+    alive = os.path.exists("/proc/%s/exe" % answer.output.split()[-1])
+    number = cell.number
+print(json.dumps([answer.status, answer.output.splitlines()[:-1], number, alive, os.path.exists(path)]))
+"""
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_a_program_is_confined_by_the_pythons_of_hosts(python: str, open_directory: Path) -> None:
+    done = subprocess.run(
+        [python, "-c", PROGRAM, str(UTILS), str(open_directory / "cell")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr == ""
+    status, output, number, alive, there = json.loads(done.stdout)
+    assert status == 0
+    assert output == [str(number)] * 3 + ["0077", str(open_directory / "cell"), "1"]
+    assert (alive, there) == (False, False)

@@ -1,0 +1,69 @@
+"""The documents: short pages, lines and cells, every link has a target, and every plugin's documentation can be read."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+LISTED = subprocess.run(["git", "ls-files", "*.md"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+DOCUMENTS = LISTED.stdout.split()
+
+
+def anchors(document: Path) -> set[str]:
+    """The headings as GitHub names them in a link."""
+    headings = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_link_has_a_target(name: str) -> None:
+    document = REPOSITORY / name
+    for link in re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8")):
+        path, _, heading = link.partition("#")
+        if ":" in path:
+            continue  # another site
+        target = document.parent / path if path else document
+        assert target.exists(), f"{name}: {link}"
+        assert not heading or heading in anchors(target), f"{name}: {link}"
+
+
+PAGES = [name for name in DOCUMENTS if name.startswith(("docs/", "roles/", "molecule/", "demo/"))]
+GENERATED = re.findall(r"^(docs/\S+) linguist-generated", (REPOSITORY / ".gitattributes").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_short_and_its_lines_and_cells_are_too(name: str) -> None:
+    """Prose has 100 characters, a cell 80, both without the targets of links; code and definitions of links have any length.
+
+    Generated references are longer, with wider cells.
+    """
+    text = (REPOSITORY / name).read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 250 or name in GENERATED
+    prose = re.sub(r"(?ms)^ *```.*?^ *```$|^    .*?$|^\[[^]]+\]: .*?$", "", text)
+    found = []
+    for line in re.sub(r"\]\([^)]*\)", "]", prose).splitlines():
+        cells = line.startswith("|")
+        parts, limit = (line.strip("|").split("|"), 80) if cells else ([line], 100)
+        found += [part for part in parts if len(part.strip()) > limit and not (cells and name in GENERATED)]
+    assert not found
+
+
+@pytest.mark.parametrize("path", sorted(REPOSITORY.glob("plugins/modules/*.py")), ids=lambda path: path.stem)
+def test_every_module_has_documentation_that_ansible_doc_reads(path: Path) -> None:
+    found = {}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and isinstance(node.value, ast.Constant)
+        ):
+            found[node.targets[0].id] = node.value.value
+    assert yaml.safe_load(found["DOCUMENTATION"])["module"] == path.stem
+    yaml.safe_load(found.get("EXAMPLES", ""))
+    yaml.safe_load(found.get("RETURN", ""))

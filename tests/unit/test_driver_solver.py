@@ -1,0 +1,185 @@
+"""The driver's transactions, solved by dnf's own solver over the dependencies of NVIDIA's packages, from a mirror that was filled by docs/gpu.md."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import itertools
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import driver_hosts
+import pytest
+import yaml
+
+from hadoop_dl.data.driver_work import driver_work
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+RELEASES = yaml.safe_load(Path(__file__).with_name("nvidia_rpms.yml").read_text(encoding="utf-8"))["releases"]
+Rpm = tuple[str, str]  # name and version, such as 535.104.05
+
+
+def debians() -> Any:
+    """python3-solv of Debian, for its own Python; no index has it."""
+    sys.path.append("/usr/lib/python3/dist-packages")
+    try:
+        return importlib.import_module("solv")
+    except ImportError:
+        return None
+    finally:
+        sys.path.remove("/usr/lib/python3/dist-packages")
+
+
+solv = debians()
+pytestmark = pytest.mark.skipif(
+    solv is None, reason="libsolv solves the transactions, and Debian's python3-solv is not installed for this Python"
+)
+
+
+def rpms(major: str, version: str) -> dict[str, Any]:
+    """The packages of a release; a version without a public spec is as the last branch that has one."""
+    of_system = [one for one in RELEASES if one["system"] == major]
+    release = next((one for one in of_system if version in one["versions"]), of_system[-1])
+    found: dict[str, Any] = json.loads(re.sub(r"\bV\b", version, json.dumps(release["packages"])))
+    return found
+
+
+NAMED = {"7": ["470.82.01", "535.104.05"], "9": ["535.104.05", "550.54.15", "560.35.03", "570.86.15", "580.82.07"]}
+REPOSITORIES = {
+    major: {(name, one) for one in versions for name in rpms(major, one)} for major, versions in NAMED.items()
+}
+
+
+class System:
+    """A host with these packages of NVIDIA's and a repository with others. Of RHEL and EPEL it can have everything that they require."""
+
+    def __init__(self, major: str, repository: set[Rpm], installed: set[Rpm]) -> None:
+        self.pool = solv.Pool()
+        self.pool.setdisttype(solv.Pool.DISTTYPE_RPM)
+        self.pool.setarch("x86_64")
+        self.host, self.repository = self.pool.add_repo("host"), self.pool.add_repo("repository")
+        self.pool.installed = self.host
+        known = {one: rpms(major, one) for one in NAMED[major]}
+        for where, content in ((self.host, installed), (self.repository, repository)):
+            for name, version in sorted(content):
+                self.add(where, name, known[version][name])
+        everything = [found for packages in known.values() for found in packages.values()]
+        for text in sorted({one.replace("(x86-64)", "") for found in everything for one in found.get("requires", [])}):
+            name, _, version = text.partition(" >= ")
+            # RHEL 9.4 has neither of the first two, and an egl-wayland that is older than branch 560 requires.
+            if not re.match(r"egl-gbm|egl-x11|egl-wayland .|(lib)?nvidia-", text):
+                self.add(self.repository, name, {"evr": f"{version.rpartition('-')[0] or version or '1'}-9"})
+        self.pool.createwhatprovides()
+
+    def dependency(self, text: str) -> Any:
+        name, _, rest = text.partition(" ")
+        sign, _, version = rest.partition(" ")
+        flags = sum(flag for one, flag in (("<", solv.REL_LT), ("=", solv.REL_EQ), (">", solv.REL_GT)) if one in sign)
+        return self.pool.Dep(name).Rel(flags, self.pool.Dep(version)) if sign else self.pool.Dep(name)
+
+    def add(self, where: Any, name: str, found: Any) -> None:
+        package = where.add_solvable()
+        package.name, package.evr, package.arch = name, found["evr"], "x86_64"
+        own = [f"{one} = {found['evr']}" for one in (name, f"{name}(x86-64)")]
+        for kind in ("requires", "provides", "conflicts", "obsoletes"):
+            for text in [*found.get(kind, []), *(own if kind == "provides" else [])]:
+                getattr(package, f"add_{kind}")(self.dependency(text))
+
+    def solve(self, names: list[str], leaving: Sequence[str] = ()) -> set[Rpm]:
+        """What the host has of NVIDIA's afterwards. names: as dnf and yum are given them, NAME-VERSION. Nothing else may leave."""
+        jobs = []
+        for where, wanted, how in (
+            (self.repository, names, solv.Job.SOLVER_INSTALL),
+            (self.host, leaving, solv.Job.SOLVER_ERASE),
+        ):
+            for name in wanted:
+                ids = [one.id for one in where.solvables if name in (one.name, "-".join(rpm(one)))]
+                assert ids, f"there is no {name}"
+                jobs.append(self.pool.Job(how | solv.Job.SOLVER_SOLVABLE_ONE_OF, self.pool.towhatprovides(ids)))
+        solver = self.pool.Solver()
+        solver.set_flag(solv.Solver.SOLVER_FLAG_ALLOW_DOWNGRADE, True)
+        problems = [str(one) for one in solver.solve(jobs)]
+        assert problems == []
+        done = solver.transaction()
+        return {rpm(one) for one in done.newsolvables() + done.keptsolvables() if one.evr.startswith("3:")}
+
+
+def rpm(package: Any) -> Rpm:
+    return package.name, re.sub(r"^\d+:|-[^-]*$", "", package.evr)
+
+
+@functools.cache
+def mirror(major: str, version: str) -> frozenset[Rpm]:
+    """What the command in docs/gpu_packages.md downloads: each package that it names, with what dnf or yum would install for it on an empty system."""
+    page = (REPOSITORY / "docs" / "gpu_packages.md").read_text(encoding="utf-8").replace("\\\n", "")
+    heading, shown = {
+        "7": ("RHEL 7", "535.104.05"),
+        "9": ("RHEL 8 and 9", "580.82.07" if version >= "560" else "535.104.05"),
+    }[major]
+    commands = page.partition(f"\n## {heading}\n")[2].partition("\n##")[0].splitlines()
+    (command,) = [one for one in commands if re.match(" +(yumdownloader|dnf download) ", one) and f"-{shown} " in one]
+    names = [word.replace(shown, version) for word in command.split() if word.endswith(f"-{shown}")]
+    assert names
+    return frozenset().union(*(System(major, REPOSITORIES[major], set()).solve([name]) for name in names))
+
+
+def changed(
+    major: str, version: str, repository: set[Rpm], installed: set[Rpm] = frozenset(), **inputs: Any
+) -> set[Rpm]:  # type: ignore[assignment]
+    """What the host has after the role's transaction."""
+    kernel = driver_hosts.OLD
+    found = driver_hosts.host(
+        major=major,
+        kernels={"needed": [kernel], "headers": {kernel: "/usr/src"}},
+        driver=driver_hosts.installed(
+            max((one for _, one in installed), default=None),
+            {name: [f"3:{one}-1.el{major}"] for name, one in installed},
+        ),
+    )
+    planned = driver_work(driver_hosts.request(version=version, upgrade_allowed=True, **inputs), found).installation
+    names = [f"{one['name']}-{one['version']}" for one in planned.packages if isinstance(one, dict)]
+    there = System(major, repository, installed).solve(names, planned.leaving)
+    assert major != "7" or {"-".join(one) for one in there} <= set(names)  # yum downgrades only what is named
+    return there
+
+
+INSTALLED = [(major, version, "proprietary") for major, versions in NAMED.items() for version in versions]
+INSTALLED += [("9", version, "open") for version in NAMED["9"] if version >= "560"]
+CHANGES = [(major, old, new) for major, versions in NAMED.items() for old, new in itertools.permutations(versions, 2)]
+
+
+@pytest.mark.parametrize(("major", "version", "module"), INSTALLED)
+def test_a_driver_is_installed_from_its_mirror_and_removed(major: str, version: str, module: str) -> None:
+    there = changed(major, version, set(mirror(major, version)), module=module)
+    kmod = {"proprietary": "kmod-nvidia-latest-dkms", "open": "kmod-nvidia-open-dkms"}[module]
+    assert [name for name, _ in there if name.startswith("kmod-")] == [kmod]
+    assert any(re.search("-ml$|-NVML$", name) for name, _ in there)  # nvidia-smi opens it
+    assert System(major, set(), there).solve([], sorted(name for name, _ in there)) == set()
+
+
+@pytest.mark.parametrize(("major", "old", "new"), CHANGES)
+@pytest.mark.parametrize("whole", [False, True], ids=["its mirror", "NVIDIA's repository"])
+def test_another_branch_comes_whole(major: str, old: str, new: str, whole: bool) -> None:
+    """All of the old one goes: in one transaction, from the mirror of both or from the whole repository."""
+    there = changed(major, old, set(mirror(major, old)))
+    after = changed(major, new, REPOSITORIES[major] if whole else {*mirror(major, old), *mirror(major, new)}, there)
+    assert {version for _, version in after} == {new}
+    assert after >= changed(major, new, set(mirror(major, new)))
+
+
+def test_the_other_module_takes_the_place_of_the_one() -> None:
+    repository = set(mirror("9", "580.82.07"))
+    there = changed("9", "580.82.07", repository)
+    assert changed("9", "580.82.07", repository, there, module="open") == changed(
+        "9", "580.82.07", repository, module="open"
+    )
+
+
+def test_graphics_packages_that_stay_would_end_the_upgrade() -> None:
+    there = changed("9", "550.54.15", set(mirror("9", "550.54.15")))
+    with pytest.raises(AssertionError, match="requires nvidia-kmod-common = 3:580.82.07, but none"):
+        System("9", set(mirror("9", "580.82.07")), there).solve(["kmod-nvidia-latest-dkms-580.82.07"])

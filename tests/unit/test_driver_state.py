@@ -1,0 +1,378 @@
+"""What the role nvidia_driver concludes after the driver was installed, and the order in which its files do what was decided."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pytest
+import python_files
+import yaml
+from ansible_programs import tasks_of
+from driver_hosts import APT, DEBIAN, NEW, OLD, host, module, request
+
+from hadoop_dl.data import driver_state
+from hadoop_dl.data.driver_problems import ARGUMENTS
+from hadoop_dl.data.driver_state import State
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+ROLE = REPOSITORY / "roles" / "nvidia_driver" / "tasks"
+RUNS = {"version": "550.54.15", "kind": "proprietary", "nouveau": False}
+MODULES = {OLD: module(OLD), NEW: module(NEW)}
+
+
+def state(inputs: dict[str, Any] | None = None, signers: tuple[str, ...] = (), **changes: Any) -> State:
+    return driver_state.driver_state(request(**(inputs or {})), host(**changes), signers)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"loaded": {"nouveau": True}}, "nouveau is loaded and holds the GPU"),  # it stayed
+        ({"loaded": RUNS}, ""),
+        ({}, ""),  # no module runs: one may be loaded
+        (
+            {"loaded": {**RUNS, "version": "535.104.05"}},
+            "driver 535.104.05 (proprietary) runs, 550.54.15 (proprietary) is installed",
+        ),
+        ({"loaded": {**RUNS, "kind": "open"}}, "driver 550.54.15 (open) runs, 550.54.15 (proprietary) is installed"),
+        ({"loaded": {"nouveau": True}, "gpus": []}, ""),
+    ],
+)
+def test_a_reboot_is_required_only_for_what_stayed(changes: dict[str, Any], reason: str) -> None:
+    assert state(**changes).reboot_reason == reason
+
+
+def test_a_kernel_that_moves_requires_a_reboot_until_it_runs() -> None:
+    moves = {"kernel": NEW.removesuffix(".x86_64"), "kernel_moves": True}
+    assert state(moves, loaded=RUNS).reboot_reason == f"kernel {NEW} is installed, but {OLD} runs"
+    assert state(moves, loaded=RUNS).boot_problems == (
+        f"After the reboot data1 must run kernel {NEW}, but runs {OLD}. Look at grubby --default-kernel and the console, and run this again.",
+    )
+    there = state(moves, loaded=RUNS, kernels={"running": NEW})
+    assert (there.reboot_reason, there.boot_problems) == ("", ())
+    assert state({**moves, "kernel_moves": False}, loaded=RUNS).reboot_reason == ""
+
+
+@pytest.mark.parametrize(
+    ("loaded", "words"),
+    [
+        ({}, ["must run driver 550.54.15, but runs none."]),
+        ({"version": "535.104.05", "kind": "open"}, ["but runs 535.104.05."]),
+        ({**RUNS, "nouveau": True}, ["but runs 550.54.15 (nouveau is back)."]),
+    ],
+)
+def test_a_driver_that_does_not_run_after_the_reboot_is_told(loaded: dict[str, Any], words: list[str]) -> None:
+    (problem,) = state(loaded=loaded).boot_problems
+    assert [one for one in words if one not in problem] == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "loads"),
+    [
+        ({}, True),
+        ({"loaded": RUNS}, False),
+        ({"loaded": {**RUNS, "kind": "open"}}, True),
+        ({"gpus": []}, False),
+        ({"users": [{"pid": 7, "name": "python3"}]}, False),
+    ],
+)
+def test_the_module_is_loaded_where_an_idle_gpu_waits_for_it(changes: dict[str, Any], loads: bool) -> None:
+    assert state(**changes).loads is loads
+
+
+def test_a_device_node_is_created_for_each_gpu_and_for_unified_memory() -> None:
+    assert state().devices == ("nvidia-modprobe", "-u", "-c", "0", "-c", "1")
+
+
+SIGNED = {"signing_key": "/srv/site.key"}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "signers", "changes", "right"),
+    [
+        ({}, [], {}, True),
+        ({}, [], {"version": "535.104.05"}, False),
+        ({}, [], {"built_for": OLD}, False),
+        ({}, [], {"open": True}, False),
+        ({"module": "open"}, [], {"open": True}, True),
+        (SIGNED, ["Site"], {"signer": "Site"}, True),
+        (SIGNED, ["Site"], {"signer": "Example: Site"}, True),  # RHEL 7
+        (SIGNED, ["Site", "A root"], {"signer": "A root"}, True),
+        (SIGNED, ["Site"], {"signer": "DKMS module signing key"}, False),  # a key that dkms made itself
+        (SIGNED, ["Site"], {}, False),
+    ],
+)
+def test_a_module_that_is_wrong_is_built_again_and_refused_if_it_stays(
+    inputs: dict[str, Any], signers: list[str], changes: dict[str, Any], right: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules = {**MODULES, OLD: module(OLD, signer="Site", open=inputs.get("module") == "open")}
+    modules[NEW] = module(NEW, **changes)
+    built = state(inputs, tuple(signers), modules=modules).builds
+    assert [one["kernel"] for one in built] == ([] if right else [NEW])
+    monkeypatch.setattr(driver_state, "certificate_signers", lambda host: signers)
+    before = host(secure_boot=bool(signers))
+    found = driver_state.module_problems(request(**inputs), host(modules=modules), before, [])
+    assert len(found) == (not right)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "changes", "name"),
+    [
+        ({}, {}, "nvidia"),
+        ({"module": "open"}, {}, "nvidia-open"),
+        ({}, DEBIAN, "nvidia-current"),
+        ({"module": "open"}, DEBIAN, "nvidia-current-open"),
+    ],
+)
+def test_modules_are_built_for_the_kernels_that_may_run(
+    inputs: dict[str, Any], changes: dict[str, Any], name: str
+) -> None:
+    (built, _) = state(inputs, **changes).builds
+    assert built["argv"] == ["dkms", "install", "-m", name, "-v", "550.54.15", "-k", OLD, "--force"]
+
+
+def test_a_module_that_another_key_signed_is_signed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-in does what dkms does: what is built is not signed again, also with --force."""
+    dkms = python_files.load(REPOSITORY / "demo/gpu/files/dkms")
+    monkeypatch.setattr(dkms, "TREE", str(tmp_path / "tree"))
+    monkeypatch.setattr(dkms, "HEADERS", str(tmp_path) + "%.0s")
+    monkeypatch.setattr(dkms, "PLACE", str(tmp_path / "lib/%s/extra"))
+    monkeypatch.setattr(dkms, "run", lambda *argv: Path(argv[3]).write_bytes(b"") if "module" in argv else "550.54.15")
+    monkeypatch.setattr(dkms, "signature", lambda certificate: Path(certificate).read_bytes())
+    monkeypatch.setattr(dkms, "setting", lambda path, name: str(tmp_path / "key") * name.startswith("mok"))
+    (built, _) = state(SIGNED).builds
+    for key in (b"one", b"two"):
+        (tmp_path / "key").write_bytes(key)
+        for command in (built["removal"], built["argv"]):
+            with contextlib.suppress(SystemExit):  # what is not there cannot be removed
+                dkms.main(command[1:])
+        assert (tmp_path / f"lib/{OLD}/extra/nvidia.ko").read_bytes() == key
+
+
+def test_a_transaction_is_solved_on_every_host_before_the_first_one_changes() -> None:
+    """repository.yml runs in the first play of playbooks/upgrade_driver.yml, and in the role before its first change."""
+    tasks = yaml.safe_load((ROLE / "repository.yml").read_text(encoding="utf-8"))
+    assert [one["pinned_packages"]["state"] for one in tasks if "pinned_packages" in one] == ["available", "solvable"]
+    upgrade = (REPOSITORY / "playbooks/upgrade_driver.yml").read_text(encoding="utf-8")
+    assert "upgrade_checks: [preflight.yml, repository.yml]" in upgrade
+
+
+def test_what_dkms_built_is_removed_before_it_is_built_again() -> None:
+    assert order("verify_module") == ["{{ item.removal }}", "{{ item.argv }}"]
+
+
+@pytest.mark.parametrize("inputs", [{"build": "precompiled"}, {"source": "runfile"}])
+def test_only_dkms_builds_modules(inputs: dict[str, Any]) -> None:
+    assert state(inputs).builds == ()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ({}, "read /var/lib/dkms/nvidia/550.54.15/build/make.log, and run this again."),
+        ({"build": "precompiled"}, "or set nvidia_driver_build: dkms."),
+        ({"source": "runfile"}, "nvidia_driver_state: absent, and again."),
+    ],
+)
+def test_a_kernel_without_its_module_is_told_with_what_dkms_says(inputs: dict[str, Any], words: str) -> None:
+    ran = [
+        {"item": {"kernel": NEW}, "rc": 10, "stderr": "Error! Bad return status\nfor module build"},
+        {"skipped": True},
+    ]
+    found = host(modules={OLD: module(OLD), NEW: None})
+    (problem,) = driver_state.module_problems(request(**inputs), found, host(), ran)
+    assert problem.startswith(f"Kernel {NEW} of data1 requires the proprietary module 550.54.15 built for it,")
+    assert (
+        f"but has none; modules exist for: {OLD}. dkms ended with status 10: Error! Bad return status for module build."
+        in problem
+    )
+    assert problem.endswith(words)
+
+
+def test_under_secure_boot_the_signer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver_state, "certificate_signers", lambda host: ["Site"])
+    found = host(modules={OLD: module(OLD, signer="Site"), NEW: module(NEW, signer="other")})
+    (problem,) = driver_state.module_problems(request(build="precompiled"), found, host(secure_boot=True), [])
+    assert "550.54.15 signed by Site and built for it" in problem
+    assert '"signer": "other"' in problem
+
+
+IMAGE = {"readable": True, "nouveau": True, "settings": []}
+BOTH = list(ARGUMENTS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"boot_arguments": {OLD: BOTH, NEW: ["quiet", *BOTH]}}, []),
+        ({"boot_arguments": {OLD: BOTH[:1], NEW: BOTH}}, [f'grubby --info=ALL shows {{"{OLD}": ["rd.driver']),
+        ({"boot_arguments": {}}, ["shows no entry"]),
+        ({"boot_arguments": {}, "kernels": {"installed": []}}, []),  # a container
+        ({"boot_arguments": {OLD: BOTH}, "initramfs": {OLD: IMAGE, NEW: None}}, [f"but these do: {OLD}. Rebuild"]),
+        ({"boot_arguments": {OLD: BOTH}, "initramfs": {OLD: {**IMAGE, "nouveau": False}}}, []),
+        ({**DEBIAN, "initramfs": {OLD: IMAGE}}, []),
+    ],
+)
+def test_nouveau_is_in_no_boot_entry_and_no_initramfs(changes: dict[str, Any], words: list[str]) -> None:
+    problems = state(**changes).problems
+    assert len(problems) == len(words)
+    assert [one for one, problem in zip(words, problems, strict=True) if one not in problem] == []
+
+
+@pytest.mark.parametrize(
+    ("entries", "sets"),
+    [({}, False), ({OLD: BOTH[::-1]}, False), ({OLD: BOTH, NEW: BOTH[:1]}, True), ({OLD: []}, True)],
+)
+def test_arguments_are_set_where_a_boot_entry_lacks_one(entries: dict[str, list[str]], sets: bool) -> None:
+    assert state(boot_arguments=entries).sets_arguments is sets
+
+
+def test_dnf_locks_lines_and_holds_nothing() -> None:
+    found = driver_state.locks(host(), host())
+    assert found == {
+        "file": "/etc/dnf/plugins/versionlock.list",
+        "lines": ["nvidia-smi-0:1-1.*"],
+        "hold": [],
+        "record": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("only", "held", "recorded", "hold", "record"),
+    [
+        (None, [], None, ["linux-image-1", "nvidia-smi"], ["linux-image-1", "nvidia-smi"]),
+        (["linux-image-1"], [], None, ["linux-image-1"], ["linux-image-1"]),  # while packages come
+        (None, ["linux-image-1"], None, ["linux-image-1", "nvidia-smi"], ["nvidia-smi"]),  # the site held the kernel
+        (["nvidia-smi"], ["nvidia-smi"], ["linux-image-1"], ["nvidia-smi"], ["linux-image-1"]),  # after a failure
+    ],
+)
+def test_apt_holds_what_is_installed_and_the_role_records_what_the_site_did_not_hold(
+    only: list[str] | None, held: list[str], recorded: list[str] | None, hold: list[str], record: list[str]
+) -> None:
+    before = host(**{**DEBIAN, "locks": {**APT, "held": held}})
+    now = host(**{**DEBIAN, "locks": {**APT, "lines": ["linux-image-1", "nvidia-smi"]}, "records": {"held": recorded}})
+    assert driver_state.locks(now, before, only) == {
+        "file": "",
+        "lines": ["linux-image-1", "nvidia-smi"],
+        "hold": hold,
+        "record": record,
+    }
+
+
+FAILED = {"failed": True, "rc": 1, "cmd": ["sh", "x.run"], "stderr": "ERROR:  no\nspace", "stdout": ""}
+
+
+@pytest.mark.parametrize(
+    ("failed", "words"),
+    [
+        (
+            {"results": [{"rc": 0}, {**FAILED, "item": {"kernel": NEW}}]},
+            [f"for kernel {NEW}, but sh ended with status 1: ERROR: no space."],
+        ),
+        (FAILED, [f"for kernel {OLD}, {NEW}, but sh ended", "Free space in MB: /usr 3.", "is not taken for a driver"]),
+        ({"failed": True, "msg": "The .run file must have the sha256"}, ["The .run file must have the sha256"]),
+    ],
+)
+def test_an_installer_that_fails_is_told_with_the_free_space(failed: dict[str, Any], words: list[str]) -> None:
+    said = driver_state.installer_problem(request(source="runfile"), failed, "/usr\n3", [OLD, NEW])
+    assert [one for one in words if one not in said] == []
+
+
+@pytest.mark.parametrize(
+    ("connection", "machine", "boot", "container", "same"),
+    [
+        ("local", "other", "other", False, True),
+        ("ssh", "machine", "other", True, True),
+        ("ssh", "other", "boot", False, True),
+        ("ssh", "other", "boot", True, False),  # a container has its machine's boot id
+        ("ssh", "other", "other", False, False),
+    ],
+)
+def test_the_host_that_runs_ansible(connection: str, machine: str, boot: str, container: bool, same: bool) -> None:
+    assert driver_state.runs_ansible(host(container=container), connection, machine, boot) is same
+
+
+def order(name: str) -> list[str]:
+    """What the tasks of a file run, in their order: the file that they include, or the first words of a command."""
+    found = []
+    for task in tasks_of(yaml.safe_load((ROLE / f"{name}.yml").read_text(encoding="utf-8"))):
+        if file := task.get("ansible.builtin.include_tasks"):
+            found.append(str(file))
+        elif command := task.get("limited_command"):
+            found.append(" ".join(command["argv"][:3]) if isinstance(command["argv"], list) else command["argv"])
+        else:
+            found += [
+                key for key in task if key in ("remove_packages", "pinned_packages", "ansible.builtin.systemd_service")
+            ]
+    return found
+
+
+def test_nouveau_and_what_uses_the_module_leave_before_the_new_one_is_loaded() -> None:
+    service = "ansible.builtin.systemd_service"
+    unload, nouveau, load = "modprobe -r nvidia_uvm", "modprobe -r nouveau", "modprobe nvidia"
+    dependents = "{{ ['rmmod'] + __nvidia_driver_now.gpu_host.loaded.dependents }}"
+    nodes, again = "{{ __nvidia_driver_state.devices }}", "modprobe {{ item }}"
+    assert order("load") == [service, dependents, unload, nouveau, load, nodes, service, again]
+    assert order("unload")[-2:] == [dependents.replace("now", "before"), unload]
+
+
+def test_a_host_keeps_nouveau_until_its_modules_are_verified() -> None:
+    files = [one for one in order("main") if one.endswith(".yml")]
+    verified = files.index("verify_module.yml")
+    assert files.index("package.yml") < verified < files.index("nouveau.yml") < files.index("activate.yml")
+    assert files[0] == "preflight.yml"
+
+
+def test_versions_are_locked_also_where_their_module_does_not_build() -> None:
+    files = [one for one in order("main") if one.endswith(".yml")]
+    # NVIDIA's packages end well although dkms failed (%post with "|| :"); verify_module.yml is the first to see it.
+    between = files[files.index("package.yml") + 1 : files.index("verify_module.yml")]
+    assert between[-1] == "lock.yml"
+
+
+def test_dkms_forgets_the_sites_key_before_it_is_removed() -> None:
+    done = order("remove")
+    assert done.index("unload.yml") < done.index("signing.yml") < done.index("remove_packages", 1)
+
+
+def test_a_kernel_whose_module_fails_is_not_booted() -> None:
+    found = yaml.safe_load((ROLE / "kernel.yml").read_text(encoding="utf-8"))
+    (change,) = [task for task in found if "rescue" in task]
+    assert change["block"][-1]["ansible.builtin.include_tasks"] == "main.yml"
+    assert "__nvidia_driver_original.gpu_host.kernels.default_boot" in str(change["rescue"][0]["limited_command"])
+    assert change["rescue"][-1]["ansible.builtin.include_tasks"] == "restore_locks.yml"  # it fails with the reason
+    assert found.index(change) < [task.get("ansible.builtin.include_tasks") for task in found].index("reboot.yml")
+
+
+@pytest.mark.parametrize(("switches", "retries", "asked"), [(0, "0", []), (6, "12", ["fabric_manager"])])
+def test_gpus_have_time_to_join_the_fabric_of_their_switches(switches: int, retries: str, asked: list[str]) -> None:
+    found = yaml.safe_load((ROLE / "accept.yml").read_text(encoding="utf-8"))
+    (check,) = [task for task in found if "rescue" in task]  # without a retry, the command's own status decides
+    (task,) = check["block"]
+    names: dict[str, Any] = {
+        "__nvidia_driver_root": "/opt/deeplearning",
+        "nvidia_driver_upgrade_checks": ["cuda_computes"],
+    }
+    fabric = jinja2.Template(task["vars"]["__nvidia_driver_fabric"])
+    names["__nvidia_driver_fabric"] = yaml.safe_load(
+        fabric.render(__nvidia_driver_now={"gpu_host": {"nvswitches": switches}})
+    )
+    assert jinja2.Template(task["retries"]).render(**names) == retries
+    argv = ["/opt/deeplearning/bin/gpu-check", "cuda_computes", *asked]
+    assert jinja2.Template(task["limited_command"]["argv"]).render(**names) == str(argv)
+    assert task["until"] == f"{task['register']}.rc == 0"
+    assert "failed_when" not in task
+
+
+def test_records_of_what_the_host_had_are_written_once() -> None:
+    copies = [
+        task["ansible.builtin.copy"]
+        for name in ("main", "headers", "package")
+        for task in tasks_of(yaml.safe_load((ROLE / f"{name}.yml").read_text(encoding="utf-8")))
+        if "__nvidia_driver_records" in str(task.get("ansible.builtin.copy", {}).get("dest"))
+    ]
+    assert len(copies) == 3
+    assert all(copy["force"] is False for copy in copies)  # a later run would take this role's own for the host's

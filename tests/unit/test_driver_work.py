@@ -1,0 +1,477 @@
+"""What the role nvidia_driver does on a host: the function that decides, on every kind of host and request."""
+
+from __future__ import annotations
+
+import base64
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from driver_hosts import DEBIAN, FILES, NEW, OLD, RECORDS, host, installed, module, request
+
+from hadoop_dl.data import typed
+from hadoop_dl.data.driver_problems import signers
+from hadoop_dl.data.driver_work import Work, driver_work
+
+NEXT = "5.14.0-427.20.1.el9_4"
+SHA256 = "0" * 64
+RUNFILE = {"source": "runfile", "runfile": "/srv/NVIDIA.run", "runfile_sha256": SHA256}
+KERNEL = {"kernel": NEXT, "kernel_moves": True}
+FREE = {"/usr": 100, "/boot": 900, "/var": 9000}
+
+
+def work(inputs: dict[str, Any] | None = None, **changes: Any) -> Work:
+    return driver_work(request(**(inputs or {})), host(**changes))
+
+
+def certificate(subject: dict[str, str], issuer: dict[str, str]) -> str:
+    """A certificate in DER, as the module answers with it."""
+
+    def named(parts: dict[str, str]) -> x509.Name:
+        return x509.Name([x509.NameAttribute(getattr(x509.NameOID, part), text) for part, text in parts.items()])
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    day = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    builder = x509.CertificateBuilder(named(issuer), named(subject), key.public_key(), 1, day, day + timedelta(9))
+    return base64.b64encode(builder.sign(key, hashes.SHA256()).public_bytes(Encoding.DER)).decode()
+
+
+OWN = certificate({"COMMON_NAME": "Site"}, {"COMMON_NAME": "Site"})
+SIGNING = {"certificate": OWN, "mokutil": "/srv/site.der is already enrolled", "dkms": "dkms-3.0.4"}
+KEY = {"signing_key": "/srv/site.key", "signing_certificate": "/srv/site.der"}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "changes"),
+    [
+        ({}, {}),
+        ({}, DEBIAN),
+        ({}, {"distribution": "rocky"}),
+        ({}, {"driver": installed()}),
+        ({"upgrade_allowed": True}, {"driver": installed("535.104.05")}),
+        ({"build": "precompiled"}, {"major": "8"}),
+        ({"build": "precompiled"}, {"major": "10"}),
+        ({"module": "open", **RUNFILE}, DEBIAN),
+        (RUNFILE, {}),
+        ({"branch_min": "550", "branch_max": "550"}, {}),
+        ({"kernel": OLD.removesuffix(".x86_64")}, {"kernels": {"needed": [OLD]}}),
+        (KERNEL, {"driver": installed()}),
+        ({}, {"secure_boot": False}),
+        (KEY, {"secure_boot": True, "signing": SIGNING}),
+        (KEY, {"secure_boot": True, "signing": {**SIGNING, "dkms": "dkms cannot be run: No such file"}}),
+        (KEY, {"signing": {**SIGNING, "mokutil": "", "dkms": ""}}),  # without Secure Boot nothing needs to be enrolled
+        ({**RUNFILE, **KEY}, {"secure_boot": True, "signing": {**SIGNING, "dkms": "dkms: 2.8.7"}}),
+        # NVIDIA signs these
+        ({"build": "precompiled", "signing_certificate": "/n.der"}, {"secure_boot": True, "signing": SIGNING}),
+        ({}, {**DEBIAN, "files": {"grub": False}, "container": True}),
+        ({}, {"driver": installed(), "disk_free_mb": FREE}),  # nothing is installed
+        ({"state": "absent", "version": "", "license_accepted": False}, {"locks": {"plugin": False}}),
+    ],
+)
+def test_requests_that_a_host_can_have(inputs: dict[str, Any], changes: dict[str, Any]) -> None:
+    assert work(inputs, **changes).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "changes", "words"),
+    [
+        (
+            {},
+            {"family": "Debian", "distribution": "ubuntu", "major": "22"},
+            ["data1 is ubuntu 22", "Nothing was changed"],
+        ),
+        ({"state": "absent"}, {"family": "Debian", "distribution": "ubuntu"}, ["packages are known on RHEL 7, 8, 9"]),
+        ({"license_accepted": False}, {}, ["nvidia_license_accepted: true"]),
+        ({"branch_max": "470"}, {}, ["10de:15f8", "branch any to 470", "550.54.15"]),
+        ({"branch_max": "470"}, {"gpus": []}, ["(none on the PCI bus)"]),
+        ({"branch_min": "570"}, {}, ["branch 570 to any"]),
+        ({"module": "open", "open_supported": False}, {}, ["with the proprietary module, but 550.54.15 with the open"]),
+        *(
+            ({"build": "precompiled", **inputs}, changes, ["of the proprietary module", "nvidia_driver_build: dkms"])
+            for inputs, changes in (({}, {"major": "7"}), ({}, DEBIAN), (RUNFILE, {}), ({"module": "open"}, {}))
+        ),
+        ({**RUNFILE, "fabric_manager": True}, {"nvswitches": 6}, ["contains none", "data1 (6 NVSwitches)"]),
+        ({**RUNFILE, "runfile": ""}, {}, ['has "" and "000']),
+        ({**RUNFILE, "runfile_sha256": "00"}, {}, ["64 hex digits"]),
+        (
+            RUNFILE,
+            {"driver": installed()},
+            ["from packages (kmod-nvidia-latest-dkms)", "nvidia_driver_state: absent; or"],
+        ),
+        (
+            {},
+            {"driver": {"source": "runfile", "version": "535.104.05"}},
+            [".run file (/usr/bin/nvidia-uninstall)", "(or nvidia-uninstall --silent)"],
+        ),
+        ({}, {"driver": installed("535.104.05")}, ["driver 535.104.05, locked", "upgrade_driver.yml --limit data1"]),
+        ({"module": "open"}, {"driver": installed()}, ["550.54.15 (kmod-nvidia-latest-dkms), locked"]),
+        # Another kernel is the work of upgrade_kernel.yml; one that is installed and did not run yet, too.
+        ({"kernel": NEXT}, {"kernels": {"needed": [OLD]}}, [f"runs or boots {OLD}", "playbooks/upgrade_kernel.yml"]),
+        ({"kernel": NEXT}, {"kernels": {"needed": [OLD, f"{NEXT}.x86_64"]}}, [f"boots {OLD}, {NEXT}.x86_64"]),
+        ({**KERNEL, "kernel": ""}, {"driver": installed()}, ["requires nvidia_driver_kernel_version"]),
+        (KERNEL, {}, ["data1 with driver none", "playbooks/gpu.yml first"]),
+        (
+            {**KERNEL, "kernel": "6.1"},
+            DEBIAN,
+            ["RHEL 7, 8 and 9, but data1 is Debian 12", "--limit '!data1'", "Nothing was"],
+        ),
+        ({}, {"locks": {"plugin": False}}, ["dnf versionlock", "Add python3-dnf-plugin-versionlock"]),
+        ({}, {"major": "7", "locks": {"plugin": False, "manager": "yum"}}, ["Add yum-plugin-versionlock"]),
+        ({}, {**DEBIAN, "files": {"grub": False}}, ["has no update-grub"]),
+        ({}, {"disk_free_mb": FREE}, ["/usr requires 2000 MB", "has 100 MB"]),
+        ({}, {"disk_free_mb": {**FREE, "/usr": None}}, ["has 0 MB"]),
+        *(
+            (inputs, {"secure_boot": True}, ["Secure Boot is on", "mokutil --import"])
+            for inputs in ({}, {"signing_certificate": "/c"}, {"signing_key": "/k"}, {"build": "precompiled"})
+        ),
+        (
+            KEY,
+            {"signing": {**SIGNING, "certificate": None}},
+            ["on data1 /srv/site.der is missing. Nothing was changed."],
+        ),
+        (KEY, {"signing": {**SIGNING, "certificate": "AAAA"}}, ["on data1 /srv/site.der is not. Nothing was changed."]),
+        (
+            KEY,
+            {"secure_boot": True, "signing": {**SIGNING, "mokutil": "/srv/site.der is not enrolled"}},
+            ["does not trust yet (/srv/site.der is not enrolled)", "mokutil --import /srv/site.der"],
+        ),
+        *(
+            (KEY, {"secure_boot": True, "signing": {**SIGNING, "dkms": said}}, ["3.0.4 or later", f"has dkms {found}."])
+            for said, found in (("dkms: 2.8.7", "2.8.7"), ("dkms-3.0.3-1.el7", "3.0.3"))
+        ),
+    ],
+)
+def test_requests_that_a_host_cannot_have(inputs: dict[str, Any], changes: dict[str, Any], words: list[str]) -> None:
+    (problem,) = work(inputs, **changes).problems
+    assert [one for one in words if one not in problem] == []
+
+
+def test_every_problem_is_told_at_once() -> None:
+    found = work({"license_accepted": False, "branch_max": "470"}, locks={"plugin": False}, secure_boot=True).problems
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize(
+    ("state", "version", "packages", "module", "replaces", "goes"),
+    [
+        ("present", None, [], "proprietary", False, False),
+        ("present", "535.104.05", [], "proprietary", True, True),
+        ("present", "550.54.15", ["kmod-nvidia-latest-dkms"], "proprietary", False, False),
+        ("present", "550.54.15", ["kmod-nvidia-latest-dkms"], "open", True, True),  # the module of the other kind
+        ("absent", None, [], "proprietary", False, False),
+        ("absent", "550.54.15", [], "proprietary", False, True),
+    ],
+)
+def test_gpus_must_be_idle_only_if_their_driver_goes(
+    state: str, version: str | None, packages: list[str], module: str, replaces: bool, goes: bool
+) -> None:
+    found = work({"state": state, "module": module}, driver=installed(version, tuple(packages)))
+    assert (found.replaces, found.requires_idle_gpus) == (replaces, goes)
+
+
+@pytest.mark.parametrize(
+    ("build", "module"),
+    [
+        ("dkms", {"name": "kernel-devel", "version": NEXT}),
+        ("precompiled", {"name": "kmod-nvidia-550.54.15-5.14.0-427.20.1", "version": "550.54.15"}),
+    ],
+)
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_kernel_is_asked_for_with_what_its_module_needs(build: str, module: dict[str, str], tied: bool) -> None:
+    matched = {"name": "kernel-devel-matched", "version": NEXT}
+    headers = {"kernel-devel-matched": ["5.14.0-427.18.1.el9_4"]} if tied else {}
+    found = work({**KERNEL, "build": build}, driver=installed(), header_packages=headers)
+    assert found.checks[-1].title == f"Kernel {NEXT}"
+    assert list(found.checks[-1].packages) == [{"name": "kernel", "version": NEXT}, module] + [matched] * tied
+    assert all(not one["name"].startswith("kmod-") for one in found.kernel_packages)  # it is the driver's transaction
+    there = work({**KERNEL, "build": build}, driver=installed(), kernels={"installed": [OLD, f"{NEXT}.x86_64"]})
+    assert [one.title for one in there.checks if one.title.startswith("Kernel")] == []
+
+
+@pytest.mark.parametrize(
+    ("major", "build", "kernels", "headers", "asked"),
+    [
+        ("9", "dkms", {"kernel-core": ["1"]}, {}, True),
+        ("10", "dkms", {"kernel-core": ["1"]}, {}, True),
+        ("8", "dkms", {"kernel-core": ["1"]}, {}, False),  # its dkms does not require it
+        ("9", "dkms", {"kernel-core": ["1"]}, {"kernel-devel-matched": ["1"]}, False),  # it is there
+        ("9", "dkms", {}, {}, False),  # a kernel of another vendor
+        ("9", "precompiled", {"kernel-core": ["1"]}, {}, False),
+    ],
+)
+def test_what_dkms_requires_of_the_kernels_headers_is_checked_before_anything_changes(
+    major: str, build: str, kernels: Any, headers: Any, asked: bool
+) -> None:
+    found = work({"build": build}, major=major, kernel_packages=kernels, header_packages=headers)
+    required = found.checks[0].packages
+    assert ({"name": "dkms", "least": ""} in required) is (build == "dkms")
+    assert ({"name": "kernel-devel-matched", "version": NEW.removesuffix(".x86_64")} in required) is asked
+
+
+@pytest.mark.parametrize(
+    ("version", "key", "least"),
+    [
+        ("550.54.15", "", ""),
+        ("550.54.15", "/root/site.key", "3.0.4"),  # the first that signs with it
+        ("575.57.08", "", "3.1.8"),  # what its module's package requires
+        ("580.82.07", "/root/site.key", "3.1.8"),
+    ],
+)
+def test_dkms_is_asked_for_in_a_version_that_does_what_is_needed(version: str, key: str, least: str) -> None:
+    assert {"name": "dkms", "least": least} in work({"version": version, "signing_key": key}).checks[0].packages
+
+
+@pytest.mark.parametrize(
+    ("changes", "package", "record"),
+    [
+        (
+            {},
+            {"name": "kernel-devel", "version": NEW.removesuffix(".x86_64")},
+            f"kernel-devel-{NEW.removesuffix('.x86_64')}",
+        ),
+        (DEBIAN, {"name": f"linux-headers-{NEW}", "version": ""}, f"linux-headers-{NEW}"),
+    ],
+)
+def test_headers_are_asked_for_of_exactly_the_kernels_that_have_none(
+    changes: dict[str, Any], package: dict[str, str], record: str
+) -> None:
+    kernels = {"headers": {OLD: "/usr/src/x", NEW: None, "older": None}}
+    found = work(kernels=kernels, **changes)
+    assert found.headers.packages == ({"kernel": NEW, **package},)
+    assert found.headers.record == (record,)
+    assert found.headers.packages[0] in found.checks[0].packages
+    assert work({"build": "precompiled"}, kernels=kernels, **changes).headers.packages == ()
+
+
+def test_an_installed_driver_asks_no_repository() -> None:
+    assert work(driver=installed()).checks == ()
+    assert work(RUNFILE).checks == ()
+
+
+def test_debian_removes_the_module_of_the_other_kind_first_and_rhel_in_the_transaction() -> None:
+    other = installed("550.54.15", ("nvidia-open-kernel-dkms", "libcuda1"))
+    debian = work(driver=other, **DEBIAN).installation
+    assert (debian.removed_first, debian.leaving, debian.exclude) == (("nvidia-open-kernel-dkms",), (), ())
+    assert debian.packages[-2:] == ("nvidia-persistenced", "nvidia-modprobe")
+    rhel = work({"module": "open"}, driver=installed()).installation
+    assert (rhel.removed_first, rhel.leaving) == ((), ("kmod-nvidia-latest-dkms",))
+    assert "kernel" in rhel.exclude
+
+
+@pytest.mark.parametrize(
+    ("inputs", "version", "titles"),
+    [
+        ({}, None, ["Driver 550.54.15"]),
+        ({}, "550.54.15", []),  # it is there
+        ({}, "535.104.05", ["Driver 550.54.15"]),
+        ({"source": "runfile"}, None, []),
+        ({"kernel": NEXT, "kernel_moves": True}, "550.54.15", [f"Kernel {NEXT}"]),
+    ],
+)
+def test_each_transaction_is_solved_before_anything_changes(
+    inputs: Any, version: str | None, titles: list[str]
+) -> None:
+    found = work(inputs, driver=installed(version, ("kmod-nvidia-latest-dkms", "libnvidia-ml") if version else ()))
+    assert [one.title for one in found.transactions] == titles
+    for one in found.transactions:
+        if one.title.startswith("Driver"):
+            planned = found.installation
+            assert (one.packages, one.exclude) == (planned.packages, planned.exclude)
+            assert one.leaving == planned.leaving == ("libnvidia-ml",) * bool(version)
+
+
+@pytest.mark.parametrize(
+    ("installed_now", "requested", "leaving"),
+    [
+        (["kmod-nvidia-latest-dkms"], "precompiled", ["kmod-nvidia-latest-dkms"]),
+        (["kmod-nvidia-550.54.15-5.14.0-400"], "precompiled", []),  # of this version for a further kernel
+        (["kmod-nvidia-535.104.05-5.14.0-427.18.1"], "precompiled", ["kmod-nvidia-535.104.05-5.14.0-427.18.1"]),
+        (["kmod-nvidia-550.54.15-5.14.0-427.18.1"], "dkms", ["kmod-nvidia-550.54.15-5.14.0-427.18.1"]),
+    ],
+)
+def test_modules_of_another_kind_or_version_leave(installed_now: list[str], requested: str, leaving: list[str]) -> None:
+    found = work({"build": requested}, driver=installed(packages=tuple(installed_now)))
+    assert list(found.installation.leaving) == leaving
+    assert found.replaces is bool(leaving)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "signs"),
+    [({}, False), (KEY, True), ({**KEY, "build": "precompiled"}, False), ({**KEY, "state": "absent"}, False)],
+)
+def test_dkms_has_the_key_only_while_it_signs(inputs: dict[str, Any], signs: bool) -> None:
+    assert work(inputs).signs is signs
+
+
+def runs(found: Work) -> list[tuple[str, bool]]:
+    return [(one.kernel, "-K" in one.options) for one in found.installer]
+
+
+def test_the_run_file_installs_everything_once_and_then_modules() -> None:
+    assert runs(work(RUNFILE)) == [(OLD, False), (NEW, True)]
+    assert runs(work()) == []
+    there = {"driver": {"source": "runfile", "version": "550.54.15"}}
+    both = {OLD: module(OLD), NEW: module(NEW)}
+    assert runs(work(RUNFILE, **there, modules=both)) == []
+    for wrong in (None, module(NEW, version="535.104.05"), module(NEW, open=True), module(NEW, other_kernel=True)):
+        found = work(RUNFILE, **there, modules={**both, NEW: wrong})
+        assert runs(found) == [(NEW, True)]
+        assert not found.installs_everything
+    stopped = work(RUNFILE, **there, modules=both, files={"installing": True})
+    assert stopped.installs_everything
+    assert runs(stopped) == [(OLD, False), (NEW, True)]
+
+
+@pytest.mark.parametrize(
+    ("version", "inputs", "options"),
+    [
+        ("550.54.15", {}, ()),
+        ("550.54.15", {"module": "open"}, ("-m=kernel-open",)),
+        ("580.82.07", {"module": "open"}, ("--kernel-module-type=open",)),
+        ("580.82.07", KEY, ("--module-signing-secret-key=/srv/site.key", "--module-signing-public-key=/srv/site.der")),
+    ],
+)
+def test_the_installer_is_told_the_kind_of_module_and_the_key(
+    version: str, inputs: dict[str, Any], options: tuple[str, ...]
+) -> None:
+    found = work({**RUNFILE, "version": version, **inputs})
+    assert found.installer[0].options == (f"--kernel-name={OLD}", *options)
+    assert found.installer[1].options == (f"--kernel-name={NEW}", "-K", *options)
+
+
+def test_what_the_host_had_is_recorded_before_the_first_change_only() -> None:
+    arguments = {OLD: ["ro"], NEW: ["modprobe.blacklist=nouveau"]}
+    found = work(boot_arguments=arguments, files={"unit": True}, driver={"source": "runfile"}).original
+    assert typed.as_json(found) == {"arguments": ["modprobe.blacklist=nouveau"], "runfile": True, "unit": True}
+    assert work(files={"settings": True}).original is None
+
+
+@pytest.mark.parametrize(
+    ("source", "before", "unit"), [("runfile", {}, True), ("runfile", {"unit": True}, False), ("package", {}, False)]
+)
+def test_a_unit_is_installed_where_neither_package_nor_host_has_one(source: str, before: Any, unit: bool) -> None:
+    inputs = RUNFILE if source == "runfile" else {}
+    assert work(inputs, records={"before": before}).unit is unit
+
+
+def test_the_daemons_of_the_driver() -> None:
+    assert work().daemons == ("nvidia-persistenced",)
+    assert work({"persistence": False, "fabric_manager": True}).daemons == ("nvidia-fabricmanager",)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "removed"),
+    [
+        ([], ["libcuda1", "nvidia-smi"]),  # the host had none of a driver
+        (["libcuda1"], ["nvidia-smi"]),
+        (None, []),  # this role never installed one here
+    ],
+)
+def test_removal_leaves_the_packages_that_the_host_had_before(recorded: list[str] | None, removed: list[str]) -> None:
+    driver = installed(packages=("libcuda1", "nvidia-smi"))
+    found = work({"state": "absent"}, driver=driver, records={"packages_before": recorded}).removal
+    assert sorted(found.packages) == removed
+
+
+@pytest.mark.parametrize(
+    ("before", "settings", "runfile", "arguments", "unit"),
+    [
+        (None, False, False, (), False),  # nothing of this role is here
+        (
+            None,
+            True,
+            True,
+            ("rd.driver.blacklist=nouveau", "modprobe.blacklist=nouveau"),
+            True,
+        ),  # of an earlier release
+        (
+            {"runfile": True, "unit": True, "arguments": ["modprobe.blacklist=nouveau"]},
+            True,
+            False,
+            ("rd.driver.blacklist=nouveau",),
+            False,
+        ),
+        ({}, False, True, ("rd.driver.blacklist=nouveau", "modprobe.blacklist=nouveau"), True),  # a removal was killed
+    ],
+)
+def test_removal_goes_by_the_record_of_what_the_host_had(
+    before: Any, settings: bool, runfile: bool, arguments: tuple[str, ...], unit: bool
+) -> None:
+    words = {OLD: ["rd.driver.blacklist=nouveau", "modprobe.blacklist=nouveau"]}
+    found = work({"state": "absent"}, records={"before": before}, files={"settings": settings}, boot_arguments=words)
+    assert (found.removal.runfile, found.removal.arguments) == (runfile, arguments)
+    assert ("/etc/systemd/system/nvidia-persistenced.service" in found.removal.files) is unit
+    assert found.removal.images is settings
+
+
+def test_a_removal_that_was_killed_writes_the_images_although_no_setting_is_left() -> None:
+    assert work({"state": "absent"}, files={"settings": False, "leaving": True}).removal.images
+
+
+def test_arguments_that_no_kernel_has_are_not_removed() -> None:
+    assert work({"state": "absent"}, records={"before": {}}, boot_arguments={OLD: ["ro"]}).removal.arguments == ()
+
+
+def test_removal_unholds_what_the_role_held_and_an_upgrade_only_the_driver() -> None:
+    driver = installed(packages=("libcuda1",))
+    changes = {**DEBIAN, "locks": {**DEBIAN["locks"], "held": ["linux-image-1", "bash", "libcuda1"]}}
+    changes |= {"driver": driver, "records": {"held": ["libcuda1", "linux-image-1", "gone"]}}
+    assert work({"state": "absent"}, **changes).unlock == ("libcuda1", "linux-image-1")
+    assert work({"upgrade_allowed": True}, **changes).unlock == ("libcuda1",)
+
+
+def test_every_record_of_the_role_is_removed_with_it() -> None:
+    removed = {path.rpartition("/")[2] for path in work({"state": "absent"}).removal.records}
+    names = {f"nvidia-driver-{name.replace('_', '-')}.json" for name in RECORDS}
+    assert removed == names | {"nvidia-driver-unfinished", "nvidia-driver-leaving"}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "versions"),
+    [
+        (None, {"driver": "535.261.03", "kernel": OLD}),  # no upgrade was left half done: what is here now works
+        ({"driver": "535.216.01", "kernel": "6.1.0-28-amd64"},) * 2,
+    ],
+)
+def test_the_way_back_is_what_worked_before_an_upgrade_that_failed(recorded: Any, versions: dict[str, str]) -> None:
+    found = work(driver=installed("535.261.03"), records={"working_versions": recorded}).working
+    assert typed.as_json(found) == versions
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        (OWN, ["Site"]),
+        (certificate({"COMMON_NAME": "Site"}, {"ORGANIZATION_NAME": "A", "COMMON_NAME": "A root"}), ["Site", "A root"]),
+        (certificate({"ORGANIZATION_NAME": "Example"}, {"ORGANIZATION_NAME": "Example"}), ["Example"]),
+        (base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode(), []),
+        (None, []),
+    ],
+)
+def test_the_names_that_a_modules_signer_may_have(content: str | None, names: list[str]) -> None:
+    assert signers(content) == names
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "place"),
+    [
+        ("distribution", "{{ lookup('pipe', 'id') }}", "distribution"),
+        ("kernels", {"running": "{{ x }}"}, "kernels.running"),
+        ("records", {"held": ["{% x %}"]}, r"records.held\[0\]"),
+        ("driver", {"packages": {"{{ x }}": []}}, "a key of driver.packages"),
+        ("locks", {"lines": ["a\nb"]}, "locks.lines"),
+        ("secure_boot", "yes", "secure_boot"),
+    ],
+)
+def test_an_answer_of_another_form_is_no_host(key: str, value: Any, place: str) -> None:
+    with pytest.raises(typed.TypedError, match=place):
+        host(**{key: value})
+
+
+def test_the_module_answers_with_every_field() -> None:
+    assert set(FILES) == set(typed.fields(type(host().files)))
+    assert set(RECORDS) == set(typed.fields(type(host().records)))

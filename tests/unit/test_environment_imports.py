@@ -1,0 +1,147 @@
+"""What the wheels of an environment may do when it is verified: their code is a stranger's, and root runs none of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import environment_seal
+import pytest
+from ansible.module_utils import confinement, environment_build, environment_imports
+from environments import Site
+from interpreters import HOST_PYTHONS
+from source_distributions import interpreter
+
+from hadoop_dl.hosts import host_script, verify
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
+REPOSITORY = Path(__file__).resolve().parents[2]
+# A module that says as whom it is imported, and what it could do then.
+FOREIGN = """
+import json, os, socket
+def attempt(action):
+    try:
+        return repr(action())
+    except Exception as error:
+        return type(error).__name__
+found = {
+    "uid": os.getuid(), "secret": os.environ.get("SECRET"), "name": __name__,
+    "writes": attempt(lambda: open(os.path.join(os.path.dirname(__file__), "evil.py"), "w")),
+    "interfaces": [line.split(":")[0].strip() for line in open("/proc/net/dev") if ":" in line],
+    "device": attempt(lambda: os.read(os.open("/dev/zero", os.O_RDWR), 1) and "read"),  # one that users may open, as a GPU's
+}
+raise RuntimeError(json.dumps(found))
+"""
+
+
+def put(site: Site, name: str) -> None:
+    """This code in place of a module, whose bytecode would be taken before."""
+    (site.packages / f"{name}.py").write_text(FOREIGN)
+    for path in (site.packages / "__pycache__").glob(f"{name}.*"):
+        path.unlink()
+
+
+def test_the_seal_imports_as_a_user_that_no_account_has(unproved: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "root's")
+    put(unproved, "keras")
+    [problem] = environment_seal.import_problems(str(unproved.tree), ["keras"], 60)
+    found = json.loads(problem.partition("RuntimeError: ")[2].rstrip("."))
+    assert found.pop("uid") in confinement.NUMBERS
+    assert found.pop("interfaces") == ["lo"]
+    assert found == {"secret": None, "name": "keras", "writes": "PermissionError", "device": "'read'"}
+    assert not list((unproved.tree / ".deeplearning").glob("cell-*"))
+    assert not (unproved.packages / "evil.py").exists()
+
+
+def test_a_tree_that_users_cannot_read_is_named_at_the_seal(unproved: Site) -> None:
+    unproved.tree.chmod(0o700)
+    [problem] = environment_seal.import_problems(str(unproved.tree), ["keras"], 60)
+    assert f"All users must be able to read {unproved.tree}" in problem
+
+
+def test_what_a_killed_seal_left_is_no_user_of_the_tree_and_goes_with_it(done: Site) -> None:
+    tree = done.tree
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    cell = confinement.Cell(
+        str(tree / ".deeplearning" / f"cell-{ended.pid}")
+    ).__enter__()  # and no end, as after a kill
+    python = str(tree / "bin/python")
+    left = subprocess.Popen([python, "-c", "import time; time.sleep(600)"], user=cell.number, group=cell.number)
+    mine = confinement.Cell(str(tree / ".deeplearning" / f"cell-{os.getpid()}")).__enter__()
+    environment_imports.clear(str(tree))
+    assert left.wait(timeout=20) == -9
+    assert [path.name for path in (tree / ".deeplearning").glob("cell-*")] == [f"cell-{os.getpid()}"], "it may run"
+    mine.__exit__()
+
+
+PROGRAM = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import environment_imports
+with environment_imports.runner(sys.argv[2]) as run:
+    answers = [run([sys.argv[2] + "/bin/python", "-c", "import os; print(os.getuid())"], 60, {}) for _ in range(2)]
+print(json.dumps([[answer.status, answer.output, answer.error] for answer in answers]))
+"""
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_the_pythons_of_hosts_import_in_one_cell(python: str, open_directory: Path) -> None:
+    for name in ("bin", ".deeplearning"):
+        (open_directory / name).mkdir()
+    (open_directory / "bin/python").symlink_to(interpreter() or sys.executable)
+    utilities = str(REPOSITORY / "plugins/module_utils")
+    argv = [python, "-c", PROGRAM, utilities, str(open_directory)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stderr == ""
+    first, second = json.loads(done.stdout)
+    assert (first[0], first[2], int(first[1]) in confinement.NUMBERS) == (0, "", True)
+    assert first == second
+
+
+def probed(site: Site, environment: dict[str, str]) -> dict[str, Any]:
+    script = verify.probe_script({"environment": str(site.path)})
+    command = ["sh", "-c", host_script.command()]
+    done = subprocess.run(
+        command,
+        input=script,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_probe_imports_in_a_cell_and_asks_hdfs_as_nobody(done: Site) -> None:
+    put(done, "tensorflow")
+    found = probed(done, {"SECRET": "root's"})["inside"]
+    assert found["python"]["value"] == ".".join(map(str, sys.version_info[:2]))
+    told = json.loads(found["import tensorflow"]["error"].partition("RuntimeError: ")[2])
+    assert told["uid"] in confinement.NUMBERS
+    assert (told["interfaces"], told["secret"], told["writes"]) == (["lo"], None, "PermissionError")
+    told = json.loads(found["hdfs"]["error"].partition("RuntimeError: ")[2])
+    assert (told["uid"], told["secret"], told["writes"]) == (65534, None, "PermissionError")
+    assert not list((done.tree / ".deeplearning").glob("cell-*"))
+
+
+def test_what_a_wheel_has_for_every_start_of_python_does_not_run_as_root(with_pip: Site, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    (with_pip.packages / "evil.pth").write_text(f"import os; open({str(ran)!r}, 'w')\n")
+    with_pip.install("tensorflow")
+    assert list(with_pip.packages.glob("__pycache__/six.*")), "it was compiled"
+    assert not ran.exists()
+
+
+def test_the_python_2_7_of_virtualenv_finds_its_library_without_site(tmp_path: Path) -> None:
+    (tmp_path / "lib/python2.7").mkdir(parents=True)
+    (tmp_path / "lib/python2.7/orig-prefix.txt").write_text("/usr")
+    found = environment_build.standard_library(str(tmp_path))
+    assert found == {"PYTHONPATH": "/usr/lib64/python2.7:/usr/lib/python2.7"}

@@ -1,0 +1,200 @@
+"""What a role would refuse later is refused by the plan: files on the controller, paths and accounts on hosts, the mirror's port, groups."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_programs import run
+from test_plan import changed_node, make_host
+
+from hadoop_dl import plan
+from hadoop_dl.hosts import host_script
+from hadoop_dl.plan import model as plan_model
+from hadoop_dl.plan import requirements
+from hadoop_dl.plan.problems import mirror_problems
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+GPUS = {"gpus": [{"vendor": "10de", "device": "1eb8", "address": "0000:3b:00.0"}]}
+KEY = str(Path(__file__))
+ENGINE = {"cdsw_engine_stack": "tf1.15-py36-el7", "cdsw_engine_base": "cdsw/engine:13"}
+
+
+def named(paths: dict[str, bool] | None = None, **accounts: Any) -> dict[str, Any]:
+    return changed_node(named={"paths": paths or {}, "accounts": accounts})
+
+
+def problems(*hosts: plan_model.Host) -> list[str]:
+    return plan.make_plan(hosts, REPOSITORY).problems
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("cuda_repository_key", "/nowhere/nvidia.asc"),
+        ("bazel_repository_key", "nowhere.asc"),
+        ("cluster_manager_ca", "/nowhere/ca.pem"),
+        ("cdsw_engine_cuda_key", "/nowhere/key.asc"),
+        ("nvidia_driver_runfile", "/nowhere/driver.run"),
+        ("nvidia_driver_repository_key", "/etc"),
+        ("mirror_files", {"x.tgz": {"file": "/nowhere/x.tgz", "sha256": "0" * 64}}),
+        ("tensorflow_build_source", {"file": "/nowhere/x.bundle", "sha256": "0" * 64}),
+        ("mirror_package_sets", [{"name": "x", "packages": ["y"], "repositories": {"http://x/y": "/nowhere/k.asc"}}]),
+    ],
+)
+def test_a_file_that_the_controller_lacks_is_refused(name: str, value: Any) -> None:
+    cluster = {"cluster_manager": "ambari", "cluster_manager_url": "https://a", "cluster_manager_token": "t"}
+    (problem,) = problems(make_host(**{name: value}, **(cluster if name == "cluster_manager_ca" else {})))
+    assert problem.startswith(f"data1: {name} must name a file on the controller, but there is no ")
+
+
+def test_files_that_the_controller_has_and_addresses_are_accepted() -> None:
+    archive = {"file": "https://example.com/x.tgz", "sha256": "0" * 64}
+    assert problems(make_host(cuda_repository_key=KEY, mirror_files={"x.tgz": archive}, mirror_ca="/etc/ca.pem")) == []
+
+
+@pytest.mark.parametrize(
+    ("groups", "name", "node"),
+    [
+        (("data_nodes",), "hadoop_client_hadoop_home", {}),
+        (("data_nodes",), "hadoop_client_java_home", {}),
+        (("edge_nodes",), "spark_home", {}),
+        (("build_hosts",), "nvidia_driver_signing_certificate", {"nvidia": {**changed_node()["nvidia"], **GPUS}}),
+    ],
+)
+def test_a_path_that_the_host_lacks_is_refused(groups: tuple[str, ...], name: str, node: dict[str, Any]) -> None:
+    answer = {**named({"/opt/x": False}), **node}
+    found = [one for one in problems(make_host(groups=groups, node=answer, **{name: "/opt/x"})) if name in one]
+    assert found == [
+        f'data1: {name} must name what the host has, but there is no "/opt/x". Correct it, or remove it from the inventory.'
+    ]
+    for other in ({**named({"/opt/x": True}), **node}, {**changed_node(), **node}):
+        assert not any(
+            "must name what" in one for one in problems(make_host(groups=groups, node=other, **{name: "/opt/x"}))
+        )
+
+
+def test_a_path_of_other_hosts_is_not_missing_here() -> None:
+    """group_vars/all has the client's home, and the mirror's host has no Hadoop."""
+    host = make_host("mirror1", ("mirror_host",), named({"/opt/x": False}), hadoop_client_hadoop_home="/opt/x")
+    assert problems(host) == []
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "account", "refused"),
+    [
+        ("build_hosts", "tensorflow_build_user", {"uid": 27, "home": "/var/lib/mysql"}, True),
+        ("build_hosts", "tensorflow_build_user", {"uid": 0, "home": "/root"}, True),
+        ("build_hosts", "tensorflow_build_user", {"uid": 990, "home": "/var/lib/deeplearning-build/home"}, False),
+        ("build_hosts", "tensorflow_build_user", {"uid": 1001, "home": "/home/builder"}, False),
+        ("build_hosts", "tensorflow_build_user", None, False),
+        ("edge_nodes", "upgrade_canary_user", {"uid": 27, "home": "/var/lib/mysql"}, True),
+        ("edge_nodes", "upgrade_canary_user", {"uid": 1001, "home": "/home/analyst"}, False),
+        ("data_nodes", "upgrade_canary_user", {"uid": 27, "home": "/var/lib/mysql"}, False),
+    ],
+)
+def test_an_account_of_the_system_is_refused_unless_the_role_made_it(
+    group: str, name: str, account: Any, refused: bool
+) -> None:
+    host = make_host(groups=(group,), node=named(someone=account), **{name: "someone"})
+    found = [one for one in problems(host) if name in one]
+    assert bool(found) is refused
+    assert not found or "someone has " in found[0]
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"mirror_url": "http://mirror1:8901"}, "mirror_port 8900, but has 8901"),
+        ({"mirror_url": "http://mirror1"}, "mirror_port 8900, but has 80"),
+        ({"mirror_port": 9000}, "mirror_port 9000, but has 8900"),
+        ({"mirror_url": "https://mirror1:8900"}, "begins with https:// if mirror_tls_certificate"),
+        ({"mirror_url": "http://mirror1:8901", "mirror_server": "none"}, ""),
+        ({"mirror_url": "https://mirror1", "mirror_mode": "external"}, ""),
+        ({"mirror_tls_certificate": KEY, "mirror_tls_key": KEY, "mirror_url": "https://mirror1:8900"}, ""),
+        ({"mirror_tls_certificate": KEY, "mirror_tls_key": KEY}, "begins with https:// if mirror_tls_certificate"),
+    ],
+)
+def test_the_mirror_serves_at_its_address(variables: dict[str, Any], words: str) -> None:
+    found = problems(make_host("mirror1", ("mirror_host",), **variables))
+    assert [one for one in found if words not in one] == []
+    assert len(found) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        (
+            {"cdsw_engine_cuda_packages": ["cuda-libraries-10-0=10.0.130-1"]},
+            "set cdsw_engine_cuda_repository (http://…) and cdsw_engine_cuda_key",
+        ),
+        ({"cdsw_engine_stack": "tf0.1"}, "cdsw_engine_stack cannot be used. The name of a stack is required"),
+        ({"cdsw_engine_stack": "tf0.1", "cdsw_engine_python": "3.9"}, "cdsw_engine_stack cannot be used."),
+        ({"cdsw_engine_python": "3.11"}, "cdsw_engine_python must be one of the Pythons of tf1.15-py36-el7"),
+        ({"cdsw_engine_version": "1"}, ""),
+    ],
+)
+def test_an_engine_that_cannot_be_built_is_refused_with_its_input(variables: dict[str, Any], words: str) -> None:
+    found = problems(make_host(), make_host("engine1", ("cdsw_engine_host",), **{**ENGINE, **variables}))
+    assert any(words in one for one in found) if words else found == []
+
+
+def test_a_group_that_is_nearly_one_of_ours_is_refused() -> None:
+    hosts = [make_host(), make_host("edge1", ("edgenodes", "rack4"))]
+    (problem,) = problems(*hosts)
+    assert problem.startswith("edge1: it must be in one of the groups mirror_host, data_nodes")
+    assert "but is in edgenodes. Rename that group to edge_nodes" in problem
+    for groups in (("edgenodes", "data_nodes"), ("zookeepers",)):
+        assert problems(make_host(), make_host("edge1", groups)) == []
+
+
+def test_environments_without_a_mirror_host_are_refused() -> None:
+    hosts = [make_host(), make_host("data2", mirror_mode="external"), make_host("build1", ("build_hosts",))]
+    (problem,) = mirror_problems(hosts, [])
+    assert problem.startswith("data1: its environment comes from the mirror, but no host is in the group mirror_host.")
+    assert mirror_problems(hosts, ["mirror1"]) == []
+
+
+@pytest.mark.parametrize("script", [host_script.reader, host_script.report_reader], ids=["plan", "report"])
+def test_a_host_is_asked_for_the_paths_and_accounts_that_its_inputs_name(script: Any, tmp_path: Path) -> None:
+    own = pwd.getpwuid(os.getuid())
+    text = script([str(tmp_path), "/no'where\"", own.pw_name, "nobody-at-all"])
+    done = subprocess.run(
+        [sys.executable, "-E", "-s", "-"], input=text, capture_output=True, text=True, timeout=60, check=True
+    )
+    answer = json.loads(done.stdout)
+    assert answer.get("facts", answer)["named"] == {
+        "paths": {str(tmp_path): True, "/no'where\"": False},
+        "accounts": {own.pw_name: {"uid": own.pw_uid, "home": own.pw_dir}, "nobody-at-all": None},
+    }
+
+
+def test_the_paths_of_a_host_are_its_own_values_of_its_inputs(tmp_path: Path) -> None:
+    local = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
+    (tmp_path / "hosts").write_text(f"[data_nodes]\ndata1 {local} place={tmp_path}\n", encoding="utf-8")
+    values = {
+        "hadoop_client_hadoop_home": "{{ place }}/none",
+        "hadoop_client_java_home": "{{ place }}",
+        "spark_home": "{{ nowhere }}",
+    }
+    answer = run("ansible", "-i", str(tmp_path / "hosts"), "data1", "-m", "host_facts", "-e", json.dumps(values))
+    assert answer.returncode == 0, answer.stdout
+    assert f"{tmp_path}/none: false" in answer.stdout
+    assert f"{tmp_path}: true" in answer.stdout
+
+
+def test_a_file_below_the_operators_home_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Ansible expands it, too."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "key.pem").write_text("x", encoding="utf-8")
+    assert [path.is_file() for path in requirements.places("~/key.pem", tmp_path)] == [True]
+
+
+def test_an_address_that_needs_the_plan_is_not_compared_yet() -> None:
+    assert not list(requirements.served_elsewhere({"mirror_url": "http://{{ stack.name }}:8900"}))

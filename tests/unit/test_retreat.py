@@ -1,0 +1,121 @@
+"""A compilation that is hostile, as a user without root: it reaches neither root, nor a network, nor the user's files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import locked_command
+import pytest
+from ansible.module_utils import retreat
+from interpreters import HOST_PYTHONS
+
+UTILS = Path(retreat.__file__).parent
+NOBODY = 65534
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a program as another user")
+
+CALLER = """
+import json, os, sys, types
+for name in ("ansible", "ansible.module_utils"):
+    sys.modules[name] = types.ModuleType(name)
+sys.modules["ansible.module_utils"].__path__ = [sys.argv[1]]
+from ansible.module_utils import processes, retreat
+home, kind = sys.argv[2:]
+os.environ["PATH"] = home + "/jdk/bin:" + home + "/.local/bin:" + os.environ["PATH"]
+read = retreat.named_in_homes([os.environ["PATH"]])
+prepare = retreat.Retreat(home + "/bazel", read) if kind == "foreign" else None
+answer = processes.run(["sh", home + "/bazel/compile.sh"], 60, dict(os.environ, KIND=kind), prepare=prepare)
+print(json.dumps([answer.status, answer.output, answer.error]))
+"""
+# What compile.sh of bazel's sources could do: each line is what it reaches.
+HOSTILE = """
+cat $HOME/.ssh/id_rsa
+tool
+hidden-tool
+cat $HOME/.local/share/keyring
+echo $KIND >> $HOME/.bashrc && echo wrote .bashrc
+cp $HOME/bazel/compile.sh $HOME/jdk/bin/sudo && echo wrote sudo
+echo $KIND > $HOME/bazel/output && echo wrote output
+$HOME/bazel/sudo -u | grep '^0$'
+grep -c : /proc/net/dev
+echo $KIND > %s/socket-of-others && echo wrote below tmp
+umount -l $HOME && cat $HOME/.ssh/id_rsa
+true
+"""
+
+
+@pytest.fixture
+def home(open_directory: Path) -> Path:
+    """Of the user nobody, with a key, a JDK of the user's own, a setuid program, and the sources below bazel/."""
+    found = open_directory / "home"
+    for name in (".ssh", "jdk/bin", ".local/bin", ".local/share", "bazel"):
+        (found / name).mkdir(parents=True)
+    (found / ".ssh/id_rsa").write_text("the key\n")
+    (found / ".local/share/keyring").write_text("the keyring\n")
+    for name in ("jdk/bin/tool", ".local/bin/hidden-tool"):
+        (found / name).write_text("#!/bin/sh\necho a ${0##*/}\n")
+        (found / name).chmod(0o755)
+    others = open_directory / "others"
+    others.mkdir(mode=0o777)
+    others.chmod(0o777)
+    (found / "bazel/compile.sh").write_text(HOSTILE % others)
+    for path in [found, *found.rglob("*")]:
+        os.chown(path, NOBODY, NOBODY)
+    shutil.copy("/usr/bin/id", found / "bazel/sudo")
+    (found / "bazel/sudo").chmod(0o4755)
+    shutil.copytree(UTILS, open_directory / "utilities")
+    return found
+
+
+def compiled(python: str, home: Path, kind: str) -> list[str]:
+    argv = [python, "-c", CALLER, str(home.parent / "utilities"), str(home), kind]
+    done = subprocess.run(
+        argv, env={"PATH": "/usr/bin:/bin", "HOME": str(home)}, cwd="/", user=NOBODY, group=NOBODY, extra_groups=[],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stderr == ""
+    status, output, error = json.loads(done.stdout)
+    assert status == 0, error
+    lines: list[str] = output.splitlines()
+    return lines
+
+
+def interfaces() -> str:
+    return str(len(socket.if_nameindex()))
+
+
+def test_without_a_retreat_a_compilation_reaches_everything(home: Path, open_python: str) -> None:
+    found = compiled(open_python, home, "trusted")
+    reached = ["the key", "a tool", "a hidden-tool", "the keyring", "wrote .bashrc", "wrote sudo", "wrote output", "0"]
+    assert found == [*reached, interfaces(), "wrote below tmp"]
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_a_compilation_has_no_network_no_root_and_no_file_of_the_home(python: str, home: Path) -> None:
+    found = compiled(python, home, "foreign")
+    assert found == ["a tool", "a hidden-tool", "wrote .bashrc", "wrote output", "1"]
+    assert not (home / ".bashrc").exists(), "it wrote one that went with it"
+    assert (home / "bazel/output").read_text() == "foreign\n"
+    assert sorted(path.name for path in home.iterdir()) == [".local", ".ssh", "bazel", "jdk"]
+    assert not list((home.parent / "others").iterdir())
+
+
+def test_what_the_kernel_refuses_is_a_warning_and_sudo_stays_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As RHEL 7's kernel with user.max_user_namespaces=0."""
+    warnings: list[str] = []
+
+    class Module:
+        params: dict[str, Any] = {"root": "/tmp", "environment": {}, "purpose": "compiling bazel 0.26.1"}
+        warn = staticmethod(warnings.append)
+
+    monkeypatch.setattr(retreat, "NAMESPACES", 1)
+    assert type(locked_command.secluded(Module())) is retreat.WithoutSudo
+    assert warnings == [
+        "This host should let users have namespaces (sysctl user.max_user_namespaces) but refuses namespaces of its own (Invalid argument). "
+        "The network and the files of the user were open to it: compiling bazel 0.26.1."
+    ]

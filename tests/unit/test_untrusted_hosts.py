@@ -1,0 +1,53 @@
+"""The strategy with which answers of hosts are data, and the refusal of another one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import ansible_programs
+import pytest
+import python_files
+import yaml
+from ansible_programs import LOCAL, REPOSITORY
+
+STRATEGY = REPOSITORY / "plugins" / "strategy" / "untrusted_hosts.py"
+
+
+@pytest.fixture(scope="module")
+def plugin() -> Any:
+    return python_files.load(STRATEGY)
+
+
+@pytest.mark.parametrize("results", [5, True, None, "text", {"a": 1}, [5]])
+@pytest.mark.parametrize("loop", [None, ["one"]])
+def test_results_that_are_no_list_of_results_are_absent(plugin: Any, results: Any, loop: Any) -> None:
+    task = SimpleNamespace(action="command", loop=loop)
+    received = SimpleNamespace(_result={"results": results, "rc": 0}, _task=task)
+    plugin.Results().append(received)
+    assert received._result == {"rc": 0}
+
+
+@pytest.mark.parametrize(
+    ("task", "strategy"),
+    [
+        ({"host_facts": {}}, "linear"),
+        ({"host_facts": {}}, "ansible.builtin.free"),
+        ({"checked_inputs": {"names": []}}, "linear"),  # free itself refuses what runs once
+    ],
+)
+def test_another_strategy_is_refused_before_a_host_is_asked(tmp_path: Path, task: Any, strategy: str) -> None:
+    (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": [task]}]))
+    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "hosts": {"data1": {}}}}))
+    arguments = ("-i", tmp_path / "hosts.yml", tmp_path / "play.yml")
+    code, said = ansible_programs.play(*arguments, ANSIBLE_STRATEGY=strategy)
+    assert code == 2, said
+    assert (
+        f"The strategy must be untrusted_hosts, with which the answers of hosts are data, but it is {strategy}." in said
+    )
+    assert f"strategy_plugins = {STRATEGY.parent}" in said
+    assert "Traceback" not in said
+    for accepted in ("untrusted_hosts", "ansible.legacy.untrusted_hosts"):
+        assert "The strategy must be" not in ansible_programs.play(*arguments, ANSIBLE_STRATEGY=accepted)[1]
