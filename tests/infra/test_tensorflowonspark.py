@@ -16,7 +16,8 @@ def test_anybody_can_run_tfos_submit(host):
 
 def test_a_login_shell_finds_tfos_submit(answers):
     assert answers["login"]["error"] is None, (
-        "/usr/local/bin/tfos-submit must be a link to the program. Run: ansible-playbook site.yml -e apply=all"
+        f"/usr/local/bin/tfos-submit must be a link to the program, but {answers['login']['error']}. "
+        "Run: ansible-playbook site.yml -e apply=all"
     )
 
 
@@ -27,6 +28,10 @@ def test_spark_starts(answers):
 
 def test_sparks_jars_are_in_hdfs_where_spark_is_ours(answers):
     if answers["spark"]["home"].startswith("/opt/deeplearning/"):
-        assert answers["spark"]["archived"], (
-            f"{answers['spark']['archive']} should be there. Run: ansible-playbook site.yml -e apply=all"
+        archived = answers["spark"]["archived"]
+        assert archived, (
+            "spark-defaults.conf should name spark.yarn.archive. Run: ansible-playbook site.yml -e apply=all"
+        )
+        assert archived["error"] is None, (
+            f"{archived['error']}. If HDFS answers, run: ansible-playbook site.yml -e apply=all"
         )

@@ -16,6 +16,7 @@ import yaml
 from hadoop_dl.data.locks import canonicalize_name
 from hadoop_dl.data.questions import distribution, stack_parts
 from hadoop_dl.data.stacks import load_stack, stack_names
+from hadoop_dl.hosts import verify
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 QUESTIONS = REPOSITORY / "roles/verify/files/environment_questions.py"
@@ -106,6 +107,50 @@ def test_a_stack_for_the_cpu_is_not_asked_for_the_gpus_of_its_host(asked: Mappin
     assert ("test_tensorflow_convolves_on_the_first_gpu" in questions) == ("cuda" in load_stack(name).data)
     assert "test_tensorflow_computes_on_the_cpu_where_gpus_are_hidden" in questions
     assert "test_cuda_computes_on_every_gpu" in questions
+
+
+def test_a_namenode_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    """What libhdfs and `hdfs dfs` said on an edge node of a cluster whose NameNode was stopped."""
+    refused = "hdfs dfs -test -f hdfs://m:8020/spark.zip ended with status 1: test: Call From e to m:8020 failed: Connection refused"
+    spark = {
+        "home": "/opt/deeplearning/spark/pyspark-3.0.3",
+        "version": {"error": None},
+        "archived": {"error": refused},
+    }
+    inside = {"hdfs": {"value": None, "error": "NotFoundError: Could not find directory hdfs://m:8020/"}}
+    (tmp_path / "hosts.yml").write_text("all: {children: {edge_nodes: {hosts: {e: {}}}}}")
+    answers = verify.answer_file(tmp_path, "e")
+    answers.parent.mkdir()
+    answers.write_text(json.dumps({"seal": None, "spark": spark, "inside": inside, "unanswered": {}}))
+    questions = ["test_hdfs.py", "test_tensorflowonspark.py::test_sparks_jars_are_in_hdfs_where_spark_is_ours"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={tmp_path / 'junit.xml'}"]
+    subprocess.run(
+        [
+            *command,
+            *(f"tests/infra/{question}" for question in questions),
+            "--hosts=ansible://e",
+            f"--ansible-inventory={tmp_path / 'hosts.yml'}",
+        ],
+        cwd=REPOSITORY,
+        env={
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "VERIFY_ANSWERS": str(tmp_path),
+        },
+        capture_output=True,
+        check=False,
+    )
+    found = {result.test: (result.outcome, result.message) for result in verify.results(tmp_path / "junit.xml", [])}
+    assert found == {
+        "test_tensorflow_lists_the_root_of_hdfs": (
+            verify.FAILED,
+            f"TensorFlow should read HDFS through libhdfs, but says: {inside['hdfs']['error']}",
+        ),
+        "test_sparks_jars_are_in_hdfs_where_spark_is_ours": (
+            verify.FAILED,
+            f"{refused}. If HDFS answers, run: ansible-playbook site.yml -e apply=all",
+        ),
+    }
 
 
 # The names that the program may use, in stand-ins with the surface of a real release: TensorFlow 1.4.1 has tf.Session and
