@@ -10,6 +10,8 @@ from cuda_stand_in import Cuda, cards
 from gpu_check import acceptance, bandwidth, cli
 from gpu_check_hosts import host, results
 
+from hadoop_dl.hosts import gpu_acceptance
+
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
@@ -298,3 +300,14 @@ def test_the_command_prints_a_line_for_each_step_and_json(tmp_path, monkeypatch,
 def test_misuse_is_a_sentence(arguments, words, capsys):
     assert cli.main(arguments) == 2
     assert words in capsys.readouterr().err
+
+
+def test_the_playbooks_script_prints_one_line_of_json_with_what_the_inventory_promises(tmp_path, monkeypatch, capsys):
+    run, _ = accept(tmp_path, Cuda(v100(), peers=NVLINKS))
+    monkeypatch.setattr(acceptance, "Host", lambda: run.host)
+    acceptance.main(results, "3")
+    (line,) = capsys.readouterr().out.splitlines()
+    printed = json.loads(line)
+    assert printed["results"][0]["message"].startswith("CUDA must list 3 GPUs but lists 2")
+    assert {one["kind"] for one in printed["measures"]} == {"GPU to GPU", "GPU to host", "host to GPU", "memory"}
+    assert len(gpu_acceptance.read(printed).measures) == 8

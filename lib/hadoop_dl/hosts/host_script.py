@@ -95,10 +95,11 @@ def report_reader(names: Sequence[str] = ()) -> str:
     return pack(sources, f"sys.modules['report_reader'].main({list(names)!a})")
 
 
-def acceptance() -> str:
-    """The script that measures what a host's GPUs copy (gpu-check --accept)."""
+def acceptance(gpu_count: str) -> str:
+    """The script that measures what a host's GPUs copy (gpu-check --accept), of which the inventory promises so many."""
     sources = utilities("processes") | gpu_check()
-    return pack(sources, "sys.modules['gpu_check.acceptance'].main(sys.modules['gpu_check.cli'].results)")
+    given = f"sys.modules['gpu_check.cli'].results, {gpu_count!a}"
+    return pack(sources, f"sys.modules['gpu_check.acceptance'].main({given})")
 
 
 def gpu_check() -> dict[str, Path]:

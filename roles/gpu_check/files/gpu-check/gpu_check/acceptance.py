@@ -9,7 +9,7 @@ import sys
 
 import processes
 
-from gpu_check import bandwidth
+from gpu_check.bandwidth import address, measure
 from gpu_check.causes import devices, last_error
 from gpu_check.compute import required_gpus
 from gpu_check.host import Host, become_nobody
@@ -62,7 +62,7 @@ class Run(object):
         host, fields = self.host, ("pci.bus_id", "name", "pcie.link.gen.max", "pcie.link.width.max")
         for bus, name, generation, width in host.query(*fields):
             known = generation.isdigit() and width.isdigit()
-            self.cards[bandwidth.address(bus)] = {
+            self.cards[address(bus)] = {
                 "name": name,
                 "link": "PCIe %s x%s" % (generation, width) if known else "PCIe",
                 "limit": LANE.get(int(generation), 0) * int(width) if known else 0,
@@ -70,7 +70,7 @@ class Run(object):
 
     def links(self):
         """{(address, address): (word of nvidia-smi topo -m, MB/s of its NVLinks or 0)}."""
-        order = [bandwidth.address(row[1]) for row in self.host.query("index", "pci.bus_id")]
+        order = [address(row[1]) for row in self.host.query("index", "pci.bus_id")]
         status, matrix = self.host.run("nvidia-smi", "topo", "-m")
         rows = [line.split()[1:] for line in matrix.splitlines() if re.match(r"GPU\d", line)] if status == 0 else []
         speeds = self.nvlink_speeds()
@@ -104,7 +104,7 @@ class Run(object):
         def measured():
             if host.gives_up_root():
                 become_nobody(groups)()
-            return bandwidth.measure(host.load("libcuda.so.1"))
+            return measure(host.load("libcuda.so.1"))
 
         try:
             found = processes.limited(measured, SLOW)
@@ -231,11 +231,12 @@ def peer_copies(run):
 
 def report(run, results):
     """What --json prints, and what the playbook reads."""
-    names = dict((address, card["name"]) for address, card in run.cards.items())
+    names = dict((bus, card["name"]) for bus, card in run.cards.items())
     return {"results": list(results), "cards": names, "measures": run.measures}
 
 
-def main(results):
-    """Print the report on one line. results: gpu_check.cli.results, which imports this module."""
+def main(results, gpu_count):
+    """Print the report on one line. results: gpu_check.cli.results, which imports this module. gpu_count: as promised, or empty."""
     run = Run(Host())
+    run.host.expected["gpu_count"] = gpu_count
     sys.stdout.write(json.dumps(report(run, results(run, (), STEPS)), sort_keys=True) + "\n")

@@ -19,7 +19,8 @@ import os
 import sys
 import traceback
 
-from gpu_check import acceptance
+from gpu_check.acceptance import STEPS, Run
+from gpu_check.acceptance import report as accepted
 from gpu_check.host import Host
 from gpu_check.questions import QUESTIONS, Fail, Skip
 
@@ -100,15 +101,15 @@ def main(arguments):
         return 0
     os.chdir("/")  # no library is loaded from where the caller happens to be
     host = Host(named=names)
-    run = acceptance.Run(host) if "--accept" in arguments else None
+    run = Run(host) if "--accept" in arguments else None
     found = []
-    for one in results(run, (), acceptance.STEPS) if run else results(host, names):
+    for one in results(run, (), STEPS) if run else results(host, names):
         found.append(one)
         if "--json" not in arguments:
             sys.stdout.write("%(outcome)s  %(name)s: %(message)s\n" % one)
             sys.stdout.flush()
     if "--json" in arguments:
-        sys.stdout.write(json.dumps(acceptance.report(run, found) if run else found, indent=1) + "\n")
+        sys.stdout.write(json.dumps(accepted(run, found) if run else found, indent=1) + "\n")
     if report:
         with open(report, "w") as handle:
             handle.write(junit(found))
