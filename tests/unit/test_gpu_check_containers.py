@@ -74,7 +74,15 @@ ON_THE_HOST = (
         "nvcc_version",
         "cuda_link",
     ),
-    *("cdsw_hands_in_this_driver", "package_files", "xid", "fabric_manager", "topology", "no_reboot_waits"),
+    *(
+        "cdsw_hands_in_this_driver",
+        "package_files",
+        "xid",
+        "fabric_manager",
+        "topology",
+        "no_reboot_waits",
+        "dcgm_diagnosis",
+    ),
 )
 
 

@@ -22,7 +22,7 @@ GPU_CHECK = REPOSITORY / "roles/gpu_check/files/gpu-check/gpu_check"
 # Its modules in the order of their imports.
 GPU_CHECK_MODULES = (
     *("questions", "sentences", "host", "causes", "cudadriver", "product"),
-    *("driver", "toolkit", "packages", "compute", "health", "cli"),
+    *("driver", "toolkit", "packages", "compute", "health", "dcgm", "bandwidth", "acceptance", "cli"),
 )
 # What reads a host, in the order of its imports.
 READER = (
@@ -93,6 +93,13 @@ def report_reader(names: Sequence[str] = ()) -> str:
     sources = utilities(*READER)
     sources |= gpu_check() | utilities("report_reader")
     return pack(sources, f"sys.modules['report_reader'].main({list(names)!a})")
+
+
+def acceptance(gpu_count: str) -> str:
+    """The script that measures what a host's GPUs copy (gpu-check --accept), of which the inventory promises so many."""
+    sources = utilities("processes") | gpu_check()
+    given = f"sys.modules['gpu_check.cli'].results, {gpu_count!a}"
+    return pack(sources, f"sys.modules['gpu_check.acceptance'].main({given})")
 
 
 def gpu_check() -> dict[str, Path]:

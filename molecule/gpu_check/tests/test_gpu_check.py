@@ -23,6 +23,20 @@ def test_the_oldest_driver_is_that_of_the_inputs(answers):
     assert "410.48 or newer" in answers["driver_new_enough"]["message"]
 
 
+def test_dcgm_is_asked_only_where_it_is(answers):
+    assert answers["dcgm_diagnosis"]["outcome"] == "SKIP"
+    assert "no /usr/bin/dcgmi" in answers["dcgm_diagnosis"]["message"]
+
+
+def test_gpus_that_do_not_answer_are_not_accepted(host):
+    result = host.run(f"{GPU_CHECK} --accept --json")
+    assert result.rc == 1, result.stderr
+    report = json.loads(result.stdout)
+    assert report["measures"] == []
+    assert [one["outcome"] for one in report["results"]] == ["FAIL", "SKIP", "SKIP", "SKIP"]
+    assert "nvidia-smi is required" in report["results"][0]["message"]
+
+
 def test_a_user_without_rights_may_run_it(host):
     result = host.run(f"su nobody -s /bin/sh -c '{GPU_CHECK} --list'")
     assert result.rc == 0, result.stderr

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 MARK = "of-a-hostile-host"  # in every text of a hostile host: nothing of it may reach another host
-READERS = {"host_reader": "facts", "report_reader": "report"}
+READERS = {"host_reader": "facts", "report_reader": "report", "gpu_check.acceptance": "accepted"}
 LONG = "9" * 5000
 MEGABYTE = 1 << 20
 
@@ -112,7 +112,7 @@ def arguments(given: list[str]) -> tuple[list[str], str, str]:
 
 def question(script: str) -> tuple[str, Any]:
     """What the host is asked: a reader, a module with its arguments, or a command ("")."""
-    reader = re.match(r"sys\.modules\['(\w+)'\]\.main\(", script.rstrip().rpartition("\n")[2])
+    reader = re.match(r"sys\.modules\['([\w.]+)'\]\.main\(", script.rstrip().rpartition("\n")[2])
     if reader:
         return READERS[reader[1]], None
     module = re.search(r"ansible(?:_collections)?[.\w]*\.modules\.(\w+)", script)
@@ -136,6 +136,8 @@ def main() -> int:
     attack = known.get("attack") if not kind or kind not in told["spared"] else None
     if kind in ("facts", "report"):
         answer = known["facts"] if kind == "facts" else {"facts": known["facts"], **told["report"]}
+    elif kind == "accepted":
+        answer = told["accepted"]
     elif kind:
         answer = {"changed": False, **told["modules"].get(kind, told["else"])}
     elif attack == "broken":

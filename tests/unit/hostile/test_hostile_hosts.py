@@ -112,6 +112,12 @@ SITE = {
     **{"deeplearning_request": report_sample.STACK, "mirror_url": "http://mirror1:8900", "mirror_mode": "fetch"},
     **{"nvidia_license_accepted": True, "nvidia_driver_hold": []},
 }
+GPU = "0000:3b:00.0"
+ACCEPTED = {
+    "cards": {GPU: "Tesla T4"},
+    "results": [{"name": "idle_gpus_measured", "outcome": "PASS", "message": "1 GPUs"}],
+    "measures": [{"gpu": GPU, "peer": "", "kind": "memory", "link": "", "speed": 240_000, "limit": 320_064}],
+}
 PASSED = {"results": [{"name": "driver_runs", "outcome": "PASS", "message": ""}], "problem": None}
 
 
@@ -159,6 +165,7 @@ class Site:
     def run(self, playbook: str, *options: str, spared: Iterable[str] = ()) -> tuple[int, str]:
         """Run it, and look that nothing beyond the hostile hosts has changed."""
         told = {"hosts": self.hosts, "spared": list(spared), "modules": MODULES, "else": ANYTHING}
+        told["accepted"] = ACCEPTED
         told["report"] = {"health": PASSED, "times": {"changed": 1000, "verified": 2000}}
         (self.directory / "site.json").write_text(json.dumps(told))
         (self.directory / "asked.jsonl").unlink(missing_ok=True)
@@ -240,6 +247,17 @@ def test_a_host_that_turns_hostile_after_the_plan_reaches_nothing_beyond_itself(
     assert {"data1", "data2", "edge1"} <= {one["host"] for one in site.asked()}, said
     attacked = {one["host"] for one in site.asked() if one["host"] not in HONEST and one["asked"] not in spared}
     assert attacked == {"bad-keys", "bad-templates", "bad-broken"}, said
+
+
+def test_an_acceptance_run_names_hostile_hosts_and_measures_the_others(site: Site) -> None:
+    site.inventory(ssh_stand_in.ATTACKS)
+    code, said = site.run("accept_gpus.yml")
+    assert code == 2, said
+    # Texts of another kind than measures may be anything; what counts is typed.
+    assert re.search(r"Tesla T4 +memory +\d+ +240\.0 +240\.0 +240\.0$", said, re.MULTILINE), said
+    for attack in ("broken", "late", "nested", "options", "paths", "templates", "types"):
+        assert re.search(rf"^  bad-{attack}: ", said, re.MULTILINE), said
+    assert not re.search(r"^  (data1|data2|edge1): ", said, re.MULTILINE), said
 
 
 def test_the_first_playbook_is_the_one_of_the_directory() -> None:

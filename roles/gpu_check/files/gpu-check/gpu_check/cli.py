@@ -2,6 +2,7 @@
 """Check this host's GPUs, driver, CUDA and TensorFlow: one line for each question, PASS, FAIL or SKIP.
 
     gpu-check [--json] [--junit FILE] [--list] [NAME ...]
+    gpu-check --accept [--json] [--junit FILE]      measure the copies of idle GPUs, and compare them with card and links
 
 Reads, never writes. Exit status: 0 nothing failed, 1 something failed, 2 misuse. For the operator and for cron.
 In a container (an engine of CDSW, docker, Kubernetes) it answers for the container's user; what only the host knows is a SKIP there.
@@ -18,21 +19,24 @@ import os
 import sys
 import traceback
 
+from gpu_check.acceptance import STEPS, Run
+from gpu_check.acceptance import report as accepted
 from gpu_check.host import Host
 from gpu_check.questions import QUESTIONS, Fail, Skip
 
-ORDER = ("driver", "toolkit", "packages", "compute", "health")  # the modules that have questions
+ORDER = ("driver", "toolkit", "packages", "compute", "health", "dcgm")  # the modules that have questions
 for module in ORDER:
     importlib.import_module("gpu_check." + module)
 QUESTIONS.sort(key=lambda one: ORDER.index(one[1].__module__.rpartition(".")[2]))
 
 
-def results(host, names):
-    for name, function in QUESTIONS:
+def results(subject, names, questions=QUESTIONS):
+    """The answers about a host, or, with the steps of acceptance.py, about a run of it."""
+    for name, function in questions:
         if names and name not in names:
             continue
         try:
-            outcome, message = "PASS", function(host)
+            outcome, message = "PASS", function(subject)
         except Skip as reason:
             outcome, message = "SKIP", str(reason)
         except Fail as problem:
@@ -63,6 +67,21 @@ def junit(found):
     return "\n".join(lines + ["</testsuite>", ""])
 
 
+def misuse(arguments, names):
+    """Why these arguments cannot be obeyed, or None."""
+    known = [name for name, _ in QUESTIONS]
+    wrong = [item for item in arguments if item.startswith("-") and item not in ("--json", "--list", "--accept")]
+    wrong += [name for name in names if name not in known]
+    if wrong:
+        return "gpu-check does not know %s. Questions: %s. Options: --accept, --json, --junit FILE, --list.\n" % (
+            ", ".join(wrong),
+            ", ".join(known),
+        )
+    if names and "--accept" in arguments:
+        return "--accept measures everything and takes no question, but got %s.\n" % ", ".join(names)
+    return None
+
+
 def main(arguments):
     report = None
     if "--junit" in arguments:
@@ -73,27 +92,24 @@ def main(arguments):
         sys.stdout.write(__doc__)
         return 0
     names = [item for item in arguments if not item.startswith("-")]
-    known = [name for name, _ in QUESTIONS]
-    wrong = [item for item in arguments if item.startswith("-") and item not in ("--json", "--list")]
-    wrong += [name for name in names if name not in known]
-    if wrong:
-        sys.stderr.write(
-            "gpu-check does not know %s. Questions: %s. Options: --json, --junit FILE, --list.\n"
-            % (", ".join(wrong), ", ".join(known))
-        )
+    problem = misuse(arguments, names)
+    if problem:
+        sys.stderr.write(problem)
         return 2
     if "--list" in arguments:
         sys.stdout.write("".join("%-28s %s\n" % (name, function.__doc__) for name, function in QUESTIONS))
         return 0
     os.chdir("/")  # no library is loaded from where the caller happens to be
+    host = Host(named=names)
+    run = Run(host) if "--accept" in arguments else None
     found = []
-    for one in results(Host(named=names), names):
+    for one in results(run, (), STEPS) if run else results(host, names):
         found.append(one)
         if "--json" not in arguments:
             sys.stdout.write("%(outcome)s  %(name)s: %(message)s\n" % one)
             sys.stdout.flush()
     if "--json" in arguments:
-        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+        sys.stdout.write(json.dumps(accepted(run, found) if run else found, indent=1) + "\n")
     if report:
         with open(report, "w") as handle:
             handle.write(junit(found))

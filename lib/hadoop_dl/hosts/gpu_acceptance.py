@@ -1,0 +1,141 @@
+"""The acceptance run of all hosts (playbooks/accept_gpus.yml): what each measured, typed, and which of it is less than on the others."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from hadoop_dl.data import typed
+from hadoop_dl.data.host_facts import Address, Answer, Said
+from hadoop_dl.data.typed import Number, Sentence
+from hadoop_dl.hosts.report_text import listed
+
+Name = Annotated[str, Sentence(60)]
+Speed = Annotated[int, Number(0, 10**9)]  # MB/s; 0 for a limit that is not known
+# Copies of one kind between the same cards differ by some percent: by the place of a GPU in its host and by what else runs there.
+SHARE = 0.8
+LEAST = 3  # measures of which the median says what is usual
+
+
+@dataclass(frozen=True)
+class Measure:
+    gpu: Address
+    peer: Address
+    kind: Literal["host to GPU", "GPU to host", "memory", "GPU to GPU"]
+    link: Name
+    speed: Speed
+    limit: Speed
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """What gpu-check --accept answered; `cards` are names by address, `unanswered` is the reason where nothing was."""
+
+    results: tuple[Answer, ...] = ()
+    cards: Mapping[Address, Name] | None = None
+    measures: tuple[Measure, ...] = ()
+    unanswered: Said = ""
+
+
+Hosts = Mapping[str, Acceptance]
+Kind = tuple[str, str, str]  # the card, the kind of the copy, and the way
+
+
+def read(answer: Any) -> Acceptance:
+    """The answer in its form, or typed.TypedError."""
+    return typed.read(Acceptance, answer)
+
+
+def kind_of(found: Acceptance, one: Measure) -> Kind:
+    """Measures that should be alike. A card in a slot that is too narrow, and NVLinks of which some are down, are of the same kind as the others."""
+    way = "NVLink" if one.link.startswith("NV") else one.link
+    return (found.cards or {}).get(one.gpu, ""), one.kind, way if one.peer else ""
+
+
+def kinds(hosts: Hosts) -> dict[Kind, list[tuple[str, Measure]]]:
+    alike: dict[Kind, list[tuple[str, Measure]]] = {}
+    for host, found in sorted(hosts.items()):
+        for one in found.measures:
+            alike.setdefault(kind_of(found, one), []).append((host, one))
+    return dict(sorted(alike.items()))
+
+
+def outliers(hosts: Hosts) -> list[tuple[str, Measure, float, int]]:
+    """(host, measure, median, number of measures of its kind)."""
+    found = []
+    for alike in kinds(hosts).values():
+        median = statistics.median(one.speed for _, one in alike)
+        if len(alike) >= LEAST:
+            found += [(host, one, median, len(alike)) for host, one in alike if one.speed < SHARE * median]
+    return found
+
+
+def faults(hosts: Hosts) -> list[str]:
+    """A sentence for each step that failed, and for each host without an answer."""
+    found = []
+    for host, answer in sorted(hosts.items()):
+        found += [f"{host}: {one.name}: {one.message}" for one in answer.results if one.outcome == "FAIL"]
+        found += [f"{host}: {answer.unanswered}"] if answer.unanswered else []
+    return found
+
+
+def skipped(hosts: Hosts) -> list[str]:
+    """Hosts that were not measured and did not fail, with the reason of the first step."""
+    return [
+        f"{host}: {answer.results[0].message}"
+        for host, answer in sorted(hosts.items())
+        if not answer.measures and answer.results and answer.results[0].outcome == "SKIP"
+    ]
+
+
+def gigabytes(speed: float) -> str:
+    return f"{speed / 1000:.1f}"
+
+
+def columns(lines: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+
+
+def usual(hosts: Hosts) -> list[str]:
+    """The table of what was measured: a line for each kind."""
+    lines: list[Sequence[str]] = [("GPU", "copy", "way", "measured", "lowest", "median", "highest")]
+    for (card, kind, way), alike in kinds(hosts).items():
+        speeds = [one.speed for _, one in alike]
+        numbers = (min(speeds), statistics.median(speeds), max(speeds))
+        lines.append((card, kind, way, str(len(speeds)), *map(gigabytes, numbers)))
+    return columns(lines) if len(lines) > 1 else []
+
+
+def unusual(hosts: Hosts) -> list[str]:
+    """The table of outliers."""
+    lines = [("host", "GPU", "copy", "to", "link", "GB/s", "median", "of", "possible")]
+    for host, one, median, number in outliers(hosts):
+        limit = gigabytes(one.limit) if one.limit else ""
+        lines.append(
+            (host, one.gpu, one.kind, one.peer, one.link, gigabytes(one.speed), gigabytes(median), str(number), limit)
+        )
+    return columns(lines) if len(lines) > 1 else []
+
+
+def text(hosts: Hosts) -> str:
+    """The whole answer of the playbook."""
+    measured = sum(1 for one in hosts.values() if one.measures)
+    blocks = [f"ACCEPTANCE: {measured} of {len(hosts)} hosts were measured."]
+    blocks.append(listed("Measured, in GB/s", usual(hosts)))
+    blocks.append(listed(f"Outliers: below {SHARE:.0%} of the median of their kind", unusual(hosts)))
+    blocks.append(listed("Failed", faults(hosts)))
+    blocks.append(listed("Not measured", skipped(hosts)))
+    return "\n\n".join(block for block in blocks if block)
+
+
+def refusal(hosts: Hosts) -> str:
+    """Why the hosts are not accepted, or nothing."""
+    bad = {host for host, *_ in outliers(hosts)} | {host for host, answer in hosts.items() if faults({host: answer})}
+    if bad:
+        return f"GPUs of {', '.join(sorted(bad))} must be as card and links allow and as on the other hosts, but are not; the lines above say what was found."
+    if not any(one.measures for one in hosts.values()):
+        return "GPUs of at least one host must be measured, but none was; the lines above have the reasons."
+    return ""

@@ -1,0 +1,242 @@
+# -*- coding: utf-8 -*-
+"""The acceptance run (gpu-check --accept): what the GPUs copy, compared with what card and links can. It measures idle GPUs only."""
+
+from __future__ import absolute_import, division, print_function
+
+import json
+import re
+import sys
+
+import processes
+
+from gpu_check.bandwidth import address, measure
+from gpu_check.causes import devices, last_error
+from gpu_check.compute import required_gpus
+from gpu_check.host import Host, become_nobody
+from gpu_check.questions import Fail, Skip
+from gpu_check.sentences import no_library, smi_problem
+
+STEPS = []  # (name, function), as QUESTIONS
+SLOW = 600  # seconds for everything; 16 GPUs whose copies go through the host's memory take five minutes
+# A link with half of its lanes, or one generation below, has half of the bandwidth, of which copies reach 70 to 90 %: 12.4 GB/s of 15.8 in
+# NVIDIA's own example (github.com/NVIDIA/nvbandwidth, README).
+SHARE = 0.5
+# MB/s of a lane, by generation: 2.5 and 5 GT/s with 8 of 10 bits for data, 8 to 32 GT/s with 128 of 130, 64 GT/s with 242 of 256.
+LANE = {1: 250, 2: 500, 3: 985, 4: 1969, 5: 3938, 6: 7563}
+APPLICATIONS = ("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader")
+NAMED = 5  # processes, or copies, in a sentence
+
+
+def step(function):
+    STEPS.append((function.__name__, function))
+    return function
+
+
+class Run(object):
+    """One acceptance run. measures: a mapping for each copy that was measured: gpu, peer, kind, link, speed and limit in MB/s (0: not known)."""
+
+    def __init__(self, host):
+        self.host = host
+        self.cards = {}  # PCI address -> name, link, limit of the link
+        self.lost = []  # (way, why) of copies between GPUs that could not be measured or did not arrive
+        self.measures = []
+
+    def users(self):
+        """Processes that compute on the GPUs now."""
+        self.host.answers.pop(APPLICATIONS, None)  # those of before
+        status, output = self.host.run(*APPLICATIONS)
+        if status != 0:
+            raise Fail(smi_problem(self.host, status, output))
+        return [line.strip() for line in output.splitlines() if re.match(r"\s*\d+\s*,", line)]
+
+    def idle(self, when):
+        users = self.users()
+        if users:
+            more = "; ..." if len(users) > NAMED else ""
+            raise Fail(
+                "The GPUs must be idle but %d processes compute there%s: %s%s. Drain the host, wait until they have ended, and run again."
+                % (len(users), when, "; ".join(users[:NAMED]), more)
+            )
+
+    def read_cards(self):
+        host, fields = self.host, ("pci.bus_id", "name", "pcie.link.gen.max", "pcie.link.width.max")
+        for bus, name, generation, width in host.query(*fields):
+            known = generation.isdigit() and width.isdigit()
+            self.cards[address(bus)] = {
+                "name": name,
+                "link": "PCIe %s x%s" % (generation, width) if known else "PCIe",
+                "limit": LANE.get(int(generation), 0) * int(width) if known else 0,
+            }
+
+    def links(self):
+        """{(address, address): (word of nvidia-smi topo -m, MB/s of its NVLinks or 0)}."""
+        order = [address(row[1]) for row in self.host.query("index", "pci.bus_id")]
+        status, matrix = self.host.run("nvidia-smi", "topo", "-m")
+        rows = [line.split()[1:] for line in matrix.splitlines() if re.match(r"GPU\d", line)] if status == 0 else []
+        speeds = self.nvlink_speeds()
+        found = {}
+        for at, row in enumerate(rows[: len(order)]):
+            for to, word in enumerate(row[: len(order)]):
+                number = re.match(r"NV(\d+)$", word)
+                limit = int(number.group(1)) * speeds.get(at, 0) if number else 0
+                found[order[at], order[to]] = (word, limit)
+        return found
+
+    def nvlink_speeds(self):
+        """MB/s of one NVLink of each GPU in one direction, by the GPU's index. Links that are down have no number."""
+        status, output = self.host.run("nvidia-smi", "nvlink", "-s")
+        found, gpu = {}, None
+        for line in output.splitlines() if status == 0 else ():
+            title, link = re.match(r"GPU (\d+):", line), re.match(r"\s+Link \d+: ([\d.]+) GB/s", line)
+            if title:
+                gpu = int(title.group(1))
+            elif link and gpu is not None:
+                found[gpu] = max(found.get(gpu, 0), int(1000 * float(link.group(1))))
+        return found
+
+    def measure(self):
+        """What bandwidth.py answers. Root's child is nobody, with the groups that may open the GPUs."""
+        host = self.host
+        if not host.reached("libcuda.so.1"):
+            raise Fail(no_library(host, "libcuda.so.1"))
+        groups = sorted(set(status.st_gid for _, status in host.nodes()) - set([0]))
+
+        def measured():
+            if host.gives_up_root():
+                become_nobody(groups)()
+            return measure(host.load("libcuda.so.1"))
+
+        try:
+            found = processes.limited(measured, SLOW)
+        except processes.Late:
+            raise Fail(
+                "The GPUs must be measured within %d seconds but were not: a GPU is sick. Look at dmesg for Xid, and reboot the host."
+                % SLOW
+            )
+        except RuntimeError as error:
+            raise Fail("The GPUs must be measured but: %s. Run gpu-check." % last_error(str(error)))
+        if "error" in found:
+            raise Fail("CUDA must start but does not: %s. %s" % (found["error"], " ".join(devices(host))))
+        return found
+
+    def keep(self, found):
+        links = self.links()
+        for one in found["gpus"]:
+            card = self.cards.get(one["gpu"], {"link": "PCIe", "limit": 0})
+            for kind, speed in sorted(one["copies"].items()):
+                link, limit = ("", one["memory_limit"]) if kind == "memory" else (card["link"], card["limit"])
+                self.add(one["gpu"], "", kind, link, speed, limit)
+        for one in found["peers"]:
+            word, limit = links.get((one["gpu"], one["peer"]), ("unknown", 0))
+            if one["problem"]:
+                self.lost.append(("GPU %s to %s" % (one["gpu"], one["peer"]), one["problem"]))
+                continue
+            link = word if one["direct"] else word + " through the host"
+            self.add(one["gpu"], one["peer"], "GPU to GPU", link, one["speed"], limit)
+
+    def add(self, gpu, peer, kind, link, speed, limit):
+        names = {"gpu": gpu, "peer": peer, "kind": kind, "link": link}
+        self.measures.append(dict(names, speed=speed, limit=limit))
+
+    def of(self, *kinds):
+        if not self.measures:
+            raise Skip("nothing was measured: idle_gpus_measured has the reason")
+        return [one for one in self.measures if one["kind"] in kinds]
+
+    def compared(self, kinds, required, remedy):
+        """A summary of what was measured; Fail where less than a share of the limit was reached."""
+        found = self.of(*kinds)
+        slow = [words(one) for one in found if one["speed"] < SHARE * one["limit"]]
+        if slow:
+            raise Fail("%s must reach half of what is possible, but: %s. %s" % (required, some(slow), remedy))
+        alike = {}
+        for one in found:
+            alike.setdefault((one["kind"], one["link"], one["limit"]), []).append(one["speed"])
+        return "; ".join(span(key, speeds) for key, speeds in sorted(alike.items()))
+
+
+def words(one):
+    """A measure as people read it."""
+    way = "GPU %s to %s" % (one["gpu"], one["peer"]) if one["peer"] else "GPU %s %s" % (one["gpu"], one["kind"])
+    return "%s %.1f%s" % (way, one["speed"] / 1000, unit(one["link"], one["limit"]))
+
+
+def span(key, speeds):
+    """Measures of one kind: the slowest and the fastest."""
+    kind, link, limit = key
+    low, high = ["%.1f" % (one / 1000) for one in (min(speeds), max(speeds))]
+    return "%s %s%s" % (kind, low if low == high else "%s to %s" % (low, high), unit(link, limit))
+
+
+def unit(link, limit):
+    return "%s GB/s%s" % (" of %.1f" % (limit / 1000) if limit else "", " (%s)" % link if link else "")
+
+
+def some(sentences):
+    return "; ".join(sentences[:NAMED]) + ("; ..." if len(sentences) > NAMED else "")
+
+
+@step
+def idle_gpus_measured(run):
+    """Every GPU was measured while nothing else computed"""
+    host = run.host
+    if host.contained() or host.yarn():
+        raise Skip("only its host sees all processes of a GPU; run it there: /opt/deeplearning/bin/gpu-check --accept")
+    host.requires_gpu()
+    run.read_cards()
+    if host.mig():
+        raise Skip("MIG divides a GPU; whole GPUs are measured")
+    run.idle("")
+    found = run.measure()
+    run.idle(", which started meanwhile")
+    sick = ["GPU %s: %s" % (one["gpu"], one["problem"]) for one in found["gpus"] if one["problem"]]
+    run.keep(found)
+    if sick:
+        raise Fail("Every GPU must copy what it is given; %s. Look at dmesg | grep -i xid" % some(sick))
+    required_gpus(host, len(found["gpus"]), "CUDA", "")
+    return "%d GPUs" % len(found["gpus"])
+
+
+@step
+def host_copies(run):
+    """Copies between host and GPU reach half of the PCIe link's bandwidth"""
+    return run.compared(
+        ("host to GPU", "GPU to host"),
+        "Copies between host and GPU",
+        "Ask gpu-check pcie_width while a GPU computes; look at the slot, at risers, and at the firmware's settings for PCIe.",
+    )
+
+
+@step
+def memory_copies(run):
+    """Copies within a GPU reach half of its memory's bandwidth"""
+    return run.compared(("memory",), "Copies within a GPU", "Ask gpu-check throttling ecc_errors retired_pages.")
+
+
+@step
+def peer_copies(run):
+    """Copies between GPUs arrive, and reach half of the bandwidth of their NVLinks"""
+    if not run.of("GPU to GPU") and not run.lost:
+        raise Skip("one GPU")
+    if run.lost:
+        # docs.nvidia.com/cuda/cuda-c-programming-guide, "IOMMU on Linux"; docs.nvidia.com/deeplearning/nccl/user-guide, troubleshooting, "ACS".
+        raise Fail(
+            "Copies between GPUs must arrive as they were sent, but: %s. On a host without virtual machines turn off IOMMU and PCIe ACS in the firmware."
+            % some(["%s: %s" % one for one in run.lost])
+        )
+    return run.compared(
+        ("GPU to GPU",), "Copies between GPUs", "Compare nvidia-smi nvlink -s and nvidia-smi topo -m with other hosts."
+    )
+
+
+def report(run, results):
+    """What --json prints, and what the playbook reads."""
+    names = dict((bus, card["name"]) for bus, card in run.cards.items())
+    return {"results": list(results), "cards": names, "measures": run.measures}
+
+
+def main(results, gpu_count):
+    """Print the report on one line. results: gpu_check.cli.results, which imports this module. gpu_count: as promised, or empty."""
+    run = Run(Host())
+    run.host.expected["gpu_count"] = gpu_count
+    sys.stdout.write(json.dumps(report(run, results(run, (), STEPS)), sort_keys=True) + "\n")

@@ -1,0 +1,313 @@
+"""gpu-check --accept: what is measured, what it is compared with, and when it refuses."""
+
+import json
+import os
+import pwd
+import time
+
+import pytest
+from cuda_stand_in import Cuda, cards
+from gpu_check import acceptance, bandwidth, cli
+from gpu_check_hosts import host, results
+
+from hadoop_dl.hosts import gpu_acceptance
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(bandwidth, "BLOCK", 64 << 10)
+    monkeypatch.setattr(bandwidth, "MEMORY_BLOCK", 128 << 10)
+
+
+def near(number, expected):
+    return abs(number - expected) <= expected / 1000
+
+
+def test_copies_of_a_gpu_have_its_speeds_and_its_memory_the_limit_of_its_bus():
+    library = Cuda(cards(1))
+    answer = bandwidth.measure(library)
+    (one,) = answer["gpus"]
+    assert (one["gpu"], one["problem"], answer["peers"]) == ("0000:3b:00.0", None, [])
+    assert near(one["copies"]["host to GPU"], 12_300)
+    assert near(one["copies"]["GPU to host"], 13_100)
+    assert near(one["copies"]["memory"], 240_000)  # every byte is read and written
+    assert one["memory_limit"] == 320_064  # a T4: 320 GB/s by its data sheet
+    assert library.left() == {"memory": [], "contexts": [], "events": [], "peers": []}
+
+
+def test_each_pair_is_measured_in_both_directions_directly_where_it_can():
+    library = Cuda(cards(3), peers={(0, 1): 48_000, (1, 0): 24_000})
+    found = {(one["gpu"][5:7], one["peer"][5:7]): one for one in bandwidth.measure(library)["peers"]}
+    assert len(found) == 6
+    assert near(found["3b", "3c"]["speed"], 48_000)
+    assert near(found["3c", "3b"]["speed"], 24_000)
+    assert near(found["3b", "3d"]["speed"], 5_000)
+    assert [pair for pair, one in found.items() if one["direct"]] == [("3b", "3c"), ("3c", "3b")]
+    assert [one["problem"] for one in found.values()] == [None] * 6
+    assert library.left() == {"memory": [], "contexts": [], "events": [], "peers": []}
+
+
+def test_data_that_is_lost_on_its_way_is_a_problem_of_that_way_alone():
+    library = Cuda(cards(2), peers={(0, 1): 48_000, (1, 0): 48_000})
+    library.lost = {(1, 0)}
+    problems = {one["gpu"][5:7]: one["problem"] for one in bandwidth.measure(library)["peers"]}
+    assert problems == {"3b": None, "3c": "what arrived is not what was sent"}
+
+
+@pytest.mark.parametrize("kind", ["in", "out"])
+def test_data_that_is_lost_between_host_and_gpu_is_a_problem_of_the_gpu(kind):
+    gpus = cards(2)
+    gpus[1].loses = frozenset({kind})
+    answer = bandwidth.measure(Cuda(gpus))
+    assert [one["problem"] for one in answer["gpus"]] == [None, "what arrived is not what was sent"]
+    assert answer["peers"] == []  # its own copies are wrong already
+
+
+def test_a_gpu_without_room_is_named_and_the_others_are_measured():
+    gpus = cards(2)
+    gpus[0].memory = 100 << 10
+    first, second = bandwidth.measure(Cuda(gpus))["gpus"]
+    assert first["problem"] == "cuMemAlloc_v2 returned 2 (out of memory: something fills the GPU)"
+    assert second["problem"] is None
+
+
+@pytest.mark.parametrize("call", ["cuInit", "cuDeviceGetCount", "cuDevicePrimaryCtxRetain", "cuDeviceGetPCIBusId"])
+def test_cuda_that_does_not_start_is_an_error_with_its_meaning(call):
+    assert bandwidth.measure(Cuda(cards(1), {call: 802})) == {
+        "error": f"{call} returned 802 (the system is not ready: the fabric manager must run)"
+    }
+
+
+def test_the_host_memory_is_that_of_the_gpus_processors(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(bandwidth, "DEVICES", str(tmp_path))
+    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: asked.append(cpus))
+    (tmp_path / "0000:3c:00.0").mkdir()
+    (tmp_path / "0000:3c:00.0" / "local_cpulist").write_text("0-2,8\n")
+    bandwidth.measure(Cuda(cards(2)))
+    assert asked == [[0, 1, 2, 8]]  # sysfs has no list for the other one
+
+
+# nvidia-smi of two V100 with two NVLinks between them. Its words: github.com/Azure/azhpc-diagnostics/issues/73 (nvlink -s),
+# github.com/NVIDIA/nccl/issues/1617 (topo -m).
+CARDS = """00000000:3B:00.0, Tesla V100-SXM2-16GB, 3, 16
+00000000:3C:00.0, Tesla V100-SXM2-16GB, 3, 16
+"""
+TOPOLOGY = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV2\t0-15\nGPU1\tNV2\t X \t0-15\n"
+LINKS = """GPU 0: Tesla V100-SXM2-16GB (UUID: GPU-0)
+\t Link 0: 25.781 GB/s
+\t Link 1: 25.781 GB/s
+GPU 1: Tesla V100-SXM2-16GB (UUID: GPU-1)
+\t Link 0: 25.781 GB/s
+\t Link 1: <inactive>
+"""
+APPLICATIONS = "nvidia-smi --query-compute-apps=pid,process_name"
+NVLINKS = {(0, 1): 48_000, (1, 0): 48_000}
+PASSED = ["PASS"] * 4
+NOTHING = "nothing was measured: idle_gpus_measured has the reason"
+
+
+def accept(root, library, answers=None, gpus=2, **given):
+    known = {
+        "ldconfig": (0, "\tlibcuda.so.1 (libc6,x86-64) => /usr/lib64/libcuda.so.1\n"),
+        "nvidia-smi --query-gpu=pci.bus_id,name,pcie.link.gen.max,pcie.link.width.max": (0, CARDS),
+        "nvidia-smi --query-gpu=index,pci.bus_id": (0, "0, 00000000:3B:00.0\n1, 00000000:3C:00.0\n"),
+        "nvidia-smi --query-gpu=index,mig.mode.current": (0, "0, [N/A]\n1, [N/A]\n"),
+        "nvidia-smi topo": (0, TOPOLOGY),
+        "nvidia-smi nvlink": (0, LINKS),
+        APPLICATIONS: (0, ""),
+        **(answers or {}),
+    }
+    machine = host(root, gpus=gpus, answers=known, load=lambda path: library, **given)
+    run = acceptance.Run(machine)
+    return run, {one["name"]: one for one in results(run, (), acceptance.STEPS)}
+
+
+def outcomes(found):
+    return [one["outcome"] for one in found.values()]
+
+
+def v100(**values):
+    return cards(2, clock=877_000, width=4096, speeds={"in": 12_300, "out": 13_100, "memory": 360_000}, **values)
+
+
+def test_healthy_gpus_pass_with_everything_that_was_measured(tmp_path):
+    run, found = accept(tmp_path, Cuda(v100(), peers={**NVLINKS, (1, 0): 26_000}))
+    assert outcomes(found) == PASSED, found
+    assert found["idle_gpus_measured"]["message"] == "2 GPUs"
+    pcie = "of 15.8 GB/s (PCIe 3 x16)"
+    assert found["host_copies"]["message"] == f"GPU to host 13.1 {pcie}; host to GPU 12.3 {pcie}"
+    assert found["memory_copies"]["message"] == "memory 720.0 of 898.0 GB/s"
+    assert found["peer_copies"]["message"] == "GPU to GPU 26.0 to 48.0 of 51.6 GB/s (NV2)"
+    assert len(run.measures) == 8
+    assert acceptance.report(run, [])["cards"] == dict.fromkeys(
+        ["0000:3b:00.0", "0000:3c:00.0"], "Tesla V100-SXM2-16GB"
+    )
+
+
+def test_a_link_of_half_its_lanes_fails_with_its_numbers(tmp_path):
+    gpus = v100()
+    gpus[1].speeds = {**gpus[1].speeds, "out": 6_200}
+    _, found = accept(tmp_path, Cuda(gpus, peers=NVLINKS))
+    assert outcomes(found) == ["PASS", "FAIL", "PASS", "PASS"]
+    assert "but: GPU 0000:3c:00.0 GPU to host 6.2 of 15.8 GB/s (PCIe 3 x16). Ask " in found["host_copies"]["message"]
+
+
+def test_slow_memory_fails(tmp_path):
+    gpus = v100()
+    gpus[0].speeds = {**gpus[0].speeds, "memory": 200_000}
+    _, found = accept(tmp_path, Cuda(gpus, peers=NVLINKS))
+    assert outcomes(found) == ["PASS", "PASS", "FAIL", "PASS"]
+    assert "GPU 0000:3b:00.0 memory 400.0 of 898.0 GB/s" in found["memory_copies"]["message"]
+
+
+def test_nvlinks_that_carry_less_than_half_fail_and_copies_without_nvlink_have_no_limit(tmp_path):
+    _, found = accept(tmp_path, Cuda(v100(), peers={(0, 1): 48_000, (1, 0): 24_000}))
+    assert "but: GPU 0000:3c:00.0 to 0000:3b:00.0 24.0 of 51.6 GB/s (NV2)" in found["peer_copies"]["message"]
+    run, found = accept(tmp_path, Cuda(v100()), {"nvidia-smi topo": (0, TOPOLOGY.replace("NV2", "SYS"))})
+    assert outcomes(found) == PASSED
+    assert found["peer_copies"]["message"] == "GPU to GPU 5.0 GB/s (SYS through the host)"
+    assert {one["limit"] for one in run.measures if one["peer"]} == {0}
+
+
+def test_copies_between_gpus_that_do_not_arrive_fail_with_the_way_out(tmp_path):
+    library = Cuda(v100(), peers=NVLINKS)
+    library.lost = {(0, 1)}
+    _, found = accept(tmp_path, library)
+    assert outcomes(found) == ["PASS", "PASS", "PASS", "FAIL"]
+    message = found["peer_copies"]["message"]
+    assert "GPU 0000:3b:00.0 to 0000:3c:00.0: what arrived is not what was sent. On a host without virtual" in message
+
+
+@pytest.mark.parametrize("busy", [1, 7])
+def test_gpus_that_compute_are_left_alone_and_the_processes_are_named(tmp_path, busy):
+    users = "".join(f"{4000 + at}, /usr/bin/python{at}\n" for at in range(busy))
+    library = Cuda(v100())
+    run, found = accept(tmp_path, library, {APPLICATIONS: (0, users)})
+    assert outcomes(found) == ["FAIL", "SKIP", "SKIP", "SKIP"]
+    message = found["idle_gpus_measured"]["message"]
+    assert f"The GPUs must be idle but {busy} processes compute there: 4000, /usr/bin/python0" in message
+    assert message.count("/usr/bin/python") == min(busy, 5)
+    assert found["host_copies"]["message"] == NOTHING
+    assert (library.initialized, run.measures) == (False, [])
+
+
+def test_a_process_that_starts_meanwhile_makes_the_measures_void(tmp_path):
+    run, _ = accept(tmp_path, Cuda(v100()))
+    answers, execute = iter([(0, ""), (0, "4711, python3\n")]), run.host.execute
+    run = acceptance.Run(run.host)
+    run.host.execute = lambda argv, seconds=None: next(answers) if "compute-apps" in argv[1] else execute(argv)
+    first = next(iter(results(run, (), acceptance.STEPS)))
+    assert first["outcome"] == "FAIL"
+    assert "but 1 processes compute there, which started meanwhile: 4711, python3" in first["message"]
+    assert run.measures == []
+
+
+def test_processes_that_cannot_be_listed_are_no_idle_gpus(tmp_path):
+    library = Cuda(v100())
+    _, found = accept(tmp_path, library, {APPLICATIONS: (255, "Unable to determine the device handle")})
+    assert outcomes(found) == ["FAIL", "SKIP", "SKIP", "SKIP"]
+    assert not library.initialized
+
+
+def test_a_corrupted_inforom_does_not_stop_the_run(tmp_path):
+    warning = "WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n"
+    _, found = accept(tmp_path, Cuda(v100(), peers=NVLINKS), {APPLICATIONS: (14, warning)})
+    assert outcomes(found) == PASSED
+
+
+@pytest.mark.parametrize(
+    ("answers", "given", "words"),
+    [
+        ({"nvidia-smi --query-gpu=index,mig.mode.current": (0, "0, Enabled\n1, Disabled\n")}, {}, "MIG divides a GPU"),
+        ({}, {"gpu_count": "0"}, "this host must have no GPU"),
+    ],
+)
+def test_what_is_no_whole_gpu_is_a_skip(tmp_path, answers, given, words):
+    run, found = accept(tmp_path, Cuda(v100()), answers, **given)
+    assert outcomes(found) == ["SKIP"] * 4
+    assert words in found["idle_gpus_measured"]["message"]
+    assert run.measures == []
+
+
+def test_a_container_does_not_know_who_else_computes(tmp_path, monkeypatch):
+    monkeypatch.setenv("CONTAINER_ID", "container_1_0001_01_000001")
+    library = Cuda(v100())
+    _, found = accept(tmp_path, library)
+    assert outcomes(found) == ["SKIP"] * 4
+    assert "run it there: /opt/deeplearning/bin/gpu-check --accept" in found["idle_gpus_measured"]["message"]
+    assert not library.initialized
+
+
+def test_a_gpu_that_cannot_be_measured_fails_and_the_other_is_reported(tmp_path):
+    gpus = v100()
+    gpus[0].memory = 100 << 10
+    run, found = accept(tmp_path, Cuda(gpus))
+    assert outcomes(found) == ["FAIL", "PASS", "PASS", "SKIP"]
+    assert "GPU 0000:3b:00.0: cuMemAlloc_v2 returned 2 (out of memory" in found["idle_gpus_measured"]["message"]
+    assert {one["gpu"] for one in run.measures} == {"0000:3c:00.0"}
+
+
+def test_a_gpu_that_cuda_does_not_list_fails(tmp_path):
+    _, found = accept(
+        tmp_path, Cuda(cards(1, clock=877_000, width=4096, speeds={"in": 12_300, "out": 13_100, "memory": 360_000}))
+    )
+    assert found["idle_gpus_measured"]["message"].startswith("CUDA must list 2 GPUs but lists 1")
+
+
+def test_a_gpu_that_never_answers_ends_after_the_limit(tmp_path, monkeypatch):
+    library = Cuda(v100())
+    library.cuInit = lambda flags: time.sleep(60)
+    monkeypatch.setattr(acceptance, "SLOW", 0.5)
+    began = time.monotonic()
+    _, found = accept(tmp_path, library)
+    assert "must be measured within" in found["idle_gpus_measured"]["message"]
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
+def test_root_measures_as_nobody(open_directory):
+    seen = open_directory / "seen"
+    seen.mkdir()
+    seen.chmod(0o777)
+    library = Cuda(v100(), peers=NVLINKS)
+    library.cuInit = lambda flags: (seen / str(os.geteuid())).touch() or setattr(library, "initialized", True) or 0
+    _, found = accept(open_directory, library)
+    assert outcomes(found) == PASSED, found
+    assert [path.name for path in seen.iterdir()] == [str(pwd.getpwnam("nobody").pw_uid)]
+
+
+def test_the_command_prints_a_line_for_each_step_and_json(tmp_path, monkeypatch, capsys):
+    run, _ = accept(tmp_path, Cuda(v100(), peers=NVLINKS))
+    monkeypatch.setattr(cli, "Host", lambda named: run.host)
+    monkeypatch.chdir("/")
+    assert cli.main(["--accept"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == [f"PASS  {name}" for name, _ in acceptance.STEPS]
+    assert cli.main(["--accept", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert sorted(printed) == ["cards", "measures", "results"]
+    assert len(printed["measures"]) == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--accept", "xid"], "--accept measures everything and takes no question, but got xid"),
+        (["--acept"], "--acept"),
+    ],
+)
+def test_misuse_is_a_sentence(arguments, words, capsys):
+    assert cli.main(arguments) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_the_playbooks_script_prints_one_line_of_json_with_what_the_inventory_promises(tmp_path, monkeypatch, capsys):
+    run, _ = accept(tmp_path, Cuda(v100(), peers=NVLINKS))
+    monkeypatch.setattr(acceptance, "Host", lambda: run.host)
+    acceptance.main(results, "3")
+    (line,) = capsys.readouterr().out.splitlines()
+    printed = json.loads(line)
+    assert printed["results"][0]["message"].startswith("CUDA must list 3 GPUs but lists 2")
+    assert {one["kind"] for one in printed["measures"]} == {"GPU to GPU", "GPU to host", "host to GPU", "memory"}
+    assert len(gpu_acceptance.read(printed).measures) == 8
