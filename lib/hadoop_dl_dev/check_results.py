@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # How pytest and Ansible begin the line that says what failed; molecule repeats only that its playbook did.
-CAUSE = re.compile(r"(E  |FAILED |ERROR tests/|fatal: |failed: |Error: )")
+CAUSE = re.compile(r"(E  |FAILED |UNEXPECTED SUCCESS on |ERROR tests/|fatal: |failed: |Error: )")
 MARGIN = re.compile(r"^(\x1b\[[0-9;]*m|[│ ])+|\x1b\[[0-9;]*m")  # molecule's, around what Ansible prints
 
 
@@ -37,8 +37,8 @@ def count_junit(path: Path) -> Count:
     return count
 
 
-def causes(log: Path, matches: int = 4, after: int = 3, width: int = 400) -> list[str]:
-    """Find the lines of a log that say why its step failed, each with what follows it; where none does, its last lines."""
+def causes(log: Path, matches: int = 8, after: int = 3, width: int = 400) -> list[str]:
+    """Find the lines of a log that say why its step failed, each with what follows it; if none does, its last lines."""
     plain = (MARGIN.sub("", line).rstrip() for line in log.read_text(errors="replace").splitlines())
     text = [line for line in plain if line]
     found = [number for number, line in enumerate(text) if CAUSE.match(line)][-matches:] or [len(text) - 8]

@@ -81,7 +81,7 @@ def all_locks() -> list[tuple[str, str]]:
 
 
 def read(path: Path = RECORDS) -> dict[tuple[str, str], Record]:
-    """The records by lock; none where the file is missing."""
+    """The records by lock; none if the file is missing."""
     if not path.is_file():
         return {}
     loaded = yaml.safe_load(path.read_text(encoding="utf-8")) or []

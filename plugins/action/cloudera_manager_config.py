@@ -1,4 +1,4 @@
-"""Set configuration of a service in Cloudera Manager, and restart it where that is needed. The work is in lib/hadoop_dl/hosts/managers."""
+"""Set configuration of a service in Cloudera Manager, and restart it if that is needed. The work is in lib/hadoop_dl/hosts/managers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ActionModule(HostAction):
     """cloudera_manager_config: `values` of a `service` (its name) or of the only one of a `service_type`; null resets one to its default.
 
     `role_group`: of this role config group in place of the service. `message`: for Cloudera Manager's history. `restart`: never (default) or
-    stale, where processes have an older configuration, waiting `restart_seconds` (1800). It runs on the controller; the manager is that of
+    stale, if processes have an older configuration, waiting `restart_seconds` (1800). It runs on the controller; the manager is that of
     cluster_manager and cluster_manager_*. Returns `before`, `after`, `way_back` (values for this action), `restart_required`, `restarted`.
     """
 

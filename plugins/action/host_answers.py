@@ -10,7 +10,7 @@ from hadoop_dl.hosts.actions import OnceAction
 class ActionModule(OnceAction):
     """host_answers: `variable`, the name that a task of this play registered.
 
-    Returns `answers`, host -> its result. Templates in an answer are not evaluated, as they are where a play reads hostvars.
+    Returns `answers`, host -> its result. Templates in an answer are not evaluated, as they are if a play reads hostvars.
     """
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -25,8 +25,8 @@ class ActionModule(HostAction):
     """pinned_packages: steps of one thing, so that everything can be asked for before anything is changed.
 
     state: `available` fails with a sentence for each package that the repositories do not have in its version (and lists those they
-    have) and answers `names`, by which they have them; `solvable` fails where dnf or yum finds no transaction
-    of these packages (and those that leave), where it would remove others, or where a lock of the site excludes one, and changes nothing (apt is simulated
+    have) and answers `names`, by which they have them; `solvable` fails if dnf or yum finds no transaction
+    of these packages (and those that leave), if it would remove others, or if a lock of the site excludes one, and changes nothing (apt is simulated
     by `present`); `present` installs them in one transaction, and turns the manager's failure into a sentence. downgrade: true lets it install
     an older version over a newer one, never of a kernel package. remove: installed packages that leave in the same transaction
     (dnf, yum). names: names, or {name, version, kernel, other, least}; other is a second name to ask for, least the oldest version that will do. manager: dnf, yum or apt. title: what they are for, the subject of the
@@ -53,7 +53,7 @@ class ActionModule(HostAction):
         if not wanted:
             return {}
         if self._downgrade and any(package.name.startswith("kernel") for package in wanted):
-            self.misused("names without the kernel's where downgrade is true: a kernel is never downgraded")
+            self.misused("names without the kernel's if downgrade is true: a kernel is never downgraded")
         if not repository.get("usable", True):
             self.changed = self.args["state"] == "present"
             return {}
@@ -176,7 +176,7 @@ class ActionModule(HostAction):
         return {"changed": True, "failed": answer["rc"] != 0, "msg": said}
 
     def _not_installed(self, wanted: list[os_packages.Package], answer: dict[str, Any]) -> dict[str, Any]:
-        """A failure where rpm lacks what was installed: yum ends well with "Nothing to do", and the shells ignore errors."""
+        """A failure if rpm lacks what was installed: yum ends well with "Nothing to do", and the shells ignore errors."""
         lacking = [package.spec("rpm") for package in self._not_in_rpm(wanted)]
         said = "; ".join([f"it did not install {', '.join(lacking)}", *os_packages.flat(answer.get("msg"))])
         return {"failed": True, "msg": said} if lacking else {}
@@ -190,7 +190,7 @@ class ActionModule(HostAction):
         return str(self.ask_module("package_lock_info").get("holder", ""))
 
     def _wait_for_lock(self, source: os_packages.Source) -> None:
-        """Ansible's dnf and yum wait for another one without end, and fail at once where rpm's lock is held."""
+        """Ansible's dnf and yum wait for another one without end, and fail at once if rpm's lock is held."""
         end = time.monotonic() + LOCK_WAIT
         while not self.checking and (holder := self._lock_holder()):
             if time.monotonic() > end:

@@ -21,8 +21,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 class ActionModule(HostAction):
     """run_lock: `state` (taken, renewed, released), `root`, `note` (what a run that follows a killed one must know), `takeover` (also from a run of which nobody here knows whether it lives).
 
-    Returns `refused`, a sentence where another run has the host, `controller`, whether the host is the machine that runs Ansible, and `held`, whether this
-    run has it now. `run`: the run's main process, where that is not the parent of the process that runs the task.
+    Returns `refused`, a sentence if another run has the host, `controller`, whether the host is the machine that runs Ansible, and `held`, whether this
+    run has it now. `run`: the run's main process, if that is not the parent of the process that runs the task.
     """
 
     REQUIRED = ("state", "root")
@@ -59,6 +59,6 @@ class ActionModule(HostAction):
 
 
 def holder(answer: dict[str, Any]) -> dict[str, Any]:
-    """The other run that has the host; a record that is none is of a run of which nothing is known."""
+    """The other run that has the host; a record that is none is of an unidentified run."""
     found = answer.get("holder") or {}
     return found if isinstance(found, dict) else {"id": "unknown"}

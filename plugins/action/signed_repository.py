@@ -22,7 +22,7 @@ class ActionModule(HostAction):
     has. key: path on the controller of the key that signs it, or of both during a change of keys (docs/day2.md). suite: suite and components (apt). description: for people (dnf, yum).
     metadata_signed: true has dnf and yum check the signature of the repository's metadata too (repo_gpgcheck); apt always does.
     state: `present` or `absent`. dnf and yum read a repository of the mirror with `mirror_ca`; apt has no setting for one source.
-    Returns `repository`, which pinned_packages takes: name, url, key, key_file, `usable` (false where check mode has not defined it), and
+    Returns `repository`, which pinned_packages takes: name, url, key, key_file, `usable` (false if check mode has not defined it), and
     `unsigned`: the host's repositories that check no signatures, so that the host is asked once for all packages of a role.
     With dnf and yum the definition stays disabled between runs, so an ordinary update of the host never meets it. With apt the
     lists are read; a source that apt cannot read would stop every other use of apt, so it is removed again. A removal takes the key out of
@@ -109,7 +109,7 @@ class ActionModule(HostAction):
             try:
                 reason = "\n".join([str(answer.get("msg", "")), *self._apt_reason(files.definition if url else "")])
                 shown = self.command(os_packages.show_key(files.key))["stdout"] if url else ""
-            finally:  # also where apt or gpg does not answer in time
+            finally:  # also if apt or gpg does not answer in time
                 if url:
                     self.absent(files.definition)
                     self._drop_key(files.key, files.definition)
@@ -123,7 +123,7 @@ class ActionModule(HostAction):
             )
 
     def _apt_reason(self, definition: str) -> list[str]:
-        """What apt itself says of this source, or of all: its module reports an unknown reason where only a signature is wrong."""
+        """What apt itself says of this source, or of all: its module reports an unknown reason if only a signature is wrong."""
         try:
             answer = self.command(os_packages.apt_update(definition))
         except AnsibleActionFail as error:  # no answer in time, which is a reason of its own

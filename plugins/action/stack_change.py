@@ -16,7 +16,7 @@ display = Display()
 class ActionModule(OnceAction):
     """stack_change: `contents` (the variable that has each host's answer), `canary` (which hosts come first).
 
-    Returns `table` (empty where no host changes its environment), `pending` (what the hosts need all the same), `canaries` and `environments`.
+    Returns `table` (empty if no host changes its environment), `pending` (what the hosts need all the same), `canaries` and `environments`.
     """
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from hadoop_dl.hosts.actions import HostAction
 
 display = Display()
 POLL = 5  # seconds between two questions
-LINE = 60  # seconds between two lines where there is no terminal
+LINE = 60  # seconds between two lines if there is no terminal
 PATIENCE = 900  # seconds for a host that cannot be reached while its build goes on
 
 
@@ -64,7 +64,7 @@ class ActionModule(HostAction):
         return f"It was stopped in the step {answer['step'] or 'source'}, by a reboot or by somebody. Run the same command again: what is compiled stays."
 
     def show(self, answer: dict[str, Any], shown: float) -> float:
-        """One line that is written over; where nobody watches, one now and then."""
+        """One line that is written over; if nobody watches, one now and then."""
         actions = answer.get("actions") or []
         count = f" {actions[0]} of {actions[1]} actions" if actions else ""
         text = f"{self.host}: TensorFlow {self.args['spec']['version']}: {answer['step']}{count}"

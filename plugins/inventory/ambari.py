@@ -28,7 +28,7 @@ options:
   ca:
     env: [{name: AMBARI_CA}]
   cluster:
-    description: Name of the cluster. Required where Ambari has several.
+    description: Name of the cluster. Required if Ambari has several.
     env: [{name: AMBARI_CLUSTER}]
   timeout:
     env: [{name: AMBARI_TIMEOUT}]
@@ -39,7 +39,7 @@ options:
   decommissioned_hosts:
     description: >-
       What to do with hosts that Ambari has decommissioned or taken offline: C(leave_out), or C(include) them in the group
-      C(decommissioned) alone, where nothing is installed. Ambari does not report such hosts, so this has no effect here.
+      C(decommissioned) alone, if nothing is installed. Ambari does not report such hosts, so this has no effect here.
 """
 
 EXAMPLES = r"""

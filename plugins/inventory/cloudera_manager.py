@@ -39,7 +39,7 @@ options:
   decommissioned_hosts:
     description: >-
       What to do with hosts that Cloudera Manager has decommissioned or taken offline: C(leave_out), or C(include) them in the group
-      C(decommissioned) alone, where nothing is installed.
+      C(decommissioned) alone, if nothing is installed.
 """
 
 EXAMPLES = r"""

@@ -22,7 +22,7 @@ SECONDS = 60  # for ldd and rpm
 
 
 def read_mark(place):
-    """What the mark of a version says; None where there is none that can be read."""
+    """What the mark of a version says; None if there is none that can be read."""
     try:
         with open(os.path.join(place, MARK)) as handle:
             found = json.load(handle)
@@ -89,7 +89,7 @@ def text(content):
 
 
 def problem(program, version):
-    """Why this file cannot be bazel of this version on this host, as a clause; None where it can. It is not run: it is root who asks."""
+    """Why this file cannot be bazel of this version on this host, as a clause; None if it can. It is not run: it is root who asks."""
     found = label(program)
     if found is None:
         return "it is no executable of bazel (no server is in it)"

@@ -109,7 +109,7 @@ def remove(record, dry):
 
 
 def release(lock, existed):
-    """The lock's file is ours too; the directory, where it was not there before and nothing of others is in it."""
+    """The lock's file is ours too; the directory, if it was not there before and nothing of others is in it."""
     if os.listdir(lock.root) == [".lock"]:
         if existed:
             os.unlink(lock.path)

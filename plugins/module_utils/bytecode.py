@@ -94,7 +94,7 @@ class Compiler(object):
                 self.mode = ["--invalidation-mode", "unchecked-hash"] if new else []
         with open(path, "wb") as handle:
             handle.write(b"".join(os.path.join(self.tree, source).encode("utf-8") + b"\n" for source in sources))
-        # -f: where the same second and size hide a change of the source, older Pythons would keep its bytecode.
+        # -f: if the same second and size hide a change of the source, older Pythons would keep its bytecode.
         command = [self.python, "-S", "-W", "ignore", "-m", "compileall", "-q", "-f"] + self.mode + ["-i", path]
         status, output = self.run(command)
         os.unlink(path)

@@ -13,7 +13,7 @@ LINE = r"^\s*(?:export\s+)?%s=(.*)$"
 
 
 def line_of(text, key):
-    """The line that sets a key, which is the last one; None where none does."""
+    """The line that sets a key, which is the last one; None if none does."""
     found = [line for line in text.splitlines() if re.match(LINE % re.escape(key), line)]
     return found[-1] if found else None
 

@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""How modules that run a program answer: as Ansible's own command does, with a sentence where it did not end. Python 2.7 and 3."""
+"""How modules that run a program answer: as Ansible's own command does, with a sentence if it did not end. Python 2.7 and 3."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -6,7 +6,7 @@
         ...  # its processes have ended; what it wrote is below path, and untrusted
 
 The program runs as a user number that no account and no process has, without groups, new privileges, network, System V
-IPC and the host's /tmp, and with limits of time, memory, processes and the size of a file. Where the kernel refuses one
+IPC and the host's /tmp, and with limits of time, memory, processes and the size of a file. If the kernel refuses one
 of these, the program does not start. The path is a directory of that user. Its processes and the directory are gone after
 the block; after a kill, clear(path) removes both. Whoever uses a cell holds the host's lock.
 """
@@ -25,7 +25,7 @@ import time
 
 try:
     from ansible.module_utils import forked_child, processes
-except ImportError:  # where there is no Ansible
+except ImportError:  # if there is no Ansible
     import forked_child
     import processes
 

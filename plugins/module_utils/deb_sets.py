@@ -129,7 +129,7 @@ class Apt(object):
         return found, sorted(elsewhere)
 
     def fetch(self, wanted):
-        """Fetch these (address, file, digest). What apt reports; empty where all came."""
+        """Fetch these (address, file, digest). What apt reports; empty if all came."""
         places = [os.path.join(self.root, "fetched", str(number)) for number in range(len(wanted))]
         words = [word for one, place in zip(wanted, places) for word in (one[0], place, one[2])]
         answer = self.run(HELPER, "-qq", "download-file", *words)

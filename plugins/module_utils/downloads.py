@@ -14,14 +14,14 @@ from ansible.module_utils.six.moves.urllib.parse import urljoin, urlsplit, urlun
 from ansible.module_utils.urls import open_url
 
 CHUNK = 1 << 20
-LARGEST = 16 << 30  # bytes, where the size is not known; NVIDIA's largest installer has 6 GB
+LARGEST = 16 << 30  # bytes, if the size is not known; NVIDIA's largest installer has 6 GB
 KEPT_FREE = 512 << 20  # bytes that a download leaves to the file system's other users
 REDIRECTS = 5
 SILENCE = 60  # seconds without a byte
 
 
 class DownloadError(Exception):
-    """What is required, what was found and what to do next. sha256: of the bytes, where they are other ones."""
+    """What is required, what was found and what to do next. sha256: of the bytes, if they are other ones."""
 
     sha256 = None
 
@@ -53,7 +53,7 @@ def open_here(url, ca, proxied):
                 )
             url = target
     raise DownloadError(
-        "%s must deliver the file, but it redirects without end. Correct that server." % without_secrets(url)
+        "%s must deliver the file, but it redirects in a loop. Correct that server." % without_secrets(url)
     )
 
 

@@ -9,7 +9,7 @@ import re
 
 try:
     from ansible.module_utils import processes
-except ImportError:  # where there is no Ansible
+except ImportError:  # if there is no Ansible
     import processes
 
 SECONDS = 120  # of a question to the daemon
@@ -58,7 +58,7 @@ class Docker(object):
 
     def check(self):
         """The directory in which the daemon keeps images."""
-        # docker info of some releases ends with a trace where no daemon answers; docker version has a sentence.
+        # docker info of some releases ends with a trace if no daemon answers; docker version has a sentence.
         answer = self.run(["version", "--format", "{{.Server.Version}}"])
         if answer.status == 0:
             answer = self.run(["info", "--format", "{{json .DockerRootDir}}"])
@@ -75,7 +75,7 @@ class Docker(object):
         return found
 
     def image(self, reference):
-        """Id, size and labels of an image; None where there is none."""
+        """Id, size and labels of an image; None if there is none."""
         answer = self.run(["inspect", "--type", "image", reference])
         if answer.status != 0:
             if "no such" in answer.error.lower():
@@ -135,7 +135,7 @@ class Docker(object):
             raise Refused("the image could not get its name: %s" % reason(answer.error))
 
     def remove(self, reference):
-        """Why an image stays; empty where it is gone. Without force: what a container uses stays."""
+        """Why an image stays; empty if it is gone. Without force: what a container uses stays."""
         answer = self.run(["rmi", reference], 600)
         if answer.status == 0 or "no such image" in answer.error.lower():
             return ""

@@ -43,7 +43,7 @@ def marker(tree, name):
 
 
 def promises(tree):
-    """path (bytes) -> {component: (sha256, size)} of everything that was installed; ValueError where a list was changed."""
+    """path (bytes) -> {component: (sha256, size)} of everything that was installed; ValueError if a list was changed."""
     found = {}
     directory = os.path.join(tree, environment_tree.STATE)
     for entry in sorted(os.listdir(directory)) if os.path.isdir(directory) else []:

@@ -20,7 +20,7 @@ LARGE = 64  # files that are hashed one by one
 
 
 def content(full):
-    """sha256 of a file, or of a link's target; empty where it cannot be read (a bad sector, a missing file)."""
+    """sha256 of a file, or of a link's target; empty if it cannot be read (a bad sector, a missing file)."""
     try:
         if os.path.islink(full):
             return hashlib.sha256(b"link to " + os.readlink(full)).hexdigest()
@@ -58,7 +58,7 @@ def manifest(rows):
 
 
 def read_manifest(path, sha256=None):
-    """The rows of a list of files; ValueError where it is not the one that was written (sha256)."""
+    """The rows of a list of files; ValueError if it is not the one that was written (sha256)."""
     with open(path, "rb") as handle:
         text = handle.read()
     if sha256 and hashlib.sha256(text).hexdigest() != sha256:

@@ -14,7 +14,7 @@ ACTIVATED = "activated.json"  # in an environment's state: the number of its las
 
 
 def current_of(root):
-    """What the link `current` says; None where there is none."""
+    """What the link `current` says; None if there is none."""
     link = os.path.join(root, "current")
     if os.path.islink(link):
         return os.readlink(link)

@@ -13,7 +13,7 @@ import resource
 
 try:
     from ansible.module_utils import confinement, environment_tree, processes, whole_files
-except ImportError:  # where there is no Ansible
+except ImportError:  # if there is no Ansible
     import confinement
     import environment_tree
     import processes

@@ -44,7 +44,7 @@ def next_tree(environment):
 
 
 def live_tree(environment):
-    """The tree that X points to; None where there is none."""
+    """The tree that X points to; None if there is none."""
     return os.path.realpath(environment) if os.path.isdir(environment) else None
 
 

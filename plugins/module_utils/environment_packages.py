@@ -67,7 +67,7 @@ def write_json(path, value):
 
 
 def site_packages(environment):
-    """The directory for packages, or None where the environment is not made."""
+    """The directory for packages, or None if the environment is not made."""
     lib = os.path.join(environment, "lib")
     for name in sorted(os.listdir(lib)) if os.path.isdir(lib) else []:
         path = os.path.join(lib, name, "site-packages")
@@ -99,7 +99,7 @@ def clean_variables(**more):
 
 
 def run(argv, timeout, variables, lock=None):
-    """(exit status, output); status None where it was ended after `timeout` seconds."""
+    """(exit status, output); status None if it was ended after `timeout` seconds."""
     answer = processes.run(argv, timeout, variables, lock=lock)
     if answer.status == 127 and not answer.output and not answer.error:
         return answer.status, answer.problem

@@ -54,7 +54,7 @@ def digest(tree):
 
 
 def read_json(path):
-    """The mapping in a file; None without the file, empty where it is damaged."""
+    """The mapping in a file; None without the file, empty if it is damaged."""
     try:
         with open(path, "rb") as handle:
             found = json.loads(handle.read().decode("utf-8"))
@@ -66,7 +66,7 @@ def read_json(path):
 
 
 def seal_of(path):
-    """The content of sealed.json, or None where the environment was never completed."""
+    """The content of sealed.json, or None if the environment was never completed."""
     return read_json(os.path.join(path, STATE, "sealed.json"))
 
 

@@ -22,7 +22,7 @@ def is_left(place, old):
 
 
 def recover(place, old):
-    """Give the older directory its place back, where nothing took that; remove all else. Only for who holds the lock."""
+    """Give the older directory its place back, if nothing took that; remove all else. Only for who holds the lock."""
     if os.path.isdir(old) and not os.path.lexists(place):
         os.rename(old, place)
         whole_files.sync_path(os.path.dirname(place))

@@ -14,7 +14,7 @@ import signal
 CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x08000000, 0x10000000, 0x40000000
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
-NOT_STARTED = 125  # exit status where the kernel refused
+NOT_STARTED = 125  # exit status if the kernel refused
 
 
 class Child(object):

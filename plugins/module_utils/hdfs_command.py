@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 
 try:
     from ansible.module_utils import processes
-except ImportError:  # where there is no Ansible
+except ImportError:  # if there is no Ansible
     import processes
 
 LATE = 124  # exit status that stands for a program that did not end
@@ -56,7 +56,7 @@ class Hdfs(object):
         )
 
     def default_file_system(self):
-        """fs.defaultFS of the cluster, such as hdfs://nameservice1 or maprfs://; hdfs:// where nobody says."""
+        """fs.defaultFS of the cluster, such as hdfs://nameservice1 or maprfs://; hdfs:// if nobody says."""
         values = self.site()
         found = values.get("fs.defaultFS") or values.get("fs.default.name") or "hdfs://"
         return found[:-1] if found.endswith(":///") else found.rstrip("/") if not found.endswith("://") else found

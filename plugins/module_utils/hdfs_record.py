@@ -15,7 +15,7 @@ ARCHIVE = re.compile(r"^\s*spark\.yarn\.archive\s+[a-z]+://[^/\s]*(/\S*/pyspark-
 
 
 def read(path):
-    """The record; an empty one where there is none that can be read."""
+    """The record; an empty one if there is none that can be read."""
     empty = {"files": [], "directories": [], "user": ""}
     try:
         with open(path) as handle:

@@ -25,7 +25,7 @@ import time
 
 try:
     from ansible.module_utils.processes import clock
-except ImportError:  # where there is no Ansible
+except ImportError:  # if there is no Ansible
     from processes import clock
 
 ROOT = "/opt/deeplearning"

@@ -115,7 +115,7 @@ class Reader(host_system.System):
         return None
 
     def named(self, names):
-        """Of the paths and accounts that inputs name: whether the path exists; the account's number and home, None where there is none."""
+        """Of the paths and accounts that inputs name: whether the path exists; the account's number and home, None if there is none."""
         paths, accounts = {}, {}
         for name in names:
             if name.startswith("/"):
@@ -154,11 +154,11 @@ class Reader(host_system.System):
         return found
 
     def receipt_problem(self, receipt):
-        """The first difference between a receipt and the host, as a sentence; None where there is none."""
+        """The first difference between a receipt and the host, as a sentence; None if there is none."""
         return next((sentence for _, sentence in recorded_files.differences(receipt, self.at)), None)
 
     def environments(self):
-        """Environments by name; problem is None for one that is sealed and intact, also where files were added."""
+        """Environments by name; problem is None for one that is sealed and intact, also if files were added."""
         found = {}
         for path in self.glob(ROOT + "/envs/*"):
             name = os.path.basename(path)  # a link; its trees are NAME.1, NAME.2, and NAME.client has settings

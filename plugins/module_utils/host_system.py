@@ -40,7 +40,7 @@ MODULE_NAME = re.compile(r"nvidia(-current(-open)?)?\.ko(\.\w+)?$")
 
 
 def text(path):
-    """The file's content without surrounding space, or None where it cannot be read."""
+    """The file's content without surrounding space, or None if it cannot be read."""
     try:
         with open(path, "rb") as handle:
             return handle.read().decode("utf-8", "replace").strip()

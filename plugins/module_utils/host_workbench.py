@@ -44,7 +44,7 @@ def read(system):
 
 
 def parcel_build(system):
-    """Such as 1.7.2.p1.2066404; None where no parcel is active."""
+    """Such as 1.7.2.p1.2066404; None if no parcel is active."""
     if not os.path.islink(system.at(PARCEL)):
         return "" if system.exists(PARCEL) else None
     return os.path.basename(os.readlink(system.at(PARCEL)))[len("CDSW-") :]
@@ -106,7 +106,7 @@ def images(output):
 
 
 def mig(system):
-    """Whether a GPU is divided; None where nothing answers. Drivers before 450 do not know the field."""
+    """Whether a GPU is divided; None if nothing answers. Drivers before 450 do not know the field."""
     if not system.exists("/usr/bin/nvidia-smi"):
         return None
     output = system.run(["/usr/bin/nvidia-smi", "--query-gpu=mig.mode.current", "--format=csv,noheader"], range(3))

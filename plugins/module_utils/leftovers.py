@@ -14,7 +14,7 @@ import time
 
 try:
     from ansible.module_utils import processes
-except ImportError:  # where there is no Ansible
+except ImportError:  # if there is no Ansible
     import processes
 
 ENDING = 20  # seconds for processes to end

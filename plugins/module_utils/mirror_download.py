@@ -32,7 +32,7 @@ TRIES = 3
 
 
 class DownloadProblem(Exception):
-    """What the mirror answered instead of the file; `final` where another try would answer the same. status: of HTTP, if it had one."""
+    """What the mirror answered instead of the file; `final` if another try would answer the same. status: of HTTP, if it had one."""
 
     def __init__(self, text, final=False, status=None):
         Exception.__init__(self, text)
@@ -92,7 +92,7 @@ def _fetch(url, sink, limit, end, ca, login):
         parts = urlsplit(url)
         connection = _connection(parts, end, ca)
         late = []
-        sockets = []  # copies: where the server announces the end, Python 2.7 closes its own while it still reads
+        sockets = []  # copies: if the server announces the end, Python 2.7 closes its own while it still reads
         timer = processes.Timer(end - processes.clock(), lambda sockets=sockets, late=late: _close(sockets, late))
         try:
             connection.connect()
@@ -123,7 +123,7 @@ def _fetch(url, sink, limit, end, ca, login):
 
 
 def _clock_hint(error):
-    """A certificate is refused where the host's clock is wrong; Python 2.7 and 3.6 do not say for what a certificate is refused."""
+    """A certificate is refused if the host's clock is wrong; Python 2.7 and 3.6 do not say for what a certificate is refused."""
     if not isinstance(error, ssl.SSLError) or "certificate verify failed" not in str(error).lower():
         return ""
     return " (this host's clock shows %s UTC; correct it, or the certificate)" % time.strftime(

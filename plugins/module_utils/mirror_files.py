@@ -143,7 +143,7 @@ def place_of(artifact, root):
 
 
 def problem_of(artifact, root):
-    """None where the mirror holds the artifact; else missing, or what is wrong with the file."""
+    """None if the mirror holds the artifact; else missing, or what is wrong with the file."""
     path = place_of(artifact, root)
     if not os.path.isfile(path):
         return "missing"

@@ -81,7 +81,7 @@ def without_secrets(url):
 
 
 def login_of(url):
-    """user:password of an address; empty where it has none."""
+    """user:password of an address; empty if it has none."""
     return urllib.parse.urlsplit(url).netloc.rpartition("@")[0]
 
 

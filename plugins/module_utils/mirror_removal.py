@@ -23,7 +23,7 @@ def remove(root, keep_root, dry=False):
     if os.path.isdir(staging):
         shutil.rmtree(staging)
         gone.append(staging)
-    # The folders that a mirror has are known also where a killed removal has emptied the manifest's list.
+    # The folders that a mirror has are known also if a killed removal has emptied the manifest's list.
     folders = set(("wheels", "files"))
     for path in held:
         parts = path.split("/")

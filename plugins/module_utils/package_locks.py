@@ -17,7 +17,7 @@ PID_FILES = ("/var/cache/dnf/*_lock.pid", "/var/lib/dnf/*_lock.pid", "/var/run/y
 
 
 def holder(paths=RPM_LOCKS + DPKG_LOCKS, pid_files=PID_FILES, proc="/proc"):
-    """A clause about the process that holds one of these locks; empty where none does."""
+    """A clause about the process that holds one of these locks; empty if none does."""
     for path in sorted(sum((glob.glob(pattern) for pattern in pid_files), [])):
         try:
             with open(path) as handle:

@@ -41,7 +41,7 @@ def digest(request):
 
 
 def record_of(path):
-    """What was written about a set when it was complete; {} where there is none."""
+    """What was written about a set when it was complete; {} if there is none."""
     try:
         with open(os.path.join(path, RECORD), encoding="utf-8") as handle:
             record = json.load(handle)
@@ -51,7 +51,7 @@ def record_of(path):
 
 
 def difference(path, request, metadata):
-    """Why the set has to be made; empty where it is there with every byte."""
+    """Why the set has to be made; empty if it is there with every byte."""
     record = record_of(path)
     if not record:
         return "there is no complete set"
@@ -325,7 +325,7 @@ def required(base, requirement, chosen, elsewhere):
 
 
 def others(base, spec):
-    """Which versions of a package there are, where the named one is not."""
+    """Which versions of a package there are, if the named one is not."""
     words = spec.split("-")
     for count in range(len(words) - 1, 0, -1):
         found = base.sack.query().available().filter(name="-".join(words[:count]))

@@ -27,7 +27,7 @@ clock = getattr(time, "monotonic", lambda: os.times()[4])
 
 NOT_RUN = (IOError, OSError, getattr(subprocess, "SubprocessError", OSError))
 
-# status: of the program; 127 where it cannot be run, None where it did not end. late: it was ended at the limit.
+# status: of the program; 127 if it cannot be run, None if it did not end. late: it was ended at the limit.
 # problem: what went wrong, as a clause without its period; None for status 0.
 Answer = collections.namedtuple("Answer", "status output error late problem")
 
@@ -88,7 +88,7 @@ def account(user):
 
 
 def foreign(paths):
-    """(path, uid) of the first file or directory on the way to one of these that others than root may change; None where there is none."""
+    """(path, uid) of the first file or directory on the way to one of these that others than root may change; None if there is none."""
     for path in paths:
         path = os.path.realpath(path)
         while True:

@@ -39,7 +39,7 @@ GPU = {
 }
 RUNTIME = ("{root}/etc/container_runtime.json", "{root}/etc/daemon.json*", "{root}/state/container_runtime.json")
 WORKBENCH = ("{root}/etc/cdsw.json*", "{root}/state/cdsw.json")
-BUILD_ROOT, PUBLISHED = "/var/lib/deeplearning-build", "/published/"  # where nothing else was asked for; below it
+BUILD_ROOT, PUBLISHED = "/var/lib/deeplearning-build", "/published/"  # if nothing else was asked for; below it
 ENGINE_RECORD = "etc/cdsw_engine.json"
 DEFINITIONS = (
     "/etc/yum.repos.d/deeplearning-%s.repo",
@@ -205,7 +205,7 @@ class Removal(object):
         return {"versions": sorted(ours), "package": package}
 
     def mirror(self):
-        """Where the mirror's files are, by its record, its unit or its receipt; empty where this host has no mirror."""
+        """Where the mirror's files are, by its record, its unit or its receipt; empty if this host has no mirror."""
         record = read_json(os.path.join(self.root, "etc", "mirror.json"))
         manifests = [path for path in self.receipt("mirror").get("files", {}) if path.endswith("/manifest.json")]
         roots = record.get("roots") or dict((os.path.dirname(path), False) for path in manifests)

@@ -33,7 +33,7 @@ def ask(machine):
 
 
 def health(nvidia, installed, machine=Host):
-    """The answers about this host's GPUs, or why there are none; both None where it has neither GPUs nor gpu-check.
+    """The answers about this host's GPUs, or why there are none; both None if it has neither GPUs nor gpu-check.
 
     installed: whether it has gpu-check, as a host does whose GPU does not show any more.
     """

@@ -24,7 +24,7 @@ def free(directory):
 
 
 def shortage(directory, size, files):
-    """Why the directory cannot take so many bytes and files, as a sentence; None where it can."""
+    """Why the directory cannot take so many bytes and files, as a sentence; None if it can."""
     space, inodes = free(directory)
     if size > space:
         return "%s needs about %d MB but has %d MB free." % (directory, size // MB, space // MB)
@@ -41,7 +41,7 @@ def require(directory, size, files):
 
 
 def explained(error, directory):
-    """The error's text; with what is free where it says "no space": inodes end before bytes do, and then df shows room."""
+    """The error's text; with what is free if it says "no space": inodes end before bytes do, and then df shows room."""
     text = str(error)
     if os.strerror(errno.ENOSPC) not in text or "needs" in text:
         return text

@@ -135,7 +135,7 @@ def known_wheels(environment, site, build):
 
 
 def _wheels(tree, site, build):
-    """Of one tree; nothing where it is not sealed, or a list is not the one that was written."""
+    """Of one tree; nothing if it is not sealed, or a list is not the one that was written."""
     seal = environment_tree.seal_of(tree)
     state = os.path.join(tree, environment_tree.STATE)
     if not seal:

@@ -14,7 +14,7 @@ import struct
 
 try:
     from ansible.module_utils import forked_child, leftovers, processes
-except ImportError:  # where there is no Ansible
+except ImportError:  # if there is no Ansible
     import forked_child
     import leftovers
     import processes

@@ -24,7 +24,7 @@ RESERVED = 256 * 1024  # bytes for the status of a build that fills the disk
 # Bytes with which no program can go on; a write that ends in the middle leaves no error of its own.
 NOTHING = 1024 * 1024
 COUNTERS = re.compile(r"\[([\d,]+) / ([\d,]+)\]")
-# A question that configure printed: it asks only where no variable answers, and takes its default at the end of the input.
+# A question that configure printed: it asks only if no variable answers, and takes its default at the end of the input.
 QUESTIONS = re.compile(
     r"((?:Do you (?:wish|want)|Would you like) to [^?]*\?|Please (?:specify|input|note)[^\n]*?(?=\[Default|\[Leave|Default is|:\s|\n|$))"
 )
@@ -57,7 +57,7 @@ def read_json(path):
 
 
 def tail(path, size=TAIL):
-    """The end of a file, as text; empty where it cannot be read."""
+    """The end of a file, as text; empty if it cannot be read."""
     try:
         with open(path, "rb") as handle:
             handle.seek(0, os.SEEK_END)
@@ -79,7 +79,7 @@ def unanswered(output):
 
 
 def published(root, key):
-    """The provenance of a published wheel whose bytes are as published; None where there is none."""
+    """The provenance of a published wheel whose bytes are as published; None if there is none."""
     place = os.path.join(root, "published", key)
     found = read_json(os.path.join(place, "provenance.json"))
     wheel = os.path.join(place, found["wheel"]["name"]) if found else ""

@@ -104,7 +104,7 @@ class Unpacking(object):
             raise Refused("A wheel could not be unpacked: %r. Run the playbook again." % problem)
 
     def write(self, job, paths):
-        """These files of a wheel, which is fetched only where no sealed tree has them."""
+        """These files of a wheel, which is fetched only if no sealed tree has them."""
         if job.wheel is None:
             job.written.update(self.copy(job.sealed, paths))
             paths = [path for path in paths if path not in job.written]

@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 """Unpack a verified wheel into an environment, as pip does, and report every file with its sha256. Python 2.7 and 3.
 
-The layout is the one of https://packaging.python.org/specifications/binary-distribution-format/ ; where that leaves a
+The layout is the one of https://packaging.python.org/specifications/binary-distribution-format/ ; if that leaves a
 choice (scripts, modes, bytecode in wheels), pip's behaviour. Bytecode is not made here: the environment's own Python does.
 """
 
@@ -24,7 +24,7 @@ SHEBANG_LIMIT = 127  # bytes of the first line that an old kernel reads
 INSTALLER = "hadoop-deeplearning\n"
 # A console script. Only the names are the wheel's: two lines that no file could hold, because they import what is not here.
 SCRIPT = "from {module} import {name}\nif __name__ == '__main__': raise SystemExit({function}())\n"
-# Where the path is too long for the first line: sh runs the second one up to the #, and Python reads it as a text.
+# If the path is too long for the first line: sh runs the second one up to the #, and Python reads it as a text.
 LONG_SHEBANG = "#!/bin/sh\n''':'; exec \"%s\" \"$0\" \"$@\" #'''\n"
 
 

@@ -35,7 +35,7 @@ COMPILERS = ("g++", "c++", "clang++")
 
 
 def executable(name):
-    """The path of a program in PATH; empty where there is none."""
+    """The path of a program in PATH; empty if there is none."""
     for directory in os.environ.get("PATH", "").split(os.pathsep):
         path = os.path.join(directory, name)
         if directory and os.path.isfile(path) and os.access(path, os.X_OK):
@@ -48,7 +48,7 @@ def ask(*argv):
 
 
 def installed(package):
-    """NAME-VERSION-RELEASE.ARCH of an installed package and its version; both empty where it is not installed."""
+    """NAME-VERSION-RELEASE.ARCH of an installed package and its version; both empty if it is not installed."""
     answer = ask("rpm", "--query", "--queryformat", "%{NAME}-%{VERSION}-%{RELEASE}.%{ARCH} %{VERSION}\\n", package)
     found = answer.output.splitlines()[-1].split() if answer.status == 0 and answer.output else ["", ""]
     return {"name": found[0], "version": found[1]}
@@ -78,7 +78,7 @@ def tools():
 
 
 def link_target(path):
-    """Where a link points to; empty where nothing has the name, "-" where something that is no link has it."""
+    """Where a link points to; empty if nothing has the name, "-" where something that is no link has it."""
     if os.path.islink(path):
         return os.readlink(path)
     return "-" if os.path.lexists(path) else ""

@@ -71,7 +71,7 @@ def status(path, seconds, once=False):
 
 
 def restart(path, wanted, lock):
-    """The first step that fails, as a reason; empty where all ended well."""
+    """The first step that fails, as a reason; empty if all ended well."""
     for step in steps(wanted["role"], wanted["release"]):
         answer = processes.run([path, step], wanted["timeout"], dict(os.environ, LC_ALL="C"), lock=lock)
         if answer.problem:

@@ -34,7 +34,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 
 def occupant(link):
-    """What has the link's name: the target of a link, "a file" or "a directory"; None where nothing has it."""
+    """What has the link's name: the target of a link, "a file" or "a directory"; None if nothing has it."""
     if os.path.islink(link):
         return "a link to " + os.readlink(link)
     if not os.path.lexists(link):

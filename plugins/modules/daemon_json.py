@@ -43,7 +43,7 @@ class Refused(Exception):
 
 
 def read(path):
-    """The file's bytes; None where it does not exist."""
+    """The file's bytes; None if it does not exist."""
     if not os.path.exists(path):
         return None
     with open(path, "rb") as handle:
@@ -92,7 +92,7 @@ def with_runtime(path, data, wanted):
 
 
 def without_runtime(path, data, wanted, record):
-    """The bytes from before where nobody changed the file since, else the file without our key; None where the file goes."""
+    """The bytes from before if nobody changed the file since, else the file without our key; None if the file goes."""
     if data is None or record is None:
         return data
     if hashlib.sha256(data).hexdigest() == record["sha256"]:

@@ -22,7 +22,7 @@ options:
 
 RETURN = r"""
 command_state: {description: "running, ended, lost (no status was recorded), or none", type: str, returned: always}
-rc: {description: "Its exit status; none where it was ended at the limit", type: int, returned: when it ended}
+rc: {description: "Its exit status; none if it was ended at the limit", type: int, returned: when it ended}
 lines: {description: The end of its output and error output, type: list, returned: when it ended}
 """
 

@@ -14,7 +14,7 @@ description:
     are in C(envs/<environment>.client), and C(etc/) only has links that go through C(current).
   - C(CURRENT.txt) tells everybody on the host what is active, since when, what was before, and how to go on with that; it changes with the same rename.
   - Then environments beyond C(keep) are removed, the longest inactive ones first; never one that a process
-    runs from or an application in YARN names, and none where YARN does not tell.
+    runs from or an application in YARN names, and none if YARN does not tell.
   - A switch that fails after C(current) changed goes back itself. C(reverted) goes back if another host failed. Then what was active before is active
     again, or nothing if nothing was, and the order of activations is as before.
   - A full disk does not prevent a switch that needs little, because a reserve beside the environments makes room.
@@ -225,7 +225,7 @@ def work(module):
     previous = os.path.basename(before or "")
     result = {"changed": False, "activated": False, "removed": [], "spared": {}, "previous": previous}
     if module.params["state"] == "ready":
-        if not module.check_mode:  # where nothing was built
+        if not module.check_mode:  # if nothing was built
             check(path)
             with HostLock("asking whether %s can be activated" % name, module.params["timeout"], root):
                 check_writable(root, path)

@@ -12,7 +12,7 @@ short_description: Find the environment to which a host can go back
 description:
   - Without C(to) it is the one that was active before the current one, in the order of activations. It must be sealed, with its files unchanged.
   - If a run of C(rollback.yml) was killed, C(resumes) is where it was going, as its lock on the host tells, so that the same command ends there, and not where it began.
-  - Where there is none, or the host's environments cannot be read, C(problem) says why; that is no failure, so that all hosts can be asked before one changes.
+  - If there is none, or the host's environments cannot be read, C(problem) says why; that is no failure, so that all hosts can be asked before one changes.
 options:
   root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
   to: {description: "Name of an environment, or of a stack", type: str, default: ''}
@@ -26,8 +26,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 current: {description: Name of the active environment; empty without one, type: str, returned: always}
-earlier: {description: Name of the environment to go back to; empty where there is none, type: str, returned: always}
-resumes: {description: Name of the environment that a killed way back was going to; empty where there was none, type: str, returned: always}
+earlier: {description: Name of the environment to go back to; empty if there is none, type: str, returned: always}
+resumes: {description: Name of the environment that a killed way back was going to; empty if there was none, type: str, returned: always}
 problem: {description: Why there is none; empty otherwise, type: str, returned: always}
 """
 

@@ -11,7 +11,7 @@ module: environment_records
 short_description: Let receipts and settings that belong to a stack follow the environment
 description:
   - C(kept) copies the receipts of the components that a stack decides, and their settings in C(etc), into the active environment's state.
-  - C(restored) puts back what was kept for the environment that is active now, where the host still is as those receipts tell. So the next plan has nothing to
+  - C(restored) puts back what was kept for the environment that is active now, if the host still is as those receipts tell. So the next plan has nothing to
     do for it, and C(gpu-check) asks for this stack's driver. If the host was changed since, receipts stay as they are and the next C(site.yml) runs the roles.
   - The parts of the GPU layer belong together. Their receipts are restored if all of them hold.
 options:

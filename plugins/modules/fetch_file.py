@@ -17,7 +17,7 @@ options:
   path: {description: Where it goes; the directory exists and belongs to root, type: path, required: true}
   sha256: {description: "Its sha256", type: str, required: true}
   permissions: {description: Mode of the file, type: str, default: "0600"}
-  size: {description: Its size in bytes; 0 where it is not known, type: int, default: 0}
+  size: {description: Its size in bytes; 0 if it is not known, type: int, default: 0}
   timeout: {description: Seconds for the whole download, type: int, default: 3600}
   ca: {description: CA bundle for https, type: path}
   use_proxy: {description: Whether the host's proxy is used; never for the site's own mirror, type: bool, default: true}

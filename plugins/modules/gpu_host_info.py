@@ -102,7 +102,7 @@ class Host(object):
         }
 
     def default_kernel(self, installed):
-        """What the next boot starts: grubby's answer where there is one."""
+        """What the next boot starts: grubby's answer if there is one."""
         answer = (self.run(["grubby", "--default-kernel"]) or "").strip()
         if os.path.basename(answer).startswith("vmlinuz-"):
             return os.path.basename(answer)[len("vmlinuz-") :]
@@ -241,7 +241,7 @@ class Host(object):
         return [name for name in SERVICES if name + ".service" in active]
 
     def initramfs(self, release):
-        """Paths inside a kernel's initramfs that matter here; None where there is no image."""
+        """Paths inside a kernel's initramfs that matter here; None if there is no image."""
         if self.exists("/boot/initramfs-%s.img" % release):
             listed = self.run(["lsinitrd", self.root + "/boot/initramfs-%s.img" % release])
         elif self.exists("/boot/initrd.img-%s" % release):

@@ -21,7 +21,7 @@ options:
   places: {description: "Where distributions keep Hadoop: distribution, home, hdfs_home, native (a list)", type: list, elements: dict, required: true}
   conf_places: {description: Where distributions keep its configuration, type: list, elements: str, default: []}
   java_places: {description: Where Java is kept (with wildcards), type: list, elements: str, default: []}
-  linked_home: {description: Directory for links where HADOOP_HDFS_HOME has no lib/native/libhdfs.so, type: str, required: true}
+  linked_home: {description: Directory for links if HADOOP_HDFS_HOME has no lib/native/libhdfs.so, type: str, required: true}
 """
 
 RETURN = r"""
@@ -49,7 +49,7 @@ def first(paths):
 
 
 def java_major(home):
-    """11 for 11.0.21, 8 for 1.8.0_392; None where the home does not say."""
+    """11 for 11.0.21, 8 for 1.8.0_392; None if the home does not say."""
     try:
         with open(os.path.join(home, "release")) as handle:
             match = re.search(r'JAVA_VERSION="(?:1\.)?(\d+)', handle.read())

@@ -8,7 +8,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: initramfs
-short_description: Rebuild the initramfs of the installed kernels where they hold a module that must not be there
+short_description: Rebuild the initramfs of the installed kernels that hold a module that must not be there
 description:
   - An image is correct if it contains the modprobe.d file; on RHEL, which leaves that file out, if it does not contain the module.
   - With dracut the new image is made beside the old one, listed, and only then renamed over it. A full /boot leaves the old one.

@@ -15,8 +15,8 @@ description:
 options:
   argv: {description: The program and its arguments, type: list, elements: str, required: true}
   timeout: {description: Seconds for the program, type: int, default: 300}
-  creates: {description: Run it only where this file does not exist, type: path}
-  removes: {description: Run it only where this file exists, type: path}
+  creates: {description: Run it only if this file does not exist, type: path}
+  removes: {description: Run it only if this file exists, type: path}
 """
 
 EXAMPLES = r"""

@@ -16,14 +16,14 @@ options:
   argv: {description: The program and its arguments, type: list, elements: str, required: true}
   purpose: {description: What a waiting run reads about it, type: str, required: true}
   directory: {description: Where the program runs, type: path, default: /}
-  removes: {description: Run it only where this file exists, type: path}
+  removes: {description: Run it only if this file exists, type: path}
   timeout: {description: Seconds for the program, type: int, default: 7200}
   wait: {description: Seconds for another run to end, type: int, default: 600}
   root: {description: Directory of the lock, type: path, default: /opt/deeplearning}
   foreign:
     description:
       - Whether the program has foreign code. It cannot become another user, has no network, and of the user's home the root and what variables name alone.
-      - Where the kernel grants users no namespaces, it cannot become another user, and a warning says so.
+      - If the kernel grants users no namespaces, it cannot become another user, and a warning says so.
     type: bool
     default: false
   environment: {description: "Variables of the program; a parameter, because they may be secret", type: dict, default: {}}
@@ -31,7 +31,7 @@ options:
 
 RETURN = r"""
 cmd: {description: What was run, type: list, returned: always}
-rc: {description: Its exit status; 124 where it was ended at the limit, type: int, returned: when it ran}
+rc: {description: Its exit status; 124 if it was ended at the limit, type: int, returned: when it ran}
 stdout: {description: Its output, type: str, returned: when it ran}
 stderr: {description: Its error output, type: str, returned: when it ran}
 """

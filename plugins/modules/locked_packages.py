@@ -13,7 +13,7 @@ description:
   - Each wheel is fetched into a directory of root's, compared with the lock (sha256 and size), and unpacked into a tree beside the active one. The sha256 of
     every file that the verified wheels contain is kept in C(.deeplearning/<component>.files).
   - The component is complete when C(.deeplearning/<component>.json) is there and all its files have their size; until then the next run installs it again.
-  - A sealed tree is never changed. Where files of it are gone or changed, the next tree is built beside it, and role environment switches to that.
+  - A sealed tree is never changed. If files of it are gone or changed, the next tree is built beside it, and role environment switches to that.
 options:
   environment: {description: The environment's path; it becomes a link to its tree C(<path>.<n>), type: path, required: true}
   component: {description: Name of the component; C(pip) also makes the environment, type: str, required: true}
@@ -99,7 +99,7 @@ class Installation(object):
         self.source.check(self.entries)
         if self.tree is None:
             self.begin(lock)
-        if names.live_tree(self.environment) is None:  # also where a run was killed after it made the tree
+        if names.live_tree(self.environment) is None:  # also if a run was killed after it made the tree
             names.point(self.environment, self.tree)
         self.part(lock).install()
 

@@ -17,7 +17,7 @@ options:
   root: {description: The mirror's directory, type: path, default: /srv/deeplearning-mirror}
   name: {description: Name of the set; it is served below I(kind)C(/)I(name), type: str, required: true}
   kind: {description: What the packages are, type: str, choices: [rpm, deb], default: rpm}
-  packages: {description: "Names of packages, with the version where not the newest one is wanted", type: list, elements: str, required: true}
+  packages: {description: "Names of packages, with the version if not the newest one is wanted", type: list, elements: str, required: true}
   repositories: {description: C(url) of each repository and C(key) with the text of the public key that signs its packages, type: list, elements: dict, required: true}
   environment: {description: Variables for the downloads (http_proxy and https_proxy and SSL_CERT_FILE), type: dict, default: {}}
   timeout: {description: Seconds for all of it, type: int, default: 10800}
@@ -34,7 +34,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-reason: {description: Why the set was made; empty where it was there, type: str, returned: always}
+reason: {description: Why the set was made; empty if it was there, type: str, returned: always}
 packages: {description: File names of the set, type: list, returned: always}
 elsewhere: {description: What the packages require that none of these repositories has, type: list, returned: always}
 """

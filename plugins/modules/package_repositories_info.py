@@ -18,7 +18,7 @@ options:
 
 RETURN = r"""
 unsigned:
-  description: The enabled repositories with gpgcheck off, as C(name) and C(file) (its definition; empty where a plugin made it)
+  description: The enabled repositories with gpgcheck off, as C(name) and C(file) (its definition; empty if a plugin made it)
   type: list
   returned: always
 """

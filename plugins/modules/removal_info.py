@@ -12,7 +12,7 @@ short_description: Read what this project installed on a host
 description:
   - Reads what the roles recorded on the host (receipts, records, marks), so the answer does not depend on the inventory, which may have changed since.
   - C(users) are processes that run from the project's directory, have a file of it mapped, or work in it.
-  - C(applications) are environments that an application of YARN names, running or in a queue, each with the reason. Where the ResourceManager that the
+  - C(applications) are environments that an application of YARN names, running or in a queue, each with the reason. If the ResourceManager that the
     host's settings name does not answer, all environments are.
 options:
   root: {description: Directory of this project, type: path, default: /opt/deeplearning}

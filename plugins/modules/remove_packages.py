@@ -14,7 +14,7 @@ description:
   - With apt, what can be removed automatically before the removal stays; only what became so is removed too.
 options:
   names: {description: Packages to remove; one that is not installed is none to remove, type: list, elements: str, required: true}
-  refuse_if_required: {description: Refuse where other installed packages need them; otherwise those go too, type: bool, default: false}
+  refuse_if_required: {description: Refuse if other installed packages need them; otherwise those go too, type: bool, default: false}
   manager: {description: The host's package manager, type: str, choices: [dnf, yum, apt], required: true}
 """
 
@@ -100,7 +100,7 @@ class Packages(object):
         return answer.output
 
     def holder(self, answer):
-        """Who holds the lock that stopped the program; empty where none did. dnf and yum name the holder of their own lock only."""
+        """Who holds the lock that stopped the program; empty if none did. dnf and yum name the holder of their own lock only."""
         if answer.status == LOCKED:
             return (answer.error or answer.output)[-600:] or "it does not name them"
         return package_locks.holder() if answer.status != 0 else ""

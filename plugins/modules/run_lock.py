@@ -23,7 +23,7 @@ options:
 """
 
 RETURN = r"""
-holder: {description: The other run that has the host; empty where this one has it, type: dict, returned: always}
+holder: {description: The other run that has the host; empty if this one has it, type: dict, returned: always}
 silent: {description: "Seconds since the other run renewed it; since the host was started, if that is later", type: int, returned: always}
 held: {description: Whether this run has the host now, type: bool, returned: always}
 machine: {description: What identifies the running system, type: dict, returned: always}
@@ -75,7 +75,7 @@ def silence(found, path):
 
 
 def holder_of(path):
-    """The run that has the host; a torn record is a run of which nothing is known."""
+    """The run that has the host; a torn record is an unidentified run."""
     try:
         with open(path) as handle:
             found = json.load(handle)

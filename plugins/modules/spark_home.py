@@ -17,7 +17,7 @@ options:
   url: {description: Address of the pyspark source distribution (a .tar.gz), type: str, required: true}
   sha256: {description: Its sha256, type: str, required: true}
   downloads: {description: Directory of root for the download, type: path, default: /opt/deeplearning/downloads}
-  size: {description: Its size in bytes; 0 where it is not known, type: int, default: 0}
+  size: {description: Its size in bytes; 0 if it is not known, type: int, default: 0}
   timeout: {description: Seconds for the whole download, type: int, default: 3600}
   wait: {description: Seconds for another run to end, type: int, default: 600}
   root: {description: Directory of the host's lock, type: path, default: /opt/deeplearning}
@@ -56,7 +56,7 @@ class Failure(Exception):
 
 
 def place(member):
-    """Where a member of the archive goes, relative to the home; None where it is not needed."""
+    """Where a member of the archive goes, relative to the home; None if it is not needed."""
     inner = member.partition("/")[2]  # the archive's own top directory
     for source, target in LAYOUT:
         if inner.startswith(source) and len(inner) > len(source):
@@ -103,7 +103,7 @@ def unpack(archive, home):
     missing = [name for name in NEEDED if not os.path.exists(os.path.join(home, name))]
     if missing:
         raise Failure(
-            "The file should be pyspark's source distribution, and has no %s in it. Correct the stack's file."
+            "The file is not a source distribution of pyspark, because it has no %s. Correct files of the stack."
             % ", ".join(missing)
         )
 

@@ -41,7 +41,7 @@ PAUSE = 0.1
 
 
 def running_key(root):
-    """Of the build that runs; empty where none does, or where the one that runs has not told its key yet."""
+    """Of the build that runs; empty if none does, or if the one that runs has not told its key yet."""
     found = builder.read_json(os.path.join(root, "running.json"))
     return found.get("key", "") if found and os.path.exists("/proc/%s" % found.get("pid")) else ""
 
@@ -98,7 +98,7 @@ def build(root, key, spec, sending):
 
 
 def have_directory(path):
-    """Also where another start makes it at the same moment."""
+    """Also if another start makes it at the same moment."""
     try:
         os.makedirs(path, 0o755)
     except OSError:
@@ -107,7 +107,7 @@ def have_directory(path):
 
 
 def attempt(root, key, spec):
-    """Try to start the build: TAKEN where it runs now, HELD where somebody has the lock, BUILT where there is nothing to do."""
+    """Try to start the build: TAKEN if it runs now, HELD if somebody has the lock, BUILT if there is nothing to do."""
     return background.start(lambda sending: build(root, key, spec, sending))
 
 

@@ -49,7 +49,7 @@ QUESTION = "; ".join(
 
 
 def executable(name, path):
-    """The path of a program; empty where there is none."""
+    """The path of a program; empty if there is none."""
     places = [name] if name.startswith("/") else [os.path.join(directory, name) for directory in path]
     return next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), "")
 
@@ -61,7 +61,7 @@ def ask(*argv):
 
 
 def python(interpreter):
-    """Version, ABI, headers and packages of an interpreter; empty where it does not answer."""
+    """Version, ABI, headers and packages of an interpreter; empty if it does not answer."""
     user = processes.unprivileged([interpreter]) if os.path.exists(interpreter) else None
     answer = processes.run([interpreter, "-s", "-E", "-c", QUESTION], SECONDS, {"LC_ALL": "C"}, user)
     try:
@@ -78,7 +78,7 @@ def python(interpreter):
 
 
 def compiler(path):
-    """A compiler's version, such as 4.8.5; empty where there is none."""
+    """A compiler's version, such as 4.8.5; empty if there is none."""
     answer = ask(path, "-dumpfullversion", "-dumpversion") if path else None
     found = re.search(r"\d+(\.\d+)*", answer.output) if answer and answer.status == 0 else None
     return found.group() if found else ""

@@ -65,7 +65,7 @@ def sizes(root):
 
 
 def look_into(directory, must_contain):
-    """Raise OSError where nothing in the directory is what it must contain; the names without version show what it contains instead."""
+    """Raise OSError if nothing in the directory is what it must contain; the names without version show what it contains instead."""
     if not must_contain or glob.glob(os.path.join(directory, must_contain)):
         return
     others = glob.glob(os.path.join(directory, re.sub(r"[.]so[.].*", ".so.*[.]*", must_contain)))

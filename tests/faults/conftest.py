@@ -38,7 +38,7 @@ find . -name __pycache__ -prune -o ! -name '*.pyc' ! -path '*/.deeplearning/tree
     sort -z | xargs -0r sha256sum
 for seal in envs/*/.deeplearning/sealed.json; do echo "$seal"; grep -v _sha256 "$seal"; done
 """
-# What nobody may even touch: the time of the last change of every file and link, and every directory. The lock is taken also where nothing is to do.
+# What nobody may even touch: the time of the last change of every file and link, and every directory. The lock is taken also if nothing is to do.
 STAMPS = r"""
 cd /opt/deeplearning 2>/dev/null || exit 0
 find . -name __pycache__ -prune -o ! -name '*.pyc' ! -type d ! -path ./.lock -printf '%C@ %s %p %l\n' -o -type d -print | sort

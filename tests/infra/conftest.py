@@ -134,7 +134,7 @@ def answers(host: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def expected(host: Any, answers: dict[str, Any]) -> dict[str, Any]:
-    """What should be true; where nobody says which stack, the one that the environment was sealed as."""
+    """What should be true; if nobody says which stack, the one that the environment was sealed as."""
     wanted = dict(expectation(host))
     sealed = (answers["seal"] or {}).get("stack")
     if not wanted["stack"] and sealed in stacks.stack_names():

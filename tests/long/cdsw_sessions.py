@@ -1,4 +1,4 @@
-"""What a session of CDSW must find: a GPU's devices, the driver's library, TensorFlow; and what gpu-check answers where no GPU computes."""
+"""What a session of CDSW must find: a GPU's devices, the driver's library, TensorFlow; and what gpu-check answers if no GPU computes."""
 
 from __future__ import annotations
 

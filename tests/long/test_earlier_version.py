@@ -23,7 +23,7 @@ def git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]
 
 
 def missing(repository: Path) -> str:
-    """Why the earlier version cannot be had here; empty where it can."""
+    """Why the earlier version cannot be had here; empty if it can."""
     if git(repository, "cat-file", "-e", f"{EARLIER}^{{commit}}").returncode == 0:
         return ""
     return f"{EARLIER[:12]} must be in this clone's history, but is not. git fetch --unshallow brings it; EARLIER_VERSION names another commit."

@@ -27,7 +27,7 @@ OF_IMAGE = {"el7": ("2.7",), "el8": ("3.11",), "el9": ("3.11",)}  # the Pythons 
 
 
 def on_this_machine(version: str) -> Path | None:
-    """A Python that this machine has (pyenv, uv) or that uv can install; None where there is none."""
+    """A Python that this machine has (pyenv, uv) or that uv can install; None if there is none."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     for path in sorted(pyenv.glob(f"{version}.*/bin/python{version}")):
         return path

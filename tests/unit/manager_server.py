@@ -235,7 +235,7 @@ def store(values: dict[str, str], items: list[dict[str, Any]]) -> None:
 
 
 class AmbariServer(Manager):
-    """One HDP cluster; pages as BaseRequest.java makes them: 20 hosts where no size is asked for but a place is."""
+    """One HDP cluster; pages as BaseRequest.java makes them: 20 hosts if no size is asked for but a place is."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -252,7 +252,7 @@ def test_the_build_is_planned_for_what_its_hosts_have_in_common(site: Path) -> N
 def test_a_build_without_its_sources_or_bazel_is_refused_by_the_plan(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only where something is built: what was built once needs its files no more."""
+    """Only if something is built: what was built once needs its files no more."""
     monkeypatch.delitem(SITE, "tensorflow_build_source")
     monkeypatch.delitem(SITE, "bazel_files")
     hosts = [host(), host(*BUILDER)]

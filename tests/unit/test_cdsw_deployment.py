@@ -50,7 +50,7 @@ def test_a_killed_run_is_healed_by_the_same_command(site: Site, point: str) -> N
 
 
 def test_a_worker_that_is_missing_in_the_masters_table_fails_with_a_sentence(site: Site) -> None:
-    """Also where cdsw.conf is right, so that nothing restarts. Only a master that prints no table cannot be contradicted."""
+    """Also if cdsw.conf is right, so that nothing restarts. Only a master that prints no table cannot be contradicted."""
     for host in HOSTS:
         site.set_up(host)
     (site.directory / "nodes" / WORKER).unlink()

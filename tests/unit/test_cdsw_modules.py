@@ -133,7 +133,7 @@ def test_a_removal_that_was_killed_before_the_restart_restarts_again(conf: Path)
     set_keys(conf, settings=WANTED)
     assert set_keys(conf, state="absent")["keys"] == sorted(WANTED)
     again = set_keys(conf, state="absent")
-    assert (again["changed"], again["keys"]) == (False, sorted(WANTED)), "the role restarts CDSW where there are keys"
+    assert (again["changed"], again["keys"]) == (False, sorted(WANTED)), "the role restarts CDSW if there are keys"
     assert set_keys(conf, state="forgotten")["changed"]
     assert list((conf.parent / "opt/etc").iterdir()) == []
     assert set_keys(conf, state="absent")["keys"] == []
@@ -145,7 +145,7 @@ def test_a_change_that_was_killed_before_the_restart_restarts_again_and_goes_bac
     ran = conf.read_text(encoding="utf-8")
     set_keys(conf, settings=NEWER)
     again = set_keys(conf, settings=NEWER)
-    assert (again["changed"], again["keys"]) == (False, sorted(NEWER)), "the role restarts CDSW where there are keys"
+    assert (again["changed"], again["keys"]) == (False, sorted(NEWER)), "the role restarts CDSW if there are keys"
     set_keys(conf, settings={**NEWER, "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/535.54.03"})
     set_keys(conf, state="previous")
     assert conf.read_text(encoding="utf-8") == ran, "CDSW never ran with what came between"

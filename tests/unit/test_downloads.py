@@ -42,7 +42,7 @@ def test_the_right_bytes_arrive_closed_to_others(index: Index, tmp_path: Path) -
         ("flip", f"must have the sha256 {SHA256}, but it has [0-9a-f]+ .*It was not used"),
         ("login", "It is a web page, such as a login page"),
         ("redirect", r"must deliver the file itself, but it redirects to http://localhost:\d+/files"),
-        ("around", "redirects without end"),
+        ("around", "redirects in a loop"),
         ("404", "could not be fetched: HTTP Error 404.*curl -I"),
     ],
 )

@@ -121,7 +121,7 @@ def steps(root: Path) -> list[tuple[Any, dict[str, Any]]]:
 
 
 def test_the_modules_leave_the_environment_as_it_is(root: Path) -> None:
-    """Also where the roles run, as with apply=all. Only CURRENT.txt is new."""
+    """Also if the roles run, as with apply=all. Only CURRENT.txt is new."""
     directory = root / "opt/deeplearning"
     environment = directory / "envs" / f"{ENVIRONMENT}.1"
     link = directory / "current"

@@ -508,4 +508,4 @@ def test_the_controllers_mirror_loses_what_other_stacks_alone_need(tmp_path, cap
     assert set(held_by_manifest(tmp_path)) == paths[one] | {"files/bazel-0.26.1", TENSORFLOW}
     said = capsys.readouterr().out
     assert f"removed {min(paths[other] - paths[one])}" in said
-    assert f"{len(paths[other] - paths[one])} artifacts of other stacks were removed" in said
+    assert f"removed {len(paths[other] - paths[one])} artifacts of other stacks" in said

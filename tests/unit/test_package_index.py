@@ -339,7 +339,7 @@ def test_the_module_trusts_the_ca_of_the_hosts(site: Site, index: SiteIndex) -> 
 def test_an_index_whose_certificate_hosts_would_not_trust_is_named_with_the_input(
     site: Site, index: SiteIndex, certificates: Path, ca: str | None
 ) -> None:
-    """Also where the downloads' own CA, SSL_CERT_FILE, would trust it."""
+    """Also if the downloads' own CA, SSL_CERT_FILE, would trust it."""
     if ca:
         authority(certificates, "other")
     variables = {"SSL_CERT_FILE": index.ca}

@@ -26,7 +26,7 @@ RECORDS = {
     "roles/bazel/tasks/install_package.yml": THIS_RUN,
     "roles/bazel/tasks/remove.yml": "the directory .deeplearning, which only this role uses",
     "roles/bazel/tasks/remove_sources.yml": "the directory .deeplearning, which only this role uses",
-    "roles/bazel/tasks/remove_version.yml": "VERSION/.deeplearning.json; the link only where it points to that version",
+    "roles/bazel/tasks/remove_version.yml": "VERSION/.deeplearning.json; the link only if it points to that version",
     "roles/cdsw/tasks/cloudera_manager.yml": OWN_NAME,
     "roles/cdsw_engine/tasks/remove.yml": "etc/cdsw_engine.json: images and archives",
     "roles/container_runtime/tasks/package.yml": OWN_NAME,

@@ -150,8 +150,8 @@ def test_hosts_of_other_runs_are_refused_and_taken_over_on_request_only(site: Pa
     expected = [
         f"{name} is being changed by alice with site.yml from ctrl1 since {year}" for name, year in alice.items()
     ]
-    expected += [f"{name} is being changed by a run of which nothing is known" for name in torn]
-    expected += [f"(process {os.getpid()}). No host was changed.", "Where it is dead, add -e run_lock_takeover=true."]
+    expected += [f"{name} is being changed by an unidentified run" for name in torn]
+    expected += [f"(process {os.getpid()}). No host was changed.", "If it is dead, add -e run_lock_takeover=true."]
     assert [sentence for sentence in expected if sentence not in said] == []
     assert not (site / "free" / "seen").exists()
 

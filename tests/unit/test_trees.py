@@ -156,7 +156,7 @@ def test_the_plan_refuses_what_a_read_host_cannot_have(
         ("p100", EL7, {"gpu_count": 2}, "does not schedule GPUs"),
         ("nouveau", EL7, DRIVER, "data1 (nouveau holds the GPU; not allowed, it will be reported)"),
         ("no_headers", EL7, DRIVER, f"building the driver's module requires kernel-devel-{OLD}, which the host does not have"),
-        ("pending_new", EL7, DRIVER, f"kernel {OLD} runs and {NEW} boots next"),
+        ("pending_new", EL7, DRIVER, f"for the running kernel {OLD} and for {NEW}, which boots next"),
         ("pending_new", EL7, DRIVER, f"requires kernel-devel-{NEW}, which the host does not have"),
         ("pending_kernel", EL7, {**DRIVER, "nvidia_driver_version": "418.67"}, f"kernel {NEW} has no module"),
         ("h100", EL9, {}, "compiles it from PTX 8.0"),

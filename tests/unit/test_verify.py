@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import ansible_programs
 import pytest
 
 from hadoop_dl.hosts import verify
 from hadoop_dl.hosts.report import last_verify
+from hadoop_dl_dev import check_results
 
 GPU = "test_tensorflow_sees_every_gpu"
 
@@ -104,7 +106,7 @@ def test_a_junit_reader_counts_what_the_text_says(tmp_path: Path) -> None:
 def test_a_surprise_is_a_failure_in_junit_too(tmp_path: Path) -> None:
     path = junit(tmp_path / "junit.xml", case(GPU, "data1"))
     verify.rewrite_junit(path, [GPU])
-    assert "it was expected to fail, and passed" in path.read_text()
+    assert "expected to fail but passed" in path.read_text()
 
 
 SUITE = """
@@ -145,3 +147,27 @@ def test_a_suite_that_asks_nothing_is_no_success(tmp_path: Path, capsys: pytest.
     arguments = ["--inventory", "nowhere", "--report", str(tmp_path / "report"), "--suite", str(tmp_path / "suite")]
     assert verify.main(arguments) == 2
     assert "ran no test" in capsys.readouterr().out
+
+
+def test_the_failure_of_the_role_and_the_summary_of_the_checks_name_the_failed_questions(tmp_path: Path) -> None:
+    """Of a host that answered nothing."""
+    path = verify.expectation_file(tmp_path, "data1")
+    path.parent.mkdir()
+    path.write_text("{}", encoding="utf-8")
+    (tmp_path / "hosts").write_text("data1 ansible_connection=local ansible_become=false\n", encoding="utf-8")
+    role = {"name": str(ansible_programs.REPOSITORY / "roles/verify"), "tasks_from": "run_suite.yml"}
+    variables = {
+        "verify_inventory": str(tmp_path / "hosts"),
+        "verify_expected_failures": [],
+        "verify_report_directory": str(tmp_path),
+    }
+    tasks = [{"ansible.builtin.include_role": {**role, "rolespec_validate": False}, "vars": variables}]
+    (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
+    done = ansible_programs.run("ansible-playbook", "-i", tmp_path / "hosts", tmp_path / "play.yml")
+    assert done.returncode == 2, done.stdout + done.stderr
+    (tmp_path / "log").write_text(done.stdout, encoding="utf-8")
+    report = (tmp_path / "report.txt").read_text(encoding="utf-8").splitlines()
+    failed = [line for line in report if line.startswith("FAILED on data1: ")]
+    assert failed
+    assert all(line in done.stdout.partition("fatal: ")[2] for line in failed), done.stdout
+    assert failed[-1][:300] in "\n".join(check_results.causes(tmp_path / "log"))

@@ -39,7 +39,7 @@ Artifact = dict[str, Any]
 
 
 def offers(project: str, index_url: str | None = None) -> list[dict[str, Any]]:
-    """What the index lists for a project: name, url, sha256, size (None where the index does not tell)."""
+    """What the index lists for a project: name, url, sha256, size (None if the index does not tell)."""
     return list(mirror_index.offers(project, index_url))
 
 
@@ -88,9 +88,10 @@ class Contents:
 
     @property
     def text(self) -> str:
-        size = sum(artifact.get("size") or 0 for artifact in self.artifacts)
+        sizes = [artifact.get("size") for artifact in self.artifacts]
+        size = f"{'' if all(sizes) else 'at least '}{sum(filter(None, sizes)) / 1e6:.0f} MB"
         sets = f" and {len(self.sets)} sets of packages" if self.sets else ""
-        return f"{len(self.artifacts)} artifacts{sets} ({size / 1e6:.0f} MB, as far as it is known)"
+        return f"{len(self.artifacts)} artifacts{sets} ({size})"
 
 
 def contents(options: argparse.Namespace) -> Contents:
@@ -169,7 +170,7 @@ def prune_contents(wanted: Contents, root: Path) -> list[str]:
     for path in gone:
         print(f"removed {path}")
     print(
-        f"{root}: {len(gone)} artifacts of other stacks were removed. Of {len(wanted.artifacts)} that these stacks need none was."
+        f"{root}: removed {len(gone)} artifacts of other stacks; kept the {len(wanted.artifacts)} that these stacks need."
     )
     return []
 

@@ -2,7 +2,7 @@
 
     scripts/report -i inventories/SITE [--directory DIR] [--format text|json] [options of ansible-playbook]
 
-Exit status: 0 every host is as planned, 3 something differs from the plan or is damaged, 4 a host is unreachable (also where others
+Exit status: 0 every host is as planned, 3 something differs from the plan or is damaged, 4 a host is unreachable (also if others
 differ), 1 there is no report. It changes nothing. The report is in .cache/report, or in --directory: report.txt, report.json, report.html, and deeplearning.prom
 for the textfile collector of node_exporter.
 """

@@ -32,7 +32,7 @@ PRIVATE = (
 
 
 def mirror_url_problem(url: Any) -> str:
-    """Why hosts cannot use this address, in a sentence that shows no password; empty where they can."""
+    """Why hosts cannot use this address, in a sentence that shows no password; empty if they can."""
     advice = "Set it in group_vars/all, such as mirror_url: http://mirror01.example.com:8900."
     if not isinstance(url, str) or not url:
         return f"mirror_url must be the address at which hosts reach the mirror, but it is not set. {advice}"
@@ -55,7 +55,7 @@ def mirror_url_problem(url: Any) -> str:
 
 
 def mirror_index_problem(url: str, login: Mapping[str, str]) -> str:
-    """Why hosts cannot use this package index with this login; empty where they can. It shows no password."""
+    """Why hosts cannot use this package index with this login; empty if they can. It shows no password."""
     if set(login) - {"user", "password"} or bool(login.get("user")) != bool(login.get("password")):
         return "mirror_login must have user and password and nothing else. Set both, or neither."
     if login.get("user") and not url:

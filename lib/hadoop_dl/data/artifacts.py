@@ -56,5 +56,5 @@ def kind(artifact: Mapping[str, Any]) -> str:
 
 
 def source(artifact: Mapping[str, Any]) -> str:
-    """Where it comes from: an address, or pypi:PROJECT for the package index; empty where nothing fetches it."""
+    """Where it comes from: an address, or pypi:PROJECT for the package index; empty if nothing fetches it."""
     return str(artifact.get("url", "")) or (f"pypi:{artifact['project']}" if "project" in artifact else "")

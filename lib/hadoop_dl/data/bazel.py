@@ -27,7 +27,7 @@ TOOLS = {
 
 
 def work(given: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
-    """install: versions that are missing or incomplete. remove: those that leave. problems: sentences; none of it is done where there is one.
+    """install: versions that are missing or incomplete. remove: those that leave. problems: sentences; none of it is done if there is one.
 
     names: the packages of what is installed. repository_used: a version that stays came from the repository; repository_leaves: one that
     leaves did, and none that stays. nothing_left: no version of this project stays. leftovers: paths of compilations that did not end, which leave.
@@ -43,7 +43,7 @@ def work(given: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
         "remove": [item(given, info, text) for text in leaving],
         "problems": list(problems(given, info, missing)),
         "repository_used": bool(set(used) & set(staying)),
-        # Also where a removal that was killed has left nothing else.
+        # Also if a removal that was killed has left nothing else.
         "repository_leaves": not present
         and not set(used) & set(staying)
         and (bool(set(used) & set(leaving)) or given["source"] == "repository"),
@@ -182,7 +182,7 @@ def of_bootstrap(given: Mapping[str, Any], info: Mapping[str, Any], missing: lis
 
 
 def jdks(text: str, *, verified: bool = True) -> list[str]:
-    """The JDKs that compile a version of bazel, as far as it is known (and verified); empty where it is not."""
+    """The JDKs that compile a version of bazel, as far as it is known (and verified); empty if it is not."""
     for row in compat.load().rows("bazel", "bootstrap"):
         if numbers(row["first"]) <= numbers(text) < numbers(row["before"]) and (row["verified"] or not verified):
             return list(row["jdk"])

@@ -59,7 +59,7 @@ class Record:
 
 
 def find(directories: Iterable[Path], name: str) -> Record | None:
-    """The record of the lock of this name; None where the wheel is not built yet."""
+    """The record of the lock of this name; None if the wheel is not built yet."""
     for directory in directories:
         path = directory / FOLDER / f"{name}.json"
         if path.is_file():

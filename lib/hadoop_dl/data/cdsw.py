@@ -26,7 +26,7 @@ class Support:
 
 @dataclass(frozen=True)
 class Engine:
-    """A base engine image of Cloudera's; None where no source names a value."""
+    """A base engine image of Cloudera's; None if no source names a value."""
 
     engine: str
     cdsw: str | None
@@ -35,7 +35,7 @@ class Engine:
     pythons: tuple[str, ...] | None
 
     def problem(self, stack: Stack, python: str) -> str:
-        """Why the stack does not fit this engine; empty where no known reason exists."""
+        """Why the stack does not fit this engine; empty if no known reason exists."""
         if found := wheel_problem(stack, python):
             return found
         record, oldest = stack.record(python), stack.version("glibc_min")
@@ -70,7 +70,7 @@ def session_problem(stack: Stack, python: str) -> str:
 
 
 def wheel_problem(stack: Stack, python: str) -> str:
-    """Why no session can use the TensorFlow that the site builds for the stack; empty where it can, or where TensorFlow is prebuilt."""
+    """Why no session can use the TensorFlow that the site builds for the stack; empty if it can, or if TensorFlow is prebuilt."""
     if not stack.is_built:
         return ""
     name, record = f"the wheel of TensorFlow {stack.data['tensorflow']}", stack.record(python)
@@ -91,7 +91,7 @@ def restart_words(workbench: Workbench) -> str:
 
 
 def session_words(count: int | None) -> str:
-    """The same for a number of sessions; empty where they could not be counted."""
+    """The same for a number of sessions; empty if they could not be counted."""
     if count is None:
         return "its sessions could not be counted; a restart ends them"
     if count == 0:
@@ -117,7 +117,7 @@ def support(release: str) -> Support | None:
 
 
 def driver_path(release: str, driver: str) -> str:
-    """The driver's directory that CDSW's settings must name; empty where it needs none."""
+    """The driver's directory that CDSW's settings must name; empty if it needs none."""
     found = support(release)
     return found.driver_path.format(driver=driver) if found and found.driver_path else ""
 

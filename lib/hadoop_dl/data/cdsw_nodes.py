@@ -13,7 +13,7 @@ LARGEST = 1024  # GPUs of one host
 def answer(health: Mapping[str, Any]) -> dict[str, Any]:
     """Whether CDSW is ready, and the GPUs of each node, from the result of cdsw_service: no text of the host's but checked names.
 
-    `nodes` is None where CDSW prints no table, and a node's number is None where it has no such column.
+    `nodes` is None if CDSW prints no table, and a node's number is None if it has no such column.
     """
     nodes = health.get("nodes")
     return {"healthy": health.get("healthy") is True, "nodes": checked(nodes) if isinstance(nodes, Mapping) else None}
@@ -28,7 +28,7 @@ def checked(nodes: Mapping[Any, Any]) -> dict[str, int | None]:
 
 
 def row(nodes: Mapping[str, int | None], node: str) -> list[int | None]:
-    """The node's number of GPUs, which CDSW may name with or without its domain; nothing where it is missing."""
+    """The node's number of GPUs, which CDSW may name with or without its domain; nothing if it is missing."""
     short = node.lower().partition(".")[0]
     return [count for name, count in nodes.items() if name.lower().partition(".")[0] == short][:1]
 
@@ -39,7 +39,7 @@ def gpus(nodes: Mapping[str, int | None] | None, node: str) -> int | None:
 
 
 def absence(published: Mapping[str, Any], master: str, host: str, node: str) -> str:
-    """Why CDSW does not have this host, as a sentence; empty where it has, or where it prints no table. An empty node asks for the master alone."""
+    """Why CDSW does not have this host, as a sentence; empty if it has, or if it prints no table. An empty node asks for the master alone."""
     if "healthy" not in published:
         return (
             f"{host} waits for CDSW's master {master or '(cdsw_master)'}, which failed, cannot be reached or is not in this run. "
@@ -54,7 +54,7 @@ def absence(published: Mapping[str, Any], master: str, host: str, node: str) -> 
 
 
 def miscount(published: Mapping[str, Any], host: str, node: str, expected: int) -> str:
-    """What CDSW detects in place of the expected GPUs, as a sentence; empty where it agrees or does not tell."""
+    """What CDSW detects in place of the expected GPUs, as a sentence; empty if it agrees or does not tell."""
     found = gpus(published.get("nodes"), node)
     if found is None or found == int(expected):
         return ""

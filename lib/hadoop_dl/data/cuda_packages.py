@@ -222,7 +222,7 @@ def refusals(given: Json, wanted: Sequence[Package]) -> list[str]:
 
 
 def archive_refusal(package: Package, given: Json) -> str:
-    """Why its archive cannot be fetched; empty where file and sha256 are known."""
+    """Why its archive cannot be fetched; empty if file and sha256 are known."""
     found = archive(package, given)
     sha256 = str(found.get("sha256", ""))
     if found.get("file") and len(sha256) == 64 and set(sha256) <= set("0123456789abcdef"):

@@ -147,7 +147,7 @@ def check(given: Mapping[str, Any], stack: Stack, python: str, lock: Lock) -> No
 
 
 def fits(engine: cdsw.Engine) -> list[str]:
-    """The stacks for this engine; none where no source names its Pythons."""
+    """The stacks for this engine; none if no source names its Pythons."""
     if not engine.pythons:
         return []
     return [one.name for one in stacks.load_stacks() if any(not engine.problem(one, python) for python in one.pythons)]

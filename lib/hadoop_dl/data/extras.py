@@ -54,7 +54,7 @@ def extended_name(name: str, packages: list[str]) -> str:
 
 
 def requested_name(name: str, packages: Any) -> str:
-    """The stack that a request with these packages means; ExtrasError where it has no lock yet."""
+    """The stack that a request with these packages means; ExtrasError if it has no lock yet."""
     wanted = checked(packages)
     if not wanted:
         return name

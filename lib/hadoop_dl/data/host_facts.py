@@ -54,7 +54,7 @@ class Gpu:
 
     @property
     def name(self) -> str:
-        """The key under which its data is looked up: the PCI id, with the compute capability where that is known."""
+        """The key under which its data is looked up: the PCI id, with the compute capability if that is known."""
         return f"{self.pci_id} cc={self.compute_cap}" if self.compute_cap else self.pci_id
 
 
@@ -98,7 +98,7 @@ class Nvidia:
 
     @property
     def count(self) -> int:
-        """The host's GPUs: from the PCI bus, or, where a container shows none, from nvidia-smi."""
+        """The host's GPUs: from the PCI bus, or, if a container shows none, from nvidia-smi."""
         return len(self.gpus or self.listed or ())
 
     @property
@@ -212,7 +212,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Named:
-    """What inputs name on the host: whether each path exists, and each account, None where there is none."""
+    """What inputs name on the host: whether each path exists, and each account, None if there is none."""
 
     paths: Mapping[Path, bool]
     accounts: Mapping[Line, Account | None]
@@ -303,7 +303,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Asked:
-    """What report_facts answered beside the host's facts; `unanswered` is the reason where there are none."""
+    """What report_facts answered beside the host's facts; `unanswered` is the reason if there are none."""
 
     health: Health = Health()
     times: Times = Times()

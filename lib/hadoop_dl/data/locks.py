@@ -70,7 +70,7 @@ class Lock:
         return any(re.match(r"nvidia[-_]cuda[-_]runtime", entry.project) for entry in self.entries)
 
     def component(self, name: str) -> str:
-        """That component's section: a requirements file of its own. Empty where the stack has no such component."""
+        """That component's section: a requirements file of its own. Empty if the stack has no such component."""
         lines = [entry.line() for entry in self.entries if entry.component == name]
         return "\n".join([f"# component: {name}", *lines]) + "\n" if lines else ""
 

@@ -63,7 +63,7 @@ class Stack:
         return (python,) if isinstance(python, str) else tuple(python)
 
     def version(self, name: str) -> str | None:
-        """One of its versions or choices, such as cuda or driver_min; None where it has none."""
+        """One of its versions or choices, such as cuda or driver_min; None if it has none."""
         value = self.data.get(name)
         return str(value) if value else None
 

@@ -30,7 +30,7 @@ SEPARATE_CUDNN = (1, 14)  # before this line configure takes CUDA's and cuDNN's 
 
 
 def work(given: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
-    """problems: sentences; nothing is done where there is one. Else the key of the wheel, and the specification of its build."""
+    """problems: sentences; nothing is done if there is one. Else the key of the wheel, and the specification of its build."""
     found = list(problems(given, info))
     if found:
         return {"problems": found, "key": "", "spec": {}}

@@ -31,7 +31,7 @@ PLUGINS = Path(__file__).resolve().parents[3] / "plugins"
 
 
 class GuardedAction(ActionBase):
-    """An action that refuses to go on where answers of hosts are not only data, which plugins/strategy/untrusted_hosts.py does."""
+    """An action that refuses to go on if answers of hosts are not only data, which plugins/strategy/untrusted_hosts.py does."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)

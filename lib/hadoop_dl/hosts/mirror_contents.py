@@ -55,7 +55,7 @@ def contents(
 ) -> Contents:
     """What these hosts' inventory asks for. chosen: stacks that the operator named, which also decide between those that fit constraints.
 
-    key_text: the text of a file on the controller; ValueError where there is none.
+    key_text: the text of a file on the controller; ValueError if there is none.
     """
     found, problems = Contents(), []
     for host in hosts:

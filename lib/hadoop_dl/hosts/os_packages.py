@@ -36,7 +36,7 @@ class Package:
     """A package's name, and the version that it must have: up to the release (535.104.05) or with it (8.9.7.29-1.cuda12.2).
 
     `kernel` names the kernel that a package of headers is for; `other` is the name that another repository gives the package;
-    `least` is the oldest version that will do, where any later one does.
+    `least` is the oldest version that will do, if any later one does.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Source:
         return ["yum", "--quiet", "--assumeyes", unlocked, "--showduplicates", *self.switches, "list", *names]
 
     def left_out(self, host: str) -> str:
-        """Which repositories of the host were not used, and what to do about it; empty where all were."""
+        """Which repositories of the host were not used, and what to do about it; empty if all were."""
         if not self.unsigned:
             return ""
         names = ", ".join(f"{name} ({file})" if file else name for name, file in self.unsigned)
@@ -234,7 +234,7 @@ def unreadable(source: Source, message: str, *, host: str, key: str = "") -> str
     if not source.url:
         return f"apt cannot read the package sources of {host}: {said}. Correct them (apt-get update shows it), and run this again."
     return (
-        f"apt cannot read {source.url} on {host}: {said}.{signed} The source was removed again. Where the host has this repository "
+        f"apt cannot read {source.url} on {host}: {said}.{signed} The source was removed again. If the host has this repository "
         "already (Signed-By differs), leave the role's repository_url empty."
     )
 
@@ -277,7 +277,7 @@ def apt_key(key: str) -> str:
 
 
 def signed_by(source: str) -> str:
-    """The key's file in a source that apt_source wrote; empty where there is none."""
+    """The key's file in a source that apt_source wrote; empty if there is none."""
     found = re.search(r"^Signed-By: (/\S+)$", source, re.M)
     return found[1] if found else ""
 
@@ -358,7 +358,7 @@ def key_lines(colons: str) -> str:
 
 
 def key_packages(colons: str) -> list[str]:
-    """The packages of rpm's data base that these keys are when they are trusted, out of the same; none where there is no key."""
+    """The packages of rpm's data base that these keys are when they are trusted, out of the same; none if there is no key."""
     return [
         f"gpg-pubkey-{key.lower()}" for key in re.findall(r"^pub:(?:[^:]*:){3}[0-9A-F]*([0-9A-F]{8}):", colons, re.M)
     ]

@@ -235,7 +235,7 @@ def damages(found: Json, health: Json | None) -> list[str]:
 
 
 def last_verify(directory: Path, inventory: Sequence[str]) -> dict[str, Json]:
-    """What the last run of the suite on the controller found, by host; nothing where it was for another inventory."""
+    """What the last run of the suite on the controller found, by host; nothing if it was for another inventory."""
     try:
         run = json.loads((directory / "run.json").read_text(encoding="utf-8"))
         if Path(run["inventory"]).resolve() not in {Path(source).resolve() for source in inventory}:

@@ -46,7 +46,7 @@ def controller() -> dict[str, str]:
 
 
 def started(pid: int) -> str:
-    """When a process started, in ticks since the system did; empty where there is none, or no /proc."""
+    """When a process started, in ticks since the system did; empty if there is none, or no /proc."""
     fields = line(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return fields[STARTED] if len(fields) > STARTED else ""
 
@@ -109,7 +109,7 @@ def short(value: Any) -> str:
 def told(found: Mapping[str, Any]) -> str:
     """A run as messages describe it."""
     if "who" not in found:
-        return "a run of which nothing is known"
+        return "an unidentified run"
     who, playbook, name, since = (short(found.get(key)) for key in ("who", "playbook", "controller", "since"))
     where = short(found["job"]) if found.get("job") else f"process {short(found.get('pid'))}"
     return f"{who} with {playbook} from {name} since {since} ({where})"

@@ -102,7 +102,7 @@ def package_rows(now: Mapping[str, str], then: Mapping[str, str]) -> list[tuple[
 
 
 def report(changes: Iterable[tuple[str, Contents, Contents]]) -> str:
-    """One table for hosts that change alike; empty where no host changes its environment."""
+    """One table for hosts that change alike; empty if no host changes its environment."""
     alike: dict[tuple[str, str], tuple[list[str], Contents, Contents]] = {}
     for host, now, then in changes:
         if then.environment and now.environment != then.environment:

@@ -1,6 +1,6 @@
 """Run the testinfra suite against an inventory, and report the result as text, JSON and JUnit. The role verify calls this.
 
-A failure can be expected: where there is no GPU, the question whether TensorFlow computes on it must fail. It is
+A failure can be expected: if there is no GPU, the question whether TensorFlow computes on it must fail. It is
 reported as such; and an expected failure that does not happen fails the run, because then the expectation is wrong.
 """
 
@@ -115,7 +115,7 @@ def sentence(message: str) -> str:
 def text(found: Sequence[Result], wheels: Mapping[str, str] | None = None) -> str:
     """The result for people: a line for each host, then everything that did not pass, then one line that says it all.
 
-    wheels: what the wheel of a host is made of, where the site built it.
+    wheels: what the wheel of a host is made of, if the site built it.
     """
     lines = []
     for host in sorted({result.host for result in found}):
@@ -163,7 +163,7 @@ def rewrite_junit(junit: Path, expected: Sequence[str]) -> None:
                     failure.get("message") or ""
                 )
             else:
-                ElementTree.SubElement(case, "failure", message="it was expected to fail, and passed")
+                ElementTree.SubElement(case, "failure", message="expected to fail but passed")
         suite.set("failures", str(len(list(suite.iter("failure")))))
     tree.write(junit, encoding="utf-8", xml_declaration=True)
 

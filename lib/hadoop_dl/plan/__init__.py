@@ -116,7 +116,7 @@ def without_answer(made: Plan, hosts: Sequence[Host]) -> None:
             "Repair them, exclude them with --limit, or set deeplearning_unreachable: continue."
         )
     elif silent:
-        made.warnings.append(f"{silent} cannot be reached or read, and is skipped; the other hosts are served.")
+        made.warnings.append(f"{silent}: unreachable and skipped. The other hosts continue.")
 
 
 def engines(hosts: Sequence[Host]) -> tuple[list[tuple[str, str]], list[str]]:
@@ -154,7 +154,7 @@ def resolved(hosts: Sequence[Host], names: Mapping[str, str]) -> dict[str, Targe
 
 
 def settled(hosts: Sequence[Host]) -> dict[str, str]:
-    """For hosts with the same constraints, the one named stack that fits all of them, by host; absent where none does."""
+    """For hosts with the same constraints, the one named stack that fits all of them, by host; absent if none does."""
     alike: dict[str, list[Host]] = {}
     for host in hosts:
         if isinstance(host.variables.get("deeplearning_request"), Mapping) and concerns("environment", host):

@@ -89,7 +89,7 @@ class Component:
     name: str
     groups: tuple[str, ...]
     roles: tuple[str, ...]
-    missing: ClassVar = "missing"  # the reason for a run where there is no receipt
+    missing: ClassVar = "missing"  # the reason for a run if there is no receipt
     layer: ClassVar[tuple[str, ...]] = ()  # a play for several components: the host joins its group, too
 
     def concerns(self, host: Host) -> bool:

@@ -164,7 +164,7 @@ def to_int(given: Input, value: Any) -> int:
 
 
 def to_text(given: Input, value: Any) -> str:
-    """Text of the input's form. An empty one means that the input is not set, where its form does not require some."""
+    """Text of the input's form. An empty one means that the input is not set, if its form does not require some."""
     if isinstance(value, str) and given.limits.get("lines"):
         return value
     form = given.limits.get("form")
@@ -234,7 +234,7 @@ def to_dict(given: Input, value: Any) -> Json:
 
 
 def check_archive(given: Input, one: Any) -> None:
-    """A file with its sha256, which may be missing where the role knows it."""
+    """A file with its sha256, which may be missing if the role knows it."""
     required = {"file"} if given.limits.get("known") else {"file", "sha256"}
     if not isinstance(one, Mapping) or not required <= set(one) <= {"file", "sha256"}:
         raise Refused(accepted(given), one)

@@ -19,7 +19,7 @@ def has(role: str, version: str, found: Sequence[str]) -> bool:
 
 
 def difference(role: str, versions: Sequence[str], facts: HostFacts) -> str | None:
-    """Why the host differs from the request, by versions and files; None where it does not."""
+    """Why the host differs from the request, by versions and files; None if it does not."""
     found = there(role, facts)
     if role == "nvidia_driver":
         return driver_difference(versions, found, facts)
@@ -136,14 +136,14 @@ def module_problems(branch: int, limit: Json, host: GpuHost) -> list[str]:
 
 
 def proprietary_module() -> Mapping[str, Any]:
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only where a driver is to be installed)
+    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a driver is to be installed)
 
     return next(row for row in load().rows("drivers", "modules") if row["module"] == "proprietary")
 
 
 def fabric_problems(nvidia: Nvidia) -> list[str]:
     """GPUs whose NVSwitches need more than the fabric manager; those switches are no devices of the host's PCI bus."""
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only where a driver is to be installed)
+    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a driver is to be installed)
 
     listed = {gpu.pci_id for gpu in nvidia.gpus}
     rows = [row for row in load().rows("gpus", "devices") if row.get("nvlink_subnet_manager")]
@@ -163,7 +163,7 @@ def kernel_warnings(version: str, facts: HostFacts, variables: Mapping[str, Any]
         return []
     if boots and boots != running:
         found.append(
-            f"kernel {running} runs and {boots} boots next: the driver's module is built for both, and neither is changed."
+            f"the driver's module is built for the running kernel {running} and for {boots}, which boots next. Kernels are not changed."
         )
     bare = [one for one in dict.fromkeys((running, boots)) if one and one not in facts.kernel.headers]
     if bare:
@@ -191,7 +191,7 @@ def running_problems(host: GpuHost) -> list[str]:
 def limits(facts: HostFacts) -> Json:
     """What the host's GPUs require of a driver: oldest and newest branch ('' for any), whether the open module drives all of them,
     and how many NVSwitches need a fabric manager: without it CUDA does not start there."""
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only where a driver is to be installed)
+    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a driver is to be installed)
     from hadoop_dl.resolver import gpus  # noqa: PLC0415
 
     limit = gpus.driver_limits(load(), facts.nvidia.names)
@@ -200,14 +200,14 @@ def limits(facts: HostFacts) -> Json:
 
 def models(nvidia: Nvidia) -> list[str]:
     """The usual names of the host's GPU models, each once; an unknown one has the host's own name for it."""
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only where models are compared)
+    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if models are compared)
     from hadoop_dl.resolver import gpus  # noqa: PLC0415
 
     return sorted({gpus.find_gpu(load(), name).name for name in nvidia.names}) if nvidia.names else []
 
 
 def reboot(host: str, versions: Sequence[str], facts: HostFacts, variables: Mapping[str, Any]) -> str | None:
-    """What the plan says about a reboot of this host; None where the new module can be loaded at once."""
+    """What the plan says about a reboot of this host; None if the new module can be loaded at once."""
     if "nouveau" in facts.kernel.modules:
         reason = "nouveau holds the GPU"
     elif versions and facts.nvidia.driver not in (None, versions[0]):

@@ -103,7 +103,7 @@ def versions(items: Sequence[Any] | None) -> list[str]:
 
 
 def driver_of_stack(host: GpuHost) -> list[str] | None:
-    """The newest release of the stack's branch where there is no driver; what this project installed stays as it is."""
+    """The newest release of the stack's branch if there is no driver; what this project installed stays as it is."""
     minimum = host.required("driver_min")
     if not minimum or not host.gpus:
         return None
@@ -186,7 +186,7 @@ def newest_release(branch: str, system: str) -> str | None:
 
 @cache
 def exact(role: str, required: str, cuda: str) -> str | None:
-    """The newest release for this CUDA that serves what a stack was built with; None where compat/ knows no exact one."""
+    """The newest release for this CUDA that serves what a stack was built with; None if compat/ knows no exact one."""
     if required.count(".") >= (3 if role == "cudnn" else 2):
         return required
     from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a library is to be installed)
@@ -215,7 +215,7 @@ def cudnn_source(host: GpuHost) -> str | None:
 @cache
 def driver_floor(cuda: str) -> str | None:
     """The oldest driver on which a toolkit's programs run."""
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only where a toolkit is compared with a driver)
+    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a toolkit is compared with a driver)
 
     rows = [row for row in load().rows("cuda", "toolkits") if row["version"] == cuda]
     return str(rows[0]["min_driver"]) if rows else None
@@ -223,8 +223,8 @@ def driver_floor(cuda: str) -> str | None:
 
 @cache
 def cudnn_toolkits(line: tuple[int, ...]) -> frozenset[str]:
-    """The toolkits that releases of this line of cuDNN are made for; empty where compat/ knows none."""
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only where a cuDNN is pinned)
+    """The toolkits that releases of this line of cuDNN are made for; empty if compat/ knows none."""
+    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a cuDNN is pinned)
 
     rows = [row for row in load().rows("cuda", "cudnn") if tuple(number(row["version"])[: len(line)]) == line]
     return frozenset(cuda for row in rows for cuda in row["cuda"])
@@ -252,7 +252,7 @@ def contradictions(host: GpuHost) -> list[str]:
         found.append(
             f"{host.stack} requires {NAMES[role]} {required}, but {named} and the host has "
             f"{', '.join(there(role, host.facts)) or 'none'}. Set {variable(role)} to a version that serves it, "
-            f"or to none where the site installs it (docs/gpu.md), or choose a stack for the CPU."
+            f"or to none if the site installs it (docs/gpu.md), or choose a stack for the CPU."
         )
     return found
 

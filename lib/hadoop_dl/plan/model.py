@@ -33,7 +33,7 @@ class Host:
 
 
 def host_of(name: str, groups: Iterable[str], variables: Mapping[str, Any], answer: Any) -> Host:
-    """The host with what it answered to host_facts; None where it did not. Facts enter here and nowhere else."""
+    """The host with what it answered to host_facts; None if it did not. Facts enter here and nowhere else."""
     facts, problem = None, ""
     if answer is not None:
         try:

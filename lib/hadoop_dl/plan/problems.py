@@ -97,7 +97,7 @@ def host_problems(host: Host, wanted: Target) -> list[str]:
         and not host.variables.get("hadoop_client_hadoop_home")
     ):
         found.append(
-            "a Hadoop client is required, but none was found in the places of CDH, HDP, MapR and Apache. "
+            "no Hadoop client found (searched the CDH, HDP, MapR and Apache locations). "
             "Install the distribution's client there, or set hadoop_client_hadoop_home."
         )
     known = facts.deeplearning.environments.get(wanted.environment)

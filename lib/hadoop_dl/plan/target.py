@@ -152,7 +152,7 @@ def locked(stack: Stack, python: str) -> Lock:
 def stacks_for(request: Mapping[str, Any], profiles: Iterable[HostProfile]) -> tuple[list[str], list[str]]:
     """The named stacks that meet these constraints on all of these hosts, the best first; or why there is none.
 
-    A host with GPUs speaks first: what fits it comes in its order, if it fits the others too. Where none has GPUs,
+    A host with GPUs speaks first: what fits it comes in its order, if it fits the others too. If none has GPUs,
     the form for the CPU comes first.
     """
     ordered = sorted(profiles, key=lambda profile: not profile.gpus)

@@ -22,7 +22,7 @@ CHOICES = {"none": "", DOCKER_1: DOCKER_1, TOOLKIT: TOOLKIT}
 
 
 def engine_environment(host: Host, variables: Mapping[str, Any]) -> tuple[Stack, str] | None:
-    """Stack and Python of the engine image that the host builds, by its inputs. UnknownStack where there is none of that name."""
+    """Stack and Python of the engine image that the host builds, by its inputs. UnknownStack if there is none of that name."""
     name = variables.get("cdsw_engine_stack")
     if not name or variables.get("cdsw_engine_state") == "absent" or not ENGINE_GROUPS & set(host.groups):
         return None
@@ -80,7 +80,7 @@ def deployment(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> Deploymen
     without = [name for name, version in drivers.items() if not version]
     if without:
         found.warnings.append(
-            f"CDSW gives sessions GPUs where their driver is installed, but {', '.join(without)} has none and none is requested."
+            f"CDSW gives sessions the GPUs of hosts with a driver, but {', '.join(without)} has none and none is requested."
         )
         return found
     if row.driver_path and len(set(drivers.values())) > 1:

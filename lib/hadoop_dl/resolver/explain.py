@@ -18,7 +18,6 @@ from hadoop_dl.resolver.request import CHOICES, COMPONENTS, Item
 from hadoop_dl.resolver.rules.driver_branches import OLDEST
 from hadoop_dl.resolver.versions import Spec, cc, known, listed, parse_spec, spans, version
 
-COUNTS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
 SHARED = ("tensorflow", "python", "cuda", "tensorflow_source", "tensorflow_package")
 
 
@@ -84,14 +83,13 @@ def requires(problem: ConstraintProblem, one: int, other: int) -> bool:
 
 
 def together(found: Sequence[Conflict]) -> str:
-    """The headline over all conflicts: how many parts of the request exclude each other, and which."""
+    """The headline over all conflicts: the parts of the request that exclude each other."""
     labels = dict.fromkeys(label for conflict in found if len(conflict.labels) > 1 for label in conflict.labels)
     several = sorted(labels, key=lambda label: " or " in label)
     if not several:
         return ""
-    count = COUNTS[len(several)] if len(several) < len(COUNTS) else str(len(several))
     text = f"{', '.join(several[:-1])}, and {several[-1]}" if " or " in several[-1] else listed(several)
-    return f"{count} things cannot stay together: {text}."
+    return f"These requirements conflict: {text}."
 
 
 def other_builds(problem: ConstraintProblem, items: Sequence[Item]) -> Iterator[Finding]:
@@ -139,16 +137,15 @@ def unknown_value(problem: ConstraintProblem, item: Item) -> list[Finding]:
     around = nearest_values(item.specs[0], known_values)
     words, text = COMPONENTS[item.key], item.text
     exists = f"There is no {words} {text}" if item.specs[0].kind == "prefix" else f"No {words} is {text}"
+    exists += " in what is known here"
     if item.specs[0].kind == "invalid":
-        exists = f"{words} {text} is no version"
+        exists = f"'{text}' is not a version of {words}"
     exists_elsewhere = any(item.accepts(value) for value, _ in value_rows(problem.catalog, item.key))
     if item.key == "python" and exists_elsewhere:
         exists = f"No TensorFlow has wheels for {words} {text}"
     if item.key == "cuda" and (exists_elsewhere or newer_than_all(item, known_values)):
         return [no_cuda(problem, item)]
-    return [
-        Finding(f"{exists} in what is known here. Nearest known: {listed(around, 'or')}", item_sources(problem, item))
-    ]
+    return [Finding(f"{exists}. Nearest known: {listed(around, 'or')}", item_sources(problem, item))]
 
 
 def exists_unlisted(item: Item) -> bool:

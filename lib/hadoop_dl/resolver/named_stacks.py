@@ -127,7 +127,7 @@ class Candidate:
 
     @property
     def lock(self) -> Path | None:
-        """The lock that it is installed from; None where it was not made yet."""
+        """The lock that it is installed from; None if it was not made yet."""
         path = self.stack.lock_path(self.python)
         return path if path.is_file() else None
 

@@ -28,7 +28,7 @@ class Part(Protocol):
     def classify(self, build: TensorflowBuild) -> Hashable: ...
 
     def best(self, build: TensorflowBuild, items: Sequence[Item]) -> Choice | None:
-        """The first choice that meets all items; None where there is none."""
+        """The first choice that meets all items; None if there is none."""
 
     def possible(self, build: TensorflowBuild, items: Sequence[Item]) -> bool:
         """Whether there is a choice; overridden where the reasons of a choice take long to compute."""

@@ -167,7 +167,7 @@ def remote_engine() -> str | None:
 
 
 def missing_engine() -> list[str]:
-    """The package of the engine where there is none; a client alone, as many machines have it, is not enough."""
+    """The package of the engine if there is none; a client alone, as many machines have it, is not enough."""
     if has("docker") and has("dockerd"):
         return []
     # Docker's own packages and Debian's exclude each other.
@@ -204,7 +204,7 @@ def engine_answers() -> bool:
 
 
 def start_engine() -> None:
-    """Start dockerd where nobody did: by systemd, or by hand where there is no init system."""
+    """Start dockerd if nobody did: by systemd, or by hand if there is no init system."""
     if engine_answers():
         return
     say("    starting the Docker engine …")

@@ -160,6 +160,6 @@ class Host:
         return self.inside(f"python2.7 -c '{program}' 2>/dev/null").strip()
 
     def gpu_check(self, *questions: str) -> dict[str, tuple[str, str]]:
-        """Outcome and message of each question; some fail where no GPU computes."""
+        """Outcome and message of each question; some fail if no GPU computes."""
         said = self.inside(f"gpu-check --json {' '.join(questions)}", check=False)
         return {one["name"]: (one["outcome"], one["message"]) for one in json.loads(said)}

@@ -6,7 +6,7 @@ import pytest
 
 testinfra_hosts = ["ansible://bazel-el7"]
 VERSIONS = ["0.26.1", "0.28.1", "2.1.0"]
-# From 0.29 on bazel fetches its own rules, where nobody names a directory with them.
+# From 0.29 on bazel fetches its own rules, if nobody names a directory with them.
 OWN_RULES = " ".join(f"--override_repository={name}=/srv/rules/{name}" for name in ("rules_cc", "rules_java"))
 RULES = {"2.1.0": OWN_RULES}
 # A process with a network of its own has the loopback device alone; bazel's client and server talk over it.

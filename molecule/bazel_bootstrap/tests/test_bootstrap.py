@@ -4,7 +4,7 @@ import json
 
 HOME = "/home/builder"
 BAZEL = f"{HOME}/bin/bazel --batch --output_user_root={HOME}/output"
-# From 0.29 on bazel fetches its own rules, where nobody names a directory with them.
+# From 0.29 on bazel fetches its own rules, if nobody names a directory with them.
 RULES = " ".join(f"--override_repository={name}=/srv/rules/{name}" for name in ("rules_cc", "rules_java"))
 # A process with a network of its own has the loopback device alone; bazel's client and server talk over it.
 OFFLINE = (

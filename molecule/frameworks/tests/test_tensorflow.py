@@ -32,7 +32,7 @@ def test_gpu_checks_product_and_convolution_are_right_in_the_form_of_tensorflow_
 
 def test_a_missing_library_is_named(host, tmp_path):
     said = host.run(f"TF_CPP_MIN_LOG_LEVEL=1 {ENVIRONMENT}/bin/python -E -s -c {PRODUCT}").stderr
-    (tmp_path / "run/systemd/system").mkdir(parents=True)  # a host, even where the tests themselves run in a container
+    (tmp_path / "run/systemd/system").mkdir(parents=True)  # a host, even if the tests themselves run in a container
     machine = Host(str(tmp_path), lambda argv, seconds=None: (0, "GPU 0: Tesla T4 (UUID: x)"))
     message = causes(machine, {"cuda_build": True, "gpus": []}, said)
     assert "It does not find libcuda.so.1: install what contains them" in message

@@ -1,4 +1,4 @@
-"""Only where the distribution keeps libhdfs elsewhere is there a home of links."""
+"""Only if the distribution keeps libhdfs elsewhere is there a home of links."""
 
 LINKED = "/opt/deeplearning/hadoop"
 

@@ -266,7 +266,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description="Serve a mirror's folders.")
     parser.add_argument("--root", required=True)
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--bind", default="", help="an address of this host; all of them where it is empty")
+    parser.add_argument("--bind", default="", help="an address of this host; all of them if it is empty")
     parser.add_argument("--certificate")
     parser.add_argument("--key")
     options = parser.parse_args(arguments)

@@ -48,7 +48,7 @@ def hadoop_environment(path):
 
 
 def client(root, environment, name):
-    """A setting of Spark or Hadoop that belongs to the environment; where nothing is beside it, the host's only one."""
+    """A setting of Spark or Hadoop that belongs to the environment; if nothing is beside it, the host's only one."""
     path = os.path.join(environment, ".deeplearning", "client", name)
     return path if os.path.exists(path) else os.path.join(root, "etc", name)
 
@@ -107,7 +107,7 @@ def gpu_answers(expected, environment, product):
 
 
 def spark(root, environment, variables):
-    """Where Spark is, whether it starts, and whether its jars are in HDFS; None where no client is installed."""
+    """Where Spark is, whether it starts, and whether its jars are in HDFS; None if no client is installed."""
     try:
         with open(client(root, environment, "tfos-submit.json")) as handle:
             home = json.load(handle)["spark_home"]

@@ -165,11 +165,11 @@ def test_sources_are_shown_when_they_are_asked_for(capsys: pytest.CaptureFixture
     [
         (
             "resolve --os rhel-7.9 --gpu B200 tensorflow=2.21 python=2.7",
-            "Three things cannot stay together: RHEL 7.9, Python 2.7, and B200 or TensorFlow 2.21.",
+            "These requirements conflict: RHEL 7.9, Python 2.7, and B200 or TensorFlow 2.21.",
         ),
         (
             "resolve --os rhel-9.4 --gpu A100 tensorflow=1.15 python=3.11",
-            "Three things cannot stay together: A100, TensorFlow 1.15 and Python 3.11.",
+            "These requirements conflict: A100, TensorFlow 1.15 and Python 3.11.",
         ),
     ],
 )

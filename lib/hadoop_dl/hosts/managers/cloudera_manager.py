@@ -80,7 +80,7 @@ class ClouderaManager:
         return found[0]
 
     def service(self, cluster: str, name: str = "", kind: str = "") -> Json:
-        """The service of this name or type, in this cluster or, where none is named, in the one that has it."""
+        """The service of this name or type, in this cluster or, if none is named, in the one that has it."""
         clusters = [cluster] if cluster else [one["name"] for one in self.clusters()]
         found = [
             {**one, "cluster": where}

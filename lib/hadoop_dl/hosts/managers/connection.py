@@ -83,7 +83,7 @@ def text_values(values: Any) -> dict[str, str | None]:
 def change_config(
     manager: ClouderaManager, owner: tuple[str, ...], values: Mapping[str, str | None], message: str, result: Json
 ) -> None:
-    """Set what differs. Fills `before`, `after` and `way_back` of the result, also where it fails; an empty message changes nothing."""
+    """Set what differs. Fills `before`, `after` and `way_back` of the result, also if it fails; an empty message changes nothing."""
     details = manager.config_details(*owner)
     unknown = sorted(set(values) - set(details))
     if unknown:

@@ -34,7 +34,7 @@ def groups_of(roles: Sequence[str], groups: Groups) -> list[str]:
 
 
 def names_problem(hosts: Sequence[Json]) -> str:
-    """Why these hosts cannot be an inventory; empty where they can."""
+    """Why these hosts cannot be an inventory; empty if they can."""
     twice = sorted(name for name, count in Counter(host["name"] for host in hosts).items() if count > 1)
     return f"every host must appear once, but {', '.join(twice)} appears more often" if twice else ""
 

@@ -65,7 +65,7 @@ class ManagerInventory(BaseInventoryPlugin, Constructable, Cacheable):  # type: 
         return found
 
     def hosts(self, config: Json, path: str, cache: bool) -> list[Json]:
-        """All hosts, from the cache where it is on and fresh. An expired cache never replaces an answer."""
+        """All hosts, from the cache if it is on and fresh. An expired cache never replaces an answer."""
         key, source = self.get_cache_key(path), self.source()
         server = self.server(config, path)  # before the cache: a missing login is always reported
         if self.get_option("cache") and cache:

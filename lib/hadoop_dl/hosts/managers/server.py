@@ -30,7 +30,7 @@ LARGEST = 256 << 20  # bytes of an answer; a thousand hosts in full view have ab
 REDIRECTS = 5
 BUSY = (429, 503)
 REFUSED = (401, 403)
-PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before each repetition, where the server names none
+PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before each repetition, if the server names none
 LONGEST_MESSAGE = 200
 
 
@@ -131,7 +131,7 @@ class Server:
         return self.json("GET", path, query=query)
 
     def json(self, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None) -> Any:
-        """The answer as JSON; None where it is empty, as after some changes."""
+        """The answer as JSON; None if it is empty, as after some changes."""
         text = self.text(method, path, body, query)
         return None if not text.strip() and method != "GET" else self.json_of(path, text)
 
@@ -176,7 +176,7 @@ class Server:
                     f"Correct the address in {self.settings}."
                 )
             url = target
-        raise ManagerError(f"{self.named(url)} redirects without end. Correct the address in {self.settings}.")
+        raise ManagerError(f"{self.named(url)} redirects in a loop. Correct the address in {self.settings}.")
 
     def once(self, method: str, url: str, body: bytes | None) -> tuple[int, Mapping[str, str], bytes]:
         """One request and its answer, or an error about what came instead."""

@@ -363,7 +363,7 @@ class Driver(Part):
         return Finding(text, sources(arch, only if modules else None) or gpu.sources)
 
     def branch_sources(self, item: Item) -> tuple[str, ...]:
-        """Where the data speaks of the branch that was requested, or of its neighbour where there is none."""
+        """Where the data speaks of the branch that was requested, or of its neighbour if there is none."""
         text = branch_of(item.specs[0].text.lstrip("<>=!~")) if item.specs else ""
         number = int(text) if text.isdecimal() else 0
         return sources(min(self.branches, key=lambda row: abs(int(row["branch"]) - number)))

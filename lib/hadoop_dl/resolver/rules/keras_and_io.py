@@ -163,7 +163,7 @@ class TensorflowIo(Part):
         return [*there, None] if useful else [None, *there]
 
     def lack(self, build: TensorflowBuild, row: Row | None, feature: str) -> Finding | None:
-        """Why a feature is missing with this release of tensorflow-io, or without any; None where it is not."""
+        """Why a feature is missing with this release of tensorflow-io, or without any; None if it is not."""
         if self.inside(build, feature):
             return None
         if row is None:

@@ -22,7 +22,7 @@ def schedules_gpus(hadoop: str) -> bool:
 
 
 class Site(Part):
-    """One operating system for a host, GPU scheduling only where Hadoop has it, one model of GPU for CDSW."""
+    """One operating system for a host, GPU scheduling only if Hadoop has it, one model of GPU for CDSW."""
 
     level = "site"
 

@@ -120,7 +120,7 @@ class Spark(Part):
         )
 
     def javas(self, row: Row, items: Sequence[Item]) -> list[str] | None:
-        """The Java versions that remain; None where the items leave none."""
+        """The Java versions that remain; None if the items leave none."""
         pins = [item for item in items if item.key == "java"]
         hosts = [item.subject for item in items if isinstance(item.subject, HostProfile)]
         if row["java"] is None:
@@ -163,7 +163,7 @@ class Spark(Part):
         return self.find(build, items) is not None
 
     def find(self, build: TensorflowBuild, items: Sequence[Item]) -> tuple[Row | None, tuple[Row, str] | None] | None:
-        """The TensorFlowOnSpark and the Spark with its release, or none of the two; None where the items leave nothing."""
+        """The TensorFlowOnSpark and the Spark with its release, or none of the two; None if the items leave nothing."""
         pins = [item for item in items if item.key == "tensorflowonspark"]
         spark_pins = [item for item in items if item.key in ("pyspark", "java")]
         candidates: list[Row | None] = [

@@ -72,7 +72,7 @@ def release_row(catalog: BuildCatalog, system: System) -> Row:
 
 
 def system_pythons(catalog: BuildCatalog, system: System) -> list[str]:
-    """The vendor's Pythons for this minor release, oldest first; for all minor releases where none is named."""
+    """The vendor's Pythons for this minor release, oldest first; for all minor releases if none is named."""
     asked = version(system.release)
     return sorted(
         (
@@ -166,7 +166,7 @@ def native(line: Row, gpu: Gpu) -> bool:
 
 
 def from_ptx(line: Row, gpu: Gpu) -> str | None:
-    """The newest PTX in the wheel that the driver can compile for this GPU; None where it needs none or has none."""
+    """The newest PTX in the wheel that the driver can compile for this GPU; None if it needs none or has none."""
     if native(line, gpu):
         return None
     usable = [entry for entry in line["wheel_ptx"] if cc(entry) <= gpu.capability]

@@ -196,7 +196,7 @@ def persistence(host):
     off = [row[0] for row in host.query("index", "persistence_mode") if row[1] != "Enabled"]
     if off:
         raise Fail(
-            "Without persistence every job waits for the driver to start; it is off for GPU %s. systemctl enable --now nvidia-persistenced"
+            "Persistence mode is off on GPU %s, so every job waits for the driver. Run systemctl enable --now nvidia-persistenced."
             % ", ".join(off)
         )
     return "on"
