@@ -303,6 +303,7 @@ def has(**more: Any) -> dict[str, Any]:
     nothing = {
         "environments": [],
         "hdfs": {"files": [], "directories": [], "user": ""},
+        "yarn_gpu": {},
         "cdsw": {},
         "container_runtime": {},
         "gpu": {},
