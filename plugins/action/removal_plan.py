@@ -14,8 +14,8 @@ display = Display()
 
 
 class ActionModule(OnceAction):
-    """removal_plan: `answers` names the variable that has what removal_info answered; `parts`, `hdfs_files`, `forced`, `confirmed`, `restart_allowed`
-    are the operator's, as are the run's tags: each part is one.
+    """removal_plan: `answers` names the variable that has what removal_info answered; `parts`, `hdfs_files`, `forced`, `confirmed`, `restart_allowed`,
+    `yarn_restart_allowed` are the operator's, as are the run's tags: each part is one.
 
     Returns `hosts`, the parts that each host loses, in their order, and `cdsw_master`, the host that is CDSW's master.
     """
@@ -45,7 +45,11 @@ class ActionModule(OnceAction):
         switches = {
             name: self._switch(f"remove_{name}", args.get(name)) for name in ("hdfs_files", "forced", "confirmed")
         }
-        switches["restart_allowed"] = self._switch("cdsw_restart_allowed", args.get("restart_allowed"))
+        for name, variable in (
+            ("restart_allowed", "cdsw_restart_allowed"),
+            ("yarn_restart_allowed", "yarn_gpu_restart_allowed"),
+        ):
+            switches[name] = self._switch(variable, args.get(name))
         tags, skipped = variables.get("ansible_run_tags") or [], variables.get("ansible_skip_tags") or []
         parts = removal.parts_of(args.get("parts") or [], tags, skipped)
         return removal.Request(parts, checking=bool(self._task.check_mode), **switches)

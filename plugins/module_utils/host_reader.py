@@ -19,6 +19,7 @@ try:
     import environment_tree
     import host_system
     import host_workbench
+    import host_yarn
     import processes
     import recorded_files
 except ImportError:  # inside a module's payload
@@ -27,6 +28,7 @@ except ImportError:  # inside a module's payload
         environment_tree,
         host_system,
         host_workbench,
+        host_yarn,
         processes,
         recorded_files,
     )
@@ -114,6 +116,11 @@ class Reader(host_system.System):
                 }
         return None
 
+    def yarn(self, hadoop, names):
+        """YARN's configuration, in Hadoop's directory and in those that inputs name."""
+        named = [name for name in names if name.startswith("/") and self.exists(name + "/core-site.xml")]
+        return host_yarn.read(self, set(named + [(hadoop or {}).get("conf_dir") or "/etc/hadoop/conf"]))
+
     def named(self, names):
         """Of the paths and accounts that inputs name: whether the path exists; the account's number and home, None if there is none."""
         paths, accounts = {}, {}
@@ -181,7 +188,7 @@ class Reader(host_system.System):
         }
 
     def read(self, names=()):
-        workbench = host_workbench.read(self)
+        workbench, hadoop = host_workbench.read(self), self.hadoop()
         return {
             "architecture": os.uname()[4],
             "os": self.operating_system(),
@@ -195,7 +202,8 @@ class Reader(host_system.System):
             "managed": self.managed(),
             "pythons": self.pythons(),
             "java": self.java(),
-            "hadoop": self.hadoop(),
+            "hadoop": hadoop,
+            "yarn": self.yarn(hadoop, names),
             "cdsw": workbench is not None,
             "workbench": workbench,
             "containers": host_workbench.containers(self),

@@ -38,6 +38,7 @@ GPU = {
     "gpu_check": ("gpu-check", ["{root}/etc/gpu-check.json", "{root}/bin/gpu-check"]),
 }
 RUNTIME = ("{root}/etc/container_runtime.json", "{root}/etc/daemon.json*", "{root}/state/container_runtime.json")
+YARN = ("{root}/etc/yarn_gpu.json", "{root}/state/yarn_gpu.json")
 WORKBENCH = ("{root}/etc/cdsw.json*", "{root}/state/cdsw.json")
 BUILD_ROOT, PUBLISHED = "/var/lib/deeplearning-build", "/published/"  # if nothing else was asked for; below it
 ENGINE_RECORD = "etc/cdsw_engine.json"
@@ -59,7 +60,7 @@ OTHERS = re.compile(
 )
 
 
-PARTS = ("environments", "cdsw", "container_runtime", "gpu", "build", "bazel", "mirror")
+PARTS = ("environments", "yarn_gpu", "cdsw", "container_runtime", "gpu", "build", "bazel", "mirror")
 QUESTIONS = ("hdfs", "stays", "users", "applications")
 
 
@@ -154,6 +155,13 @@ class Removal(object):
             "stays": bool(record.get("existed", False)),
             "daemon_json": self.exists("etc/daemon.json"),
         }
+
+    def yarn_gpu(self):
+        """Hadoop's files that the role changed, and the daemons that restart; empty for none."""
+        if not self.there(list(YARN)):
+            return {}
+        record = read_json(os.path.join(self.root, "etc", "yarn_gpu.json"))
+        return {"files": sorted(record.get("files") or {}), "services": record.get("services") or []}
 
     def cdsw(self):
         """Settings of CDSW that the role changed, with what the role needs to change them back; empty for none."""

@@ -21,7 +21,7 @@ options:
 
 RETURN = r"""
 removal:
-  description: environments (lines), hdfs (files and directories and user), cdsw, container_runtime, gpu (role -> what it installed), build (paths), bazel, mirror, stays (paths), users, applications; parts names those that are there
+  description: environments (lines), hdfs (files and directories and user), yarn_gpu, cdsw, container_runtime, gpu (role -> what it installed), build (paths), bazel, mirror, stays (paths), users, applications; parts names those that are there
   type: dict
   returned: always
 """

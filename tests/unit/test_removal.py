@@ -303,6 +303,7 @@ def has(**more: Any) -> dict[str, Any]:
     nothing = {
         "environments": [],
         "hdfs": {"files": [], "directories": [], "user": ""},
+        "yarn_gpu": {},
         "cdsw": {},
         "container_runtime": {},
         "gpu": {},
@@ -457,7 +458,7 @@ def test_parts_are_named_as_text_or_a_list(given: Any, parts: tuple[str, ...]) -
 @pytest.mark.parametrize("given", ["cuda", ["gpu", "all"], 3, {"gpu": True}])
 def test_another_part_is_refused(given: Any) -> None:
     with pytest.raises(
-        removal.Misused, match="remove_parts must name some of environments, cdsw, container_runtime, gpu,"
+        removal.Misused, match="remove_parts must name some of environments, yarn_gpu, cdsw, container_runtime, gpu,"
     ):
         removal.parts_of(given)
 

@@ -175,6 +175,23 @@ class Containers:
 
 
 @dataclass(frozen=True)
+class HadoopFile:
+    """Of one of Hadoop's files the settings that matter for GPUs; `ours`: what this project set."""
+
+    settings: Mapping[Word, Said]
+    ours: Mapping[Word, Said]
+    problem: Said | None
+
+
+@dataclass(frozen=True)
+class Yarn:
+    """YARN's configuration; `manager`: whose agent writes it."""
+
+    manager: Literal["cloudera_manager", "ambari"] | None
+    files: Mapping[Path, HadoopFile]
+
+
+@dataclass(frozen=True)
 class Environment:
     """An installed environment; `added`: files that appeared in it after it was sealed.
 
@@ -243,6 +260,7 @@ class HostFacts:
     containers: Containers | None = None
     cell_problem: Said | None = None  # why no program can be confined (module_utils/confinement.py)
     named: Named | None = None
+    yarn: Yarn | None = None
 
     @cached_property
     def profile(self) -> HostProfile:

@@ -26,7 +26,16 @@ GPU_CHECK_MODULES = (
 )
 # What reads a host, in the order of its imports.
 READER = (
-    *("processes", "environment_tree", "host_system", "host_workbench", "whole_files", "recorded_files"),
+    *(
+        "processes",
+        "environment_tree",
+        "host_system",
+        "host_workbench",
+        "hadoop_files",
+        "host_yarn",
+        "whole_files",
+        "recorded_files",
+    ),
     *("forked_child", "confinement", "host_reader"),
 )
 # The first that exists is used: RHEL 8 and 9 have the system's own Python in libexec.

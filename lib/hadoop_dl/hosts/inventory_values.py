@@ -13,7 +13,7 @@ from ansible.parsing.yaml.objects import AnsibleVaultEncryptedUnicode
 from hadoop_dl import plan
 from hadoop_dl.data import json_text, stacks
 from hadoop_dl.hosts.actions import OnceAction
-from hadoop_dl.plan import forms, inputs
+from hadoop_dl.plan import forms, inputs, yarn
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl.plan.problems import group_alike, mirror_problems
 
@@ -38,7 +38,9 @@ class Inventory:
         made = plan.make_plan(self.hosts, REPOSITORY, driver_upgrade=driver_upgrade, grouped=grouped, building=building)
         for host in self.hosts:
             self.check_later(host, made)
-        lacking = mirror_problems(self.hosts, self.variables["groups"].get("mirror_host") or [])
+        groups = self.variables["groups"]
+        lacking = mirror_problems(self.hosts, groups.get("mirror_host") or [])
+        lacking += yarn.site_problems(self.hosts, groups.get(yarn.MASTERS) or [])
         made.problems += group_alike(lacking) if grouped else lacking
         return made
 

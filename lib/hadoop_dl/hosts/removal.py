@@ -8,16 +8,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from hadoop_dl.data import typed
 from hadoop_dl.data.cdsw import session_words
 from hadoop_dl.data.host_facts import FactsError, Line, Path, Word, read
+from hadoop_dl.data.yarn_work import NAMES
 from hadoop_dl.plan.problems import shorten
 
 GPU = ("nvidia_driver", "cuda", "cudnn", "nccl", "gpu_check")
 OTHER_TAGS = ("all", "always", "molecule-notest", "notest")  # Ansible's own, and what molecule skips in every playbook
-PARTS = ("environments", "cdsw", "container_runtime", "gpu", "build", "bazel", "mirror")
+PARTS = ("environments", "yarn_gpu", "cdsw", "container_runtime", "gpu", "build", "bazel", "mirror")
 
 
 Cell = Annotated[str, typed.Sentence(200)]
@@ -38,12 +39,28 @@ class Request:
     forced: bool = False
     confirmed: bool = False
     restart_allowed: bool = False  # of CDSW, whose settings need it
+    yarn_restart_allowed: bool = False
     checking: bool = False
 
 
 @dataclass(frozen=True)
 class Hdfs:
     files: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class YarnGpu:
+    files: tuple[Path, ...]
+    services: tuple[Literal["resourcemanager", "nodemanager"], ...]
+
+    @property
+    def text(self) -> str:
+        restart = f"; {' and '.join(NAMES[one] for one in self.services)} restart" if self.services else ""
+        return (
+            f"settings for GPUs of {', '.join(self.files)}, as before{restart}"
+            if self.files
+            else f"its record{restart}"
+        )
 
 
 @dataclass(frozen=True)
@@ -119,6 +136,7 @@ class Answer:
     environments: tuple[Cell, ...]
     hdfs: Hdfs
     gpu: Mapping[Word, Cell]
+    yarn_gpu: YarnGpu | None
     cdsw: Cdsw | None
     container_runtime: Runtime | None
     build: tuple[Cell, ...]
@@ -249,6 +267,12 @@ def problems(found: Removal, answers: Mapping[str, Answer], request: Request) ->
             if "environments" in parts:
                 yield from (used(name, user) for user in answers[name].users)
         yield from queued(found, answers)
+    yarn = [name for name, parts in found.hosts.items() if "yarn_gpu" in parts]
+    if yarn and not request.yarn_restart_allowed and not request.checking:
+        yield (
+            f"Removing YARN's settings for GPUs restarts its daemons on {shorten(yarn)}, but yarn_gpu_restart_allowed is not true. Add "
+            "-e yarn_gpu_restart_allowed=true in a window for it, or leave YARN out with --skip-tags yarn_gpu."
+        )
     cdsw = {name: answers[name].cdsw for name, parts in found.hosts.items() if "cdsw" in parts}
     restarting = [name for name, one in cdsw.items() if one and one.keys]
     if restarting and not request.restart_allowed and not request.checking:

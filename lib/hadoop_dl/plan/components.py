@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from hadoop_dl.plan import builds, gpu_layer, gpu_stack, target, workbench
+from hadoop_dl.plan import builds, gpu_layer, gpu_stack, target, workbench, yarn
 from hadoop_dl.plan.component import Case, Component
 from hadoop_dl.plan.digests import canonical
 from hadoop_dl.plan.model import Host, Json, Plan, Row
@@ -261,10 +261,41 @@ class Cdsw(Component):
             workbench.announce_restart(made, case.host, case.workbench)
 
 
+class YarnGpu(Component):
+    """YARN's own configuration, on ResourceManagers and NodeManagers; without the permission to restart them it stays as it is."""
+
+    def examine(self, made: Plan, case: Case) -> None:
+        made.tell(case.host.name, yarn.problems(case.host))
+
+    def has_work(self, case: Case) -> bool:
+        return yarn.configures(case.host) and yarn.allowed(case.host)
+
+    def compare(self, case: Case) -> Row | None:
+        row = super().compare(case)
+        return row and replace(row, wanted="yarn.io/gpu, not isolated" if yarn.has_gpus(case.host) else "yarn.io/gpu")
+
+    def deciders(self, case: Case) -> dict[str, str]:
+        return {
+            "environment": canonical(""),
+            "gpu": canonical(yarn.part(case.host)),
+            "node": case.facts.system_text,
+            "stack": canonical({}),
+        }
+
+    def publish(self, made: Plan, case: Case) -> None:
+        receipt = case.receipt(self.name)
+        pending = receipt is None or receipt.problem is not None or receipt.digest != self.digest(case)
+        changing = self.name in case.needs or (yarn.configures(case.host) and pending)
+        made.tell(case.host.name, warnings=yarn.warnings(case.host, changing))
+        if self.name in case.needs:
+            case.part[self.name] = yarn.part(case.host)
+
+
 UNVERIFIED = {
     "mirror",
     "container_runtime",
     "cdsw",
+    "yarn_gpu",
 }  # The suite does not check them, and CDSW may wait long for its restart window.
 
 
@@ -296,6 +327,7 @@ COMPONENTS: dict[str, Component] = {
         Environment("environment", target.ENVIRONMENT_GROUPS, ENVIRONMENT_ROLES),
         HadoopClient("hadoop_client", target.ENVIRONMENT_GROUPS, ("hadoop_client",)),
         TensorFlowOnSpark("tensorflowonspark", ("edge_nodes",), ("tensorflowonspark",)),
+        YarnGpu("yarn_gpu", yarn.GROUPS, ("yarn_gpu",)),
         Verify("verify", target.ENVIRONMENT_GROUPS, ("verify",)),
     )
 }

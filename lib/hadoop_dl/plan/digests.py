@@ -26,6 +26,7 @@ SHARED: dict[str, tuple[str, ...]] = {
         *(f"lib/hadoop_dl/data/driver_{name}.py" for name in ("packages", "problems", "state", "work")),
         "plugins/filter/nvidia_driver.py",
     ),
+    "yarn_gpu": ("lib/hadoop_dl/data/yarn_work.py", "plugins/filter/yarn_gpu.py"),
 }
 MAGIC = re.compile(
     r"^(ansible_|group_names$|groups$|hostvars$|inventory_|omit$|play|role_|environment$|vars$|plan$|apply$|node$|stack$)"

@@ -14,8 +14,6 @@ from hadoop_dl.plan.target import Target
 DISK_NEEDED_MB = 5000  # an environment of TensorFlow 2.15 takes 2.6 GB, and the old one stays beside it
 TFOS_GROUPS = ("data_nodes", "edge_nodes")  # one job's driver and executors: they need one environment
 
-MASTERS = "masters"  # the group of NameNodes and ResourceManagers, which inventories have for completeness
-
 
 def group_problems(made: Plan, hosts: Sequence[Host]) -> None:
     """A problem that names the hosts in none of this project's groups: they get nothing. A group that is nearly one of them is a mistake."""
@@ -34,8 +32,7 @@ def group_problems(made: Plan, hosts: Sequence[Host]) -> None:
         )
     else:
         text = f"in none of the groups {', '.join(GROUPS)}, so nothing is installed there."
-        for host in (host for host in hosts if host.name in strangers):
-            (made.notes if MASTERS in host.groups else made.warnings).append(f"{host.name}: {text}")
+        made.warnings += [f"{host.name}: {text}" for host in hosts if host.name in strangers]
 
 
 def mirror_problems(hosts: Sequence[Host], mirrors: Sequence[str]) -> list[str]:

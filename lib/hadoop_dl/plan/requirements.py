@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from hadoop_dl.data import engine_image
 from hadoop_dl.data.addresses import package_set_keys
 from hadoop_dl.data.stacks import UnknownStack
-from hadoop_dl.plan import gpu_layer, workbench
+from hadoop_dl.plan import gpu_layer, workbench, yarn
 from hadoop_dl.plan.builds import GROUP
 from hadoop_dl.plan.components import concerns
 from hadoop_dl.plan.forms import Input, shown
@@ -81,6 +81,7 @@ def missing_paths(given: Mapping[str, Input], host: Host, uses_hadoop: bool) -> 
     concerned = {
         "hadoop_client": uses_hadoop and concerns("hadoop_client", host),
         "nvidia_driver": bool(host.known.nvidia.count) and bool(set(host.groups) & set(gpu_layer.GROUPS)),
+        "yarn_gpu": yarn.configures(host),
         "": concerns("tensorflowonspark", host),  # spark_home
     }
     for name, one in given.items():

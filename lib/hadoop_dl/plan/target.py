@@ -189,7 +189,6 @@ def judge(request: Stack | Json, profile: HostProfile) -> Json:
     from hadoop_dl.data.compat import load  # noqa: PLC0415
     from hadoop_dl.resolver import named_stacks  # noqa: PLC0415
     from hadoop_dl.resolver.request import read_request  # noqa: PLC0415
-    from hadoop_dl.resolver.rules.site import NO_YARN_GPUS  # noqa: PLC0415
 
     # A Python that the host lacks is reported once, by target_for, with the package to install.
     host = replace(profile, pythons=None)
@@ -210,10 +209,6 @@ def judge(request: Stack | Json, profile: HostProfile) -> Json:
         return {"driver": found.driver, "problems": [one.message for one in found.conflicts], "warnings": warnings}
     try:
         asked = read_request(compat, request)
-        if any(item.key == "yarn_gpu" and item.flag for item in asked):
-            rest = {key: value for key, value in request.items() if key != "yarn_gpu"}
-            remove = f"{NO_YARN_GPUS}. Remove yarn_gpu from deeplearning_request."
-            return {"names": {}, "problems": [remove, *judge(rest, profile)["problems"]], "warnings": []}
         meeting = named_stacks.candidates(compat, request, profile)
         fits = [one for one in meeting if not one.doubtful]
         if meeting and not fits:

@@ -47,9 +47,10 @@ def test_gpus_under_yarn_are_ok_only_where_hadoop_schedules_them(hadoop: str, st
     assert compose({"hadoop": hadoop, "yarn_gpu": "true"}).status == status
 
 
-def test_a_yes_to_gpus_under_yarn_says_that_nothing_here_configures_them() -> None:
+def test_a_yes_to_gpus_under_yarn_says_what_is_configured_and_that_nothing_is_isolated() -> None:
     answer = resolve({"hadoop": "cdp-7.1", "yarn_gpu": "true"}, suggest=False)
-    assert any("configures YARN for GPUs" in finding.text for finding in answer.warnings)
+    assert any("YARN gets yarn.io/gpu in resource-types.xml" in finding.text for finding in answer.warnings)
+    assert any("containers are not isolated" in finding.text for finding in answer.warnings)
     without = resolve({"hadoop": "cdp-7.1"}, suggest=False)
     assert not any("configures YARN" in finding.text for finding in without.warnings)
 

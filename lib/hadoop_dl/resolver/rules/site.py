@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Sequence
 
+from hadoop_dl.data.yarn_work import NOT_ISOLATED, schedules_gpus
 from hadoop_dl.resolver.builds import BuildCatalog, TensorflowBuild
 from hadoop_dl.resolver.findings import Finding, against, warning
 from hadoop_dl.resolver.gpus import Gpu
@@ -14,11 +15,6 @@ from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.versions import listed, version
 
 YARN_GPUS = "3.1.0"  # the first Hadoop that schedules GPUs; 2.10 got it afterwards
-NO_YARN_GPUS = "Nothing in this project configures YARN for GPUs (yarn.io/gpu)"
-
-
-def schedules_gpus(hadoop: str) -> bool:
-    return version(hadoop) >= version(YARN_GPUS) or version(hadoop).release[:2] == (2, 10)
 
 
 class Site(Part):
@@ -81,7 +77,9 @@ class Site(Part):
                     f"YARN of {hadoop.label} does not support GPUs; that of CDP 7.1 does", tuple(row["source"])
                 )
         yield warning(
-            f"{NO_YARN_GPUS}: set it with the cluster's manager, and jobs of this project do not request GPUs", where
+            "YARN gets yarn.io/gpu in resource-types.xml, yarn-site.xml and capacity-scheduler.xml (playbooks/yarn_gpu.yml); where Cloudera Manager or "
+            f"Ambari owns these files, the plan prints the properties. With the default container executor {NOT_ISOLATED}",
+            where,
         )
         if any(isinstance(item.subject, Gpu) and item.subject.mig for item in items):
             yield warning("YARN schedules whole GPUs: whether it finds slices (MIG) is not verified", where)

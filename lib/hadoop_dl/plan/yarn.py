@@ -1,0 +1,120 @@
+"""YARN's GPUs in the plan: which hosts get which settings, why not, and what the change means there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from hadoop_dl.data import yarn_work
+from hadoop_dl.data.host_facts import Yarn
+from hadoop_dl.data.yarn_work import NAMES, NODE_MANAGER, RESOURCE_MANAGER, Request
+from hadoop_dl.plan.forms import TRUE
+from hadoop_dl.plan.inputs import is_template
+from hadoop_dl.plan.model import Host, Json
+
+MASTERS = "masters"  # the group of NameNodes and ResourceManagers
+GROUPS = (MASTERS, "data_nodes")
+SERVICES = {MASTERS: RESOURCE_MANAGER, "data_nodes": NODE_MANAGER}
+MANAGERS = {"cloudera_manager": "Cloudera Manager", "ambari": "Ambari"}
+
+
+def asked(host: Host) -> bool:
+    """Whether the site wants GPUs under YARN here: the host's yarn_gpu, else the constraint in deeplearning_request."""
+    request = host.variables.get("deeplearning_request")
+    constraint = request.get("yarn_gpu") if isinstance(request, Mapping) else False
+    return bool(host.variables.get("yarn_gpu", str(constraint).lower() in TRUE))
+
+
+def request_of(host: Host) -> Request:
+    variables, hadoop = host.variables, host.known.hadoop
+    given = {
+        name: variables[f"yarn_gpu_{name}"] for name in ("devices", "discovery") if variables.get(f"yarn_gpu_{name}")
+    }
+    named = variables.get("yarn_gpu_conf_dir")
+    conf_dir = None if is_template(named) else named  # a template is what the playbooks compute of this answer
+    conf_dir = conf_dir or (hadoop.conf_dir if hadoop else None) or "/etc/hadoop/conf"
+    return Request(conf_dir.rstrip("/"), tuple(SERVICES[group] for group in GROUPS if group in host.groups), **given)
+
+
+def manager(host: Host) -> str:
+    """The manager that owns Hadoop's files on this host; empty for none."""
+    found = host.known.yarn.manager if host.known.yarn else None
+    named = host.variables.get("cluster_manager", "none")
+    return found or (named if named in MANAGERS else "")
+
+
+def has_gpus(host: Host) -> bool:
+    return NODE_MANAGER in request_of(host).services and host.known.nvidia.count > 0
+
+
+def restarts(host: Host) -> dict[str, str]:
+    """The command that restarts each daemon here, as the site names it."""
+    return {one: str(host.variables.get(f"yarn_gpu_{one}_command") or "") for one in request_of(host).services}
+
+
+def allowed(host: Host) -> bool:
+    return host.variables.get("yarn_gpu_restart_allowed") is True
+
+
+def configures(host: Host) -> bool:
+    """Whether this project changes the host's files."""
+    return asked(host) and not manager(host)
+
+
+def problems(host: Host) -> Iterator[str]:
+    """Why the host cannot be configured."""
+    if not configures(host):
+        return
+    hadoop, request = host.known.hadoop, request_of(host)
+    if hadoop and hadoop.version and not yarn_work.schedules_gpus(hadoop.version):
+        yield f"yarn_gpu requires Hadoop 3.1 or later, or 2.10, but the host has {hadoop.version}. Set yarn_gpu: false (docs/yarn.md)."
+        return
+    yield from yarn_work.problems(request, host.known.yarn or Yarn(None, {}), has_gpus(host))
+    for one, command in restarts(host).items() if allowed(host) else ():
+        if not command:
+            yield f"yarn_gpu_{one}_command must be the command that restarts the {NAMES[one]}, but is not set. Set it."
+
+
+def warnings(host: Host, changing: bool) -> Iterator[str]:
+    """What the operator must know before the change, and where the files belong to somebody else."""
+    request = request_of(host)
+    if not asked(host):
+        if "yarn_gpu" in host.known.deeplearning.receipts:
+            yield "YARN is configured for GPUs, but yarn_gpu is not requested any more. To restore it: playbooks/remove.yml --tags yarn_gpu"
+    elif manager(host):
+        words = yarn_work.listed(yarn_work.settings(request, has_gpus(host)))
+        yield (
+            f"{MANAGERS[manager(host)]} owns Hadoop's files, so they are left alone. For GPUs under YARN set there, and restart: {words} (docs/yarn.md)."
+        )
+    elif changing:
+        names = " and ".join(NAMES[one] for one in request.services)
+        yield f"GPUs under YARN need another configuration and a restart of {names}" + (
+            f": {'; '.join(restarts(host).values())}. Containers end unless YARN recovers them."
+            if allowed(host)
+            else ", but yarn_gpu_restart_allowed is false. Nothing is changed. Set yarn_gpu_restart_allowed: true in a window for it."
+        )
+        if NODE_MANAGER in request.services:
+            yield (
+                f"under YARN {yarn_work.NOT_ISOLATED}."
+                if has_gpus(host)
+                else "it has no GPU, so its NodeManager offers none."
+            )
+
+
+def part(host: Host) -> Json:
+    """What the role yarn_gpu gets on this host."""
+    request = request_of(host)
+    return {
+        "conf_dir": request.conf_dir,
+        "services": list(request.services),
+        "gpu_count": host.known.nvidia.count if has_gpus(host) else 0,
+    }
+
+
+def site_problems(hosts: Sequence[Host], masters: Sequence[str]) -> list[str]:
+    """A NodeManager that offers what its ResourceManager does not know is refused by it. masters: all of the inventory, also of those not in this run."""
+    concerned = [host for host in hosts if host.facts and "data_nodes" in host.groups and configures(host)]
+    return [
+        f"{host.name}: yarn_gpu requires the ResourceManager in the group {MASTERS}, because it must know the resource first, but that group is empty. Add it."
+        for host in concerned
+        if not masters
+    ]

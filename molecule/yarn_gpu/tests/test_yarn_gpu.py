@@ -1,0 +1,52 @@
+"""What a daemon of YARN reads, and what a site's administrator finds unchanged."""
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+CONF = "/etc/cluster"
+PLUGINS = "yarn.nodemanager.resource-plugins"
+DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
+
+
+@pytest.fixture(scope="module")
+def master(host):
+    return host.check_output("hostname").endswith("el7")
+
+
+def values(host, name):
+    root = ElementTree.fromstring(host.file(f"{CONF}/{name}").content_string)  # noqa: S314 (the test's own file)
+    return {one.findtext("name"): one.findtext("value") for one in root.iter("property")}
+
+
+def test_every_daemon_knows_the_resource(host):
+    assert values(host, "resource-types.xml") == {"yarn.resource-types": "yarn.io/gpu"}
+
+
+def test_the_nodemanager_offers_gpus_beside_what_the_site_has(host, master):
+    found = values(host, "yarn-site.xml")
+    assert found[PLUGINS] == ("yarn.io/fpga" if master else "yarn.io/fpga,yarn.io/gpu")
+    assert found.get(f"{PLUGINS}.gpu.allowed-gpu-devices") == (None if master else "auto")
+    assert found.get(f"{PLUGINS}.gpu.path-to-discovery-executables") == (None if master else "/usr/bin/nvidia-smi")
+    assert found["yarn.nodemanager.log-dirs"] == "/data1/yarn/logs,/data2/yarn/logs"
+
+
+def test_the_resourcemanager_counts_gpus(host, master):
+    calculator = values(host, "capacity-scheduler.xml")["yarn.scheduler.capacity.resource-calculator"]
+    assert calculator == (DOMINANT if master else DOMINANT.replace("Dominant", "Default"))
+
+
+@pytest.mark.parametrize("text", ["<!-- The site's: two disks for logs. -->", "<!-- not on the system's disk -->"])
+def test_comments_and_access_stay(host, text):
+    file = host.file(f"{CONF}/yarn-site.xml")
+    assert text in file.content_string
+    assert file.mode == 0o640
+
+
+def test_the_daemon_restarted_once_and_not_again_by_the_second_run(host):
+    assert host.file("/srv/starts").content_string.split() == ["started"] * 2  # the first is the installation's
+    assert host.service("yarn").is_running
+
+
+def test_the_record_is_for_root_alone(host):
+    assert host.file("/opt/deeplearning/etc/yarn_gpu.json").mode == 0o600

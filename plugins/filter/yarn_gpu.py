@@ -1,0 +1,20 @@
+"""What the role yarn_gpu sets, as filters. The work is in lib/hadoop_dl/data/yarn_work.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hadoop_dl.data import yarn_work
+from hadoop_dl.data.yarn_work import Request
+
+
+def settings(request: Mapping[str, Any], gpus: bool) -> yarn_work.Files:
+    services = tuple(str(one) for one in request["services"])
+    texts = {name: str(request[name]) for name in ("conf_dir", "devices", "discovery")}
+    return yarn_work.settings(Request(services=services, **texts), bool(gpus))
+
+
+class FilterModule:
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {"yarn_gpu_settings": settings}

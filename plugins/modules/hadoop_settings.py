@@ -1,0 +1,153 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Set single properties of Hadoop's configuration files, and put back what was there before."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: hadoop_settings
+short_description: Set properties of Hadoop's XML files and keys of container-executor.cfg, one by one
+description:
+  - Everything else in a file keeps its bytes, comments included. A recorded setting that is no longer in C(files) gets what was there before.
+  - A value that is neither missing nor recorded as set by this module is the site's; if it differs, nothing changes and the module fails.
+    A setting that the site already has is accepted and not recorded. To a list of words the word is added (C(hadoop_files.LISTS)).
+  - The value of Hadoop's own file is nobody's choice (C(hadoop_files.DEFAULTS)); it comes back with the removal.
+  - A recorded setting that somebody changed since is left alone when it is removed; of a list of words only the recorded word goes.
+  - Before a file changes the record says that a restart is pending. That stays until C(state=restarted), so that a run after a killed one restarts as well.
+options:
+  files: {description: "Path -> setting -> value. A key of container-executor.cfg is KEY or [SECTION] KEY", type: dict, default: {}}
+  services: {description: What must be restarted; kept in the record for a removal, type: list, elements: str, default: []}
+  state: {description: "Set them, or note that the services run with them", type: str, choices: [present, restarted], default: present}
+  record: {description: What was there before, type: path, default: /opt/deeplearning/etc/yarn_gpu.json}
+  wait: {description: Seconds for another run to end, type: int, default: 600}
+"""
+
+RETURN = r"""
+restart: {description: Whether services run with other settings than the files have, type: bool, returned: always}
+previous: {description: What was set before this call in the form of C(files), type: dict, returned: always}
+"""
+
+import json
+import os
+
+from ansible.module_utils import hadoop_files, whole_files
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_changes import Change, Differs
+from ansible.module_utils.host_lock import HostLock, HostLocked
+
+
+def read(path):
+    """The file's bytes; None where it does not exist."""
+    if not os.path.exists(path):
+        return None
+    with open(path, "rb") as handle:
+        return handle.read()
+
+
+def recorded(path):
+    """The record; an empty one where there is none, or a torn one."""
+    try:
+        found = json.loads((read(path) or b"{}").decode("utf-8"))
+        return found if isinstance(found, dict) else {}
+    except ValueError:
+        return {}
+
+
+def write_record(path, files, services):
+    directory = os.path.dirname(path)
+    if not os.path.isdir(directory):
+        os.makedirs(directory, 0o755)
+    content = {"files": files, "restart_pending": True, "services": services}
+    whole_files.write_whole(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("utf-8"), mode=0o600)
+
+
+def write(path, data):
+    """A link, as /etc/alternatives has them, stays one."""
+    place = os.path.realpath(path)
+    if data is None:
+        os.unlink(place)
+    else:
+        access = whole_files.access_of(place) if os.path.exists(place) else {}
+        whole_files.write_whole(place, data, **access)
+
+
+def change(module, wanted):
+    record = recorded(wanted["record"])
+    known, pending = record.get("files", {}), record.get("restart_pending") is True
+    changes = [
+        Change(path, read(path), known.get(path, {}), wanted["files"].get(path, {}))
+        for path in sorted(set(wanted["files"]) | set(known))
+    ]
+    differing = [one for one in changes if one.after != one.before]
+    kept = dict((one.path, one.entry) for one in changes if one.entry["settings"])
+    services = wanted["services"] or record.get("services", [])
+    changed = bool(differing) or kept != known
+    if changed and not module.check_mode:
+        # Before the files, with what was recorded: whatever kills this run, nothing of what was there before is forgotten.
+        write_record(wanted["record"], dict((one.path, one.both()) for one in changes), services)
+        for one in differing:
+            write(one.path, one.after)
+        write_record(wanted["record"], kept, services)
+    module.exit_json(
+        changed=changed,
+        restart=bool(differing) or pending,
+        previous=dict(
+            (path, dict((key, one["wanted"]) for key, one in entry["settings"].items()))
+            for path, entry in known.items()
+        ),
+        diff=[one.diff() for one in differing],
+    )
+
+
+def restarted(module, path):
+    """The services run with these files: nothing is pending, and without settings there is nothing to remember."""
+    record = recorded(path)
+    pending = record.get("restart_pending") is True
+    if pending and not module.check_mode:
+        if record.get("files"):
+            del record["restart_pending"]
+            text = json.dumps(record, indent=1, sort_keys=True) + "\n"
+            whole_files.write_whole(path, text.encode("utf-8"), mode=0o600)
+        else:
+            os.unlink(path)
+    module.exit_json(changed=pending, restart=False, previous={})
+
+
+def apply(module, wanted):
+    if wanted["state"] == "restarted":
+        restarted(module, wanted["record"])
+    change(module, wanted)
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "files": {"type": "dict", "default": {}},
+            "services": {"type": "list", "elements": "str", "default": []},
+            "state": {"type": "str", "choices": ["present", "restarted"], "default": "present"},
+            "record": {"type": "path", "default": "/opt/deeplearning/etc/yarn_gpu.json"},
+            "wait": {"type": "int", "default": 600},
+        },
+        supports_check_mode=True,
+    )
+    wanted = module.params
+    try:
+        if module.check_mode:
+            apply(module, wanted)
+        with HostLock("hadoop_settings", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"]))):
+            apply(module, wanted)
+    except Differs as problem:
+        module.fail_json(msg="%s Nothing was changed." % problem)
+    except HostLocked as problem:
+        module.fail_json(msg=str(problem))
+    except (IOError, OSError, hadoop_files.Unusable, UnicodeDecodeError) as error:
+        module.fail_json(
+            msg="Hadoop's files must be readable and root may write them, but: %s. Solve that, and run this again."
+            % error
+        )
+
+
+if __name__ == "__main__":
+    main()

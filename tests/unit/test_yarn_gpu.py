@@ -1,0 +1,281 @@
+"""GPUs under YARN in the plan: which hosts get which settings, what speaks against it, and what is said about isolation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import host_system
+import host_yarn
+import pytest
+from test_plan import NODE, REPOSITORY, changed_node, make_host
+
+from hadoop_dl import plan
+from hadoop_dl.data import yarn_work
+from hadoop_dl.hosts import removal
+from hadoop_dl.plan import model, yarn
+
+CONF = "/etc/hadoop/conf"
+PLUGINS = "yarn.nodemanager.resource-plugins"
+DEVICES = f"{PLUGINS}.gpu.allowed-gpu-devices"
+CALCULATOR = "yarn.scheduler.capacity.resource-calculator"
+CALCULATORS = "org.apache.hadoop.yarn.util.resource"
+WINDOW = {
+    "yarn_gpu": True,
+    "yarn_gpu_restart_allowed": True,
+    "yarn_gpu_nodemanager_command": "systemctl restart nm",
+    "yarn_gpu_resourcemanager_command": "systemctl restart rm",
+}
+
+
+def found(*, manager: str | None = None, node: dict[str, Any] = NODE, **files: Any) -> dict[str, Any]:
+    """A host with these files; capacity-scheduler.xml is Hadoop's own."""
+    scheduler = {"settings": {CALCULATOR: f"{CALCULATORS}.DefaultResourceCalculator"}, "ours": {}, "problem": None}
+    named = {f"{CONF}/capacity-scheduler.xml": scheduler, **{f"{CONF}/{name}.xml": one for name, one in files.items()}}
+    kept = {path: one for path, one in named.items() if one}
+    return {**node, "yarn": {"manager": manager, "files": kept}}
+
+
+def data(node: dict[str, Any] | None = None, **variables: Any) -> model.Host:
+    return make_host(node=node or found(), **{**WINDOW, **variables})
+
+
+def master(node: dict[str, Any] | None = None, **variables: Any) -> model.Host:
+    return make_host("master1", ("masters",), node or found(), **{**WINDOW, **variables})
+
+
+def made(*hosts: model.Host) -> model.Plan:
+    return plan.make_plan(hosts, REPOSITORY)
+
+
+def about(sentences: list[str], word: str) -> list[str]:
+    return [one for one in sentences if word in one]
+
+
+def test_daemons_get_what_their_groups_say() -> None:
+    answer = made(data(), master())
+    assert answer.problems == []
+    assert answer.hosts["data1"]["yarn_gpu"] == {"conf_dir": CONF, "services": ["nodemanager"], "gpu_count": 2}
+    assert answer.hosts["master1"]["yarn_gpu"] == {"conf_dir": CONF, "services": ["resourcemanager"], "gpu_count": 0}
+    assert answer.hosts["master1"]["needs"] == ["yarn_gpu"]
+
+
+def test_the_settings_are_those_of_hadoops_documentation() -> None:
+    both = yarn_work.Request(CONF, ("resourcemanager", "nodemanager"), "0:0")
+    assert yarn_work.settings(both, gpus=True) == {
+        f"{CONF}/resource-types.xml": {"yarn.resource-types": "yarn.io/gpu"},
+        f"{CONF}/capacity-scheduler.xml": {CALCULATOR: f"{CALCULATORS}.DominantResourceCalculator"},
+        f"{CONF}/yarn-site.xml": {
+            PLUGINS: "yarn.io/gpu",
+            DEVICES: "0:0",
+            f"{PLUGINS}.gpu.path-to-discovery-executables": "/usr/bin/nvidia-smi",
+        },
+    }
+    without = yarn_work.settings(yarn_work.Request(CONF, ("nodemanager",)), gpus=False)
+    assert list(without) == [f"{CONF}/resource-types.xml"]
+
+
+def test_the_plan_says_that_containers_are_not_isolated_and_that_a_daemon_restarts() -> None:
+    warnings = about(made(data(), master()).warnings, "YARN")
+    assert about(
+        warnings,
+        "data1: under YARN containers are not isolated: YARN counts GPUs, but every container on a host sees all",
+    )
+    assert about(
+        warnings,
+        "data1: GPUs under YARN need another configuration and a restart of NodeManager: systemctl restart nm.",
+    )
+    assert about(warnings, "master1: GPUs under YARN need another configuration and a restart of ResourceManager")
+    (row,) = [one for one in made(data(), master()).rows if (one.host, one.component) == ("data1", "yarn_gpu")]
+    assert row.wanted == "yarn.io/gpu, not isolated"
+
+
+def test_without_the_permission_nothing_is_planned_and_the_plan_says_so() -> None:
+    answer = made(data(yarn_gpu_restart_allowed=False), master(yarn_gpu_restart_allowed=False))
+    assert [part["needs"] for part in answer.hosts.values()] == [answer.hosts["data1"]["needs"], []]
+    assert "yarn_gpu" not in answer.hosts["data1"]["needs"]
+    assert about(answer.warnings, "but yarn_gpu_restart_allowed is false. Nothing is changed.")
+
+
+def test_a_host_that_has_it_needs_nothing_and_is_not_warned_about_again() -> None:
+    digest = made(data(), master()).hosts["data1"]["digests"]["yarn_gpu"]
+    node = found(
+        node=changed_node(
+            deeplearning={**NODE["deeplearning"], "receipts": {"yarn_gpu": {"digest": digest, "problem": None}}}
+        )
+    )
+    answer = made(data(node), master())
+    assert "yarn_gpu" not in answer.hosts["data1"]["needs"]
+    assert about(answer.warnings, "data1: GPUs under YARN") == []
+
+
+@pytest.mark.parametrize("asked", [True, "true", "yes"])
+def test_the_constraint_of_a_request_asks_for_it_too(asked: Any) -> None:
+    wish = {"deeplearning_request": {"tensorflow": "1.15", "yarn_gpu": asked}}
+    variables = {name: value for name, value in WINDOW.items() if name != "yarn_gpu"}
+    hosts = [
+        make_host(node=found(), **variables, **wish),
+        make_host("master1", ("masters",), found(), **variables, **wish),
+    ]
+    answer = made(*hosts)
+    assert answer.problems == []
+    assert [("yarn_gpu" in part["needs"]) for part in answer.hosts.values()] == [True, True]
+
+
+def test_a_host_may_be_left_out() -> None:
+    host = make_host(deeplearning_request={"tensorflow": "1.15", "yarn_gpu": True}, yarn_gpu=False)
+    assert not yarn.asked(host)
+
+
+def test_a_differing_value_of_the_site_is_a_problem_of_the_plan() -> None:
+    site = {"settings": {DEVICES: "0:0"}, "ours": {}, "problem": None}
+    (problem,) = made(data(found(**{"yarn-site": site})), master()).problems
+    assert problem.startswith(
+        f"data1: {CONF}/yarn-site.xml must have auto for {DEVICES}, but the site has 0:0 there. It was left as it is."
+    )
+    assert made(data(found(**{"yarn-site": site}), yarn_gpu_devices="0:0"), master()).problems == []
+    ours = {**site, "ours": {DEVICES: "0:0"}}
+    assert made(data(found(**{"yarn-site": ours})), master()).problems == []
+
+
+def test_other_words_of_a_list_are_no_problem() -> None:
+    site = {"settings": {PLUGINS: "yarn.io/fpga"}, "ours": {}, "problem": None}
+    assert made(data(found(**{"yarn-site": site})), master()).problems == []
+
+
+@pytest.mark.parametrize(
+    ("site", "words"),
+    [
+        (
+            {
+                "settings": {
+                    "yarn.nodemanager.container-executor.class": "org.apache.hadoop.yarn.server.nodemanager.LinuxContainerExecutor"
+                }
+            },
+            "LinuxContainerExecutor, whose GPU module needs container-executor.cfg",
+        ),
+        (
+            {"problem": "be XML, but is not: mismatched tag"},
+            f"{CONF}/yarn-site.xml must be XML, but is not: mismatched tag. Correct it.",
+        ),
+    ],
+)
+def test_what_this_project_does_not_set_up_is_refused(site: dict[str, Any], words: str) -> None:
+    (problem,) = made(
+        data(found(**{"yarn-site": {"settings": {}, "ours": {}, "problem": None, **site}})), master()
+    ).problems
+    assert words in problem
+
+
+def test_a_resourcemanager_with_another_scheduler_is_refused() -> None:
+    fair = {
+        "settings": {
+            "yarn.resourcemanager.scheduler.class": "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler"
+        },
+        "ours": {},
+        "problem": None,
+    }
+    assert about(made(data(), master(found(**{"yarn-site": fair}))).problems, "must be the CapacityScheduler")
+    assert about(
+        made(data(), master(found(**{"capacity-scheduler": None}))).problems, "capacity-scheduler.xml must be there"
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "ok"),
+    [("2.7.7", False), ("2.10.2", True), ("3.0.0", False), ("3.1.1.7.1.7.0-551", True), ("3.3.6", True)],
+)
+def test_hadoop_that_schedules_no_gpus_is_refused(version: str, ok: bool) -> None:
+    node = found(node=changed_node(hadoop={**NODE["hadoop"], "version": version}))
+    problems = about(made(data(node), master()).problems, "yarn_gpu requires Hadoop 3.1 or later, or 2.10")
+    assert bool(problems) is not ok
+
+
+def test_a_command_that_the_site_does_not_name_is_a_problem() -> None:
+    problems = made(data(yarn_gpu_nodemanager_command=""), master()).problems
+    assert problems == [
+        "data1: yarn_gpu_nodemanager_command must be the command that restarts the NodeManager, but is not set. Set it."
+    ]
+
+
+def test_a_nodemanager_without_gpus_offers_none_and_is_named() -> None:
+    answer = made(data(found(node=changed_node(nvidia={"gpus": [], "listed": []}))), master())
+    assert answer.hosts["data1"]["yarn_gpu"]["gpu_count"] == 0
+    assert about(answer.warnings, "data1: it has no GPU, so its NodeManager offers none.")
+
+
+@pytest.mark.parametrize(("manager", "name"), [("cloudera_manager", "Cloudera Manager"), ("ambari", "Ambari")])
+def test_files_of_a_manager_are_left_alone_and_the_exact_properties_are_printed(manager: str, name: str) -> None:
+    answer = made(data(found(manager=manager)), master(found(manager=manager)))
+    assert "yarn_gpu" not in answer.hosts["data1"]["needs"]
+    (said,) = about(answer.warnings, f"data1: {name} owns Hadoop's files")
+    assert (
+        f"yarn-site.xml: {PLUGINS}=yarn.io/gpu, {DEVICES}=auto, {PLUGINS}.gpu.path-to-discovery-executables=/usr/bin/nvidia-smi"
+        in said
+    )
+    (said,) = about(answer.warnings, f"master1: {name} owns Hadoop's files")
+    assert f"{CALCULATOR}={CALCULATORS}.DominantResourceCalculator" in said
+
+
+def test_a_site_without_masters_is_refused() -> None:
+    (problem,) = yarn.site_problems([data()], [])
+    assert problem.startswith("data1: yarn_gpu requires the ResourceManager in the group masters")
+    assert yarn.site_problems([data()], ["master1"]) == yarn.site_problems([data(yarn_gpu=False)], []) == []
+
+
+def test_a_wish_that_ends_leads_to_the_removal() -> None:
+    node = found(
+        node=changed_node(
+            deeplearning={**NODE["deeplearning"], "receipts": {"yarn_gpu": {"digest": "0" * 12, "problem": None}}}
+        )
+    )
+    assert about(made(data(node, yarn_gpu=False)).warnings, "playbooks/remove.yml --tags yarn_gpu")
+
+
+def test_the_reader_answers_with_settings_that_matter_alone(tmp_path: Path) -> None:
+    conf, record = tmp_path / "etc/cluster", tmp_path / "opt/deeplearning/etc/yarn_gpu.json"
+    conf.mkdir(parents=True)
+    record.parent.mkdir(parents=True)
+    text = "<configuration>%s</configuration>"
+    one = "<property><name>%s</name><value>%s</value></property>"
+    (conf / "yarn-site.xml").write_text(
+        text % (one % (DEVICES, "auto") + one % ("secret", "a-secret")), encoding="utf-8"
+    )
+    (conf / "resource-types.xml").write_text("<configuration>", encoding="utf-8")
+    entry = {"settings": {DEVICES: {"ours": "auto"}}}
+    record.write_text(json.dumps({"files": {"/etc/cluster/yarn-site.xml": entry}}), encoding="utf-8")
+    (tmp_path / "etc/ambari-agent/conf").mkdir(parents=True)
+    (tmp_path / "etc/ambari-agent/conf/ambari-agent.ini").touch()
+    answer = host_yarn.read(host_system.System(str(tmp_path)), ["/etc/cluster"])
+    assert answer["manager"] == "ambari"
+    assert answer["files"]["/etc/cluster/yarn-site.xml"] == {
+        "settings": {DEVICES: "auto"},
+        "ours": {DEVICES: "auto"},
+        "problem": None,
+    }
+    assert answer["files"]["/etc/cluster/resource-types.xml"]["problem"].startswith("be XML, but is not")
+    assert sorted(answer["files"]) == ["/etc/cluster/resource-types.xml", "/etc/cluster/yarn-site.xml"]
+
+
+def test_a_removal_needs_the_permission_and_shows_what_comes_back() -> None:
+    empty = dict.fromkeys(("environments", "build", "stays", "users"), [])
+    record = {"files": [f"{CONF}/yarn-site.xml"], "services": ["nodemanager"]}
+    answer = {
+        **empty,
+        "hdfs": {"files": []},
+        "gpu": {},
+        "cdsw": {},
+        "container_runtime": {},
+        "bazel": {},
+        "mirror": {},
+        "applications": {},
+        "yarn_gpu": record,
+    }
+    request = removal.Request(confirmed=True)
+    planned = removal.make({"data1": answer}, [], [], request)
+    assert f"yarn_gpu      settings for GPUs of {CONF}/yarn-site.xml, as before; NodeManager restart" in planned.text
+    assert [one for one in planned.problems if "yarn_gpu_restart_allowed is not true" in one]
+    allowed = removal.make({"data1": answer}, [], [], removal.Request(confirmed=True, yarn_restart_allowed=True))
+    assert allowed.problems == []
+    assert allowed.hosts == {"data1": ["yarn_gpu"]}
