@@ -49,19 +49,19 @@ import hashlib
 import os
 import signal
 
-from ansible.module_utils import (
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import (
     confinement,
     environment_bytes,
     environment_imports,
     environment_tree,
     whole_files,
 )
-from ansible.module_utils import environment_build as build
-from ansible.module_utils import environment_names as names
-from ansible.module_utils import environment_packages as packages
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.environment_packages import Refused
-from ansible.module_utils.host_lock import HostLock
+from ansible.module_utils.hadoop_dl_host import environment_build as build
+from ansible.module_utils.hadoop_dl_host import environment_names as names
+from ansible.module_utils.hadoop_dl_host import environment_packages as packages
+from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 
 LISTED = 10  # problems that a message names
 

@@ -30,8 +30,8 @@ import json
 import os
 import re
 
-from ansible.module_utils import host_reader, host_system, processes
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import host_reader, host_system, processes
 
 LARGEST_CERTIFICATE = 64 * 1024  # bytes
 COMMAND_TIMEOUT = 60  # seconds; one initramfs is listed in two

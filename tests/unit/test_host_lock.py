@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from interpreters import UTILITIES, WITHOUT_ANSIBLE
 
-UTILITIES = Path(__file__).resolve().parents[2] / "plugins" / "module_utils"
 PYENV = Path.home() / ".pyenv" / "versions"
 PYTHONS = [
     sys.executable,
@@ -20,17 +20,17 @@ PYTHONS = [
 ]
 HOLD = """
 import sys, time
-from host_lock import HostLock
-with HostLock("TensorFlow into demo-1", 5, sys.argv[1]) as lock:
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
+with HostLock("TensorFlow into demo-1", 5, sys.argv[2]) as lock:
     print("held")
     sys.stdout.flush()
     time.sleep(60)
 """
 LEAVE_A_CHILD = """
 import subprocess, sys
-from host_lock import HostLock
-with HostLock("a daemon", 5, sys.argv[1]) as lock:
-    child = subprocess.Popen(["sleep", "30"], close_fds=False, preexec_fn=lock.inherit if sys.argv[2] == "inherit" else None)
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
+with HostLock("a daemon", 5, sys.argv[2]) as lock:
+    child = subprocess.Popen(["sleep", "30"], close_fds=False, preexec_fn=lock.inherit if sys.argv[3] == "inherit" else None)
     print(child.pid)
     sys.stdout.flush()
     import os, signal
@@ -39,8 +39,8 @@ with HostLock("a daemon", 5, sys.argv[1]) as lock:
 
 
 def start(python: str, program: str, *arguments: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(UTILITIES), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.Popen([python, "-c", program, *arguments], env=environment, stdout=subprocess.PIPE, text=True)
+    command = [python, "-B", "-c", WITHOUT_ANSIBLE + program, UTILITIES, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.fixture(params=PYTHONS, ids=lambda python: Path(python).parents[1].name)

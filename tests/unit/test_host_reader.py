@@ -9,9 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import host_reader
-import host_system
 import pytest
+from ansible.module_utils.hadoop_dl_host import host_reader, host_system
 from interpreters import HOST_PYTHONS
 
 from hadoop_dl.data.compat import load

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import host_reader
 import pytest
 import report_reader
+from ansible.module_utils.hadoop_dl_host import host_reader
 
 from hadoop_dl import plan
 from hadoop_dl.data import typed

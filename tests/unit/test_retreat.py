@@ -12,19 +12,17 @@ from typing import Any
 
 import locked_command
 import pytest
-from ansible.module_utils import retreat
-from interpreters import HOST_PYTHONS
+from ansible.module_utils.hadoop_dl_host import retreat
+from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 
-UTILS = Path(retreat.__file__).parent
 NOBODY = 65534
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a program as another user")
 
-CALLER = """
-import json, os, sys, types
-for name in ("ansible", "ansible.module_utils"):
-    sys.modules[name] = types.ModuleType(name)
-sys.modules["ansible.module_utils"].__path__ = [sys.argv[1]]
-from ansible.module_utils import processes, retreat
+CALLER = (
+    WITHOUT_ANSIBLE
+    + """
+import json, os
+from ansible.module_utils.hadoop_dl_host import processes, retreat
 home, kind = sys.argv[2:]
 os.environ["PATH"] = home + "/jdk/bin:" + home + "/.local/bin:" + os.environ["PATH"]
 read = retreat.named_in_homes([os.environ["PATH"]])
@@ -32,6 +30,7 @@ prepare = retreat.Retreat(home + "/bazel", read) if kind == "foreign" else None
 answer = processes.run(["sh", home + "/bazel/compile.sh"], 60, dict(os.environ, KIND=kind), prepare=prepare)
 print(json.dumps([answer.status, answer.output, answer.error]))
 """
+)
 # What compile.sh of bazel's sources could do: each line is what it reaches.
 HOSTILE = """
 cat $HOME/.ssh/id_rsa
@@ -68,7 +67,7 @@ def home(open_directory: Path) -> Path:
         os.chown(path, NOBODY, NOBODY)
     shutil.copy("/usr/bin/id", found / "bazel/sudo")
     (found / "bazel/sudo").chmod(0o4755)
-    shutil.copytree(UTILS, open_directory / "utilities")
+    shutil.copytree(UTILITIES, open_directory / "utilities")
     return found
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import host_modules
-import host_reader
 import pytest
-from ansible.module_utils import cdsw_settings
+from ansible.module_utils.hadoop_dl_host import cdsw_settings, host_reader
 from test_plan import changed_node, make_host
 
 from hadoop_dl import plan

@@ -12,19 +12,17 @@ gpu-check-nccl.json), written by the roles. Every FAIL names what is required, w
 
 from __future__ import absolute_import, division, print_function
 
-import importlib
 import json
 import os
 import sys
 import traceback
 
+from gpu_check import compute, driver, health, packages, toolkit
 from gpu_check.host import Host
 from gpu_check.questions import QUESTIONS, Fail, Skip
 
-ORDER = ("driver", "toolkit", "packages", "compute", "health")  # the modules that have questions
-for module in ORDER:
-    importlib.import_module("gpu_check." + module)
-QUESTIONS.sort(key=lambda one: ORDER.index(one[1].__module__.rpartition(".")[2]))
+ORDER = [module.__name__ for module in (driver, toolkit, packages, compute, health)]  # those that have questions
+QUESTIONS.sort(key=lambda one: ORDER.index(one[1].__module__))
 
 
 def results(host, names):

@@ -7,7 +7,7 @@ import os
 import re
 import stat
 
-import processes
+from ansible.module_utils.hadoop_dl_host import processes
 
 from gpu_check.questions import Fail, Skip, check, host_check, version
 from gpu_check.sentences import TIMEOUT, no_gpus, no_library, smi_problem, two_versions

@@ -11,7 +11,7 @@ import pwd
 import re
 import stat
 
-import processes
+from ansible.module_utils.hadoop_dl_host import processes
 
 from gpu_check.questions import Fail, NotReported, Skip, version
 from gpu_check.sentences import LOADER, NVIDIA, TIMEOUT, smi_problem

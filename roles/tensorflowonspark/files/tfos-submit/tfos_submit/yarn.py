@@ -6,7 +6,7 @@ from __future__ import absolute_import, division, print_function
 import json
 import os
 
-import processes
+from ansible.module_utils.hadoop_dl_host import processes
 
 from tfos_submit.outcome import say
 
