@@ -12,7 +12,7 @@ short_description: Verify and seal an environment
 description:
   - Verified is that every component of the lock is complete, that every file is one that the verified wheels promised and has its sha256, that there is no other
     file (bytecode of a promised source excepted), and that the imports work, each in a process of its own, as a user number that no account has and
-    without a network (module_utils/confinement.py), because nobody here knows who built the wheels.
+    without a network (hadoop_dl_host/confinement.py), because nobody here knows who built the wheels.
   - Then the sha256 of all files is written down, everything is synced to disk, C(.deeplearning/sealed.json) is written, and the environment's path points to the
     tree. Nothing becomes active; that is C(environment_activate).
   - A tree that fails is not used; the next run builds another one.

@@ -225,18 +225,15 @@ def test_directories_deeper_than_a_path_can_name_are_removed(cell: Cell) -> None
     assert cell.left == []
 
 
-CALLER = (
-    WITHOUT_ANSIBLE
-    + """
+CALLER = """
 from ansible.module_utils.hadoop_dl_host import confinement
 with confinement.Cell(sys.argv[2]) as cell:
     cell.run(["/bin/sh", "-c", "setsid sleep 600 & touch begun; sleep 600"], 600, {"PATH": "/usr/bin:/bin"})
 """
-)
 
 
 def test_a_kill_of_the_caller_ends_the_program_and_the_next_run_removes_the_rest(cell: Cell) -> None:
-    caller = subprocess.Popen([sys.executable, "-c", CALLER, UTILITIES, str(cell.path)])
+    caller = subprocess.Popen([sys.executable, "-c", WITHOUT_ANSIBLE + CALLER, UTILITIES, str(cell.path)])
     try:
         wait_for((cell.path / "begun").exists)
         cell.number = cell.path.stat().st_uid
@@ -268,7 +265,15 @@ def test_without_a_network_of_its_own_nothing_runs(cell: Cell, open_directory: P
     if setpriv is None:
         pytest.skip("no setpriv (util-linux) on this machine")
     done = subprocess.run(
-        [setpriv, "--bounding-set=-sys_admin", sys.executable, "-c", CALLER, UTILITIES, str(cell.path)],
+        [
+            setpriv,
+            "--bounding-set=-sys_admin",
+            sys.executable,
+            "-c",
+            WITHOUT_ANSIBLE + CALLER,
+            UTILITIES,
+            str(cell.path),
+        ],
         capture_output=True,
         text=True,
         timeout=60,
@@ -281,13 +286,10 @@ def test_without_a_network_of_its_own_nothing_runs(cell: Cell, open_directory: P
     assert not cell.path.exists()
 
 
-QUESTION = (
-    WITHOUT_ANSIBLE
-    + """
+QUESTION = """
 from ansible.module_utils.hadoop_dl_host import host_reader
 print(host_reader.read()["cell_problem"])
 """
-)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +304,7 @@ print(host_reader.read()["cell_problem"])
 def test_whether_the_kernel_grants_a_cell_is_known_before_anything_is_fetched(
     python: str, refused: str, sentence: str
 ) -> None:
-    argv = ["setpriv", f"--bounding-set={refused}", python, "-c", QUESTION, UTILITIES]
+    argv = ["setpriv", f"--bounding-set={refused}", python, "-c", WITHOUT_ANSIBLE + QUESTION, UTILITIES]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert (done.stdout.strip(), done.stderr) == (sentence, "")
 
@@ -340,9 +342,7 @@ def test_only_processes_of_confined_programs_are_ended() -> None:
         confinement.end_processes(65534)
 
 
-PROGRAM = (
-    WITHOUT_ANSIBLE
-    + """
+PROGRAM = """
 import json, os
 from ansible.module_utils.hadoop_dl_host import confinement
 path = sys.argv[2]
@@ -353,13 +353,12 @@ with confinement.Cell(path) as cell:
     number = cell.number
 print(json.dumps([answer.status, answer.output.splitlines()[:-1], number, alive, os.path.exists(path)]))
 """
-)
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_a_program_is_confined_by_the_pythons_of_hosts(python: str, open_directory: Path) -> None:
     done = subprocess.run(
-        [python, "-c", PROGRAM, UTILITIES, str(open_directory / "cell")],
+        [python, "-c", WITHOUT_ANSIBLE + PROGRAM, UTILITIES, str(open_directory / "cell")],
         capture_output=True,
         text=True,
         timeout=60,

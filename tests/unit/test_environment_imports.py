@@ -79,16 +79,13 @@ def test_what_a_killed_seal_left_is_no_user_of_the_tree_and_goes_with_it(done: S
     mine.__exit__()
 
 
-PROGRAM = (
-    WITHOUT_ANSIBLE
-    + """
+PROGRAM = """
 import json
 from ansible.module_utils.hadoop_dl_host import environment_imports
 with environment_imports.runner(sys.argv[2]) as run:
     answers = [run([sys.argv[2] + "/bin/python", "-c", "import os; print(os.getuid())"], 60, {}) for _ in range(2)]
 print(json.dumps([[answer.status, answer.output, answer.error] for answer in answers]))
 """
-)
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
@@ -96,7 +93,7 @@ def test_the_pythons_of_hosts_import_in_one_cell(python: str, open_directory: Pa
     for name in ("bin", ".deeplearning"):
         (open_directory / name).mkdir()
     (open_directory / "bin/python").symlink_to(interpreter() or sys.executable)
-    argv = [python, "-c", PROGRAM, UTILITIES, str(open_directory)]
+    argv = [python, "-c", WITHOUT_ANSIBLE + PROGRAM, UTILITIES, str(open_directory)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert done.stderr == ""
     first, second = json.loads(done.stdout)

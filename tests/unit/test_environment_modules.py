@@ -23,7 +23,7 @@ from ansible.module_utils.hadoop_dl_host import (
 )
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 from environments import DIGEST, STACK, Module, Site, wheel
-from interpreters import UTILITIES, WITHOUT_ANSIBLE
+from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 
 NAME = f"{STACK}-{DIGEST}"
 
@@ -125,9 +125,7 @@ def test_a_sealed_environment_refuses_another_lock(done, tmp_path):
 
 
 def test_the_tree_digest_does_not_depend_on_the_interpreter(done):
-    pythons = [
-        python for python in ("/usr/bin/python3", "/usr/bin/python2.7", sys.executable) if os.path.exists(python)
-    ]
+    pythons = [one.values[0] for one in HOST_PYTHONS if one.values[0]]
     code = f"{WITHOUT_ANSIBLE}from {environment_tree.__name__} import digest, lines; print(digest(lines(sys.argv[2])))"
     (done.packages / "spaces and ümläuts.txt").write_text("x")
     answers = {subprocess.check_output([python, "-B", "-c", code, UTILITIES, str(done.path)]) for python in pythons}

@@ -7,17 +7,11 @@ import stat
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
-from interpreters import UTILITIES, WITHOUT_ANSIBLE
+from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 
-PYENV = Path.home() / ".pyenv" / "versions"
-PYTHONS = [
-    sys.executable,
-    *(str(path) for pattern in ("2.7.*", "3.6.*") for path in PYENV.glob(f"{pattern}/bin/python")),
-]
 HOLD = """
 import sys, time
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
@@ -43,7 +37,7 @@ def start(python: str, program: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-@pytest.fixture(params=PYTHONS, ids=lambda python: Path(python).parents[1].name)
+@pytest.fixture(params=HOST_PYTHONS)
 def holder(request, tmp_path):
     process = start(request.param, HOLD, str(tmp_path))
     assert process.stdout.readline() == "held\n"
@@ -113,7 +107,7 @@ def test_everybody_can_enter_the_directory_that_it_makes(tmp_path):
     assert stat.S_IMODE((tmp_path / "opt" / "deeplearning").stat().st_mode) == 0o755
 
 
-@pytest.mark.parametrize("python", PYTHONS, ids=lambda python: Path(python).parents[1].name)
+@pytest.mark.parametrize("python", HOST_PYTHONS)
 @pytest.mark.parametrize("way", ["inherit", "ordinary"])
 def test_a_child_of_a_killed_run_holds_it_only_if_it_was_told_to(python, way, tmp_path):
     process = start(python, LEAVE_A_CHILD, str(tmp_path), way)

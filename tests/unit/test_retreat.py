@@ -18,9 +18,7 @@ from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 NOBODY = 65534
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a program as another user")
 
-CALLER = (
-    WITHOUT_ANSIBLE
-    + """
+CALLER = """
 import json, os
 from ansible.module_utils.hadoop_dl_host import processes, retreat
 home, kind = sys.argv[2:]
@@ -30,7 +28,6 @@ prepare = retreat.Retreat(home + "/bazel", read) if kind == "foreign" else None
 answer = processes.run(["sh", home + "/bazel/compile.sh"], 60, dict(os.environ, KIND=kind), prepare=prepare)
 print(json.dumps([answer.status, answer.output, answer.error]))
 """
-)
 # What compile.sh of bazel's sources could do: each line is what it reaches.
 HOSTILE = """
 cat $HOME/.ssh/id_rsa
@@ -72,7 +69,7 @@ def home(open_directory: Path) -> Path:
 
 
 def compiled(python: str, home: Path, kind: str) -> list[str]:
-    argv = [python, "-c", CALLER, str(home.parent / "utilities"), str(home), kind]
+    argv = [python, "-c", WITHOUT_ANSIBLE + CALLER, str(home.parent / "utilities"), str(home), kind]
     done = subprocess.run(
         argv, env={"PATH": "/usr/bin:/bin", "HOME": str(home)}, cwd="/", user=NOBODY, group=NOBODY, extra_groups=[],
         capture_output=True, text=True, timeout=60, check=False,

@@ -290,9 +290,7 @@ def test_the_interpreter_of_a_tree_is_noted(done):
     assert made["build"] == {"version": version, "tag": tag}
 
 
-INSTALL = (
-    WITHOUT_ANSIBLE
-    + """
+INSTALL = """
 import json
 sys.modules["ansible.module_utils"].__path__.append(sys.argv[3])
 sys.path.insert(0, sys.argv[2])
@@ -307,7 +305,6 @@ class Module(object):
 for name, params in json.loads(sys.stdin.read()):
     sys.modules[name].work(Module(params))
 """
-)
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
@@ -330,14 +327,8 @@ def test_every_python_of_hosts_installs_and_takes_what_is_there(site: Site, pyth
             for component in site.lines:
                 site.install(component, python=used)
             site.seal(digest=digest)
-    argv = [
-        python,
-        "-c",
-        INSTALL,
-        UTILITIES,
-        str(Path(UTILITIES).with_name("modules")),
-        str(Path(basic.__file__).parent),
-    ]
+    places = [UTILITIES, UTILITIES.replace("module_utils", "modules"), str(Path(basic.__file__).parent)]
+    argv = [python, "-c", WITHOUT_ANSIBLE + INSTALL, *places]
     half = len(calls) // 2
     for part, expected in ((calls[:half], ["keras", "pip", "six", "tensorflow"]), (calls[half:], [])):
         subprocess.run(argv, input=json.dumps(part), text=True, check=True, timeout=120)

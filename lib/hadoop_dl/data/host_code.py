@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 PACKAGE = "ansible.module_utils.hadoop_dl_host"
-DIRECTORY = Path(__file__).resolve().parents[3] / "plugins/module_utils/hadoop_dl_host"
+REPOSITORY = Path(__file__).resolve().parents[3]
+DIRECTORY = REPOSITORY / "plugins/module_utils/hadoop_dl_host"
+GPU_CHECK = REPOSITORY / "roles/gpu_check/files/gpu-check/gpu_check"  # scripts ask its questions as well
 IMPORT = re.compile(r"^from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
 
 
@@ -17,23 +19,22 @@ def imported(name: str, text: str) -> Iterator[str]:
         module = f"{name.rpartition('.')[0]}{written}".rstrip(".") if written.startswith(".") else written
         parts = module.split(".")
         yield from (".".join(parts[:number]) for number in range(1, len(parts) + 1))
-        yield from (f"{module}.{name}" for name in re.findall(r"(\w+)(?: as \w+)?", names))
+        yield from (f"{module}.{one}" for one in re.findall(r"(\w+)(?: as \w+)?", names))
 
 
 def complete(sources: Mapping[str, Path]) -> dict[str, Path]:
-    """These modules by name, with those of the package that they import; each comes after what it imports."""
+    """These modules by name, with those of the packages that they import; each comes after what it imports."""
     known = {f"{PACKAGE}.{path.stem}": path for path in DIRECTORY.glob("*.py")}
     known |= dict.fromkeys(("ansible", "ansible.module_utils", PACKAGE), DIRECTORY / "__init__.py")
-    known |= sources
+    known |= {**package(GPU_CHECK), **sources}
     found: dict[str, Path] = {}
-    entered: set[str] = set()
 
     def add(name: str) -> None:
-        if name in known and name not in entered:
-            entered.add(name)
-            for other in imported(name, known[name].read_text(encoding="utf-8")):
+        path = known.pop(name, None)
+        if path is not None:
+            for other in imported(name, path.read_text(encoding="utf-8")):
                 add(other)
-            found[name] = known[name]
+            found[name] = path
 
     for name in sources:
         add(name)

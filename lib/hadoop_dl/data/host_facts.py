@@ -241,7 +241,7 @@ class HostFacts:
     libstdcxx: Version | None = None
     workbench: Workbench | None = None
     containers: Containers | None = None
-    cell_problem: Said | None = None  # why no program can be confined (module_utils/confinement.py)
+    cell_problem: Said | None = None  # why no program can be confined (hadoop_dl_host/confinement.py)
     named: Named | None = None
 
     @cached_property

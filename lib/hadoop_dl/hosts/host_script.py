@@ -17,9 +17,7 @@ from typing import Any
 from hadoop_dl.data import host_code
 from hadoop_dl.data.terminal import LONGEST, one_line, printable_values
 
-REPOSITORY = Path(__file__).resolve().parents[3]
-GPU_CHECK = REPOSITORY / "roles/gpu_check/files/gpu-check/gpu_check"
-REPORT_READER = REPOSITORY / "roles/verify/files/report_reader.py"
+REPORT_READER = host_code.REPOSITORY / "roles/verify/files/report_reader.py"
 # The first that exists is used: RHEL 8 and 9 have the system's own Python in libexec.
 INTERPRETERS = (
     "/usr/bin/python3",
@@ -80,12 +78,7 @@ def reader(names: Sequence[str] = ()) -> str:
 
 def report_reader(names: Sequence[str] = ()) -> str:
     """The script that reads a host for the report: the reader's facts, gpu-check's questions, and times."""
-    return pack({**gpu_check(), "report_reader": REPORT_READER}, list(names))
-
-
-def gpu_check() -> dict[str, Path]:
-    """gpu-check's questions."""
-    return host_code.package(GPU_CHECK)
+    return pack({"report_reader": REPORT_READER}, list(names))
 
 
 def parse(status: int, output: str, error: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from hadoop_dl.data import host_code
 from hadoop_dl.data.terminal import PARAGRAPH, one_line
 from hadoop_dl.hosts import host_script
 
@@ -47,10 +48,8 @@ def probe_script(expectation: Mapping[str, Any]) -> str:
     count = int(expectation.get("gpu_count") or 0)
     minimum = (expectation.get("stack") or {}).get("driver_min", "")
     gpus = {"gpu_count": str(count), "driver_min": minimum} if count > 0 else {}
-    programs = {
-        path.stem: path.read_text(encoding="utf-8") for path in (QUESTIONS, host_script.GPU_CHECK / "product.py")
-    }
-    return host_script.pack({**host_script.gpu_check(), "probe": PROBE}, ROOT, environment, gpus, programs)
+    programs = {path.stem: path.read_text(encoding="utf-8") for path in (QUESTIONS, host_code.GPU_CHECK / "product.py")}
+    return host_script.pack({"probe": PROBE}, ROOT, environment, gpus, programs)
 
 
 def answer_file(directory: Path, host: str) -> Path:
@@ -193,9 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(
-            [str(host_script.GPU_CHECK.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-        ),
+        "PYTHONPATH": os.pathsep.join([str(host_code.GPU_CHECK.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
     environment.setdefault("ANSIBLE_CONFIG", str(REPOSITORY / "ansible.cfg"))
     wheels: dict[str, str] = {}

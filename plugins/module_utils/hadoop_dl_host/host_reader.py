@@ -197,6 +197,26 @@ def read(root="/", names=()):
     return Reader(root).read(names)
 
 
+def times(root=""):
+    """When the host's active environment or anything that a role left was changed, and when it was verified after that."""
+    changed = []
+    for path in [root + ROOT + "/current"] + [
+        os.path.join(directory, name)
+        for directory, _, names in os.walk(root + ROOT + "/state")
+        for name in names
+        if name.endswith(".json") and name != "verify.json"
+    ]:
+        try:
+            changed.append(int(os.lstat(path).st_mtime))
+        except (IOError, OSError):
+            continue
+    try:
+        verified = int(os.lstat(root + ROOT + "/state/verify.json").st_mtime)
+    except (IOError, OSError):
+        verified = None
+    return {"changed": max(changed) if changed else None, "verified": verified}
+
+
 def main(names=()):
     try:
         answer = processes.limited(lambda: read(names=names), READ_TIMEOUT)

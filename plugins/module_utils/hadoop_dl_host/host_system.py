@@ -69,7 +69,7 @@ class System(object):
     def exists(self, path):
         return os.path.exists(self.at(path))
 
-    def run(self, argv, accepted=(0,)):
+    def output(self, argv, accepted=(0,)):
         """The command's output, or None for another exit status; on a recorded tree there are no commands."""
         if self.root:
             return None
@@ -136,8 +136,13 @@ class System(object):
         except (AttributeError, ValueError, OSError):
             return None
 
-    def default_kernel(self, installed):
-        """The release that the next boot starts: what grub saved, else the newest installed one."""
+    def default_kernel(self):
+        """The release that the next boot starts: grubby's answer, else what grub saved, else the newest installed one."""
+        argv = ["/usr/sbin/grubby", "--default-kernel"]
+        answer = os.path.basename(((self.output(argv) if self.exists(argv[0]) else None) or "").strip())
+        if answer.startswith("vmlinuz-"):
+            return answer[len("vmlinuz-") :]
+        installed = self.installed_kernels()
         for path in ("/boot/grub2/grubenv", "/boot/grub/grubenv"):
             match = re.search(r"^saved_entry=(.*)$", self.text(path) or "", re.M)
             for release in sorted(installed, key=len, reverse=True) if match else []:
@@ -163,14 +168,17 @@ class System(object):
         running = self.text("/proc/sys/kernel/osrelease")
         installed = self.installed_kernels()
         headers = [release for release in sorted(set(installed + [running or ""])) if release and self.headers(release)]
-        loaded = [line.split()[0] for line in (self.text("/proc/modules") or "").splitlines() if line]
+        loaded = self.loaded_modules()
         return {
             "running": running,
             "installed": installed,
-            "default_boot": self.default_kernel(installed),
+            "default_boot": self.default_kernel(),
             "headers": headers,
             "modules": [name for name in MODULES if name in loaded],
         }
+
+    def loaded_modules(self):
+        return re.findall(r"^(\w+)\s", self.text("/proc/modules") or "", re.M)
 
     def secure_boot(self):
         """True or False on UEFI hosts; None on others. The variable is 4 attribute bytes and one value byte."""
@@ -182,8 +190,8 @@ class System(object):
                 return None
         return None
 
-    def pci(self):
-        """NVIDIA GPUs and NVSwitches, by sysfs."""
+    def nvidia_devices(self):
+        """NVIDIA's GPUs on the PCI bus, and the number of its NVSwitches, by sysfs."""
         gpus, switches = [], 0
         for path in self.glob("/sys/bus/pci/devices/*"):
             kind = self.text(path + "/class") or ""
@@ -200,11 +208,11 @@ class System(object):
         return gpus, switches
 
     def nvidia(self):
-        gpus, switches = self.pci()
+        gpus, switches = self.nvidia_devices()
         kind, running = self.loaded_driver()
         listed = None
         if not gpus and self.exists("/usr/bin/nvidia-smi"):  # no PCI bus to read here, as in a container
-            output = self.run(["/usr/bin/nvidia-smi", "-L"])
+            output = self.output(["/usr/bin/nvidia-smi", "-L"])
             listed = re.findall(r"^GPU \d+: (.*?) \(UUID", output or "", re.M) if output is not None else None
         if running and any(gpu["device"] > NEWEST_DEVICE for gpu in gpus):
             self.add_capabilities(gpus)
@@ -221,7 +229,7 @@ class System(object):
     def add_capabilities(self, gpus):
         """What nvidia-smi says of GPUs that the resolver's table cannot have; an old one refuses the field, with status 2."""
         argv = ["/usr/bin/nvidia-smi", "--query-gpu=pci.bus_id,compute_cap", "--format=csv,noheader"]
-        output = self.run(argv) if self.exists(argv[0]) else None
+        output = self.output(argv) if self.exists(argv[0]) else None
         # 00000000:3B:00.0, 9.0; sysfs writes the domain with four digits, and small letters.
         found = re.findall(r"^\s*[0-9A-F]{4}([0-9A-F]{4}:[0-9A-F:.]+), (\d+\.\d)\s*$", output or "", re.M | re.I)
         known = dict((address.lower(), capability) for address, capability in found)

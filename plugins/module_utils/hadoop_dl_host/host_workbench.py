@@ -32,7 +32,7 @@ def read(system):
     kind = "rpm" if parcel is None else "parcel"
     return {
         "kind": kind,
-        "release": release(packages(system, [PACKAGE]).get(PACKAGE, "") if parcel is None else parcel),
+        "release": installed_release(system, parcel),
         "settings": settings or {},
         "master": is_master(system, kind, settings or {}),
         "drivers": [os.path.basename(path) for path in system.glob(DRIVERS + "/[0-9]*")],
@@ -50,7 +50,9 @@ def parcel_build(system):
     return os.path.basename(os.readlink(system.at(PARCEL)))[len("CDSW-") :]
 
 
-def release(build):
+def installed_release(system, parcel):
+    """Of the parcel's build, or without one of the package; None where neither tells."""
+    build = packages(system, [PACKAGE]).get(PACKAGE, "") if parcel is None else parcel
     match = re.match(r"\d+\.\d+(\.\d+)?", build)
     return match.group(0) if match else None
 
@@ -89,7 +91,7 @@ def addresses(system):
 
 
 def ask(system, arguments):
-    return system.run(["/usr/bin/docker"] + list(arguments)) if system.exists("/usr/bin/docker") else None
+    return system.output(["/usr/bin/docker"] + list(arguments)) if system.exists("/usr/bin/docker") else None
 
 
 def count(output):
@@ -109,7 +111,7 @@ def mig(system):
     """Whether a GPU is divided; None where nothing answers. Drivers before 450 do not know the field."""
     if not system.exists("/usr/bin/nvidia-smi"):
         return None
-    output = system.run(["/usr/bin/nvidia-smi", "--query-gpu=mig.mode.current", "--format=csv,noheader"], range(3))
+    output = system.output(["/usr/bin/nvidia-smi", "--query-gpu=mig.mode.current", "--format=csv,noheader"], range(3))
     if output is None or not re.search(r"^(Enabled|Disabled|\[N/A\])", output, re.M):
         return None
     return "Enabled" in output.split()
@@ -117,10 +119,9 @@ def mig(system):
 
 def packages(system, names):
     """Versions of installed packages, from rpm."""
-    text = system.text("/.packages.rpm") if system.root else None  # a recorded tree keeps the answer in a file
-    if not system.root and system.exists("/usr/bin/rpm"):
-        query = ["/usr/bin/rpm", "-q", "--qf", "%{NAME} %{VERSION}-%{RELEASE}\\n"] + list(names)
-        text = system.run(query, accepted=range(len(names) + 1))  # the status counts those that are missing
+    query = ["/usr/bin/rpm", "-q", "--qf", "%{NAME} %{VERSION}-%{RELEASE}\\n"] + list(names)
+    # The status counts those that are missing.
+    text = system.output(query, accepted=range(len(names) + 1)) if system.exists(query[0]) else None
     found = re.findall(r"^(\S+) (\S+)$", text or "", re.M)
     return dict((name, version) for name, version in found if name in names)
 

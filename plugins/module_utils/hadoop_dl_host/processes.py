@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 """Run programs on a host so that none of them can hold its caller: every wait has a limit. Python 2.7 and 3.
 
-Part of modules (ansible.module_utils.processes) and of the scripts that hadoop_dl.hosts.host_script pipes into a host's Python.
+Part of modules, and of the scripts that hadoop_dl.hosts.host_script pipes into a host's Python.
 """
 
 from __future__ import absolute_import, division, print_function

@@ -76,16 +76,20 @@ def configuration_directory(environment_file):
     return (shlex.split(found.group(1)) or [None])[0] if found else None
 
 
+def fetch(url):
+    """What one of YARN's addresses answers. They are in the cluster's own network: never through a proxy."""
+    stream = build_opener(ProxyHandler({})).open(url, timeout=TIMEOUT)
+    try:
+        return stream.read(LARGEST).decode("utf-8", "replace")
+    finally:
+        stream.close()
+
+
 def applications(addresses):
     """Every application that has not ended; None where no ResourceManager tells."""
-    opener = build_opener(ProxyHandler({}))  # the cluster's own network: never through a proxy
     for address in addresses:
         try:
-            stream = opener.open("%s/ws/v1/cluster/apps?states=%s" % (address, LIVING), timeout=TIMEOUT)
-            try:
-                answer = json.loads(stream.read(LARGEST).decode("utf-8", "replace"))
-            finally:
-                stream.close()
+            answer = json.loads(fetch("%s/ws/v1/cluster/apps?states=%s" % (address, LIVING)))
             found = (answer["apps"] or {}).get("app") or []
         except NO_ANSWER:
             continue

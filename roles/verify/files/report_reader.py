@@ -47,31 +47,11 @@ def health(nvidia, installed, machine=Host):
         return {"results": None, "problem": "gpu-check failed: %s" % said[-1]}
 
 
-def times(root=""):
-    """When the host's active environment or anything that a role left was changed, and when it was verified after that."""
-    changed = []
-    for path in [root + host_reader.ROOT + "/current"] + [
-        os.path.join(directory, name)
-        for directory, _, names in os.walk(root + host_reader.ROOT + "/state")
-        for name in names
-        if name.endswith(".json") and name != "verify.json"
-    ]:
-        try:
-            changed.append(int(os.lstat(path).st_mtime))
-        except (IOError, OSError):
-            continue
-    try:
-        verified = int(os.lstat(root + host_reader.ROOT + "/state/verify.json").st_mtime)
-    except (IOError, OSError):
-        verified = None
-    return {"changed": max(changed) if changed else None, "verified": verified}
-
-
 def main(names=()):
     try:
         node = processes.limited(lambda: host_reader.read(names=names), host_reader.READ_TIMEOUT)
         found = health(node["nvidia"], os.path.exists(ETC + "/gpu-check.json"))
-        answer = {"facts": node, "health": found, "times": times()}
+        answer = {"facts": node, "health": found, "times": host_reader.times()}
     except processes.Late as late:
         answer = {"late": host_reader.LATE % late}
     sys.stdout.write(json.dumps(answer, sort_keys=True) + "\n")
