@@ -45,13 +45,13 @@ SHELL_FOLDERS = ("scripts", ".ci", "demo", "lib", "roles", "molecule", "examples
 # What runs on hosts: Python 2.7 there, or a Python 3 as old as RHEL 8's 3.6.
 HOST_CODE = ("plugins/modules", "plugins/module_utils", "roles", "examples")
 PYTHON3_HOST_CODE = (  # the mirror host
-    "plugins/module_utils/deb_sets.py",
-    "plugins/module_utils/mirror_files.py",
-    "plugins/module_utils/mirror_index.py",
-    "plugins/module_utils/mirror_pages.py",
-    "plugins/module_utils/mirror_prune.py",
-    "plugins/module_utils/mirror_served.py",
-    "plugins/module_utils/package_sets.py",
+    "plugins/module_utils/hadoop_dl_host/deb_sets.py",
+    "plugins/module_utils/hadoop_dl_host/mirror_files.py",
+    "plugins/module_utils/hadoop_dl_host/mirror_index.py",
+    "plugins/module_utils/hadoop_dl_host/mirror_pages.py",
+    "plugins/module_utils/hadoop_dl_host/mirror_prune.py",
+    "plugins/module_utils/hadoop_dl_host/mirror_served.py",
+    "plugins/module_utils/hadoop_dl_host/package_sets.py",
     "plugins/modules/mirror_artifacts.py",
     "plugins/modules/mirror_packages.py",
     "roles/mirror/files/mirror_server.py",

@@ -21,6 +21,8 @@ from typing import Any
 
 import yaml
 
+from hadoop_dl.data import host_code
+
 DATA = Path(".config/collection")
 CONTENT = (
     *("LICENSE", "CHANGELOG.md", "ansible.cfg", "compat", "docs", "examples/digits", "inventories"),
@@ -46,7 +48,6 @@ class Names:
         self.tasks = {path.stem for folder in ("modules", "action") for path in (plugins / folder).glob("*.py")}
         self.inventories = {path.stem for path in (plugins / "inventory").glob("*.py")}
         self.fragments = {path.stem for path in (plugins / "doc_fragments").glob("*.py")}
-        self.utilities = {path.stem for path in (plugins / "module_utils").glob("*.py")}
         self.roles = {path.name for path in (tree / "roles").iterdir()}
         self.filters = {name for path in (plugins / "filter").glob("*.py") for name in filters(path)}
 
@@ -64,7 +65,7 @@ def filters(path: Path) -> Iterator[str]:
 
 
 def python(text: str, names: Names) -> str:
-    """Imports of the package hadoop_dl and of module_utils."""
+    """Imports of the package hadoop_dl and of the package for hosts."""
     lines = text.split("\n")
     for node in ast.walk(ast.parse(text)):
         line = node.lineno - 1 if isinstance(node, ast.Import | ast.ImportFrom) else 0
@@ -76,16 +77,9 @@ def python(text: str, names: Names) -> str:
             continue
         if node.module.partition(".")[0] == "hadoop_dl":
             lines[line] = lines[line].replace("from hadoop_dl", f"from {names.package}.lib.hadoop_dl", 1)
-        elif (
-            node.module == "ansible.module_utils"
-            or node.module.removeprefix("ansible.module_utils.") in names.utilities
-        ):
-            own = {alias.name in names.utilities for alias in node.names} if node.module.endswith("_utils") else {True}
-            if len(own) > 1:
-                raise ValueError(f"Import Ansible's module_utils and this project's in two statements: {lines[line]}")
-            if own == {True}:
-                of_collection = f"from {names.package}.plugins.module_utils"
-                lines[line] = lines[line].replace("from ansible.module_utils", of_collection, 1)
+        elif f"{node.module}.".startswith(f"{host_code.PACKAGE}."):
+            of_collection = f"from {names.package}.plugins.module_utils"
+            lines[line] = lines[line].replace("from ansible.module_utils", of_collection, 1)
     return "\n".join(lines)
 
 

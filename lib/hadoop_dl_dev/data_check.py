@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from email.parser import HeaderParser
 from typing import Any
 
+from ansible.module_utils.hadoop_dl_host import mirror_index
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
@@ -199,12 +200,10 @@ class RemoteFile(io.RawIOBase):
         return self.place
 
     def readinto(self, buffer: Any) -> int:
-        from hadoop_dl.cli import mirror
-
         last = min(self.place + len(buffer), self.size) - 1
         if last < self.place:
             return 0
-        with mirror.mirror_index.open_url(self.url, {"Range": f"bytes={self.place}-{last}"}) as answer:
+        with mirror_index.open_url(self.url, {"Range": f"bytes={self.place}-{last}"}) as answer:
             data: bytes = answer.read()
         buffer[: len(data)] = data
         self.place += len(data)

@@ -15,6 +15,7 @@ from datetime import datetime, timezone
 from email.parser import HeaderParser
 from typing import Any
 
+from ansible.module_utils.hadoop_dl_host import mirror_index
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -30,10 +31,8 @@ WHEELS = {"tensorflow": "gpu", "tensorflow-cpu": "cpu"}
 
 def fetch_files(project: str) -> list[File]:
     """The index's page of a project with the days and the Pythons, which the mirror has no use for."""
-    from hadoop_dl.cli import mirror
-
-    url = f"{mirror.mirror_index.index_address(None)}/{project}/"
-    with mirror.mirror_index.open_url(url, {"Accept": "application/vnd.pypi.simple.v1+json"}) as answer:
+    url = f"{mirror_index.index_address(None)}/{project}/"
+    with mirror_index.open_url(url, {"Accept": "application/vnd.pypi.simple.v1+json"}) as answer:
         files: list[File] = json.load(answer)["files"]
     return files
 

@@ -58,9 +58,6 @@ def mirror(directory: Path) -> Iterator[str]:
 
 def host_modules() -> tuple[Any, Any]:
     """The modules locked_packages and environment_seal, importable as on a host."""
-    import ansible.module_utils  # noqa: PLC0415  (needed here alone)
-
-    ansible.module_utils.__path__.append(str(REPOSITORY / "plugins" / "module_utils"))
     sys.path.insert(0, str(REPOSITORY / "plugins" / "modules"))
     return importlib.import_module("locked_packages"), importlib.import_module("environment_seal")
 

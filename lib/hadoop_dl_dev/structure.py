@@ -147,8 +147,9 @@ def imported(text: str, known: set[str], module: str) -> Iterator[str]:
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parents = module.split(".")[: -node.level] if node.level else []
+            names = [".".join([*parents, *filter(None, [node.module]), alias.name]) for alias in node.names]
         for name in names:
             found = name if name in known else name.rpartition(".")[0]
             if found in known and found != module:

@@ -1,4 +1,4 @@
-"""Read a host in one round: run module_utils/host_reader.py in its Python, answer with what it read.
+"""Read a host in one round: run host_reader.py in its Python, answer with what it read.
 
 It changes nothing and therefore runs in check mode.
 """

@@ -1,4 +1,4 @@
-"""Read a host for the report in one round: run module_utils/report_reader.py in its Python, answer with what it read."""
+"""Read a host for the report in one round: run report_reader.py (role verify) in its Python, answer with what it read."""
 
 from __future__ import annotations
 

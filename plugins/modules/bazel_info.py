@@ -27,8 +27,8 @@ import platform
 import pwd
 import re
 
-from ansible.module_utils import bazel_versions, commands, processes
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import bazel_versions, commands, processes
 
 PROGRAMS = ("bash", "zip", "unzip", "which")
 COMPILERS = ("g++", "c++", "clang++")

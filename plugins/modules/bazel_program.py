@@ -32,9 +32,9 @@ import json
 import os
 import shutil
 
-from ansible.module_utils import bazel_versions, exchange, processes, room, whole_files
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host import bazel_versions, exchange, processes, room, whole_files
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 
 class Refused(Exception):

@@ -36,9 +36,9 @@ import json
 import os
 import re
 
-from ansible.module_utils import cdsw_settings, whole_files
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host import cdsw_settings, whole_files
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 VALUE = re.compile(r"^[\w./:-]*$")
 

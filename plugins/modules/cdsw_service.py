@@ -32,9 +32,9 @@ import os
 import platform
 import time
 
-from ansible.module_utils import cdsw_settings, processes
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host import cdsw_settings, processes
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 PLACES = ("/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/cloudera/parcels/CDSW/scripts", "/etc/cdsw/scripts")
 STATUS_SECONDS, PAUSE = 120, 5  # seconds for one `cdsw status`, and between two of them

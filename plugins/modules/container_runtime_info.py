@@ -20,8 +20,8 @@ container_runtime_info: {description: What was read, type: dict, returned: alway
 import json
 import os
 
-from ansible.module_utils import host_system, host_workbench, processes
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import host_system, host_workbench, processes
 
 SECONDS = 30  # a daemon that does not answer must not hold the run
 FORMAT = '{"runtimes": {{json .Runtimes}}, "volume_drivers": {{json .Plugins.Volume}}}'

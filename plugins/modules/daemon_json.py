@@ -31,9 +31,9 @@ import hashlib
 import json
 import os
 
-from ansible.module_utils import whole_files
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host import whole_files
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 REFUSED = "%s must be JSON, a mapping, but %s. It was left as it is. Correct it (python3 -m json.tool shows the place), and run this again."
 

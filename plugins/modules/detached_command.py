@@ -29,9 +29,9 @@ lines: {description: The end of its output and error output, type: list, returne
 import json
 import os
 
-from ansible.module_utils import background, environment_tree, processes, whole_files
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host import background, environment_tree, processes, whole_files
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 STATUS = "status.json"
 LINES, LONGEST = 10, 300  # how much of the output is kept

@@ -54,10 +54,17 @@ import json
 import os
 import shutil
 
-from ansible.module_utils import engine_docker, environment_packages, mirror_source, room, source_wheels, whole_files
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.engine_docker import Docker, Refused, answered
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host import (
+    engine_docker,
+    environment_packages,
+    mirror_source,
+    room,
+    source_wheels,
+    whole_files,
+)
+from ansible.module_utils.hadoop_dl_host.engine_docker import Docker, Refused, answered
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 LABEL = "hadoop-deeplearning.stack"
 ROOM = 4  # times the packages' size, for the files that they become

@@ -49,14 +49,21 @@ import glob
 import os
 import shutil
 
-from ansible.module_utils import environment_imports, environment_tree, own_entries, room, whole_files, yarn_cluster
-from ansible.module_utils import environment_names as names
-from ansible.module_utils import environment_notice as notice
-from ansible.module_utils import environment_packages as packages
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.environment_history import ACTIVATED, activations, current_of
-from ansible.module_utils.environment_packages import Refused
-from ansible.module_utils.host_lock import HostLock
+from ansible.module_utils.hadoop_dl_host import (
+    environment_imports,
+    environment_tree,
+    own_entries,
+    room,
+    whole_files,
+    yarn_cluster,
+)
+from ansible.module_utils.hadoop_dl_host import environment_names as names
+from ansible.module_utils.hadoop_dl_host import environment_notice as notice
+from ansible.module_utils.hadoop_dl_host import environment_packages as packages
+from ansible.module_utils.hadoop_dl_host.environment_history import ACTIVATED, activations, current_of
+from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 
 PROBE = 8192  # bytes: what a switch writes at once is less
 

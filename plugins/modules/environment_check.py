@@ -27,10 +27,10 @@ RETURN = r"""
 added: {description: Files that were added since the seal; they are left alone, type: list, returned: always}
 """
 
-from ansible.module_utils import environment_bytes, environment_tree
-from ansible.module_utils import environment_names as names
-from ansible.module_utils import environment_packages as packages
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import environment_bytes, environment_tree
+from ansible.module_utils.hadoop_dl_host import environment_names as names
+from ansible.module_utils.hadoop_dl_host import environment_packages as packages
 
 
 def work(module):

@@ -30,11 +30,11 @@ packages: {description: Version of each package by its canonical name, type: dic
 
 import os
 
-from ansible.module_utils import environment_history as history
-from ansible.module_utils import environment_names as names
-from ansible.module_utils import environment_packages as packages
-from ansible.module_utils import environment_tree
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import environment_history as history
+from ansible.module_utils.hadoop_dl_host import environment_names as names
+from ansible.module_utils.hadoop_dl_host import environment_packages as packages
+from ansible.module_utils.hadoop_dl_host import environment_tree
 
 
 def work(module):

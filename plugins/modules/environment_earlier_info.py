@@ -33,11 +33,11 @@ problem: {description: Why there is none; empty otherwise, type: str, returned: 
 
 import os
 
-from ansible.module_utils import environment_history as history
-from ansible.module_utils import environment_names as names
-from ansible.module_utils import environment_packages as packages
-from ansible.module_utils import environment_tree
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import environment_history as history
+from ansible.module_utils.hadoop_dl_host import environment_names as names
+from ansible.module_utils.hadoop_dl_host import environment_packages as packages
+from ansible.module_utils.hadoop_dl_host import environment_tree
 
 
 def unfinished(root):

@@ -28,11 +28,11 @@ import hashlib
 import json
 import os
 
-from ansible.module_utils import environment_packages as packages
-from ansible.module_utils import environment_tree, room, whole_files
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.environment_history import current_of
-from ansible.module_utils.host_lock import HostLock
+from ansible.module_utils.hadoop_dl_host import environment_packages as packages
+from ansible.module_utils.hadoop_dl_host import environment_tree, room, whole_files
+from ansible.module_utils.hadoop_dl_host.environment_history import current_of
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 
 NAME = "records.json"  # in an environment's state
 GPU = ("nvidia_driver", "cuda", "cudnn", "nccl", "gpu_check")

@@ -12,7 +12,7 @@ short_description: Verify and seal an environment
 description:
   - Verified is that every component of the lock is complete, that every file is one that the verified wheels promised and has its sha256, that there is no other
     file (bytecode of a promised source excepted), and that the imports work, each in a process of its own, as a user number that no account has and
-    without a network (module_utils/confinement.py), because nobody here knows who built the wheels.
+    without a network (hadoop_dl_host/confinement.py), because nobody here knows who built the wheels.
   - Then the sha256 of all files is written down, everything is synced to disk, C(.deeplearning/sealed.json) is written, and the environment's path points to the
     tree. Nothing becomes active; that is C(environment_activate).
   - A tree that fails is not used; the next run builds another one.
@@ -49,19 +49,19 @@ import hashlib
 import os
 import signal
 
-from ansible.module_utils import (
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import (
     confinement,
     environment_bytes,
     environment_imports,
     environment_tree,
     whole_files,
 )
-from ansible.module_utils import environment_build as build
-from ansible.module_utils import environment_names as names
-from ansible.module_utils import environment_packages as packages
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.environment_packages import Refused
-from ansible.module_utils.host_lock import HostLock
+from ansible.module_utils.hadoop_dl_host import environment_build as build
+from ansible.module_utils.hadoop_dl_host import environment_names as names
+from ansible.module_utils.hadoop_dl_host import environment_packages as packages
+from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 
 LISTED = 10  # problems that a message names
 

@@ -29,8 +29,8 @@ sha256: {description: "The sha256 of what the server delivered, if it is another
 
 import os
 
-from ansible.module_utils import downloads, whole_files
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import downloads, whole_files
 
 
 def main():

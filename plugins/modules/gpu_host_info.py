@@ -30,8 +30,8 @@ import json
 import os
 import re
 
-from ansible.module_utils import host_reader, host_system, processes
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import host_reader, host_system, processes
 
 LARGEST_CERTIFICATE = 64 * 1024  # bytes
 COMMAND_TIMEOUT = 60  # seconds; one initramfs is listed in two
@@ -84,6 +84,7 @@ class Host(object):
         self.root = self.reader.root
         self.text, self.exists, self.glob = self.reader.text, self.reader.exists, self.reader.glob
         self.run, self.words = run or run_command, words or printed
+        self.reader.output = self.run
 
     def family(self):
         return "RedHat" if self.exists("/etc/redhat-release") else "Debian"
@@ -91,7 +92,7 @@ class Host(object):
     def kernels(self):
         running = (self.run(["uname", "-r"]) or "").strip()
         installed = self.reader.installed_kernels()
-        default = self.default_kernel(installed)
+        default = self.reader.default_kernel()
         needed = sorted(set(name for name in (running, default) if name))
         return {
             "running": running,
@@ -100,13 +101,6 @@ class Host(object):
             "needed": needed,
             "headers": dict((name, self.reader.headers(name)) for name in sorted(set(installed + needed))),
         }
-
-    def default_kernel(self, installed):
-        """What the next boot starts: grubby's answer if there is one."""
-        answer = (self.run(["grubby", "--default-kernel"]) or "").strip()
-        if os.path.basename(answer).startswith("vmlinuz-"):
-            return os.path.basename(answer)[len("vmlinuz-") :]
-        return self.reader.default_kernel(installed)
 
     def boot_arguments(self):
         """Kernel arguments by installed kernel, as grubby tells them."""
@@ -201,7 +195,7 @@ class Host(object):
     def loaded(self):
         """The driver that runs in the kernel now."""
         kind, version = self.reader.loaded_driver()
-        modules = re.findall(r"^(\w+)\s", self.text("/proc/modules") or "", re.M)
+        modules = self.reader.loaded_modules()
         return {
             "version": version,
             "kind": kind,
@@ -290,7 +284,7 @@ class Host(object):
         kernels = self.kernels()
         kernel_packages, header_packages, driver_packages = self.packages()
         source, version = self.source(driver_packages)
-        gpus, switches = self.reader.pci()
+        gpus, switches = self.reader.nvidia_devices()
         system = self.reader.operating_system()
         return {
             "family": self.family(),

@@ -33,8 +33,8 @@ import glob
 import os
 import re
 
-from ansible.module_utils import hdfs_command, processes
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import hdfs_command, processes
 
 LIBJVM = ("lib/server/libjvm.so", "jre/lib/amd64/server/libjvm.so", "lib/amd64/server/libjvm.so")
 TIMEOUT = 60  # seconds for `hadoop classpath`, which starts a JVM

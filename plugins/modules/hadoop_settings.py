@@ -32,10 +32,10 @@ previous: {description: What was set before this call in the form of C(files), t
 import json
 import os
 
-from ansible.module_utils import hadoop_files, whole_files
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_changes import Change, Differs
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host import hadoop_files, whole_files
+from ansible.module_utils.hadoop_dl_host.hadoop_changes import Change, Differs
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 
 def read(path):

@@ -26,8 +26,8 @@ import glob
 import os
 import re
 
-from ansible.module_utils import processes
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import processes
 
 DRACUT = "/boot/initramfs-%s.img"
 TOOLS = "/boot/initrd.img-%s"

@@ -34,8 +34,8 @@ stderr: {description: "Its error output, and the sentence if it was ended or can
 
 import os
 
-from ansible.module_utils import commands, processes
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import commands, processes
 
 
 def main():

@@ -38,9 +38,9 @@ stderr: {description: Its error output, type: str, returned: when it ran}
 
 import os
 
-from ansible.module_utils import commands, processes, retreat
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host import commands, processes, retreat
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 
 def secluded(module):

@@ -45,13 +45,13 @@ repaired: {description: Why the sealed tree is being replaced, type: str, return
 
 import os
 
-from ansible.module_utils import environment_build as build
-from ansible.module_utils import environment_names as names
-from ansible.module_utils import environment_packages as packages
-from ansible.module_utils import environment_tree, mirror_source
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.environment_packages import Refused
-from ansible.module_utils.host_lock import HostLock
+from ansible.module_utils.hadoop_dl_host import environment_build as build
+from ansible.module_utils.hadoop_dl_host import environment_names as names
+from ansible.module_utils.hadoop_dl_host import environment_packages as packages
+from ansible.module_utils.hadoop_dl_host import environment_tree, mirror_source
+from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 
 
 class Installation(object):

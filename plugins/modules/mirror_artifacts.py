@@ -53,8 +53,15 @@ import io
 import os
 import time
 
-from ansible.module_utils import mirror_files, mirror_index, mirror_prune, mirror_removal, mirror_served, processes
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import (
+    mirror_files,
+    mirror_index,
+    mirror_prune,
+    mirror_removal,
+    mirror_served,
+    processes,
+)
 
 GRACE = 5  # seconds for a download that sees by itself that its time is over
 

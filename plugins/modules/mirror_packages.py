@@ -41,8 +41,8 @@ elsewhere: {description: What the packages require that none of these repositori
 
 import os
 
-from ansible.module_utils import deb_sets, exchange, mirror_index, package_sets, processes
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import deb_sets, exchange, mirror_index, package_sets, processes
 
 MAKERS = {"rpm": package_sets.Maker, "deb": deb_sets.Maker}
 GRACE = 60  # seconds beside the limit, for programs that have one of their own

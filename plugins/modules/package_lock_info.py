@@ -22,8 +22,8 @@ RETURN = r"""
 holder: {description: "The process and the file that it holds, empty if the lock is free", type: str, returned: always}
 """
 
-from ansible.module_utils import package_locks
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import package_locks
 
 
 def main():

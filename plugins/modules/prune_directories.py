@@ -23,8 +23,8 @@ removed: {description: "Directories that were removed (in check mode, would be)"
 import errno
 import os
 
-from ansible.module_utils import host_lock
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import host_lock
 
 STAYS = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EBUSY)
 

@@ -29,9 +29,9 @@ receipt: {description: What was recorded, type: dict, returned: always}
 
 import os
 
-from ansible.module_utils import recorded_files, whole_files
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host import recorded_files, whole_files
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 
 def make_receipt(component, digest, paths):

@@ -27,7 +27,7 @@ removal:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.removal_reader import Removal
+from ansible.module_utils.hadoop_dl_host.removal_reader import Removal
 
 
 def main():

@@ -28,12 +28,12 @@ import glob
 import os
 import shutil
 
-from ansible.module_utils import environment_imports, own_entries, removal_reader
-from ansible.module_utils import environment_names as names
-from ansible.module_utils import environment_packages as packages
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.environment_packages import Refused
-from ansible.module_utils.host_lock import HostLock
+from ansible.module_utils.hadoop_dl_host import environment_imports, own_entries, removal_reader
+from ansible.module_utils.hadoop_dl_host import environment_names as names
+from ansible.module_utils.hadoop_dl_host import environment_packages as packages
+from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 
 SPARK = ("spark", "jars")
 LINKS = ("current", ".new-current", "CURRENT.txt", ".new-CURRENT.txt")

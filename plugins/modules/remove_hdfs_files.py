@@ -26,9 +26,9 @@ removed: {description: "Files that were removed (in check mode, would be)", type
 
 import os
 
-from ansible.module_utils import hdfs_record
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hdfs_command import ASK, Failure, Hdfs
+from ansible.module_utils.hadoop_dl_host import hdfs_record
+from ansible.module_utils.hadoop_dl_host.hdfs_command import ASK, Failure, Hdfs
 
 
 def remove(hdfs, files, directories):

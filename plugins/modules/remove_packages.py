@@ -27,8 +27,8 @@ import os
 import re
 import time
 
-from ansible.module_utils import package_locks, processes
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import package_locks, processes
 
 ASK, CHANGE = 120, 3600  # seconds; a removal also writes initramfs images and builds modules of other kernels
 LOCK_WAIT, LOCK_PAUSE = 120, 5  # seconds for another package manager

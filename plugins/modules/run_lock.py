@@ -33,9 +33,9 @@ import json
 import os
 import time
 
-from ansible.module_utils import room, whole_files
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host import room, whole_files
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 NAME = ".run.json"
 

@@ -33,9 +33,9 @@ import os
 import shutil
 import tarfile
 
-from ansible.module_utils import downloads, exchange, room, whole_files
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host import downloads, exchange, room, whole_files
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 MARKER = ".deeplearning.json"
 OLD = ".old"

@@ -30,9 +30,9 @@ import os
 import socket
 import zipfile
 
-from ansible.module_utils import hdfs_record
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hdfs_command import ASK, PUT, Failure, Hdfs
+from ansible.module_utils.hadoop_dl_host import hdfs_record
+from ansible.module_utils.hadoop_dl_host.hdfs_command import ASK, PUT, Failure, Hdfs
 
 
 class Archive(Hdfs):

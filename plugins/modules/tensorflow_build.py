@@ -30,10 +30,10 @@ provenance: {description: What the wheel is made of, type: dict, returned: when 
 import os
 import time
 
-from ansible.module_utils import background, processes
-from ansible.module_utils import tensorflow_builder as builder
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host import background, processes
+from ansible.module_utils.hadoop_dl_host import tensorflow_builder as builder
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 HELD, TAKEN, BUILT = b"held", b"taken", b"built"
 SETTLING = 10  # seconds for whoever holds the lock to tell which wheel it builds, or to release it

@@ -30,8 +30,8 @@ import json
 import os
 import re
 
-from ansible.module_utils import bazel_versions, host_system, processes, whole_files
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import bazel_versions, host_system, processes, whole_files
 
 SECONDS = 60
 PROGRAMS = ("git", "objdump")

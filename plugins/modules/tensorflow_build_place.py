@@ -28,10 +28,10 @@ removed: {description: "Paths and accounts that were removed (in check mode, wou
 import json
 import os
 
-from ansible.module_utils import build_place
-from ansible.module_utils import tensorflow_builder as builder
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_lock import HostLocked
+from ansible.module_utils.hadoop_dl_host import build_place
+from ansible.module_utils.hadoop_dl_host import tensorflow_builder as builder
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLocked
 
 
 def main():

@@ -29,9 +29,9 @@ import fnmatch
 import os
 import re
 
-from ansible.module_utils import recorded_files, room, whole_files
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host import recorded_files, room, whole_files
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 MARK = ".deeplearning-runfile"
 LEFT_OUT = ("cudnn-*", "nccl-*", MARK + "*", ".draft-*")  # of the roles cudnn and nccl, and what is written here

@@ -31,9 +31,9 @@ import json
 import os
 import re
 
-from ansible.module_utils import exchange, processes, room, whole_files
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host import exchange, processes, room, whole_files
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 FEWEST = 100  # files and directories that an archive of NVIDIA's has about; its bytes are never fewer unpacked
 OLD = ".old"

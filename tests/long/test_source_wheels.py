@@ -11,13 +11,14 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.hadoop_dl_host import source_wheels
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from hadoop_dl.cli import mirror
 from hadoop_dl.data import stacks
-from hadoop_dl.data.locks import Entry, Lock, source_wheels
+from hadoop_dl.data.locks import Entry, Lock
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "tests" / "unit"))

@@ -6,18 +6,13 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import ansible.module_utils
 import manager_server
-import mirror_index
 import pytest
+from ansible.module_utils.hadoop_dl_host import environment_notice, mirror_index, source_wheels
 from certificates import authority
-
-ansible.module_utils.__path__.append(str(Path(__file__).resolve().parents[2] / "plugins" / "module_utils"))
-
-from ansible.module_utils import environment_notice, source_wheels  # noqa: E402
-from environments import Mirror, Site, wheel  # noqa: E402  (they import modules of hosts)
-from faulty_server import Index, serving  # noqa: E402
-from source_distributions import NAME, RECIPE, digest, interpreter, source  # noqa: E402  (it does, too)
+from environments import Mirror, Site, wheel
+from faulty_server import Index, serving
+from source_distributions import NAME, RECIPE, digest, interpreter, source
 
 # These start first, the longest one before the others: what starts last decides when the unit tests end.
 LONGEST = (

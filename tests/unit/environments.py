@@ -14,7 +14,7 @@ from typing import Any
 import environment_activate
 import environment_seal
 import locked_packages
-from ansible.module_utils import environment_names, environment_packages
+from ansible.module_utils.hadoop_dl_host import environment_names, environment_packages
 from faulty_server import Index
 from interpreters import bundled_pip
 from source_distributions import interpreter

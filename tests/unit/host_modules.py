@@ -10,16 +10,14 @@ from typing import Any
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
 BOOT = """
-import runpy, sys, ansible.module_utils
-module, utilities = sys.argv[1:]
-sys.argv = [module]
-ansible.module_utils.__path__.append(utilities)
-runpy.run_path(module, run_name="__main__")
+import runpy, sys, hadoop_dl
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
 def start(name: str, /, **arguments: Any) -> subprocess.Popen[str]:
-    argv = [sys.executable, "-c", BOOT, str(PLUGINS / "modules" / f"{name}.py"), str(PLUGINS / "module_utils")]
+    argv = [sys.executable, "-c", BOOT, str(PLUGINS / "modules" / f"{name}.py")]
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdin is not None
     process.stdin.write(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))

@@ -32,13 +32,19 @@ def bundled_pip() -> Path:
 
 HOST_PYTHONS = [python("2.7"), python("3.6"), pytest.param(sys.executable, id="controller")]
 
-# The first lines of a program that imports utilities of modules as on a host, without Ansible; sys.argv[1] is their directory.
-AS_ON_A_HOST = """
+UTILITIES = str(Path(__file__).resolve().parents[2] / "plugins/module_utils")
+# The first lines of a program that imports code of hosts without Ansible; sys.argv[1] is the directory above.
+WITHOUT_ANSIBLE = """
 import sys, types
 for name in ("ansible", "ansible.module_utils"):
     sys.modules[name] = types.ModuleType(name)
 sys.modules["ansible.module_utils"].__path__ = [sys.argv[1]]
-from ansible.module_utils import host_lock, mirror_download, processes
+"""
+AS_ON_A_HOST = (
+    WITHOUT_ANSIBLE
+    + """
+from ansible.module_utils.hadoop_dl_host import host_lock, mirror_download, processes
 print("ready")
 sys.stdout.flush()
 """
+)

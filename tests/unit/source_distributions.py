@@ -9,7 +9,7 @@ import sys
 import tarfile
 from pathlib import Path
 
-from ansible.module_utils import confinement, source_wheels
+from ansible.module_utils.hadoop_dl_host import confinement, source_wheels
 
 NAME = "evil-1.0-2.tar.gz"
 Recipe = source_wheels.Recipe

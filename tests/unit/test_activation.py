@@ -11,7 +11,7 @@ from pathlib import Path
 import ansible_programs
 import pytest
 import yaml
-from ansible.module_utils import environment_history, environment_packages
+from ansible.module_utils.hadoop_dl_host import environment_history, environment_packages
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NAME, OLD = "demo-stack-0123456789ab", "old-stack-000000000001"

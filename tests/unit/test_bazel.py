@@ -13,8 +13,8 @@ from typing import Any
 import host_modules
 import pytest
 import yaml
-from ansible.module_utils import bazel_versions
-from ansible.module_utils.host_lock import HostLock
+from ansible.module_utils.hadoop_dl_host import bazel_versions
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 
 from hadoop_dl.data import bazel
 from hadoop_dl_dev.demo import bazel_files

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible.module_utils import build_place, removal_reader
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host import build_place, removal_reader
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 from host_modules import run
 
 REPOSITORY = Path(__file__).resolve().parents[2]

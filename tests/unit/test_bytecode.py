@@ -10,14 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
-from ansible.module_utils import bytecode, processes
-from interpreters import AS_ON_A_HOST, HOST_PYTHONS
+from ansible.module_utils.hadoop_dl_host import bytecode, processes
+from interpreters import AS_ON_A_HOST, HOST_PYTHONS, UTILITIES
 
-UTILITIES = Path(__file__).resolve().parents[2] / "plugins" / "module_utils"
 SITE = "lib/python3/site-packages"
 COMPILE = """
 import json
-from ansible.module_utils import bytecode
+from ansible.module_utils.hadoop_dl_host import bytecode
 tree, scratch, python = sys.argv[2:]
 def run(argv):
     answer = processes.run(argv, 60)
@@ -61,7 +60,7 @@ def test_every_source_gets_its_bytecode(tree: Path, python: str) -> None:
         "-B",
         "-c",
         AS_ON_A_HOST + COMPILE,
-        str(UTILITIES),
+        UTILITIES,
         str(tree),
         str(tree.with_name("scratch")),
         python,

@@ -39,10 +39,10 @@ for name in ("chmod", "fchmod", "chown", "fchown", "rename"):
 def killed_runs(prepare: Callable[[], object], name: str, **arguments: Any) -> Iterator[int]:
     """Runs of the module, each on a prepared host, that end before the first of these calls, the second, …, until one ends by itself."""
     text = json.dumps({"ANSIBLE_MODULE_ARGS": arguments})
-    module, utilities = (str(host_modules.PLUGINS / path) for path in (f"modules/{name}.py", "module_utils"))
+    module = str(host_modules.PLUGINS / f"modules/{name}.py")
     for point in range(20):
         prepare()
-        argv = [sys.executable, "-c", KILLED + host_modules.BOOT, str(point), module, utilities]
+        argv = [sys.executable, "-c", KILLED + host_modules.BOOT, str(point), module]
         run = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=60, check=False)
         yield point
         if run.returncode != -9:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import python_files
 import yaml
+from ansible.module_utils.hadoop_dl_host import source_wheels
 from environments import Mirror, wheel
 from faulty_server import serving
 from source_distributions import FILES, NAME, Recipe
@@ -115,7 +116,7 @@ def source(tmp_path: Path, site: Path, mirror: Mirror, recipe: Recipe, monkeypat
     content = (tmp_path / NAME).read_bytes()
     mirror.files[NAME] = content
     sha256 = hashlib.sha256(content).hexdigest()
-    monkeypatch.setitem(locks.source_wheels.RECIPES, sha256, recipe)
+    monkeypatch.setitem(source_wheels.RECIPES, sha256, recipe)
     with (site / "locks" / "tiny.txt").open("a", encoding="utf-8") as handle:
         handle.write(f"evil==1.0.post2 --hash=sha256:{sha256}  # {NAME} {len(content)}\n")
     return f"\nRECIPES[{sha256!r}] = Recipe(*{tuple(recipe)!r})\n"
@@ -290,7 +291,7 @@ def test_every_lock_becomes_requirements(name: str, tmp_path: Path) -> None:
         entries = {entry.sha256: entry.name for entry in lock.entries if entry.project != "virtualenv"}
         made = {one["sha256"] for one in json.loads((tmp_path / "stack.json").read_text())["sources"]}
         assert made == {sha256 for sha256, file in entries.items() if not file.endswith(".whl")}
-        wanted = set(entries) - made | {locks.source_wheels.RECIPES[sha256].sha256 for sha256 in made}
+        wanted = set(entries) - made | {source_wheels.RECIPES[sha256].sha256 for sha256 in made}
         assert {line[2] for line in lines if line} == wanted
 
 

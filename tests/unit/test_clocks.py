@@ -23,10 +23,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from faulty_server import Index, serving
-from interpreters import AS_ON_A_HOST, HOST_PYTHONS
+from interpreters import AS_ON_A_HOST, HOST_PYTHONS, UTILITIES
 
 HERE = Path(__file__).resolve().parent
-UTILITIES = HERE.parents[1] / "plugins" / "module_utils"
 DAY = 86400
 WAITS = {
     "the lock": """
@@ -79,7 +78,7 @@ def start(other_clock: Path, tmp_path: Path) -> Iterator[Callable[..., subproces
 
     def start(python: str, program: str, *arguments: str) -> subprocess.Popen[str]:
         environment = {**os.environ, "LD_PRELOAD": str(other_clock), "OTHER_CLOCK": str(tmp_path / "clock")}
-        command = [python, "-B", "-c", AS_ON_A_HOST + program, str(UTILITIES), *arguments]
+        command = [python, "-B", "-c", AS_ON_A_HOST + program, UTILITIES, *arguments]
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         processes.append(process)
         assert process.stdout

@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils import confinement, processes
-from interpreters import HOST_PYTHONS
+from ansible.module_utils.hadoop_dl_host import confinement, processes
+from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
 
-UTILS = Path(confinement.__file__).parent
 VARIABLES = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 # What every program below begins with.
 BEGIN = """
@@ -227,16 +226,14 @@ def test_directories_deeper_than_a_path_can_name_are_removed(cell: Cell) -> None
 
 
 CALLER = """
-import sys
-sys.path.insert(0, sys.argv[1])
-import confinement
+from ansible.module_utils.hadoop_dl_host import confinement
 with confinement.Cell(sys.argv[2]) as cell:
     cell.run(["/bin/sh", "-c", "setsid sleep 600 & touch begun; sleep 600"], 600, {"PATH": "/usr/bin:/bin"})
 """
 
 
 def test_a_kill_of_the_caller_ends_the_program_and_the_next_run_removes_the_rest(cell: Cell) -> None:
-    caller = subprocess.Popen([sys.executable, "-c", CALLER, str(UTILS), str(cell.path)])
+    caller = subprocess.Popen([sys.executable, "-c", WITHOUT_ANSIBLE + CALLER, UTILITIES, str(cell.path)])
     try:
         wait_for((cell.path / "begun").exists)
         cell.number = cell.path.stat().st_uid
@@ -268,23 +265,29 @@ def test_without_a_network_of_its_own_nothing_runs(cell: Cell, open_directory: P
     if setpriv is None:
         pytest.skip("no setpriv (util-linux) on this machine")
     done = subprocess.run(
-        [setpriv, "--bounding-set=-sys_admin", sys.executable, "-c", CALLER, str(UTILS), str(cell.path)],
+        [
+            setpriv,
+            "--bounding-set=-sys_admin",
+            sys.executable,
+            "-c",
+            WITHOUT_ANSIBLE + CALLER,
+            UTILITIES,
+            str(cell.path),
+        ],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
     assert done.stderr.splitlines()[-1] == (
-        "confinement.NotConfined: This host must be able to confine a program but refuses a network of its own "
+        f"{confinement.__name__}.NotConfined: This host must be able to confine a program but refuses a network of its own "
         "(Operation not permitted)."
     )
     assert not cell.path.exists()
 
 
 QUESTION = """
-import sys
-sys.path.insert(0, sys.argv[1])
-import host_reader
+from ansible.module_utils.hadoop_dl_host import host_reader
 print(host_reader.read()["cell_problem"])
 """
 
@@ -301,7 +304,7 @@ print(host_reader.read()["cell_problem"])
 def test_whether_the_kernel_grants_a_cell_is_known_before_anything_is_fetched(
     python: str, refused: str, sentence: str
 ) -> None:
-    argv = ["setpriv", f"--bounding-set={refused}", python, "-c", QUESTION, str(UTILS)]
+    argv = ["setpriv", f"--bounding-set={refused}", python, "-c", WITHOUT_ANSIBLE + QUESTION, UTILITIES]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert (done.stdout.strip(), done.stderr) == (sentence, "")
 
@@ -340,9 +343,8 @@ def test_only_processes_of_confined_programs_are_ended() -> None:
 
 
 PROGRAM = """
-import json, os, sys
-sys.path.insert(0, sys.argv[1])
-import confinement
+import json, os
+from ansible.module_utils.hadoop_dl_host import confinement
 path = sys.argv[2]
 with confinement.Cell(path) as cell:
     program = "id -u; id -g; id -G; umask; pwd; cat /proc/net/dev | grep -c :; setsid sleep 600 & echo $!"
@@ -356,7 +358,7 @@ print(json.dumps([answer.status, answer.output.splitlines()[:-1], number, alive,
 @pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_a_program_is_confined_by_the_pythons_of_hosts(python: str, open_directory: Path) -> None:
     done = subprocess.run(
-        [python, "-c", PROGRAM, str(UTILS), str(open_directory / "cell")],
+        [python, "-c", WITHOUT_ANSIBLE + PROGRAM, UTILITIES, str(open_directory / "cell")],
         capture_output=True,
         text=True,
         timeout=60,

@@ -14,7 +14,7 @@ from typing import Any
 
 import host_modules
 import pytest
-from ansible.module_utils import deb_sets, mirror_removal, package_sets, processes
+from ansible.module_utils.hadoop_dl_host import deb_sets, mirror_removal, package_sets, processes
 from faulty_server import Files, serving_files
 
 from hadoop_dl.data.addresses import package_set_records, package_sets_problem

@@ -14,7 +14,7 @@ import environment_activate
 import environment_seal
 import locked_packages
 import pytest
-from ansible.module_utils import environment_names, room, sealed_files
+from ansible.module_utils.hadoop_dl_host import environment_names, room, sealed_files
 from environments import STACK, Site
 
 NEXT = "ba9876543210"  # the digest of the environment that is installed beside the active one

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ansible.module_utils import downloads
+from ansible.module_utils.hadoop_dl_host import downloads
 from faulty_server import Index
 from host_modules import run
 

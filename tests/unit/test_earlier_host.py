@@ -18,9 +18,9 @@ from typing import Any
 import environment_activate
 import environment_check
 import environment_seal
-import host_reader
 import locked_packages
 import pytest
+from ansible.module_utils.hadoop_dl_host import host_reader
 from environments import Module
 
 from hadoop_dl import plan

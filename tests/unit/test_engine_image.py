@@ -12,16 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import engine_docker
 import host_modules
 import pytest
 import python_files
+from ansible.module_utils.hadoop_dl_host import engine_docker, source_wheels
 from faulty_server import Index, serving
 from interpreters import HOST_PYTHONS
 
 from hadoop_dl.data import cdsw, engine_image, stacks
 from hadoop_dl.data.engine_image import EngineError
-from hadoop_dl.data.locks import source_wheels
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROBE = REPOSITORY / "roles/cdsw_engine/files/engine_probe.py"

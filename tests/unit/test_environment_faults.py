@@ -14,8 +14,8 @@ from pathlib import Path
 
 import locked_packages
 import pytest
-from ansible.module_utils import environment_build, environment_names, host_lock, mirror_download
-from ansible.module_utils.environment_packages import Refused
+from ansible.module_utils.hadoop_dl_host import environment_build, environment_names, host_lock, mirror_download
+from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 from environments import DIGEST, STACK, Site
 
 NAME = f"{STACK}-{DIGEST}"
@@ -24,8 +24,7 @@ REPO = Path(__file__).resolve().parents[2]
 STEPS = """
 import json, sys
 sys.path[:0] = [{modules!r}]
-import ansible.module_utils
-ansible.module_utils.__path__.append({utilities!r})
+import hadoop_dl
 import environment_activate, environment_seal, locked_packages
 
 class Module:
@@ -143,7 +142,7 @@ def start(site: Site, kill_at: int = 0) -> subprocess.Popen[bytes]:
     finally:
         locked_packages.work, environment_seal.work, environment_activate.work = saved
     steps = site_install + site_seal + site_activate
-    program = STEPS.format(modules=str(REPO / "plugins/modules"), utilities=str(REPO / "plugins/module_utils"))
+    program = STEPS.format(modules=str(REPO / "plugins/modules"))
     process = subprocess.Popen(
         [sys.executable, "-c", program],
         env={**os.environ, "KILL_AT": str(kill_at)},

@@ -11,9 +11,9 @@ from typing import Any
 
 import environment_seal
 import pytest
-from ansible.module_utils import confinement, environment_build, environment_imports
+from ansible.module_utils.hadoop_dl_host import confinement, environment_build, environment_imports
 from environments import Site
-from interpreters import HOST_PYTHONS
+from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 from source_distributions import interpreter
 
 from hadoop_dl.hosts import host_script, verify
@@ -80,9 +80,8 @@ def test_what_a_killed_seal_left_is_no_user_of_the_tree_and_goes_with_it(done: S
 
 
 PROGRAM = """
-import json, sys
-sys.path.insert(0, sys.argv[1])
-import environment_imports
+import json
+from ansible.module_utils.hadoop_dl_host import environment_imports
 with environment_imports.runner(sys.argv[2]) as run:
     answers = [run([sys.argv[2] + "/bin/python", "-c", "import os; print(os.getuid())"], 60, {}) for _ in range(2)]
 print(json.dumps([[answer.status, answer.output, answer.error] for answer in answers]))
@@ -94,8 +93,7 @@ def test_the_pythons_of_hosts_import_in_one_cell(python: str, open_directory: Pa
     for name in ("bin", ".deeplearning"):
         (open_directory / name).mkdir()
     (open_directory / "bin/python").symlink_to(interpreter() or sys.executable)
-    utilities = str(REPOSITORY / "plugins/module_utils")
-    argv = [python, "-c", PROGRAM, utilities, str(open_directory)]
+    argv = [python, "-c", WITHOUT_ANSIBLE + PROGRAM, UTILITIES, str(open_directory)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert done.stderr == ""
     first, second = json.loads(done.stdout)

@@ -13,11 +13,17 @@ from pathlib import Path
 
 import environment_check
 import environment_seal
-import host_reader
 import pytest
-from ansible.module_utils import environment_names, environment_packages, environment_tree, wheel_files
-from ansible.module_utils.environment_packages import Refused
+from ansible.module_utils.hadoop_dl_host import (
+    environment_names,
+    environment_packages,
+    environment_tree,
+    host_reader,
+    wheel_files,
+)
+from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 from environments import DIGEST, STACK, Module, Site, wheel
+from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 
 NAME = f"{STACK}-{DIGEST}"
 
@@ -119,16 +125,10 @@ def test_a_sealed_environment_refuses_another_lock(done, tmp_path):
 
 
 def test_the_tree_digest_does_not_depend_on_the_interpreter(done):
-    pythons = [
-        python for python in ("/usr/bin/python3", "/usr/bin/python2.7", sys.executable) if os.path.exists(python)
-    ]
-    code = "import sys, environment_tree as t; print(t.digest(t.lines(sys.argv[1])))"
-    utilities = Path(__file__).resolve().parents[2] / "plugins" / "module_utils"
+    pythons = [one.values[0] for one in HOST_PYTHONS if one.values[0]]
+    code = f"{WITHOUT_ANSIBLE}from {environment_tree.__name__} import digest, lines; print(digest(lines(sys.argv[2])))"
     (done.packages / "spaces and ümläuts.txt").write_text("x")
-    answers = {
-        subprocess.check_output([python, "-B", "-c", code, str(done.path)], env={"PYTHONPATH": str(utilities)})
-        for python in pythons
-    }
+    answers = {subprocess.check_output([python, "-B", "-c", code, UTILITIES, str(done.path)]) for python in pythons}
     assert len(answers) == 1
 
 

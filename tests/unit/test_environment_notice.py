@@ -10,8 +10,8 @@ from pathlib import Path
 
 import environment_activate
 import pytest
-from ansible.module_utils import environment_notice as notice
-from ansible.module_utils import environment_tree
+from ansible.module_utils.hadoop_dl_host import environment_notice as notice
+from ansible.module_utils.hadoop_dl_host import environment_tree
 from environments import DIGEST, STACK, Site
 
 NAME = f"{STACK}-{DIGEST}"

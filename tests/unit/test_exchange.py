@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils import exchange
+from ansible.module_utils.hadoop_dl_host import exchange
 from host_modules import run
 from test_bazel import executable
 

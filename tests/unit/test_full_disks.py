@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils import room, whole_files
+from ansible.module_utils.hadoop_dl_host import room, whole_files
 from host_modules import run
 from test_two_runs import archive, receipt, spark_home
 

@@ -195,9 +195,11 @@ UNPACKAGED = (1, "package cloudera-data-science-workbench is not installed")
 )
 def test_the_setting_of_cdsw_has_to_name_the_installed_driver_up_to_1_5(tmp_path, settings, release, outcome, words):
     files = {f"/srv/driver/{version}/lib64/libcuda.so.{version}": "" for version in ("418.67", "535.104.05")}
+    files["/usr/bin/rpm"] = ""
+    package = (0, f"cloudera-data-science-workbench {release}-1\n") if release else UNPACKAGED
     if settings is not None:
         files["/etc/cdsw/config/cdsw.conf"] = settings
-    machine = host(tmp_path, files=files, answers={"rpm": (0, release) if release else UNPACKAGED})
+    machine = host(tmp_path, files=files, answers={"/usr/bin/rpm": package})
     found = ask("cdsw_hands_in_this_driver", machine)
     assert found[0] == outcome
     assert words in found[1]

@@ -305,7 +305,7 @@ def test_misuse_is_a_sentence(arguments, words, capsys):
 def test_the_playbooks_script_prints_one_line_of_json_with_what_the_inventory_promises(tmp_path, monkeypatch, capsys):
     run, _ = accept(tmp_path, Cuda(v100(), peers=NVLINKS))
     monkeypatch.setattr(acceptance, "Host", lambda: run.host)
-    acceptance.main(results, "3")
+    acceptance.main("3")
     (line,) = capsys.readouterr().out.splitlines()
     printed = json.loads(line)
     assert printed["results"][0]["message"].startswith("CUDA must list 3 GPUs but lists 2")

@@ -6,6 +6,7 @@ from pathlib import Path
 import gpu_host_info
 import initramfs
 import pytest
+from ansible.module_utils.hadoop_dl_host import host_reader
 from gpu_check.host import Host
 
 from hadoop_dl.data import gpu_host, typed
@@ -26,7 +27,7 @@ def answers(**more):
     known = {
         "uname": OLD + "\n",
         "rpm": PACKAGES,
-        "grubby --default-kernel": f"/boot/vmlinuz-{NEW}\n",
+        "/usr/sbin/grubby --default-kernel": f"/boot/vmlinuz-{NEW}\n",
         "grubby --info=ALL": f'kernel="/boot/vmlinuz-{OLD}"\nargs="ro quiet"\nkernel="/boot/vmlinuz-{NEW}"\nargs="ro modprobe.blacklist=nouveau"\n',
         "modinfo": f"version:  535.104.05\nlicense: NVIDIA\nvermagic: {OLD} SMP mod_unload\n",
         **more,
@@ -42,6 +43,7 @@ def rhel(tmp_path):
             "/etc/redhat-release": "Red Hat Enterprise Linux release 9.4 (Plow)",
             "/etc/os-release": 'ID="rhel"\nVERSION_ID="9.4"\n',
             "/usr/bin/dnf": "",
+            "/usr/sbin/grubby": "",
             "/etc/dnf/plugins/versionlock.conf": "[main]\nenabled = 1\n",
             f"/boot/vmlinuz-{OLD}": "",
             f"/boot/vmlinuz-{NEW}": "",
@@ -56,6 +58,23 @@ def test_both_the_running_kernel_and_the_one_of_the_next_boot_are_needed(rhel):
     assert kernels["needed"] == [OLD, NEW]
     assert kernels["headers"][OLD].endswith(OLD)
     assert kernels["headers"][NEW] is None
+
+
+GRUBENV = {"/boot/grub2/grubenv": f"# GRUB Environment Block\nsaved_entry=0123456789abcdef-{OLD}\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [({}, NEW), (GRUBENV, OLD), ({**GRUBENV, "/usr/sbin/grubby": ""}, NEW)],  # grubby also reads grub's configuration
+    ids=["the newest", "what grub saved", "grubby's answer"],
+)
+def test_plan_role_and_gpu_check_agree_on_the_kernel_of_the_next_boot(tmp_path, files, expected):
+    role = tree(tmp_path, {f"/boot/vmlinuz-{OLD}": "", f"/boot/vmlinuz-{NEW}": "", **files})
+    reader = host_reader.Reader(str(tmp_path))
+    reader.output = lambda argv, accepted=(0,): role.run(argv)
+    check = Host(str(tmp_path), lambda argv, seconds=None: (0, role.run(argv)))
+    found = {reader.read()["kernel"]["default_boot"], role.kernels()["default_boot"], check.default_kernel()}
+    assert found == {expected}
 
 
 def test_a_kernel_without_a_module_has_none(rhel):

@@ -13,8 +13,8 @@ import pytest
 import receipt
 import toolkit_files
 import yaml
-from ansible.module_utils import host_reader, recorded_files
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.hadoop_dl_host import host_reader, recorded_files
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import host_modules
 import pytest
-from ansible.module_utils import hadoop_files
+from ansible.module_utils.hadoop_dl_host import hadoop_files
 from test_cdsw_modules import killed_runs
 
 HERE = Path(__file__).parent / "hadoop"

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import host_reader
 import pytest
+from ansible.module_utils.hadoop_dl_host import host_reader
 from trees import TREES, build
 
 from hadoop_dl import plan

@@ -7,30 +7,24 @@ import stat
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 
-UTILITIES = Path(__file__).resolve().parents[2] / "plugins" / "module_utils"
-PYENV = Path.home() / ".pyenv" / "versions"
-PYTHONS = [
-    sys.executable,
-    *(str(path) for pattern in ("2.7.*", "3.6.*") for path in PYENV.glob(f"{pattern}/bin/python")),
-]
 HOLD = """
 import sys, time
-from host_lock import HostLock
-with HostLock("TensorFlow into demo-1", 5, sys.argv[1]) as lock:
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
+with HostLock("TensorFlow into demo-1", 5, sys.argv[2]) as lock:
     print("held")
     sys.stdout.flush()
     time.sleep(60)
 """
 LEAVE_A_CHILD = """
 import subprocess, sys
-from host_lock import HostLock
-with HostLock("a daemon", 5, sys.argv[1]) as lock:
-    child = subprocess.Popen(["sleep", "30"], close_fds=False, preexec_fn=lock.inherit if sys.argv[2] == "inherit" else None)
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
+with HostLock("a daemon", 5, sys.argv[2]) as lock:
+    child = subprocess.Popen(["sleep", "30"], close_fds=False, preexec_fn=lock.inherit if sys.argv[3] == "inherit" else None)
     print(child.pid)
     sys.stdout.flush()
     import os, signal
@@ -39,11 +33,11 @@ with HostLock("a daemon", 5, sys.argv[1]) as lock:
 
 
 def start(python: str, program: str, *arguments: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(UTILITIES), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.Popen([python, "-c", program, *arguments], env=environment, stdout=subprocess.PIPE, text=True)
+    command = [python, "-B", "-c", WITHOUT_ANSIBLE + program, UTILITIES, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-@pytest.fixture(params=PYTHONS, ids=lambda python: Path(python).parents[1].name)
+@pytest.fixture(params=HOST_PYTHONS)
 def holder(request, tmp_path):
     process = start(request.param, HOLD, str(tmp_path))
     assert process.stdout.readline() == "held\n"
@@ -113,7 +107,7 @@ def test_everybody_can_enter_the_directory_that_it_makes(tmp_path):
     assert stat.S_IMODE((tmp_path / "opt" / "deeplearning").stat().st_mode) == 0o755
 
 
-@pytest.mark.parametrize("python", PYTHONS, ids=lambda python: Path(python).parents[1].name)
+@pytest.mark.parametrize("python", HOST_PYTHONS)
 @pytest.mark.parametrize("way", ["inherit", "ordinary"])
 def test_a_child_of_a_killed_run_holds_it_only_if_it_was_told_to(python, way, tmp_path):
     process = start(python, LEAVE_A_CHILD, str(tmp_path), way)

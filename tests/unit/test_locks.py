@@ -4,12 +4,12 @@ import hashlib
 import zipfile
 
 import pytest
-from ansible.module_utils import environment_packages
+from ansible.module_utils.hadoop_dl_host import environment_packages, source_wheels
 from packaging.requirements import Requirement
 
 from hadoop_dl.cli import lock_maker, mirror
 from hadoop_dl.data import artifacts
-from hadoop_dl.data.locks import LockError, parse_lock, source_wheels
+from hadoop_dl.data.locks import LockError, parse_lock
 from hadoop_dl.data.stacks import Stack
 
 A, B, C = (letter * 64 for letter in "abc")

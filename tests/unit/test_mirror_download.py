@@ -6,13 +6,11 @@ import hashlib
 import json
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 from faulty_server import LOGIN, Index
-from interpreters import AS_ON_A_HOST, HOST_PYTHONS
+from interpreters import AS_ON_A_HOST, HOST_PYTHONS, UTILITIES
 
-UTILITIES = Path(__file__).resolve().parents[2] / "plugins" / "module_utils"
 CONTENT = bytes(range(256)) * 2000
 NAME = "six-1.17.0-py2.py3-none-any.whl"
 FETCH = """
@@ -35,7 +33,7 @@ def fetch(python: str, index: Index, *faults: str) -> object:
         "-B",
         "-c",
         AS_ON_A_HOST + FETCH,
-        str(UTILITIES),
+        UTILITIES,
         f"{index.url}/wheels/{NAME}",
         str(len(CONTENT)),
     ]

@@ -14,14 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import mirror_files
-import mirror_index
-import mirror_prune
 import pytest
-from ansible.module_utils import mirror_served
+from ansible.module_utils.hadoop_dl_host import mirror_files, mirror_index, mirror_prune, mirror_served
+from ansible.module_utils.hadoop_dl_host.mirror_index import MirrorError
 from faulty_server import Index
 from host_modules import run
-from mirror_index import MirrorError
 
 from hadoop_dl.cli import mirror
 from hadoop_dl.data.stacks import load_stack

@@ -15,12 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import mirror_files
-import mirror_index
 import pytest
+from ansible.module_utils.hadoop_dl_host import mirror_files, mirror_index
+from ansible.module_utils.hadoop_dl_host.mirror_index import MirrorError
 from faulty_server import Handler, Index
 from host_modules import run
-from mirror_index import MirrorError
 
 NAME = "pypi.invalid"  # no name service has it: only the proxy knows where it is
 WHEEL = "numpy-1.16.6-py3-none-any.whl"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ansible.module_utils import downloads, mirror_download
+from ansible.module_utils.hadoop_dl_host import downloads, mirror_download
 from ansible_programs import LOCAL, play
 from certificates import authority
 from test_mirror_server import CONTENT, WHEEL, start

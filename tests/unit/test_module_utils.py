@@ -9,22 +9,24 @@ from pathlib import Path
 
 import pytest
 
+from hadoop_dl.data import host_code
+
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
-FILES = sorted([*(PLUGINS / "modules").glob("*.py"), *(PLUGINS / "module_utils").glob("*.py")])
-OWN = {path.stem for path in (PLUGINS / "module_utils").glob("*.py")}
+FILES = sorted([*(PLUGINS / "modules").glob("*.py"), *host_code.DIRECTORY.glob("*.py")])
+OWN = {path.stem for path in host_code.DIRECTORY.glob("*.py")}
 
 
 def missing(source: str) -> Iterator[str]:
-    """Names of our own module_utils that this text uses and that are not there."""
+    """Names of code for hosts that this text uses and that are not there."""
     nodes = list(ast.walk(ast.parse(source)))
     modules: dict[str, str] = {}
     for node in nodes:
-        if isinstance(node, ast.Import) or isinstance(node, ast.ImportFrom) and node.module == "ansible.module_utils":
+        if isinstance(node, ast.ImportFrom) and node.module in (None, host_code.PACKAGE):
             modules |= {alias.asname or alias.name: alias.name for alias in node.names if alias.name in OWN}
     for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
             name = modules[node.value.id]
-            if not hasattr(importlib.import_module(f"ansible.module_utils.{name}"), node.attr):
+            if not hasattr(importlib.import_module(f"{host_code.PACKAGE}.{name}"), node.attr):
                 yield f"{name}.{node.attr}, line {node.lineno}"
 
 
@@ -34,5 +36,5 @@ def test_what_a_file_uses_of_another_one_is_there(path: Path) -> None:
 
 
 def test_a_name_that_is_gone_is_noticed() -> None:
-    used = "from ansible.module_utils import processes as programs\n\nprograms.run()\nprograms.walk()\n"
+    used = f"from {host_code.PACKAGE} import processes as programs\n\nprograms.run()\nprograms.walk()\n"
     assert list(missing(used)) == ["processes.walk, line 4"]

@@ -16,20 +16,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import mirror_files
-import mirror_pages
 import pytest
-from ansible.module_utils import mirror_index as served_index
-from ansible.module_utils import mirror_removal, mirror_served, mirror_source
-from ansible.module_utils.environment_packages import Refused
+from ansible.module_utils.hadoop_dl_host import mirror_files, mirror_pages, mirror_removal, mirror_served, mirror_source
+from ansible.module_utils.hadoop_dl_host import mirror_index as served_index
+from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 from certificates import authority
 from environments import Mirror, Site, wheel
 from faulty_server import serving
 from host_modules import run
-from interpreters import AS_ON_A_HOST, HOST_PYTHONS
+from interpreters import AS_ON_A_HOST, HOST_PYTHONS, UTILITIES
 from test_mirror_server import start
 
-UTILITIES = Path(__file__).resolve().parents[2] / "plugins" / "module_utils"
 PROJECTS = ("six", "Keras_Preprocessing", "ruamel.base")
 
 
@@ -289,7 +286,7 @@ print("six-1.0" in page)
 def test_the_pythons_of_hosts_send_the_login(index: SiteIndex, python: str) -> None:
     index.handler.files["six-1.0.tar.gz"] = b"six"
     url = f"{index.url}/six/".replace("127.0.0.1", "localhost")
-    command = [python, "-B", "-c", AS_ON_A_HOST + PAGE, str(UTILITIES), url, index.ca, *LOGIN.values()]
+    command = [python, "-B", "-c", AS_ON_A_HOST + PAGE, UTILITIES, url, index.ca, *LOGIN.values()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30)
     assert done.stdout.splitlines()[-1:] == ["True"], done.stderr
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible.module_utils import mirror_removal, package_sets
+from ansible.module_utils.hadoop_dl_host import mirror_removal, package_sets
 
 from hadoop_dl.data.addresses import package_set_keys, package_sets_problem
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hadoop_dl import plan
-from hadoop_dl.data import programs, stacks
+from hadoop_dl.data import host_code, stacks
 from hadoop_dl.plan import digests as plan_digests
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl.plan import target
@@ -326,8 +326,8 @@ def gpu_check_digest() -> str:
 
 def test_a_changed_utility_of_a_program_is_installed_on_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     before = gpu_check_digest()
-    shutil.copytree(programs.MODULE_UTILS, tmp_path / "module_utils")
-    monkeypatch.setattr(programs, "MODULE_UTILS", tmp_path / "module_utils")
+    shutil.copytree(host_code.DIRECTORY, tmp_path / "module_utils")
+    monkeypatch.setattr(host_code, "DIRECTORY", tmp_path / "module_utils")
     assert gpu_check_digest() == before
     with (tmp_path / "module_utils" / "processes.py").open("a", encoding="utf-8") as file:
         file.write("# changed\n")

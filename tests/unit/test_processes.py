@@ -9,17 +9,19 @@ import time
 from pathlib import Path
 from typing import Any
 
-import processes
 import pytest
-from interpreters import HOST_PYTHONS
+from ansible.module_utils.hadoop_dl_host import processes
+from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 
-UTILS = Path(processes.__file__).parent
+IMPORT = f"{WITHOUT_ANSIBLE}from {processes.__package__} import processes as p\n"
 
 
 def ask(python: str, expression: str, within: float = 50) -> tuple[Any, float]:
     """The value of an expression over `processes`, and the seconds that it took."""
-    program = f"import sys, json, time; sys.path.insert(0, {str(UTILS)!r}); import processes as p; start = time.time(); value = {expression}; print(json.dumps([value, time.time() - start]))"
-    done = subprocess.run([python, "-c", program], capture_output=True, text=True, timeout=within, check=False)
+    program = f"{IMPORT}import json, time; start = time.time(); value = {expression}; print(json.dumps([value, time.time() - start]))"
+    done = subprocess.run(
+        [python, "-c", program, UTILITIES], capture_output=True, text=True, timeout=within, check=False
+    )
     assert done.returncode == 0, done.stderr
     value, seconds = json.loads(done.stdout.splitlines()[-1])
     return value, seconds
@@ -72,12 +74,12 @@ def test_an_endless_output_keeps_a_bounded_memory(python: str) -> None:
 def test_a_question_that_hangs_is_abandoned(python: str) -> None:
     """As statvfs on a dead NFS server: a child asks, and its standard output is not that of the one who waits."""
     script = (
-        f"import sys, time; sys.path.insert(0, {str(UTILS)!r}); import processes as p\n"
+        f"{IMPORT}import time\n"
         "print(p.limited(lambda: {'a': 1}, 30) == {'a': 1})\n"
         "try:\n    p.limited(lambda: time.sleep(60), 0.5)\nexcept p.Late as late:\n    print(late)\n"
     )
     start = time.monotonic()
-    done = subprocess.run([python, "-c", script], capture_output=True, text=True, timeout=50, check=True)
+    done = subprocess.run([python, "-c", script, UTILITIES], capture_output=True, text=True, timeout=50, check=True)
     assert done.stdout.splitlines() == ["True", "no answer within 0.5 s"]
     assert time.monotonic() - start < 20
 

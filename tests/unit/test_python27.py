@@ -14,7 +14,7 @@ FILES = [
     path
     for pattern in (
         "plugins/modules/*.py",
-        "plugins/module_utils/*.py",
+        "plugins/module_utils/**/*.py",
         "roles/*/files/**/*.py",
         "examples/**/*.py",
     )

@@ -16,7 +16,7 @@ from typing import Any
 import ansible_programs
 import pytest
 import yaml
-from ansible.module_utils import hdfs_record, mirror_removal, removal_reader
+from ansible.module_utils.hadoop_dl_host import hdfs_record, mirror_removal, removal_reader
 from host_modules import answer, run, start
 
 from hadoop_dl.hosts import removal

@@ -35,7 +35,7 @@ RECORDS = {
     "roles/cuda/tasks/remove_rest.yml": "etc/gpu-check-cuda.json: where /usr/local/cuda pointed before",
     "roles/cuda/tasks/remove_toolkit.yml": "the mark .deeplearning-runfile in the toolkit's directory",
     "roles/cuda/tasks/run_installer.yml": THIS_RUN,
-    "roles/environment/tasks/remove.yml": "marks, receipts and names: plugins/module_utils/own_entries.py",
+    "roles/environment/tasks/remove.yml": "marks, receipts and names: plugins/module_utils/hadoop_dl_host/own_entries.py",
     "roles/gpu_check/tasks/remove.yml": OWN_NAME,
     "roles/mirror/tasks/remove.yml": "etc/mirror.json: directories and whether the account was there before; manifest.json and set.json",
     "roles/nvidia_driver/tasks/accept.yml": OWN_NAME,
@@ -44,8 +44,8 @@ RECORDS = {
     "roles/nvidia_driver/tasks/remove.yml": "etc/nvidia-driver-packages-before.json, -headers.json and -before.json: what the host had",
     "roles/nvidia_driver/tasks/remove_settings.yml": "etc/nvidia-driver-before.json; settings by fixed names",
     "roles/nvidia_driver/tasks/runfile.yml": "etc/nvidia-driver-before.json",
-    "roles/tensorflow_build/tasks/remove.yml": "etc/tensorflow_build.json: directories and accounts: plugins/module_utils/build_place.py",
-    "roles/tensorflowonspark/tasks/remove_client.yml": "marks, receipts and names: plugins/module_utils/own_entries.py; own files in etc/",
+    "roles/tensorflow_build/tasks/remove.yml": "etc/tensorflow_build.json: directories and accounts: plugins/module_utils/hadoop_dl_host/build_place.py",
+    "roles/tensorflowonspark/tasks/remove_client.yml": "marks, receipts and names: plugins/module_utils/hadoop_dl_host/own_entries.py; own files in etc/",
 }
 REMOVING = ("file", "user", "group", "tensorflow_build_place", "mirror_artifacts", "bazel_program", "engine_image")
 ALWAYS = ("remove_packages", "remove_environments", "remove_hdfs_files")

@@ -1,8 +1,8 @@
 """remove_packages: what goes with a package, and what stays because it was unneeded before."""
 
-import processes
 import pytest
 import remove_packages
+from ansible.module_utils.hadoop_dl_host import processes
 
 
 class Programs:

@@ -8,9 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import host_reader
 import pytest
-import report_reader
+from ansible.module_utils.hadoop_dl_host import host_reader
 
 from hadoop_dl import plan
 from hadoop_dl.data import typed
@@ -186,7 +185,7 @@ def test_what_the_reader_reads_of_a_host_is_what_its_row_shows(stages: dict[str,
     (tmp_path / "etc/os-release").write_text('ID="rhel"\nVERSION_ID="9.4"\nPRETTY_NAME="RHEL 9.4"\n', encoding="utf-8")
 
     def entry() -> dict[str, Any]:
-        answer = {"facts": host_reader.read(str(tmp_path)), "times": report_reader.times(str(tmp_path))}
+        answer = {"facts": host_reader.read(str(tmp_path)), "times": host_reader.times(str(tmp_path))}
         host = host_of("data1", ("build_hosts",), {}, answer["facts"])
         made = plan.make_plan([host], REPOSITORY, grouped=False)
         return row(report.make_report([host], {"data1": asked_of(answer)}, made, {}, report_sample.NOW), "data1")

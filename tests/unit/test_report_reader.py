@@ -12,6 +12,7 @@ from typing import Any
 import gpu_check_hosts
 import pytest
 import report_reader
+from ansible.module_utils.hadoop_dl_host import host_reader
 from gpu_check import compute, packages, toolkit
 from gpu_check.questions import QUESTIONS
 from interpreters import HOST_PYTHONS
@@ -75,13 +76,13 @@ def test_questions_that_fail_altogether_are_the_reason(tmp_path: Path) -> None:
 
 
 def test_times_are_those_of_the_link_and_of_what_roles_left(tmp_path: Path) -> None:
-    assert report_reader.times(str(tmp_path)) == {"changed": None, "verified": None}
+    assert host_reader.times(str(tmp_path)) == {"changed": None, "verified": None}
     state = tmp_path / "opt/deeplearning/state"
     state.mkdir(parents=True)
     for name, moment in (("cuda", 1000), ("verify", 3000)):
         (state / f"{name}.json").write_text("{}", encoding="utf-8")
         os.utime(state / f"{name}.json", (moment, moment))
-    assert report_reader.times(str(tmp_path)) == {"changed": 1000, "verified": 3000}
+    assert host_reader.times(str(tmp_path)) == {"changed": 1000, "verified": 3000}
     (tmp_path / "opt/deeplearning/current").symlink_to("envs/x")
     os.utime(tmp_path / "opt/deeplearning/current", (2000, 2000), follow_symlinks=False)
-    assert report_reader.times(str(tmp_path)) == {"changed": 2000, "verified": 3000}
+    assert host_reader.times(str(tmp_path)) == {"changed": 2000, "verified": 3000}

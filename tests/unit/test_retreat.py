@@ -12,19 +12,15 @@ from typing import Any
 
 import locked_command
 import pytest
-from ansible.module_utils import retreat
-from interpreters import HOST_PYTHONS
+from ansible.module_utils.hadoop_dl_host import retreat
+from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 
-UTILS = Path(retreat.__file__).parent
 NOBODY = 65534
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a program as another user")
 
 CALLER = """
-import json, os, sys, types
-for name in ("ansible", "ansible.module_utils"):
-    sys.modules[name] = types.ModuleType(name)
-sys.modules["ansible.module_utils"].__path__ = [sys.argv[1]]
-from ansible.module_utils import processes, retreat
+import json, os
+from ansible.module_utils.hadoop_dl_host import processes, retreat
 home, kind = sys.argv[2:]
 os.environ["PATH"] = home + "/jdk/bin:" + home + "/.local/bin:" + os.environ["PATH"]
 read = retreat.named_in_homes([os.environ["PATH"]])
@@ -68,12 +64,12 @@ def home(open_directory: Path) -> Path:
         os.chown(path, NOBODY, NOBODY)
     shutil.copy("/usr/bin/id", found / "bazel/sudo")
     (found / "bazel/sudo").chmod(0o4755)
-    shutil.copytree(UTILS, open_directory / "utilities")
+    shutil.copytree(UTILITIES, open_directory / "utilities")
     return found
 
 
 def compiled(python: str, home: Path, kind: str) -> list[str]:
-    argv = [python, "-c", CALLER, str(home.parent / "utilities"), str(home), kind]
+    argv = [python, "-c", WITHOUT_ANSIBLE + CALLER, str(home.parent / "utilities"), str(home), kind]
     done = subprocess.run(
         argv, env={"PATH": "/usr/bin:/bin", "HOME": str(home)}, cwd="/", user=NOBODY, group=NOBODY, extra_groups=[],
         capture_output=True, text=True, timeout=60, check=False,

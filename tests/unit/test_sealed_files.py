@@ -15,8 +15,8 @@ from typing import Any
 import environment_seal
 import locked_packages
 import pytest
-from ansible.module_utils import (
-    basic,
+from ansible.module_utils import basic
+from ansible.module_utils.hadoop_dl_host import (
     confinement,
     environment_build,
     environment_names,
@@ -25,11 +25,10 @@ from ansible.module_utils import (
     wheel_files,
 )
 from environments import DIGEST, STACK, Site, wheel
-from interpreters import AS_ON_A_HOST, HOST_PYTHONS
+from interpreters import AS_ON_A_HOST, HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 from source_distributions import interpreter
 from test_environment_modules import check, quietly
 
-UTILITIES = Path(__file__).resolve().parents[2] / "plugins" / "module_utils"
 OTHER = "ba9876543210"  # the digest of another stack's environment
 MARK = b"evil"
 EVIL = b"VERSION = '6.6'\n"
@@ -231,7 +230,7 @@ def test_a_disk_that_is_full_is_not_a_file_that_differs(done, monkeypatch):
 
 COPY = """
 import os, sys
-from ansible.module_utils import environment_bytes, sealed_files
+from ansible.module_utils.hadoop_dl_host import environment_bytes, sealed_files
 tree, root, tag, sha256, size = sys.argv[2:]
 source = "lib/module.py"
 path = sealed_files.bytecode_path(source, tag)
@@ -269,7 +268,7 @@ def test_every_python_loads_the_bytecode_that_was_copied(tmp_path: Path, python:
         hashlib.sha256(text).hexdigest(),
         str(len(text)),
     ]
-    answer = subprocess.check_output([python, "-B", "-c", AS_ON_A_HOST + COPY, str(UTILITIES), *argv], text=True)
+    answer = subprocess.check_output([python, "-B", "-c", AS_ON_A_HOST + COPY, UTILITIES, *argv], text=True)
     copied = tmp_path / "new" / sealed_files.bytecode_path("lib/module.py", build["tag"])
     assert answer.splitlines()[-1].replace("(", "").replace(")", "").replace(",", "") == f"True {not stale}"
     assert copied.exists() is not stale
@@ -292,12 +291,9 @@ def test_the_interpreter_of_a_tree_is_noted(done):
 
 
 INSTALL = """
-import json, sys, types
-modules, utilities, ansible = sys.argv[1:]
-for name in ("ansible", "ansible.module_utils"):
-    sys.modules[name] = types.ModuleType(name)
-sys.modules["ansible.module_utils"].__path__ = [utilities, ansible]
-sys.path.insert(0, modules)
+import json
+sys.modules["ansible.module_utils"].__path__.append(sys.argv[3])
+sys.path.insert(0, sys.argv[2])
 import environment_seal, locked_packages
 
 class Module(object):
@@ -331,8 +327,8 @@ def test_every_python_of_hosts_installs_and_takes_what_is_there(site: Site, pyth
             for component in site.lines:
                 site.install(component, python=used)
             site.seal(digest=digest)
-    plugins = UTILITIES.parent
-    argv = [python, "-c", INSTALL, str(plugins / "modules"), str(UTILITIES), str(Path(basic.__file__).parent)]
+    places = [UTILITIES, UTILITIES.replace("module_utils", "modules"), str(Path(basic.__file__).parent)]
+    argv = [python, "-c", WITHOUT_ANSIBLE + INSTALL, *places]
     half = len(calls) // 2
     for part, expected in ((calls[:half], ["keras", "pip", "six", "tensorflow"]), (calls[half:], [])):
         subprocess.run(argv, input=json.dumps(part), text=True, check=True, timeout=120)

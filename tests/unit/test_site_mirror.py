@@ -11,7 +11,7 @@ from typing import Any
 import ansible_programs
 import pytest
 import yaml
-from ansible.module_utils import package_sets
+from ansible.module_utils.hadoop_dl_host import package_sets
 from faulty_server import Index
 from test_builds import PROVENANCE
 from test_plan import make_host

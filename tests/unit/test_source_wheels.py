@@ -8,11 +8,11 @@ from pathlib import Path
 
 import engine_image
 import pytest
-from ansible.module_utils import source_wheels
-from ansible.module_utils.environment_packages import Refused
+from ansible.module_utils.hadoop_dl_host import source_wheels
+from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 from environments import Site
 from faulty_server import Index
-from interpreters import HOST_PYTHONS
+from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 from source_distributions import FILES, NAME, Recipe, digest, source
 
 from hadoop_dl.data import stacks
@@ -54,14 +54,14 @@ def test_the_wheel_has_the_named_files_and_what_pkg_info_says(tmp_path: Path, re
 
 def test_the_pythons_of_hosts_make_the_same_wheel_at_any_time(tmp_path: Path, recipe: Recipe) -> None:
     program = (
-        "import sys\nsys.path.insert(0, sys.argv[1])\nimport source_wheels as s\n"
+        f"{WITHOUT_ANSIBLE}from {source_wheels.__package__} import source_wheels as s\n"
         "s.RECIPES = {sys.argv[3]: s.Recipe(*eval(sys.argv[4]))}\n"
         "print(s.make('x', sys.argv[3], sys.argv[2], sys.argv[5]))"
     )
     for number, python in enumerate(one.values[0] for one in HOST_PYTHONS if one.values[0]):
         target = tmp_path / str(number)
         target.mkdir()
-        command = [str(python), "-B", "-c", program, str(Path(source_wheels.__file__).parent), str(tmp_path / NAME)]
+        command = [str(python), "-B", "-c", program, UTILITIES, str(tmp_path / NAME)]
         command += [digest(tmp_path / NAME), repr(tuple(recipe)), str(target)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert done.stderr == ""

@@ -15,7 +15,7 @@ import pytest
 import remove_hdfs_files
 import spark_home
 import spark_libraries
-from ansible.module_utils import hdfs_command, hdfs_record
+from ansible.module_utils.hadoop_dl_host import hdfs_command, hdfs_record
 
 REPOSITORY = Path(__file__).parents[2]
 

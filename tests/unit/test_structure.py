@@ -60,9 +60,9 @@ def checkout(tmp_path: Path) -> Path:
         "roles/one/tasks/main.yml": "---\n- name: Do\n  copy: {dest: /etc/one}\n",
         "roles/one/files/a-check/check/host.py": "from check import words\n",
         "roles/one/files/a-check/check/words.py": "from check.host import Host\n",
-        "plugins/module_utils/a.py": "from ansible.module_utils import b, six\n",
-        "plugins/module_utils/b.py": "from ansible.module_utils.a import x\n",
-        "plugins/modules/a.py": "from ansible.module_utils import a\n",
+        "plugins/module_utils/own/a.py": "from . import b\n",
+        "plugins/module_utils/own/b.py": "from .a import x\n",
+        "plugins/modules/a.py": "from ansible.module_utils.own import a\n",
         "roles/two/vars/main.yml": f"---\na: \"{{{{ {'x + ' * 40}1 }}}}\"\nb: '{{{{ y }}}} {'words ' * 40}'\n",
         "playbooks/two.yml": f"---\n- tasks:\n    - when: {'x + ' * 40}1\n    - assert: {{that: [y, {'x + ' * 40}1], fail_msg: {'words ' * 40}}}\n",
         "plugins/action/ask.py": ACTION,
@@ -84,7 +84,7 @@ def checkout(tmp_path: Path) -> Path:
         (
             structure.cycles,
             [
-                "ansible.module_utils.a, ansible.module_utils.b",
+                "ansible.module_utils.own.a, ansible.module_utils.own.b",
                 "check.host, check.words",
                 "hadoop_dl.one, hadoop_dl.two",
                 "hadoop_dl.plan.model, hadoop_dl_dev.bench",

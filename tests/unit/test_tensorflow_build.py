@@ -16,8 +16,8 @@ import host_modules
 import pytest
 import python_files
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
-from ansible.module_utils import seclusion, tensorflow_builder
-from ansible.module_utils.host_lock import HostLock
+from ansible.module_utils.hadoop_dl_host import seclusion, tensorflow_builder
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 
 from hadoop_dl.data import compat
 from hadoop_dl.data import tensorflow_build as build

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yarn_cluster
+from ansible.module_utils.hadoop_dl_host import yarn_cluster
 from tfos_submit import hints, logs, options, outcome, spark, watch, yarn
 from tfos_submit.shortage import shortage as shortage_text
 

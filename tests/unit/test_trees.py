@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import host_reader
 import pytest
+from ansible.module_utils.hadoop_dl_host import host_reader
 from trees import TREES, build
 
 from hadoop_dl import plan

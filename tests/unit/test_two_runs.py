@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 from host_modules import answer, run, start
 
 Arguments = dict[str, Any]

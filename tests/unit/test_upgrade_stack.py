@@ -12,7 +12,7 @@ from pathlib import Path
 import ansible_programs
 import pytest
 import yaml
-from ansible.module_utils import environment_history, environment_packages
+from ansible.module_utils.hadoop_dl_host import environment_history, environment_packages
 
 from hadoop_dl.hosts import canaries, stack_change
 

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.wheel_files import Wheel, WheelProblem
+from ansible.module_utils.hadoop_dl_host.wheel_files import Wheel, WheelProblem
 from interpreters import bundled_pip
 
 SITE = "lib/python{}.{}/site-packages".format(*sys.version_info[:2])

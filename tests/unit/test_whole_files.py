@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import whole_files
+from ansible.module_utils.hadoop_dl_host import whole_files
 
 
 def test_a_file_is_replaced_and_everybody_reads_it(tmp_path: Path) -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import host_modules
-import host_reader
 import pytest
-from ansible.module_utils import cdsw_settings
+from ansible.module_utils.hadoop_dl_host import cdsw_settings, host_reader
 from test_plan import changed_node, make_host
 
 from hadoop_dl import plan
@@ -43,11 +42,15 @@ def tree(root: Path, files: dict[str, str]) -> dict[str, Any]:
     return dict(host_reader.read(str(root)))
 
 
-def test_an_installation_from_the_rpm_is_read_without_its_secrets(tmp_path: Path) -> None:
+def test_an_installation_from_the_rpm_is_read_without_its_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = "cloudera-data-science-workbench 1.4.0.431664-1\nnvidia-docker 1.0.1-1\n"
+    monkeypatch.setattr(host_reader.Reader, "output", lambda self, argv, accepted: packages)
     conf = SAMPLE.read_text(encoding="utf-8").replace('PATH=""', f'PATH="{DRIVERS}/418.67" # ours')
     files = {
         "/etc/cdsw/config/cdsw.conf": conf,
-        "/.packages.rpm": "cloudera-data-science-workbench 1.4.0.431664-1\nnvidia-docker 1.0.1-1\n",
+        "/usr/bin/rpm": "",
         "/proc/net/fib_trie": LISTENS,
         f"{DRIVERS}/418.67/lib64/libcuda.so.418.67": "",
     }

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import yarn_cluster
+from ansible.module_utils.hadoop_dl_host import yarn_cluster
 from environments import Site
 
 OLD, OLDER = "old-stack-000000000001", "older-stack-000000000002"

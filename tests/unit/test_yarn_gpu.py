@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import host_system
-import host_yarn
 import pytest
+from ansible.module_utils.hadoop_dl_host import host_system, host_yarn
 from test_plan import NODE, REPOSITORY, changed_node, make_host
 
 from hadoop_dl import plan

@@ -8,10 +8,12 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from ansible.module_utils.hadoop_dl_host import source_wheels
+
 from hadoop_dl.cli.arguments import Parser
-from hadoop_dl.data import cdsw, module_utils
+from hadoop_dl.data import cdsw, host_code
 from hadoop_dl.data.engine_image import sections
-from hadoop_dl.data.locks import Lock, LockError, source_wheels
+from hadoop_dl.data.locks import Lock, LockError
 from hadoop_dl.data.stacks import Stack, StackError, UnknownStack, add_directory, load_stack
 from hadoop_dl.resolver.request import Misuse
 
@@ -82,7 +84,7 @@ def write(stack: Stack, lock: Lock, directory: Path, mirror: str, ca: str = "") 
         for name in FILES:
             target = directory / name.partition("/")[2]
             shutil.copyfile(EXAMPLES / name, target)
-        shutil.copyfile(module_utils.DIRECTORY / "source_wheels.py", directory / "source_wheels.py")
+        shutil.copyfile(host_code.DIRECTORY / "source_wheels.py", directory / "source_wheels.py")
         for name, text in texts(stack, lock, mirror, ca).items():
             (directory / name).write_text(text, encoding="utf-8")
     except OSError as error:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.hadoop_dl_host import mirror_index, source_wheels, whole_files
 from packaging.markers import default_environment
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.tags import Tag, compatible_tags, cpython_tags
@@ -23,11 +24,10 @@ from packaging.version import Version
 from hadoop_dl.cli import mirror
 from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.cli.mirror import MirrorError
-from hadoop_dl.data import extras, module_utils
-from hadoop_dl.data.locks import COMPONENTS, Entry, Lock, LockError, canonicalize_name, source_problem, source_wheels
+from hadoop_dl.data import extras
+from hadoop_dl.data.locks import COMPONENTS, Entry, Lock, LockError, canonicalize_name, source_problem
 from hadoop_dl.data.stacks import Stack, StackError, UnknownStack, add_directory, load_stack, stack_names
 
-whole_files: Any = module_utils.load("whole_files")
 Versions = dict[str, str]  # name as PEP 503 writes it -> version
 Offer = dict[str, Any]  # a file as an index lists it: name, url, sha256, size or None
 # All others of uv's variables may name another index, other versions, or a server whose certificate is not checked.
@@ -194,7 +194,7 @@ def uv_variables(environment: Mapping[str, str]) -> dict[str, str]:
     bundle = next(filter(None, map(found.get, ("PIP_CERT", "REQUESTS_CA_BUNDLE"))), None)
     return {
         **found,
-        "UV_DEFAULT_INDEX": mirror.mirror_index.index_address(),
+        "UV_DEFAULT_INDEX": mirror_index.index_address(),
         **({"SSL_CERT_FILE": bundle} if bundle else {}),
     }
 

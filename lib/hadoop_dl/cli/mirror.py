@@ -1,5 +1,5 @@
 """The mirror on the controller: what stacks and inventories need, listed, fetched, verified and pruned. The work is in
-plugins/module_utils/mirror_files.py and mirror_index.py, because the same code runs on the mirror host.
+plugins/module_utils/hadoop_dl_host/mirror_files.py and mirror_index.py, because the same code runs on the mirror host.
 
 scripts/mirror list|fetch|verify|prune [STACK[:PYTHON] ...] [-i inventories/SITE ...] [--root DIR]
 
@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.hadoop_dl_host import mirror_files, mirror_index, mirror_prune
+
 from hadoop_dl.cli import mirror_site
-from hadoop_dl.data import module_utils
 from hadoop_dl.data.artifacts import kind, needed, source
 from hadoop_dl.data.locks import Lock, LockError
 from hadoop_dl.data.stacks import (
@@ -31,9 +32,6 @@ from hadoop_dl.data.stacks import (
 )
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-mirror_index: Any = module_utils.load("mirror_index")
-mirror_files: Any = module_utils.load("whole_files", "mirror_index", "mirror_pages", "mirror_files")
-mirror_prune: Any = module_utils.load("mirror_files", "mirror_prune")
 MirrorError: type[Exception] = mirror_index.MirrorError
 Artifact = dict[str, Any]
 

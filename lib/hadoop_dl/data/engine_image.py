@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from ansible.module_utils.hadoop_dl_host import source_wheels
+
 from hadoop_dl.data import cdsw, programs, stacks
 from hadoop_dl.data.compat import REPOSITORY
-from hadoop_dl.data.locks import Entry, Lock, canonicalize_name, source_wheels
+from hadoop_dl.data.locks import Entry, Lock, canonicalize_name
 from hadoop_dl.data.stacks import Stack
 
 ENVIRONMENT_ONLY = ("virtualenv",)  # makes environments on hosts

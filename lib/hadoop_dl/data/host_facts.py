@@ -1,4 +1,4 @@
-"""What a host answered, typed once: plugins/module_utils/host_reader.py reads it there, read_facts makes it HostFacts here.
+"""What a host answered, typed once: plugins/module_utils/hadoop_dl_host/host_reader.py reads it there, read_facts makes it HostFacts here.
 
 A new fact is a key in the reader's answer and a field of the same name here (tests/unit/test_host_facts.py compares the two); the field's
 type is its form (typed.py). None means that the host could not tell.
@@ -258,7 +258,7 @@ class HostFacts:
     libstdcxx: Version | None = None
     workbench: Workbench | None = None
     containers: Containers | None = None
-    cell_problem: Said | None = None  # why no program can be confined (module_utils/confinement.py)
+    cell_problem: Said | None = None  # why no program can be confined (hadoop_dl_host/confinement.py)
     named: Named | None = None
     yarn: Yarn | None = None
 

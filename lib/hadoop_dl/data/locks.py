@@ -15,10 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hadoop_dl.data import module_utils
-
-lock_lines: Any = module_utils.load("lock_lines")
-source_wheels = module_utils.load("source_wheels")
+from ansible.module_utils.hadoop_dl_host import lock_lines, source_wheels
 
 COMPONENTS = ("pip", "tensorflow", "keras", "tensorflowonspark")
 

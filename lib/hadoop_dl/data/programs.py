@@ -9,17 +9,14 @@ bytes on every controller: nothing is compressed, and no time of a file counts.
 from __future__ import annotations
 
 import io
-import re
 import stat
 import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from hadoop_dl.data import module_utils
+from hadoop_dl.data import host_code
 
-MODULE_UTILS = module_utils.DIRECTORY
-UTILITIES = ("processes", "yarn_cluster")  # modules that programs may import; one has those that it does
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date in a zip archive
 
 
@@ -30,10 +27,13 @@ def directories(role: Path) -> list[Path]:
 
 def modules(directory: Path) -> dict[str, Path]:
     """The Python files of a program by their names in the archive."""
-    own = {str(path.relative_to(directory)): path for path in sorted(directory.rglob("*.py"))}
-    text = "".join(path.read_text(encoding="utf-8") for path in own.values())
-    used = [name for name in UTILITIES if re.search(rf"^(import|from) {name}\b", text, re.MULTILINE)]
-    return own | {f"{name}.py": MODULE_UTILS / f"{name}.py" for name in used}
+    sources = {"__main__": directory / "__main__.py"}
+    for path in sorted(directory.glob("*/__init__.py")):
+        sources |= host_code.package(path.parent)
+    return {
+        name.replace(".", "/") + ("/__init__.py" if path.name == "__init__.py" else ".py"): path
+        for name, path in sorted(host_code.complete(sources).items())
+    }
 
 
 def pack(directory: Path) -> bytes:

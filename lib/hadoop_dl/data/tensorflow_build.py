@@ -16,7 +16,7 @@ from hadoop_dl.data import compat
 Json = dict[str, Any]
 SCHEMA = 1  # of the key: a new one builds everything again
 PACKAGES = ("numpy", "wheel", "setuptools")
-# gcc's option for each CPU feature that the reader reports (plugins/module_utils/host_system.py, CPU_FLAGS).
+# gcc's option for each CPU feature that the reader reports (plugins/module_utils/hadoop_dl_host/host_system.py, CPU_FLAGS).
 OPTIONS = {
     "sse4_1": "-msse4.1",
     "sse4_2": "-msse4.2",

@@ -1,4 +1,4 @@
-"""Scripts that are piped into a host's Python: packed out of module_utils, started so that root imports nothing of the ssh user's.
+"""Scripts that are piped into a host's Python: packed out of modules, started so that root imports nothing of the ssh user's.
 
 An ordinary module costs about twice a raw ssh loop, because every host unpacks and imports a zip; one script on
 standard input costs no more than the loop (docs/performance.md).
@@ -14,30 +14,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hadoop_dl.data import module_utils
+from hadoop_dl.data import host_code
 from hadoop_dl.data.terminal import LONGEST, one_line, printable_values
 
-REPOSITORY = Path(__file__).resolve().parents[3]
-GPU_CHECK = REPOSITORY / "roles/gpu_check/files/gpu-check/gpu_check"
-# Its modules in the order of their imports.
-GPU_CHECK_MODULES = (
-    *("questions", "sentences", "host", "causes", "cudadriver", "product"),
-    *("driver", "toolkit", "packages", "compute", "health", "dcgm", "bandwidth", "acceptance", "cli"),
-)
-# What reads a host, in the order of its imports.
-READER = (
-    *(
-        "processes",
-        "environment_tree",
-        "host_system",
-        "host_workbench",
-        "hadoop_files",
-        "host_yarn",
-        "whole_files",
-        "recorded_files",
-    ),
-    *("forked_child", "confinement", "host_reader"),
-)
+REPORT_READER = host_code.REPOSITORY / "roles/verify/files/report_reader.py"
 # The first that exists is used: RHEL 8 and 9 have the system's own Python in libexec.
 INTERPRETERS = (
     "/usr/bin/python3",
@@ -70,9 +50,9 @@ def one_command(script: str) -> str:
     return f"echo {packed} | base64 -d | gzip -d | ( {command()} )"
 
 
-def pack(sources: Mapping[str, Path], call: str) -> str:
-    """One script out of several modules, in the order of their imports; it ends with this call."""
-    texts = [(name, path.read_bytes()) for name, path in sources.items()]
+def pack(sources: Mapping[str, Path], *arguments: object) -> str:
+    """One script out of these modules and what they import; it calls main of the last one with these arguments."""
+    texts = [(name, path.read_bytes()) for name, path in host_code.complete(sources).items()]
     # `python -` imports from the current directory first, so that entry goes before the first import of a file.
     # `from __future__` must come first in a text, so every module is compiled from its own.
     return (
@@ -81,40 +61,29 @@ def pack(sources: Mapping[str, Path], call: str) -> str:
         "import types\n"
         f"for name, source in {texts!r}:\n"
         "    module = types.ModuleType(name)\n"
+        "    parent, _, child = name.rpartition('.')\n"
+        "    module.__package__, module.__path__ = parent, []\n"
         "    sys.modules[name] = module\n"
         "    exec(compile(source, name + '.py', 'exec'), module.__dict__)\n"
-        f"{call}\n"
+        "    if parent:\n"
+        "        setattr(sys.modules[parent], child, module)\n"
+        f"module.main({', '.join(map(ascii, arguments))})\n"
     )
-
-
-def utilities(*names: str) -> dict[str, Path]:
-    return {name: module_utils.DIRECTORY / f"{name}.py" for name in names}
 
 
 def reader(names: Sequence[str] = ()) -> str:
     """The script that reads a host for the plan; of these paths and accounts, whether it has them."""
-    sources = utilities(*READER)
-    return pack(sources, f"sys.modules['host_reader'].main({list(names)!a})")
+    return pack({f"{host_code.PACKAGE}.host_reader": host_code.DIRECTORY / "host_reader.py"}, list(names))
 
 
 def report_reader(names: Sequence[str] = ()) -> str:
     """The script that reads a host for the report: the reader's facts, gpu-check's questions, and times."""
-    sources = utilities(*READER)
-    sources |= gpu_check() | utilities("report_reader")
-    return pack(sources, f"sys.modules['report_reader'].main({list(names)!a})")
+    return pack({"report_reader": REPORT_READER}, list(names))
 
 
 def acceptance(gpu_count: str) -> str:
     """The script that measures what a host's GPUs copy (gpu-check --accept), of which the inventory promises so many."""
-    sources = utilities("processes") | gpu_check()
-    given = f"sys.modules['gpu_check.cli'].results, {gpu_count!a}"
-    return pack(sources, f"sys.modules['gpu_check.acceptance'].main({given})")
-
-
-def gpu_check() -> dict[str, Path]:
-    """gpu-check's questions; they import processes."""
-    modules = {f"gpu_check.{name}": GPU_CHECK / f"{name}.py" for name in GPU_CHECK_MODULES}
-    return {"gpu_check": GPU_CHECK / "__init__.py", **modules}
+    return pack({"gpu_check.acceptance": host_code.GPU_CHECK / "acceptance.py"}, gpu_count)
 
 
 def parse(status: int, output: str, error: str) -> dict[str, Any]:

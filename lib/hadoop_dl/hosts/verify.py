@@ -19,14 +19,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hadoop_dl.data import module_utils
+from hadoop_dl.data import host_code
 from hadoop_dl.data.terminal import PARAGRAPH, one_line
 from hadoop_dl.hosts import host_script
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PROBE = REPOSITORY / "roles/verify/files/probe.py"
-# gpu-check's questions, and what they import.
-SUITE_IMPORTS = (str(host_script.GPU_CHECK.parent), str(module_utils.DIRECTORY))
 QUESTIONS = REPOSITORY / "roles/verify/files/environment_questions.py"
 ROOT = "/opt/deeplearning"
 PASSED, FAILED, EXPECTED, SURPRISE, SKIPPED = "passed", "failed", "expected failure", "unexpected success", "skipped"
@@ -50,21 +48,8 @@ def probe_script(expectation: Mapping[str, Any]) -> str:
     count = int(expectation.get("gpu_count") or 0)
     minimum = (expectation.get("stack") or {}).get("driver_min", "")
     gpus = {"gpu_count": str(count), "driver_min": minimum} if count > 0 else {}
-    names = (
-        "processes",
-        "environment_tree",
-        "whole_files",
-        "forked_child",
-        "confinement",
-        "environment_imports",
-        "hdfs_command",
-    )
-    sources = host_script.utilities(*names) | host_script.gpu_check()
-    programs = {
-        path.stem: path.read_text(encoding="utf-8") for path in (QUESTIONS, host_script.GPU_CHECK / "product.py")
-    }
-    call = f"sys.modules['probe'].main({ROOT!r}, {environment!r}, {gpus!r}, {programs!r})"
-    return host_script.pack({**sources, "probe": PROBE}, call)
+    programs = {path.stem: path.read_text(encoding="utf-8") for path in (QUESTIONS, host_code.GPU_CHECK / "product.py")}
+    return host_script.pack({"probe": PROBE}, ROOT, environment, gpus, programs)
 
 
 def answer_file(directory: Path, host: str) -> Path:
@@ -207,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join([*SUITE_IMPORTS, *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "PYTHONPATH": os.pathsep.join([str(host_code.GPU_CHECK.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
     environment.setdefault("ANSIBLE_CONFIG", str(REPOSITORY / "ansible.cfg"))
     wheels: dict[str, str] = {}

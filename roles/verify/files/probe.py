@@ -12,11 +12,13 @@ import json
 import os
 import sys
 
-import confinement
-import environment_imports
-import environment_tree
-import hdfs_command
-import processes
+from ansible.module_utils.hadoop_dl_host import (
+    confinement,
+    environment_imports,
+    environment_tree,
+    hdfs_command,
+    processes,
+)
 from gpu_check.cli import results
 from gpu_check.host import Host
 

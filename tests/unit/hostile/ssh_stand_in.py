@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 MARK = "of-a-hostile-host"  # in every text of a hostile host: nothing of it may reach another host
-READERS = {"host_reader": "facts", "report_reader": "report", "gpu_check.acceptance": "accepted"}
 LONG = "9" * 5000
 MEGABYTE = 1 << 20
 
@@ -112,9 +111,9 @@ def arguments(given: list[str]) -> tuple[list[str], str, str]:
 
 def question(script: str) -> tuple[str, Any]:
     """What the host is asked: a reader, a module with its arguments, or a command ("")."""
-    reader = re.match(r"sys\.modules\['([\w.]+)'\]\.main\(", script.rstrip().rpartition("\n")[2])
-    if reader:
-        return READERS[reader[1]], None
+    if script.rstrip().rpartition("\n")[2].startswith("module.main("):
+        readers = {"report_reader": "report", "gpu_check.acceptance": "accepted"}
+        return next((kind for name, kind in readers.items() if f"('{name}', " in script), "facts"), None
     module = re.search(r"ansible(?:_collections)?[.\w]*\.modules\.(\w+)", script)
     given = re.search(r"^\s*ANSIBALLZ_PARAMS = (.+)$", script, re.MULTILINE)
     if not module or not given:

@@ -77,7 +77,15 @@ GPU_HOST = {
     "signing": None,
 }
 REMOVAL = {
-    **{"applications": {}, "bazel": {}, "build": [], "yarn_gpu": {}, "cdsw": {}, "container_runtime": {}, "environments": ["e"]},
+    **{
+        "applications": {},
+        "bazel": {},
+        "build": [],
+        "yarn_gpu": {},
+        "cdsw": {},
+        "container_runtime": {},
+        "environments": ["e"],
+    },
     **{"gpu": {}, "mirror": {}, "parts": ["environments"], "stays": [], "users": []},
     "hdfs": {
         "directories": [],

@@ -7,13 +7,13 @@ import json
 import re
 import sys
 
-import processes
+from ansible.module_utils.hadoop_dl_host import processes
 
 from gpu_check.bandwidth import address, measure
 from gpu_check.causes import devices, last_error
 from gpu_check.compute import required_gpus
 from gpu_check.host import Host, become_nobody
-from gpu_check.questions import Fail, Skip
+from gpu_check.questions import Fail, Skip, results
 from gpu_check.sentences import no_library, smi_problem
 
 STEPS = []  # (name, function), as QUESTIONS
@@ -229,14 +229,14 @@ def peer_copies(run):
     )
 
 
-def report(run, results):
+def report(run, answers):
     """What --json prints, and what the playbook reads."""
     names = dict((bus, card["name"]) for bus, card in run.cards.items())
-    return {"results": list(results), "cards": names, "measures": run.measures}
+    return {"results": answers, "cards": names, "measures": run.measures}
 
 
-def main(results, gpu_count):
-    """Print the report on one line. results: gpu_check.cli.results, which imports this module. gpu_count: as promised, or empty."""
+def main(gpu_count):
+    """Print the report on one line. gpu_count: as promised, or empty."""
     run = Run(Host())
     run.host.expected["gpu_count"] = gpu_count
-    sys.stdout.write(json.dumps(report(run, results(run, (), STEPS)), sort_keys=True) + "\n")
+    sys.stdout.write(json.dumps(report(run, list(results(run, (), STEPS))), sort_keys=True) + "\n")

@@ -13,41 +13,18 @@ gpu-check-nccl.json), written by the roles. Every FAIL names what is required, w
 
 from __future__ import absolute_import, division, print_function
 
-import importlib
 import json
 import os
 import sys
-import traceback
 
+from gpu_check import compute, dcgm, driver, health, packages, toolkit
 from gpu_check.acceptance import STEPS, Run
 from gpu_check.acceptance import report as accepted
 from gpu_check.host import Host
-from gpu_check.questions import QUESTIONS, Fail, Skip
+from gpu_check.questions import QUESTIONS, results
 
-ORDER = ("driver", "toolkit", "packages", "compute", "health", "dcgm")  # the modules that have questions
-for module in ORDER:
-    importlib.import_module("gpu_check." + module)
-QUESTIONS.sort(key=lambda one: ORDER.index(one[1].__module__.rpartition(".")[2]))
-
-
-def results(subject, names, questions=QUESTIONS):
-    """The answers about a host, or, with the steps of acceptance.py, about a run of it."""
-    for name, function in questions:
-        if names and name not in names:
-            continue
-        try:
-            outcome, message = "PASS", function(subject)
-        except Skip as reason:
-            outcome, message = "SKIP", str(reason)
-        except Fail as problem:
-            outcome, message = "FAIL", str(problem)
-        except Exception:  # one question that breaks must not hide the others
-            said = traceback.format_exc().strip().splitlines()
-            outcome, message = (
-                "FAIL",
-                "gpu-check itself failed: %s (%s). Report it with this line." % (said[-1], said[-3].strip()),
-            )
-        yield {"name": name, "question": function.__doc__, "outcome": outcome, "message": message}
+ORDER = [module.__name__ for module in (driver, toolkit, packages, compute, health, dcgm)]  # those that have questions
+QUESTIONS.sort(key=lambda one: ORDER.index(one[1].__module__))
 
 
 def junit(found):

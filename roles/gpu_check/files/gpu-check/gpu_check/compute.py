@@ -11,7 +11,7 @@ import os
 import pkgutil
 import re
 
-import processes
+from ansible.module_utils.hadoop_dl_host import processes
 
 from gpu_check.causes import causes, devices, last_error
 from gpu_check.cudadriver import ask as ask_cuda

@@ -4,16 +4,14 @@
 from __future__ import absolute_import, division, print_function
 
 import os
-import re
 import stat
 
-import processes
+from ansible.module_utils.hadoop_dl_host import host_workbench as workbench
+from ansible.module_utils.hadoop_dl_host import processes
 
 from gpu_check.questions import Fail, Skip, check, host_check, version
 from gpu_check.sentences import TIMEOUT, no_gpus, no_library, smi_problem, two_versions
 
-CDSW_CONF = "/etc/cdsw/config/cdsw.conf"  # of installations from packages; Cloudera Manager keeps its own
-CDSW_PARCEL = "/opt/cloudera/parcels/CDSW"
 WITHOUT_PATH = "1.6"  # the first release of CDSW that finds the driver itself
 NODES = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 
@@ -132,7 +130,7 @@ def module_for_boot_kernel(host):
 @host_check
 def nouveau_absent(host):
     """nouveau is not loaded"""
-    if re.search(r"^nouveau\s", host.text("/proc/modules") or "", re.M):
+    if "nouveau" in host.loaded_modules():
         raise Fail(
             "NVIDIA's driver requires that nouveau is not loaded, but it is. Run playbooks/gpu.yml (the initramfs loads it again), and reboot."
         )
@@ -240,19 +238,19 @@ def driver_new_enough(host):
 @host_check
 def cdsw_hands_in_this_driver(host):
     """CDSW's setting names the driver that is installed"""
-    release, text = cdsw_release(host), host.text(CDSW_CONF)
-    if host.exists(CDSW_PARCEL):
+    parcel, settings = workbench.parcel_build(host), workbench.read_settings(host.text(workbench.CONF))
+    if parcel is None and settings is None:
+        raise Skip("no host of CDSW (%s)" % workbench.CONF)
+    release = workbench.installed_release(host, parcel)
+    if parcel is not None:
         raise Skip("CDSW %s: Cloudera Manager has its settings" % (release or "of an unknown release"))
-    if text is None:
-        raise Skip("no host of CDSW (%s)" % CDSW_CONF)
-    settings = dict(re.findall(r"""^\s*(?:export\s+)?(NVIDIA_\w+)=["']?([^"'#\n]*?)["']?\s*(?:#.*)?$""", text, re.M))
     if settings.get("NVIDIA_GPU_ENABLE", "").lower() != "true":
-        raise Skip("NVIDIA_GPU_ENABLE is not true in %s: engines get no GPU" % CDSW_CONF)
+        raise Skip("NVIDIA_GPU_ENABLE is not true in %s: engines get no GPU" % workbench.CONF)
     place, library = settings.get("NVIDIA_LIBRARY_PATH", ""), host.library()
     if release and version(release) >= version(WITHOUT_PATH):
         raise Skip("CDSW %s finds the driver itself; NVIDIA_LIBRARY_PATH is a setting up to 1.5" % release)
     if not place and not release:
-        raise Skip("NVIDIA_LIBRARY_PATH is not set in %s: right from CDSW 1.6 on, required before" % CDSW_CONF)
+        raise Skip("NVIDIA_LIBRARY_PATH is not set in %s: right from CDSW 1.6 on, required before" % workbench.CONF)
     handed = (
         [path for name in ("/lib64", "", "/lib") for path in host.glob(place + name + "/libcuda.so.*.*")]
         if place
@@ -265,24 +263,12 @@ def cdsw_hands_in_this_driver(host):
         "NVIDIA_LIBRARY_PATH in %s must name a directory with driver %s, the one that is installed; %s has %s. Correct it on every CDSW host after a "
         "change of driver, and restart CDSW; running engines keep what they have."
         % (
-            CDSW_CONF,
+            workbench.CONF,
             library or "none",
             place or "it is not set and",
             "driver %s" % found if found else "no libcuda.so",
         )
     )
-
-
-def cdsw_release(host):
-    """The release of CDSW on this host, from its parcel's or its package's version; None where neither tells."""
-    if host.exists(CDSW_PARCEL):
-        found = re.match(r"CDSW-(\d+\.\d+(?:\.\d+)?)", os.path.basename(os.path.realpath(host.root + CDSW_PARCEL)))
-        return found.group(1) if found else None
-    if not host.exists(CDSW_CONF):
-        return None
-    status, output = host.run("rpm", "-q", "--qf", "%{VERSION}", "cloudera-data-science-workbench")
-    found = re.match(r"\d+\.\d+(\.\d+)*", output.strip()) if status == 0 else None
-    return found.group(0) if found else None
 
 
 @check

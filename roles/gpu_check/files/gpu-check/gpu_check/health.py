@@ -230,18 +230,14 @@ def topology(host):
 @host_check
 def fabric_manager(host):
     """NVSwitch systems: the fabric manager runs, and the GPUs joined its fabric"""
-    switches = [
-        path
-        for path in host.glob("/sys/bus/pci/devices/*")
-        if host.text(path + "/vendor") == "0x10de" and (host.text(path + "/class") or "").startswith("0x0680")
-    ]
+    switches = host.nvidia_devices()[1]
     if not switches:
         raise Skip("no NVSwitch here")
     status, output = host.run("systemctl", "is-active", "nvidia-fabricmanager")
     if status != 0:
         raise Fail(
             "%d NVSwitches require the fabric manager, but it is %s: CUDA fails with status 802. systemctl status nvidia-fabricmanager; its version must be %s."
-            % (len(switches), output.strip() or "missing", host.library())
+            % (switches, output.strip() or "missing", host.library())
         )
     try:
         rows = host.query("index", "fabric.state", "fabric.status")

@@ -4,16 +4,15 @@
 from __future__ import absolute_import, division, print_function
 
 import ctypes
-import glob
 import json
 import os
 import pwd
 import re
 import stat
 
-import processes
+from ansible.module_utils.hadoop_dl_host import host_system, processes
 
-from gpu_check.questions import Fail, NotReported, Skip, version
+from gpu_check.questions import Fail, NotReported, Skip
 from gpu_check.sentences import LOADER, NVIDIA, TIMEOUT, smi_problem
 
 ETC = "/opt/deeplearning/etc"
@@ -53,11 +52,11 @@ def execute(argv, seconds=TIMEOUT, groups=None):
     return answer.status, "\n".join(text for text in (answer.output, answer.error) if text) + "\n"
 
 
-class Host(object):
-    """named: the questions that were asked for by name; python: the environment's; program: the text of product.py."""
+class Host(host_system.System):
+    """Also what its drivers, its container and its inventory show. named: the questions that were asked for by name; python: the environment's; program: the text of product.py."""
 
     def __init__(self, root="", run=None, load=None, named=(), python=PYTHON, program=None):
-        self.root = root
+        super(Host, self).__init__(root)
         self.execute = run or execute
         self.load = load or ctypes.CDLL
         self.named = named
@@ -72,16 +71,6 @@ class Host(object):
                 self.expected.update(json.loads(self.text("%s/%s.json" % (ETC, name)) or "{}"))
             except ValueError:
                 raise Fail("%s/%s.json must be JSON but is not. Run playbooks/gpu.yml." % (ETC, name))
-
-    def text(self, path):
-        try:
-            with open(self.root + path, "rb") as handle:
-                return handle.read().decode("utf-8", "replace").strip()
-        except (IOError, OSError):
-            return None
-
-    def glob(self, pattern):
-        return sorted(path[len(self.root) :] for path in glob.glob(self.root + pattern))
 
     def execute_foreign(self, argv, seconds):
         """The same for a program whose code may be anybody's: if root asks, nobody runs it, with the groups that may open the GPUs."""
@@ -99,8 +88,9 @@ class Host(object):
         found = [(path, os.stat(self.root + path)) for path in self.glob("/dev/nvidia*")]
         return [(path, status) for path, status in found if stat.S_ISCHR(status.st_mode)]
 
-    def exists(self, path):
-        return os.path.exists(self.root + path)
+    def output(self, argv, accepted=(0,)):
+        status, output = self.run(*argv)
+        return output if status in accepted else None
 
     def run(self, *argv):
         """Status and output of a command, asked once; status None where the command is missing."""
@@ -145,12 +135,7 @@ class Host(object):
 
     def pci(self):
         """Addresses of NVIDIA's GPUs on the PCI bus."""
-        return [
-            os.path.basename(path)
-            for path in self.glob("/sys/bus/pci/devices/*")
-            if self.text(path + "/vendor") == "0x10de"
-            and (self.text(path + "/class") or "").startswith(("0x0300", "0x0302"))
-        ]
+        return [gpu["address"] for gpu in self.nvidia_devices()[0]]
 
     def declared(self):
         """What the inventory requires, as a number, or None."""
@@ -219,8 +204,7 @@ class Host(object):
     # The driver and its libraries.
 
     def loaded(self):
-        match = re.search(r"NVRM version: .*?\s(\d+\.\d+(?:\.\d+)?)\s", self.text("/proc/driver/nvidia/version") or "")
-        return match.group(1) if match else None
+        return self.loaded_driver()[1]
 
     def has_driver(self):
         """Whether a driver is installed or runs, wherever its files are."""
@@ -259,10 +243,8 @@ class Host(object):
 
     def library(self):
         """Version of the driver's library: the installed one; elsewhere the one that processes get."""
-        if not self.contained():
-            for pattern in ("/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu"):
-                for path in self.glob(pattern + "/libcuda.so.*.*"):
-                    return os.path.basename(path)[len("libcuda.so.") :]
+        if not self.contained() and self.driver_library():
+            return self.driver_library()
         path = self.reached("libcuda.so.1") or self.unreached("libcuda.so.1")
         if path is None:
             return None
@@ -287,25 +269,15 @@ class Host(object):
         match = re.search(r"^([\d.]+)-\S+ installed$", output or "", re.M)
         return match.group(1) if match else None
 
-    def default_kernel(self):
-        status, output = self.run("grubby", "--default-kernel")
-        if status == 0 and "vmlinuz-" in output:
-            return output.strip().split("vmlinuz-")[1]
-        installed = [path[len("/boot/vmlinuz-") :] for path in self.glob("/boot/vmlinuz-*") if "rescue" not in path]
-        return max(installed, key=version) if installed else None
-
     def running_kernel(self):
         return (self.run("uname", "-r")[1] or "").strip()
 
     def module_of(self, kernel):
         """Version and the kernel it was built for, of the module that this kernel would load; None where there is none."""
-        places = ("updates", "updates/*", "extra", "extra/*", "extra/drivers/video/nvidia", "kernel/drivers/video")
-        for pattern in places + ("weak-updates/*",):  # noqa: RUF005 (Python 2.7)
-            for path in self.glob("/lib/modules/%s/%s/nvidia*.ko*" % (kernel, pattern)):
-                if not re.match(r"nvidia(-current(-open)?)?\.ko(\.\w+)?$", os.path.basename(path)):
-                    continue
-                output = self.run("modinfo", self.root + path)[1]
-                found = re.search(r"^version:\s*(\S+)", output, re.M)
-                magic = re.search(r"^vermagic:\s*(\S+)", output, re.M)
-                return found.group(1) if found else None, magic.group(1) if magic else None
-        return None
+        files = self.module_files("/lib/modules/" + kernel)
+        if not files:
+            return None
+        output = self.run("modinfo", self.root + files[0])[1]
+        found = re.search(r"^version:\s*(\S+)", output, re.M)
+        magic = re.search(r"^vermagic:\s*(\S+)", output, re.M)
+        return found.group(1) if found else None, magic.group(1) if magic else None

@@ -4,6 +4,7 @@
 from __future__ import absolute_import, division, print_function
 
 import re
+import traceback
 
 QUESTIONS = []  # (name, function), in the order in which they are asked
 
@@ -42,3 +43,23 @@ def host_check(function):
 
 def version(text):
     return [int(part) for part in re.findall(r"\d+", text or "")]
+
+
+def results(subject, names, questions=QUESTIONS):
+    """The answers about a host, or, with the steps of acceptance.py, about a run of it."""
+    for name, function in questions:
+        if names and name not in names:
+            continue
+        try:
+            outcome, message = "PASS", function(subject)
+        except Skip as reason:
+            outcome, message = "SKIP", str(reason)
+        except Fail as problem:
+            outcome, message = "FAIL", str(problem)
+        except Exception:  # one question that breaks must not hide the others
+            said = traceback.format_exc().strip().splitlines()
+            outcome, message = (
+                "FAIL",
+                "gpu-check itself failed: %s (%s). Report it with this line." % (said[-1], said[-3].strip()),
+            )
+        yield {"name": name, "question": function.__doc__, "outcome": outcome, "message": message}

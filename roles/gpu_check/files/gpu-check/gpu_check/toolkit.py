@@ -6,7 +6,7 @@ from __future__ import absolute_import, division, print_function
 import os
 import re
 
-import processes
+from ansible.module_utils.hadoop_dl_host import processes
 
 from gpu_check.questions import Fail, Skip, check, host_check, version
 from gpu_check.sentences import TIMEOUT, how_to_install

@@ -8,7 +8,7 @@ import signal
 import tempfile
 import uuid
 
-from yarn_cluster import hadoop_configuration, resource_manager_addresses
+from ansible.module_utils.hadoop_dl_host.yarn_cluster import hadoop_configuration, resource_manager_addresses
 
 from tfos_submit import installation, spark
 from tfos_submit.job import Job

@@ -8,7 +8,7 @@ import json
 import os
 import re
 
-import processes
+from ansible.module_utils.hadoop_dl_host import processes
 
 from tfos_submit.outcome import NotReady
 

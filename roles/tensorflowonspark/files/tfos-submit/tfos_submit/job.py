@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-import processes
+from ansible.module_utils.hadoop_dl_host import processes
 
 from tfos_submit.hints import hints
 from tfos_submit.logs import collected_logs, live_logs, shorten_logs

@@ -6,6 +6,8 @@ from __future__ import absolute_import, division, print_function
 import re
 import time
 
+from ansible.module_utils.hadoop_dl_host.yarn_cluster import fetch
+
 LOG_LINES = 60  # of each container's log are printed after a failure
 
 
@@ -48,7 +50,7 @@ def live_logs(manager, application):
         address = address if "://" in address else "http://" + address
         for kind in ("stderr", "stdout"):
             try:
-                text = manager.fetch("%s/ws/v1/node/containerlogs/%s/%s?size=-20000" % (address, container, kind))
+                text = fetch("%s/ws/v1/node/containerlogs/%s/%s?size=-20000" % (address, container, kind))
             except (IOError, OSError, ValueError):
                 continue
             texts.append("Container: %s on %s\nLogType:%s\n%s" % (container, address, kind, text))

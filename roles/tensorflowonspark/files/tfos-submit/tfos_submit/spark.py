@@ -7,7 +7,7 @@ import os
 import pwd
 import re
 
-from yarn_cluster import mark
+from ansible.module_utils.hadoop_dl_host.yarn_cluster import mark
 
 from tfos_submit.installation import HADOOP_NAMES
 

@@ -6,14 +6,10 @@ from __future__ import absolute_import, division, print_function
 import json
 import os
 
-import processes
+from ansible.module_utils.hadoop_dl_host import processes
+from ansible.module_utils.hadoop_dl_host.yarn_cluster import fetch
 
 from tfos_submit.outcome import say
-
-try:
-    from urllib.request import ProxyHandler, build_opener
-except ImportError:  # Python 2.7
-    from urllib2 import ProxyHandler, build_opener  # novermin
 
 TIMEOUT = 60  # seconds for one call of the yarn command
 WAITING = ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED")  # nothing of the application runs yet
@@ -55,20 +51,12 @@ class ResourceManager(object):
 
     def __init__(self, addresses):
         self.addresses = list(addresses)
-        self.opener = build_opener(ProxyHandler({}))  # the cluster's own network: never through a proxy
-
-    def fetch(self, url):
-        request = self.opener.open(url, timeout=10)
-        try:
-            return request.read().decode("utf-8", "replace")
-        finally:
-            request.close()
 
     def get(self, path):
         """The answer as a mapping, or None where no ResourceManager gives one."""
         for address in self.addresses:
             try:
-                answer = json.loads(self.fetch(address + "/ws/v1/cluster" + path))
+                answer = json.loads(fetch(address + "/ws/v1/cluster" + path))
             except (IOError, OSError, ValueError):  # unreachable, refused, or a standby's page
                 continue
             if isinstance(answer, dict):

@@ -1,0 +1,47 @@
+"""Code for hosts: which files a script or a program that runs there needs, besides those that it begins with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+PACKAGE = "ansible.module_utils.hadoop_dl_host"
+REPOSITORY = Path(__file__).resolve().parents[3]
+DIRECTORY = REPOSITORY / "plugins/module_utils/hadoop_dl_host"
+GPU_CHECK = REPOSITORY / "roles/gpu_check/files/gpu-check/gpu_check"  # scripts ask its questions as well
+IMPORT = re.compile(r"^from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
+
+
+def imported(name: str, text: str) -> Iterator[str]:
+    """Names of what the module of this name imports at its beginning: packages, modules, and what may be one."""
+    for written, names in IMPORT.findall(text):
+        module = f"{name.rpartition('.')[0]}{written}".rstrip(".") if written.startswith(".") else written
+        parts = module.split(".")
+        yield from (".".join(parts[:number]) for number in range(1, len(parts) + 1))
+        yield from (f"{module}.{one}" for one in re.findall(r"(\w+)(?: as \w+)?", names))
+
+
+def complete(sources: Mapping[str, Path]) -> dict[str, Path]:
+    """These modules by name, with those of the packages that they import; each comes after what it imports."""
+    known = {f"{PACKAGE}.{path.stem}": path for path in DIRECTORY.glob("*.py")}
+    known |= dict.fromkeys(("ansible", "ansible.module_utils", PACKAGE), DIRECTORY / "__init__.py")
+    known |= {**package(GPU_CHECK), **sources}
+    found: dict[str, Path] = {}
+
+    def add(name: str) -> None:
+        path = known.pop(name, None)
+        if path is not None:
+            for other in imported(name, path.read_text(encoding="utf-8")):
+                add(other)
+            found[name] = path
+
+    for name in sources:
+        add(name)
+    return found
+
+
+def package(directory: Path) -> dict[str, Path]:
+    """The modules of a package by their complete names."""
+    files = sorted(directory.glob("*.py"))
+    return {directory.name if path.stem == "__init__" else f"{directory.name}.{path.stem}": path for path in files}

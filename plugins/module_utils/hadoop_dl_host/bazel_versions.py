@@ -1,0 +1,102 @@
+# -*- coding: utf-8 -*-
+"""The versions of bazel that the role bazel installed below a directory, by their marks, and what an executable of bazel is. Python 2.7 and 3.
+
+A version is ROOT/VERSION/bin/bazel with ROOT/VERSION/.deeplearning.json, which is written with it: no mark, not managed by this project.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import contextlib
+import io
+import json
+import os
+import re
+import zipfile
+
+from . import processes, whole_files
+
+MARK = ".deeplearning.json"
+WORK = ".deeplearning"  # what a compilation has for its time: nobody else's entries below the root are touched
+PROGRAM = "bin/bazel"
+SECONDS = 60  # for ldd and rpm
+
+
+def read_mark(place):
+    """What the mark of a version says; None if there is none that can be read."""
+    try:
+        with open(os.path.join(place, MARK)) as handle:
+            found = json.load(handle)
+    except (IOError, OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def versions(root):
+    """Every entry of the directory by its name: whether this project made it, whether it is complete, and its mark."""
+    found = {}
+    for name in sorted(os.listdir(root)) if os.path.isdir(root) else []:
+        place = os.path.join(root, name)
+        if name.startswith(".") or not re.match(r"\d", name):
+            continue
+        mark = read_mark(place)
+        program = os.path.join(place, PROGRAM)
+        complete = bool(mark) and os.path.isfile(program) and whole_files.sha256_of(program) == mark.get("program")
+        found[name] = dict(mark or {}, managed=mark is not None, complete=complete)
+    return found
+
+
+def leftovers(root):
+    """Paths that compilations have left which did not end, or which failed: their directory, and logs of versions that are not there."""
+    work = os.path.join(root, WORK)
+    names = sorted(os.listdir(work)) if os.path.isdir(work) else []
+    begun = [name.split("-")[1] for name in names if re.match(r"source-\d", name)]
+    logs = [(version, os.path.join(root, "bootstrap-%s.log" % version)) for version in begun]
+    found = [log for version, log in logs if os.path.isfile(log) and not os.path.lexists(os.path.join(root, version))]
+    return found + ([work] if os.path.isdir(work) else [])
+
+
+def label(program):
+    """The version that an executable of bazel was made as, or None: it carries its server in a zip archive behind its own code.
+
+    Debian's and a compiled one say "4.2.3- (@non-git)".
+    """
+    try:
+        with contextlib.closing(zipfile.ZipFile(program)) as archive:
+            names = archive.namelist()
+            if "build-label.txt" in names:
+                return text(archive.read("build-label.txt"))
+            if "A-server.jar" not in names:
+                return None
+            with contextlib.closing(zipfile.ZipFile(io.BytesIO(archive.read("A-server.jar")))) as server:
+                properties = text(server.read("build-data.properties"))
+    except (zipfile.BadZipfile, IOError, OSError, KeyError):
+        return None
+    found = re.search(r"^build\.label=(.*)$", properties, re.M)
+    return found.group(1).strip() if found else None
+
+
+def packaged(program):
+    """The version of Debian's package (bazel-bootstrap) that an executable belongs to: it has its server in /usr/share/bazel and no version of its own."""
+    owner = processes.run(["dpkg-query", "--search", program], SECONDS)
+    name = owner.output.partition(":")[0] if owner.status == 0 else ""
+    answer = processes.run(["dpkg-query", "--show", "--showformat", "${Version}", name], SECONDS) if name else None
+    found = re.match(r"(?:\d+:)?(\d+(?:\.\d+)*)", answer.output) if answer and answer.status == 0 else None
+    return found.group(1) if found else None
+
+
+def text(content):
+    return content.decode("utf-8", "replace").strip()
+
+
+def problem(program, version):
+    """Why this file cannot be bazel of this version on this host, as a clause; None if it can. It is not run: it is root who asks."""
+    found = label(program)
+    if found is None:
+        return "it is no executable of bazel (no server is in it)"
+    if re.match(r"\d+(\.\d+)*", found) and re.match(r"\d+(\.\d+)*", found).group() != version:
+        return "it is bazel %s" % found
+    answer = processes.run(["ldd", program], SECONDS, dict(os.environ, LC_ALL="C"))
+    missing = sorted(set(re.findall(r"version `([^']+)' not found|(\S+) => not found", answer.output + answer.error)))
+    if missing:
+        return "this host has no %s" % ", ".join(one or other for one, other in missing)
+    return None

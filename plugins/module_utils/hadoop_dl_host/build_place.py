@@ -1,0 +1,118 @@
+# -*- coding: utf-8 -*-
+"""What builds of TensorFlow create on a host: the record of it, and its removal. Python 2.7 and 3, standard library only.
+
+The record is {"roots": {path: existed before}, "users": {name: existed before}}, of everything that the inventory ever named here.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import os
+import pwd
+
+from . import processes
+from . import tensorflow_builder as builder
+from .host_lock import HostLock
+
+# Below the root: of the role's tasks, of the builder, and the lock, which goes last.
+OWN = (
+    "home",
+    "sources",
+    "archives",
+    "source",
+    "builds",
+    "bazel",
+    "sessions",
+    "check_wheel.py",
+    "running.json",
+    ".draft-running.json",
+    "published",
+)
+PEOPLE = 1000  # uids below it are the system's
+SECONDS = 60
+
+
+class Refused(Exception):
+    """What is required and was found; nothing was changed."""
+
+
+def account(name):
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        return None
+
+
+def is_ours(found, root):
+    """Whether this role made the account: nobody else's home is there."""
+    return found.pw_uid != 0 and found.pw_dir == os.path.join(root, "home")
+
+
+def recorded(before, root, user):
+    """The record with this directory and this account. What an earlier release made here has no record, but its account has its home here."""
+    after = {"roots": dict(before.get("roots") or {}), "users": dict(before.get("users") or {})}
+    found = account(user)
+    ours = found is not None and is_ours(found, root)
+    if user not in after["users"]:
+        if found is not None and found.pw_uid < PEOPLE and not ours:
+            raise Refused(
+                "tensorflow_build_user must be an account that this role creates, or one of the site (uid %d or above), but %s is there with uid %d. "
+                "Nothing was changed. Name another one." % (PEOPLE, user, found.pw_uid)
+            )
+        after["users"][user] = found is not None and not ours
+    if root not in after["roots"]:
+        held = sorted(set(os.listdir(root)) - set(["lost+found"])) if os.path.isdir(root) else []
+        if (held and not ours) or (os.path.lexists(root) and not os.path.isdir(root)):
+            raise Refused(
+                "tensorflow_build_root must be a new or empty directory, because builds write and remove there, but %s has %s. Nothing was changed. Name "
+                "another one." % (root, ", ".join(held[:5]) or "another kind of file")
+            )
+        after["roots"][root] = os.path.isdir(root) and not ours
+    return after
+
+
+def present(record):
+    """Paths and accounts of the record that are there: (roots with what is ours below each, accounts)."""
+    roots = sorted(record.get("roots") or {})
+    paths = [
+        (root, [path for path in [os.path.join(root, name) for name in OWN] if os.path.lexists(path)]) for root in roots
+    ]
+    made = [name for name, existed in sorted((record.get("users") or {}).items()) if not existed]
+    accounts = [(name, account(name)) for name in made]
+    users = [name for name, found in accounts if found and any(is_ours(found, root) for root in roots)]
+    return [(root, below) for root, below in paths if os.path.isdir(root)], users
+
+
+def remove(record, dry):
+    """Remove it: accounts first, which one with processes prevents, then entries by their names. Answers with what went."""
+    roots, users = present(record)
+    removed = users + sum((below for _, below in roots), [])
+    if dry:
+        return removed
+    locks = []
+    try:
+        for root, _ in roots:
+            locks.append(HostLock("removing builds", 0, root).__enter__())  # a build that runs has it
+        for name in users:
+            answer = processes.run(["/usr/sbin/userdel", name], SECONDS)
+            if answer.status != 0:
+                raise Refused(
+                    "The account %s of the builds must be removed, but userdel answers: %s Nothing else was removed. End what it runs, and run again."
+                    % (name, (answer.error or answer.output).strip())
+                )
+        for _, below in roots:
+            for path in below:
+                builder.remove(path)
+    finally:
+        for lock in locks:
+            release(lock, record["roots"].get(lock.root))
+    return removed
+
+
+def release(lock, existed):
+    """The lock's file is ours too; the directory, if it was not there before and nothing of others is in it."""
+    if os.listdir(lock.root) == [".lock"]:
+        if existed:
+            os.unlink(lock.path)
+        else:
+            lock.remove_if_alone()
+    lock.__exit__()

@@ -1,0 +1,110 @@
+# -*- coding: utf-8 -*-
+"""The names of an environment: X is a link to one of its trees X.1, X.2, ... Python 2.7 and 3.
+
+X is `<stack>-<digest>`, the same on every host, so jobs, scripts and `current` use it. A tree is never changed once it
+is sealed: a repair builds the next one beside it and points X to that. X.client has the settings of Spark and Hadoop.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import os
+import re
+import shutil
+
+from . import environment_tree, whole_files
+
+REMOVED = ".removing-"
+CLIENT = ".client"
+TREE = re.compile(r"^(?P<name>.+-[0-9a-f]{12})\.(?P<number>\d+)$")
+
+
+def name_of(directory):
+    """X of any of an environment's entries below envs: X, X.3, X.client."""
+    match = TREE.match(directory)
+    if match:
+        return match.group("name")
+    return directory[: -len(CLIENT)] if directory.endswith(CLIENT) else directory
+
+
+def trees(environment):
+    """Paths of the environment's trees, the oldest first; a directory X, which older versions made, is the very first."""
+    parent, name = os.path.split(environment)
+    found = [(0, environment)] if os.path.isdir(environment) and not os.path.islink(environment) else []
+    for entry in os.listdir(parent) if os.path.isdir(parent) else []:
+        match = TREE.match(entry)
+        if match and match.group("name") == name:
+            found.append((int(match.group("number")), os.path.join(parent, entry)))
+    return [path for _, path in sorted(found)]
+
+
+def next_tree(environment):
+    """Path of a tree that is not there yet."""
+    numbers = [int(TREE.match(path).group("number")) for path in trees(environment) if TREE.match(path)]
+    return "%s.%d" % (environment, max(numbers or [0]) + 1)
+
+
+def live_tree(environment):
+    """The tree that X points to; None if there is none."""
+    return os.path.realpath(environment) if os.path.isdir(environment) else None
+
+
+def is_state(path):
+    return os.path.isdir(os.path.join(path, environment_tree.STATE))
+
+
+def intact_tree(environment):
+    """A sealed tree whose files are as they were sealed: the one that X points to, else the newest. None without one."""
+    return look(environment)[0]
+
+
+def look(environment):
+    """The intact tree, and the problem of the one that X points to; None for each. Every file of a sealed tree is looked at."""
+    live = live_tree(environment)
+    found = environment_tree.problem(live) if live else "not installed"
+    if live and found is None:
+        return live, None
+    for path in reversed(trees(environment)):
+        if path != live and environment_tree.seal_of(path) is not None and environment_tree.problem(path) is None:
+            return path, found
+    return None, found
+
+
+def unsealed_tree(environment):
+    """The newest tree, when an earlier run has not finished it; else None."""
+    found = [path for path in trees(environment) if TREE.match(path)]
+    return found[-1] if found and environment_tree.seal_of(found[-1]) is None and is_state(found[-1]) else None
+
+
+def problem(environment):
+    """None for an environment that is ready; else a few words."""
+    live = live_tree(environment)
+    return environment_tree.problem(live) if live else "not installed"
+
+
+def point(environment, tree):
+    """Let X point to the tree, by one rename; a directory X (of an older version) moves to X.0."""
+    draft = os.path.join(os.path.dirname(environment), ".link-" + os.path.basename(environment))
+    if os.path.lexists(draft):  # of a killed run
+        os.unlink(draft)
+    os.symlink(os.path.basename(tree), draft)
+    if os.path.isdir(environment) and not os.path.islink(environment):
+        os.rename(environment, environment + ".0")
+    os.rename(draft, environment)
+    whole_files.sync_path(os.path.dirname(environment))
+
+
+def remove(path):
+    """Remove a tree; its name goes first, so that half of one is never used."""
+    parent, name = os.path.split(path)
+    aside = os.path.join(parent, REMOVED + name)
+    if os.path.isdir(aside):
+        shutil.rmtree(aside)
+    os.rename(path, aside)
+    shutil.rmtree(aside)
+
+
+def remove_leftovers(directory):
+    """What a killed run was about to remove."""
+    for name in os.listdir(directory):
+        if name.startswith(REMOVED):
+            shutil.rmtree(os.path.join(directory, name))

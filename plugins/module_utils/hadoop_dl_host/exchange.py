@@ -1,0 +1,73 @@
+# -*- coding: utf-8 -*-
+"""Put a complete directory in the place of another one; after a kill at any step, the next run ends clean. Python 2.7 and 3.
+
+The place is missing for a moment, between two renames: kernels of RHEL 7 cannot exchange names at once. `old` is where
+the older directory is meanwhile, on the same file system. One run at a time works on a place.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import glob
+import os
+import shutil
+
+from . import whole_files
+
+REMOVED = "-removing"
+
+
+def is_left(place, old):
+    """Whether a killed run left something beside the place. What another run writes now is none of it."""
+    return any(not whole_files.is_being_written(path) for path in _left(old))
+
+
+def recover(place, old):
+    """Give the older directory its place back, if nothing took that; remove all else. Only for who holds the lock."""
+    if os.path.isdir(old) and not os.path.lexists(place):
+        os.rename(old, place)
+        whole_files.sync_path(os.path.dirname(place))
+    for path in _left(old):
+        discard(path)
+
+
+def draft(place, old):
+    """The name for a new directory; a killed run's process number is in the names of its drafts."""
+    return "%s.new-%d" % (_stem(old), os.getpid())
+
+
+def put(new, place, old):
+    """Rename the new directory to its place. Raises OSError or IOError, and then the older one has its place."""
+    try:
+        if os.path.lexists(place):
+            os.rename(place, old)
+        os.rename(new, place)
+        whole_files.sync_path(os.path.dirname(place))
+    except Exception:
+        if os.path.isdir(old) and not os.path.lexists(place):
+            os.rename(old, place)
+        raise
+    remove(old)
+
+
+def remove(path):
+    """Its name goes first: half of a directory never gets its place back."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        os.rename(path, path + REMOVED)
+        path += REMOVED
+    discard(path)
+
+
+def _left(old):
+    """Older directories, whole or half removed, and drafts."""
+    return [path for path in (old + REMOVED, old) if os.path.lexists(path)] + sorted(glob.glob(_stem(old) + ".new*"))
+
+
+def _stem(old):
+    return old[: -len(".old")]
+
+
+def discard(path):
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)

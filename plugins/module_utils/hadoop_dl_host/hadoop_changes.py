@@ -1,0 +1,89 @@
+# -*- coding: utf-8 -*-
+"""What one of Hadoop's files must become, and what must be remembered of it. Python 2.7 and 3, standard library only; reads and writes nothing."""
+
+from __future__ import absolute_import, division, print_function
+
+from . import hadoop_files
+
+DIFFERS = (
+    "%s must have %s for %s, but the site has %s there, which this project did not set. "
+    "Set it to that yourself, or remove it, so that this project may."
+)
+
+
+class Differs(ValueError):
+    """A value of the site's own is another; the text is the message."""
+
+
+class Change(object):
+    """entry: the file's part of the record: whether the file was created, and of each setting the text before it, what it was asked to be and became."""
+
+    def __init__(self, path, data, entry, wanted):
+        self.path, self.before, self.known = path, data, entry.get("settings", {})
+        self.entry = {"created": entry.get("created", data is None), "settings": {}}
+        self.data = data
+        if data is None and wanted:
+            if hadoop_files.is_cfg(path):
+                raise hadoop_files.Unusable("there is no %s" % path)
+            self.data = hadoop_files.EMPTY
+        try:
+            self.make(wanted)
+        except hadoop_files.Unusable as error:
+            raise hadoop_files.Unusable("%s must %s" % (path, error))
+        self.after = self.data
+
+    def make(self, wanted):
+        for key in sorted(set(self.known) - set(wanted)):
+            self.undo(key, self.known[key])
+        for key in sorted(wanted):
+            self.set(key, wanted[key])
+        empty = self.data is not None and not hadoop_files.is_cfg(self.path) and not self.values()
+        if self.entry["created"] and not wanted and empty:
+            self.data = None
+
+    def values(self):
+        return {} if self.data is None else hadoop_files.values(self.path, self.data)
+
+    def set(self, key, value):
+        there, known = self.values().get(key, ""), self.known.get(key)
+        listed = hadoop_files.words(there)
+        result, listing = value, key in hadoop_files.LISTS
+        if listing:
+            result = there if value in listed else ",".join(listed + [value])
+        accepted = (result, known and known["ours"], hadoop_files.DEFAULTS.get(key))
+        if there and not listing and there not in accepted:
+            raise Differs(DIFFERS % (self.path, value, key, there))
+        if known is None and there == result:
+            return  # the site has it
+        before = known["before"] if known else hadoop_files.raw_of(self.path, self.data, key)
+        self.entry["settings"][key] = {"before": before, "wanted": value, "ours": result, "list": listing}
+        if there != result:
+            self.put(key, hadoop_files.written(self.path, key, result))
+
+    def undo(self, key, known):
+        """What was there before; what somebody changed since stays, without the word that was added to a list."""
+        there = self.values().get(key)
+        if there is None:
+            return
+        listed = hadoop_files.words(there)
+        if there == known["ours"]:
+            self.put(key, known["before"])
+        elif known["list"] and known["wanted"] in listed:
+            left = ",".join(one for one in listed if one != known["wanted"])
+            self.put(key, hadoop_files.written(self.path, key, left) if left else None)
+
+    def put(self, key, raw):
+        self.data = hadoop_files.with_raw(self.path, self.data, key, raw)
+
+    def both(self):
+        """The entry while the file changes: what is to be undone is still known."""
+        return {"created": self.entry["created"], "settings": dict(self.known, **self.entry["settings"])}
+
+    def diff(self):
+        """The settings that change, and nothing else of the file, which may hold secrets."""
+        names = sorted(set(self.known) | set(self.entry["settings"]))
+        sides = []
+        for data in (self.before, self.after):
+            values = {} if data is None else hadoop_files.values(self.path, data)
+            sides.append("".join("%s=%s\n" % (name, values[name]) for name in names if name in values))
+        return {"before_header": self.path, "after_header": self.path, "before": sides[0], "after": sides[1]}

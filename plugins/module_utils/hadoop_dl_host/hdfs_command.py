@@ -1,0 +1,105 @@
+# -*- coding: utf-8 -*-
+"""The hdfs command of a host, in the environment that the role hadoop_client wrote. Python 2.7 and 3, standard library."""
+
+from __future__ import absolute_import, division, print_function
+
+import glob
+import os
+import xml.etree.ElementTree as ElementTree
+
+from . import processes
+
+LATE = 124  # exit status that stands for a program that did not end
+ASK, PUT = 120, 900  # seconds; a client whose NameNode does not answer tries for a quarter of an hour
+
+
+def code(home, conf_dir, java_home):
+    """What a launcher of Hadoop runs and reads as a program: who may write to one of these must not become root by it."""
+    names = [home + "/bin/hdfs", home + "/bin/hadoop", conf_dir + "/hadoop-env.sh", java_home + "/bin/java"]
+    return [path for path in names + sorted(glob.glob(home + "/libexec/*.sh")) if os.path.exists(path)]
+
+
+class Failure(Exception):
+    """Why it was not done; the text has three parts."""
+
+
+class Hdfs(object):
+    """The hdfs command, in the environment that the role hadoop_client wrote."""
+
+    def __init__(self, environment_file, user):
+        self.environment_file, self.user = environment_file, user
+
+    def run(self, arguments, timeout):
+        """(exit status, what it said)."""
+        script = '. "$1"; shift; unset CLASSPATH; PATH="$HADOOP_HOME/bin:$PATH"; exec hdfs dfs "$@"'
+        command = ["/bin/sh", "-c", script, "sh", self.environment_file] + arguments
+        environment = dict(os.environ, HADOOP_USER_NAME=self.user)
+        answer = processes.run(command, timeout, environment)
+        output = "\n".join(part for part in (answer.output, answer.error) if part)
+        if answer.late:
+            return LATE, "%s\nit did not end within %d s" % (output, timeout)
+        return answer.status, output
+
+    def site(self):
+        """The values of the cluster's core-site.xml."""
+        script = '. "$1" && printf %s "$HADOOP_CONF_DIR"'
+        directory = processes.run(["/bin/sh", "-c", script, "sh", self.environment_file], ASK).output
+        try:
+            root = ElementTree.parse(os.path.join(directory, "core-site.xml")).getroot()  # noqa: S314 (the cluster's own)
+        except (IOError, OSError, ElementTree.ParseError):
+            return {}
+        return dict(
+            (entry.findtext("name", "").strip(), entry.findtext("value", "").strip()) for entry in root.iter("property")
+        )
+
+    def default_file_system(self):
+        """fs.defaultFS of the cluster, such as hdfs://nameservice1 or maprfs://; hdfs:// where nobody says."""
+        values = self.site()
+        found = values.get("fs.defaultFS") or values.get("fs.default.name") or "hdfs://"
+        return found[:-1] if found.endswith(":///") else found.rstrip("/") if not found.endswith("://") else found
+
+    def check_launcher(self):
+        """root runs Hadoop's launcher, Java, and the settings that they read."""
+        script = '. "$1" && printf "%s\\n" "$HADOOP_HOME" "$HADOOP_CONF_DIR" "$JAVA_HOME"'
+        answer = processes.run(["/bin/sh", "-c", script, "sh", self.environment_file], ASK)
+        places = (answer.output.split("\n") + [""] * 3)[:3]  # the last ones may be empty
+        found = processes.foreign(code(*places)) if os.geteuid() == 0 else None
+        if found:
+            raise Failure(
+                "Hadoop's launcher must be writable by root alone, because root runs it, but others may change %s. Nothing was changed in HDFS. "
+                "Correct its owner and mode (chown root, chmod go-w)." % found[0]
+            )
+
+    def must(self, arguments, timeout=ASK):
+        status, output = self.run(arguments, timeout)
+        if status:
+            lines = [line for line in output.splitlines() if "WARN" not in line] or ["no word"]
+            raise Failure(
+                "`hdfs dfs %s` must work as the user %s, but answered: %s. Check that HDFS is up and out of safe mode (hdfs dfsadmin -report), "
+                "or name a user and a directory that may be written (tensorflowonspark_hdfs_user, tensorflowonspark_hdfs_directory)."
+                % (" ".join(arguments), self.user, lines[-1])
+            )
+        return output
+
+    def has(self, path):
+        status, output = self.run(["-test", "-f", path], ASK)
+        if status == LATE:
+            raise Failure(
+                "HDFS must answer, but `hdfs dfs -test -f %s` did not: %s. Check that HDFS is up." % (path, output)
+            )
+        return status == 0
+
+    def missing_directories(self, path):
+        """Those of a directory and its parents that are not there, the deepest first."""
+        missing = []
+        while path not in ("", "/"):
+            status, output = self.run(["-test", "-d", path], ASK)
+            if status == LATE:
+                raise Failure(
+                    "HDFS must answer, but `hdfs dfs -test -d %s` did not: %s. Check that HDFS is up." % (path, output)
+                )
+            if status == 0:
+                break
+            missing.append(path)
+            path = os.path.dirname(path)
+        return missing

@@ -1,0 +1,43 @@
+# -*- coding: utf-8 -*-
+"""What this project put into HDFS from this host: files, the directories that were made for them, and who wrote them. Python 2.7 and 3."""
+
+from __future__ import absolute_import, division, print_function
+
+import json
+import os
+import re
+
+from . import whole_files
+
+PATH = "/opt/deeplearning/etc/hdfs.json"
+# Archives of Spark's jars that releases without a record uploaded: their names tell.
+ARCHIVE = re.compile(r"^\s*spark\.yarn\.archive\s+[a-z]+://[^/\s]*(/\S*/pyspark-[\w.]+-[0-9a-f]{12}\.zip)\s*$", re.M)
+
+
+def read(path):
+    """The record; an empty one if there is none that can be read."""
+    empty = {"files": [], "directories": [], "user": ""}
+    try:
+        with open(path) as handle:
+            found = json.load(handle)
+    except (IOError, OSError, ValueError):
+        return empty
+    return dict(empty, **found) if isinstance(found, dict) else empty
+
+
+def add(path, name, directories, user):
+    """Record a file before it is uploaded, with the directories that are made for it (the deepest first)."""
+    found = read(path)
+    written = {
+        "files": sorted(set(found["files"] + [name])),
+        "directories": found["directories"] + [one for one in directories if one not in found["directories"]],
+        "user": user,
+    }
+    if not os.path.isdir(os.path.dirname(path)):
+        os.makedirs(os.path.dirname(path), 0o755)
+    whole_files.write_whole(path, (json.dumps(written, indent=1, sort_keys=True) + "\n").encode("utf-8"))
+
+
+def archives_of(settings):
+    """Archives of Spark's jars that these texts of spark-defaults.conf name."""
+    return sorted(set(name for text in settings for name in ARCHIVE.findall(text)))

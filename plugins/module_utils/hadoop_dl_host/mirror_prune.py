@@ -1,0 +1,41 @@
+# -*- coding: utf-8 -*-
+"""Remove from a mirror what nothing needs any more. Python 3.6 and later, standard library only."""
+
+import os
+
+from . import mirror_files
+
+BUILT = "built/"  # of earlier versions, which built wheels of source distributions: nothing needs them
+
+
+def held_of(artifacts, held):
+    """Paths of the manifest's rows that are one of these artifacts, or below built/; sorted."""
+    wanted = {"%(folder)s/%(name)s" % artifact: artifact["sha256"] for artifact in artifacts}
+    return sorted(path for path, row in held.items() if path.startswith(BUILT) or wanted.get(path) == row.get("sha256"))
+
+
+def prune(root, artifacts, dry=False):
+    """Remove these artifacts and built/, directories that are empty then, rows and pages; the paths.
+
+    What the manifest does not list stays, and so does a row with other bytes than the artifact's.
+    """
+    root = str(root)
+    if dry or not os.path.isdir(os.path.join(root, ".staging")):
+        return held_of(artifacts, mirror_files.manifest_of(root))
+    with mirror_files.only_one(root):
+        gone = held_of(artifacts, mirror_files.manifest_of(root))
+        for path in gone:
+            _remove(root, path)
+        if gone:
+            mirror_files.write_manifest((), root)
+    return gone
+
+
+def _remove(root, path):
+    file = os.path.join(root, path)
+    if os.path.lexists(file):  # a run that was killed has removed some
+        os.unlink(file)
+    directory = os.path.dirname(path)
+    while "/" in directory and not os.listdir(os.path.join(root, directory)):
+        os.rmdir(os.path.join(root, directory))
+        directory = os.path.dirname(directory)

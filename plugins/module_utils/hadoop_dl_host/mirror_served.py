@@ -1,0 +1,89 @@
+# -*- coding: utf-8 -*-
+"""Ask a mirror for everything that hosts will ask it for. Python 3.6 and later, standard library only."""
+
+import re
+import time
+import urllib.parse
+from concurrent.futures import ThreadPoolExecutor
+
+from . import mirror_files, mirror_pages
+from . import mirror_index as index
+
+
+def problems(artifacts, url, index_url=None, ca=""):
+    """What a mirror lacks for hosts, asked as hosts ask, without a proxy: every file by name and size, and the folder's page.
+
+    index_url: of a package index (PEP 503) that has the wheels in place of wheels/; user and password may be in it.
+    ca: the CA bundle of the hosts for https; empty for the system's.
+    """
+    artifacts = mirror_files.unique(artifacts)
+    address = url.rstrip("/") + "/"
+
+    def shortly(seconds):
+        time.sleep(min(seconds, 1))
+
+    def patiently(what, place, action):
+        return index.patiently(what, place, action, shortly, "mirror_ca")
+
+    def size_at(place):
+        with index.open_url(place, {"Range": "bytes=0-0", "Accept-Encoding": "identity"}, ca) as answer:
+            match = re.search(r"/(\d+)$", answer.headers.get("Content-Range", ""))
+            return int(match.group(1) if match else answer.headers.get("Content-Length", -1))
+
+    def ask_index(artifact):
+        try:
+            offer = index.find_offer(
+                dict(artifact, project=mirror_pages.project_of(artifact["name"])), index_url, shortly, ca
+            )
+            if index.server_of(offer["url"]) != index.server_of(index_url):
+                return (
+                    "%s must come from the index itself, but its link is of %s. Let the index keep what it fetches."
+                    % (
+                        artifact["name"],
+                        index.server_of(offer["url"])[1],
+                    )
+                )
+            size = patiently(artifact["name"], offer["url"], lambda: size_at(offer["url"]))
+        except index.MirrorError as error:
+            return str(error)
+        return wrong_size(artifact, size, offer["url"])
+
+    def wrong_size(artifact, size, place):
+        if artifact.get("size") is None or size == artifact["size"]:
+            return None
+        return "%s must have %d bytes, but at %s it has %d. Put the lock's file there." % (
+            artifact["name"],
+            artifact["size"],
+            index.without_secrets(place),
+            size,
+        )
+
+    def ask(artifact):
+        if index_url and artifact["folder"] == "wheels":
+            return ask_index(artifact)
+        place = address + artifact["folder"] + "/" + urllib.parse.quote(artifact["name"])
+        try:
+            size = patiently(artifact["name"], place, lambda: size_at(place))
+        except index.MirrorError as error:
+            return str(error)
+        return wrong_size(artifact, size, place)
+
+    def names_on(place):
+        with index.open_url(place, host_ca=ca) as answer:
+            return set(offer["name"] for offer in index.parse_index(index.page_of(answer, place), "", place))
+
+    with ThreadPoolExecutor(4) as pool:
+        found = [answer for answer in pool.map(ask, artifacts) if answer]
+    wheels = set(artifact["name"] for artifact in artifacts if artifact["folder"] == "wheels")
+    if wheels and not found and not index_url:
+        place = address + "wheels/"
+        try:
+            hidden = wheels - patiently("The list of the wheels", place, lambda: names_on(place))
+        except index.MirrorError as error:
+            return [str(error)]
+        if hidden:
+            found.append(
+                "The page %s must link to every wheel, but does not link to %s. Let the web server list that folder."
+                % (index.without_secrets(place), ", ".join(sorted(hidden)))
+            )
+    return found

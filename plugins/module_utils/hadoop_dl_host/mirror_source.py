@@ -1,0 +1,149 @@
+# -*- coding: utf-8 -*-
+"""Where an environment's wheels come from: the project's own mirror, or a package index (PEP 503) of the site's. Python 2.7 and 3.
+
+Every file is compared with the lock, so neither is trusted. A login is sent to the index's server alone, and shown nowhere.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import os
+import re
+
+from ansible.module_utils.six.moves.urllib.parse import unquote, urljoin, urlsplit
+
+from . import mirror_download, processes
+from .environment_packages import Refused
+
+LINK = re.compile(r"""<a\s[^>]*?href\s*=\s*["']([^"']+)["']""", re.IGNORECASE)
+INDEX = "/simple"  # the address of a package index ends so
+
+
+def source(url, ca, timeout, login=None):
+    """The Source at this address; one that ends with /simple is a package index. login: user and password."""
+    kind = Index if url.rstrip("/").endswith(INDEX) else Source
+    return kind(url, ca, timeout, login)
+
+
+def linked(page, base):
+    """File name -> address of every link of a page."""
+    found = {}
+    for link in LINK.findall(page):
+        address = urljoin(base, link.replace("&amp;", "&").partition("#")[0])
+        found[unquote(urlsplit(address).path.rpartition("/")[2])] = address
+    return found
+
+
+class Source(object):
+    """The mirror, for one installation."""
+
+    def __init__(self, url, ca, timeout, login=None):
+        problem = mirror_download.url_problem(url)
+        if problem:
+            raise Refused(problem + " Correct it in the inventory.")
+        if login and login.get("user") and urlsplit(url).scheme != "https":
+            raise Refused(
+                "An address with a login must begin with https://, but %s does not: anybody could read the password. Let the "
+                "server use https." % url
+            )
+        self.root, self.ca, self.timeout = url.rstrip("/") + "/", ca, timeout
+        self.login = mirror_download.login_of(login)
+        self.url = self.root + "wheels/"
+        self.end = processes.clock() + timeout
+
+    def page(self, url, end):
+        return mirror_download.fetch_page(url, end, self.ca, self.login)
+
+    def address(self, entry):
+        return self.url + entry["file"]
+
+    def check(self, entries):
+        """Every file of the lock must be on the mirror; all that are missing are reported at once."""
+        try:
+            page = self.page(self.url, self.end)
+        except mirror_download.DownloadProblem as problem:
+            raise Refused(self.silent(self.url, problem))
+        listed = linked(page, self.url)
+        missing = sorted(entry["file"] for entry in entries if entry["file"] not in listed)
+        if missing:
+            raise Refused(
+                "%d files of the lock are required, but %s lists %d files without %s. Fill the mirror: ansible-playbook site.yml "
+                "--tags always,mirror" % (len(entries), self.url, len(listed), ", ".join(missing))
+            )
+
+    def fetch(self, entry, directory):
+        """One file of the lock, verified; at most one byte more than the lock's size is read."""
+        path, address = os.path.join(directory, entry["file"]), self.address(entry)
+        with mirror_download.create(path) as sink:
+            try:
+                sha256, size = mirror_download.fetch(address, sink, entry["size"], self.end, self.ca, login=self.login)
+            except mirror_download.DownloadProblem as problem:
+                raise Refused(self.silent(address, problem))
+        if (sha256, size) != (entry["sha256"], entry["size"]):
+            os.unlink(path)
+            more = "more than " if size > entry["size"] else ""
+            raise Refused(
+                "Every file must have the sha256 of the lock. %s on the mirror %s has other bytes (expected %s, %d bytes; got "
+                "%s, %s%d bytes). Nothing of it was installed and the active environment is unchanged. Let the mirror check and "
+                "fetch it again: ansible-playbook site.yml -e apply=all --tags always,mirror"
+                % (entry["file"], self.url, entry["sha256"], entry["size"], sha256, more, min(size, entry["size"]))
+            )
+        return path
+
+    def silent(self, url, problem):
+        return (
+            "The mirror must serve %s but the answer was: %s. Check mirror_url, that the mirror host serves (systemctl status "
+            "deeplearning-mirror there) and that its port is open. The active environment is unchanged."
+            % (url, problem)
+        )
+
+
+class Index(Source):
+    """A package index as Artifactory, Nexus, Pulp and devpi serve it: simple/PROJECT/ links to the project's files."""
+
+    def __init__(self, url, ca, timeout, login=None):
+        Source.__init__(self, url, ca, timeout, login)
+        self.url = self.root
+        self.addresses = {}
+
+    def check(self, entries):
+        missing = []
+        for entry in entries:
+            page = self.url + entry["project"] + "/"
+            try:
+                found = linked(self.page(page, self.end), page)
+            except mirror_download.DownloadProblem as problem:
+                if problem.status != 404:
+                    raise Refused(self.silent(page, problem))
+                found = {}
+            if entry["file"] in found:
+                self.addresses[entry["file"]] = found[entry["file"]]
+            else:
+                missing.append(entry["file"])
+        if missing:
+            raise Refused(
+                "%d files of the lock are required, but the index %s does not list %s. Take them into it."
+                % (len(entries), self.url, ", ".join(sorted(missing)))
+            )
+        foreign = sorted(
+            name for name, url in self.addresses.items() if not mirror_download.is_same_server(url, self.url)
+        )
+        if foreign:
+            raise Refused(
+                "The index %s must have the files itself, but its links to %s are of another server (%s). Let it keep what it "
+                "fetches." % (self.url, ", ".join(foreign), urlsplit(self.addresses[foreign[0]]).hostname)
+            )
+
+    def address(self, entry):
+        if entry["file"] not in self.addresses:
+            self.check([entry])
+        return self.addresses[entry["file"]]
+
+    def silent(self, url, problem):
+        hint = "Check mirror_index_url"
+        if problem.status in (401, 403):
+            hint = "Check user and password in mirror_login"
+        return "The index must serve %s but the answer was: %s. %s. The active environment is unchanged." % (
+            url,
+            problem,
+            hint,
+        )

@@ -1,0 +1,351 @@
+# -*- coding: utf-8 -*-
+"""A set of packages in a mirror: named packages, with what they require, from signed repositories. Here RPM's; deb_sets has Debian's. Python 3.6 and later.
+
+dnf reads the repositories, of whatever release they are, and fetches; rpmkeys checks every package with the given keys alone; createrepo_c writes
+the repository's metadata. Nothing of the mirror host's own repositories, packages and keys is used or changed. A set is made beside the one that is
+served, and takes its place when it is complete.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import binascii
+import errno
+import hashlib
+import importlib
+import json
+import os
+import re
+import shutil
+
+from . import exchange, processes, whole_files
+
+FOLDERS = ("rpm", "deb")
+RECORD = "set.json"
+ARCHITECTURES = ("x86_64", "noarch")
+PROGRAMS = {"createrepo_c": "createrepo_c", "rpmkeys": "rpm"}  # program: package of RHEL that has it
+NAME = re.compile(r"^[A-Za-z0-9][\w.-]*$")
+WORD = re.compile(r"[A-Za-z][\w.+-]*")
+OPERATORS = {"if", "else", "unless", "and", "or", "with", "without"}
+LEFT = re.compile(r"^\..+\.(old|old-removing|new-(work-)?[0-9]+)$")  # by exchange and Maker
+FILE = re.compile(r"^[A-Za-z0-9][\w.+^~-]*\.rpm$")
+HELD = re.compile(r"^[A-Za-z0-9][\w.+^~:-]*(/[A-Za-z0-9][\w.+^~:-]*)*$")  # below the set, by plain names
+
+
+class SetError(Exception):
+    """Why a set cannot be made; the one that is served is as it was."""
+
+
+def digest(request):
+    """Of what is asked for; a set with the same one is not made again."""
+    return hashlib.sha256(json.dumps(request, sort_keys=True).encode("utf-8")).hexdigest()
+
+
+def record_of(path):
+    """What was written about a set when it was complete; {} if there is none."""
+    try:
+        with open(os.path.join(path, RECORD), encoding="utf-8") as handle:
+            record = json.load(handle)
+        return record if isinstance(record["packages"], dict) else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def difference(path, request, metadata):
+    """Why the set has to be made; empty if it is there with every byte."""
+    record = record_of(path)
+    if not record:
+        return "there is no complete set"
+    if record.get("request") != digest(request):
+        return "it was made of other inputs"
+    for name, wanted in sorted(record["packages"].items()):
+        file = os.path.join(path, name)
+        if not os.path.isfile(file) or whole_files.sha256_of(file) != wanted:
+            return "%s is missing or differs" % name
+    if not os.path.isfile(os.path.join(path, metadata)):
+        return "its metadata is missing"
+    return ""
+
+
+def remove(root, dry=False):
+    """Remove every set of a mirror, and what killed runs left; other files stay. Each record goes last. Returns the paths."""
+    gone = []
+    for folder in [os.path.join(root, one) for one in FOLDERS]:
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            path = os.path.join(folder, name)
+            if LEFT.match(name):
+                gone.append(path)
+            held = sorted(one for one in record_of(path).get("packages", {}) if HELD.match(one)) + ["repodata", RECORD]
+            if record_of(path):
+                gone += [os.path.join(path, one) for one in held if os.path.lexists(os.path.join(path, one))]
+    for path in () if dry else gone:
+        exchange.discard(path)
+        if os.path.basename(path) == RECORD:
+            remove_empty_below(os.path.dirname(path))
+    for folder in FOLDERS if gone and not dry else ():
+        remove_empty(os.path.join(root, folder))
+    return gone
+
+
+def remove_empty_below(directory):
+    """Remove a directory and those in it, as far as they hold nothing."""
+    for top, _, _ in list(os.walk(directory, topdown=False)):
+        remove_empty(top)
+
+
+def remove_empty(directory):
+    """Remove a directory that holds nothing; what others put there stays."""
+    try:
+        os.rmdir(directory)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.EBUSY, errno.ENOTDIR):
+            raise
+
+
+class Maker(object):
+    """Makes one set of RPM packages below the mirror's root."""
+
+    FOLDER = "rpm"
+    METADATA = os.path.join("repodata", "repomd.xml")
+
+    def __init__(self, root, name, packages, repositories, say=None):
+        """repositories: list of url and key (the text of the public key, or keys)."""
+        if not NAME.match(name):
+            raise SetError("The name of a package set must be one word of letters, digits, - and . but is %r." % name)
+        self.root, self.name, self.packages, self.repositories = root, name, list(packages), list(repositories)
+        self.place = os.path.join(root, self.FOLDER, name)
+        self.old = os.path.join(root, self.FOLDER, ".%s.old" % name)
+        self.say = say or (lambda line: None)
+
+    def request(self):
+        return {"packages": sorted(self.packages), "repositories": self.repositories}
+
+    def reason(self):
+        return difference(self.place, self.request(), self.METADATA)
+
+    def make(self, seconds):
+        """Fetch, check, index and publish it; what packages of no repository here are required."""
+        self.check_programs()
+        for folder in (self.root, os.path.dirname(self.place)):
+            if not os.path.isdir(folder):
+                os.makedirs(folder, 0o755)
+        exchange.recover(self.place, self.old)
+        draft = exchange.draft(self.place, self.old)
+        work = "%s.new-work-%d" % (self.old[: -len(".old")], os.getpid())
+        os.makedirs(work, 0o700)
+        try:
+            os.mkdir(draft, 0o755)
+            elsewhere = self.fill(draft, work, processes.clock() + seconds)
+            whole_files.sync_tree(draft)
+            exchange.put(draft, self.place, self.old)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+            exchange.discard(draft)
+        return elsewhere
+
+    def check_programs(self):
+        check_programs()
+
+    def write_record(self, draft, files, elsewhere):
+        """The set is complete with it."""
+        record = {
+            "request": digest(self.request()),
+            "packages": {name: whole_files.sha256_of(os.path.join(draft, name)) for name in files},
+            "elsewhere": elsewhere,
+        }
+        text = json.dumps(record, indent=1, sort_keys=True) + "\n"
+        whole_files.write_whole(os.path.join(draft, RECORD), text.encode("utf-8"))
+
+    def fill(self, draft, work, end):
+        base = open_repositories(self.repositories, work, draft)
+        try:
+            chosen, elsewhere = closure(base, self.name, self.packages)
+            self.keep(draft, chosen)
+            self.fetch(base, chosen)
+        finally:
+            base.close()
+        files = set(os.path.basename(package.location) for package in chosen)
+        if files != set(os.listdir(draft)):
+            raise SetError("The set %s must have the chosen packages alone: dnf fetched something else." % self.name)
+        self.check_signatures(draft, sorted(files), work, end)
+        command = ["createrepo_c", "--quiet", draft]
+        answer = processes.run(command, max(1, end - processes.clock()))
+        if answer.status != 0:
+            raise SetError(
+                "createrepo_c must write the metadata of %s, but failed: %s"
+                % (self.name, answer.error or answer.problem)
+            )
+        self.write_record(draft, files, elsewhere)
+        return elsewhere
+
+    def keep(self, draft, chosen):
+        """What the served set has already is not fetched again. Only the same bytes are linked: dnf writes into a file that differs."""
+        for package in chosen:
+            name = os.path.basename(package.location)
+            held = os.path.join(self.place, name)
+            if not FILE.match(name) or not os.path.isfile(held):
+                continue
+            if binascii.hexlify(package.chksum[1]).decode("ascii") == whole_files.sha256_of(held):
+                os.link(held, os.path.join(draft, name))
+
+    def fetch(self, base, chosen):
+        import dnf.exceptions
+
+        self.say("%s: %d packages, %d MB" % (self.name, len(chosen), sum(one.downloadsize for one in chosen) // 10**6))
+        try:
+            base.download_packages(chosen)
+        except (dnf.exceptions.Error, OSError) as error:
+            raise SetError(
+                "The packages of the set %s could not be fetched: %s" % (self.name, one_line(error))
+            ) from None
+
+    def check_signatures(self, draft, files, work, end):
+        """Every package is signed by one of the given keys; the mirror host's own key ring is not asked."""
+        rpmkeys = ["rpmkeys", "--define", "_dbpath %s" % os.path.join(work, "keys")]
+        for number, repository in enumerate(self.repositories):
+            key = os.path.join(work, "key-%d.asc" % number)
+            whole_files.write_whole(key, repository["key"].encode("utf-8"))
+            answer = processes.run(rpmkeys + ["--import", key], 60)
+            if answer.status != 0:
+                raise SetError(
+                    "The key of %s must be an OpenPGP public key, but rpm cannot read it." % repository["url"]
+                )
+        paths = [os.path.join(draft, name) for name in files]
+        answer = processes.run(
+            rpmkeys + ["--checksig"] + paths, max(1, end - processes.clock()), dict(os.environ, LC_ALL="C")
+        )
+        good = set(
+            line.rpartition(":")[0] for line in answer.output.splitlines() if line.endswith(": digests signatures OK")
+        )
+        wrong = [os.path.basename(path) for path in paths if path not in good]
+        if wrong or answer.status != 0:
+            raise SetError(
+                "Every package of the set %s must be signed with the key of its repository, but %s. Compare the keys in mirror_package_sets with those "
+                "that the repositories publish."
+                % (self.name, shown(wrong, "these are not") or one_line(answer.error or answer.problem))
+            )
+
+
+def has_program(name):
+    directories = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return any(os.access(os.path.join(one, name), os.X_OK) for one in directories)
+
+
+def check_programs():
+    lacking = []
+    try:
+        importlib.import_module("dnf.exceptions")
+    except ImportError:
+        lacking.append("python3-dnf")
+    lacking += [package for program, package in sorted(PROGRAMS.items()) if not has_program(program)]
+    if lacking:
+        raise SetError(
+            "mirror_package_sets requires dnf's Python module for mirror_python, createrepo_c and rpm on the mirror host, but it has no %s. Install that "
+            "(RHEL 8 and 9 have all of it), or set mirror_package_sets: []." % ", ".join(lacking)
+        )
+
+
+def open_repositories(repositories, work, draft):
+    """dnf with these repositories alone, and nothing of this host."""
+    import dnf
+    import dnf.exceptions
+    import dnf.repo
+
+    base = dnf.Base()
+    conf = base.conf
+    conf.installroot = os.path.join(work, "root")
+    conf.reposdir, conf.pluginpath, conf.destdir = [], [], draft
+    conf.cachedir, conf.persistdir, conf.logdir = (os.path.join(work, name) for name in ("cache", "persist", "log"))
+    os.mkdir(conf.logdir)
+    conf.module_platform_id = "platform:mirror"  # no streams: each repository has module_hotfixes
+    if os.environ.get("SSL_CERT_FILE"):
+        conf.sslcacert = os.environ["SSL_CERT_FILE"]
+    for number, repository in enumerate(repositories):
+        one = dnf.repo.Repo("set-%d" % number, conf)
+        one.baseurl = [repository["url"]]
+        one.name = repository["url"]
+        one.module_hotfixes, one.skip_if_unavailable, one.pkgdir = True, False, draft
+        base.repos.add(one)
+    try:
+        base.fill_sack(load_system_repo=False)
+    except dnf.exceptions.RepoError as error:
+        said = one_line(error)
+        for one in base.repos.iter_enabled():
+            said = said.replace("'%s'" % one.id, one.name)
+        raise SetError("dnf must be able to read the repositories of the set, but cannot: %s." % said) from None
+    return base
+
+
+def closure(base, name, specs):
+    """The named packages in their newest version, with what they require of these repositories; and what is in none of them."""
+    import dnf.subject
+
+    chosen, absent = {}, []
+    for spec in specs:
+        found = of_this_machine(
+            dnf.subject.Subject(spec).get_best_query(base.sack, with_provides=False, with_filenames=False)
+        )
+        if not found:
+            absent.append(spec + others(base, spec))
+        chosen.update((str(package), package) for package in newest(found))
+    if absent:
+        raise SetError(
+            "The repositories of the set %s must have its packages, but not: %s. Correct mirror_package_sets."
+            % (name, "; ".join(absent))
+        )
+    waiting, elsewhere = sorted(chosen.values(), key=str), set()
+    while waiting:
+        for requirement in waiting.pop(0).requires:
+            if not str(requirement).startswith("rpmlib("):
+                for package in required(base, requirement, chosen, elsewhere):
+                    chosen[str(package)] = package
+                    waiting.append(package)
+    return [chosen[key] for key in sorted(chosen)], sorted(elsewhere)
+
+
+def required(base, requirement, chosen, elsewhere):
+    """What a requirement adds to the chosen packages. Of a condition (A if B) it is A."""
+    text = str(requirement)
+    available = of_this_machine(base.sack.query().available())
+    if text.startswith("("):
+        names = set(WORD.findall(text.partition(" if ")[0])) - OPERATORS
+        names -= set(package.name for package in chosen.values())
+        return newest(available.filter(name=sorted(names)))
+    providers = list(available.filter(provides=requirement)) or (
+        list(available.filter(file=text)) if text.startswith("/") else []
+    )
+    if any(str(package) in chosen for package in providers):
+        return []
+    if not providers:
+        if re.match(r"^[A-Za-z0-9][\w.+-]*( |$)", text) and ".so" not in text:
+            elsewhere.add(text)
+        return []
+    same = [package for package in providers if package.name == text.split()[0]]
+    best = max(same or providers, key=lambda package: (-len(package.name), package))
+    return [best]
+
+
+def others(base, spec):
+    """Which versions of a package there are, if the named one is not."""
+    words = spec.split("-")
+    for count in range(len(words) - 1, 0, -1):
+        found = base.sack.query().available().filter(name="-".join(words[:count]))
+        if found:
+            return " (there are %s)" % ", ".join(sorted(set(package.version for package in found)))
+    return ""
+
+
+def of_this_machine(query):
+    return query.filter(arch=list(ARCHITECTURES))
+
+
+def newest(query):
+    return list(query.latest())
+
+
+def shown(names, what, most=5):
+    more = " and %d more" % (len(names) - most) if len(names) > most else ""
+    return "%s: %s%s" % (what, ", ".join(names[:most]), more) if names else ""
+
+
+def one_line(error):
+    return " ".join(str(error).split())

@@ -1,0 +1,233 @@
+# -*- coding: utf-8 -*-
+"""Run programs on a host so that none of them can hold its caller: every wait has a limit. Python 2.7 and 3.
+
+Part of modules, and of the scripts that hadoop_dl.hosts.host_script pipes into a host's Python.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import collections
+import json
+import os
+import pwd
+import select
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+GRACE = 1.0  # seconds for the rest of the output, once the program has ended or was killed
+LARGEST = 64 * 1024 * 1024  # bytes of output that are kept
+CHUNK = 64 * 1024
+# Seconds that nobody sets. Python 2.7 has no time.monotonic; times(2) counts from the start of the system as well.
+clock = getattr(time, "monotonic", lambda: os.times()[4])
+
+NOT_RUN = (IOError, OSError, getattr(subprocess, "SubprocessError", OSError))
+
+# status: of the program; 127 if it cannot be run, None if it did not end. late: it was ended at the limit.
+# problem: what went wrong, as a clause without its period; None for status 0.
+Answer = collections.namedtuple("Answer", "status output error late problem")
+
+
+class Late(Exception):
+    """Something did not end within its limit; the text says what."""
+
+
+class Timer(threading.Thread):
+    """Calls action() after these seconds, unless it is cancelled before. Python 2.7's own timer goes by the clock on the wall."""
+
+    def __init__(self, seconds, action):
+        super(Timer, self).__init__()
+        self.daemon = True
+        self.end = clock() + seconds
+        self.action = action
+        self.cancelled = False
+        self.start()
+
+    def run(self):
+        while not self.cancelled and clock() < self.end:
+            time.sleep(max(0.0, min(0.2, self.end - clock())))
+        if not self.cancelled:
+            self.action()
+
+    def cancel(self):
+        self.cancelled = True
+
+
+class Reader(threading.Thread):
+    """Reads a pipe to its end. A child that keeps the other end open holds this thread, and nobody else."""
+
+    def __init__(self, pipe):
+        super(Reader, self).__init__()
+        self.daemon = True
+        self.pipe = pipe  # the reference keeps its descriptor from being used again
+        self.chunks = []
+        self.size = 0
+        self.start()
+
+    def run(self):
+        try:
+            for chunk in iter(lambda: os.read(self.pipe.fileno(), CHUNK), b""):
+                if self.size < LARGEST:
+                    self.chunks.append(chunk)
+                    self.size += len(chunk)
+        except (IOError, OSError):
+            return
+
+    def text(self):
+        return b"".join(list(self.chunks)).decode("utf-8", "replace").strip()
+
+
+def account(user):
+    """(name, uid, gid) of a user, by name or number."""
+    entry = pwd.getpwuid(user) if isinstance(user, int) else pwd.getpwnam(user)
+    return entry.pw_name, entry.pw_uid, entry.pw_gid
+
+
+def foreign(paths):
+    """(path, uid) of the first file or directory on the way to one of these that others than root may change; None if there is none."""
+    for path in paths:
+        path = os.path.realpath(path)
+        while True:
+            try:
+                status = os.stat(path)
+            except (IOError, OSError):
+                break
+            shared = status.st_mode & 0o022 and not (stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX)
+            if status.st_uid != 0 or shared:
+                return path, status.st_uid
+            if path == "/":
+                break
+            path = os.path.dirname(path)
+    return None
+
+
+def unprivileged(paths):
+    """As whom root runs a program of these files: None (root) where only root can change them, else their owner or nobody."""
+    found = foreign(paths) if os.geteuid() == 0 else None
+    if found is None:
+        return None
+    try:
+        return pwd.getpwuid(found[1]).pw_uid if found[1] != 0 else pwd.getpwnam("nobody").pw_uid
+    except KeyError:
+        return pwd.getpwnam("nobody").pw_uid
+
+
+def run(argv, seconds, environment=None, user=None, lock=None, directory="/", prepare=None):
+    """Run a program in this directory with no input; end it, with its process group, after this many seconds.
+
+    lock: a HostLock that the program holds too, so that the next run waits for it when its caller is killed.
+    prepare: called in the child before the program starts, as its last step as root.
+    """
+    identity = account(user) if user is not None else None
+    settings = {"cwd": directory, "env": environment, "close_fds": True}
+    if lock is not None and sys.version_info[0] > 2:
+        settings["pass_fds"] = [lock.descriptor]
+    elif lock is not None:
+        settings["close_fds"] = False  # Python 2.7 closes descriptors after begin(), and has no pass_fds
+
+    def begin():
+        os.setsid()
+        if lock is not None:
+            lock.inherit()
+        if identity is not None:
+            os.initgroups(identity[0], identity[2])
+            os.setgid(identity[2])
+            os.setuid(identity[1])
+        if prepare is not None:
+            prepare()
+
+    command = " ".join(argv)
+    with open(os.devnull, "rb") as nothing:
+        try:
+            process = subprocess.Popen(
+                argv, stdin=nothing, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=begin, **settings
+            )
+        except NOT_RUN as error:
+            cause = os.strerror(error.errno) if getattr(error, "errno", None) else str(error)
+            return Answer(127, "", "", False, "%s cannot be run: %s" % (argv[0], cause))
+    readers = [Reader(process.stdout), Reader(process.stderr)]
+    wait(process, readers, seconds)
+    late = process.poll() is None
+    if late or any(reader.is_alive() for reader in readers):
+        end_group(process.pid)
+        wait(process, readers, GRACE)
+    output, error = [reader.text() for reader in readers]
+    for reader in readers:
+        if not reader.is_alive():
+            reader.pipe.close()
+    status = None if late else process.returncode
+    problem = None
+    if late:
+        stuck = ", and could not be killed" if process.poll() is None else ""
+        problem = "%s did not end within %g s%s" % (command, seconds, stuck)
+    elif status != 0:
+        said = (error or output or "no output").splitlines()[-1]
+        problem = "%s ended with status %d: %s" % (command, status, said)
+    return Answer(status, output, error, late, problem)
+
+
+def wait(process, readers, seconds):
+    """Until the program has ended and its output is read, or the time is over. Its children get GRACE after its end."""
+    end = clock() + seconds
+    step = 0.001
+    while clock() < end:
+        if process.poll() is not None:
+            if not any(reader.is_alive() for reader in readers):
+                return
+            end = min(end, clock() + GRACE)
+            while clock() < end and any(reader.is_alive() for reader in readers):
+                time.sleep(0.005)
+            return
+        time.sleep(step)
+        step = min(0.05, step * 2)
+
+
+def end_group(leader):
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except (IOError, OSError):
+        return  # it has ended
+
+
+def limited(function, seconds):
+    """What function() answers (JSON must be able to carry it), from a child process that is abandoned after this many seconds.
+
+    A file system that does not answer holds a process in the kernel, where no signal reaches it.
+    """
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        os.close(receiving)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for standard in (0, 1, 2):  # who waits for the end of these does not wait for this child
+            os.dup2(nothing, standard)
+        try:
+            text = json.dumps({"answer": function()})
+        except BaseException:  # the parent reports it
+            text = json.dumps({"failure": traceback.format_exc()})
+        with os.fdopen(sending, "wb") as handle:
+            handle.write(text.encode("utf-8"))
+        os._exit(0)
+    os.close(sending)
+    chunks = []
+    end = clock() + seconds
+    while True:
+        ready = select.select([receiving], [], [], max(0, end - clock()))[0]
+        if not ready:
+            end_group(child)
+            raise Late("no answer within %g s" % seconds)
+        chunk = os.read(receiving, CHUNK)
+        if not chunk:
+            break
+        chunks.append(chunk)
+    os.close(receiving)
+    os.waitpid(child, 0)
+    found = json.loads(b"".join(chunks).decode("utf-8"))
+    if "failure" in found:
+        raise RuntimeError(found["failure"])
+    return found["answer"]

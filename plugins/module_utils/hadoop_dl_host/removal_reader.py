@@ -1,0 +1,261 @@
+# -*- coding: utf-8 -*-
+"""What of this project is on a host, by what its roles recorded there, and who uses it. Python 2.7 and 3, standard library; reads only."""
+
+from __future__ import absolute_import, division, print_function
+
+import glob
+import os
+import pwd
+import re
+
+from . import (
+    bazel_versions,
+    build_place,
+    hdfs_record,
+    host_lock,
+    host_system,
+    host_workbench,
+    own_entries,
+    yarn_cluster,
+)
+from . import environment_packages as packages
+from .own_entries import names, read_json
+
+ENVIRONMENT = re.compile(r"^(\.removing-|\.link-)?(?P<name>.+-[0-9a-f]{12})(\.\d+|\.client)?$")
+# Each part of the GPU layer: its repository, and what else tells that its role was here. Globs.
+GPU = {
+    "nvidia_driver": (
+        "nvidia-driver",
+        [
+            "{root}/etc/nvidia-driver-*",
+            "/etc/modprobe.d/deeplearning-nouveau.conf",
+            "/etc/apt/keyrings/deeplearning-*",
+        ],
+    ),
+    "cuda": ("cuda", ["{root}/etc/gpu-check-cuda.json", "/etc/profile.d/deeplearning-cuda.sh"]),
+    "cudnn": ("cudnn", ["{root}/etc/gpu-check-cudnn.json"]),
+    "nccl": ("nccl", ["{root}/etc/gpu-check-nccl.json"]),
+    "gpu_check": ("gpu-check", ["{root}/etc/gpu-check.json", "{root}/bin/gpu-check"]),
+}
+RUNTIME = ("{root}/etc/container_runtime.json", "{root}/etc/daemon.json*", "{root}/state/container_runtime.json")
+YARN = ("{root}/etc/yarn_gpu.json", "{root}/state/yarn_gpu.json")
+WORKBENCH = ("{root}/etc/cdsw.json*", "{root}/state/cdsw.json")
+BUILD_ROOT, PUBLISHED = "/var/lib/deeplearning-build", "/published/"  # if nothing else was asked for; below it
+ENGINE_RECORD = "etc/cdsw_engine.json"
+DEFINITIONS = (
+    "/etc/yum.repos.d/deeplearning-%s.repo",
+    "/etc/apt/sources.list.d/deeplearning-%s.sources",
+    "/etc/pki/rpm-gpg/RPM-GPG-KEY-deeplearning-%s",
+    "/etc/pki/rpm-gpg/RPM-GPG-KEY-deeplearning-%s.trusted-before",
+)
+MIRROR = (
+    "/etc/systemd/system/deeplearning-mirror.service",
+    "/usr/local/lib/deeplearning-mirror",
+    "/etc/deeplearning-mirror",
+    "/var/log/deeplearning-mirror.log",
+)
+OTHERS = re.compile(
+    r"^(bin|etc|envs|state|(\.new-)?(current|CURRENT\.txt)|\.run\.json|%s|%s|(\.removing-)?(%s))$"
+    % (re.escape(host_lock.NAME), re.escape(own_entries.PROBE), "|".join(own_entries.DIRECTORIES))
+)
+
+
+PARTS = ("environments", "yarn_gpu", "cdsw", "container_runtime", "gpu", "build", "bazel", "mirror")
+QUESTIONS = ("hdfs", "stays", "users", "applications")
+
+
+class Removal(object):
+    """root: of this project; system: of everything else, for tests."""
+
+    def __init__(self, root, bazel_root="/opt/bazel", system=""):
+        self.root, self.bazel_root, self.system = root, bazel_root, system
+
+    def answer(self):
+        """What is here of each part, the names of the parts that are, and what must be known to remove them."""
+        found = dict((name, getattr(self, name)()) for name in PARTS + QUESTIONS)
+        return dict(found, parts=[name for name in PARTS if found[name]])
+
+    def there(self, patterns):
+        paths = [one.replace("{root}", self.root) if "{root}" in one else self.system + one for one in patterns]
+        return sorted(path for pattern in paths for path in glob.glob(pattern))
+
+    def receipt(self, component):
+        return read_json(os.path.join(self.root, "state", component + ".json"))
+
+    def current(self):
+        link = os.path.join(self.root, "current")
+        return os.path.basename(os.readlink(link)) if os.path.islink(link) else ""
+
+    def named(self):
+        """The names of the environments, without those of their trees and links."""
+        matches = [ENVIRONMENT.match(name) for name in names(os.path.join(self.root, "envs"))]
+        return sorted(set(match.group("name") for match in matches if match))
+
+    def environments(self):
+        """Environments by name, and what else their part has."""
+        lines = [name + (" (active)" if name == self.current() else "") for name in self.named()]
+        programs = self.exists("bin/tfos-submit") or self.is_ours("/usr/local/bin/tfos-submit")
+        more = [("tfos-submit", programs), ("settings of Spark and Hadoop", own_entries.settings(self.root))]
+        more += [(name + "/", own_entries.below(self.root, name)) for name in own_entries.DIRECTORIES]
+        more += [("the link current", self.exists("current") and not lines)]
+        more += [("the probe of a killed switch", own_entries.probes(self.root))]
+        left = [] if lines else own_entries.receipts(self.root)
+        more += [("the receipt of " + os.path.basename(path)[: -len(".json")], True) for path in left]
+        return lines + [text for text, there in more if there]
+
+    def exists(self, name):
+        return os.path.lexists(os.path.join(self.root, name))
+
+    def is_ours(self, link):
+        return os.path.islink(self.system + link) and os.readlink(self.system + link).startswith(self.root + os.sep)
+
+    def hdfs(self):
+        """The record of what this host put into HDFS; of an older release the archives that its settings name."""
+        path = os.path.join(self.root, "etc", "hdfs.json")
+        settings = []
+        for one in glob.glob(os.path.join(self.root, "envs", "*.client", "spark-defaults.conf")) + [
+            os.path.join(self.root, "etc", "spark-defaults.conf")
+        ]:
+            try:
+                with open(one) as handle:
+                    settings.append(handle.read())
+            except (IOError, OSError):
+                continue
+        found = hdfs_record.read(path)
+        files = sorted(set(found["files"] + hdfs_record.archives_of(settings)))
+        return dict(found, files=files, recorded=os.path.exists(path), record=path)
+
+    def gpu(self):
+        """The roles of the GPU layer that left something, each with what it is."""
+        found = {}
+        for role, (repository, patterns) in sorted(GPU.items()):
+            traces = self.there(patterns + [one % repository for one in DEFINITIONS])
+            if self.receipt(role) or self.exists("state/%s.json" % role) or traces:
+                found[role] = self.versions(role)
+        return found
+
+    def versions(self, role):
+        record = read_json(os.path.join(self.root, "etc", "gpu-check-%s.json" % role))
+        listed = record.get(role) or []
+        if role == "nvidia_driver":
+            listed = [read_json(os.path.join(self.root, "etc", "gpu-check.json")).get("driver") or ""]
+        title = {"nvidia_driver": "driver", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "gpu_check": "gpu-check"}[
+            role
+        ]
+        return " ".join([title] + sorted(str(one) for one in listed if one))
+
+    def container_runtime(self):
+        """NVIDIA's container runtime that the role installed; empty for none. `stays`: its package was there before."""
+        record = read_json(os.path.join(self.root, "etc", "container_runtime.json"))
+        traces = self.there(list(RUNTIME) + [one % "container-runtime" for one in DEFINITIONS])
+        if not (record or traces):
+            return {}
+        return {
+            "package": " ".join(str(record[key]) for key in ("name", "version") if record.get(key)),
+            "stays": bool(record.get("existed", False)),
+            "daemon_json": self.exists("etc/daemon.json"),
+        }
+
+    def yarn_gpu(self):
+        """Hadoop's files that the role changed, and the daemons that restart; empty for none."""
+        if not self.there(list(YARN)):
+            return {}
+        record = read_json(os.path.join(self.root, "etc", "yarn_gpu.json"))
+        return {"files": sorted(record.get("files") or {}), "services": record.get("services") or []}
+
+    def cdsw(self):
+        """Settings of CDSW that the role changed, with what the role needs to change them back; empty for none."""
+        if not self.there(list(WORKBENCH)):
+            return {}
+        record = read_json(os.path.join(self.root, "etc", "cdsw.json"))
+        found = host_workbench.read(host_system.System(self.system)) or {}
+        manager = record.get("cloudera_manager") or {}
+        return {
+            "kind": "parcel" if manager else "rpm",
+            "keys": sorted(record.get("before") or {}) if found else [],
+            "cloudera_manager": manager,
+            "release": found.get("release") or "",
+            "master": bool(found.get("master")),
+            "sessions": found.get("sessions"),
+        }
+
+    def applications(self):
+        """Why YARN still needs one of the environments here: environment -> a few words."""
+        return yarn_cluster.reasons(self.named(), os.path.join(self.root, "etc", "hadoop-env.sh"))
+
+    def build(self):
+        """What builds of TensorFlow created, by their record: directories, accounts, and the receipt, unless it alone tells of them."""
+        roots, users = build_place.present(read_json(os.path.join(self.root, "etc", "tensorflow_build.json")))
+        records = [
+            os.path.join(self.root, "state", "tensorflow_build.json"),
+            os.path.join(self.root, "etc", "tensorflow_build.json"),
+        ]
+        found = [root for root, below in roots if below] + ["the account " + name for name in users]
+        return found + [path for path in records if os.path.exists(path) and not self.unrecorded_builds()]
+
+    def unrecorded_builds(self):
+        """Directories of builds by an earlier release, which wrote no record, by the paths of its receipt; each with that receipt."""
+        if self.exists("etc/tensorflow_build.json") or not self.exists("state/tensorflow_build.json"):
+            return []
+        receipt = self.receipt("tensorflow_build")
+        paths = list(receipt.get("files") or {}) + list(receipt.get("sizes") or {})
+        roots = set(path.rpartition(PUBLISHED)[0] for path in paths if PUBLISHED in path) or [BUILD_ROOT]
+        found, _ = build_place.present({"roots": dict.fromkeys(roots, True)})
+        return ["%s, of %s/state/tensorflow_build.json" % (root, self.root) for root, below in found if below]
+
+    def bazel(self):
+        marks = bazel_versions.versions(self.bazel_root)
+        ours = dict((name, mark) for name, mark in marks.items() if mark["managed"])
+        traces = self.there([one % "bazel" for one in DEFINITIONS])
+        if not (ours or traces):
+            return {}
+        package = any(mark.get("source") == "repository" for mark in ours.values()) or bool(traces)
+        return {"versions": sorted(ours), "package": package}
+
+    def mirror(self):
+        """Where the mirror's files are, by its record, its unit or its receipt; empty if this host has no mirror."""
+        record = read_json(os.path.join(self.root, "etc", "mirror.json"))
+        manifests = [path for path in self.receipt("mirror").get("files", {}) if path.endswith("/manifest.json")]
+        roots = record.get("roots") or dict((os.path.dirname(path), False) for path in manifests)
+        parts = self.there(list(MIRROR))
+        if not (roots or parts or self.exists("state/mirror.json")):
+            return {}
+        held = [read_json(os.path.join(root, "manifest.json")).get("artifacts") or {} for root in sorted(roots)]
+        return {
+            "before": {"roots": roots, "user_existed": bool(record.get("user_existed", False))},
+            "files": [len(one) for one in held],
+            "parts": parts,
+        }
+
+    def stays(self):
+        """What is in the directories of this project and is not managed by it, and engine images, by their archives or their record."""
+        found = [os.path.join(self.root, name) for name in names(self.root) if not OTHERS.match(name)]
+        if self.exists(ENGINE_RECORD) and not self.exists("engines"):
+            found.append(os.path.join(self.root, ENGINE_RECORD))
+        envs = os.path.join(self.root, "envs")
+        found += own_entries.others(self.root) + self.unrecorded_builds()
+        ours = own_entries.PROBE
+        return found + [
+            os.path.join(envs, name) for name in names(envs) if name != ours and not ENVIRONMENT.match(name)
+        ]
+
+    def users(self):
+        """Processes that use something in the directory of this project: pid, user and command."""
+        places = sorted(set([self.root, os.path.realpath(self.root)]))
+        found = []
+        for pid in packages.in_use(places):
+            try:
+                owner = os.stat("/proc/%d" % pid).st_uid
+                with open("/proc/%d/cmdline" % pid, "rb") as handle:
+                    command = handle.read().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+            except (IOError, OSError):
+                continue  # it has ended
+            found.append({"pid": pid, "user": user_name(owner), "command": command[:80] or "no command line"})
+        return found
+
+
+def user_name(uid):
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

@@ -1,0 +1,117 @@
+# -*- coding: utf-8 -*-
+"""Where YARN's ResourceManager is, and which environments its applications name. Python 2.7 and 3, standard library only.
+
+tfos-submit marks each application with its environment; an application that waits in a queue has no process on any host yet.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import json
+import os
+import re
+import shlex
+import xml.etree.ElementTree as ElementTree
+
+try:
+    from http.client import HTTPException  # novermin
+    from urllib.request import ProxyHandler, build_opener
+except ImportError:  # Python 2.7
+    from httplib import HTTPException  # novermin
+    from urllib2 import ProxyHandler, build_opener  # novermin
+
+TIMEOUT = 10  # seconds for one answer
+LARGEST = 64 * 1024 * 1024  # bytes of one
+LIVING = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
+MARK = "environment-"  # then the 12 digits at the end of the environment's name: a tag has at most 100 characters
+OURS = "tfos-submit-"
+# Nobody told: unreachable, a standby's page, a ticket that is required, a certificate, another or half an answer.
+NO_ANSWER = (IOError, OSError, ValueError, KeyError, TypeError, AttributeError, HTTPException)
+
+
+def mark(environment):
+    """The tag of an application that uses the environment at this path, or with this name."""
+    return MARK + os.path.basename(environment).rpartition("-")[2]
+
+
+def hadoop_configuration(directory):
+    """The values of core-site.xml and yarn-site.xml."""
+    values = {}
+    for name in ("core-site.xml", "yarn-site.xml"):
+        try:
+            root = ElementTree.parse(os.path.join(directory, name)).getroot()  # noqa: S314 (the site's own settings)
+        except (IOError, OSError, ElementTree.ParseError):
+            continue
+        for entry in root.iter("property"):
+            values[(entry.findtext("name") or "").strip()] = (entry.findtext("value") or "").strip()
+    return values
+
+
+def resource_manager_addresses(configuration):
+    """The web addresses of the ResourceManagers: one, or several of which one is active."""
+    secure = configuration.get("yarn.http.policy") == "HTTPS_ONLY"
+    scheme, key, port = ("https", "webapp.https.address", 8090) if secure else ("http", "webapp.address", 8088)
+    suffixes = [""] + [
+        "." + name.strip()
+        for name in configuration.get("yarn.resourcemanager.ha.rm-ids", "").split(",")
+        if name.strip()
+    ]
+    addresses = []
+    for suffix in suffixes:
+        host = configuration.get("yarn.resourcemanager.hostname" + suffix)
+        address = configuration.get("yarn.resourcemanager.%s%s" % (key, suffix)) or (host and "%s:%d" % (host, port))
+        if address and "${" not in address:
+            addresses.append("%s://%s" % (scheme, address))
+        elif address and host:
+            addresses.append("%s://%s:%s" % (scheme, host, address.rsplit(":", 1)[-1]))
+    return addresses
+
+
+def configuration_directory(environment_file):
+    """HADOOP_CONF_DIR in the file that the role hadoop_client wrote; None where there is none."""
+    try:
+        with open(environment_file) as handle:
+            found = re.search(r"^export HADOOP_CONF_DIR=(.*)$", handle.read(), re.M)
+    except (IOError, OSError):
+        return None
+    return (shlex.split(found.group(1)) or [None])[0] if found else None
+
+
+def fetch(url):
+    """What one of YARN's addresses answers. They are in the cluster's own network: never through a proxy."""
+    stream = build_opener(ProxyHandler({})).open(url, timeout=TIMEOUT)
+    try:
+        return stream.read(LARGEST).decode("utf-8", "replace")
+    finally:
+        stream.close()
+
+
+def applications(addresses):
+    """Every application that has not ended; None where no ResourceManager tells."""
+    for address in addresses:
+        try:
+            answer = json.loads(fetch("%s/ws/v1/cluster/apps?states=%s" % (address, LIVING)))
+            found = (answer["apps"] or {}).get("app") or []
+        except NO_ANSWER:
+            continue
+        return found if isinstance(found, list) else [found]
+    return None
+
+
+def reasons(names, environment_file):
+    """Name of each of these environments that YARN may still need -> why, in a few words."""
+    directory = configuration_directory(environment_file)
+    addresses = resource_manager_addresses(hadoop_configuration(directory)) if directory else []
+    if not addresses:
+        return {}
+    found = applications(addresses)
+    if found is None:
+        return dict.fromkeys(names, "YARN did not report which environments its applications need")
+    needed = {}
+    for application in found:
+        tags = [tag.strip() for tag in str(application.get("applicationTags") or "").split(",")]
+        marks = [tag for tag in tags if tag.startswith(MARK)]
+        unknown = not marks and any(tag.startswith(OURS) for tag in tags)  # of an earlier version of tfos-submit
+        for name in names:
+            if unknown or mark(name) in marks:
+                needed.setdefault(name, "YARN has the application %s" % application.get("id"))
+    return needed

@@ -1,0 +1,57 @@
+# -*- coding: utf-8 -*-
+"""Read a host for the report in one round: what the plan reads, the health of its GPUs, and when it was changed. One JSON line.
+
+Python 2.7 and 3, standard library only, reads and never writes. The action plugin report_facts pipes it, packed with its
+helpers and gpu-check's questions (hadoop_dl.hosts.host_script), into the host's Python.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import json
+import os
+import sys
+
+from ansible.module_utils.hadoop_dl_host import host_reader, processes
+from gpu_check.cli import results
+from gpu_check.host import ETC, Host
+
+HEALTH_TIMEOUT = 100  # seconds for all questions; a driver that hangs takes 30 of them
+
+# Only questions that disturb no job: none computes, loads a library or reads whole packages. The width of the PCIe links is
+# left out because an idle GPU may narrow its own.
+ALWAYS = ("gpus_on_pci_as_declared", "no_reboot_waits", "nouveau_absent", "xid")
+WITH_DRIVER = ("gpus_by_driver_as_declared", "versions_agree", "driver_new_enough", "persistence", "compute_mode")
+WITH_DRIVER += ("ecc_errors", "retired_pages", "inforom", "throttling", "recovery_action", "fabric_manager", "topology")
+
+
+def ask(machine):
+    """What gpu-check answers; a driver that does not answer is asked nothing more."""
+    found = list(results(machine, ("driver_runs",)))
+    names = ALWAYS if found[0]["outcome"] == "FAIL" else ALWAYS + WITH_DRIVER
+    return found + list(results(machine, names))
+
+
+def health(nvidia, installed, machine=Host):
+    """The answers about this host's GPUs, or why there are none; both None if it has neither GPUs nor gpu-check.
+
+    installed: whether it has gpu-check, as a host does whose GPU does not show any more.
+    """
+    if not (nvidia["gpus"] or nvidia["listed"] or installed):
+        return {"results": None, "problem": None}
+    try:
+        return {"results": processes.limited(lambda: ask(machine()), HEALTH_TIMEOUT), "problem": None}
+    except processes.Late as late:
+        return {"results": None, "problem": "gpu-check gave %s. Look for processes in state D on the host" % late}
+    except Exception as error:  # the rest of the host is still worth a row
+        said = str(error).strip().splitlines() or [error.__class__.__name__]
+        return {"results": None, "problem": "gpu-check failed: %s" % said[-1]}
+
+
+def main(names=()):
+    try:
+        node = processes.limited(lambda: host_reader.read(names=names), host_reader.READ_TIMEOUT)
+        found = health(node["nvidia"], os.path.exists(ETC + "/gpu-check.json"))
+        answer = {"facts": node, "health": found, "times": host_reader.times()}
+    except processes.Late as late:
+        answer = {"late": host_reader.LATE % late}
+    sys.stdout.write(json.dumps(answer, sort_keys=True) + "\n")

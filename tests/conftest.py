@@ -1,0 +1,3 @@
+"""Code for hosts is importable after hadoop_dl."""
+
+import hadoop_dl  # noqa: F401
