@@ -186,7 +186,7 @@ class Job(object):
 
     def write(self, text):
         """The script's output is this program's."""
-        sys.stdout.write(text if sys.version_info[0] > 2 else text.encode("utf-8"))
+        (sys.stdout.buffer if hasattr(sys.stdout, "buffer") else sys.stdout).write(text.encode("utf-8"))
         sys.stdout.flush()
 
     def fetch_result(self):
