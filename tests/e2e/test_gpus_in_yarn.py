@@ -54,3 +54,76 @@ def test_a_failed_question_is_the_jobs_exit_status(asked):
 def test_tensorflow_computes_on_the_cpu_of_a_container(asked, cluster):
     found = answers(asked, "tensorflow_computes_on_cpu")
     assert {host: one["outcome"] for host, one in found.items()} == dict.fromkeys(cluster.data_hosts, "PASS"), found
+
+
+JOB = """
+import json, os, socket, sys
+from pyspark import SparkContext, TaskContext
+
+context = SparkContext()
+
+
+def look(numbers):
+    list(numbers)
+    gpus = TaskContext.get().resources()["gpu"].addresses
+    yield {"host": socket.gethostname(), "gpus": list(gpus), "order": os.environ.get("CUDA_DEVICE_ORDER")}
+
+
+count = int(context.getConf().get("spark.executor.instances"))
+found = context.parallelize(range(count), count).barrier().mapPartitions(look).collect()
+with open(sys.argv[1], "w") as target:
+    json.dump({"driver": socket.gethostname(), "hidden": os.environ.get("CUDA_VISIBLE_DEVICES"), "found": found}, target)
+print("the job is done")
+context.stop()
+"""
+
+
+@pytest.fixture(scope="module")
+def submit_job(cluster):
+    """Submit JOB as analyst; the nodes get files in place of the GPUs' devices, which the executors lock."""
+    edge = cluster.container("edge1")
+    subprocess.run(["docker", "exec", "-i", edge, "sh", "-c", "cat > /tmp/gpus.py"], input=JOB, text=True, check=True)
+    nodes = [cluster.container(host) for host in cluster.data_hosts]
+    for node in nodes:
+        subprocess.run(["docker", "exec", node, "sh", "-c", "umask 0; touch /dev/nvidia0 /dev/nvidia1"], check=True)
+
+    def submit(*arguments: str) -> tuple[int, str]:
+        command = f"cd ~ && rm -f gpus.json && tfos-submit --memory 1g --timeout 180 {' '.join(arguments)} /tmp/gpus.py gpus.json"
+        done = subprocess.run(
+            ["docker", "exec", edge, "su", "-", "analyst", "-c", command], capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    yield submit
+    for node in nodes:
+        subprocess.run(["docker", "exec", node, "rm", "-f", "/dev/nvidia0", "/dev/nvidia1"], check=True)
+
+
+def asks_for_gpus(cluster) -> bool:
+    """PyPI's pyspark 3.0.3, of the stack for el7, has Hadoop's client 2.7."""
+    return cluster.image != "el7"
+
+
+def test_four_executors_on_two_nodes_in_cluster_mode_never_share_a_gpu(cluster, submit_job):
+    code, said = submit_job("--executors", "4", "--gpus", "1", "--deploy-mode", "cluster", "--result", "gpus.json")
+    if not asks_for_gpus(cluster):
+        assert code == 3, said
+        assert "is 2.7, which cannot ask YARN for yarn.io/gpu" in said
+        return
+    assert code == 0, said[-4000:]
+    assert "the job is done" in said
+    command = ["docker", "exec", cluster.container("edge1"), "cat", "/home/analyst/gpus.json"]
+    result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert sorted((one["host"], *one["gpus"]) for one in result["found"]) == [
+        (host, gpu) for host in cluster.data_hosts for gpu in ("0", "1")
+    ]
+    assert {one["order"] for one in result["found"]} == {"PCI_BUS_ID"}
+    assert (result["driver"] in cluster.data_hosts, result["hidden"]) == (True, "")
+
+
+def test_a_fifth_gpu_of_four_is_refused_with_resource_queue_and_nodes(cluster, submit_job):
+    code, said = submit_job("--executors", "5", "--gpus", "1")
+    assert code == 3, said
+    if asks_for_gpus(cluster):
+        assert "(yarn.io/gpu, in queue default) require more than YARN has: 4 of them fit" in said
+        assert all(f"{host} (RUNNING) has 2" in said for host in cluster.data_hosts)

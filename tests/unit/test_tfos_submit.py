@@ -50,7 +50,15 @@ def test_memory_is_read(text: str, expected: int) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--memory", "lots"], ["--memory", "0g"], ["--executors", "0"], ["--executors", "two"], ["--conf", "x"]],
+    [
+        ["--gpus", "all"],
+        ["--deploy-mode", "local"],
+        ["--memory", "lots"],
+        ["--memory", "0g"],
+        ["--executors", "0"],
+        ["--executors", "two"],
+        ["--conf", "x"],
+    ],
 )
 def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as stopped:

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hadoop_dl.data import module_utils
+from ansible.module_utils.hadoop_dl_host import hadoop_files
+
 from hadoop_dl.data.host_facts import HadoopFile, Yarn
 
-HADOOP_FILES = module_utils.load("hadoop_files")
 GPU = "yarn.io/gpu"
 FIRST = (3, 1)  # the Hadoop that schedules GPUs; 2.10 got it afterwards
 RESOURCE_MANAGER, NODE_MANAGER = "resourcemanager", "nodemanager"
@@ -97,8 +97,8 @@ def problems(request: Request, yarn: Yarn, gpus: bool) -> Iterator[str]:
 def differs(name: str, value: str, file: HadoopFile) -> bool:
     """Whether the site has another value, which it set itself."""
     there = file.settings.get(name, "")
-    accepted = (value, file.ours.get(name), HADOOP_FILES.DEFAULTS.get(name))
-    return bool(there) and name not in HADOOP_FILES.LISTS and there not in accepted
+    accepted = (value, file.ours.get(name), hadoop_files.DEFAULTS.get(name))
+    return bool(there) and name not in hadoop_files.LISTS and there not in accepted
 
 
 def differing(path: str, name: str, value: str, file: HadoopFile) -> str:

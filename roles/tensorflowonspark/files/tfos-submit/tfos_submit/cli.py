@@ -4,16 +4,18 @@
 from __future__ import absolute_import, division, print_function
 
 import os
+import shutil
 import signal
 import tempfile
 import uuid
 
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import hadoop_configuration, resource_manager_addresses
 
-from tfos_submit import installation, spark
+from tfos_submit import gpus, installation, spark
 from tfos_submit.job import Job
 from tfos_submit.options import arguments_parser
 from tfos_submit.outcome import NOT_READY, OK, NotReady, say
+from tfos_submit.shortage import each
 from tfos_submit.yarn import ResourceManager
 
 
@@ -30,11 +32,16 @@ def check_files(options):
             raise NotReady(
                 "the file %s is required (--py-files, --files), but does not exist. Name an existing file." % path
             )
+    if options.result and not any(options.result in (text, text.partition("=")[2]) for text in options.arguments):
+        raise NotReady(
+            "--result %s must be one of the script's own arguments, but is none: the script writes it." % options.result
+        )
 
 
 def run_here(options, environment, hadoop):
     """In place of this process."""
     variables = spark.driver_environment(os.environ, "", environment, hadoop)
+    gpus.hide(variables, options.gpus)
     python = variables["PYSPARK_PYTHON"]
     os.execve(python, [python, options.script] + options.arguments, variables)  # noqa: S606 (no shell is wanted)
 
@@ -55,31 +62,27 @@ def run(options):
     configuration = hadoop_configuration(hadoop["HADOOP_CONF_DIR"])
     tag = "tfos-submit-" + uuid.uuid4().hex[:12]
     user, version = spark.hdfs_user(os.environ, configuration), installation.spark_version(spark_home)
+    gpus.check_spark(options.gpus, version, spark_home)
     settings = spark.properties(options, environment, hadoop, tag, user, version)
     text = spark.properties_text(defaults, spark.with_jars(settings, defaults, jars))
     if options.dry_run:
         print(text + "\n" + " ".join(spark.submit_command(spark_home, "SETTINGS", options)))
         return OK
-    say(
-        "%d executors with %d MB and %d core%s each, environment %s"
-        % (
-            options.executors,
-            options.memory,
-            options.cores,
-            "" if options.cores == 1 else "s",
-            os.path.basename(environment),
-        )
-    )
-    handle, path = tempfile.mkstemp(prefix="tfos-submit-", suffix=".conf")
+    manager = ResourceManager(resource_manager_addresses(configuration))
+    gpus.check_cluster(options, manager.nodes() if options.gpus else [])
+    say("%d executors with %s each, environment %s" % (options.executors, each(options), os.path.basename(environment)))
+    directory = tempfile.mkdtemp(prefix="tfos-submit-")
     try:
-        with os.fdopen(handle, "w") as output:
+        path = os.path.join(directory, "spark.conf")
+        with open(path, "w") as output:
             output.write(text)
-        command = spark.submit_command(spark_home, path, options)
+        script = gpus.write_script(directory) if options.gpus else None
+        command = spark.submit_command(spark_home, path, options, script)
         variables = spark.driver_environment(os.environ, spark_home, environment, hadoop)
-        manager = ResourceManager(resource_manager_addresses(configuration))
+        gpus.hide(variables, options.gpus)
         return Job(options, command, variables, tag, manager, hadoop).run()
     finally:
-        os.unlink(path)
+        shutil.rmtree(directory)
 
 
 def main(arguments=None):

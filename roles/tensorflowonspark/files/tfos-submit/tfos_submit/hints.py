@@ -36,6 +36,10 @@ HINTS = (
         "An executor found no free GPU. Wait for the other jobs on its host, or ask for fewer GPUs.",
     ),
     (
+        r"tfos-gpus: (.*\S)",
+        "An executor found no GPU of its own: {0}. Look for jobs without --gpus and for other programs on that host.",
+    ),
+    (
         r"Permission denied: user=([^,]+), access=(\w+), inode=\"([^\"]+)\"",
         "HDFS does not let {0} have {1} access to {2}. Ask for the right, or name another directory.",
     ),

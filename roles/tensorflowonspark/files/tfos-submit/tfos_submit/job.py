@@ -4,6 +4,7 @@
 from __future__ import absolute_import, division, print_function
 
 import collections
+import io
 import os
 import re
 import signal
@@ -14,8 +15,9 @@ import time
 
 from ansible.module_utils.hadoop_dl_host import processes
 
+from tfos_submit.first_error import first_error
 from tfos_submit.hints import hints
-from tfos_submit.logs import collected_logs, live_logs, shorten_logs
+from tfos_submit.logs import collected_logs, driver_file, live_logs, shorten_logs
 from tfos_submit.outcome import FAILED, INTERRUPTED, NO_EXECUTORS, OK, TOO_LONG, say
 from tfos_submit.shortage import diagnostics, shortage
 from tfos_submit.watch import Watch
@@ -24,7 +26,9 @@ from tfos_submit.yarn import ENDED, WAITING, YarnCommand, entries
 
 def waits(application):
     """Whether YARN has the application in a queue and has started nothing of it."""
-    return bool(application) and application.get("state") in WAITING
+    return (
+        bool(application) and application.get("state") in WAITING and int(application.get("runningContainers", 0)) < 1
+    )
 
 
 class Job(object):
@@ -37,9 +41,10 @@ class Job(object):
         self.yarn = YarnCommand(hadoop.get("HADOOP_HOME", ""), variables)
         self.tail = collections.deque(maxlen=400)
         self.application = None
-        self.live_logs = ""
+        self.logs = ""
         self.process = None
         self.queued = False
+        self.in_cluster = options.deploy_mode == "cluster"
 
     def start(self):
         self.process = subprocess.Popen(
@@ -82,13 +87,19 @@ class Job(object):
                 reason = self.reason(verdict)
                 say("ending the job: " + reason)
                 if verdict == TOO_LONG and self.application:
-                    self.live_logs = live_logs(self.manager, self.application["id"])
+                    self.logs = live_logs(self.manager, self.application["id"])
         finally:  # whatever happened on the way here
             if self.process.poll() != 0:
                 self.end()
             reader.join(10)
+        if not self.logs and self.application and self.reads_logs(verdict):
+            self.logs = self.collect()
+        if self.in_cluster and verdict in (OK, FAILED):
+            self.write(driver_file(self.logs, "stdout") or "")
         if verdict in (FAILED, TOO_LONG):
             self.explain(verdict)
+        if verdict == OK and self.options.result and not self.fetch_result():
+            verdict = FAILED
         if reason:
             say("the job was ended: " + reason)  # again, because Spark has said much since
         return verdict
@@ -165,11 +176,37 @@ class Job(object):
         if self.application:
             self.yarn.kill(self.application["id"])
 
+    def reads_logs(self, verdict):
+        return verdict in (FAILED, TOO_LONG) or (verdict == OK and self.in_cluster)
+
+    def collect(self):
+        """The containers' logs, in cluster mode with the driver's."""
+        needed = r"(?m)^Container: \S+_000001 " if self.in_cluster else r"LogType"
+        return collected_logs(self.yarn, self.application["id"], self.options.poll * 2, needed)
+
+    def write(self, text):
+        """The script's output is this program's."""
+        (sys.stdout.buffer if hasattr(sys.stdout, "buffer") else sys.stdout).write(text.encode("utf-8"))
+        sys.stdout.flush()
+
+    def fetch_result(self):
+        """Whether the file that the script had to write is here; in cluster mode YARN collected it with the logs."""
+        path = self.options.result
+        if self.in_cluster:
+            text = driver_file(self.logs, os.path.basename(path))
+            if text is not None:
+                with io.open(path, "w", encoding="utf-8") as output:
+                    output.write(text)
+            missing = text is None
+        else:
+            missing = not os.path.exists(path)
+        if missing:
+            say("the job succeeded, but the result %s (--result) was not written, or YARN did not collect it." % path)
+        return not missing
+
     def explain(self, verdict):
         """The executors' logs and what they mean."""
-        logs = self.live_logs
-        if not logs and self.application:
-            logs = collected_logs(self.yarn, self.application["id"], self.options.poll * 2)
+        logs = self.logs
         short = shorten_logs(logs)
         if short:
             say("the ends of the containers' logs:\n%s" % short)
@@ -181,5 +218,8 @@ class Job(object):
             )
         for sentence in hints("".join(self.tail) + logs):
             say("hint: " + sentence)
+        first = first_error(logs)
+        if first:
+            say("the first error: " + first)
         if verdict == FAILED:
             say("the job failed%s." % (" (%s)" % self.application["id"] if self.application else "; YARN never saw it"))

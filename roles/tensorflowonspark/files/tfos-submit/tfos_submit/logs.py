@@ -8,6 +8,7 @@ import time
 
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import fetch
 
+DRIVER = r"_000001$"  # the container of the application's master, which runs the script in cluster mode
 LOG_LINES = 60  # of each container's log are printed after a failure
 
 
@@ -33,7 +34,7 @@ def shorten_logs(text, lines=LOG_LINES):
             kind = start.group(1) if start else None
             container = "%s on %s" % header.groups() if header else container
         elif re.match(
-            r"^(LogLastModifiedTime|Log Upload Time|LogLength|LogContents|LogAggregationType|={20,}|End of LogType)",
+            r"^(LogLastModifiedTime|Log Upload Time|LogLength|LogContents|LogAggregationType|[=*]{20,}$|End of LogType)",
             line,
         ):
             continue
@@ -57,11 +58,31 @@ def live_logs(manager, application):
     return "\n".join(sorted(texts))
 
 
-def collected_logs(yarn, application, pause):
-    """What `yarn logs` prints; the collection takes a few seconds after the end."""
-    for _ in range(4):
+def collected_logs(yarn, application, pause, needed=r"LogType"):
+    """What `yarn logs` prints; the collection takes a few seconds after the end. needed: a pattern that shows it is complete."""
+    logs = ""
+    for _ in range(6):
         logs = yarn.logs(application)
-        if "LogType" in logs:
+        if re.search(needed, logs):
             return logs
         time.sleep(pause)
-    return ""
+    return logs if "LogType" in logs else ""
+
+
+def driver_file(logs, name):
+    """One file of the driver's container, out of what `yarn logs` prints; None where it is missing."""
+    container = ""
+    pattern = r"(?m)^(?:Container: (\S+) on .*|LogType: ?(\S+)\n(?:Log.*\n)*?LogLength: ?(\d+)\nLog ?Contents: ?\n)"
+    position = 0
+    while True:
+        match = re.compile(pattern).search(logs, position)
+        if not match:
+            return None
+        position = match.end()
+        if match.group(1):
+            container = match.group(1)
+            continue
+        content = logs[position:].encode("utf-8")[: int(match.group(3))].decode("utf-8", "replace")
+        if match.group(2) == name and re.search(DRIVER, container):
+            return content
+        position += len(content)

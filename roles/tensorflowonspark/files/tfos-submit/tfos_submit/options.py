@@ -10,9 +10,9 @@ import re
 DESCRIPTION = "Run a TensorFlowOnSpark script on YARN, in the active environment of this host."
 EPILOGUE = """exit status:
   0    the script succeeded
-  1    the script or the Spark application failed (the executors' logs are printed)
+  1    the script or the Spark application failed (the executors' logs are printed), or --result was not written
   2    wrong usage
-  3    something that the job needs is missing on this host; nothing was submitted
+  3    something that the job needs is missing on this host or in YARN; nothing was submitted
   4    the application ran, but YARN did not give all executors in time (--wait); it was ended
   5    the job took longer than --timeout; the application was ended
   130  interrupted; the application was ended
@@ -30,6 +30,12 @@ def megabytes(text):
 def count(text):
     if not text.isdigit() or not int(text):
         raise argparse.ArgumentTypeError("a whole number above 0 is required, but this is %r" % text)
+    return int(text)
+
+
+def gpu_count(text):
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError("a whole number is required, but this is %r" % text)
     return int(text)
 
 
@@ -52,7 +58,22 @@ def arguments_parser():
     parser.add_argument(
         "--memory", type=megabytes, default="3g", help="memory of each executor, TensorFlow's included (3g)"
     )
+    parser.add_argument(
+        "--gpus",
+        type=gpu_count,
+        help="GPUs of each executor, from YARN (Spark 3); 0 hides the hosts' GPUs from the job (as the hosts have it)",
+    )
     parser.add_argument("--driver-memory", default="1g", help="heap of the driver's JVM (1g)")
+    parser.add_argument(
+        "--deploy-mode",
+        choices=("client", "cluster"),
+        default="client",
+        help="where the script runs: on this host, or on a data node; then its output is printed at the end (client)",
+    )
+    parser.add_argument(
+        "--result",
+        help="a file that the script writes and that its arguments name; after --deploy-mode cluster it is fetched to here",
+    )
     parser.add_argument(
         "--timeout",
         type=count,

@@ -6,17 +6,23 @@ from __future__ import absolute_import, division, print_function
 import re
 
 
+def each(options):
+    """What every executor is asked with."""
+    parts = ["%d MB" % options.memory, "%d vcore%s" % (options.cores, "" if options.cores == 1 else "s")]
+    if options.gpus:
+        parts.append("%d GPU%s (yarn.io/gpu)" % (options.gpus, "" if options.gpus == 1 else "s"))
+    return ", ".join(parts[:-1]) + " and " + parts[-1]
+
+
 def shortage(options, application, nodes, running):
     """What was asked, what YARN had, and what to do, when executors do not come."""
     given = max(0, int(application.get("runningContainers", 0)) - 1)
     state = application.get("state")
     lines = [
-        "%d executors were asked for, each with %d MB and %d vcore%s, in queue %s; %s."
+        "%d executors were asked for, each with %s, in queue %s; %s."
         % (
             options.executors,
-            options.memory,
-            options.cores,
-            "" if options.cores == 1 else "s",
+            each(options),
             application.get("queue", options.queue or "default"),
             "YARN has not started the application's own master yet (%s)" % state
             if state != "RUNNING"
@@ -50,6 +56,12 @@ def diagnostics(application):
     return re.sub(r"\s+", " ", application.get("diagnostics") or "").strip()[:600]
 
 
+def places(node, options):
+    """How many more executors fit onto a node."""
+    numbers = [node["free_mb"] // options.memory, node["free_vcores"] // options.cores]
+    return min(numbers + ([node["free_gpus"] // options.gpus] if options.gpus else []))
+
+
 def remedies(options, nodes, running, given):
     """The next steps that fit the cluster's state."""
     usable = [node for node in nodes if node["state"] == "RUNNING"]
@@ -62,19 +74,20 @@ def remedies(options, nodes, running, given):
         )
     if not usable:
         return steps or ["start the NodeManagers; yarn node -list -all shows them."]
-    largest = max(node["total_mb"] for node in usable)
+    largest, most_gpus = (max(node[name] for node in usable) for name in ("total_mb", "total_gpus"))
     if options.memory > largest:
         steps.append("ask for less memory than the largest node has: --memory %dm." % largest)
     elif max(node["total_vcores"] for node in usable) < options.cores:
         steps.append(
             "ask for fewer cores than the largest node has: --cores %d." % max(node["total_vcores"] for node in usable)
         )
+    elif (options.gpus or 0) > most_gpus:
+        steps.append("ask for no more GPUs than the node with most has: --gpus %d." % most_gpus)
     else:
-        fits = given + sum(
-            min(node["free_mb"] // options.memory, node["free_vcores"] // options.cores) for node in usable
-        )
+        fits = given + sum(places(node, options) for node in usable)
         if fits < options.executors:
-            steps.append("ask for what fits now: --executors %d, or a smaller --memory or --cores." % max(1, fits))
+            smaller = "--memory, --cores or --gpus" if options.gpus else "--memory or --cores"
+            steps.append("ask for what fits now: --executors %d, or a smaller %s." % (max(1, fits), smaller))
         else:
             steps.append(
                 "there is room, so the queue's or the user's limit holds it back: yarn queue -status %s."

@@ -9,8 +9,11 @@ import re
 
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import mark
 
+from tfos_submit import gpus
 from tfos_submit.installation import HADOOP_NAMES
 
+LOG_DIRECTORY = "<LOG_DIR>"  # YARN puts in the directory of the container's logs, which are collected
+DRIVER_MB = 2048  # in cluster mode, beside the heap: the script's Python, TensorFlow included, is in the container
 HEAP_MB = 1024  # of an executor's memory; TensorFlow lives in a Python process beside the JVM and takes the rest
 
 
@@ -24,9 +27,9 @@ def hdfs_user(inherited, configuration):
     return inherited.get("HADOOP_USER_NAME") or pwd.getpwuid(os.geteuid()).pw_name
 
 
-def overhead_names(version):
+def overhead_names(version, role="executor"):
     """The names of the memory beside the heap: Spark reads another one before 2.3, and warns of that one since."""
-    before, since = ["spark.yarn.executor.memoryOverhead"], ["spark.executor.memoryOverhead"]
+    before, since = ["spark.yarn.%s.memoryOverhead" % role], ["spark.%s.memoryOverhead" % role]
     if version is None:
         return before + since
     return since if version >= (2, 3) else before
@@ -38,7 +41,7 @@ def properties(options, environment, hadoop, tag, user=None, version=None):
     heap = min(HEAP_MB, options.memory // 2)
     settings = [
         ("spark.master", "yarn"),
-        ("spark.submit.deployMode", "client"),
+        ("spark.submit.deployMode", options.deploy_mode),
         ("spark.app.name", options.name or os.path.basename(options.script)),
         # By the second one, hosts keep an environment while an application waits for it in a queue.
         ("spark.yarn.tags", "%s,%s" % (tag, mark(environment))),
@@ -50,7 +53,11 @@ def properties(options, environment, hadoop, tag, user=None, version=None):
         ("spark.executor.cores", str(options.cores)),
         ("spark.task.cpus", str(options.cores)),
         ("spark.scheduler.minRegisteredResourcesRatio", "1.0"),
-        ("spark.scheduler.maxRegisteredResourcesWaitingTime", "%ds" % (options.wait + 60)),
+        # An executor that finds no GPU of its own ends: with fewer the job never starts.
+        (
+            "spark.scheduler.maxRegisteredResourcesWaitingTime",
+            "%ds" % (options.timeout if options.gpus else options.wait + 60),
+        ),
         # A second try finds the first one's TensorFlow node in its way, and hides what went wrong.
         ("spark.task.maxFailures", "1"),
         ("spark.executor.memory", "%dm" % heap),
@@ -60,13 +67,15 @@ def properties(options, environment, hadoop, tag, user=None, version=None):
         ("spark.ui.showConsoleProgress", "false"),
     ]
     settings += [(name, "%dm" % (options.memory - heap)) for name in overhead_names(version)]
+    if options.deploy_mode == "cluster":
+        settings += [(name, "%dm" % DRIVER_MB) for name in overhead_names(version, "driver")]
     if options.queue:
         settings.append(("spark.yarn.queue", options.queue))
     for prefix in ("spark.yarn.appMasterEnv.", "spark.executorEnv."):
         settings.append((prefix + "PYSPARK_PYTHON", python))
         settings += [(prefix + name, hadoop[name]) for name in HADOOP_NAMES]
         settings += [(prefix + "HADOOP_USER_NAME", user)] if user else []
-    return settings + list(options.conf)
+    return settings + gpus.settings(options.gpus) + list(options.conf)
 
 
 def with_jars(settings, defaults, jars):
@@ -83,11 +92,21 @@ def properties_text(defaults, settings):
     return "\n".join([text.rstrip("\n") for text in defaults if text] + lines) + "\n"
 
 
-def submit_command(spark_home, properties_file, options):
+def result_arguments(options):
+    """The script's arguments; in cluster mode the result goes to the logs, with which YARN collects it."""
+    if options.deploy_mode != "cluster" or not options.result:
+        return options.arguments
+    path = LOG_DIRECTORY + "/" + os.path.basename(options.result)
+    return [re.sub("(^|=)%s$" % re.escape(options.result), r"\1" + path, text) for text in options.arguments]
+
+
+def submit_command(spark_home, properties_file, options, script=None):
+    """script: with which executors find their GPUs."""
     command = [os.path.join(spark_home, "bin", "spark-submit"), "--properties-file", properties_file]
-    for name, value in (("--py-files", options.py_files), ("--files", options.files)):
+    files = ",".join(path for path in (options.files, script) if path)
+    for name, value in (("--py-files", options.py_files), ("--files", files)):
         command += [name, value] if value else []
-    return command + [options.script] + options.arguments
+    return command + [options.script] + result_arguments(options)
 
 
 def driver_environment(inherited, spark_home, environment, hadoop):

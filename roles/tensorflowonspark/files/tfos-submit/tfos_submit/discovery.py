@@ -1,0 +1,128 @@
+# -*- coding: utf-8 -*-
+"""The GPUs of one executor. Spark runs this in the executor's container and reads {"name": "gpu", "addresses": ["0"]}.
+
+A GPU counts if its device opens here and no other executor of this host holds its lock: where YARN isolates GPUs, the first
+decides, elsewhere the second. A process of this file keeps the locks until the executor's JVM ends; the kernel releases them.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import errno
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+
+LIMIT = 60  # seconds for all of it: an nvidia-smi that hangs must not hold the job
+PATIENCE = 20  # of them for GPUs that the executor before has not released yet
+PLACES = "/usr/bin:/usr/local/bin:/usr/local/nvidia/bin"  # of nvidia-smi, where PATH has none
+DEVICE = "/dev/nvidia%s"
+
+
+def devices(text):
+    """Device paths of the GPUs, in nvidia-smi's order, which is that of CUDA_DEVICE_ORDER=PCI_BUS_ID."""
+    return [DEVICE % gpu.findtext("minor_number").strip() for gpu in ElementTree.fromstring(text).iter("gpu")]  # noqa: S314 (the driver's own answer)
+
+
+def ask_driver():
+    variables = dict(os.environ, PATH=os.environ.get("PATH", "") + ":" + PLACES)
+    process = subprocess.Popen(["nvidia-smi", "-x", "-q"], stdout=subprocess.PIPE, env=variables)
+    output = process.communicate()[0]
+    if process.returncode:
+        raise ValueError("nvidia-smi ended with status %d" % process.returncode)
+    return output
+
+
+def lock(path):
+    """A descriptor that holds the GPU, or None and why not."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except (IOError, OSError) as error:
+        return None, "%s cannot be opened (%s)" % (path, os.strerror(error.errno))
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (IOError, OSError) as error:
+        os.close(descriptor)
+        held = error.errno in (errno.EAGAIN, errno.EACCES)
+        return None, "%s %s" % (path, "belongs to another executor" if held else os.strerror(error.errno))
+    return descriptor, None
+
+
+def take(paths, number):
+    """Indexes and descriptors of so many GPUs, or no GPU at all; and why the others are not free."""
+    taken, reasons = [], []
+    for index, path in enumerate(paths):
+        if len(taken) < number:
+            descriptor, reason = lock(path)
+            if reason:
+                reasons.append(reason)
+            else:
+                taken.append((index, descriptor))
+    if len(taken) < number:
+        for _, descriptor in taken:
+            os.close(descriptor)
+        taken = []
+    return taken, reasons
+
+
+def started(pid):
+    """When a process started, in the kernel's ticks: with it a number that is used again is noticed. None: it ended."""
+    try:
+        with open("/proc/%d/stat" % pid) as handle:
+            fields = handle.read().rpartition(")")[2].split()
+    except (IOError, OSError):
+        return None
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def hold(pid):
+    """Keep the locks in a process of its own until this one ends. It stays in the container, and YARN ends it with it."""
+    begin = started(pid)
+    if os.fork():
+        return
+    silence = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):  # Spark reads this file's output to its end
+        os.dup2(silence, descriptor)
+    signal.alarm(0)
+    while begin is not None and started(pid) == begin:
+        time.sleep(0.5)
+    os._exit(0)
+
+
+def main(number, executor):
+    """number: GPUs of the executor. executor: the process that they belong to."""
+    signal.alarm(LIMIT)
+    end = time.time() + PATIENCE
+    try:
+        paths = devices(ask_driver())
+    except (IOError, OSError, ValueError, AttributeError, ElementTree.ParseError) as error:
+        paths, reasons = [], ["nvidia-smi gives no GPUs: %s" % error]
+    else:
+        taken, reasons = take(paths, number)
+        while not taken and len(paths) >= number and time.time() < end:
+            time.sleep(1)
+            taken, reasons = take(paths, number)
+        if taken:
+            hold(executor)
+            print(json.dumps({"name": "gpu", "addresses": [str(index) for index, _ in taken]}))
+            return 0
+    sys.stderr.write(
+        "tfos-gpus: %d GPU%s required on %s, but nvidia-smi lists %d here%s.\n"
+        % (
+            number,
+            " is" if number == 1 else "s are",
+            socket.gethostname(),
+            len(paths),
+            "".join("; " + reason for reason in reasons),
+        )
+    )
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(os.environ["TFOS_GPUS"]), os.getppid()))

@@ -1,0 +1,100 @@
+# -*- coding: utf-8 -*-
+"""--gpus: what Spark is told about GPUs, and what must be true before a job asks for them."""
+
+from __future__ import absolute_import, division, print_function
+
+import glob
+import os
+import pkgutil
+import re
+
+from tfos_submit.outcome import NotReady
+
+RESOURCE = "yarn.io/gpu"
+SCRIPT = "tfos-gpus"  # in the executors' working directory
+HIDDEN = [("CUDA_DEVICE_ORDER", "PCI_BUS_ID"), ("CUDA_VISIBLE_DEVICES", "")]
+PREFIXES = ("spark.yarn.appMasterEnv.", "spark.executorEnv.")
+
+
+def settings(gpus):
+    """Of Spark; gpus: of each executor, 0 hides all, None leaves everything as it is."""
+    if gpus is None:
+        return []
+    hidden = [(prefix + name, value) for prefix in PREFIXES for name, value in HIDDEN]
+    if not gpus:
+        return hidden
+    # The application's master has no GPU of its own: it sees none. An executor's task sees those that Spark gives it.
+    return [(name, value) for name, value in hidden if name != "spark.executorEnv.CUDA_VISIBLE_DEVICES"] + [
+        ("spark.executorEnv.TFOS_GPUS", str(gpus)),
+        ("spark.executor.resource.gpu.amount", str(gpus)),
+        ("spark.executor.resource.gpu.discoveryScript", "./" + SCRIPT),
+        ("spark.task.resource.gpu.amount", str(gpus)),
+    ]
+
+
+def hide(variables, gpus):
+    """A process on this host, too, sees no GPU with --gpus 0."""
+    variables.update(HIDDEN if gpus == 0 else [])
+
+
+def write_script(directory):
+    """The executors' discovery script, for any Python that the environment has; its path."""
+    path = os.path.join(directory, SCRIPT)
+    source = pkgutil.get_data("tfos_submit", "discovery.py").decode("utf-8")
+    with open(path, "w") as output:
+        output.write("#!/bin/sh\nexec \"$PYSPARK_PYTHON\" -E -s - <<'TFOS-GPUS'\n%sTFOS-GPUS\n" % source)
+    os.chmod(path, 0o700)
+    return path
+
+
+def hadoop_client(spark_home):
+    """The version of the Hadoop client in Spark, as a list of numbers; empty: not known."""
+    for path in glob.glob(os.path.join(spark_home, "jars", "hadoop-*.jar")):
+        match = re.match(r"hadoop-(?:client-api|yarn-api)-(\d+)\.(\d+)", os.path.basename(path))
+        if match:
+            return [int(part) for part in match.groups()]
+    return []
+
+
+def check_spark(gpus, version, spark_home):
+    """Spark ignores the request where it, or its Hadoop client, is too old, and starts without GPUs."""
+    if not gpus:
+        return
+    rest = "Name a queue of hosts with GPUs (--queue) without --gpus, or take a stack with a later Spark."
+    if version and version < (3, 0):
+        raise NotReady(
+            "--gpus %d requires Spark 3, but %s is Spark %d.%d. %s" % ((gpus, spark_home) + version + (rest,))
+        )
+    client = hadoop_client(spark_home)
+    if client and client != [2, 10] and client < [3, 1]:
+        raise NotReady(
+            "--gpus %d requires a Spark with Hadoop's client 2.10, or 3.1 or later, but that in %s is %d.%d, which "
+            "cannot ask YARN for %s. %s" % (gpus, spark_home, client[0], client[1], RESOURCE, rest)
+        )
+
+
+def check_cluster(options, nodes):
+    """What YARN can never give is refused before anything is submitted. nodes: none, where YARN does not answer."""
+    if not options.gpus or not nodes:
+        return
+    usable = [node for node in nodes if node["state"] == "RUNNING"]
+    fits = sum(node["total_gpus"] // options.gpus for node in usable)
+    if fits >= options.executors:
+        return
+    raise NotReady(
+        "%d executors with %d GPU%s each (%s, in queue %s) require more than YARN has: %d of them fit. "
+        "Nodes: %s. Ask for fewer (--executors, --gpus); if GPUs are missing there, run gpu-check on the node and "
+        "see its NodeManager's log."
+        % (
+            options.executors,
+            options.gpus,
+            "" if options.gpus == 1 else "s",
+            RESOURCE,
+            options.queue or "default",
+            fits,
+            "; ".join(
+                "%s (%s) has %d" % (node["name"], node["state"], node["total_gpus"])
+                for node in sorted(nodes, key=lambda node: str(node["name"]))
+            ),
+        )
+    )

@@ -1,0 +1,410 @@
+"""tfos-submit --gpus: what Spark is told, what is refused, and the script with which executors find GPUs of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from test_tfos_submit import app, executable, host, program, start, submit, told  # noqa: F401 (fixtures)
+from tfos_submit import discovery, gpus, hints, outcome, yarn
+from tfos_submit.first_error import first_error
+
+from hadoop_dl_dev.demo import images
+
+STAND_IN = images.REPOSITORY / "demo/fixtures/nvidia-smi/nvidia-smi"
+
+
+def collected(*files: tuple[str, str, str, str]) -> str:
+    """What `yarn logs` of Hadoop 3.3.6 prints for these (container, host, file, content)."""
+    text = ""
+    for container, place, name, content in files:
+        header = f"Container: {container} on {place}_45454\nLogAggregationType: AGGREGATED\n{'=' * 60}\n"
+        length = f"LogType:{name}\nLogLastModifiedTime:Tue Nov 24\nLogLength:{len(content.encode())}\nLogContents:\n"
+        text += f"{header}{length}{content}\nEnd of LogType:{name}\n{'*' * 70}\n\n"
+    return text
+
+
+def gpu_node(name: str, total: int, free: int | None = None, state: str = "RUNNING") -> dict[str, Any]:
+    """A node of the ResourceManager's answer (3.3.6, /ws/v1/cluster/nodes)."""
+
+    def part(value: int) -> dict[str, Any]:
+        return {"resourceInformations": {"resourceInformation": [{"name": "yarn.io/gpu", "value": value}]}}
+
+    free = total if free is None else free
+    return {
+        "nodeHostName": name,
+        "state": state,
+        "availMemoryMB": 6144,
+        "usedMemoryMB": 0,
+        "availableVirtualCores": 4,
+        "usedVirtualCores": 0,
+        "availableResource": part(free),
+        "usedResource": part(total - free),
+    }
+
+
+@pytest.mark.parametrize("prefix", ["spark.yarn.appMasterEnv.", "spark.executorEnv."])
+def test_0_gpus_hides_those_of_the_hosts(prefix: str) -> None:
+    settings = told("--gpus", "0")
+    assert settings[prefix + "CUDA_VISIBLE_DEVICES"] == ""
+    assert settings[prefix + "CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+    assert not [name for name in settings if "resource.gpu" in name]
+
+
+def test_without_the_option_nothing_is_said_about_gpus() -> None:
+    assert not [name for name in told() if "gpu" in name.lower() or "CUDA" in name]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.executor.resource.gpu.amount", "2"),
+        ("spark.task.resource.gpu.amount", "2"),
+        ("spark.executor.resource.gpu.discoveryScript", "./tfos-gpus"),
+        ("spark.executorEnv.TFOS_GPUS", "2"),
+        ("spark.executorEnv.CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
+        ("spark.yarn.appMasterEnv.CUDA_VISIBLE_DEVICES", ""),  # the master asked for none
+        ("spark.scheduler.maxRegisteredResourcesWaitingTime", "600s"),  # never with fewer
+    ],
+)
+def test_each_executor_asks_for_its_gpus(name: str, value: str) -> None:
+    settings = told("--gpus", "2", "--timeout", "600")
+    assert settings[name] == value
+    assert "spark.executorEnv.CUDA_VISIBLE_DEVICES" not in settings
+
+
+def test_the_script_goes_with_the_job_and_nothing_of_it_stays(host: SimpleNamespace) -> None:  # noqa: F811
+    host.yarn.nodes = [gpu_node("data1", 2)]
+    (host.tmp / "mine.txt").write_text("mine")
+    host.spark_submit(
+        f'echo "$*" > {host.tmp}/command; cp "${{4#*,}}" {host.tmp}/sent; dirname "$2" > {host.tmp}/place'
+    )
+    assert submit(host, "--gpus", "1", "--files", str(host.tmp / "mine.txt")).code == 0
+    assert f"--files {host.tmp}/mine.txt,/" in (host.tmp / "command").read_text()
+    assert (host.tmp / "sent").read_text().startswith('#!/bin/sh\nexec "$PYSPARK_PYTHON"')
+    assert not Path((host.tmp / "place").read_text().strip()).exists()
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_this_hosts_own_process_sees_no_gpu_either(host: SimpleNamespace, local: bool) -> None:  # noqa: F811
+    shown = 'echo "visible=<$CUDA_VISIBLE_DEVICES> $CUDA_DEVICE_ORDER"'
+    host.spark_submit(shown)
+    python = host.root / "envs/tf-0123456789ab/bin/python"
+    python.write_text(f"#!/bin/sh\n{shown}\n")
+    done = submit(host, "--gpus", "0", *(["--local"] if local else []))
+    assert (done.code, done.output) == (0, "visible=<> PCI_BUS_ID\n")
+
+
+@pytest.mark.parametrize(
+    ("jars", "words"),
+    [
+        (["spark-core_2.11-2.4.8.jar", "hadoop-yarn-api-3.1.1.jar"], "requires Spark 3, but"),
+        # PyPI's pyspark 3.0.3 has these
+        (["spark-core_2.12-3.0.3.jar", "hadoop-yarn-api-2.7.4.jar"], "is 2.7, which cannot ask YARN for yarn.io/gpu"),
+        (["spark-core_2.12-3.1.3.jar", "hadoop-yarn-api-3.0.0-cdh6.3.2.jar"], "is 3.0, which cannot"),
+    ],
+)
+def test_a_spark_that_would_start_without_gpus_is_refused(
+    host: SimpleNamespace,  # noqa: F811
+    jars: list[str],
+    words: str,
+) -> None:
+    (host.tmp / "spark/jars").mkdir()
+    for jar in jars:
+        (host.tmp / "spark/jars" / jar).write_bytes(b"jar")
+    host.yarn.nodes = [gpu_node("data1", 2)]
+    done = submit(host, "--gpus", "1")
+    assert done.code == outcome.NOT_READY
+    assert words in done.error
+    assert not (host.tmp / "settings").exists()
+    assert submit(host, "--gpus", "0").code == 0
+
+
+@pytest.mark.parametrize(
+    "jars",
+    [
+        ["spark-core_2.12-3.5.8.jar", "hadoop-client-api-3.3.4.jar"],
+        ["spark-core_2.12-3.1.3.jar", "hadoop-yarn-api-2.10.2.jar"],
+        ["spark-core_2.12-3.3.0.jar", "hadoop-yarn-api-3.1.1.7.1.9.0-387.jar"],
+        [],
+    ],
+)
+def test_a_spark_that_can_ask_for_gpus_is_taken(host: SimpleNamespace, jars: list[str]) -> None:  # noqa: F811
+    (host.tmp / "spark/jars").mkdir()
+    for jar in jars:
+        (host.tmp / "spark/jars" / jar).write_bytes(b"jar")
+    host.yarn.nodes = [gpu_node("data1", 2)]
+    assert submit(host, "--gpus", "1").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "nodes", "fit"),
+    [
+        (["--executors", "3"], [gpu_node("data1", 1), gpu_node("data2", 1)], 2),
+        (["--gpus", "2"], [gpu_node("data1", 3), gpu_node("data2", 1)], 1),  # no executor is on two nodes
+        ([], [gpu_node("data1", 2, state="LOST")], 0),
+        ([], [gpu_node("data1", 0)], 0),
+    ],
+)
+def test_gpus_that_yarn_has_nowhere_are_refused_before_anything_starts(
+    host: SimpleNamespace,  # noqa: F811
+    arguments: list[str],
+    nodes: list[dict[str, Any]],
+    fit: int,
+) -> None:
+    host.yarn.nodes = nodes
+    done = submit(host, "--gpus", "1", "--queue", "vision", *arguments)
+    assert done.code == outcome.NOT_READY
+    assert f"(yarn.io/gpu, in queue vision) require more than YARN has: {fit} of them fit" in done.error
+    assert f"data1 ({nodes[0]['state']}) has {yarn.node_summary(nodes[0])['total_gpus']}" in done.error
+    assert not (host.tmp / "settings").exists()
+
+
+def test_gpus_that_others_use_are_waited_for(host: SimpleNamespace) -> None:  # noqa: F811
+    host.yarn.nodes = [gpu_node("data1", 2, free=0)]
+    assert submit(host, "--gpus", "1").code == 0
+
+
+def test_executors_without_gpus_are_told_with_resource_queue_and_nodes(host: SimpleNamespace) -> None:  # noqa: F811
+    host.yarn.application = app(containers=2, queue="vision")
+    host.yarn.nodes = [gpu_node("data1", 2, free=0)]
+    host.spark_submit("exec sleep 60")
+    done = submit(host, "--gpus", "1", "--wait", "1")
+    assert done.code == outcome.NO_EXECUTORS
+    assert (
+        "each with 3072 MB, 1 vcore and 1 GPU (yarn.io/gpu), in queue vision; after 1 s YARN has given 1" in done.error
+    )
+    assert "0/2" in done.error
+    assert "--executors 1, or a smaller --memory, --cores or --gpus" in done.error
+
+
+# The script in a container, with the demo's nvidia-smi and files in place of devices: flock is the kernel's own for both.
+
+
+@pytest.fixture
+def container(tmp_path: Path) -> Iterator[SimpleNamespace]:
+    """A host with two GPUs, and what starts executors on it."""
+    (tmp_path / "gpus.json").write_text(STAND_IN.with_name("nvidia-smi-stand-in.json").read_text())
+    text = STAND_IN.read_text().replace("#!/usr/bin/python3", f"#!{sys.executable}")
+    (tmp_path / "nvidia-smi").write_text(text.replace("@VERSION@", "535.104.05"))
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    (tmp_path / "dev").mkdir()
+    for number in range(2):
+        (tmp_path / "dev" / f"nvidia{number}").touch()
+    script = Path(gpus.write_script(str(tmp_path)))
+    script.write_text(
+        script.read_text()
+        .replace('"/dev/nvidia%s"', f'"{tmp_path}/dev/nvidia%s"')
+        .replace("PATIENCE = 20", "PATIENCE = 2")
+    )
+    environment = {
+        "PATH": f"{tmp_path}:/usr/bin:/bin",
+        "NVIDIA_SMI_STAND_IN": str(tmp_path / "gpus.json"),
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    executors = []
+
+    def executor(number: int) -> SimpleNamespace:
+        """A process that starts the script, as the executor's JVM does, and lives on: it, and what the script said."""
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                "import subprocess, sys, time; subprocess.call(sys.argv[1]); time.sleep(20)",
+                script,
+            ],
+            env={**environment, "TFOS_GPUS": str(number)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        executors.append(process)
+        assert process.stdout
+        assert process.stderr
+        line = process.stdout.readline() if number else ""
+        return SimpleNamespace(process=process, gpus=json.loads(line)["addresses"] if line else None)
+
+    def refused(number: int) -> str:
+        """What the script says when it finds no GPU."""
+        done = subprocess.run(
+            [str(script)], env={**environment, "TFOS_GPUS": str(number)}, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (1, "")
+        return done.stderr
+
+    yield SimpleNamespace(tmp=tmp_path, executor=executor, refused=refused)
+    for process in executors:
+        process.kill()
+        process.communicate()
+
+
+def test_two_executors_of_one_host_never_share_a_gpu(container: SimpleNamespace) -> None:
+    assert [container.executor(1).gpus, container.executor(1).gpus] == [["0"], ["1"]]
+    said = container.refused(1)
+    assert said.startswith("tfos-gpus: 1 GPU is required on ")
+    assert "nvidia-smi lists 2 here" in said
+    assert said.count("belongs to another executor") == 2
+
+
+def test_an_executor_that_ended_leaves_its_gpus(container: SimpleNamespace) -> None:
+    first = container.executor(2)
+    assert first.gpus == ["0", "1"]
+    container.refused(1)
+    first.process.kill()
+    begin = time.monotonic()
+    assert container.executor(2).gpus == ["0", "1"]
+    assert time.monotonic() - begin < 10
+
+
+def test_too_few_gpus_are_none_and_stay_free(container: SimpleNamespace) -> None:
+    assert "3 GPUs are required" in container.refused(3)
+    assert container.executor(2).gpus == ["0", "1"]
+
+
+def test_a_gpu_that_the_container_may_not_open_is_not_its_own(container: SimpleNamespace) -> None:
+    """YARN's isolation: the device is there and cannot be opened. A missing one has the same effect here, as root may open all."""
+    (container.tmp / "dev/nvidia0").unlink()
+    assert container.executor(1).gpus == ["1"]
+    assert "nvidia0 cannot be opened (No such file or directory)" in container.refused(1)
+
+
+def test_a_host_without_a_driver_says_so(container: SimpleNamespace) -> None:
+    (container.tmp / "gpus.json").unlink()
+    assert "nvidia-smi gives no GPUs: nvidia-smi ended with status" in container.refused(1)
+
+
+def test_an_nvidia_smi_that_hangs_ends_at_the_limit(container: SimpleNamespace) -> None:
+    script = container.tmp / "tfos-gpus"
+    script.write_text(script.read_text().replace("LIMIT = 60", "LIMIT = 1"))
+    (container.tmp / "nvidia-smi").write_text("#!/bin/sh\nexec sleep 30\n")
+    begin = time.monotonic()
+    done = subprocess.run(
+        [str(script)],
+        env={"PATH": f"{container.tmp}:/usr/bin:/bin", "PYSPARK_PYTHON": sys.executable, "TFOS_GPUS": "1"},
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert time.monotonic() - begin < 40
+
+
+def test_what_the_script_says_is_a_hint(container: SimpleNamespace) -> None:
+    found = hints.hints("24/11/24 00:15:28 INFO ResourceUtils: " + container.refused(5))
+    assert found[0].startswith("An executor found no GPU of its own: 5 GPUs are required on ")
+
+
+def test_the_device_of_a_gpu_is_the_one_with_its_minor_number() -> None:
+    """Not every driver counts them in the order of the bus."""
+    text = "<l><gpu><minor_number>1</minor_number></gpu><gpu><minor_number>0</minor_number></gpu></l>"
+    assert discovery.devices(text) == ["/dev/nvidia1", "/dev/nvidia0"]
+
+
+# Cluster mode: the script runs on a data node.
+
+DRIVER_CONTAINER = "container_1_0001_01_000001"
+
+
+def cluster_run(host: SimpleNamespace, text: str, *arguments: str, script: str = "") -> SimpleNamespace:  # noqa: F811
+    """A job in cluster mode: `yarn logs` prints the text, the script has --out out.json."""
+    (host.tmp / "logs.txt").write_text(text)
+    executable(host.tmp / "hadoop/bin/yarn", f'#!/bin/sh\necho "$*" >> {host.tmp}/yarn.log\ncat {host.tmp}/logs.txt\n')
+    host.yarn.application = app("FINISHED", -1)
+    host.spark_submit(script or f'cat "$2" > {host.tmp}/settings; echo "$*" > {host.tmp}/command; sleep 1')
+    command = [sys.executable, str(host.program), "--root", str(host.root), "--poll", "0.1"]
+    done = subprocess.run(
+        [*command, "--deploy-mode", "cluster", *arguments, str(host.script), "--out=out.json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=host.tmp,
+        env={**os.environ, "SPARK_CONF_DIR": "/nowhere"},
+    )
+    return SimpleNamespace(code=done.returncode, output=done.stdout, error=done.stderr)
+
+
+def test_the_drivers_output_and_the_result_come_from_the_collected_logs(host: SimpleNamespace) -> None:  # noqa: F811
+    text = collected(
+        ("container_1_0001_01_000002", "data1", "stdout", "of an executor\n"),
+        (DRIVER_CONTAINER, "data2", "out.json", '{"name": "\u00e9"}\n'),
+        (DRIVER_CONTAINER, "data2", "stdout", "RESULT 1\n"),
+    )
+    done = cluster_run(host, text, "--result", "out.json")
+    assert (done.code, done.output) == (0, "RESULT 1\n"), done.error
+    assert (host.tmp / "out.json").read_text() == '{"name": "\u00e9"}\n'
+    assert "--out=<LOG_DIR>/out.json" in (host.tmp / "command").read_text()
+    settings = (host.tmp / "settings").read_text()
+    assert "spark.submit.deployMode cluster\n" in settings
+    assert "spark.driver.memoryOverhead 2048m\n" in settings
+
+
+def test_a_result_that_nobody_wrote_is_a_failure(host: SimpleNamespace) -> None:  # noqa: F811
+    done = cluster_run(host, collected((DRIVER_CONTAINER, "data2", "stdout", "")), "--result", "out.json")
+    assert done.code == outcome.FAILED
+    assert "the result out.json (--result) was not written" in done.error
+
+
+def test_a_result_that_the_script_is_not_told_of_is_refused(host: SimpleNamespace) -> None:  # noqa: F811
+    done = submit(host, "--result", "other.json")
+    assert done.code == outcome.NOT_READY
+    assert "--result other.json must be one of the script's own arguments" in done.error
+
+
+def test_an_interrupted_job_in_the_cluster_is_ended(host: SimpleNamespace) -> None:  # noqa: F811
+    host.yarn.application = app("RUNNING", 3)
+    host.spark_submit(f"echo $$ > {host.tmp}/pid; exec sleep 60")
+    process = start(host, "--deploy-mode", "cluster")
+    while not (host.tmp / "pid").exists():
+        time.sleep(0.1)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == outcome.INTERRUPTED
+    assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
+
+
+# As the demo printed them (Spark 3.5.8).
+LATE = """26/11/24 00:48:58 ERROR Executor: Exception in task 0.0 in stage 1.0 (TID 2)
+org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "/opt/deeplearning/worker.py", line 1, in main
+    process()
+ValueError: the second
+
+26/11/24 00:49:01 INFO Executor: Told to shut down
+"""
+EARLY = LATE.replace("00:48:58", "00:48:57").replace("the second", "the first")
+TERMINATED = "26/11/24 00:48:50 ERROR CoarseGrainedExecutorBackend: RECEIVED SIGNAL TERM\n"
+OF_THE_DRIVER = "26/11/24 00:48:57 ERROR TaskSetManager: Task 0 in stage 1.0 failed 1 times; aborting job\n"
+IN_A_PROCESS = (
+    "2026-11-24 00:48:56,001 INFO (MainThread-7) started\nTraceback (most recent call last):\n  File x\nOSError: full\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("logs", "expected"),
+    [
+        ([LATE, EARLY], "c3 on data1 at 00:48:57: ValueError: the first"),
+        ([TERMINATED, LATE], "c3 on data1 at 00:48:58: ValueError: the second"),
+        ([LATE, IN_A_PROCESS], "c3 on data1 at 00:48:56: OSError: full"),
+        (["26/11/24 00:48:58 INFO Executor: well\n"], ""),
+    ],
+)
+def test_the_first_error_is_that_of_the_executor_that_failed_first(logs: list[str], expected: str) -> None:
+    files = [(DRIVER_CONTAINER, "data2", "stderr", OF_THE_DRIVER)]
+    files += [(f"c{number}", "data1", "stderr", text) for number, text in enumerate(logs, 2)]
+    assert first_error(collected(*files)) == expected
+
+
+def test_the_scripts_own_error_is_in_the_drivers_output() -> None:
+    traceback = "Traceback (most recent call last):\n  File x\nKeyError: 'mine'\n"
+    exited = "26/11/24 00:48:58 ERROR ApplicationMaster: User application exited with status 1\n"
+    text = collected((DRIVER_CONTAINER, "data2", "stderr", exited), (DRIVER_CONTAINER, "data2", "stdout", traceback))
+    assert first_error(text) == f"{DRIVER_CONTAINER} on data2: KeyError: 'mine'"
