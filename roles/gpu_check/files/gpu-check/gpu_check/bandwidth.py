@@ -64,7 +64,8 @@ def stay_near(gpu):
     try:
         with open("%s/%s/local_cpulist" % (DEVICES, gpu.address)) as handle:
             spans = re.findall(r"(\d+)(?:-(\d+))?", handle.read())
-        os.sched_setaffinity(0, [cpu for first, last in spans for cpu in range(int(first), int(last or first) + 1)])
+        near = [cpu for first, last in spans for cpu in range(int(first), int(last or first) + 1)]
+        os.sched_setaffinity(0, near)  # novermin
     except (AttributeError, IOError, OSError, ValueError):
         return  # the file is missing, or this process may run on none of them
 
