@@ -241,7 +241,7 @@ def test_all_problems_of_all_hosts_come_in_one_list_and_equal_ones_once() -> Non
     failure = plan.make_plan(hosts, REPOSITORY).failure()
     assert "no host was changed" in failure
     assert "data1, data2, data3, data4 and 3 more: gpu_count is 4" in failure
-    assert "edge1: a Hadoop client is required" in failure
+    assert "edge1: no Hadoop client found" in failure
 
 
 def test_two_environments_in_one_tfos_group_are_said_before_they_are_installed() -> None:

@@ -136,7 +136,7 @@ def test_a_playbook_without_a_plan_checks_every_input_that_it_uses(playbook: str
         for role, _, tasks in re.findall(r"_role:\n +name: (\w+)(\n +tasks_from: (\w+))?", text):
             if role not in given.get("roles", ()):
                 queue.append(REPOSITORY / "roles" / role / "tasks" / f"{tasks or 'main'}.yml")
-    others = {"container_runtime", "deeplearning_request"}  # the name of a role, and a word of a message
+    others = {"container_runtime", "yarn_gpu", "deeplearning_request"}  # names of roles, and a word of a message
     given_here = set(re.findall(r"^ +(\w+):", "".join(texts), re.MULTILINE)) & inputs.reserved(REPOSITORY)
     mentioned = set(re.findall(r"\w+", " ".join(texts))) & set(known) - others - given_here
     assert mentioned - inputs.used(given["names"], given.get("roles", ()), REPOSITORY) == set()

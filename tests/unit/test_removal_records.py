@@ -20,6 +20,8 @@ RECORDS = {
     "playbooks/layers/remove.yml": "etc/hdfs.json for files in HDFS; receipts and the lock by fixed names",
     "playbooks/layers/tasks/canary_job.yml": THIS_RUN,
     "playbooks/layers/tasks/publish_wheel.yml": THIS_RUN + "; on the controller",
+    "playbooks/layers/tasks/remove_yarn_gpu.yml": OWN_NAME,
+    "playbooks/layers/yarn_gpu.yml": OWN_NAME,
     "roles/_cuda_package/tasks/remove_one.yml": "etc/gpu-check-cuda.json, -cudnn.json, -nccl.json and the files of the package's own directory",
     "roles/_cuda_package/tasks/remove_rest.yml": OWN_NAME,
     "roles/bazel/tasks/install_executable.yml": THIS_RUN,

@@ -84,9 +84,9 @@ def test_a_site_as_planned_is_status_0_and_every_row_says_what_is_there(site: li
 
 
 def test_what_the_site_decided_is_a_note_of_its_host(site: list[Host]) -> None:
-    found = made_of([*site, invented_hosts.host("master1", ("masters",), {}, {})])
+    found = made_of([*site, invented_hosts.host("broker1", ("brokers",), {}, {})])
     assert found["status"] == 0
-    (note,) = row(found, "master1")["notes"]
+    (note,) = row(found, "broker1")["notes"]
     assert note.startswith("in none of the groups mirror_host")
 
 

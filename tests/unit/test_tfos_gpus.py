@@ -365,7 +365,7 @@ def test_an_interrupted_job_in_the_cluster_is_ended(host: SimpleNamespace) -> No
     while not (host.tmp / "pid").exists():
         time.sleep(0.1)
     time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)  # as Ctrl-C; a shell's background commands ignore SIGINT
     process.communicate(timeout=30)
     assert process.returncode == outcome.INTERRUPTED
     assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()

@@ -30,8 +30,24 @@ ASK_NOTHING = (
 OPTIONS = {
     "upgrade_driver.yml": ["-e", "nvidia_driver_version=580.105.08"],
     "upgrade_kernel.yml": ["-e", "nvidia_driver_version=580.95.05 nvidia_driver_kernel_version=5.14.0-427.20.1.el9_4"],
+    "yarn_gpu.yml": [
+        *("-e", "{yarn_gpu: true, yarn_gpu_restart_allowed: true, upgrade_batch: 100%}"),
+        *("-e", "yarn_gpu_nodemanager_command=/bin/true yarn_gpu_resourcemanager_command=/bin/true"),
+    ],
 }
-HONEST = {"edge1": "edge_nodes", "mirror1": "mirror_host", "data1": "data_nodes", "data2": "data_nodes"}
+FACTS: dict[str, dict[str, Any]] = {
+    "yarn_gpu.yml": {
+        "hadoop": {"distribution": "apache", "home": "/h", "version": "3.3.6", "conf_dir": "/etc/hadoop/conf"},
+        "yarn": {
+            "manager": None,
+            "files": {"/etc/hadoop/conf/capacity-scheduler.xml": {"settings": {}, "ours": {}, "problem": None}},
+        },
+    }
+}
+HONEST = {
+    **{"edge1": "edge_nodes", "mirror1": "mirror_host", "master1": "masters"},
+    **{"data1": "data_nodes", "data2": "data_nodes"},
+}
 WATCHED = ("ansible.cfg", "compat", "lib", "playbooks", "plugins", "roles", "stacks")
 KERNEL = report_sample.KERNELS[0]
 # What the modules answer on an honest host, as far as plays read it; everything else is this.
@@ -109,6 +125,7 @@ HADOOP = {
 }
 MODULES = {
     "hadoop_client_info": {"hadoop": HADOOP, "problems": []},
+    "hadoop_settings": {"restart": False, "previous": {}},
     "package_repositories_info": {"unsigned": []},
     "gpu_host_info": {"gpu_host": GPU_HOST},
     "removal_info": {"removal": REMOVAL},
@@ -249,7 +266,7 @@ def test_the_plan_names_hostile_hosts_and_is_made_for_all_others(site: Site) -> 
 @pytest.mark.parametrize("playbook", [name for name in PLAYBOOKS if name not in ASK_NOTHING])
 def test_a_host_that_turns_hostile_after_the_plan_reaches_nothing_beyond_itself(site: Site, playbook: str) -> None:
     """The readers' questions are answered as on any host, so that the plays come to theirs. A lock that is not taken would end all of them."""
-    site.inventory(("keys", "templates", "broken"))
+    site.inventory(("keys", "templates", "broken"), **FACTS.get(playbook, {}))
     spared = ("facts", "report", *(["run_lock"] if playbook != "frameworks.yml" else []))
     _code, said = site.run(playbook, "--check", *OPTIONS.get(playbook, []), spared=spared)
     assert {"data1", "data2", "edge1"} <= {one["host"] for one in site.asked()}, said
