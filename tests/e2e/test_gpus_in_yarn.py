@@ -99,17 +99,8 @@ def submit_job(cluster):
         subprocess.run(["docker", "exec", node, "rm", "-f", "/dev/nvidia0", "/dev/nvidia1"], check=True)
 
 
-def asks_for_gpus(cluster) -> bool:
-    """PyPI's pyspark 3.0.3, of the stack for el7, has Hadoop's client 2.7."""
-    return cluster.image != "el7"
-
-
 def test_four_executors_on_two_nodes_in_cluster_mode_never_share_a_gpu(cluster, submit_job):
     code, said = submit_job("--executors", "4", "--gpus", "1", "--deploy-mode", "cluster", "--result", "gpus.json")
-    if not asks_for_gpus(cluster):
-        assert code == 3, said
-        assert "is 2.7, which cannot ask YARN for yarn.io/gpu" in said
-        return
     assert code == 0, said[-4000:]
     assert "the job is done" in said
     command = ["docker", "exec", cluster.container("edge1"), "cat", "/home/analyst/gpus.json"]
@@ -124,6 +115,5 @@ def test_four_executors_on_two_nodes_in_cluster_mode_never_share_a_gpu(cluster, 
 def test_a_fifth_gpu_of_four_is_refused_with_resource_queue_and_nodes(cluster, submit_job):
     code, said = submit_job("--executors", "5", "--gpus", "1")
     assert code == 3, said
-    if asks_for_gpus(cluster):
-        assert "(yarn.io/gpu, in queue default) require more than YARN has: 4 of them fit" in said
-        assert all(f"{host} (RUNNING) has 2" in said for host in cluster.data_hosts)
+    assert "(yarn.io/gpu, in queue default) require more than YARN has: 4 of them fit" in said
+    assert all(f"{host} (RUNNING) has 2" in said for host in cluster.data_hosts)
