@@ -37,6 +37,7 @@ class FakeHost(paramiko.ServerInterface):
         self.tool("python3", "echo 3.6.8")
         self.host_key = paramiko.ECDSAKey.generate()
         self.hang = self.deaf = False
+        self.status_first = False
         self.password_tries: list[str] = []
         self.stop = threading.Event()
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -101,9 +102,15 @@ class FakeHost(paramiko.ServerInterface):
             capture_output=True,
             check=False,
         )
-        channel.sendall(done.stdout)
+        if self.status_first:  # as sshd does when the program has ended, but what it wrote is still in the pipe
+            channel.sendall(done.stdout[: len(done.stdout) // 2])
+            channel.send_exit_status(done.returncode)
+            time.sleep(0.3)
+            channel.sendall(done.stdout[len(done.stdout) // 2 :])
+        else:
+            channel.sendall(done.stdout)
+            channel.send_exit_status(done.returncode)
         channel.sendall_stderr(done.stderr)
-        channel.send_exit_status(done.returncode)
         channel.close()
 
 
@@ -189,6 +196,12 @@ def test_a_second_run_changes_nothing_and_needs_no_password(run, server, known_h
     code, [result], _ = run(server, options=(), password=None)
     assert (code, result["host_key"], result["key"]) == (0, "known", "there")
     assert (server.authorized_keys.read_text(), known_hosts.read_text()) == before
+
+
+def test_an_answer_that_comes_after_the_exit_status_is_read(run, server):
+    server.status_first = True
+    code, [result], _ = run(server)
+    assert (code, result["problems"], result["sudo"]) == (0, [], "yes")
 
 
 def test_other_keys_stay_and_an_unfinished_last_line_does_not_swallow_ours(run, server, keypair):

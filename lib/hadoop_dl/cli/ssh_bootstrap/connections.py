@@ -127,15 +127,18 @@ def talk(transport: paramiko.Transport, script: str, timeout: float) -> tuple[di
     channel.sendall(script.encode())
     channel.shutdown_write()
     output, errors = b"", b""
-    while not (channel.exit_status_ready() and not channel.recv_ready() and not channel.recv_stderr_ready()):
-        if time.monotonic() > end:
-            raise TimeoutError
+    while True:
+        # sshd may send the exit status before the last output: only the end of the output says that there is no more. A
+        # program that the login shell left behind may hold it open, so the script's last line is an end, too.
+        ended = channel.eof_received or channel.closed or b"end=reached\n" in output
         if channel.recv_ready():
             output += channel.recv(65536)
         elif channel.recv_stderr_ready():
             errors += channel.recv_stderr(65536)
-        elif channel.closed:
+        elif ended:
             break
+        elif time.monotonic() > end:
+            raise TimeoutError
         else:
             time.sleep(0.02)
     lines = (line.partition("=") for line in printable(output.decode(errors="replace")).splitlines())
