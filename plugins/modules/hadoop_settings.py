@@ -39,7 +39,7 @@ from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 
 def read(path):
-    """The file's bytes; None where it does not exist."""
+    """The file's bytes; None if it does not exist."""
     if not os.path.exists(path):
         return None
     with open(path, "rb") as handle:
@@ -47,12 +47,16 @@ def read(path):
 
 
 def recorded(path):
-    """The record; an empty one where there is none, or a torn one."""
+    """The record; an empty one if there is none. What was there before is in no other place, so one that cannot be read is refused."""
     try:
         found = json.loads((read(path) or b"{}").decode("utf-8"))
-        return found if isinstance(found, dict) else {}
     except ValueError:
-        return {}
+        found = None
+    if not isinstance(found, dict):
+        raise hadoop_files.Unusable(
+            "%s must be the JSON object that this module wrote; restore it from a backup" % path
+        )
+    return found
 
 
 def write_record(path, files, services):

@@ -264,3 +264,14 @@ def test_lines_may_end_as_on_windows() -> None:
     changed = hadoop_files.xml_with(data, DEVICES, hadoop_files.element("auto"))
     assert changed.count(b"\n") == changed.count(b"\r\n")
     assert hadoop_files.xml_with(changed, DEVICES, None) == data
+
+
+def test_a_record_that_cannot_be_read_is_not_forgotten(conf: Conf) -> None:
+    conf.run(conf.files)
+    written = conf.site.read_bytes()
+    conf.record.write_text('{"files": {', encoding="utf-8")
+    for files in (conf.files, {}):
+        answer = conf.run(files)
+        assert answer["failed"], answer
+        assert f"{conf.record} must be the JSON object that this module wrote" in answer["msg"]
+    assert (conf.site.read_bytes(), conf.record.read_text(encoding="utf-8")) == (written, '{"files": {')

@@ -115,7 +115,7 @@ def xml_values(data):
 
 
 def xml_raw(data, name):
-    """The <value> element of a property as it is written; None where it has none."""
+    """The <value> element of a property as it is written; None if it has none."""
     one = effective(Reader(data).read().found).get(name)
     return None if one is None or one.span is None else data[one.span[0] : one.span[1]].decode("utf-8")
 
@@ -151,7 +151,7 @@ def newline(data):
 
 
 def whole_line(data, start, end):
-    """The place with its line where nothing else is in it."""
+    """The place, with its line if nothing else is in it."""
     line, after = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", end) + 1
     alone = after and not data[line:start].strip(SPACES) and not data[end:after].strip()
     return (line, after) if alone else (start, end)
@@ -181,7 +181,7 @@ def cfg_values(data):
 
 
 def cfg_raw(data, key):
-    """The line of a key without its end; None where there is none."""
+    """The line of a key without its end; None if there is none."""
     numbers = [number for name, _, number in cfg_lines(data)[0] if name == key]
     return data.decode("utf-8").splitlines()[numbers[-1] - 1] if numbers else None
 

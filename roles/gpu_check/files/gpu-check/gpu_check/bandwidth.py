@@ -178,7 +178,7 @@ def peers(library, gpus, pattern):
 
 
 def measure(library):
-    """{"error": …} where no GPU can be measured, else what each does alone and each pair together."""
+    """{"error": …} if no GPU can be measured, else what each does alone and each pair together."""
     try:
         call(library, "cuInit", ctypes.c_uint(0))
         count = made(ctypes.c_int, library, "cuDeviceGetCount").value

@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""What NVIDIA's DCGM says about the GPUs, where a site has it: level 1 of its diagnosis, which computes nothing."""
+"""What NVIDIA's DCGM says about the GPUs, if a site has it: level 1 of its diagnosis, which computes nothing."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -116,7 +116,7 @@ def printed_diagnosis(host):
 
 @host_check
 def dcgm_diagnosis(host):
-    """DCGM, where a site has it: level 1 of its diagnosis finds nothing (dcgmi diag -r 1)"""
+    """DCGM, if a site has it: level 1 of its diagnosis finds nothing (dcgmi diag -r 1)"""
     host.requires_gpu()
     if not host.exists(DCGMI):
         raise Skip("DCGM is not installed here (no %s)" % DCGMI)

@@ -223,7 +223,7 @@ def topology(host):
     found = [line.split()[1:] for line in output.splitlines() if re.match(r"GPU\d", line)] if status == 0 else []
     links = ["%d-%d %s" % (at, to, row[to]) for at, row in enumerate(found) for to in range(at + 1, len(found))]
     said = ", ".join(links) or ("one GPU" if len(nodes) == 1 else "links are not reported")
-    # The kernel has -1 where the firmware names no node.
+    # The kernel has -1 if the firmware names no node.
     return "%s; NUMA node of each: %s" % (said, ", ".join("unknown" if one in (None, "-1") else one for one in nodes))
 
 

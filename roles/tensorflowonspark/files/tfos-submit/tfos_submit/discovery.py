@@ -1,8 +1,8 @@
 # -*- coding: utf-8 -*-
 """The GPUs of one executor. Spark runs this in the executor's container and reads {"name": "gpu", "addresses": ["0"]}.
 
-A GPU counts if its device opens here and no other executor of this host holds its lock: where YARN isolates GPUs, the first
-decides, elsewhere the second. A process of this file keeps the locks until the executor's JVM ends; the kernel releases them.
+A GPU counts if its device opens here and no other executor of this host holds its lock: if YARN isolates GPUs, the first
+decides, else the second. A process of this file keeps the locks until the executor's JVM ends; the kernel releases them.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -22,6 +22,8 @@ LIMIT = 60  # seconds for all of it: an nvidia-smi that hangs must not hold the 
 PATIENCE = 20  # of them for GPUs that the executor before has not released yet
 PLACES = "/usr/bin:/usr/local/bin:/usr/local/nvidia/bin"  # of nvidia-smi, where PATH has none
 DEVICE = "/dev/nvidia%s"
+# Seconds that nobody sets. Python 2.7 has no time.monotonic; times(2) counts from the start of the system as well.
+clock = getattr(time, "monotonic", lambda: os.times()[4])
 
 
 def devices(text):
@@ -97,14 +99,14 @@ def hold(pid):
 def main(number, executor):
     """number: GPUs of the executor. executor: the process that they belong to."""
     signal.alarm(LIMIT)
-    end = time.time() + PATIENCE
+    end = clock() + PATIENCE
     try:
         paths = devices(ask_driver())
     except (IOError, OSError, ValueError, AttributeError, ElementTree.ParseError) as error:
         paths, reasons = [], ["nvidia-smi gives no GPUs: %s" % error]
     else:
         taken, reasons = take(paths, number)
-        while not taken and len(paths) >= number and time.time() < end:
+        while not taken and len(paths) >= number and clock() < end:
             time.sleep(1)
             taken, reasons = take(paths, number)
         if taken:

@@ -22,7 +22,7 @@ CONSEQUENCES = re.compile(
 
 
 def first_error(text):
-    """Container, host, time and words; empty where no container has an error."""
+    """Container, host, time and words; empty if no container has an error."""
     found = [error for error in map(error_of, containers(text)) if error]
     if not found:
         return ""
@@ -47,7 +47,7 @@ def containers(text):
 
 
 def error_of(container):
-    """(time, container, host, words) of the first error that is no consequence; None where there is none."""
+    """(time, container, host, words) of the first error that is no consequence; None if there is none."""
     name, host, lines = container
     when = ""
     for number, line in enumerate(lines):

@@ -57,7 +57,7 @@ def hadoop_client(spark_home):
 
 
 def check_spark(gpus, version, spark_home):
-    """Spark ignores the request where it, or its Hadoop client, is too old, and starts without GPUs."""
+    """If Spark or its Hadoop client is too old, it ignores the request and starts without GPUs."""
     if not gpus:
         return
     rest = "Name a queue of hosts with GPUs (--queue) without --gpus, or take a stack with a later Spark."
@@ -74,7 +74,7 @@ def check_spark(gpus, version, spark_home):
 
 
 def check_cluster(options, nodes):
-    """What YARN can never give is refused before anything is submitted. nodes: none, where YARN does not answer."""
+    """What YARN can never give is refused before anything is submitted. nodes: none if YARN does not answer."""
     if not options.gpus or not nodes:
         return
     usable = [node for node in nodes if node["state"] == "RUNNING"]

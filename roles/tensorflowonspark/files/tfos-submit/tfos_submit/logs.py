@@ -70,7 +70,7 @@ def collected_logs(yarn, application, pause, needed=r"LogType"):
 
 
 def driver_file(logs, name):
-    """One file of the driver's container, out of what `yarn logs` prints; None where it is missing."""
+    """One file of the driver's container, out of what `yarn logs` prints; None if it is missing."""
     container = ""
     pattern = r"(?m)^(?:Container: (\S+) on .*|LogType: ?(\S+)\n(?:Log.*\n)*?LogLength: ?(\d+)\nLog ?Contents: ?\n)"
     position = 0
