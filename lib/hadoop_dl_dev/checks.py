@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +38,8 @@ LONGEST_SCENARIOS = ("nvidia_driver", "upgrade_driver")
 # One builds NVIDIA's real module, one installs and removes everything on three systems: six to ten minutes each; one has 190 MB of packages,
 # one compiles bazel for 20 minutes, one starts a Docker engine of its own inside a node.
 LONG_SCENARIOS = ("nvidia_driver_debian", "remove", "tensorflow_build_debian", "bazel_bootstrap", "cdsw_engine")
+# They have more to do in make test-long: their own `when: scenario_long`.
+TWO_TIERS = ("nvidia_driver", "upgrade_driver", "cuda", "bazel")
 
 # Where a file may begin with #!/bin/sh or bash.
 SHELL_FOLDERS = ("scripts", ".ci", "demo", "lib", "roles", "molecule", "examples", "tests")
@@ -121,7 +123,8 @@ def molecule_step(layer: str, name: str, repo: Path) -> Step:
     """A scenario; testinfra adds its own JUnit file."""
     report = junit(f"{layer}-{name}", repo)[0]
     command = ["molecule", "test", "--scenario-name", name]
-    return Step(layer, name, command, environment={"PYTEST_ADDOPTS": report}, needs_tests=True)
+    environment = {"PYTEST_ADDOPTS": report, **({"SCENARIO_LONG": "yes"} if layer == LONG else {})}
+    return Step(layer, name, command, environment=environment, needs_tests=True)
 
 
 def molecule_steps(repo: Path) -> list[Step]:
@@ -130,7 +133,7 @@ def molecule_steps(repo: Path) -> list[Step]:
 
 def long_steps(repo: Path) -> list[Step]:
     """What takes too long for every change: slow scenarios, and each file of tests/long."""
-    steps = [molecule_step(LONG, name, repo) for name in scenarios(repo) if name in LONG_SCENARIOS]
+    steps = [molecule_step(LONG, name, repo) for name in scenarios(repo) if name in (*TWO_TIERS, *LONG_SCENARIOS)]
     for path in sorted((repo / "tests" / "long").glob("test_*.py")):
         name = path.stem.removeprefix("test_")
         command = ["pytest", str(path.relative_to(repo)), *junit(f"{LONG}-{name}", repo)]
@@ -197,10 +200,13 @@ class Runner:
         self.steps: list[Step] = []
         self.running: set[subprocess.Popen[bytes]] = set()
         self.failed = False
+        self.stopped = False
 
     def environment(self, step: Step) -> dict[str, str]:
         # molecule and ansible-lint call ansible-config and friends by name.
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        if step.command[0] == "molecule":
+            path = f"{self.repo / 'molecule/shared/bin'}{os.pathsep}{path}"
         given = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", **step.environment}
         # Without bytecode, each start of Ansible compiles some 400 modules first: a quarter of its time.
         given.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -244,32 +250,30 @@ class Runner:
         report = self.logs / f"{step.slug}.xml"
         return count_junit(report) if report.exists() else Count()
 
-    def run_in_order(self, steps: Sequence[Step]) -> None:
+    def run_in_order(self, steps: Sequence[Step], show: bool = True) -> None:
+        """Run one step after the other. A failure, also one beside them, ends the run of all layers but WHOLE, and not the clean-up."""
         for step in steps:
-            if self.failed and step.layer not in WHOLE and not (step.always and was_started(step, steps)):
+            over = self.failed and step.layer not in WHOLE and not (step.always and was_started(step, steps))
+            if over or self.stopped:
                 continue
-            say(f"\n==> {step.layer}: {step.name}")
-            self.run(step, show=True)
+            say(f"==> {step.layer}: {step.name} (log: .cache/test/{step.slug}.log)")
+            self.run(step, show)
             say(f"<== {step.layer}: {step.name} {step.outcome} in {clock(step.seconds)}")
+            if step.outcome != "passed" and not show:
+                say((self.logs / f"{step.slug}.log").read_text(errors="replace")[-12000:])
 
-    def run_side_by_side(self, steps: Sequence[Step], jobs: int) -> None:
-        """Run `jobs` steps at a time; show a step's log only when it failed, which ends the run of all layers but WHOLE."""
-        left = list(steps)
+    def run_side_by_side(self, lanes: Sequence[Sequence[Step]], jobs: int, show: bool = False) -> None:
+        """Run `jobs` lanes at a time, each in order; without `show`, print a step's log only if it failed."""
         with ThreadPoolExecutor(jobs) as pool:
-            pending: dict[Future[None], Step] = {}
-            while pending or (left and (left[0].layer in WHOLE or not self.failed)):
-                while left and len(pending) < jobs and (left[0].layer in WHOLE or not self.failed):
-                    step = left.pop(0)
-                    say(f"==> {step.layer}: {step.name} (log: .cache/test/{step.slug}.log)")
-                    pending[pool.submit(self.run, step, False)] = step
-                for done in wait(pending, return_when=FIRST_COMPLETED).done:
-                    step = pending.pop(done)
+            try:
+                for done in [pool.submit(self.run_in_order, lane, show) for lane in lanes]:
                     done.result()
-                    say(f"<== {step.layer}: {step.name} {step.outcome} in {clock(step.seconds)}")
-                    if step.outcome != "passed":
-                        say((self.logs / f"{step.slug}.log").read_text(errors="replace")[-12000:])
+            except KeyboardInterrupt:
+                self.stop()
+                raise
 
     def stop(self) -> None:
+        self.stopped = True
         for process in list(self.running):
             process.send_signal(signal.SIGINT)
 
@@ -374,17 +378,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runner.steps = [step for layer in chosen for step in plan[layer]]
     with interrupted_politely(runner):
         # ansible-lint has one core for itself for two minutes: the unit tests begin beside it.
-        quick = [step for layer in chosen if layer in ("lint", "unit") for step in plan[layer]]
+        quick = [[step] for layer in chosen if layer in ("lint", "unit") for step in plan[layer]]
         runner.run_side_by_side(quick, options.jobs + ("unit" in chosen))
-        for layer in chosen:
-            if layer == "molecule" and not runner.failed:
-                runner.run_side_by_side(plan[layer], options.jobs)
-            elif layer == LONG:
-                stacks = [step for step in plan[LONG] if step.name.startswith("stacks ")]
-                runner.run_in_order([step for step in plan[LONG] if step not in stacks])
-                runner.run_side_by_side(stacks, options.jobs)
-            elif layer == "e2e":
-                runner.run_in_order(plan[layer])
+        # Jobs on the demo cluster wait a lot: its steps are one more lane beside the scenarios.
+        slow = [plan["e2e"]] * ("e2e" in chosen) + [[step] for step in plan["molecule"] if "molecule" in chosen]
+        runner.run_side_by_side(slow, options.jobs + ("e2e" in chosen), show=len(slow) == 1)
+        stacks = [step for step in plan[LONG] if step.name.startswith("stacks ")]
+        if LONG in chosen:
+            runner.run_in_order([step for step in plan[LONG] if step not in stacks])
+            runner.run_side_by_side([[step] for step in stacks], options.jobs)
     say(runner.summary())
     return 1 if runner.failed else 0
 

@@ -35,7 +35,7 @@ def test_the_first_failure_ends_the_run(runner):
 
 def test_all_lint_steps_run_although_one_failed(runner):
     runner.steps = [bash("one", "exit 1", "lint"), bash("two", "true", "lint")]
-    runner.run_side_by_side(runner.steps, jobs=1)
+    runner.run_side_by_side([[step] for step in runner.steps], jobs=1)
     assert outcomes(runner) == ["FAILED", "passed"]
     assert runner.failed
 
@@ -80,7 +80,7 @@ def test_a_command_that_does_not_exist_is_a_failure(runner, capsys):
 
 def test_side_by_side_runs_everything_and_shows_the_log_of_what_failed(runner, capsys):
     runner.steps = [bash("good", "echo all fine", "molecule"), bash("bad", "echo the cause; exit 1", "molecule")]
-    runner.run_side_by_side(runner.steps, jobs=2)
+    runner.run_side_by_side([[step] for step in runner.steps], jobs=2)
     assert outcomes(runner) == ["passed", "FAILED"]
     shown = capsys.readouterr().out
     assert "the cause" in shown
@@ -89,8 +89,35 @@ def test_side_by_side_runs_everything_and_shows_the_log_of_what_failed(runner, c
 
 def test_side_by_side_starts_nothing_new_after_a_failure(runner):
     runner.steps = [bash("bad", "exit 1", "molecule"), bash("next", "true", "molecule")]
-    runner.run_side_by_side(runner.steps, jobs=1)
+    runner.run_side_by_side([[step] for step in runner.steps], jobs=1)
     assert outcomes(runner) == ["FAILED", "not run"]
+
+
+def test_a_lane_runs_in_order_beside_others_and_cleans_up_after_their_failure(runner):
+    here = {"E2E_STACK": "here"}
+    lane = [
+        bash("up", "touch up", "e2e", environment=here),
+        bash(
+            "wait",
+            "for i in $(seq 100); do [ ! -e failed ] || exec sleep 1; sleep 0.05; done; exit 1",
+            "e2e",
+            environment=here,
+        ),
+        bash("jobs", "true", "e2e", environment=here),
+        bash("down", "true", "e2e", environment=here, always=True),
+    ]
+    scenario = bash("scenario", "while [ ! -e up ]; do sleep 0.05; done; touch failed; exit 1", "molecule")
+    runner.steps = [*lane, scenario]
+    runner.run_side_by_side([lane, [scenario]], jobs=2)
+    assert outcomes(runner) == ["passed", "passed", "not run", "passed", "FAILED"]
+
+
+def test_a_scenario_does_its_long_part_in_the_long_layer_only(monkeypatch):
+    monkeypatch.delenv("SCENARIO_LONG", raising=False)
+    [quick] = [step for step in checks.molecule_steps(checks.REPO) if step.name == checks.TWO_TIERS[0]]
+    [long] = [step for step in checks.long_steps(checks.REPO) if step.name == checks.TWO_TIERS[0]]
+    runner = Runner(checks.REPO)
+    assert [runner.environment(step).get("SCENARIO_LONG") for step in (quick, long)] == [None, "yes"]
 
 
 def test_steps_write_the_bytecode_that_their_next_start_reads(runner, monkeypatch):
@@ -100,7 +127,7 @@ def test_steps_write_the_bytecode_that_their_next_start_reads(runner, monkeypatc
 
 def test_a_scenario_that_ran_no_test_is_a_failure(runner, capsys):
     runner.steps = [bash("empty", "true", "molecule", needs_tests=True)]
-    runner.run_side_by_side(runner.steps, jobs=1)
+    runner.run_side_by_side([[step] for step in runner.steps], jobs=1)
     assert outcomes(runner) == ["FAILED"]
     assert "ran none" in capsys.readouterr().out
 
@@ -166,7 +193,7 @@ def test_what_is_slow_is_in_the_long_layer_only():
     quick = {step.name for step in checks.molecule_steps(checks.REPO)}
     long = {step.name for step in checks.long_steps(checks.REPO)}
     assert set(checks.LONG_SCENARIOS) <= long
-    assert not quick & long
+    assert quick & long == set(checks.TWO_TIERS)
     assert quick | long >= set(checks.scenarios(checks.REPO))
 
 
@@ -203,7 +230,7 @@ def images_of(name: str) -> str:
 
 def test_side_by_side_the_long_layer_continues_after_a_failure(runner):
     runner.steps = [bash("bad", "exit 1", "long"), bash("next", "true", "long")]
-    runner.run_side_by_side(runner.steps, jobs=1)
+    runner.run_side_by_side([[step] for step in runner.steps], jobs=1)
     assert outcomes(runner) == ["FAILED", "passed"]
 
 
