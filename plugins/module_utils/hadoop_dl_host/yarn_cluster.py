@@ -85,6 +85,12 @@ def fetch(url):
         stream.close()
 
 
+def entries(answer, outer, inner):
+    """The list at answer[outer][inner]. Hadoop leaves an empty one out and gives one entry without the list around it."""
+    found = (((answer or {}).get(outer) or {}) if outer else (answer or {})).get(inner) or []
+    return found if isinstance(found, list) else [found]
+
+
 def applications(addresses):
     """Every application that has not ended; None where no ResourceManager tells."""
     for address in addresses:

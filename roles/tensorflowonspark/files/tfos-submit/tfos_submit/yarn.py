@@ -7,19 +7,13 @@ import json
 import os
 
 from ansible.module_utils.hadoop_dl_host import processes
-from ansible.module_utils.hadoop_dl_host.yarn_cluster import fetch
+from ansible.module_utils.hadoop_dl_host.yarn_cluster import entries, fetch
 
 from tfos_submit.outcome import say
 
 TIMEOUT = 60  # seconds for one call of the yarn command
 WAITING = ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED")  # nothing of the application runs yet
 ENDED = ("FINISHED", "FAILED", "KILLED")
-
-
-def entries(answer, outer, inner):
-    """The list at answer[outer][inner]. Hadoop leaves an empty one out and gives one entry without the list around it."""
-    found = (((answer or {}).get(outer) or {}) if outer else (answer or {})).get(inner) or []
-    return found if isinstance(found, list) else [found]
 
 
 class YarnCommand(object):

@@ -1,0 +1,203 @@
+"""A NodeManager that leaves YARN for maintenance and comes back: what speaks against it, and what is waited for.
+
+Pure functions of what the module yarn_nodes_info answered. How YARN decommissions, read in Hadoop 3.3.6 (NodesListManager.java) and in
+https://hadoop.apache.org/docs/r3.3.6/hadoop-yarn/hadoop-yarn-site/GracefulDecommission.html:
+
+- A refresh handles all lines of the file of excluded nodes, also those that the site added and has not refreshed yet.
+- Without -g it ends every node that still decommissions; with it, their time limits become that of the command.
+- A node is DECOMMISSIONING until its containers, and the applications that had some there, have ended; at the limit they are ended.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from hadoop_dl.data import typed
+from hadoop_dl.data.host_facts import Count, Word
+from hadoop_dl.data.typed import Sentence, Text
+
+SINCE = (2, 10)  # the first Hadoop 2 whose documentation has -refreshNodes -g N -server
+ACTIVE = ("NEW", "RUNNING", "UNHEALTHY")
+LEAVES = ("DECOMMISSIONING", "DECOMMISSIONED")
+SHOWN = 5  # applications of a line
+# They write the file of excluded nodes themselves, so a line of this project would be lost there. The steps are theirs:
+# https://docs.cloudera.com/cdp-private-cloud-base/7.1.9/managing-clusters/topics/cm-role-instance-decommission.html
+# https://docs.cloudera.com/HDPDocuments/Ambari-2.6.0.0/bk_ambari-operations/content/decommissioning_masters_and_slaves.html
+# Their API is not used: Cloudera documents its command `decommission` for HBase and HDFS only.
+STEPS = {
+    "cloudera_manager": (
+        "Cloudera Manager: YARN, Instances, the NodeManager of {host}, Actions for Selected, {action}",
+        "Decommission",
+        "Recommission, then Start",
+    ),
+    "ambari": ("Ambari: Hosts, {host}, the NodeManager's menu, {action}", "Decommission", "Recommission, then Start"),
+}
+
+NAME = Text(r"[A-Za-z0-9][A-Za-z0-9_.-]*", "the name of a host", "data1.example.com", 253)
+State = Literal["NEW", "RUNNING", "UNHEALTHY", "DECOMMISSIONING", "DECOMMISSIONED", "LOST", "REBOOTED", "SHUTDOWN"]
+
+
+class Refused(ValueError):
+    """A reason not to go on; the text is the message."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """mine: of the host in question; excluded: the file has it; recorded: by this project, when it offered `had_gpus`."""
+
+    name: Annotated[str, NAME]
+    state: State
+    containers: Count
+    gpus: Count
+    labels: tuple[Word, ...]
+    health: Annotated[str, Sentence(200)]
+    mine: bool
+    excluded: bool
+    recorded: bool
+    had_gpus: Count
+
+
+@dataclass(frozen=True)
+class Application:
+    id: Annotated[
+        str, Text(r"application_\d{1,20}_\d{1,10}", "an application's id", "application_1795501148427_0001", 50)
+    ]
+    user: Annotated[str, Sentence(40)]
+    name: Annotated[str, Sentence(40)]
+    containers: Count
+
+
+@dataclass(frozen=True)
+class Yarn:
+    """running: label -> RUNNING nodes that have it; "" counts all."""
+
+    version: Annotated[str, Text(r"\d{1,4}(\.\d{1,6}){1,4}[A-Za-z0-9_.-]*", "a version of Hadoop", "3.3.6", 60)]
+    nodes: tuple[Node, ...]
+    running: Mapping[Word, Count]
+    applications: tuple[Application, ...]
+    manager: Literal["cloudera_manager", "ambari"] | None
+
+
+def read(answer: Any) -> Yarn:
+    try:
+        return typed.read(Yarn, answer)
+    except typed.TypedError as error:
+        raise Refused(f"The ResourceManager must answer as Hadoop's REST API does, but has {error}.") from None
+
+
+def node_of(host: str, yarn: Yarn) -> Node:
+    """The host's node."""
+    found = [node for node in yarn.nodes if node.mine]
+    if len(found) != 1:
+        names = ", ".join(node.name for node in found) or "none"
+        raise Refused(
+            f"YARN must have one NodeManager of {host}, but has {names} of that name. Set node_maintenance_node to its name in YARN (yarn node -list -all)."
+        )
+    return found[0]
+
+
+def refresh_problem(host: str, yarn: Yarn) -> str | None:
+    """Why a refresh would also do to other nodes what nobody asked of this run."""
+    others = [node for node in yarn.nodes if not node.mine and not node.recorded]
+    leaving = [node.name for node in others if node.state == "DECOMMISSIONING"]
+    if leaving:
+        return (
+            f"A refresh for {host} would set the time limit of {', '.join(leaving)} anew, which the site decommissions. "
+            "Wait until that has ended (yarn node -list -states DECOMMISSIONING), and run again."
+        )
+    pending = [node.name for node in others if node.excluded and node.state in ACTIVE]
+    if pending:
+        return (
+            f"A refresh for {host} would take {', '.join(pending)} out of YARN, too: the site excluded it, but has not refreshed YARN. "
+            "Do that, or remove the line, and run again."
+        )
+    return None
+
+
+def drain_problem(host: str, yarn: Yarn, together: int = 1) -> str | None:
+    """Why the host must not leave YARN; None also for one that this project excluded before. together: hosts that leave at the same time."""
+    numbers = tuple(int(one) for one in re.findall(r"\d+", yarn.version)[:2])
+    if numbers < SINCE:
+        return f"A drain requires Hadoop 2.10 or later, but YARN has {yarn.version}. Drain {host} by your own means (docs/day2.md)."
+    node = node_of(host, yarn)
+    if yarn.manager:
+        return None if is_drained(node) else steps(host, yarn, f"must be out of YARN, but is {node.state}", 1)
+    if node.recorded:
+        return refresh_problem(host, yarn) if node.state in ACTIVE else None
+    if node.excluded or node.state in LEAVES:
+        return f"{node.name} is {node.state} and excluded by the site, which also puts it back. Leave it out of this run, or put it back first."
+    if node.state not in ACTIVE:
+        return f"The NodeManager of {host} must run before it is drained, but YARN has it as {node.state}. Start it, or leave the host out of this run."
+    for label in ("", *node.labels):
+        if yarn.running.get(label, 0) - (together if node.state == "RUNNING" else together - 1) < 1:
+            of = f" with the label {label}" if label else ""
+            return (
+                f"Another NodeManager{of} must run while {host} is drained, but none would be left of {yarn.running.get(label, 0)}. "
+                "Drain one host after the other (upgrade_batch), or leave this one out."
+            )
+    return refresh_problem(host, yarn)
+
+
+def return_problem(host: str, yarn: Yarn) -> str | None:
+    """Why the host cannot come back; None also for one that has not left."""
+    node = node_of(host, yarn)
+    if yarn.manager:
+        return None if is_back(node) else steps(host, yarn, f"must run in YARN again, but is {node.state}", 2)
+    return refresh_problem(host, yarn) if node.recorded and node.state != "RUNNING" else None
+
+
+def steps(host: str, yarn: Yarn, found: str, action: int) -> str:
+    words = STEPS[str(yarn.manager)]
+    return (
+        f"{host} {found}, and its manager alone may change that. {words[0].format(host=host, action=words[action])}. Then run the same command; "
+        "it goes on from there."
+    )
+
+
+def is_drained(node: Node) -> bool:
+    """Whether nothing of YARN runs there any more; a NodeManager that was lost on the way has ended as well."""
+    return node.state not in (*ACTIVE, "DECOMMISSIONING")
+
+
+def is_back(node: Node) -> bool:
+    """Whether YARN uses it again, with the GPUs that it had."""
+    return node.state == "RUNNING" and node.gpus >= node.had_gpus
+
+
+def missing(node: Node) -> str:
+    """What is_back lacks, in words."""
+    if node.state == "RUNNING":
+        return f"it offers {node.gpus} of its {node.had_gpus} GPUs"
+    return f"YARN has it as {node.state}" + (f" ({node.health})" if node.health else "")
+
+
+def waiting(host: str, yarn: Yarn, left: float) -> str:
+    """What is waited for: one line."""
+    node = node_of(host, yarn)
+    names = [application_words(one) for one in yarn.applications[:SHOWN]]
+    if len(yarn.applications) > SHOWN:
+        names.append(f"{len(yarn.applications) - SHOWN} more")
+    of = ", ".join(names) or "applications that are not named"
+    count = "1 container" if node.containers == 1 else f"{node.containers} containers"
+    return f"{host} waits for {count} of {of}; {minutes(left)} left"
+
+
+def application_words(one: Application) -> str:
+    """A name is the user's text; the id is YARN's."""
+    return (
+        f"{one.id} ({one.user}: {one.name})"
+        if one.containers
+        else f"{one.id} ({one.user}: {one.name}, no container here any more)"
+    )
+
+
+def minutes(seconds: float) -> str:
+    return f"{int(seconds) // 60} min" if seconds >= 120 else f"{max(0, int(seconds))} s"
+
+
+def names_of(host: str, variables: Mapping[str, Any], named: str) -> Sequence[str]:
+    """Under which names a host's node is looked for."""
+    return [named] if named else [host, *([str(variables["ansible_host"])] if variables.get("ansible_host") else [])]

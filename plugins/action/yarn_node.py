@@ -1,0 +1,101 @@
+"""Decide about a host's NodeManager, and wait for it, on a ResourceManager's host (delegate_to). The work is in lib/hadoop_dl/data/yarn_nodes.py."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.utils.display import Display
+
+from hadoop_dl.data import yarn_nodes
+from hadoop_dl.hosts.actions import HostAction
+
+POLL = 10  # seconds between two questions
+PATIENCE = 120  # seconds for a ResourceManager that does not answer meanwhile
+GRACE = 120  # seconds after the limit, in which YARN ends what still runs
+REPEAT = 300  # seconds after which an unchanged line is shown again
+STATES = ("drainable", "drained", "returnable", "running")
+
+
+class ActionModule(HostAction):
+    """yarn_node: `state` drainable or returnable (checked, nothing changes), drained or running (waited for, at most `seconds`).
+
+    `node` is the node's name in YARN if the inventory has another one. Returns `node` (name, state, gpus, recorded) and `refresh`, whether YARN
+    must read its file of excluded nodes again, `managed`, whether only a manager may change that file. `together`: hosts of this run that leave at the same time.
+    """
+
+    REQUIRED = ("state", "conf_dir")
+    OPTIONAL = ("node", "record", "seconds", "together")
+
+    def act(self) -> dict[str, Any]:
+        state = str(self.args["state"])
+        if state not in STATES:
+            self.misused(f"a state of {', '.join(STATES)}")
+        try:
+            if state in ("drained", "running"):
+                yarn = self.wait(state, float(self.args.get("seconds") or 0))
+            else:
+                yarn = self.checked(state)
+            node = yarn_nodes.node_of(self.host, yarn)
+        except yarn_nodes.Refused as problem:
+            raise AnsibleActionFail(str(problem)) from None
+        shown = {name: getattr(node, name) for name in ("name", "state", "gpus", "recorded")}
+        there = yarn_nodes.LEAVES if state in ("drainable", "drained") else ("RUNNING",)
+        return {"node": shown, "refresh": node.state not in there, "managed": bool(yarn.manager)}
+
+    def checked(self, state: str) -> yarn_nodes.Yarn:
+        yarn = self.ask()
+        if state == "drainable":
+            problem = yarn_nodes.drain_problem(self.host, yarn, int(self.args.get("together") or 1))
+        else:
+            problem = yarn_nodes.return_problem(self.host, yarn)
+        if problem:
+            raise yarn_nodes.Refused(problem)
+        return yarn
+
+    def wait(self, state: str, seconds: float) -> yarn_nodes.Yarn:
+        """Until the node is in this state. In check mode it has not been asked to go there."""
+        start = time.monotonic()
+        end = start + seconds + (GRACE if state == "drained" else 0)
+        shown, when, answered = "", 0.0, start
+        while True:
+            try:
+                yarn = self.ask(applications=state == "drained")
+            except AnsibleActionFail:
+                if time.monotonic() - answered > PATIENCE:
+                    raise
+                time.sleep(POLL)
+                continue
+            answered = time.monotonic()
+            node = yarn_nodes.node_of(self.host, yarn)
+            done = yarn_nodes.is_drained(node) if state == "drained" else yarn_nodes.is_back(node)
+            now = time.monotonic()
+            if done or self.checking:
+                if shown and now >= start + seconds:
+                    Display().warning(f"{self.host}: YARN ended what still ran after {seconds:g} s. Last seen: {shown}")
+                return yarn
+            if now >= end:
+                raise yarn_nodes.Refused(self.late(state, node, seconds))
+            line = yarn_nodes.waiting(self.host, yarn, start + seconds - now) if state == "drained" else ""
+            told = line.rpartition(";")[0]
+            if line and (told != shown or now - when >= REPEAT):
+                Display().display(line)
+                shown, when = told, now
+            time.sleep(min(POLL, end - now, max(1.0, seconds / 20)))
+
+    def late(self, state: str, node: yarn_nodes.Node, seconds: float) -> str:
+        if state == "drained":
+            return (
+                f"YARN must end the containers of {self.host} {seconds:g} s after the refresh, but has it as {node.state} with {node.containers}. "
+                "Look at the ResourceManager's log."
+            )
+        return f"The NodeManager of {self.host} must run again within {seconds:g} s, but {yarn_nodes.missing(node)}. Look at its log, and run again."
+
+    def ask(self, applications: bool = False) -> yarn_nodes.Yarn:
+        names = yarn_nodes.names_of(self.host, self.variables, str(self.args.get("node") or ""))
+        asked = {"conf_dir": self.args["conf_dir"], "names": list(names), "applications": applications}
+        if self.args.get("record"):
+            asked["record"] = self.args["record"]
+        answer = self.ask_again("yarn_nodes_info", PATIENCE, POLL, "YARN goes on with what it was asked", **asked)
+        return yarn_nodes.read(answer["yarn"])

@@ -1,0 +1,112 @@
+# -*- coding: utf-8 -*-
+"""The ResourceManager's file of excluded NodeManagers, and which of its lines are this project's. Python 2.7 and 3, standard library only.
+
+The plain form: names with white space between them, a # begins a comment (org.apache.hadoop.util.HostsFileReader, 2.10 and 3.3.6).
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import json
+import os
+
+from . import whole_files
+from .yarn_cluster import hadoop_configuration
+
+RECORD = "/opt/deeplearning/etc/node_maintenance.json"
+PROPERTY = "yarn.resourcemanager.nodes.exclude-path"
+LARGEST = 8 * 1024 * 1024
+
+
+class Unusable(ValueError):
+    """A file that this project cannot change; the text is the message."""
+
+
+def place(directory):
+    """The file that yarn-site.xml of this directory names."""
+    found = hadoop_configuration(directory).get(PROPERTY)
+    if not found:
+        raise Unusable(
+            "%s/yarn-site.xml must name a file in %s, in which the ResourceManager looks for NodeManagers that leave, but does not. Set it to "
+            "an empty file on every ResourceManager; it is read at the next refresh, without a restart."
+            % (directory, PROPERTY)
+        )
+    path = found[len("file://") :] if found.startswith("file:///") else found
+    if not path.startswith("/") or not os.path.isfile(path):
+        raise Unusable(
+            "%s of %s/yarn-site.xml must be a file of this host, but %s is none. Create it (empty), or put only hosts with a ResourceManager into "
+            "the group resource_managers." % (PROPERTY, directory, found)
+        )
+    if path.endswith(".xml"):
+        raise Unusable(
+            "%s must have one name in a line, but it is XML, which this project does not change. Drain the host by your own means (docs/day2.md)."
+            % path
+        )
+    return path
+
+
+def read(path):
+    with open(path, "rb") as handle:
+        data = handle.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise Unusable("%s must have at most 8 MiB. Correct %s." % (path, PROPERTY))
+    return data
+
+
+def words(line):
+    """The names of a line, which ends at a comment."""
+    found = []
+    for word in line.decode("utf-8", "replace").split():
+        if word.startswith("#"):
+            break
+        found.append(word)
+    return found
+
+
+def names(data):
+    return set(word for line in data.splitlines() for word in words(line))
+
+
+def with_name(data, name):
+    end = b"" if not data or data.endswith(b"\n") else b"\n"
+    return data + end + name.encode("ascii") + b"\n"
+
+
+def without_name(data, name):
+    """Without the lines that have this name alone: that is the form in which it was added."""
+    kept = [line for line in data.splitlines(True) if line.strip() != name.encode("ascii")]
+    return b"".join(kept)
+
+
+def recorded(path):
+    """Name in YARN -> what was known of the node when it was excluded. A record that cannot be read is refused: whose lines they are is nowhere else."""
+    if not os.path.exists(path):
+        return {}
+    with open(path, "rb") as handle:
+        text = handle.read().decode("utf-8", "replace")
+    try:
+        found = json.loads(text)["nodes"]
+    except (ValueError, KeyError, TypeError):
+        found = None
+    if not isinstance(found, dict):
+        raise Unusable(
+            "%s must be the JSON object that this project wrote, but is not. Restore it from a backup." % path
+        )
+    return found
+
+
+def write_record(path, nodes):
+    if not nodes:
+        if os.path.lexists(path):
+            os.unlink(path)
+        return
+    directory = os.path.dirname(path)
+    if not os.path.isdir(directory):
+        os.makedirs(directory, 0o755)
+    text = json.dumps({"nodes": nodes}, indent=1, sort_keys=True) + "\n"
+    whole_files.write_whole(path, text.encode("utf-8"), mode=0o600)
+
+
+def write(path, data):
+    """A link stays one, and so do owner and mode: the ResourceManager reads it."""
+    real = os.path.realpath(path)
+    whole_files.write_whole(real, data, **whole_files.access_of(real))

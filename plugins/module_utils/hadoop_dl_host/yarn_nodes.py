@@ -1,0 +1,91 @@
+# -*- coding: utf-8 -*-
+"""What the ResourceManager answers about its NodeManagers. Python 2.7 and 3, standard library only; decides nothing.
+
+https://hadoop.apache.org/docs/r3.3.6/hadoop-yarn/hadoop-yarn-site/ResourceManagerRest.html, and NodeManagerRest.html for the applications of a node.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import json
+
+from . import yarn_cluster
+
+GPU = "yarn.io/gpu"
+STATES = "NEW,RUNNING,UNHEALTHY,DECOMMISSIONING,DECOMMISSIONED,LOST,REBOOTED,SHUTDOWN"  # all; without them, inactive ones may be left out
+
+
+class Silent(Exception):
+    """No ResourceManager answers; the text says what it did."""
+
+
+def cluster(addresses):
+    """(address, version of Hadoop, nodes) of the active ResourceManager."""
+    said = "yarn-site.xml names none"
+    for address in addresses:
+        try:
+            found = ask(address, "/ws/v1/cluster/nodes?states=" + STATES)
+            version = ask(address, "/ws/v1/cluster/info")["clusterInfo"]["hadoopVersion"]
+            return address, version, yarn_cluster.entries(found, "nodes", "node")
+        except yarn_cluster.NO_ANSWER as problem:
+            said = "%s: %s" % (address, problem)
+    raise Silent(said)
+
+
+def ask(address, path):
+    return json.loads(yarn_cluster.fetch(address + path))
+
+
+def summary(node):
+    return {
+        "name": node.get("nodeHostName"),
+        "state": node.get("state"),
+        "containers": node.get("numContainers") or 0,
+        "gpus": gpus(node),
+        "labels": yarn_cluster.entries(node, None, "nodeLabels"),
+        "health": node.get("healthReport") or "",
+    }
+
+
+def gpus(node):
+    total = node.get("totalResource") or {}
+    for one in yarn_cluster.entries(total, "resourceInformations", "resourceInformation"):
+        if one.get("name") == GPU:
+            return one.get("value")
+    return 0
+
+
+def running(nodes):
+    """Label -> RUNNING nodes that have it; "" counts all."""
+    numbers = {"": 0}
+    for node in nodes:
+        if node.get("state") == "RUNNING":
+            for label in [""] + yarn_cluster.entries(node, None, "nodeLabels"):
+                numbers[label] = numbers.get(label, 0) + 1
+    return numbers
+
+
+def is_named(node, wanted):
+    """Whether it is the node of a host with one of these names; a name without a domain is enough."""
+    name = "%s" % node.get("nodeHostName")
+    return name in wanted or name.split(".")[0] in wanted
+
+
+def applications(address, node):
+    """What YARN waits for on this node, by the node's own answer, with the names of the ResourceManager; empty if nobody tells."""
+    scheme = address.split("://")[0]
+    try:
+        there = ask("%s://%s" % (scheme, node["nodeHTTPAddress"]), "/ws/v1/node/apps")
+        everywhere = ask(address, "/ws/v1/cluster/apps?states=" + yarn_cluster.LIVING)
+    except yarn_cluster.NO_ANSWER:
+        return []
+    titles = dict((one.get("id"), one.get("name")) for one in yarn_cluster.entries(everywhere, "apps", "app"))
+    return [
+        {
+            "id": one.get("id"),
+            "user": one.get("user"),
+            "name": titles[one.get("id")],
+            "containers": len(yarn_cluster.entries(one, None, "containerids")),
+        }
+        for one in yarn_cluster.entries(there, "apps", "app")
+        if one.get("id") in titles
+    ]

@@ -1,0 +1,84 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Ask the ResourceManager about one NodeManager and about those that leave, on a host that has a ResourceManager."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: yarn_nodes_info
+short_description: Read which NodeManagers leave YARN, and who excluded them
+description:
+  - Returns the nodes of these names, those that are being decommissioned and those that the file of excluded nodes has; of others their number.
+options:
+  conf_dir: {description: Directory of the ResourceManager's configuration, type: path, required: true}
+  names: {description: Names of the host whose node is wanted, type: list, elements: str, required: true}
+  applications: {description: Ask the node as well for what runs there, type: bool, default: false}
+  record: {description: Which lines are this project's, type: path, default: /opt/deeplearning/etc/node_maintenance.json}
+"""
+
+RETURN = r"""
+yarn: {description: "version, nodes, running (label -> nodes), applications, manager", type: dict, returned: always}
+"""
+
+import os
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import host_yarn, yarn_cluster, yarn_exclude, yarn_nodes
+
+
+def answer(wanted):
+    manager = next((name for name, path in host_yarn.MANAGERS if os.path.exists(path)), None)
+    recorded = yarn_exclude.recorded(wanted["record"])
+    excluded = set() if manager else yarn_exclude.names(yarn_exclude.read(yarn_exclude.place(wanted["conf_dir"])))
+    configuration = yarn_cluster.hadoop_configuration(wanted["conf_dir"])
+    address, version, nodes = yarn_nodes.cluster(yarn_cluster.resource_manager_addresses(configuration))
+    matters = []
+    for node in nodes:
+        mine, name = yarn_nodes.is_named(node, wanted["names"]), node.get("nodeHostName")
+        if mine or name in excluded or node.get("state") == "DECOMMISSIONING":
+            known = recorded.get(name) or {}
+            ours = {
+                "mine": mine,
+                "excluded": name in excluded,
+                "recorded": name in recorded,
+                "had_gpus": known.get("gpus", 0),
+            }
+            matters.append(dict(yarn_nodes.summary(node), **ours))
+    mine = [node for node in nodes if yarn_nodes.is_named(node, wanted["names"])]
+    asked = wanted["applications"] and len(mine) == 1 and mine[0].get("nodeHTTPAddress")
+    return {
+        "version": version,
+        "nodes": matters,
+        "running": yarn_nodes.running(nodes),
+        "applications": yarn_nodes.applications(address, mine[0]) if asked else [],
+        "manager": manager,
+    }
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "conf_dir": {"type": "path", "required": True},
+            "names": {"type": "list", "elements": "str", "required": True},
+            "applications": {"type": "bool", "default": False},
+            "record": {"type": "path", "default": yarn_exclude.RECORD},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        module.exit_json(changed=False, yarn=answer(module.params))
+    except yarn_nodes.Silent as problem:
+        module.fail_json(
+            msg="The ResourceManager must answer at its web address, but did not (%s). Start it; if it requires a ticket, drain the host by your own "
+            "means (docs/day2.md)." % problem
+        )
+    except yarn_exclude.Unusable as problem:
+        module.fail_json(msg=str(problem))
+    except (IOError, OSError) as error:
+        module.fail_json(msg="The file of excluded nodes must be readable, but: %s. Solve that, and run again." % error)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""The role node_maintenance with a real ResourceManager, two real NodeManagers and jobs on the host that leaves."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from yarn_processes import NODES, Cluster, until
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+NOTHING = "changed=0 "
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    found = Cluster(tmp_path_factory.mktemp("yarn"))
+    try:
+        found.start()
+        yield found
+    finally:
+        found.stop()
+
+
+class Operator:
+    """Who runs the role, with a record of the test's own."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster, self.record = cluster, cluster.directory / "opt" / "etc" / "node_maintenance.json"
+        self.before = cluster.excluded.read_bytes()
+        play = {
+            "hosts": "data_nodes",
+            "gather_facts": False,
+            "serial": 1,
+            "any_errors_fatal": True,
+            "roles": ["node_maintenance"],
+        }
+        (cluster.directory / "play.yml").write_text(yaml.safe_dump([play]), encoding="utf-8")
+
+    def starts(self, state: str, host: str, seconds: int = 120, *options: str) -> subprocess.Popen[str]:
+        given = {
+            "node_maintenance_state": state,
+            "node_maintenance_seconds": seconds,
+            "__node_maintenance_record": str(self.record),
+        }
+        inventory = self.cluster.inventory(**given)
+        program = str(Path(sys.executable).parent / "ansible-playbook")
+        return subprocess.Popen(
+            [program, "-i", str(inventory), str(self.cluster.directory / "play.yml"), "--limit", host, *options]
+            + ["-e", f"__node_maintenance_record={self.record}"],
+            env={
+                **os.environ,
+                "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
+                "ANSIBLE_ROLES_PATH": str(REPOSITORY / "roles"),
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def runs(self, state: str, host: str, seconds: int = 120, *options: str) -> str:
+        return self.ends(self.starts(state, host, seconds, *options))
+
+    def ends(self, process: subprocess.Popen[str]) -> str:
+        said = process.communicate(timeout=600)[0]
+        assert process.returncode == 0, said
+        return said
+
+    def is_as_before(self) -> bool:
+        everything = set(self.cluster.states().values()) == {"RUNNING"}
+        return everything and self.cluster.excluded.read_bytes() == self.before and not self.record.exists()
+
+
+@pytest.fixture
+def operator(cluster: Cluster) -> Operator:
+    return Operator(cluster)
+
+
+def leaves(cluster: Cluster, host: str) -> None:
+    until(lambda: cluster.states()[host] == "DECOMMISSIONING", 240, f"{host} must leave")
+
+
+def test_a_job_ends_as_it_should_before_its_host_is_out(cluster: Cluster, operator: Operator) -> None:
+    job = cluster.submit("nightly training")
+    host = job.host
+    assert NOTHING not in operator.runs("drained", host, 120, "--check")
+    assert operator.is_as_before()
+    drain = operator.starts("drained", host)
+    leaves(cluster, host)
+    assert operator.record.stat().st_mode & 0o777 == 0o600
+    other = cluster.submit("started meanwhile")
+    assert other.host != host
+    assert job.state == "RUNNING"
+    job.finish()
+    said = operator.ends(drain)
+    wanted = rf"^{host} waits for 1 container of {job.application} \(dr\.who: nightly training\); (\d+ s|\d min) left$"
+    assert re.search(wanted, said, re.MULTILINE), said
+    assert cluster.states() == {host: "DECOMMISSIONED", other.host: "RUNNING"}
+    assert cluster.excluded.read_bytes() == operator.before + NODES[host].encode() + b"\n"
+    assert NOTHING in operator.runs("drained", host)
+    assert NOTHING not in operator.runs("running", host)
+    assert operator.is_as_before()
+    assert NOTHING in operator.runs("running", host)
+    other.finish()
+
+
+def test_at_the_limit_yarn_ends_what_still_runs_and_the_run_names_it(cluster: Cluster, operator: Operator) -> None:
+    job = cluster.submit("endless")
+    host = job.host
+    said = " ".join(operator.runs("drained", host, 15).split())
+    assert f"{host}: YARN ended what still ran after 15 s" in said
+    assert f"{job.application} (dr.who: endless)" in said
+    assert cluster.states()[host] == "DECOMMISSIONED"
+    until(lambda: job.state == "FAILED", 30, "it must have ended")
+    operator.runs("running", host)
+    assert operator.is_as_before()
+
+
+@pytest.mark.parametrize("then", ["drained", "running"])
+def test_a_killed_drain_is_resumed_or_undone(cluster: Cluster, operator: Operator, then: str) -> None:
+    job = cluster.submit("long")
+    host = job.host
+    drain = operator.starts("drained", host)
+    leaves(cluster, host)
+    os.killpg(drain.pid, signal.SIGKILL)
+    drain.wait()
+    assert operator.record.exists()
+    if then == "drained":
+        job.finish()
+        operator.runs("drained", host)
+        assert cluster.states()[host] == "DECOMMISSIONED"
+    operator.runs("running", host)
+    assert operator.is_as_before()
+    if then == "running":
+        assert job.state == "RUNNING"  # the host takes containers again, and nothing on it ended
+        job.finish()
+
+
+def test_a_host_that_does_not_come_back_stays_recorded_until_it_does(cluster: Cluster, operator: Operator) -> None:
+    operator.runs("drained", "data2")
+    broken = ("-e", "node_maintenance_start_command=false")
+    failed = operator.starts("running", "data2", 120, *broken)
+    said = " ".join(failed.communicate(timeout=600)[0].split())
+    assert failed.returncode != 0
+    assert "data2 stays out of YARN. The same command resumes" in said
+    assert operator.record.exists()
+    operator.runs("running", "data2")
+    assert operator.is_as_before()
+
+
+def test_the_last_host_does_not_leave(cluster: Cluster, operator: Operator) -> None:
+    operator.runs("drained", "data1")
+    refused = operator.starts("drained", "data2")
+    said = " ".join(refused.communicate(timeout=600)[0].split())
+    assert refused.returncode != 0
+    assert "Another NodeManager must run while data2 is drained, but none would be left of 1" in said
+    operator.runs("running", "data1")
+    assert operator.is_as_before()

@@ -1,0 +1,204 @@
+"""A real ResourceManager and two real NodeManagers of Hadoop 3.3.6 (the demo's jars) as processes of this machine, and jobs on them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hadoop_dl_dev.demo import images
+
+SERVER = "org.apache.hadoop.yarn.server"
+ADMIN = "org.apache.hadoop.yarn.client.cli.RMAdminCLI"
+OPTIONS = ["-Xmx200m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dhadoop.root.logger=INFO,console"]
+OPENED = [f"--add-opens=java.base/java.{one}=ALL-UNNAMED" for one in ("lang", "util")]
+NODES = {"data1": "127.0.0.2", "data2": "127.0.0.3"}  # YARN knows them by their addresses, which need no name server
+JOB = Path(__file__).parent / "YarnJob.java"
+
+
+def free_port(address: str = "127.0.0.1") -> int:
+    with socket.socket() as one:
+        one.bind((address, 0))
+        return int(one.getsockname()[1])
+
+
+def until(question: Callable[[], Any], seconds: float, what: str) -> Any:
+    end = time.monotonic() + seconds
+    while not (found := question()):
+        assert time.monotonic() < end, what
+        time.sleep(0.5)
+    return found
+
+
+class Cluster:
+    """`directory` has a configuration, a log and the process's number for each daemon."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory, self.home = directory, directory / "hadoop"
+        self.web = f"127.0.0.1:{free_port()}"
+        self.excluded = directory / "yarn.exclude"
+        self.excluded.write_text("# Hosts of the site\nretired1\n", encoding="utf-8")
+        images.add_jars(self.home / "share/hadoop/common", "hadoop")
+        images.add_webapps(self.home)
+        names = ("address", "scheduler.address", "resource-tracker.address", "admin.address")
+        self.common = {f"yarn.resourcemanager.{name}": f"127.0.0.1:{free_port()}" for name in names}
+        self.common |= {
+            "yarn.resourcemanager.webapp.address": self.web,
+            "yarn.resourcemanager.nodes.exclude-path": str(self.excluded),
+            "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "200",
+            "yarn.resourcemanager.decommissioning-nodes-watcher.poll-interval-secs": "1",
+            "yarn.scheduler.minimum-allocation-mb": "128",
+            "yarn.nodemanager.resource.memory-mb": "1024",
+            "yarn.nodemanager.vmem-check-enabled": "false",
+            "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99",
+        }
+        self.configure("rm", {})
+        for name, address in NODES.items():
+            own = {"hostname": address, "bind-host": address, "address": f"{address}:{free_port(address)}"}
+            own |= {f"{one}.address": f"{address}:{free_port(address)}" for one in ("localizer", "webapp")}
+            own |= {f"{one}-dirs": str(directory / name / one) for one in ("local", "log")}
+            self.configure(name, {f"yarn.nodemanager.{key}": value for key, value in own.items()})
+        self.program("yarn", f'[ "$1" = rmadmin ] && shift\nexec {self.java("$HADOOP_CONF_DIR", ADMIN)} "$@"\n')
+        for name in NODES:
+            self.program(
+                f"start-{name}",
+                f"{self.daemon(name)} > {directory}/{name}/out 2>&1 < /dev/null & echo $! > {directory}/{name}/pid\n",
+            )
+
+    def configure(self, name: str, values: dict[str, str]) -> None:
+        scheduler = {"root.queues": "default", "root.default.capacity": "100", "maximum-am-resource-percent": "1.0"}
+        core = {"fs.defaultFS": "file:///", "hadoop.tmp.dir": str(self.directory / name / "tmp")}
+        files = {
+            "core-site": core,
+            "yarn-site": self.common | values,
+            "capacity-scheduler": {f"yarn.scheduler.capacity.{key}": value for key, value in scheduler.items()},
+        }
+        (self.conf(name)).mkdir(parents=True)
+        shutil.copy(images.DATA / "rootfs/etc/hadoop/conf/log4j.properties", self.conf(name))
+        for file, found in files.items():
+            text = "".join(
+                f"<property><name>{key}</name><value>{value}</value></property>\n" for key, value in found.items()
+            )
+            (self.conf(name) / f"{file}.xml").write_text(f"<configuration>\n{text}</configuration>\n", encoding="utf-8")
+
+    def conf(self, name: str) -> Path:
+        return self.directory / name / "conf"
+
+    def java(self, conf: Path | str, *arguments: str) -> str:
+        path = f"{conf}:{self.home}:{self.home}/share/hadoop/common/*"
+        return " ".join([str(shutil.which("java")), *OPTIONS, *OPENED, "-cp", f'"{path}"', *arguments])
+
+    def daemon(self, name: str) -> str:
+        kind = "resourcemanager.ResourceManager" if name == "rm" else "nodemanager.NodeManager"
+        home = Path(str(shutil.which("java"))).resolve().parents[1]
+        return f"JAVA_HOME={home} exec {self.java(self.conf(name), f'{SERVER}.{kind}')}".replace("exec ", "setsid ")
+
+    def program(self, name: str, text: str) -> None:
+        path = self.directory / name
+        path.write_text(f"#!/bin/sh\n{text}", encoding="utf-8")
+        path.chmod(0o755)
+
+    def start(self) -> None:
+        self.program(
+            "start-rm",
+            f"{self.daemon('rm')} > {self.directory}/rm/out 2>&1 < /dev/null & echo $! > {self.directory}/rm/pid\n",
+        )
+        for name in ("rm", *NODES):
+            subprocess.run([str(self.directory / f"start-{name}")], check=True)
+        until(lambda: set(self.states().values()) == {"RUNNING"} and len(self.states()) == 2, 240, "YARN must start")
+
+    def stop(self) -> None:
+        for path in self.directory.glob("*/pid"):
+            try:
+                os.kill(int(path.read_text(encoding="utf-8")), 15)
+            except ProcessLookupError:
+                continue
+
+    def ask(self, path: str, body: Any = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            f"http://{self.web}/ws/v1/cluster{path}", data, {"Content-Type": "application/json"}
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=10) as stream:  # noqa: S310 (the address is its own)
+                text = stream.read()
+        except OSError:
+            return {}
+        return json.loads(text) if text else {}
+
+    def states(self) -> dict[str, str]:
+        nodes = (self.ask("/nodes").get("nodes") or {}).get("node", [])
+        by_address = {address: name for name, address in NODES.items()}
+        return {by_address[node["nodeHostName"]]: node["state"] for node in nodes if node["nodeHostName"] in by_address}
+
+    def submit(self, name: str) -> Job:
+        application = self.ask("/apps/new-application", {})["application-id"]
+        job = Job(self, application, self.directory / f"end-{application}")
+        command = self.java(self.conf("rm"), str(JOB), str(job.end))
+        body = {
+            "application-id": application,
+            "application-name": name,
+            "application-type": "YARN",
+            "max-app-attempts": 1,
+            "am-container-spec": {"commands": {"command": command}},
+            "resource": {"memory": 384, "vCores": 1},
+        }
+        self.ask("/apps", body)
+        until(lambda: job.state == "RUNNING", 180, f"{name} must run")
+        return job
+
+    def inventory(self, **variables: Any) -> Path:
+        """The site: roles as an operator's inventory has them."""
+        given = {
+            "ansible_connection": "local",
+            "ansible_become": False,
+            "ansible_python_interpreter": "/usr/bin/python3",
+            "node_maintenance_resourcemanagers": ["master1"],
+            "node_maintenance_conf_dir": str(self.conf("rm")),
+            "node_maintenance_admin": "root",
+            "node_maintenance_yarn": str(self.directory / "yarn"),
+            "node_maintenance_start_command": f"{self.directory}/start-{{{{ inventory_hostname }}}}",
+            **variables,
+        }
+        groups = {
+            "data_nodes": {"hosts": {name: {"ansible_host": address} for name, address in NODES.items()}},
+            "masters": {"hosts": {"master1": {}}},
+        }
+        path = self.directory / "hosts.yml"
+        path.write_text(yaml.safe_dump({"all": {"vars": given, "children": groups}}), encoding="utf-8")
+        return path
+
+
+class Job:
+    """It runs until its file appears."""
+
+    def __init__(self, cluster: Cluster, application: str, end: Path) -> None:
+        self.cluster, self.application, self.end = cluster, application, end
+
+    def told(self) -> Any:
+        return self.cluster.ask(f"/apps/{self.application}").get("app", {})
+
+    @property
+    def state(self) -> str:
+        told = self.told()
+        return str(
+            told.get("finalStatus") if told.get("state") in ("FINISHED", "FAILED", "KILLED") else told.get("state")
+        )
+
+    @property
+    def host(self) -> str:
+        address = self.told()["amHostHttpAddress"].partition(":")[0]
+        return next(name for name, one in NODES.items() if one == address)
+
+    def finish(self) -> None:
+        self.end.touch()
+        until(lambda: self.state == "SUCCEEDED", 60, f"{self.application} must end as it should, but is {self.state}")

@@ -1,0 +1,393 @@
+"""Which hosts may leave YARN, which lines of its file of excluded nodes are ours, and what a refresh would do to others.
+
+yarn_answers/*.json: captured from a ResourceManager of Hadoop 3.3.6 with two NodeManagers (tests/long/yarn_processes.py); names were replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import host_modules
+import pytest
+import python_files
+from ansible.module_utils.hadoop_dl_host import yarn_cluster, yarn_exclude, yarn_nodes
+
+from hadoop_dl.data import yarn_nodes as decisions
+from hadoop_dl.data.yarn_nodes import Refused
+
+ANSWERS = Path(__file__).parent / "yarn_answers"
+REPOSITORY = Path(__file__).resolve().parents[2]
+SITE = b"# Hosts of the site\nretired1 retired2 # since May\n"
+
+
+def answered(name: str) -> Any:
+    return json.loads((ANSWERS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def node(name: str = "data1", state: str = "RUNNING", **values: Any) -> dict[str, Any]:
+    rest = {"containers": 0, "gpus": 0, "labels": [], "health": "", "excluded": False, "recorded": False, "had_gpus": 0}
+    return {"name": name, "state": state, "mine": name == "data1", **rest, **values}
+
+
+def yarn(*nodes: dict[str, Any], version: str = "3.3.6", running: int = 3, **values: Any) -> decisions.Yarn:
+    numbers = {"": running, **values.pop("labels", {})}
+    return decisions.read(
+        {"version": version, "nodes": list(nodes), "running": numbers, "applications": [], "manager": None, **values}
+    )
+
+
+OURS = {"excluded": True, "recorded": True}
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [node()],
+        [node(state="UNHEALTHY")],
+        [node(**OURS)],  # killed before the refresh
+        [node(state="DECOMMISSIONING", **OURS)],
+        [node(state="DECOMMISSIONED", **OURS), node("data2", "DECOMMISSIONING", excluded=True)],  # no refresh any more
+        [node(), node("data2", "DECOMMISSIONING", **OURS)],
+        [node(), node("data2", "DECOMMISSIONED", excluded=True), node("data3", "LOST", excluded=True)],
+    ],
+)
+def test_a_host_may_leave(nodes: list[dict[str, Any]]) -> None:
+    assert decisions.drain_problem("data1", yarn(*nodes)) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (yarn(node(), version="2.8.5"), "requires Hadoop 2.10 or later, but YARN has 2.8.5"),
+        (yarn(node(), version="2.6.0-cdh5.16.2"), "requires Hadoop 2.10"),
+        (yarn(node(excluded=True)), "excluded by the site, which also puts it back"),
+        (yarn(node(state="DECOMMISSIONED")), "data1 is DECOMMISSIONED and excluded by the site"),
+        (yarn(node(state="LOST")), "must run before it is drained, but YARN has it as LOST"),
+        (yarn(node(), running=1), "Another NodeManager must run while data1 is drained, but none would be left of 1"),
+        (yarn(node(labels=["gpu"]), labels={"gpu": 1}), "Another NodeManager with the label gpu must run"),
+        (yarn(node(), node("data2", "DECOMMISSIONING", excluded=True)), "would set the time limit of data2 anew"),
+        (yarn(node(), node("data2", excluded=True)), "would take data2 out of YARN, too"),
+        (yarn(node(**OURS), node("data2", "DECOMMISSIONING")), "would set the time limit of data2 anew"),
+    ],
+)
+def test_a_host_that_must_not_leave(found: decisions.Yarn, words: str) -> None:
+    assert words in str(decisions.drain_problem("data1", found))
+
+
+@pytest.mark.parametrize("manager", ["cloudera_manager", "ambari"])
+def test_a_manager_does_it_itself_and_the_run_goes_on_when_it_is_seen(manager: str) -> None:
+    drain, back = decisions.drain_problem, decisions.return_problem
+    assert "the NodeManager" in str(drain("data1", yarn(node(), manager=manager)))
+    assert "Decommission. Then run the same command" in str(drain("data1", yarn(node(), manager=manager)))
+    out = yarn(node(state="DECOMMISSIONED"), manager=manager)
+    assert drain("data1", out) is None
+    assert "Recommission, then Start. Then run the same command" in str(back("data1", out))
+    assert back("data1", yarn(node(), manager=manager)) is None
+
+
+def test_hosts_of_a_batch_leave_another_one_running() -> None:
+    assert decisions.drain_problem("data1", yarn(node(), running=3), together=2) is None
+    assert "none would be left of 2" in str(decisions.drain_problem("data1", yarn(node(), running=2), together=2))
+
+
+@pytest.mark.parametrize("nodes", [[], [node(), node("data1")]])
+def test_a_host_that_yarn_does_not_know_once_is_refused(nodes: list[dict[str, Any]]) -> None:
+    with pytest.raises(Refused, match="Set node_maintenance_node to its name"):
+        decisions.drain_problem("data1", yarn(*nodes))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        node("data1\n/etc"),
+        node("-rf"),
+        node("{{ lookup('pipe', 'id') }}"),
+        node(state="GONE"),
+        node(containers=-1),
+        node(gpus="2"),
+    ],
+)
+def test_an_answer_of_another_form_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(Refused, match="must answer as Hadoop's REST API does"):
+        yarn(wrong)
+
+
+def test_a_host_is_back_when_yarn_uses_it_with_the_gpus_that_it_had() -> None:
+    def back(**values: Any) -> bool:
+        return decisions.is_back(decisions.node_of("data1", yarn(node(**values))))
+
+    assert back()
+    assert back(gpus=2, had_gpus=2)
+    assert not back(gpus=1, had_gpus=2)
+    assert not back(state="UNHEALTHY")
+    lacking = decisions.node_of("data1", yarn(node(gpus=1, had_gpus=2)))
+    assert decisions.missing(lacking) == "it offers 1 of its 2 GPUs"
+
+
+def test_the_line_of_a_wait_names_applications_users_and_the_time_left() -> None:
+    several = [
+        {"id": f"application_1_{number}", "user": "an\x1b[31malyst", "name": "x" * 99, "containers": number % 2}
+        for number in range(7)
+    ]
+    line = decisions.waiting("data1", yarn(node(containers=3), applications=several), 3599.5)
+    assert line.startswith("data1 waits for 3 containers of application_1_0 (")
+    assert "no container here any more" in line
+    assert line.endswith(", 2 more; 59 min left")
+    assert line.isprintable()
+    assert decisions.waiting("data1", yarn(node(containers=1)), 7).endswith(
+        "1 container of applications that are not named; 7 s left"
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"", set()),
+        (SITE, {"retired1", "retired2"}),
+        (b"a\tb\r\nc#d\n # e\n", {"a", "b", "c#d"}),  # as HostsFileReader: a comment begins a word
+    ],
+)
+def test_the_file_is_read_as_hadoop_reads_it(data: bytes, expected: set[str]) -> None:
+    assert yarn_exclude.names(data) == expected
+
+
+@pytest.mark.parametrize("before", [b"", SITE, SITE.rstrip(b"\n"), b"data10\n"])
+def test_our_line_comes_and_goes_and_others_keep_their_bytes(before: bytes) -> None:
+    after = yarn_exclude.with_name(before, "data1")
+    assert yarn_exclude.names(after) == yarn_exclude.names(before) | {"data1"}
+    assert yarn_exclude.without_name(after, "data1").rstrip(b"\n") == before.rstrip(b"\n")
+
+
+class Site:
+    """A ResourceManager's host in a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.conf, self.file, self.record = directory / "conf", directory / "yarn.exclude", directory / "opt/etc/r.json"
+        self.conf.mkdir()
+        self.named(str(self.file))
+        self.file.write_bytes(SITE)
+
+    def named(self, value: str) -> None:
+        text = f"<property><name>{yarn_exclude.PROPERTY}</name><value>{value}</value></property>"
+        (self.conf / "yarn-site.xml").write_text(f"<configuration>{text}</configuration>", encoding="utf-8")
+
+    def settle(self, state: str, node: str = "data1", **options: Any) -> dict[str, Any]:
+        given = {"conf_dir": str(self.conf), "node": node, "state": state, "gpus": 2, "record": str(self.record)}
+        answer: dict[str, Any] = host_modules.run("yarn_exclude", **{**given, **options})
+        return answer
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def test_a_line_is_recorded_before_it_is_written_and_forgotten_last(site: Site) -> None:
+    site.file.chmod(0o640)
+    assert site.settle("excluded", _ansible_check_mode=True)["changed"]
+    assert (site.file.read_bytes(), site.record.exists()) == (SITE, False)
+    assert site.settle("excluded")["changed"]
+    assert site.file.read_bytes() == SITE + b"data1\n"
+    assert stat.S_IMODE(site.file.stat().st_mode) == 0o640
+    assert json.loads(site.record.read_text(encoding="utf-8"))["nodes"]["data1"]["gpus"] == 2
+    assert not site.settle("excluded")["changed"]
+    assert site.settle("included")["changed"]
+    assert (site.file.read_bytes(), site.record.exists()) == (SITE, True)
+    assert site.settle("forgotten")["changed"]
+    assert not site.record.exists()
+    assert not site.settle("forgotten")["changed"]
+
+
+def test_a_line_that_went_while_the_host_was_out_comes_again(site: Site) -> None:
+    site.settle("excluded")
+    site.file.write_bytes(SITE)
+    assert site.settle("excluded")["changed"]
+    assert b"data1\n" in site.file.read_bytes()
+
+
+def test_two_hosts_have_records_of_their_own(site: Site) -> None:
+    site.settle("excluded")
+    site.settle("excluded", "data2")
+    site.settle("included")
+    site.settle("forgotten")
+    assert site.file.read_bytes() == SITE + b"data2\n"
+    assert list(json.loads(site.record.read_text(encoding="utf-8"))["nodes"]) == ["data2"]
+
+
+def test_a_line_of_the_site_is_neither_taken_nor_removed(site: Site) -> None:
+    site.file.write_bytes(SITE + b"data1\n")
+    assert "which the site excluded itself" in site.settle("excluded")["msg"]
+    assert not site.settle("included")["changed"]
+    assert site.file.read_bytes() == SITE + b"data1\n"
+
+
+def test_a_line_that_the_site_changed_is_named(site: Site) -> None:
+    site.settle("excluded")
+    site.file.write_bytes(b"data1 data7\n")
+    assert "but the site changed it. Remove it there" in site.settle("included")["msg"]
+    assert site.record.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("", "must name a file in yarn.resourcemanager.nodes.exclude-path"),
+        ("/nowhere/yarn.exclude", "must be a file of this host"),
+        ("hdfs://nameservice/yarn.exclude", "must be a file of this host"),
+        ("{directory}/hosts.xml", "is XML, which this project does not change"),
+    ],
+)
+def test_a_file_that_this_project_cannot_change_is_refused(site: Site, tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / "hosts.xml").write_text("<hosts/>", encoding="utf-8")
+    site.named(name.format(directory=tmp_path))
+    assert words in site.settle("excluded")["msg"]
+
+
+def test_a_torn_record_is_refused(site: Site) -> None:
+    site.settle("excluded")
+    site.record.write_text('{"nodes": ', encoding="utf-8")
+    assert "Restore it from a backup" in site.settle("included")["msg"]
+
+
+# What a ResourceManager answers: nodes.json has one that leaves with a container, one that runs, and a name that only the file has.
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(url: str) -> str:
+        for part, name in {
+            "/cluster/nodes": "nodes",
+            "/cluster/info": "info",
+            "/node/apps": "node_apps",
+            "/cluster/apps": "apps",
+        }.items():
+            if part in url:
+                return (ANSWERS / f"{name}.json").read_text(encoding="utf-8")
+        raise OSError(url)
+
+    monkeypatch.setattr(yarn_cluster, "fetch", fetch)
+
+
+@pytest.mark.usefixtures("answering")
+def test_what_a_real_resourcemanager_answers_is_read(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.file.write_bytes(b"retired1\ndata1\n")
+    monkeypatch.setattr(yarn_cluster, "resource_manager_addresses", lambda _: ["http://rm:8088"])
+    yarn_exclude.write_record(str(site.record), {"data1": {"gpus": 0}})
+    module = python_files.load(REPOSITORY / "plugins" / "modules" / "yarn_nodes_info.py")
+    wanted = {"conf_dir": str(site.conf), "names": ["data1"], "applications": True, "record": str(site.record)}
+    found = decisions.read(module.answer(wanted))
+    assert [(one.name, one.state, one.recorded) for one in found.nodes] == [
+        ("data1", "DECOMMISSIONING", True),
+        ("retired1", "DECOMMISSIONED", False),
+    ]
+    assert (found.version, dict(found.running)) == ("3.3.6", {"": 1})
+    assert "(dr.who: nightly training)" in decisions.waiting("data1", found, 60)
+    assert decisions.drain_problem("data1", found) is None
+
+
+def test_gpus_of_a_node_are_those_that_yarn_counts() -> None:
+    one = {"name": "yarn.io/gpu", "value": 2}
+    assert (
+        yarn_nodes.gpus({"totalResource": {"resourceInformations": {"resourceInformation": [{"name": "vcores"}, one]}}})
+        == 2
+    )
+    assert yarn_nodes.gpus({}) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "is_it"),
+    [
+        ("data1", ["data1"], True),
+        ("data1.example.com", ["data1"], True),
+        ("data10", ["data1"], False),
+        ("10.0.0.1", ["10.0.0.11"], False),
+        ("10.0.0.1", ["data1", "10.0.0.1"], True),
+    ],
+)
+def test_a_node_is_found_by_the_names_of_its_host(name: str, wanted: list[str], is_it: bool) -> None:
+    assert yarn_nodes.is_named({"nodeHostName": name}, wanted) is is_it
+
+
+# The action: a host module that answers from a list; nothing sleeps.
+
+
+class Wait:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: decisions.Yarn | str) -> None:
+        self.module = python_files.load(REPOSITORY / "plugins" / "action" / "yarn_node.py")
+        self.answers, self.clock, self.lines = list(answers), 0.0, []
+        monkeypatch.setattr(self.module, "time", SimpleNamespace(monotonic=lambda: self.clock, sleep=self.sleep))
+        shown = SimpleNamespace(display=self.lines.append, warning=self.lines.append)
+        monkeypatch.setattr(self.module, "Display", lambda: shown)
+
+    def sleep(self, seconds: float) -> None:
+        self.clock += seconds
+
+    def run(self, state: str, check: bool = False, **arguments: Any) -> dict[str, Any]:
+        task = SimpleNamespace(
+            async_val=0, check_mode=check, action="yarn_node", args={"state": state, "conf_dir": "/c", **arguments}
+        )
+        action = self.module.ActionModule(
+            task, SimpleNamespace(_shell=SimpleNamespace(tmpdir="")), None, None, None, None
+        )
+        action.ask_again = self.answer
+        result: dict[str, Any] = action.run(task_vars={"inventory_hostname": "data1"})
+        return result
+
+    def answer(self, *_: Any, **asked: Any) -> dict[str, Any]:
+        found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(found, str):
+            raise self.module.AnsibleActionFail(found)
+        return {"yarn": decisions.typed.as_json(found)}
+
+
+LEAVING, OUT = node(state="DECOMMISSIONING", containers=1, **OURS), node(state="DECOMMISSIONED", **OURS)
+
+
+def test_a_wait_says_what_it_waits_for_once_and_ends_with_yarn(monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = Wait(monkeypatch, *[yarn(LEAVING)] * 3, "the ResourceManager restarts", yarn(OUT))
+    assert wait.run("drained", seconds=600)["node"]["state"] == "DECOMMISSIONED"
+    assert len(wait.lines) == 1
+
+
+def test_a_wait_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = Wait(monkeypatch, yarn(LEAVING))
+    assert "YARN must end the containers of data1 60 s after the refresh" in wait.run("drained", seconds=60)["msg"]
+    assert wait.clock <= 60 + wait.module.GRACE + 1
+    wait = Wait(monkeypatch, yarn(node(gpus=1, had_gpus=2, **OURS)))
+    assert "must run again within 300 s, but it offers 1 of its 2 GPUs" in wait.run("running", seconds=300)["msg"]
+
+
+def test_a_resourcemanager_that_stays_silent_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = Wait(monkeypatch, yarn(LEAVING), "no answer")
+    assert wait.run("drained", seconds=3600)["msg"] == "no answer"
+    assert wait.clock < wait.module.PATIENCE + 60
+
+
+def test_check_mode_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Wait(monkeypatch, yarn(node())).run("drained", check=True, seconds=3600)["node"]["name"] == "data1"
+
+
+@pytest.mark.parametrize(
+    ("state", "found", "refresh"),
+    [
+        ("drainable", node(), True),
+        ("drainable", LEAVING, False),
+        ("returnable", OUT, True),
+        ("returnable", node(**OURS), False),
+        ("returnable", node(), False),
+    ],
+)
+def test_yarn_is_refreshed_only_if_the_node_is_not_there_yet(
+    monkeypatch: pytest.MonkeyPatch, state: str, found: dict[str, Any], refresh: bool
+) -> None:
+    assert Wait(monkeypatch, yarn(found)).run(state)["refresh"] is refresh
+
+
+def test_a_host_does_not_return_while_the_site_decommissions_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """-g would change that node's time limit; without -g it would end at once."""
+    wait = Wait(monkeypatch, yarn(OUT, node("data2", "DECOMMISSIONING", excluded=True)))
+    assert "would set the time limit of data2 anew" in wait.run("returnable")["msg"]
