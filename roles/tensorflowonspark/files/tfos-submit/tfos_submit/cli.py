@@ -9,12 +9,14 @@ import signal
 import tempfile
 import uuid
 
+from ansible.module_utils.hadoop_dl_host import user_environment
+from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import hadoop_configuration, resource_manager_addresses
 
 from tfos_submit import gpus, installation, spark
 from tfos_submit.job import Job
 from tfos_submit.options import arguments_parser
-from tfos_submit.outcome import NOT_READY, OK, NotReady, say
+from tfos_submit.outcome import NOT_READY, OK, say
 from tfos_submit.shortage import each
 from tfos_submit.yarn import ResourceManager
 
@@ -49,11 +51,11 @@ def run_here(options, environment, hadoop):
 def run(options):
     root = options.root
     check_files(options)
-    environment = installation.environment_path(root, options.environment)
-    hadoop = installation.hadoop_environment(installation.client_file(root, environment, "hadoop-env.sh"))
+    environment = user_environment.environment_path(root, options.environment)
+    hadoop = user_environment.hadoop_environment(user_environment.client_file(root, environment, "hadoop-env.sh"))
     if options.local:
         run_here(options, environment, hadoop)
-    client = installation.client_settings(installation.client_file(root, environment, "tfos-submit.json"))
+    client = installation.client_settings(user_environment.client_file(root, environment, "tfos-submit.json"))
     spark_home = client["spark_home"]
     jars = installation.present_jars(client, os.path.join(root, "etc", "tfos-submit.json"))
     spark_conf = os.environ.get("SPARK_CONF_DIR") or os.path.join(spark_home, "conf")

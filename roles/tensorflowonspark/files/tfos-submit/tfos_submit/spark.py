@@ -7,10 +7,10 @@ import os
 import pwd
 import re
 
+from ansible.module_utils.hadoop_dl_host.user_environment import HADOOP_NAMES, program_variables
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import mark
 
 from tfos_submit import gpus
-from tfos_submit.installation import HADOOP_NAMES
 
 LOG_DIRECTORY = "<LOG_DIR>"  # YARN puts in the directory of the container's logs, which are collected
 DRIVER_MB = 2048  # in cluster mode, beside the heap: the script's Python, TensorFlow included, is in the container
@@ -111,17 +111,8 @@ def submit_command(spark_home, properties_file, options, script=None):
 
 def driver_environment(inherited, spark_home, environment, hadoop):
     """The driver runs here and needs the same variables as the executors."""
-    variables = dict(inherited)
-    variables.update((name, hadoop[name]) for name in HADOOP_NAMES)
-    variables["LD_LIBRARY_PATH"] = ":".join(
-        part for part in (hadoop["LD_LIBRARY_PATH"], inherited.get("LD_LIBRARY_PATH")) if part
-    )
-    variables["YARN_CONF_DIR"] = hadoop["HADOOP_CONF_DIR"]
+    variables = program_variables(inherited, environment, hadoop)
     if spark_home:
         variables["SPARK_HOME"] = spark_home
-    python = os.path.join(environment, "bin", "python")
-    variables["PYSPARK_PYTHON"] = variables["PYSPARK_DRIVER_PYTHON"] = python
-    variables["PATH"] = os.pathsep.join([os.path.join(environment, "bin"), inherited.get("PATH", "/usr/bin:/bin")])
-    for name in ("PYTHONHOME", "PYTHONPATH"):  # of whatever Python the user has active; it is not this one
-        variables.pop(name, None)
+    variables["PYSPARK_PYTHON"] = variables["PYSPARK_DRIVER_PYTHON"] = os.path.join(environment, "bin", "python")
     return variables
