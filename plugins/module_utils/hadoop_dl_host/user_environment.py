@@ -55,8 +55,7 @@ def named(root, text):
     """The environment that a user means by its name, its stack, or the beginning of its stack (tf2.15)."""
     if os.path.isdir(os.path.join(root, "envs", text)):
         return text
-    names = [name for name in installed_names(root) if is_sealed(os.path.join(root, "envs", name))]
-    fitting = [name for name in names if (stack_of(name) + "-").startswith(text + "-")]
+    fitting = [name for name in installed_names(root) if (stack_of(name) + "-").startswith(text + "-")]
     active = active_name(root)
     if len(fitting) > 1 and active not in fitting:
         raise NotReady(
@@ -80,8 +79,10 @@ def is_sealed(path):
 
 
 def installed_names(root):
+    """Of the environments that are complete."""
     trees = [os.path.basename(os.path.dirname(path)) for path in glob.glob(os.path.join(root, "envs", "*", "bin"))]
-    return sorted(set(environment_names.name_of(tree) for tree in trees))
+    names = sorted(set(environment_names.name_of(tree) for tree in trees))
+    return [name for name in names if is_sealed(os.path.join(root, "envs", name))]
 
 
 def client_file(root, environment, name):

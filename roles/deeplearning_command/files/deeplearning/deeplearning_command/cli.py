@@ -10,14 +10,14 @@ from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from deeplearning_command import listing, programs, tensorboard, venv
 from deeplearning_command.options import NOT_READY, OK, USAGE, Refused, say
 
-COMMANDS = {
-    "list": listing.main,
-    "run": programs.run,
-    "python": programs.python,
-    "pip": programs.pip,
-    "venv": venv.main,
-    "tensorboard": tensorboard.main,
-}
+COMMANDS = (
+    ("list", listing.main),
+    ("run", programs.run),
+    ("python", programs.python),
+    ("pip", programs.pip),
+    ("venv", venv.main),
+    ("tensorboard", tensorboard.main),
+)
 HELP = """\
 usage: deeplearning COMMAND ...
 
@@ -50,11 +50,11 @@ def main(arguments):
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         sys.stdout.write(HELP)
         return OK if arguments else USAGE
-    command = COMMANDS.get(arguments[0])
+    command = dict(COMMANDS).get(arguments[0])
     if command is None:
         say(
             "%s is no command. The commands are %s; deeplearning --help explains them."
-            % (arguments[0], ", ".join(COMMANDS))
+            % (arguments[0], ", ".join(name for name, _ in COMMANDS))
         )
         return USAGE
     try:

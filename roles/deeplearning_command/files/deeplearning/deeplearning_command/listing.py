@@ -28,7 +28,7 @@ def main(arguments):
         ["deeplearning list", "deeplearning run --stack tf2.15 train.py     the beginning of a stack's name is enough"],
     )
     root = made.parse_args(arguments).root
-    names = [name for name in user_environment.installed_names(root) if user_environment.is_sealed(path_of(root, name))]
+    names = user_environment.installed_names(root)
     if not names:
         raise NotReady(
             "an environment is required in %s/envs, but there is none. An operator installs one with "
@@ -46,12 +46,8 @@ def main(arguments):
     return OK
 
 
-def path_of(root, name):
-    return os.path.join(root, "envs", name)
-
-
 def row(root, name, is_default):
-    path = path_of(root, name)
+    path = os.path.join(root, "envs", name)
     found = dict(entry.split(" ", 1) for entry in packages.installed(path))
     site = packages.site_packages(path)
     package = ([one for one in TENSORFLOW if one in found] or [""])[0]

@@ -24,9 +24,13 @@ CONFIGURATION = """\
 # By deeplearning venv. Addresses of package indexes are those of your own pip.conf and of /etc/pip.conf.
 [global]
 disable-pip-version-check = true
-[install]
+%s[install]
 constraint = %s
 """
+OF_PYTHON_2 = """\
+no-python-version-warning = true
+use-feature = 2020-resolver
+"""  # without it pip 20.3 goes on, and says nothing, where a constraint is in the way
 PIP = """\
 #!/bin/sh
 exec %s %s "$@"
@@ -99,10 +103,11 @@ def create(directory, environment):
     lines = sorted(entry.replace(" ", "==", 1) + "\n" for entry in packages.installed(environment))
     constraints = os.path.join(directory, "constraints.txt")
     write(constraints, "# The packages of %s, which stay as they are.\n%s" % (environment, "".join(lines)))
-    write(os.path.join(directory, "pip.conf"), CONFIGURATION % constraints)
+    more = OF_PYTHON_2 if os.path.basename(os.path.dirname(below)) == "python2.7" else ""
+    write(os.path.join(directory, "pip.conf"), CONFIGURATION % (more, constraints))
     pip = os.path.join(directory, "bin", "pip")
     write(pip, PIP % (python, os.path.join(environment, "bin", "pip")))
-    os.chmod(pip, 0o755)
+    os.chmod(pip, 0o755)  # noqa: S103 (a program, which others may start)
     run([python, "-c", "import pip"])
     record = {"environment": os.path.basename(environment)}
     write(os.path.join(directory, own_packages.RECORD), json.dumps(record) + "\n")

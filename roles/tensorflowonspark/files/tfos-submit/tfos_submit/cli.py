@@ -9,7 +9,7 @@ import signal
 import tempfile
 import uuid
 
-from ansible.module_utils.hadoop_dl_host import user_environment
+from ansible.module_utils.hadoop_dl_host import own_packages, user_environment
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import hadoop_configuration, resource_manager_addresses
 
@@ -40,9 +40,9 @@ def check_files(options):
         )
 
 
-def run_here(options, environment, hadoop):
+def run_here(options, environment, hadoop, own):
     """In place of this process."""
-    variables = spark.driver_environment(os.environ, "", environment, hadoop)
+    variables = spark.driver_environment(os.environ, "", environment, hadoop, own)
     gpus.hide(variables, options.gpus)
     python = variables["PYSPARK_PYTHON"]
     os.execve(python, [python, options.script] + options.arguments, variables)  # noqa: S606 (no shell is wanted)
@@ -51,10 +51,11 @@ def run_here(options, environment, hadoop):
 def run(options):
     root = options.root
     check_files(options)
-    environment = user_environment.environment_path(root, options.environment)
+    own = own_packages.opened(root, options.venv) if options.venv else None
+    environment = own.environment if own else user_environment.environment_path(root, options.environment)
     hadoop = user_environment.hadoop_environment(user_environment.client_file(root, environment, "hadoop-env.sh"))
     if options.local:
-        run_here(options, environment, hadoop)
+        run_here(options, environment, hadoop, own)
     client = installation.client_settings(user_environment.client_file(root, environment, "tfos-submit.json"))
     spark_home = client["spark_home"]
     jars = installation.present_jars(client, os.path.join(root, "etc", "tfos-submit.json"))
@@ -68,7 +69,8 @@ def run(options):
     settings = spark.properties(options, environment, hadoop, tag, user, version)
     text = spark.properties_text(defaults, spark.with_jars(settings, defaults, jars))
     if options.dry_run:
-        print(text + "\n" + " ".join(spark.submit_command(spark_home, "SETTINGS", options)))
+        command = spark.submit_command(spark_home, "SETTINGS", options, archive="PACKAGES" if own else None)
+        print(text + "\n" + " ".join(command))
         return OK
     manager = ResourceManager(resource_manager_addresses(configuration))
     gpus.check_cluster(options, manager.nodes() if options.gpus else [])
@@ -79,8 +81,9 @@ def run(options):
         with open(path, "w") as output:
             output.write(text)
         script = gpus.write_script(directory) if options.gpus else None
-        command = spark.submit_command(spark_home, path, options, script)
-        variables = spark.driver_environment(os.environ, spark_home, environment, hadoop)
+        archive = own_packages.pack(own, os.path.join(directory, "packages.zip")) if own else None
+        command = spark.submit_command(spark_home, path, options, script, archive)
+        variables = spark.driver_environment(os.environ, spark_home, environment, hadoop, own)
         gpus.hide(variables, options.gpus)
         return Job(options, command, variables, tag, manager, hadoop).run()
     finally:

@@ -92,7 +92,13 @@ def arguments_parser():
     parser.add_argument(
         "--conf", type=setting, action="append", default=[], help="a Spark setting, such as spark.name=value"
     )
-    parser.add_argument(
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument(
+        "--venv",
+        metavar="DIR",
+        help="your packages in DIR, too (deeplearning venv); executors get them for this job only",
+    )
+    choice.add_argument(
         "--stack",
         "--environment",
         dest="environment",
