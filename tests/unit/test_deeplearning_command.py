@@ -111,13 +111,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     lines = {
         "JAVA_HOME": f"{base}/java",
         "HADOOP_HDFS_HOME": "/opt/hadoop",
-        "HADOOP_CONF_DIR": "/etc/hadoop/conf",
+        "HADOOP_CONF_DIR": f"{base}/conf",
         "LD_LIBRARY_PATH": "/opt/hadoop/lib/native",
         "CLASSPATH": "/opt/hadoop/a.jar",
     }
     (root / f"envs/{NEW}.client").mkdir()
     hadoop = root / f"envs/{NEW}.client/hadoop-env.sh"
     hadoop.write_text("".join(f"export {name}='{value}'\n" for name, value in lines.items()))
+    (base / "conf").mkdir()
+    (base / "conf/core-site.xml").write_text(
+        "<configuration><property><name>fs.defaultFS</name><value>hdfs://master1:8020/</value></property></configuration>"
+    )
     wheels.mkdir()
     wheel(wheels, "numpy", "2.0.0")
     wheel(wheels, "fits", "1.0", ("numpy",))
@@ -234,7 +238,7 @@ def test_a_script_has_its_arguments_and_hadoops_variables(site: Any, script: Pat
     assert told["arguments"] == ["--epochs", "5", "--gpus", "none"]
     assert told["prefix"] == str(site.root / "envs" / NEW)
     assert told["PATH"].startswith(f"{site.root}/envs/{NEW}/bin:")
-    assert (told["CLASSPATH"], told["HADOOP_CONF_DIR"]) == ("/opt/hadoop/a.jar", "/etc/hadoop/conf")
+    assert (told["CLASSPATH"], told["HADOOP_CONF_DIR"]) == ("/opt/hadoop/a.jar", f"{site.base}/conf")
     assert told["LD_LIBRARY_PATH"] == "/opt/hadoop/lib/native:/mine"
     assert (told["PYTHONPATH"], told["CUDA_VISIBLE_DEVICES"]) == (None, None)
 
@@ -403,8 +407,8 @@ def test_tensorboard_is_for_this_host_and_ends_with_the_command(site: Any, numbe
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    where = "hdfs:///user/anna/runs"
-    arguments = command(site, "tensorboard", "--port", str(port), where)
+    where = "hdfs://master1:8020/user/anna/runs"  # TensorFlow takes an address without a NameNode for a local one
+    arguments = command(site, "tensorboard", "--port", str(port), "hdfs:///user/anna/runs")
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
         told = page(port)
         process.send_signal(number)
@@ -418,14 +422,14 @@ def test_tensorboard_is_for_this_host_and_ends_with_the_command(site: Any, numbe
     }
     assert f"ssh -N -L {port}:127.0.0.1:{port} " in said
     assert process.returncode in (-number, 1)
-    with pytest.raises(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
+    with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), timeout=5):
         pass
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["--host", "0.0.0.0", "."], 2, "must listen on 127.0.0.1, but 0.0.0.0 is requested"),
+        (["--host", "0.0.0.0", "."], 2, "must listen on 127.0.0.1, but 0.0.0.0 is requested"),  # noqa: S104 (refused)
         (["--bind_all", "."], 2, "--bind_all is requested"),
         (["missing"], 3, "missing does not exist"),
         (["--stack", "tf1.15", "."], 3, "has none"),
@@ -434,6 +438,11 @@ def test_tensorboard_is_for_this_host_and_ends_with_the_command(site: Any, numbe
 def test_tensorboard_is_refused(site: Any, arguments: list[str], status: int, words: str) -> None:
     done = run(site, "tensorboard", *arguments)
     assert (done.returncode, words in done.stderr) == (status, True), done.stderr
+
+
+def test_without_a_name_node_in_the_configuration_the_user_names_it(site: Any) -> None:
+    done = run(site, "tensorboard", "viewfs:///runs")
+    assert (done.returncode, "viewfs://NAMENODE/runs" in done.stderr) == (3, True)
 
 
 def test_a_port_that_is_used_is_told(site: Any) -> None:

@@ -10,13 +10,14 @@ import os
 import socket
 
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady, client_file, hadoop_environment
+from ansible.module_utils.hadoop_dl_host.yarn_cluster import hadoop_configuration
 
 from deeplearning_command import options, programs
 from deeplearning_command.options import Refused, say
 
 HERE = "127.0.0.1"
 PORTS = range(6006, 6106)
-FAR = ("hdfs://", "viewfs://", "webhdfs://")
+FAR = ("hdfs://", "viewfs://")
 
 
 def main(arguments):
@@ -62,14 +63,28 @@ def checked_directory(asked):
             % environment
         )
     if asked.directory.startswith(FAR):
-        hadoop_environment(client_file(asked.root, environment, "hadoop-env.sh"))
-        return asked.directory
+        variables = hadoop_environment(client_file(asked.root, environment, "hadoop-env.sh"))
+        return with_name_node(asked.directory, variables["HADOOP_CONF_DIR"])
     if "://" not in asked.directory and not os.path.isdir(asked.directory):
         raise NotReady(
             "a directory of events is required, but %s does not exist. Name the directory that the training writes to; one in HDFS "
             "begins with hdfs://." % asked.directory
         )
     return asked.directory
+
+
+def with_name_node(address, configuration):
+    """TensorFlow takes hdfs:///user/me for the local file system, because it names no NameNode."""
+    scheme, _, path = address.partition("://")
+    if not path.startswith("/"):
+        return address
+    default = hadoop_configuration(configuration).get("fs.defaultFS", "").rstrip("/")
+    if not default.startswith(scheme + "://"):
+        raise NotReady(
+            "fs.defaultFS in %s/core-site.xml must name the NameNode, but is %r. Name it yourself: %s://NAMENODE%s."
+            % (configuration, default, scheme, path)
+        )
+    return default + path
 
 
 def free_port(ports):
