@@ -70,7 +70,7 @@ def test_a_host_gets_the_components_that_its_stack_has(name: str, python: str) -
     stack = stacks.load_stack(name)
     made = planned(name, python, gpus="cuda" in stack.data)
     assert made.problems == []
-    expected = [*(["gpu", "gpu_check"] if "cuda" in stack.data else []), "environment"]
+    expected = [*(["gpu", "gpu_check"] if "cuda" in stack.data else []), "environment", "deeplearning_command"]
     if stack.data.get("hdfs") or "tensorflowonspark" in stack.data:
         expected.append("hadoop_client")
     if "tensorflowonspark" in stack.data:
@@ -92,7 +92,7 @@ def test_a_stack_without_hadoop_needs_no_hadoop_client() -> None:
     variables = {**SITE, "deeplearning_request": "tf2.21-cpu-py311"}
     made = plan.make_plan([invented_hosts.host("host1", ("data_nodes",), variables, bare)], REPOSITORY)
     assert made.problems == []
-    assert made.hosts["host1"]["needs"] == ["environment", "verify"]
+    assert made.hosts["host1"]["needs"] == ["environment", "deeplearning_command", "verify"]
 
 
 @pytest.mark.parametrize(("name", "python"), [one for one in LOCKS if "cuda" not in stacks.load_stack(one[0]).data])

@@ -41,7 +41,14 @@ NODE: dict[str, Any] = {
     "deeplearning": {"current": None, "environments": {}, "receipts": {}},
     "disk_free_mb": {"/opt": 90000},
 }
-EVERYTHING = ["gpu", "gpu_check", "environment", "hadoop_client", "verify"]  # of a data node with GPUs
+EVERYTHING = [
+    "gpu",
+    "gpu_check",
+    "environment",
+    "deeplearning_command",
+    "hadoop_client",
+    "verify",
+]  # of a data node with GPUs
 
 
 def make_host(

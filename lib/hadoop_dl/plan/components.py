@@ -81,6 +81,13 @@ class Environment(Component):
         return case.row(self.name, there.current or "none", wanted, reason)
 
 
+class DeeplearningCommand(Component):
+    """The same program for every environment."""
+
+    def deciders(self, case: Case) -> dict[str, str]:
+        return {"environment": canonical(""), "node": canonical(""), "stack": canonical({})}
+
+
 class HadoopClient(Component):
     def has_work(self, case: Case) -> bool:
         return case.wanted.stack is not None and case.wanted.stack.uses_hadoop
@@ -293,6 +300,7 @@ class YarnGpu(Component):
 
 UNVERIFIED = {
     "mirror",
+    "deeplearning_command",
     "container_runtime",
     "cdsw",
     "yarn_gpu",
@@ -325,6 +333,7 @@ COMPONENTS: dict[str, Component] = {
         Cdsw("cdsw", (workbench.GROUP,), ("cdsw",)),
         TensorFlowBuild("tensorflow_build", (builds.GROUP,), ("bazel", "tensorflow_build")),
         Environment("environment", target.ENVIRONMENT_GROUPS, ENVIRONMENT_ROLES),
+        DeeplearningCommand("deeplearning_command", target.ENVIRONMENT_GROUPS, ("deeplearning_command",)),
         HadoopClient("hadoop_client", target.ENVIRONMENT_GROUPS, ("hadoop_client",)),
         TensorFlowOnSpark("tensorflowonspark", ("edge_nodes",), ("tensorflowonspark",)),
         YarnGpu("yarn_gpu", yarn.GROUPS, ("yarn_gpu",)),

@@ -94,14 +94,17 @@ class Removal(object):
     def environments(self):
         """Environments by name, and what else their part has."""
         lines = [name + (" (active)" if name == self.current() else "") for name in self.named()]
-        programs = self.exists("bin/tfos-submit") or self.is_ours("/usr/local/bin/tfos-submit")
-        more = [("tfos-submit", programs), ("settings of Spark and Hadoop", own_entries.settings(self.root))]
+        programs = [(name, self.has_program(name)) for name in ("deeplearning", "tfos-submit")]
+        more = programs + [("settings of Spark and Hadoop", own_entries.settings(self.root))]
         more += [(name + "/", own_entries.below(self.root, name)) for name in own_entries.DIRECTORIES]
         more += [("the link current", self.exists("current") and not lines)]
         more += [("the probe of a killed switch", own_entries.probes(self.root))]
         left = [] if lines else own_entries.receipts(self.root)
         more += [("the receipt of " + os.path.basename(path)[: -len(".json")], True) for path in left]
         return lines + [text for text, there in more if there]
+
+    def has_program(self, name):
+        return self.exists("bin/" + name) or self.is_ours("/usr/local/bin/" + name)
 
     def exists(self, name):
         return os.path.lexists(os.path.join(self.root, name))

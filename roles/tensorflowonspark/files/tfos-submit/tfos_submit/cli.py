@@ -9,12 +9,14 @@ import signal
 import tempfile
 import uuid
 
+from ansible.module_utils.hadoop_dl_host import own_packages, user_environment
+from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import hadoop_configuration, resource_manager_addresses
 
 from tfos_submit import gpus, installation, spark
 from tfos_submit.job import Job
 from tfos_submit.options import arguments_parser
-from tfos_submit.outcome import NOT_READY, OK, NotReady, say
+from tfos_submit.outcome import NOT_READY, OK, say
 from tfos_submit.shortage import each
 from tfos_submit.yarn import ResourceManager
 
@@ -38,9 +40,9 @@ def check_files(options):
         )
 
 
-def run_here(options, environment, hadoop):
+def run_here(options, environment, hadoop, own):
     """In place of this process."""
-    variables = spark.driver_environment(os.environ, "", environment, hadoop)
+    variables = spark.driver_environment(os.environ, "", environment, hadoop, own)
     gpus.hide(variables, options.gpus)
     python = variables["PYSPARK_PYTHON"]
     os.execve(python, [python, options.script] + options.arguments, variables)  # noqa: S606 (no shell is wanted)
@@ -49,11 +51,12 @@ def run_here(options, environment, hadoop):
 def run(options):
     root = options.root
     check_files(options)
-    environment = installation.environment_path(root, options.environment)
-    hadoop = installation.hadoop_environment(installation.client_file(root, environment, "hadoop-env.sh"))
+    own = own_packages.opened(root, options.venv) if options.venv else None
+    environment = own.environment if own else user_environment.environment_path(root, options.environment)
+    hadoop = user_environment.hadoop_environment(user_environment.client_file(root, environment, "hadoop-env.sh"))
     if options.local:
-        run_here(options, environment, hadoop)
-    client = installation.client_settings(installation.client_file(root, environment, "tfos-submit.json"))
+        run_here(options, environment, hadoop, own)
+    client = installation.client_settings(user_environment.client_file(root, environment, "tfos-submit.json"))
     spark_home = client["spark_home"]
     jars = installation.present_jars(client, os.path.join(root, "etc", "tfos-submit.json"))
     spark_conf = os.environ.get("SPARK_CONF_DIR") or os.path.join(spark_home, "conf")
@@ -66,7 +69,8 @@ def run(options):
     settings = spark.properties(options, environment, hadoop, tag, user, version)
     text = spark.properties_text(defaults, spark.with_jars(settings, defaults, jars))
     if options.dry_run:
-        print(text + "\n" + " ".join(spark.submit_command(spark_home, "SETTINGS", options)))
+        command = spark.submit_command(spark_home, "SETTINGS", options, archive="PACKAGES" if own else None)
+        print(text + "\n" + " ".join(command))
         return OK
     manager = ResourceManager(resource_manager_addresses(configuration))
     gpus.check_cluster(options, manager.nodes() if options.gpus else [])
@@ -77,8 +81,9 @@ def run(options):
         with open(path, "w") as output:
             output.write(text)
         script = gpus.write_script(directory) if options.gpus else None
-        command = spark.submit_command(spark_home, path, options, script)
-        variables = spark.driver_environment(os.environ, spark_home, environment, hadoop)
+        archive = own_packages.pack(own, os.path.join(directory, "packages.zip")) if own else None
+        command = spark.submit_command(spark_home, path, options, script, archive)
+        variables = spark.driver_environment(os.environ, spark_home, environment, hadoop, own)
         gpus.hide(variables, options.gpus)
         return Job(options, command, variables, tag, manager, hadoop).run()
     finally:

@@ -8,11 +8,10 @@ import os
 import pkgutil
 import re
 
-from tfos_submit.outcome import NotReady
+from ansible.module_utils.hadoop_dl_host.user_environment import HIDDEN, NotReady
 
 RESOURCE = "yarn.io/gpu"
 SCRIPT = "tfos-gpus"  # in the executors' working directory
-HIDDEN = [("CUDA_DEVICE_ORDER", "PCI_BUS_ID"), ("CUDA_VISIBLE_DEVICES", "")]
 PREFIXES = ("spark.yarn.appMasterEnv.", "spark.executorEnv.")
 
 

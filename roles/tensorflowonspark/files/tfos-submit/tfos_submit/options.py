@@ -7,6 +7,8 @@ import argparse
 import os
 import re
 
+from ansible.module_utils.hadoop_dl_host.user_environment import DEFAULT, ROOT
+
 DESCRIPTION = "Run a TensorFlowOnSpark script on YARN, in the active environment of this host."
 EPILOGUE = """exit status:
   0    the script succeeded
@@ -90,16 +92,24 @@ def arguments_parser():
     parser.add_argument(
         "--conf", type=setting, action="append", default=[], help="a Spark setting, such as spark.name=value"
     )
-    parser.add_argument(
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument(
+        "--venv",
+        metavar="DIR",
+        help="your packages in DIR, too (deeplearning venv); executors get them for this job only",
+    )
+    choice.add_argument(
+        "--stack",
         "--environment",
-        default=os.environ.get("DEEPLEARNING_ENVIRONMENT"),
-        help="an environment under envs/ other than the active one (DEEPLEARNING_ENVIRONMENT)",
+        dest="environment",
+        default=os.environ.get(DEFAULT),
+        help="another environment than the active one, such as tf2.15 (deeplearning list; %s)" % DEFAULT,
     )
     parser.add_argument(
         "--local", action="store_true", help="run the script here, in the same environment, without YARN"
     )
     parser.add_argument("--dry-run", action="store_true", help="print the settings and the command, submit nothing")
-    parser.add_argument("--root", default="/opt/deeplearning", help=argparse.SUPPRESS)
+    parser.add_argument("--root", default=ROOT, help=argparse.SUPPRESS)
     parser.add_argument("--poll", type=float, default=2.0, help=argparse.SUPPRESS)  # seconds between looks at YARN
     parser.add_argument("script", help="the Python script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")

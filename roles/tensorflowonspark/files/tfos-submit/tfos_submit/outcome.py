@@ -9,10 +9,6 @@ import sys
 OK, FAILED, USAGE, NOT_READY, NO_EXECUTORS, TOO_LONG, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 
-class NotReady(Exception):
-    """Something that the job needs is missing; the text has what is required, what was found, and what to do."""
-
-
 def say(text):
     sys.stderr.write("tfos-submit: %s\n" % text)
     sys.stderr.flush()

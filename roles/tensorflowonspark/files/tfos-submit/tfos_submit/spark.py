@@ -7,13 +7,14 @@ import os
 import pwd
 import re
 
+from ansible.module_utils.hadoop_dl_host.user_environment import HADOOP_NAMES, program_variables
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import mark
 
 from tfos_submit import gpus
-from tfos_submit.installation import HADOOP_NAMES
 
 LOG_DIRECTORY = "<LOG_DIR>"  # YARN puts in the directory of the container's logs, which are collected
 DRIVER_MB = 2048  # in cluster mode, beside the heap: the script's Python, TensorFlow included, is in the container
+PACKAGES = "deeplearning-packages"  # the user's own, in the containers' working directory
 HEAP_MB = 1024  # of an executor's memory; TensorFlow lives in a Python process beside the JVM and takes the rest
 
 
@@ -75,6 +76,8 @@ def properties(options, environment, hadoop, tag, user=None, version=None):
         settings.append((prefix + "PYSPARK_PYTHON", python))
         settings += [(prefix + name, hadoop[name]) for name in HADOOP_NAMES]
         settings += [(prefix + "HADOOP_USER_NAME", user)] if user else []
+        # YARN puts the container's directory in; Spark adds its own part behind.
+        settings += [(prefix + "PYTHONPATH", "{{PWD}}/" + PACKAGES)] if options.venv else []
     return settings + gpus.settings(options.gpus) + list(options.conf)
 
 
@@ -100,28 +103,22 @@ def result_arguments(options):
     return [re.sub("(^|=)%s$" % re.escape(options.result), r"\1" + path, text) for text in options.arguments]
 
 
-def submit_command(spark_home, properties_file, options, script=None):
-    """script: with which executors find their GPUs."""
+def submit_command(spark_home, properties_file, options, script=None, archive=None):
+    """script: with which executors find their GPUs. archive: the user's own packages."""
     command = [os.path.join(spark_home, "bin", "spark-submit"), "--properties-file", properties_file]
     files = ",".join(path for path in (options.files, script) if path)
-    for name, value in (("--py-files", options.py_files), ("--files", files)):
+    archives = "%s#%s" % (archive, PACKAGES) if archive else None
+    for name, value in (("--py-files", options.py_files), ("--files", files), ("--archives", archives)):
         command += [name, value] if value else []
     return command + [options.script] + result_arguments(options)
 
 
-def driver_environment(inherited, spark_home, environment, hadoop):
-    """The driver runs here and needs the same variables as the executors."""
-    variables = dict(inherited)
-    variables.update((name, hadoop[name]) for name in HADOOP_NAMES)
-    variables["LD_LIBRARY_PATH"] = ":".join(
-        part for part in (hadoop["LD_LIBRARY_PATH"], inherited.get("LD_LIBRARY_PATH")) if part
-    )
-    variables["YARN_CONF_DIR"] = hadoop["HADOOP_CONF_DIR"]
+def driver_environment(inherited, spark_home, environment, hadoop, own=None):
+    """The driver runs here and needs the same variables as the executors. own: the user's own packages."""
+    variables = program_variables(inherited, environment, hadoop)
     if spark_home:
         variables["SPARK_HOME"] = spark_home
-    python = os.path.join(environment, "bin", "python")
-    variables["PYSPARK_PYTHON"] = variables["PYSPARK_DRIVER_PYTHON"] = python
-    variables["PATH"] = os.pathsep.join([os.path.join(environment, "bin"), inherited.get("PATH", "/usr/bin:/bin")])
-    for name in ("PYTHONHOME", "PYTHONPATH"):  # of whatever Python the user has active; it is not this one
-        variables.pop(name, None)
+    if own:
+        variables["PYTHONPATH"] = own.site
+    variables["PYSPARK_PYTHON"] = variables["PYSPARK_DRIVER_PYTHON"] = os.path.join(environment, "bin", "python")
     return variables

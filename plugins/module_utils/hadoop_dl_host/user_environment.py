@@ -1,0 +1,129 @@
+# -*- coding: utf-8 -*-
+"""An installed environment as a user of the host runs it: which one it is, and what its programs need. Python 2.7 and 3.
+
+Part of the programs tfos-submit and deeplearning.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import glob
+import os
+import re
+
+from . import environment_names, environment_tree, processes
+
+ROOT = "/opt/deeplearning"
+DEFAULT = "DEEPLEARNING_ENVIRONMENT"  # a variable by which a user chooses another environment than the active one
+TIMEOUT = 60  # seconds for the shell that reads Hadoop's variables
+HADOOP_NAMES = ("JAVA_HOME", "HADOOP_HDFS_HOME", "HADOOP_CONF_DIR", "LD_LIBRARY_PATH", "CLASSPATH")
+HIDDEN = [("CUDA_DEVICE_ORDER", "PCI_BUS_ID"), ("CUDA_VISIBLE_DEVICES", "")]
+DIGEST = re.compile(r"-[0-9a-f]{12}$")
+
+
+class NotReady(Exception):
+    """Something is missing; the text has what is required, what was found, and what to do."""
+
+
+def environment_path(root, name):
+    """The path of the active (or the named) environment: a program keeps it when `current` is switched meanwhile.
+
+    It is a link to one of the environment's trees (NAME.1, NAME.2): the name is the same on all hosts, the tree is not.
+    """
+    link = os.path.join(root, "envs", name) if name else os.path.join(root, "current")
+    if name:
+        name = named(root, name)
+    elif os.path.islink(link):
+        name = os.path.basename(os.readlink(link))
+    path = os.path.join(root, "envs", environment_names.name_of(name)) if name else link
+    installed = ", ".join(installed_names(root)) or "none"
+    if not os.path.isdir(path):
+        raise NotReady(
+            "an installed environment is required at %s, but there is none (installed: %s). Install one with "
+            "ansible-playbook site.yml, or name another with --stack." % (link, installed)
+        )
+    if not is_sealed(path):
+        raise NotReady(
+            "the environment %s was never finished: it has no seal. Run ansible-playbook site.yml again, or name "
+            "another with --stack (installed: %s)." % (path, installed)
+        )
+    if not os.access(os.path.join(path, "bin", "python"), os.X_OK):
+        raise NotReady("%s/bin/python is required, but it does not start. Run ansible-playbook site.yml again." % path)
+    return path
+
+
+def named(root, text):
+    """The environment that a user means by its name, its stack, or the beginning of its stack (tf2.15)."""
+    if os.path.isdir(os.path.join(root, "envs", text)):
+        return text
+    fitting = [name for name in installed_names(root) if (stack_of(name) + "-").startswith(text + "-")]
+    active = active_name(root)
+    if len(fitting) > 1 and active not in fitting:
+        raise NotReady(
+            "--stack %s must mean one environment, but fits %s. Name one of them." % (text, " and ".join(fitting))
+        )
+    return active if active in fitting else (fitting or [text])[0]
+
+
+def stack_of(name):
+    return DIGEST.sub("", name)
+
+
+def active_name(root):
+    """The name of the environment that `current` points to; None without one."""
+    link = os.path.join(root, "current")
+    return environment_names.name_of(os.path.basename(os.readlink(link))) if os.path.islink(link) else None
+
+
+def is_sealed(path):
+    return os.path.exists(os.path.join(path, environment_tree.STATE, "sealed.json"))
+
+
+def installed_names(root):
+    """Of the environments that are complete."""
+    trees = [os.path.basename(os.path.dirname(path)) for path in glob.glob(os.path.join(root, "envs", "*", "bin"))]
+    names = sorted(set(environment_names.name_of(tree) for tree in trees))
+    return [name for name in names if is_sealed(os.path.join(root, "envs", name))]
+
+
+def client_file(root, environment, name):
+    """A setting of Spark or Hadoop that belongs to the environment; where nothing is beside it, the host's only one."""
+    path = os.path.join(environment, environment_tree.STATE, "client", name)
+    return path if os.path.exists(path) else os.path.join(root, "etc", name)
+
+
+def hadoop_environment(path):
+    """The variables that the role hadoop_client wrote down, as the shell reads them."""
+    if not os.path.exists(path):
+        raise NotReady(
+            "%s is required (it has the paths of Hadoop and Java), but is missing. Write it with "
+            "ansible-playbook site.yml --tags always,hadoop_client." % path
+        )
+    command = ["/bin/sh", "-c", '. "$1" && exec /usr/bin/env', "sh", path]
+    output = processes.run(command, TIMEOUT, {"PATH": "/usr/bin:/bin"}).output
+    variables = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
+    missing = [name for name in HADOOP_NAMES if not variables.get(name)]
+    if missing:
+        raise NotReady(
+            "%s must set %s, but does not. Write it again with ansible-playbook site.yml -e apply=all."
+            % (path, ", ".join(missing))
+        )
+    if not os.path.exists(os.path.join(variables["JAVA_HOME"], "bin", "java")):
+        raise NotReady(
+            "Java is required at %s (JAVA_HOME in %s), but is missing. Install it, or run ansible-playbook site.yml "
+            "after setting hadoop_client_java_home." % (variables["JAVA_HOME"], path)
+        )
+    return variables
+
+
+def program_variables(inherited, environment, hadoop):
+    """The variables of a program in the environment. hadoop: those of Hadoop's client; empty without one."""
+    variables = dict(inherited)
+    variables.update((name, hadoop[name]) for name in HADOOP_NAMES if name in hadoop)
+    if hadoop:
+        libraries = (hadoop["LD_LIBRARY_PATH"], inherited.get("LD_LIBRARY_PATH"))
+        variables["LD_LIBRARY_PATH"] = ":".join(part for part in libraries if part)
+        variables["YARN_CONF_DIR"] = hadoop["HADOOP_CONF_DIR"]
+    variables["PATH"] = os.pathsep.join([os.path.join(environment, "bin"), inherited.get("PATH", "/usr/bin:/bin")])
+    for name in ("PYTHONHOME", "PYTHONPATH"):  # of whatever Python the user has active; it is not this one
+        variables.pop(name, None)
+    return variables

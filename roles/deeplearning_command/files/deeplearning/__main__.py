@@ -1,0 +1,16 @@
+# -*- coding: utf-8 -*-
+"""The program that the launcher starts. Python 2.7 and 3, standard library only."""
+
+from __future__ import absolute_import, division, print_function
+
+import os
+import sys
+
+# Nothing is imported from the current directory, also where another user's Python starts this file.
+PROGRAM = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [PROGRAM] + [place for place in sys.path[1:] if os.path.isabs(place)]
+
+from deeplearning_command.cli import main  # noqa: E402 (the path above comes first)
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

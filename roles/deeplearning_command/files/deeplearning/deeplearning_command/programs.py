@@ -1,0 +1,117 @@
+# -*- coding: utf-8 -*-
+"""deeplearning run, python and pip: programs of an environment, in place of this one."""
+
+from __future__ import absolute_import, division, print_function
+
+import os
+import signal
+
+from ansible.module_utils.hadoop_dl_host import own_packages
+from ansible.module_utils.hadoop_dl_host.user_environment import (
+    HIDDEN,
+    NotReady,
+    client_file,
+    hadoop_environment,
+    program_variables,
+)
+
+from deeplearning_command import options
+from deeplearning_command.options import Refused, say
+
+READING = ("check", "freeze", "help", "inspect", "list", "show", "--help", "-h", "--version", "-V")
+
+
+def run(arguments):
+    made = options.parser(
+        "run",
+        "[--stack NAME | --venv DIR] [--gpus none] SCRIPT [ARGUMENT ...]",
+        "Run a Python script in an environment of this host. hdfs:// works in it. Signals and exit status are the script's.",
+        ["deeplearning run train.py --epochs 5", "deeplearning run --stack tf2.15 --gpus none train.py"],
+    )
+    add_options(made)
+    asked, rest = options.leading(made, arguments)
+    if not rest or rest[0].startswith("-"):
+        made.error("a script is required%s" % (", and options after it are its own; found: " + rest[0] if rest else ""))
+    if not os.path.isfile(rest[0]):
+        raise NotReady("the script %s is required, but does not exist. Name an existing file." % rest[0])
+    return replace(asked, rest)
+
+
+def python(arguments):
+    made = options.parser(
+        "python",
+        "[--stack NAME | --venv DIR] [--gpus none] [ARGUMENT ...]",
+        "Start the Python of an environment, with its packages and with hdfs://. Without an argument it reads what you type.",
+        ["deeplearning python", "deeplearning python -c 'import tensorflow as tf; print(tf.__version__)'"],
+    )
+    add_options(made)
+    return replace(*options.leading(made, arguments))
+
+
+def pip(arguments):
+    made = options.parser(
+        "pip",
+        "[--stack NAME | --venv DIR] {list,show,freeze,check} ...",
+        "Show the packages of an environment. It never changes: packages of your own come into a directory of your own\n"
+        "(deeplearning venv --help).",
+        ["deeplearning pip list", "deeplearning pip show tensorflow"],
+    )
+    options.add_environment(made)
+    asked, rest = options.leading(made, arguments)
+    asked.gpus = None
+    if not rest:
+        made.error("a command of pip is required, such as list")
+    if rest[0] not in READING:
+        own = asked.venv or "~/my"
+        raise Refused(
+            "pip %s is refused: an environment is the same on all hosts and never changes. For packages of your own: %s%s/bin/pip %s"
+            % (rest[0], "" if asked.venv else "deeplearning venv %s, then " % own, own, " ".join(rest))
+        )
+    os.environ["PIP_DISABLE_PIP_VERSION_CHECK"] = os.environ["PIP_NO_PYTHON_VERSION_WARNING"] = "1"
+    return replace(asked, rest, "pip")
+
+
+def add_options(made):
+    options.add_environment(made)
+    made.add_argument(
+        "--gpus",
+        type=options.gpus,
+        metavar="none",
+        help="none: the program sees no GPU, and TensorFlow computes on the CPU",
+    )
+
+
+def place(asked):
+    """(environment, its Python): with --venv the one below the user's packages."""
+    if asked.venv:
+        own = own_packages.opened(asked.root, asked.venv)
+        return own.environment, own.python
+    environment = options.chosen(asked.root, asked.stack)
+    return environment, os.path.join(environment, "bin", "python")
+
+
+def hadoop(root, environment):
+    """Hadoop's variables; empty on a host without it. A script that needs no HDFS runs where they cannot be used, too."""
+    path = client_file(root, environment, "hadoop-env.sh")
+    if not os.path.exists(path):
+        return {}
+    try:
+        return hadoop_environment(path)
+    except NotReady as error:
+        say("hdfs:// does not work here: %s" % error)
+        return {}
+
+
+def replace(asked, arguments, program=None, before=None):
+    """Become the environment's Python. program: of its bin, that Python runs. before: called with the variables just before."""
+    environment, executable = place(asked)
+    command = [executable] + ([os.path.join(environment, "bin", program)] if program else []) + arguments
+    variables = program_variables(os.environ, environment, hadoop(asked.root, environment))
+    if asked.venv:
+        variables["PATH"] = os.pathsep.join([os.path.dirname(executable), variables["PATH"]])
+    variables.update(HIDDEN if asked.gpus == 0 else [])
+    if before:
+        before(variables)
+    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and a program would inherit that
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    os.execve(executable, command, variables)  # noqa: S606 (no shell is wanted)

@@ -1,0 +1,75 @@
+"""The command deeplearning and a user's own packages on the demo cluster, as the user analyst."""
+
+import json
+import shlex
+
+import pytest
+
+HOME = "hdfs://master1:8020/user/analyst"
+IMPORT = """
+import importlib, tensorflow as tf
+try:
+    importlib.import_module("tensorflow_io")
+except ImportError:
+    pass
+"""
+READS = IMPORT + f"print(sorted(tf.io.gfile.listdir('{HOME}/..')))"
+WRITES_EVENTS = f"""{IMPORT}
+tf.compat.v1.disable_eager_execution()
+writer = tf.compat.v1.summary.FileWriter("{HOME}/runs/one")
+writer.add_summary(tf.compat.v1.Summary(value=[tf.compat.v1.Summary.Value(tag="loss", simple_value=0.5)]), 1)
+writer.close()
+"""
+ASK = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:6011/data/plugin/scalars/tags').read().decode())"
+PAGE = f"""
+deeplearning tensorboard --port 6011 hdfs:///user/analyst/runs 2> tensorboard.log & program=$!
+for _ in $(seq 90); do
+    answer=$(python3 -c "{ASK}" 2> /dev/null) && [ "$answer" != "{{}}" ] && break
+    sleep 1
+done
+kill -TERM $program; wait $program
+echo; echo "$answer"
+"""
+JOB = """
+from pyspark import SparkContext
+def imported(number):
+    import mine
+    return mine.value + number
+print("SUM %d" % sum(SparkContext().parallelize(range(4), 2).map(imported).collect()))
+"""
+
+
+@pytest.fixture
+def analyst(shell):
+    """Run shell text as analyst on the edge node; its output."""
+
+    def analyst(text: str) -> str:
+        code, said = shell("edge1", f"su - analyst -c {shlex.quote(text)}")
+        assert code == 0, said
+        return said
+
+    return analyst
+
+
+@pytest.mark.parametrize("host", ["data1", "edge1"])
+def test_every_host_lists_its_environment_as_the_default(shell, cluster, host):
+    code, said = shell(host, "deeplearning list")
+    assert code == 0, said
+    assert [line.split()[1] for line in said.splitlines() if line.startswith("*")] == [cluster.stack]
+
+
+def test_a_script_reads_hdfs(analyst):
+    assert "analyst" in analyst(f"deeplearning python --gpus none -c {shlex.quote(READS)} 2>/dev/null")
+
+
+def test_tensorboard_shows_events_in_hdfs(analyst):
+    analyst(f"deeplearning python --gpus none -c {shlex.quote(WRITES_EVENTS)}")
+    said = analyst(PAGE)
+    assert "loss" in json.loads(said.strip().splitlines()[-1])["one"], said
+
+
+def test_executors_import_the_users_own_packages(analyst):
+    analyst("rm -rf own && deeplearning venv own && echo 'value = 7' > $(echo own/lib/python*/site-packages)/mine.py")
+    analyst(f"printf %s {shlex.quote(JOB)} > job.py")
+    said = analyst("tfos-submit --venv own --memory 1g --timeout 180 job.py")
+    assert "SUM 34" in said

@@ -1,0 +1,454 @@
+"""The command deeplearning, packed as hosts have it, on a made tree of environments: real processes, a real venv, a real pip."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.module_utils.hadoop_dl_host import own_packages, user_environment
+from deeplearning_command import cli, listing
+
+from hadoop_dl.data import programs
+
+PROGRAM = Path(__file__).parents[2] / "roles/deeplearning_command/files/deeplearning"
+NEW, OLD = "tf2.15-cpu-py3-el9-0123456789ab", "tf1.15-py27-el7-ba9876543210"
+SHOW = """
+import json, os, sys
+names = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CLASSPATH", "HADOOP_CONF_DIR", "LD_LIBRARY_PATH", "PYTHONPATH", "PATH")
+print(json.dumps({"prefix": sys.prefix, "pid": os.getpid(), "arguments": sys.argv[1:], **{name: os.environ.get(name) for name in names}}))
+"""
+# tensorflow/python/platform/build_info.py of tensorflow 1.15.0 and of tensorflow-cpu 2.15.1, without their comments.
+BUILD_1_15 = "is_rocm_build = False\nis_cuda_build = True\ncuda_version_number = '10'\ncudnn_version_number = '7'\n"
+BUILD_CPU = (
+    "import collections\n\nbuild_info = collections.OrderedDict([('is_cuda_build', False), ('is_rocm_build', False), "
+    "('is_tensorrt_build', False)])\n"
+)
+# The arguments that count; what serves is Python's own server. It says what it was given.
+TENSORBOARD = """
+import json, os, signal, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+class Page(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({**given, "cuda": os.environ.get("CUDA_VISIBLE_DEVICES"), "jars": os.environ.get("CLASSPATH")}).encode())
+HTTPServer((given["--host"], int(given["--port"])), Page).serve_forever()
+"""
+
+
+def package(site: Path, name: str, version: str, requires: tuple[str, ...] = ()) -> None:
+    directory = site / f"{name}-{version}.dist-info"
+    directory.mkdir(parents=True)
+    (site / f"{name}.py").write_text(f"version = {version!r}\n")
+    lines = [
+        "Metadata-Version: 2.1",
+        f"Name: {name}",
+        f"Version: {version}",
+        *(f"Requires-Dist: {one}" for one in requires),
+    ]
+    (directory / "METADATA").write_text("\n".join(lines) + "\n")
+    (directory / "WHEEL").write_text("Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    files = [f"{name}.py", *(f"{directory.name}/{one}" for one in ("METADATA", "WHEEL", "RECORD"))]
+    (directory / "RECORD").write_text("".join(f"{one},,\n" for one in files))
+
+
+def wheel(directory: Path, name: str, version: str, requires: tuple[str, ...] = ()) -> None:
+    parts = directory / f"{name}-{version}"
+    package(parts, name, version, requires)
+    with zipfile.ZipFile(directory / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        for path in sorted(parts.rglob("*")):
+            if path.is_file():
+                archive.write(path, path.relative_to(parts))
+
+
+def sealed(tree: Path, build: str, tensorflow: str, version: str) -> Path:
+    name = tree.name.rpartition(".")[0]
+    (tree / ".deeplearning").mkdir(parents=True)
+    (tree / ".deeplearning/sealed.json").write_text("{}")
+    (tree / ".deeplearning/client").symlink_to(f"../../{name}.client")
+    (tree.parent / name).symlink_to(tree.name)
+    (site,) = tree.glob("lib/python*/site-packages")
+    (site / f"{tensorflow}-{version}.dist-info").mkdir()
+    path = site / "tensorflow/python/platform/build_info.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(build)
+    return site
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """Two environments, of which the newer is active and can run; wheels for pip; the command."""
+    base = tmp_path_factory.mktemp("host")
+    root, wheels, program = base / "deeplearning", base / "wheels", base / "deeplearning.bin"
+    assert programs.main([str(PROGRAM), str(program)]) == 0
+    tree = root / f"envs/{NEW}.1"
+    subprocess.run([sys._base_executable, "-m", "venv", str(tree)], check=True, timeout=120)  # type: ignore[attr-defined]
+    packages = sealed(tree, BUILD_CPU, "tensorflow_cpu", "2.15.1")
+    package(packages, "numpy", "1.26.4")
+    (tree / "bin/tensorboard").write_text(TENSORBOARD)
+    old = root / f"envs/{OLD}.3"
+    (old / "lib/python2.7/site-packages").mkdir(parents=True)
+    (old / "bin").mkdir()
+    (old / "bin/python").write_text("#!/bin/sh\ngrep SigIgn /proc/self/status\nexit 3\n")
+    (old / "bin/python").chmod(0o755)
+    sealed(old, BUILD_1_15, "tensorflow", "1.15.0")
+    (root / "envs/tf9.9-0123456789ab.1/bin").mkdir(parents=True)  # a run was killed here
+    (root / "current").symlink_to(f"envs/{NEW}")
+    java = base / "java/bin/java"
+    java.parent.mkdir(parents=True)
+    java.write_text("")
+    lines = {
+        "JAVA_HOME": f"{base}/java",
+        "HADOOP_HDFS_HOME": "/opt/hadoop",
+        "HADOOP_CONF_DIR": f"{base}/conf",
+        "LD_LIBRARY_PATH": "/opt/hadoop/lib/native",
+        "CLASSPATH": "/opt/hadoop/a.jar",
+    }
+    (root / f"envs/{NEW}.client").mkdir()
+    hadoop = root / f"envs/{NEW}.client/hadoop-env.sh"
+    hadoop.write_text("".join(f"export {name}='{value}'\n" for name, value in lines.items()))
+    (base / "conf").mkdir()
+    (base / "conf/core-site.xml").write_text(
+        "<configuration><property><name>fs.defaultFS</name><value>hdfs://master1:8020/</value></property></configuration>"
+    )
+    wheels.mkdir()
+    wheel(wheels, "numpy", "2.0.0")
+    wheel(wheels, "fits", "1.0", ("numpy",))
+    wheel(wheels, "breaks", "1.0", ("numpy>=2",))
+    return SimpleNamespace(base=base, root=root, program=program, wheels=wheels, hadoop=hadoop, java=java)
+
+
+def command(site: Any, name: str, *arguments: str) -> list[str]:
+    return [str(site.program), name, "--root", str(site.root), *arguments]
+
+
+def run(site: Any, name: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    given = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "DEEPLEARNING_"))}
+    return subprocess.run(
+        command(site, name, *arguments),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={**given, "HOME": str(site.base), **variables},
+        cwd=site.base,
+    )
+
+
+@pytest.fixture
+def script(site: Any) -> Path:
+    path: Path = site.base / "show.py"
+    path.write_text(SHOW)
+    return path
+
+
+@pytest.fixture(scope="module")
+def own(site: Any) -> Path:
+    """A user's directory with a package that fits."""
+    path: Path = site.base / "own"
+    made = run(site, "venv", str(path))
+    assert made.returncode == 0, made.stderr
+    assert f"{path}/bin/pip install" in made.stderr
+    done = pip(site, path, "fits")
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def pip(site: Any, directory: Path, name: str) -> subprocess.CompletedProcess[str]:
+    options = ["install", "--no-index", "--find-links", str(site.wheels), name]
+    return subprocess.run(
+        [str(directory / "bin/pip"), *options], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+# --- help and list
+
+
+@pytest.mark.parametrize("name", [name for name, _ in cli.COMMANDS])
+def test_the_help_of_every_command_ends_with_an_example(site: Any, name: str) -> None:
+    said = run(site, name, "--help").stdout
+    assert f"  deeplearning {name}" in said.partition("example:\n")[2]
+    assert f"\n  {name} " in run(site, "--help").stdout
+
+
+def test_a_wrong_command_is_answered_with_the_right_ones(site: Any) -> None:
+    done = run(site, "notebooks")
+    assert (done.returncode, "list, run, python, pip, venv, tensorboard" in done.stderr) == (2, True)
+
+
+def test_the_list_has_what_can_be_used_and_marks_the_default(site: Any) -> None:
+    python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert [line.split() for line in run(site, "list").stdout.splitlines()] == [
+        ["STACK", "TENSORFLOW", "PYTHON", "CUDA", "FOR", "NAME"],
+        ["tf1.15-py27-el7", "1.15.0", "2.7", "10", "GPU", "and", "CPU", OLD],
+        ["*", "tf2.15-cpu-py3-el9", "2.15.1", python, "-", "CPU", NEW],
+    ]
+
+
+def test_a_user_has_another_default(site: Any) -> None:
+    lines = run(site, "list", DEEPLEARNING_ENVIRONMENT="tf1.15").stdout.splitlines()
+    assert [line.split()[-1] for line in lines if line.startswith("*")] == [OLD]
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "expected"),
+    [
+        (BUILD_CPU, {}, None),
+        (BUILD_1_15, {}, "10"),
+        ("build_info = collections.OrderedDict([('cuda_version', '11.0'), ('is_cuda_build', True)])", {}, "11.0"),
+        ("is_cuda_build = True\n", {}, "yes"),  # 1.6 on Linux
+        ("", {"nvidia-cuda-runtime-cu12": "12.2.140"}, "12.2"),
+    ],
+)
+def test_cuda_is_the_one_that_tensorflow_was_compiled_for(
+    tmp_path: Path, text: str, found: dict[str, str], expected: str | None
+) -> None:
+    path = tmp_path / "tensorflow_core" / listing.BUILD
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    assert listing.cuda_of(str(tmp_path), found) == expected
+
+
+def test_a_host_without_an_environment_says_who_installs_one(site: Any, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [str(site.program), "list", "--root", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "ansible-playbook site.yml" in done.stderr) == (3, True)
+
+
+# --- run, python, pip
+
+
+def test_a_script_has_its_arguments_and_hadoops_variables(site: Any, script: Path) -> None:
+    done = run(
+        site, "run", str(script), "--epochs", "5", "--gpus", "none", LD_LIBRARY_PATH="/mine", PYTHONPATH="/other"
+    )
+    told = json.loads(done.stdout)
+    assert told["arguments"] == ["--epochs", "5", "--gpus", "none"]
+    assert told["prefix"] == str(site.root / "envs" / NEW)
+    assert told["PATH"].startswith(f"{site.root}/envs/{NEW}/bin:")
+    assert (told["CLASSPATH"], told["HADOOP_CONF_DIR"]) == ("/opt/hadoop/a.jar", f"{site.base}/conf")
+    assert told["LD_LIBRARY_PATH"] == "/opt/hadoop/lib/native:/mine"
+    assert (told["PYTHONPATH"], told["CUDA_VISIBLE_DEVICES"]) == (None, None)
+
+
+@pytest.mark.parametrize("text", ["none", "0"])
+def test_a_script_without_gpus_sees_none(site: Any, script: Path, text: str) -> None:
+    told = json.loads(run(site, "run", "--gpus", text, str(script)).stdout)
+    assert (told["CUDA_VISIBLE_DEVICES"], told["CUDA_DEVICE_ORDER"]) == ("", "PCI_BUS_ID")
+
+
+def test_the_script_takes_the_place_of_the_command(site: Any, script: Path) -> None:
+    with subprocess.Popen(command(site, "run", str(script)), stdout=subprocess.PIPE, text=True) as process:
+        assert json.loads(process.communicate(timeout=60)[0])["pid"] == process.pid
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_and_status_are_the_scripts(site: Any, number: signal.Signals) -> None:
+    path = site.base / "ends.py"
+    path.write_text(
+        "import signal, sys, time\nfor number in (1, 2, 15):\n    signal.signal(number, lambda got, _: sys.exit(40 + got))\n"
+        "print('ready', flush=True)\ntime.sleep(60)\n"
+    )
+    with subprocess.Popen(command(site, "run", str(path)), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        assert process.wait(timeout=30) == 40 + number
+
+
+def test_a_program_ignores_no_signal_that_python_ignores(site: Any) -> None:
+    ignored = int(run(site, "python", "--stack", OLD).stdout.split()[1], 16)
+    assert not ignored & (1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1))
+
+
+@pytest.mark.parametrize(("name", "expected"), [("tf1.15", OLD), ("tf1.15-py27-el7", OLD), (OLD, OLD), ("tf2", None)])
+def test_the_beginning_of_a_stacks_name_is_enough(site: Any, name: str, expected: str | None) -> None:
+    done = run(site, "python", "--stack", name)
+    if expected:
+        assert done.stdout.startswith("SigIgn")
+    else:
+        assert (done.returncode, f"installed: {OLD}, {NEW}" in done.stderr) == (3, True)
+
+
+def test_of_several_the_active_one_is_meant_and_without_it_all_are_named(tmp_path: Path) -> None:
+    for digest in ("0" * 12, "1" * 12):
+        (tmp_path / f"envs/tf2.15-x-{digest}/bin").mkdir(parents=True)
+        (tmp_path / f"envs/tf2.15-x-{digest}/.deeplearning").mkdir()
+        (tmp_path / f"envs/tf2.15-x-{digest}/.deeplearning/sealed.json").write_text("{}")
+    with pytest.raises(user_environment.NotReady, match="fits tf2.15-x-000000000000 and tf2.15-x-111111111111"):
+        user_environment.named(str(tmp_path), "tf2.15")
+    (tmp_path / "current").symlink_to(f"envs/tf2.15-x-{'1' * 12}")
+    assert user_environment.named(str(tmp_path), "tf2.15") == f"tf2.15-x-{'1' * 12}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["run"], 2, "a script is required"),
+        (["run", "--epochs", "5", "train.py"], 2, "options after it are its own; found: --epochs"),
+        (["run", "--gpus", "2", "train.py"], 2, "none is required (or 0)"),
+        (["run", "missing.py"], 3, "the script missing.py is required"),
+        (["run", "--stack", "tf9.9-0123456789ab", "show.py"], 3, "but there is none"),
+        (["pip"], 2, "such as list"),
+        (["pip", "install", "pandas"], 2, "deeplearning venv ~/my, then ~/my/bin/pip install pandas"),
+        (["pip", "uninstall", "numpy"], 2, "never changes"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_what_to_do(
+    site: Any, script: Path, arguments: list[str], status: int, words: str
+) -> None:
+    done = run(site, *arguments)
+    assert (done.returncode, words in done.stderr) == (status, True), done.stderr
+
+
+def test_pip_lists_the_environments_packages(site: Any) -> None:
+    assert "numpy==1.26.4" in run(site, "pip", "list", "--format=freeze").stdout.splitlines()
+
+
+def test_without_java_a_script_runs_and_is_told_that_hdfs_does_not(site: Any, script: Path) -> None:
+    site.java.unlink()
+    try:
+        done = run(site, "run", str(script))
+        page = run(site, "tensorboard", "hdfs:///runs")
+    finally:
+        site.java.write_text("")
+    assert (done.returncode, json.loads(done.stdout)["CLASSPATH"]) == (0, None)
+    assert "hdfs:// does not work here: Java is required" in done.stderr
+    assert (page.returncode, "Java is required" in page.stderr) == (3, True)
+
+
+# --- venv
+
+
+def test_own_packages_come_on_top_and_the_environments_stay_below(site: Any, own: Path) -> None:
+    code = "import fits, numpy; print(fits.__file__, numpy.__file__)"
+    fits, numpy = run(site, "python", "--venv", str(own), "-c", code).stdout.split()
+    assert fits.startswith(f"{own}/lib/")
+    assert numpy.startswith(f"{site.root}/envs/{NEW}/lib/")
+    assert run(site, "python", "-c", code).returncode == 1
+
+
+def test_what_needs_another_version_is_refused_with_pips_reason(site: Any, own: Path) -> None:
+    done = pip(site, own, "breaks")
+    assert done.returncode == 1
+    assert "breaks 1.0 depends on numpy>=2" in done.stdout + done.stderr
+    assert "(constraint) numpy==1.26.4" in done.stdout + done.stderr
+
+
+def test_a_script_with_own_packages_has_hadoops_variables(site: Any, own: Path, script: Path) -> None:
+    told = json.loads(run(site, "run", "--venv", str(own), str(script)).stdout)
+    assert (told["prefix"], told["CLASSPATH"]) == (str(own), "/opt/hadoop/a.jar")
+    assert told["PATH"].startswith(f"{own}/bin:")
+
+
+def test_executors_get_the_own_packages_alone(site: Any, own: Path, tmp_path: Path) -> None:
+    opened = own_packages.opened(str(site.root), str(own))
+    archive = own_packages.pack(opened, str(tmp_path / "packages.zip"))
+    with zipfile.ZipFile(archive) as packed:
+        names = packed.namelist()
+    assert "fits.py" in names
+    assert not [name for name in names if name.startswith("numpy") or name.endswith((".pth", ".pyc"))]
+    assert Path(opened.environment) == site.root / "envs" / NEW
+
+
+def test_the_directory_must_be_new(site: Any, own: Path) -> None:
+    done = run(site, "venv", str(own))
+    assert (done.returncode, "is in use" in done.stderr) == (3, True)
+    done = run(site, "venv", str(site.base / "a b"))
+    assert (done.returncode, "without blanks" in done.stderr) == (2, True)
+
+
+def test_one_that_could_not_be_made_leaves_nothing(site: Any) -> None:
+    done = run(site, "venv", "--stack", "tf1.15", str(site.base / "half"))  # its Python prints and makes nothing
+    assert done.returncode == 3
+    assert "pip" in done.stderr or "must be made" in done.stderr
+    assert not (site.base / "half").exists()
+
+
+def test_own_packages_of_an_environment_that_went_are_told(site: Any, own: Path) -> None:
+    record = own / own_packages.RECORD
+    text = record.read_text()
+    record.write_text(json.dumps({"environment": "tf1.0-000000000000"}))
+    try:
+        done = run(site, "python", "--venv", str(own))
+    finally:
+        record.write_text(text)
+    assert (done.returncode, "is not on this host any more" in done.stderr) == (3, True)
+
+
+# --- tensorboard
+
+
+def page(port: int) -> Any:
+    for _ in range(300):
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=5) as stream:
+                stream.sendall(b"GET / HTTP/1.0\r\n\r\n")
+                return json.loads(stream.makefile("rb").read().partition(b"\r\n\r\n")[2])
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError("no answer within 30 s")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_tensorboard_is_for_this_host_and_ends_with_the_command(site: Any, number: signal.Signals) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    where = "hdfs://master1:8020/user/anna/runs"  # TensorFlow takes an address without a NameNode for a local one
+    arguments = command(site, "tensorboard", "--port", str(port), "hdfs:///user/anna/runs")
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
+        told = page(port)
+        process.send_signal(number)
+        said = process.communicate(timeout=30)[1]
+    assert told == {
+        "--logdir": where,
+        "--host": "127.0.0.1",
+        "--port": str(port),
+        "cuda": "",
+        "jars": "/opt/hadoop/a.jar",
+    }
+    assert f"ssh -N -L {port}:127.0.0.1:{port} " in said
+    assert process.returncode in (-number, 1)
+    with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), timeout=5):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["--host", "0.0.0.0", "."], 2, "must listen on 127.0.0.1, but 0.0.0.0 is requested"),  # noqa: S104 (refused)
+        (["--bind_all", "."], 2, "--bind_all is requested"),
+        (["missing"], 3, "missing does not exist"),
+        (["--stack", "tf1.15", "."], 3, "has none"),
+    ],
+)
+def test_tensorboard_is_refused(site: Any, arguments: list[str], status: int, words: str) -> None:
+    done = run(site, "tensorboard", *arguments)
+    assert (done.returncode, words in done.stderr) == (status, True), done.stderr
+
+
+def test_without_a_name_node_in_the_configuration_the_user_names_it(site: Any) -> None:
+    done = run(site, "tensorboard", "viewfs:///runs")
+    assert (done.returncode, "viewfs://NAMENODE/runs" in done.stderr) == (3, True)
+
+
+def test_a_port_that_is_used_is_told(site: Any) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen(1)
+        port = taken.getsockname()[1]
+        done = run(site, "tensorboard", "--port", str(port), ".")
+    assert (done.returncode, f"{port} is used" in done.stderr) == (3, True)
