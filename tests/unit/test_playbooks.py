@@ -71,6 +71,11 @@ OWN = {
     "remove": {**WRONG, "environment_path": None, "environment_force": True, "remove_confirmed": "perhaps"},
     "rollback": {**WRONG, "rollback_to": "{{ plan.environment }}", "remove_parts": None},
     "accept_gpus": {"gpu_count": "{{ nowhere }}"},
+    "node_maintenance": {
+        "environment_root": "/opt",
+        "run_lock_takeover": "flase",
+        "node_maintenance_seconds": "{{ nowhere }}",
+    },
     "report": {"environment_root": "/opt", "report_directory": "{{ nowhere }}", "verify_report_directory": 10.1},
 }
 
