@@ -71,6 +71,11 @@ OWN = {
     "remove": {**WRONG, "environment_path": None, "environment_force": True, "remove_confirmed": "perhaps"},
     "rollback": {**WRONG, "rollback_to": "{{ plan.environment }}", "remove_parts": None},
     "accept_gpus": {"gpu_count": "{{ nowhere }}"},
+    "node_maintenance": {
+        "environment_root": "/opt",
+        "run_lock_takeover": "flase",
+        "node_maintenance_seconds": "{{ nowhere }}",
+    },
     "report": {"environment_root": "/opt", "report_directory": "{{ nowhere }}", "verify_report_directory": 10.1},
 }
 
@@ -100,7 +105,8 @@ def test_every_playbook_refuses_wrong_inputs_before_a_task_changes_a_host(path: 
     answer = refused(path)
     assert answer.returncode == 2, answer.stdout + answer.stderr
     said = answer.stdout.replace("data1, cdsw1", "cdsw1, data1")
-    assert [name for name in values_of(path) if f"cdsw1, data1: {name} " not in said] == []
+    addressed = "data1" if path.stem == "node_maintenance" else "cdsw1, data1"
+    assert [name for name in values_of(path) if f"{addressed}: {name} " not in said] == []
     tasks = re.findall(r"^TASK \[(?:preflight : )?(.+?)\]", answer.stdout, re.MULTILINE)
     assert tasks == (["Read the host", "Plan what must change"] if path in PLAN_FIRST else ["Check the inputs"])
     assert "no host was changed" in answer.stdout

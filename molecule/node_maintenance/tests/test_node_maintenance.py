@@ -8,7 +8,7 @@ RECORD = "/opt/deeplearning/etc/node_maintenance.json"
 def test_the_site_and_this_project_have_a_line_each(host):
     file = host.file("/etc/cluster/yarn.exclude")
     assert file.content_string == "# Hosts of the site\nretired1\ndata1\n"
-    assert (file.mode, file.group) == (0o640, "yarn")
+    assert (file.mode, file.user) == (0o640, "yarn")
 
 
 def test_the_record_says_which_line_is_ours(host):
