@@ -15,7 +15,7 @@ from typing import Any
 
 from hadoop_dl.data.host_facts import HostProfile, read_facts
 from hadoop_dl.data.stacks import load_stack
-from hadoop_dl.resolver import Resolution, choose, resolve
+from hadoop_dl.resolver import Resolution, resolve
 from hadoop_dl_dev import invented_hosts
 
 DEVICES = ("15f8", "1db4", "1eb8", "20b2", "2330")
@@ -65,7 +65,7 @@ def once(count: int) -> None:
         key = (number % len(REQUESTS), profile)
         if key not in known:
             asked = REQUESTS[key[0]]
-            known[key] = choose(load_stack(asked) if isinstance(asked, str) else asked, profile)
+            known[key] = resolve(load_stack(asked) if isinstance(asked, str) else asked, profile)
         answers.append(known[key])
     end = time.perf_counter()
     found = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import manager_server
 import pytest
-from ansible.module_utils.hadoop_dl_host import environment_notice, mirror_index, source_wheels
+from ansible.module_utils.hadoop_dl_host import downloads, environment_notice, mirror_index, source_wheels
 from certificates import authority
 from environments import Mirror, Site, wheel
 from faulty_server import Index, serving
@@ -145,7 +145,7 @@ def direct_index(monkeypatch):
     """A package index that is asked at once: no proxy, no other index, short waits, nothing remembered."""
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "PIP_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(mirror_index, "TIMEOUT", 1)
+    monkeypatch.setattr(downloads, "SILENCE", 1)
     mirror_index._pages.clear()
     with serving(Index()) as served:
         yield served

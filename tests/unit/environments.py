@@ -129,7 +129,7 @@ class Site:
     @property
     def tree(self) -> Path:
         """The directory that is used; while nothing is sealed, the one that is being built."""
-        tree = environment_names.intact_tree(str(self.path)) or environment_names.trees(str(self.path))[-1]
+        tree = environment_names.look(str(self.path))[0] or environment_names.trees(str(self.path))[-1]
         return Path(tree)
 
     @property

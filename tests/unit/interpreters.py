@@ -43,7 +43,7 @@ sys.modules["ansible.module_utils"].__path__ = [sys.argv[1]]
 AS_ON_A_HOST = (
     WITHOUT_ANSIBLE
     + """
-from ansible.module_utils.hadoop_dl_host import host_lock, mirror_download, processes
+from ansible.module_utils.hadoop_dl_host import downloads, host_lock, processes
 print("ready")
 sys.stdout.flush()
 """

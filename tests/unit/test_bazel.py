@@ -6,7 +6,6 @@ import io
 import os
 import subprocess
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 import yaml
 from ansible.module_utils.hadoop_dl_host import bazel_versions
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
+from ansible_programs import tasks_of
 
 from hadoop_dl.data import bazel
 from hadoop_dl_dev.demo import bazel_files
@@ -313,16 +313,8 @@ def test_what_is_not_managed_by_this_project_is_neither_replaced_nor_removed(tmp
     assert (tmp_path / "root" / "0.26.1").is_dir()
 
 
-def secret_keywords(tasks: Any, secrets: set[str]) -> Iterator[str]:
-    """Tasks whose keyword `environment`, which is in the command lines of ssh and of the host, has a secret input."""
-    for task in tasks if isinstance(tasks, list) else []:
-        for part in ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks"):
-            yield from secret_keywords(task.get(part), secrets)
-        if any(name in str(task.get("environment")) for name in secrets):
-            yield task["name"]
-
-
 def test_no_secret_input_is_in_a_command_line_through_environment() -> None:
+    """The keyword `environment` of a task is in the command lines of ssh and of the host."""
     inputs = yaml.safe_load((REPOSITORY / "lib/hadoop_dl/plan/inputs.yml").read_text(encoding="utf-8"))
     rows = {
         name: row
@@ -334,7 +326,8 @@ def test_no_secret_input_is_in_a_command_line_through_environment() -> None:
     secrets = {name for name, row in rows.items() if row.get("secret")}
     assert "bazel_environment" in secrets
     files = [*REPOSITORY.glob("roles/*/*/*.yml"), *REPOSITORY.glob("playbooks/**/*.yml")]
-    assert [task for file in files for task in secret_keywords(yaml.safe_load(file.read_text()), secrets)] == []
+    tasks = [task for file in files for task in tasks_of(yaml.safe_load(file.read_text()))]
+    assert [task["name"] for task in tasks if any(name in str(task.get("environment")) for name in secrets)] == []
 
 
 def test_the_environment_of_a_bootstrap_is_in_no_output(tmp_path: Path) -> None:

@@ -41,8 +41,8 @@ print(processes.run(["sleep", "40"], 2).problem)
     "a download": """
 import io
 try:
-    mirror_download.fetch(sys.argv[2], io.BytesIO(), 10**6, processes.clock() + 2)
-except mirror_download.DownloadProblem as problem:
+    downloads.receive(sys.argv[2], io.BytesIO(), 10**6, processes.clock() + 2)
+except downloads.DownloadError as problem:
     print(problem)
 """,
 }
@@ -53,10 +53,11 @@ SAID = {
 }
 FETCH = """
 import io
+downloads.PAUSE = 0
 try:
-    mirror_download.fetch(sys.argv[2], io.BytesIO(), 10**6, processes.clock() + 20, sys.argv[3], sleep=lambda seconds: None)
+    downloads.receive(sys.argv[2], io.BytesIO(), 10**6, processes.clock() + 20, sys.argv[3])
     print("fetched")
-except mirror_download.DownloadProblem as problem:
+except downloads.DownloadError as problem:
     print(problem)
 """
 

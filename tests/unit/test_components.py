@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_programs import tasks_of
 from test_plan import make_host
 
 from hadoop_dl import plan
@@ -16,25 +17,14 @@ from hadoop_dl.plan.components import COMPONENTS, GROUPS, parts
 from hadoop_dl.plan.model import Plan
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+INCLUDE = "ansible.builtin.include_role"
 LAYERS = {path.stem: path.read_text(encoding="utf-8") for path in (REPOSITORY / "playbooks/layers").glob("*.yml")}
 
 
 def included(layer: str) -> list[str]:
     """The roles that a layer's plays include, in their order."""
-    found: list[str] = []
-
-    def walk(value: Any) -> None:
-        if isinstance(value, dict):
-            if "ansible.builtin.include_role" in value:
-                found.append(value["ansible.builtin.include_role"]["name"])
-            for item in value.values():
-                walk(item)
-        elif isinstance(value, list):
-            for item in value:
-                walk(item)
-
-    walk(yaml.safe_load(LAYERS[layer]))
-    return found
+    tasks = tasks_of(yaml.safe_load(LAYERS[layer]))
+    return [task[INCLUDE]["name"] for task in tasks if INCLUDE in task]
 
 
 @pytest.mark.parametrize("component", COMPONENTS.values(), ids=COMPONENTS)

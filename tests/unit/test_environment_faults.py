@@ -14,7 +14,7 @@ from pathlib import Path
 
 import locked_packages
 import pytest
-from ansible.module_utils.hadoop_dl_host import environment_build, environment_names, host_lock, mirror_download
+from ansible.module_utils.hadoop_dl_host import downloads, environment_build, environment_names, host_lock
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 from environments import DIGEST, STACK, Site
 
@@ -335,7 +335,7 @@ def wheel_of(site: Site, project: str) -> str:
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(mirror_download.fetch, "__defaults__", (None, lambda seconds: None, None))
+    monkeypatch.setattr(downloads, "PAUSE", 0)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from hadoop_dl import plan
 from hadoop_dl.data import stacks, tensorflow_build
+from hadoop_dl.data.versions import numbers
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl_dev import invented_hosts
 
@@ -127,6 +128,6 @@ def test_a_stack_that_is_built_is_built_first(name: str) -> None:
     assert bool(part["capabilities"]) == bool(part["cuda"]) == ("cuda" in stack.data)
     row = tensorflow_build.tested(part["version"])
     assert row is not None
-    assert tensorflow_build.numbers(row["bazel"]["min"]) <= tensorflow_build.numbers(part["bazel"])
+    assert numbers(row["bazel"]["min"]) <= numbers(part["bazel"])
     assert all(tensorflow_build.in_tree(part["version"], one) for one in tensorflow_build.FEATURES if part[one])
     assert tensorflow_build.beyond(part["capabilities"], part["cuda"]["version"]) == []

@@ -17,6 +17,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.hadoop_dl_host import host_reader, recorded_files
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
+from ansible_programs import tasks_of
 
 from hadoop_dl.data import cuda_packages
 from hadoop_dl.plan import digests as plan_digests
@@ -33,13 +34,7 @@ def read(role: str, name: str) -> Any:
 
 def task(role: str, name: str, begins: str) -> Any:
     """The task of a file whose name begins so, inside blocks too."""
-    waiting = list(read(role, f"tasks/{name}"))
-    while waiting:
-        found = waiting.pop(0)
-        if found["name"].startswith(begins):
-            return found
-        waiting += [inner for part in ("block", "rescue", "always") for inner in found.get(part, [])]
-    raise AssertionError(f"{role}/tasks/{name}.yml has no task {begins!r}")
+    return next(one for one in tasks_of(read(role, f"tasks/{name}")) if one["name"].startswith(begins))
 
 
 def answer(role: str, expression: Any, **variables: Any) -> Any:

@@ -33,8 +33,3 @@ def missing(source: str) -> Iterator[str]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_what_a_file_uses_of_another_one_is_there(path: Path) -> None:
     assert list(missing(path.read_text(encoding="utf-8"))) == []
-
-
-def test_a_name_that_is_gone_is_noticed() -> None:
-    used = f"from {host_code.PACKAGE} import processes as programs\n\nprograms.run()\nprograms.walk()\n"
-    assert list(missing(used)) == ["processes.walk, line 4"]

@@ -276,9 +276,11 @@ def test_the_module_shows_no_password(site: Site, index: SiteIndex) -> None:
 
 
 PAGE = """
-login = mirror_download.login_of({"user": sys.argv[4], "password": sys.argv[5]})
-page = mirror_download.fetch_page(sys.argv[2], processes.clock() + 20, sys.argv[3], login)
-print("six-1.0" in page)
+import io
+page = io.BytesIO()
+login = downloads.login_header(sys.argv[4], sys.argv[5])
+downloads.receive(sys.argv[2], page, 10**6, processes.clock() + 20, sys.argv[3], login)
+print(b"six-1.0" in page.getvalue())
 """
 
 
@@ -354,7 +356,7 @@ def test_a_ca_that_cannot_be_read_is_a_sentence(
     if content:
         path.write_text(content)
     found = asked(site, index, ca=str(path))
-    assert f"{path} (mirror_ca) must be a file with certificates in PEM format on this host" in found["msg"]
+    assert f"{path} must be a file with certificates in PEM format on this host" in found["msg"]
 
 
 def artifact_of(name: str, content: bytes) -> dict[str, Any]:

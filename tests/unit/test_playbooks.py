@@ -238,11 +238,6 @@ def test_a_rollout_checks_all_hosts_first_and_stops_at_the_first_failure() -> No
         assert words in stop["ansible.builtin.fail"]["msg"]
 
 
-def test_the_layers_see_the_same_variables_as_the_playbooks() -> None:
-    here, there = (REPOSITORY / "playbooks" / name / "group_vars" / "all.yml" for name in ("", "layers"))
-    assert here.read_bytes() == there.read_bytes()
-
-
 def test_a_playbook_that_is_run_alone_says_what_it_would_do(tmp_path: Path) -> None:
     """Four of them, one after the other: each makes its own plan."""
     others = [REPOSITORY / "playbooks" / name for name in ("frameworks.yml", "hadoop.yml", "mirror.yml")]

@@ -37,10 +37,6 @@ def test_newer_grammar_is_noticed(source):
     assert problems(source) != []
 
 
-def test_there_is_something_to_check():
-    assert {"shortage.py", "host_reader.py", "locked_packages.py"} <= {path.name for path in FILES}
-
-
 @pytest.mark.parametrize("scenario", sorted(path.parent.name for path in REPO.glob("molecule/*/molecule.yml")))
 def test_stand_ins_of_rhel_7_are_managed_with_python_2_7(scenario):
     described = yaml.safe_load((REPO / "molecule" / scenario / "molecule.yml").read_text(encoding="utf-8"))

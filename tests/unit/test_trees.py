@@ -11,7 +11,7 @@ from trees import TREES, build
 from hadoop_dl import plan
 from hadoop_dl.data.host_facts import read_facts
 from hadoop_dl.plan import model as plan_model
-from hadoop_dl.resolver import choose, compose, resolve
+from hadoop_dl.resolver import compose, resolve
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 OLD, NEW = "3.10.0-1160.el7.x86_64", "3.10.0-1160.119.1.el7.x86_64"
@@ -107,7 +107,7 @@ def test_a_read_host_gets_what_it_can_run(
     host = read_facts(host_reader.read(str(build(tmp_path, TREES[name])))).profile
     found = compose({}, host).stack
     assert {key: found.get(key) for key in expected} == expected
-    assert choose({}, host).name == stack
+    assert resolve({}, host).name == stack
 
 
 def planned(tmp_path: Path, name: str, request: object, **variables: object) -> plan_model.Plan:

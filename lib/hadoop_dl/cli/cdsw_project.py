@@ -12,6 +12,7 @@ from ansible.module_utils.hadoop_dl_host import source_wheels
 
 from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.data import cdsw, host_code
+from hadoop_dl.data.addresses import HTTP
 from hadoop_dl.data.engine_image import sections
 from hadoop_dl.data.locks import Lock, LockError
 from hadoop_dl.data.stacks import Stack, StackError, UnknownStack, add_directory, load_stack
@@ -56,7 +57,7 @@ def command(arguments: Sequence[str]) -> int:
     if options.stacks:
         add_directory(options.stacks)
     mirror = str(options.mirror).rstrip("/")
-    if not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", mirror):
+    if not HTTP.fullmatch(mirror):
         raise Misuse(
             "--mirror must be an address such as http://mirror01.example.com:8900, without user and password, but is not."
         )

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+HTTP = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")  # without user, password and query
+
 # Directories of the system and of the cluster. A directory of this project must be below one of SHARED, but not below PRIVATE.
 SHARED = {"/", "/data", "/export", "/media", "/mnt", "/opt", "/srv", "/var", "/var/lib", "/var/www", "/var/www/html"}
 PRIVATE = (
@@ -100,7 +102,7 @@ def package_sets_problem(sets: Sequence[Mapping[str, Any]], mode: str) -> str:
         if one.get("kind") == "deb" and len(one["repositories"]) > 1:
             return f"The set {name} of mirror_package_sets has kind: deb and must have one repository, whose signed index it keeps, but there are several. Make a set of each."
         for url, key in one["repositories"].items():
-            if not re.fullmatch(r"https?://[^\s/@]+(/[^\s@?#]*)?", str(url)):
+            if not HTTP.fullmatch(str(url)):
                 return f"The repositories of the set {name} must be HTTP addresses without user, password and query, but one is not. Correct mirror_package_sets."
             if not isinstance(key, str) or not key:
                 return f"{url} in the set {name} must have the file of the key that signs its packages, but has none. Set it in mirror_package_sets."

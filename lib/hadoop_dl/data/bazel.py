@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hadoop_dl.data import compat
+from hadoop_dl.data.versions import numbers
 
 Json = dict[str, Any]
 URL = re.compile(r"^(https?|file)://")
@@ -187,7 +188,3 @@ def jdks(text: str, *, verified: bool = True) -> list[str]:
         if numbers(row["first"]) <= numbers(text) < numbers(row["before"]) and (row["verified"] or not verified):
             return list(row["jdk"])
     return []
-
-
-def numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split("."))

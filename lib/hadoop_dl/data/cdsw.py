@@ -8,6 +8,7 @@ from functools import cache
 from hadoop_dl.data import compat
 from hadoop_dl.data.host_facts import Workbench
 from hadoop_dl.data.stacks import Stack
+from hadoop_dl.data.versions import numbers
 
 WHERE = {"rpm": "cdsw.conf", "parcel": "Cloudera Manager"}  # where an installation of this kind has its settings
 
@@ -40,11 +41,11 @@ class Engine:
             return found
         record, oldest = stack.record(python), stack.version("glibc_min")
         symbol = record.provenance["symbols"].get("GLIBC") if record else None
-        if self.glibc and symbol and number(self.glibc) < number(symbol):
+        if self.glibc and symbol and numbers(self.glibc) < numbers(symbol):
             return f"The wheel of TensorFlow in {stack.name} requires GLIBC_{symbol}, but engine {self.engine} has glibc {self.glibc}."
         if self.pythons is not None and python not in self.pythons:
             return f"Engine {self.engine} has Python {' and '.join(self.pythons)}, but {stack.name} requires Python {python}."
-        if self.glibc and oldest and number(self.glibc) < number(oldest):
+        if self.glibc and oldest and numbers(self.glibc) < numbers(oldest):
             return (
                 f"Engine {self.engine} is Ubuntu {self.ubuntu} with glibc {self.glibc}, "
                 f"but {stack.name} requires glibc {oldest} or later."
@@ -99,12 +100,8 @@ def session_words(count: int | None) -> str:
     return f"{count} session{'s run' if count > 1 else ' runs'}; a restart ends {'them' if count > 1 else 'it'}"
 
 
-def number(release: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in release.split("."))
-
-
 def within(release: str, first: str, before: str | None) -> bool:
-    return number(first) <= number(release) and (before is None or number(release) < number(before))
+    return numbers(first) <= numbers(release) and (before is None or numbers(release) < numbers(before))
 
 
 @cache

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypedDict
 
 from hadoop_dl.data.gpu_host import GpuHost
+from hadoop_dl.data.versions import numbers
 
 # The first that reads mok_signing_key in framework.conf (https://github.com/dell/dkms/commit/3323033).
 DKMS_SIGNS = "3.0.4"
@@ -64,10 +65,6 @@ class Request:
         """The names by which the repositories have what was asked for."""
         results = [one for one in self.offered if isinstance(one, dict)]
         return {str(name) for one in results for name in one.get("names") or ()}
-
-
-def numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version))
 
 
 def after_560(version: str) -> bool:

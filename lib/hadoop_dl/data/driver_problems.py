@@ -7,8 +7,9 @@ import json
 import re
 from collections.abc import Iterator
 
-from hadoop_dl.data.driver_packages import DKMS_SIGNS, Request, Rpms, numbers
+from hadoop_dl.data.driver_packages import DKMS_SIGNS, Request, Rpms
 from hadoop_dl.data.gpu_host import GpuHost
+from hadoop_dl.data.versions import numbers
 
 ARGUMENTS = ("rd.driver.blacklist=nouveau", "modprobe.blacklist=nouveau")  # of the kernel
 SPACE_MB = {"/usr": 2000, "/boot": 200, "/var": 1000}  # what an installation takes, with room to build

@@ -18,6 +18,7 @@ from urllib.parse import quote
 from ansible.module_utils.hadoop_dl_host import source_wheels
 
 from hadoop_dl.data import cdsw, programs, stacks
+from hadoop_dl.data.addresses import HTTP
 from hadoop_dl.data.compat import REPOSITORY
 from hadoop_dl.data.locks import Entry, Lock, canonicalize_name
 from hadoop_dl.data.stacks import Stack
@@ -121,7 +122,7 @@ def check(given: Mapping[str, Any], stack: Stack, python: str, lock: Lock) -> No
             "cdsw_engine_base must name Cloudera's engine image on the build host, such as docker.repository.cloudera.com/cdsw/engine:13, "
             f"but is {given['base']!r}."
         )
-    if not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", given["mirror_url"]):
+    if not HTTP.fullmatch(given["mirror_url"]):
         raise EngineError(
             "cdsw_engine_mirror_url must be the mirror's address, such as http://mirror01.example.com:8900, without user and password, but is not."
         )

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from hadoop_dl.data import json_text, typed
 from hadoop_dl.data.typed import Number, Sentence, Text
+from hadoop_dl.data.versions import numbers
 
 T = TypeVar("T")
 LATEST = 253402300799  # seconds; the end of the year 9999, the last one that a date can have
@@ -274,8 +275,8 @@ class HostFacts:
             hadoop=hadoop_name(hadoop.distribution, hadoop.version) if hadoop else None,
             glibc=self.glibc,
             cpu_features=self.cpu.features,
-            pythons=tuple(sorted(self.pythons, key=_numbers)),
-            javas=tuple(sorted(majors, key=_numbers)),
+            pythons=tuple(sorted(self.pythons, key=numbers)),
+            javas=tuple(sorted(majors, key=numbers)),
             driver=self.nvidia.driver,
             driver_module=self.nvidia.module,
             architecture=self.architecture,
@@ -383,7 +384,3 @@ def hadoop_name(distribution: str, release: str | None) -> str | None:
     if match:
         return f"{distribution}-{match[1]}"
     return distribution if distribution == "mapr" else None
-
-
-def _numbers(text: str) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", text)]

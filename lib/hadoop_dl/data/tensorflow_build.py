@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hadoop_dl.data import compat
+from hadoop_dl.data.versions import numbers
 
 Json = dict[str, Any]
 SCHEMA = 1  # of the key: a new one builds everything again
@@ -80,10 +81,6 @@ def work(given: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
         "provenance": {**decides, "stack": given["stack"], "tag": given["tag"]},
     }
     return {"problems": [], "key": key, "spec": spec}
-
-
-def numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", str(text)))
 
 
 def line_of(version: str) -> str:

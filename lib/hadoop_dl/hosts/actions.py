@@ -8,10 +8,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from ansible import constants as C
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
+from ansible.module_utils.hadoop_dl_host.downloads import server_of, without_secrets
 from ansible.plugins.action import ActionBase
 
 from hadoop_dl.hosts import host_script, memory
@@ -254,7 +254,7 @@ class HostAction(ActionBase):
 
     def is_mirror(self, url: str) -> bool:
         """Whether the address is on the site's own mirror or index."""
-        return any(server(self._of_site(name)) == server(url) for name in ("mirror_url", "mirror_index_url"))
+        return any(server_of(self._of_site(name)) == server_of(url) for name in ("mirror_url", "mirror_index_url"))
 
     def mirror_ca(self, url: str) -> str | None:
         """The CA bundle for an address of the mirror with https; None: the system's is used, as for every other server."""
@@ -267,15 +267,3 @@ class HostAction(ActionBase):
         raise AnsibleActionFail(
             f"{title} must have the sha256 {sha256} but {without_secrets(source)} has {found}; it was not used. {remedy}"
         )
-
-
-def server(url: str) -> tuple[str, str | None, int | None]:
-    """What serves an address: scheme, host and port."""
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-
-
-def without_secrets(url: str) -> str:
-    """The address as messages show it: without user, password and query; a path is not changed."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")) if parts.netloc else url

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hadoop_dl.data.versions import numbers
+
 MANAGERS = ("dnf", "yum", "apt")
 PLACES = ("/", "/usr", "/var", "/boot")  # where a transaction needs space
 
@@ -58,7 +60,7 @@ class Package:
     def offered_in(self, versions: Iterable[str]) -> bool:
         """Whether a repository has this version; its versions have a release and may have an epoch."""
         if not self.version:
-            return any(numbers(version) >= numbers(self.least) for version in versions)
+            return any(upstream(version) >= upstream(self.least) for version in versions)
         return any(re.match(rf"(\d+:)?{re.escape(self.version)}(-|$)", version) for version in versions)
 
     def spec(self, manager: str) -> str:
@@ -123,9 +125,9 @@ class Source:
         return self.url or "its own"
 
 
-def numbers(version: str) -> list[int]:
+def upstream(version: str) -> tuple[int, ...]:
     """The parts of a version without epoch and release, to compare: 3.1.10 is later than 3.1.8."""
-    return [int(part) for part in re.findall(r"\d+", version.rpartition(":")[2].partition("-")[0])]
+    return numbers(version.rpartition(":")[2].partition("-")[0])
 
 
 def packages_of(items: Sequence[Any]) -> list[Package]:

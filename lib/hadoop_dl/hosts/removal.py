@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+from ansible.module_utils.hadoop_dl_host import removal_reader
+
 from hadoop_dl.data import typed
 from hadoop_dl.data.cdsw import session_words
 from hadoop_dl.data.host_facts import FactsError, Line, Path, Word, read
@@ -18,7 +20,7 @@ from hadoop_dl.plan.problems import shorten
 
 GPU = ("nvidia_driver", "cuda", "cudnn", "nccl", "gpu_check")
 OTHER_TAGS = ("all", "always", "molecule-notest", "notest")  # Ansible's own, and what molecule skips in every playbook
-PARTS = ("environments", "yarn_gpu", "cdsw", "container_runtime", "gpu", "build", "bazel", "mirror")
+PARTS: tuple[str, ...] = removal_reader.PARTS
 
 
 Cell = Annotated[str, typed.Sentence(200)]

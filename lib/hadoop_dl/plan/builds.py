@@ -9,7 +9,7 @@ from hadoop_dl.data import bazel, tensorflow_build
 from hadoop_dl.data.built import Record
 from hadoop_dl.data.host_facts import HostFacts
 from hadoop_dl.data.stacks import Stack
-from hadoop_dl.data.tensorflow_build import numbers
+from hadoop_dl.data.versions import numbers
 from hadoop_dl.plan.model import Host, Json
 from hadoop_dl.plan.target import Target
 

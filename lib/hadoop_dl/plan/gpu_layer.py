@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hadoop_dl.data.host_facts import HostFacts, Nvidia
+from hadoop_dl.data.versions import numbers
 from hadoop_dl.plan import target
-from hadoop_dl.plan.gpu_stack import NAMES, GpuHost, number, requested, there
+from hadoop_dl.plan.gpu_stack import NAMES, GpuHost, requested, there
 
 Json = dict[str, Any]
 GROUPS = (*target.ENVIRONMENT_GROUPS, "build_hosts")
@@ -67,7 +68,7 @@ def driver_problems(version: str, host: GpuHost, upgrade: bool) -> list[str]:
             "Change it host by host: ansible-playbook -i INVENTORY playbooks/upgrade_driver.yml"
         )
     minimum = host.required("driver_min")
-    if minimum and number(version) < number(minimum):
+    if minimum and numbers(version) < numbers(minimum):
         found.append(
             f"{host.stack} requires driver {minimum} or later, but nvidia_driver_version is {version}. "
             "Request a newer driver, or an older stack."
@@ -81,7 +82,7 @@ def driver_problems(version: str, host: GpuHost, upgrade: bool) -> list[str]:
             f"the host's GPUs require a driver of branch {limit['branch_min'] or 'any'} to {limit['branch_max'] or 'any'}, but "
             f"nvidia_driver_version is {version}. Choose one of these branches (compat/gpus.yml names the sources)."
         )
-    if limit["first_driver"] and number(version) < number(limit["first_driver"]) and not found:
+    if limit["first_driver"] and numbers(version) < numbers(limit["first_driver"]) and not found:
         found.append(
             f"the host's GPUs require driver {limit['first_driver']} or later, the first that supports them, but nvidia_driver_version is "
             f"{version}. Set a newer one (compat/gpu_devices.yml names the sources)."
@@ -180,7 +181,7 @@ def running_problems(host: GpuHost) -> list[str]:
     driver, minimum = host.facts.nvidia.driver, host.required("driver_min")
     if not driver or not minimum or not host.gpus or requested("nvidia_driver", host) is not None:
         return []
-    if number(driver) >= number(minimum):
+    if numbers(driver) >= numbers(minimum):
         return []
     return [
         f"{host.stack} requires driver {minimum} or later for CUDA {host.required('cuda')}, but driver {driver} runs on the host. "

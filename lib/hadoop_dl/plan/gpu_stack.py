@@ -7,7 +7,6 @@ stays, so that its environment still works.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +14,7 @@ from typing import Any
 
 from hadoop_dl.data import stacks
 from hadoop_dl.data.host_facts import HostFacts
+from hadoop_dl.data.versions import numbers
 from hadoop_dl.plan import target
 from hadoop_dl.plan.model import Host
 from hadoop_dl.plan.target import Target
@@ -110,7 +110,7 @@ def driver_of_stack(host: GpuHost) -> list[str] | None:
     installed = there("nvidia_driver", host.facts)
     if installed:
         ours = "nvidia_driver" in host.facts.deeplearning.receipts
-        return installed if ours and number(installed[0]) >= number(minimum) else None
+        return installed if ours and numbers(installed[0]) >= numbers(minimum) else None
     if host.facts.nvidia.driver:
         return None  # It runs from a place that no package manages, as in an engine of CDSW.
     release = newest_release(str(host.required("driver_branch")), host.facts.os.short or "")
@@ -158,7 +158,7 @@ def there(role: str, facts: HostFacts) -> list[str]:
     if role == "nvidia_driver":
         return [facts.nvidia.installed] if facts.nvidia.installed else []
     if role == "cuda":
-        return sorted(facts.cuda.toolkits, key=number)
+        return sorted(facts.cuda.toolkits, key=numbers)
     return [one for one in (facts.cuda.cudnn if role == "cudnn" else facts.cuda.nccl) if "." in one]
 
 
@@ -169,9 +169,9 @@ def serves(role: str, required: str, found: str) -> bool:
     NCCL: the same major number and no older release.
     """
     if role == "cuda":
-        return required == found or (number(required)[0] >= 11 and number(required)[0] == number(found)[0])
+        return required == found or (numbers(required)[0] >= 11 and numbers(required)[0] == numbers(found)[0])
     parts = 2 if role == "cudnn" else 3
-    return number(required)[0] == number(found)[0] and number(found)[:parts] >= number(required)[:parts]
+    return numbers(required)[0] == numbers(found)[0] and numbers(found)[:parts] >= numbers(required)[:parts]
 
 
 @cache
@@ -197,9 +197,9 @@ def exact(role: str, required: str, cuda: str) -> str | None:
     rows = [row for row in load().rows("cuda", "cudnn") if str(row["version"]).count(".") == 3 or "archive_only" in row]
     for toolkit in (cuda, cuda.split(".")[0]):
         serving = [row["version"] for row in rows if toolkit in row["cuda"] and serves(role, required, row["version"])]
-        line = [one for one in serving if number(one)[: len(number(required))] == number(required)]
+        line = [one for one in serving if numbers(one)[: len(numbers(required))] == numbers(required)]
         if serving:
-            return str(max(line or serving, key=number))
+            return str(max(line or serving, key=numbers))
     return None
 
 
@@ -226,7 +226,7 @@ def cudnn_toolkits(line: tuple[int, ...]) -> frozenset[str]:
     """The toolkits that releases of this line of cuDNN are made for; empty if compat/ knows none."""
     from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a cuDNN is pinned)
 
-    rows = [row for row in load().rows("cuda", "cudnn") if tuple(number(row["version"])[: len(line)]) == line]
+    rows = [row for row in load().rows("cuda", "cudnn") if numbers(row["version"])[: len(line)] == line]
     return frozenset(cuda for row in rows for cuda in row["cuda"])
 
 
@@ -291,7 +291,7 @@ def driver_contradictions(host: GpuHost) -> list[str]:
         f"CUDA {cuda} requires driver {floor} or later, but the host's driver is {driver[0]}. "
         "Set a newer nvidia_driver_version, or an older cuda_versions."
         for cuda, floor in floors.items()
-        if floor and number(driver[0]) < number(floor)
+        if floor and numbers(driver[0]) < numbers(floor)
     ]
 
 
@@ -335,10 +335,10 @@ def pair_contradictions(host: GpuHost) -> list[str]:
     pinned = host.variables.get("cudnn_versions")
     found = []
     for one in pinned if isinstance(pinned, list) else []:
-        known = cudnn_toolkits(tuple(number(one["version"])[:2])) or cudnn_toolkits(tuple(number(one["version"])[:1]))
+        known = cudnn_toolkits(numbers(one["version"])[:2]) or cudnn_toolkits(numbers(one["version"])[:1])
         if known and not {one["cuda"], one["cuda"].split(".")[0]} & known:
             found.append(
-                f"cuDNN {one['version']} is made for CUDA {', '.join(sorted(known, key=number))}, but cudnn_versions "
+                f"cuDNN {one['version']} is made for CUDA {', '.join(sorted(known, key=numbers))}, but cudnn_versions "
                 f"names CUDA {one['cuda']}. Correct cudnn_versions."
             )
     return found
@@ -384,7 +384,3 @@ def notes(host: GpuHost) -> list[str]:
                 f"TensorFlow does not compute on its GPUs until the site installs it."
             )
     return found
-
-
-def number(version: str) -> list[int]:
-    return [int(part) for part in re.findall(r"[0-9]+", version)]

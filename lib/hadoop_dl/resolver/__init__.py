@@ -33,7 +33,6 @@ __all__ = [
     "HostProfile",
     "Misuse",
     "Resolution",
-    "choose",
     "compose",
     "newest_wheel",
     "resolve",
@@ -288,25 +287,9 @@ def resolve_stack(stack: Stack, host: HostProfile | None, compat: Compat) -> Res
     return Resolution(CONFLICT, conflicts=candidate.conflicts, nearest=tuple(near))
 
 
-def choose(request: Request, host: HostProfile | None = None, compat: Compat | None = None) -> Resolution:
-    """What to install: resolve's answer, but a set without a lock is a conflict which says what to do."""
-    resolution = resolve(request, host, compat)
-    return (
-        resolution
-        if resolution.name or isinstance(request, Stack)
-        else without_stack(request, resolution, host, compat)
-    )
-
-
 def unmet(request: Mapping[str, Any], host: HostProfile | None = None, compat: Compat | None = None) -> Resolution:
-    """The answer of choose() for a caller that already knows that no named stack meets the constraints on the host."""
-    return without_stack(request, compose(request, host, compat), host, compat)
-
-
-def without_stack(
-    request: Mapping[str, Any], resolution: Resolution, host: HostProfile | None = None, compat: Compat | None = None
-) -> Resolution:
-    """An answer without a name as a conflict, with the stacks that do fit the host."""
+    """Why no named stack meets the constraints on the host, and the stacks that do fit it."""
+    resolution = compose(request, host, compat)
     if not resolution.fits:
         return resolution
     stack = resolution.stack

@@ -1,134 +1,349 @@
 # -*- coding: utf-8 -*-
-"""Download a file whose sha256 is known onto a host: within a time, a size and the free space, from one server. Python 2.7 and 3."""
+"""Download within a limit of bytes and of time, and without telling secrets. Python 2.7 and 3, standard library only.
+
+A server that sends a byte a minute satisfies every timeout of a single read; so a timer closes the connection.
+"""
 
 from __future__ import absolute_import, division, print_function
 
+import base64
+import errno
 import glob
 import hashlib
+import netrc
 import os
 import re
-
-from ansible.module_utils.six.moves.urllib.error import HTTPError
-from ansible.module_utils.six.moves.urllib.parse import urljoin, urlsplit, urlunsplit
-from ansible.module_utils.urls import open_url
+import socket
+import ssl
+import time
 
 from . import processes, whole_files
 
+try:
+    from http.client import HTTPConnection, HTTPException, HTTPSConnection  # novermin
+    from urllib.error import HTTPError  # novermin
+    from urllib.parse import unquote, urlsplit, urlunsplit  # novermin
+    from urllib.request import (  # novermin
+        AbstractHTTPHandler,
+        HTTPHandler,
+        HTTPRedirectHandler,
+        HTTPSHandler,
+        ProxyHandler,
+        Request,
+        build_opener,
+    )
+except ImportError:  # Python 2.7
+    from urllib import unquote  # novermin
+
+    from httplib import HTTPConnection, HTTPException, HTTPSConnection  # novermin
+    from urllib2 import (  # novermin
+        AbstractHTTPHandler,
+        HTTPError,
+        HTTPHandler,
+        HTTPRedirectHandler,
+        HTTPSHandler,
+        ProxyHandler,
+        Request,
+        build_opener,
+    )
+    from urlparse import urlsplit, urlunsplit  # novermin
+
 CHUNK = 1 << 20
 LARGEST = 16 << 30  # bytes, if the size is not known; NVIDIA's largest installer has 6 GB
-KEPT_FREE = 512 << 20  # bytes that a download leaves to the file system's other users
-REDIRECTS = 5
+KEPT_FREE = 512 << 20  # bytes that a download of a file leaves to the file system's other users
 SILENCE = 60  # seconds without a byte
+TRIES = 3
+PAUSE = 1  # seconds before the second try; before the third it is twice that
+FINAL = (401, 403, 404, 407, 410)  # another try would answer the same
+OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+LATE = "not complete in the time allowed"
 
 
 class DownloadError(Exception):
-    """What is required, what was found and what to do next. sha256: of the bytes, if they are other ones."""
+    """What was answered instead of the file. status: of HTTP, if it had one. sha256: of the bytes, if they are other ones."""
 
-    sha256 = None
+    def __init__(self, text, final=False, status=None, sha256=None):
+        Exception.__init__(self, text)
+        self.final, self.status, self.sha256 = final, status, sha256
+
+
+# --- addresses -----------------------------------------------------------------------------------------------------
 
 
 def without_secrets(url):
-    """The address as it may be shown: no user, no password, no query."""
+    """The address as it may be shown: no user, no password, no query. A path is not changed."""
     parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")) if parts.netloc else url
 
 
-def open_here(url, ca, proxied):
-    """The answer of this server. A redirect to another server is refused: what serves a host is chosen by the site."""
-    first = urlsplit(url)
-    for _ in range(REDIRECTS):
-        try:
-            return open_url(
-                url, timeout=SILENCE, use_proxy=proxied, ca_path=ca, follow_redirects="none", decompress=False
-            )
-        except HTTPError as error:
-            target = error.headers.get("Location")
-            if error.code not in (301, 302, 303, 307, 308) or not target:
-                raise
-            target = urljoin(url, target)
-            parts = urlsplit(target)
-            if (parts.scheme, parts.hostname, parts.port) != (first.scheme, first.hostname, first.port):
-                raise DownloadError(
-                    "%s must deliver the file itself, but it redirects to %s. Nothing was fetched from there. Set the address to a "
-                    "server that delivers it." % (without_secrets(url), without_secrets(target))
-                )
-            url = target
-    raise DownloadError(
-        "%s must deliver the file, but it redirects in a loop. Correct that server." % without_secrets(url)
-    )
+def server_of(url):
+    """Scheme, host and port: what a login is given to."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
-def copy(url, path, size, ca, proxied):
-    """Write the answer to path; {"sha256", "size"}, or {"problem"}."""
-    most = size or LARGEST
-    digest, have = hashlib.sha256(), 0
+def login_header(user, password):
+    text = "%s:%s" % (user, password)
+    return "Basic " + base64.b64encode(text if isinstance(text, bytes) else text.encode("utf-8")).decode("ascii")
+
+
+def netrc_header(url):
+    """The login that the user's ~/.netrc, or the file of NETRC, has for this server; None without one."""
     try:
-        answer = open_here(url, ca, proxied)
-        with open(path, "wb") as handle:
-            while have <= most:
-                space = os.statvfs(path)
-                if space.f_bavail * space.f_frsize < KEPT_FREE:
-                    return {
-                        "problem": "%s must fit into %s and leave %d MB free, but the file system is full after %d MB. Free some space "
-                        "and run again." % (without_secrets(url), os.path.dirname(path), KEPT_FREE >> 20, have >> 20)
-                    }
-                chunk = answer.read(min(CHUNK, most + 1 - have))
-                if not chunk:
-                    break
-                have += len(chunk)
-                digest.update(chunk)
-                handle.write(chunk)
-            handle.flush()
-            os.fsync(handle.fileno())
-    except DownloadError as problem:
-        return {"problem": str(problem)}
-    except Exception as error:  # every kind of network trouble, by whatever the libraries below raise
-        return {
-            "problem": "%s is required, but it could not be fetched: %s. Check that it is served (curl -I %s)."
-            % (without_secrets(url), str(error).replace(url, without_secrets(url)), without_secrets(url))
-        }
-    if have > most:
-        return {
-            "problem": "%s must have %s bytes, but it has more. Nothing was installed. Check what that server delivers."
-            % (without_secrets(url), "%d" % size if size else "at most %d" % LARGEST)
-        }
-    return {"sha256": digest.hexdigest(), "size": have, "head": repr(head(path))}
+        found = netrc.netrc(os.environ.get("NETRC")).authenticators(urlsplit(url).hostname or "")
+    except (IOError, OSError, netrc.NetrcParseError):
+        return None
+    return login_header(found[0], found[2]) if found and found[0] and found[2] else None
 
 
-def head(path):
-    with open(path, "rb") as handle:
-        return handle.read(64)
+# --- one request ---------------------------------------------------------------------------------------------------
+
+_contexts = {}  # type: dict
+
+
+def trust(bundle):
+    """The context for this CA bundle; empty for the system's."""
+    if bundle not in _contexts:
+        try:
+            _contexts[bundle] = ssl.create_default_context(cafile=bundle or None)
+        except (IOError, OSError) as error:  # ssl.SSLError is one
+            reason = "it has none" if isinstance(error, ssl.SSLError) else error.strerror
+            raise DownloadError(
+                "%s must be a file with certificates in PEM format on this host, but: %s" % (bundle, reason), True
+            )
+    return _contexts[bundle]
+
+
+class Redirects(HTTPRedirectHandler):
+    """One to another server is refused, or followed without the login; urllib would send it there."""
+
+    def __init__(self, elsewhere):
+        self.elsewhere = elsewhere
+
+    def redirect_request(self, req, fp, code, msg, headers, newurl):
+        same = server_of(newurl) == server_of(req.get_full_url())
+        if not same and not self.elsewhere:
+            server = urlsplit(newurl).netloc.rpartition("@")[2]
+            raise DownloadError("a redirect to another server (%s), which is not followed" % server, True)
+        code = 307 if code == 308 else code  # what Python 2.7 and 3.6 know
+        following = HTTPRedirectHandler.redirect_request(self, req, fp, code, msg, headers, newurl)
+        if following is not None:
+            following.headers.pop("Proxy-authorization", None)  # the proxy's handler sets it again
+            if not same:
+                following.headers.pop("Authorization", None)
+        return following
+
+    http_error_308 = HTTPRedirectHandler.http_error_302
+
+
+class Watch(object):
+    """Ends every connection that it watches when the time is over."""
+
+    def __init__(self, seconds):
+        self.sockets = []  # copies: if the server announces the end, Python 2.7 closes its own while it still reads
+        self.late = False
+        self.timer = processes.Timer(seconds, self.end)
+
+    def add(self, one):
+        self.sockets.append(socket.fromfd(one.fileno(), one.family, socket.SOCK_STREAM))
+        if self.late:
+            self.end()
+
+    def end(self):
+        self.late = True
+        for one in self.sockets:
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except (IOError, OSError):
+                continue  # not connected any more
+
+    def close(self):
+        self.timer.cancel()
+        for one in self.sockets:
+            one.close()
+
+
+def _connections(kind, watch, **settings):
+    """A class of connections for urllib. 2.7 has `context` since 2.7.9, and RHEL 7's 2.7.5 by a backport."""
+
+    class Connection(kind):
+        def __init__(self, host, **more):
+            more.update(settings)
+            kind.__init__(self, host, **more)
+
+        def connect(self):
+            kind.connect(self)
+            if watch is not None:
+                watch.add(self.sock)
+
+    return Connection
+
+
+class _Http(HTTPHandler):
+    def __init__(self, watch):
+        AbstractHTTPHandler.__init__(self)
+        self.watch = watch
+
+    def http_open(self, req):
+        return self.do_open(_connections(HTTPConnection, self.watch), req)
+
+
+class _Https(HTTPSHandler):
+    def __init__(self, watch, ca):
+        AbstractHTTPHandler.__init__(self)  # HTTPSHandler's reads the system's certificates
+        self.watch, self.ca = watch, ca
+
+    def https_open(self, req):
+        return self.do_open(_connections(HTTPSConnection, self.watch, context=trust(self.ca)), req)
+
+
+def open_url(url, headers=None, ca=None, proxied=False, elsewhere=False, silence=None, watch=None):
+    """The answer of the server; user and password in the address become a header.
+
+    ca: CA bundle for https; empty for the system's. proxied: with the proxies of the environment. elsewhere: a redirect to another
+    server is followed, without the login.
+    """
+    headers = dict(headers or {})
+    parts = urlsplit(url)
+    login, _, host = parts.netloc.rpartition("@")
+    if login:
+        user, _, password = login.partition(":")
+        headers["Authorization"] = login_header(unquote(user), unquote(password))
+        url = urlunsplit((parts.scheme, host, parts.path, parts.query, ""))
+    handlers = [Redirects(elsewhere), _Http(watch), _Https(watch, ca)] + ([] if proxied else [ProxyHandler({})])
+    return build_opener(*handlers).open(Request(url, headers=headers), timeout=silence or SILENCE)
+
+
+def copy(answer, sink, limit, each):
+    """Write the answer to `sink`; its size. At most limit + 1 bytes are read; each(chunk) is called after every one.
+
+    EOFError if the answer ends before its announced size.
+    """
+    size = 0
+    announced = answer.headers.get("Content-Length") or ""
+    while size <= limit:
+        chunk = answer.read(min(CHUNK, limit + 1 - size))
+        if not chunk:
+            break
+        sink.write(chunk)
+        size += len(chunk)
+        each(chunk)
+    if size <= limit and announced.isdigit() and size < int(announced):
+        raise EOFError("the answer ended after %d of %s bytes" % (size, announced))
+    sink.flush()
+    return size
+
+
+# --- a file or a page, within its limits ---------------------------------------------------------------------------
+
+
+def receive(url, sink, limit, end, ca=None, login=None, proxied=False, each=None):
+    """Write the answer to the binary file `sink`; its sha256 and size. At most limit + 1 bytes are read, until `end` of the clock.
+
+    login: a header's value. Redirects to another server are refused, so that no other one gets it.
+    """
+    attempt = 1
+    while True:
+        try:
+            return _receive(url, sink, limit, end, ca, login, proxied, each)
+        except DownloadError as problem:
+            if problem.final or attempt == TRIES or processes.clock() >= end:
+                raise
+        time.sleep(attempt * PAUSE)
+        attempt += 1
+        sink.seek(0)
+        sink.truncate()
+
+
+def _receive(url, sink, limit, end, ca, login, proxied, each):
+    digest = hashlib.sha256()
+
+    def arrived(chunk):
+        digest.update(chunk)
+        if each is not None:
+            each()
+
+    left = max(0.1, end - processes.clock())
+    watch = Watch(left)
+    try:
+        headers = {"Authorization": login} if login else {}
+        answer = open_url(url, headers, ca, proxied, silence=min(SILENCE, left), watch=watch)
+        try:
+            if answer.getcode() not in (200, None):  # None: of a file
+                raise DownloadError("status %d" % answer.getcode(), False, answer.getcode())
+            size = copy(answer, sink, limit, arrived)
+        finally:
+            answer.close()
+        if watch.late:
+            raise DownloadError("%s (%d bytes arrived)" % (LATE, size), True)
+        return digest.hexdigest(), size
+    except HTTPError as error:
+        if error.msg.startswith(HTTPRedirectHandler.inf_msg):
+            raise DownloadError("redirects in a loop", True)
+        raise DownloadError("status %d %s" % (error.code, error.msg), error.code in FINAL, error.code)
+    except (IOError, OSError, ValueError, EOFError, HTTPException) as error:
+        if getattr(error, "errno", None) in OF_THE_DISK:
+            raise
+        if watch.late or processes.clock() >= end:  # the connection's own limit may come before the timer
+            raise DownloadError(LATE, True)
+        reason = getattr(error, "reason", error)
+        raise DownloadError((str(reason) or reason.__class__.__name__) + _clock_hint(reason))
+    finally:
+        watch.close()
+
+
+def _clock_hint(error):
+    """A certificate is refused if the host's clock is wrong; Python 2.7 and 3.6 do not say for what a certificate is refused."""
+    if not isinstance(error, ssl.SSLError) or "certificate verify failed" not in str(error).lower():
+        return ""
+    return " (this host's clock shows %s UTC; correct it, or the certificate)" % time.strftime(
+        "%Y-%m-%d %H:%M", time.gmtime()
+    )
 
 
 def fetch(url, path, sha256, size=0, seconds=3600, ca=None, proxied=False, mode=0o600):
     """Have the file at path, or raise DownloadError and leave what was there. Only the right bytes get this name."""
-    part = "%s.part-%d" % (path, os.getpid())
-    for other in glob.glob(glob_escape(path) + ".part-*"):
+    shown, part = without_secrets(url), "%s.part-%d" % (path, os.getpid())
+    for other in glob.glob(re.sub(r"([*?[])", r"[\1]", path) + ".part-*"):
         if not whole_files.is_being_written(other):
             os.unlink(other)
-    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    try:
-        try:
-            found = processes.limited(lambda: copy(url, part, size, ca, proxied), seconds)
-        except processes.Late:
+
+    def leave_space():
+        space = os.statvfs(part)
+        if space.f_bavail * space.f_frsize < KEPT_FREE:
             raise DownloadError(
-                "%s must arrive within %d s, but only %d bytes did. Check the network and that server, then run again."
-                % (without_secrets(url), seconds, os.path.getsize(part))
+                "%s must leave %d MB free, but the file system is full. Free some space and run again"
+                % (os.path.dirname(path), KEPT_FREE >> 20),
+                True,
             )
-        if "problem" in found:
-            raise DownloadError(found["problem"])
-        if found["sha256"] != sha256:
-            page = (
-                " It is a web page, such as a login page."
-                if re.search(r"<(!doctype|html|\?xml)", found["head"], re.I)
-                else ""
+
+    try:
+        with create(part) as sink:
+            login = None if "@" in urlsplit(url).netloc else netrc_header(url)
+            try:
+                found, have = receive(
+                    url, sink, size or LARGEST, processes.clock() + seconds, ca, login, proxied, leave_space
+                )
+            except DownloadError as problem:
+                raise DownloadError(
+                    "%s is required, but it could not be fetched: %s. Check that it is served (curl -I %s)."
+                    % (shown, str(problem).replace(url, shown), shown)
+                )
+            os.fsync(sink.fileno())
+        if have > (size or LARGEST):
+            raise DownloadError(
+                "%s must have %s bytes, but it has more. Nothing was installed. Check what that server delivers."
+                % (shown, "%d" % size if size else "at most %d" % LARGEST)
             )
-            problem = DownloadError(
+        if found != sha256:
+            with open(part, "rb") as handle:
+                head = handle.read(64)
+            page = re.search(b"<(!doctype|html|[?]xml)", head, re.I)
+            raise DownloadError(
                 "%s must have the sha256 %s, but it has %s (%d bytes).%s It was not used."
-                % (without_secrets(url), sha256, found["sha256"], found["size"], page)
+                % (shown, sha256, found, have, " It is a web page, such as a login page." if page else ""),
+                sha256=found,
             )
-            problem.sha256 = found["sha256"]
-            raise problem
         os.chmod(part, mode)
         os.rename(part, path)
     finally:
@@ -136,5 +351,6 @@ def fetch(url, path, sha256, size=0, seconds=3600, ca=None, proxied=False, mode=
             os.unlink(part)
 
 
-def glob_escape(path):
-    return re.sub(r"([*?[])", r"[\1]", path)
+def create(path):
+    """A new file that only its owner can read or write."""
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b")

@@ -52,13 +52,11 @@ def is_state(path):
     return os.path.isdir(os.path.join(path, environment_tree.STATE))
 
 
-def intact_tree(environment):
-    """A sealed tree whose files are as they were sealed: the one that X points to, else the newest. None without one."""
-    return look(environment)[0]
-
-
 def look(environment):
-    """The intact tree, and the problem of the one that X points to; None for each. Every file of a sealed tree is looked at."""
+    """The intact tree, and the problem of the one that X points to; None for each. Every file of a sealed tree is looked at.
+
+    Intact is a sealed tree whose files are as they were sealed: the one that X points to, else the newest.
+    """
     live = live_tree(environment)
     found = environment_tree.problem(live) if live else "not installed"
     if live and found is None:

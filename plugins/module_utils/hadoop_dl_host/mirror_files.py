@@ -21,10 +21,9 @@ import urllib.error
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
+from . import downloads, mirror_pages, whole_files
 from . import mirror_index as index
-from . import mirror_pages, whole_files
 
-CHUNK = 1 << 20
 REPORT_EVERY = 5  # seconds
 LOCK_WAIT = 900  # seconds for another run that fills the same directory
 
@@ -47,24 +46,18 @@ def download(url, part, size, report=None):
     try:
         with index.open_url(url, headers) as answer:
             resumed = answer.getcode() == 206 and answer.headers.get("Content-Range", "").startswith("bytes %d-" % have)
-            expected = answer.headers.get("Content-Length")
             with open(part, "ab" if resumed else "wb") as handle:
                 start = have = have if resumed else 0
-                end = have + int(expected) if expected else None
-                while True:
-                    chunk = answer.read(CHUNK if size is None else min(CHUNK, size + 1 - have))
-                    if not chunk:
-                        break
-                    handle.write(chunk)
+
+                def arrived(chunk):
+                    nonlocal have
                     have += len(chunk)
                     if report:
                         report(have)
-                    if size is not None and have > size:
-                        return  # not the file: the hash says so
-                handle.flush()
+
+                limit = downloads.LARGEST if size is None else size - have  # one byte more: the hash says so
+                downloads.copy(answer, handle, limit, arrived)
                 os.fsync(handle.fileno())
-        if end is not None and have < end:
-            raise EOFError("the connection ended after %d of %d bytes" % (have, end))
     except urllib.error.HTTPError as error:
         if error.code == 416 and have:  # the part is longer than the file: begin again
             os.unlink(part)
@@ -86,12 +79,12 @@ def refused(artifact, part, url):
         return (
             "%s is required, but %s answers with a web page instead (a login page or a captive portal). Log in, or set the "
             "proxy in mirror_environment, then run the same command again."
-            % (artifact["name"], index.without_secrets(url))
+            % (artifact["name"], downloads.without_secrets(url))
         )
     return (
         "%s with sha256 %s is required, but %s delivered %d bytes with sha256 %s. They were thrown away. Run the same command "
         "again; if it stays so, something between here and the index changes files."
-        % (artifact["name"], artifact["sha256"], index.without_secrets(url), size, whole_files.sha256_of(part))
+        % (artifact["name"], artifact["sha256"], downloads.without_secrets(url), size, whole_files.sha256_of(part))
     )
 
 

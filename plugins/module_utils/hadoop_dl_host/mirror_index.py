@@ -1,8 +1,6 @@
 # -*- coding: utf-8 -*-
 """The package index and the web, asked patiently and without telling secrets. Python 3.6 and later, standard library only."""
 
-import base64
-import functools
 import html.parser
 import http.client
 import json
@@ -14,12 +12,14 @@ import threading
 import time
 import urllib.error
 import urllib.parse
-import urllib.request
+
+from . import downloads
+from .downloads import server_of, without_secrets
 
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 DEFAULT_INDEX = "https://pypi.org/simple"
 ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.5"
-TIMEOUT = 60  # seconds without a byte
+BUNDLES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")  # the variables that name a CA bundle, as for pip
 LARGEST_PAGE = 64 << 20  # bytes
 ATTEMPTS = 5  # in a row, without a byte gained
 RETRIED = (408, 425, 429, 500, 502, 503, 504)
@@ -74,12 +74,6 @@ def through_maven_mirror(url):
     return copy + url[len(MAVEN_CENTRAL) :] if copy and url.startswith(MAVEN_CENTRAL + "/") else url
 
 
-def without_secrets(url):
-    """The address as it may be shown: no user, no password, no query."""
-    parts = urllib.parse.urlsplit(url)
-    return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-
-
 def login_of(url):
     """user:password of an address; empty if it has none."""
     return urllib.parse.urlsplit(url).netloc.rpartition("@")[0]
@@ -92,12 +86,6 @@ def with_login(url, login):
     parts = urllib.parse.urlsplit(url)
     quoted = [urllib.parse.quote(str(login.get(key) or ""), safe="") for key in ("user", "password")]
     return urllib.parse.urlunsplit(parts._replace(netloc="%s@%s" % (":".join(quoted), parts.netloc)))
-
-
-def server_of(url):
-    """Scheme, host and port: what a login is given to."""
-    parts = urllib.parse.urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 def with_login_of(index_url, url):
@@ -123,56 +111,21 @@ def secrets_of(variables):
     return found - {""}
 
 
-class SameServerLogin(urllib.request.HTTPRedirectHandler):
-    """A redirect to another server is followed without the login; urllib would send it there."""
-
-    def redirect_request(self, req, fp, code, msg, headers, newurl):
-        following = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if following is not None:
-            following.headers.pop("Proxy-authorization", None)  # the proxy's handler sets it again
-            if server_of(newurl) != server_of(req.full_url):
-                following.headers.pop("Authorization", None)
-        return following
-
-
-@functools.lru_cache(maxsize=None)
-def trust(bundle):
-    return ssl.create_default_context(cafile=bundle or None)
-
-
-def hosts_trust(bundle):
-    """As trust, for the CA bundle that hosts are given; empty for the system's."""
-    try:
-        return trust(bundle)
-    except (IOError, OSError) as error:  # ssl.SSLError is one
-        reason = "it has none" if isinstance(error, ssl.SSLError) else error.strerror
-        raise MirrorError(
-            "%s (mirror_ca) must be a file with certificates in PEM format on this host, but: %s. Put the CA bundle there."
-            % (bundle, reason)
-        ) from error
-
-
 def open_url(url, headers=None, host_ca=None):
     """Open with the CA and the proxies that pip would use; user and password in the address become a header.
 
     host_ca: as hosts open it, without a proxy and with this CA bundle; empty for the system's.
     """
-    headers = dict(headers or {})
-    parts = urllib.parse.urlsplit(url)
-    if "@" in parts.netloc:
-        login, _, host = parts.netloc.rpartition("@")
-        headers["Authorization"] = "Basic " + base64.b64encode(urllib.parse.unquote(login).encode()).decode()
-        url = urllib.parse.urlunsplit((parts.scheme, host, parts.path, parts.query, ""))
-    if parts.scheme not in ("http", "https"):
+    if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
         raise MirrorError("An address with http or https is required, but %s is none." % without_secrets(url))
-    bundle = os.environ.get("PIP_CERT") or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("SSL_CERT_FILE")
-    context = None
-    if parts.scheme == "https":
-        context = trust(bundle) if host_ca is None else hosts_trust(host_ca)
-    request = urllib.request.Request(url, headers=headers)  # noqa: S310  (the scheme is checked above)
-    handlers = [SameServerLogin()] + ([urllib.request.HTTPSHandler(context=context)] if context else [])
-    handlers += [] if host_ca is None else [urllib.request.ProxyHandler({})]
-    return urllib.request.build_opener(*handlers).open(request, timeout=TIMEOUT)
+    ca, variable = host_ca, "mirror_ca"
+    if host_ca is None:
+        variable = next((name for name in BUNDLES if os.environ.get(name)), BUNDLES[-1])
+        ca = os.environ.get(variable, "")
+    try:
+        return downloads.open_url(url, headers, ca, proxied=host_ca is None, elsewhere=True)
+    except downloads.DownloadError as problem:  # about the CA bundle: redirects are followed
+        raise MirrorError("%s. Correct %s." % (problem, variable)) from problem
 
 
 def patiently(what, url, action, pause=time.sleep, ca="SSL_CERT_FILE in mirror_environment"):

@@ -6,7 +6,7 @@ import time
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 
-from . import mirror_files, mirror_pages
+from . import downloads, mirror_files, mirror_pages
 from . import mirror_index as index
 
 
@@ -35,12 +35,12 @@ def problems(artifacts, url, index_url=None, ca=""):
             offer = index.find_offer(
                 dict(artifact, project=mirror_pages.project_of(artifact["name"])), index_url, shortly, ca
             )
-            if index.server_of(offer["url"]) != index.server_of(index_url):
+            if downloads.server_of(offer["url"]) != downloads.server_of(index_url):
                 return (
                     "%s must come from the index itself, but its link is of %s. Let the index keep what it fetches."
                     % (
                         artifact["name"],
-                        index.server_of(offer["url"])[1],
+                        downloads.server_of(offer["url"])[1],
                     )
                 )
             size = patiently(artifact["name"], offer["url"], lambda: size_at(offer["url"]))
@@ -54,7 +54,7 @@ def problems(artifacts, url, index_url=None, ca=""):
         return "%s must have %d bytes, but at %s it has %d. Put the lock's file there." % (
             artifact["name"],
             artifact["size"],
-            index.without_secrets(place),
+            downloads.without_secrets(place),
             size,
         )
 
@@ -84,6 +84,6 @@ def problems(artifacts, url, index_url=None, ca=""):
         if hidden:
             found.append(
                 "The page %s must link to every wheel, but does not link to %s. Let the web server list that folder."
-                % (index.without_secrets(place), ", ".join(sorted(hidden)))
+                % (downloads.without_secrets(place), ", ".join(sorted(hidden)))
             )
     return found

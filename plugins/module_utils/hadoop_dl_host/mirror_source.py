@@ -6,15 +6,17 @@ Every file is compared with the lock, so neither is trusted. A login is sent to 
 
 from __future__ import absolute_import, division, print_function
 
+import io
 import os
 import re
 
 from ansible.module_utils.six.moves.urllib.parse import unquote, urljoin, urlsplit
 
-from . import mirror_download, processes
+from . import downloads, processes
 from .environment_packages import Refused
 
 LINK = re.compile(r"""<a\s[^>]*?href\s*=\s*["']([^"']+)["']""", re.IGNORECASE)
+PAGE_LIMIT = 10 * 1000 * 1000  # bytes of an index page
 INDEX = "/simple"  # the address of a package index ends so
 
 
@@ -37,21 +39,33 @@ class Source(object):
     """The mirror, for one installation."""
 
     def __init__(self, url, ca, timeout, login=None):
-        problem = mirror_download.url_problem(url)
-        if problem:
-            raise Refused(problem + " Correct it in the inventory.")
-        if login and login.get("user") and urlsplit(url).scheme != "https":
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise Refused("mirror_url must be an http or https address. Correct it in the inventory.")
+        if "@" in parts.netloc:
+            raise Refused(
+                "mirror_url must not contain a user or password: it would be visible in logs. Serve the mirror without a login. "
+                "Correct it in the inventory."
+            )
+        if login and login.get("user") and parts.scheme != "https":
             raise Refused(
                 "An address with a login must begin with https://, but %s does not: anybody could read the password. Let the "
                 "server use https." % url
             )
         self.root, self.ca, self.timeout = url.rstrip("/") + "/", ca, timeout
-        self.login = mirror_download.login_of(login)
+        self.login = None
+        if login and login.get("user"):
+            self.login = downloads.login_header(login["user"], login.get("password", ""))
         self.url = self.root + "wheels/"
         self.end = processes.clock() + timeout
 
     def page(self, url, end):
-        return mirror_download.fetch_page(url, end, self.ca, self.login)
+        """The page's text."""
+        sink = io.BytesIO()
+        _, size = downloads.receive(url, sink, PAGE_LIMIT, end, self.ca, self.login)
+        if size > PAGE_LIMIT:
+            raise downloads.DownloadError("a page of more than %d bytes" % PAGE_LIMIT, True)
+        return sink.getvalue().decode("utf-8", "replace")
 
     def address(self, entry):
         return self.url + entry["file"]
@@ -60,7 +74,7 @@ class Source(object):
         """Every file of the lock must be on the mirror; all that are missing are reported at once."""
         try:
             page = self.page(self.url, self.end)
-        except mirror_download.DownloadProblem as problem:
+        except downloads.DownloadError as problem:
             raise Refused(self.silent(self.url, problem))
         listed = linked(page, self.url)
         missing = sorted(entry["file"] for entry in entries if entry["file"] not in listed)
@@ -73,10 +87,10 @@ class Source(object):
     def fetch(self, entry, directory):
         """One file of the lock, verified; at most one byte more than the lock's size is read."""
         path, address = os.path.join(directory, entry["file"]), self.address(entry)
-        with mirror_download.create(path) as sink:
+        with downloads.create(path) as sink:
             try:
-                sha256, size = mirror_download.fetch(address, sink, entry["size"], self.end, self.ca, login=self.login)
-            except mirror_download.DownloadProblem as problem:
+                sha256, size = downloads.receive(address, sink, entry["size"], self.end, self.ca, self.login)
+            except downloads.DownloadError as problem:
                 raise Refused(self.silent(address, problem))
         if (sha256, size) != (entry["sha256"], entry["size"]):
             os.unlink(path)
@@ -111,7 +125,7 @@ class Index(Source):
             page = self.url + entry["project"] + "/"
             try:
                 found = linked(self.page(page, self.end), page)
-            except mirror_download.DownloadProblem as problem:
+            except downloads.DownloadError as problem:
                 if problem.status != 404:
                     raise Refused(self.silent(page, problem))
                 found = {}
@@ -124,9 +138,8 @@ class Index(Source):
                 "%d files of the lock are required, but the index %s does not list %s. Take them into it."
                 % (len(entries), self.url, ", ".join(sorted(missing)))
             )
-        foreign = sorted(
-            name for name, url in self.addresses.items() if not mirror_download.is_same_server(url, self.url)
-        )
+        server = downloads.server_of(self.url)
+        foreign = sorted(name for name, url in self.addresses.items() if downloads.server_of(url) != server)
         if foreign:
             raise Refused(
                 "The index %s must have the files itself, but its links to %s are of another server (%s). Let it keep what it "

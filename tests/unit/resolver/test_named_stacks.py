@@ -8,7 +8,7 @@ import pytest
 from checker import problems
 
 from hadoop_dl.data.stacks import load_stack, stack_names
-from hadoop_dl.resolver import HostProfile, choose, resolve
+from hadoop_dl.resolver import HostProfile, resolve, unmet
 
 PLACES = [(name, system) for name in stack_names() for system in load_stack(name).data["os"]]
 NAMES = {"el7": "rhel-7.9", "el8": "rhel-8.10", "el9": "rhel-9.4"}
@@ -71,7 +71,7 @@ P100 = HostProfile(os="rhel-7.9", gpus=("10de:15f8",), pythons=("2.7",), javas=(
     ],
 )
 def test_a_request_becomes_the_named_stack_that_can_be_installed(request_: Any, host: HostProfile, name: str) -> None:
-    resolution = choose(request_, host)
+    resolution = resolve(request_, host)
     assert resolution.name == name, resolution.problems
     assert resolution.stack["name"] == name
     assert resolution.stack["python"] in load_stack(name).pythons
@@ -82,7 +82,7 @@ def test_a_request_becomes_the_named_stack_that_can_be_installed(request_: Any, 
     ("gpu", "module"), [("10de:2901", "open"), ("10de:20b0", "proprietary"), ("10de:1db4", "proprietary")]
 )
 def test_the_kernel_module_of_a_named_stack_is_the_one_that_the_hosts_gpus_need(gpu: str, module: str) -> None:
-    resolution = choose({"tensorflow": "2.21"}, HostProfile(os="rhel-9.4", gpus=(gpu,), pythons=("3.11",)))
+    resolution = resolve({"tensorflow": "2.21"}, HostProfile(os="rhel-9.4", gpus=(gpu,), pythons=("3.11",)))
     # The libraries of CUDA 12.5 have no code for a B200.
     name = "tf2.21-cuda12.9-py311" if module == "open" else "tf2.21-tfos-py311"
     assert resolution.name == name, resolution.problems
@@ -90,13 +90,13 @@ def test_the_kernel_module_of_a_named_stack_is_the_one_that_the_hosts_gpus_need(
 
 
 def test_a_set_without_a_lock_says_what_to_do() -> None:
-    resolution = choose({"tensorflow": "1.12"}, P100)
+    resolution = unmet({"tensorflow": "1.12"}, P100)
     assert not resolution.ok
     assert "scripts/stack lock NAME" in resolution.problems[0]
 
 
 def test_an_impossible_request_says_its_conflicts_and_not_that_a_lock_is_missing() -> None:
-    assert "CUDA 10.0 has no code for A100" in choose({"tensorflow": "1.15", "gpu": "A100"}).problems[0]
+    assert "CUDA 10.0 has no code for A100" in unmet({"tensorflow": "1.15", "gpu": "A100"}).problems[0]
 
 
 @pytest.mark.parametrize(("system", "python"), [("rhel-9.0", "3.9"), ("rhel-9.1", "3.9"), ("rhel-9.2", "3.11"), ("rhel-9.4", "3.11")])  # fmt: skip
@@ -113,7 +113,7 @@ def test_on_a_hadoop_cluster_a_stack_that_reads_hdfs_comes_first_and_the_newer_o
     assert (alone.name, alone.newer) == ("tf2.21-tfos-py311", "")
     assert (answer.name, answer.newer) == ("tf2.17-py311", "tf2.21-tfos-py311")
     host = HostProfile(os="rhel-9.4", gpus=("10de:2330",), pythons=("3.9", "3.11"), hadoop="cdp-7.1.9")
-    assert choose({"tensorflow": ">=2"}, host).name == "tf2.17-py311"
+    assert resolve({"tensorflow": ">=2"}, host).name == "tf2.17-py311"
 
 
 def test_what_the_plan_asks_for_beside_the_request_is_printed() -> None:

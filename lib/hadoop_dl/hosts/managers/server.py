@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from ansible.module_utils.hadoop_dl_host.downloads import server_of, without_secrets
+
 from hadoop_dl.data.terminal import PARAGRAPH, one_line
 
 T = TypeVar("T")
@@ -165,14 +167,14 @@ class Server:
             if code not in (301, 302, 303, 307, 308) or not location:
                 return code, headers, data
             target = urllib.parse.urljoin(url, location)
-            if origin(target) != origin(self.url):
+            if server_of(target) != server_of(self.url):
                 raise ManagerError(
-                    f"{self.named(url)} redirects to {shown(target)}, where user and password were not sent. "
+                    f"{self.named(url)} redirects to {without_secrets(target)}, where user and password were not sent. "
                     f"If that is {self.product}, set this address in {self.settings}."
                 )
             if method != "GET":
                 raise ManagerError(
-                    f"{self.named(url)} redirects a change to {shown(target)}; nothing was changed. "
+                    f"{self.named(url)} redirects a change to {without_secrets(target)}; nothing was changed. "
                     f"Correct the address in {self.settings}."
                 )
             url = target
@@ -274,7 +276,7 @@ class Server:
         return f": {line[:LONGEST_MESSAGE]}" if line else ""
 
     def named(self, url: str) -> str:
-        return f"{self.product} at {shown(url)}"
+        return f"{self.product} at {without_secrets(url)}"
 
 
 def checked_url(product: str, url: str) -> str:
@@ -310,17 +312,6 @@ def trusted(product: str, ca: str) -> ssl.SSLContext:
         raise ManagerError(
             f"The CA of {product} must be a file with PEM certificates, but {ca} cannot be used: {reason}."
         ) from None
-
-
-def origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urllib.parse.urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-
-
-def shown(url: str) -> str:
-    """The address as a message shows it: no user, no query."""
-    parts = urllib.parse.urlsplit(url)
-    return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def asked_pause(text: str | None) -> float | None:
