@@ -78,6 +78,7 @@ def test_the_plan_installs_nothing_again_and_removes_nothing(root: Path) -> None
     rows = {row.component: row for row in made.rows}
     # Roles whose files changed run once more: what they find is what is requested. That version wrote no CURRENT.txt.
     assert rows.pop("environment").reason == "CURRENT.txt is missing"
+    assert rows.pop("deeplearning_command").reason == "missing"  # nor had it that command
     assert {row.reason for row in rows.values()} <= {"inputs changed"}
     for role in {*gpu_stack.ROLES} & set(rows):
         assert rows[role].wanted.startswith(rows[role].now)  # files of cuDNN have three of the four numbers
