@@ -25,6 +25,7 @@ PLAYBOOKS = sorted(path.name for path in (REPOSITORY / "playbooks").glob("*.yml"
 ASK_NOTHING = (
     *("plan.yml", "preflight.yml", "report.yml"),  # they ask the readers' questions alone
     *("build_tensorflow.yml", "cdsw.yml", "cdsw_engine.yml", "mirror.yml"),  # they ask hosts of other groups
+    "node_maintenance.yml",  # it asks ResourceManagers
     "gpu.yml",  # what site.yml asks first
 )
 OPTIONS = {
