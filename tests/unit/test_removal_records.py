@@ -54,7 +54,7 @@ REMOVING = ("file", "user", "group", "tensorflow_build_place", "mirror_artifacts
 ALWAYS = ("remove_packages", "remove_environments", "remove_hdfs_files")
 PROGRAMS = re.compile(r"\b(rm|rmdir|userdel|groupdel)\b|uninstall")
 # Directories that playbooks set and that no site may set otherwise; what is removed below them has a name of this project.
-SET_BY_PLAYBOOKS = {"tensorflowonspark_root", "tensorflowonspark_directory"}
+SET_BY_PLAYBOOKS = {"tensorflowonspark_root", "tensorflowonspark_directory", "deeplearning_command_root"}
 
 
 def removals(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
