@@ -409,10 +409,17 @@ def test_tensorboard_is_for_this_host_and_ends_with_the_command(site: Any, numbe
         port = taken.getsockname()[1]
     where = "hdfs://master1:8020/user/anna/runs"  # TensorFlow takes an address without a NameNode for a local one
     arguments = command(site, "tensorboard", "--port", str(port), "hdfs:///user/anna/runs")
-    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
-        told = page(port)
-        process.send_signal(number)
-        said = process.communicate(timeout=30)[1]
+
+    def as_in_a_terminal() -> None:  # a shell's background commands ignore SIGINT, and those of nohup SIGHUP
+        signal.signal(number, signal.SIG_DFL)
+
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, preexec_fn=as_in_a_terminal) as process:
+        try:
+            told = page(port)
+            process.send_signal(number)
+            said = process.communicate(timeout=30)[1]
+        finally:
+            process.kill()
     assert told == {
         "--logdir": where,
         "--host": "127.0.0.1",
