@@ -116,7 +116,7 @@ class Cluster:
     def kill(self, process: subprocess.Popen[str]) -> None:
         """As a power cut on the controller: the whole session, and the SSH masters that would outlive it."""
         os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        print(process.communicate()[0])  # for the reader of a failure
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
                 continue

@@ -19,7 +19,7 @@ def test_a_killed_run_continues(cluster, bare, moments):
     for component in moments:
         process = cluster.start_site("--limit", "data2")
         try:
-            cluster.wait("data2", begun(component), 1500)  # beside the scenarios, a run is slow
+            cluster.wait("data2", begun(component), 1500)  # on a busy machine a run is slow
             time.sleep(0.3)  # now it writes
         finally:
             cluster.kill(process)
