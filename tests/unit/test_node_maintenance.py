@@ -69,9 +69,9 @@ def test_a_host_may_leave(nodes: list[dict[str, Any]]) -> None:
         (yarn(node(state="LOST")), "must run before it is drained, but YARN has it as LOST"),
         (yarn(node(), running=1), "Another NodeManager must run while data1 is drained, but none would be left of 1"),
         (yarn(node(labels=["gpu"]), labels={"gpu": 1}), "Another NodeManager with the label gpu must run"),
-        (yarn(node(), node("data2", "DECOMMISSIONING", excluded=True)), "would set the time limit of data2 anew"),
+        (yarn(node(), node("data2", "DECOMMISSIONING", excluded=True)), "would reset the time limit of data2"),
         (yarn(node(), node("data2", excluded=True)), "would take data2 out of YARN, too"),
-        (yarn(node(**OURS), node("data2", "DECOMMISSIONING")), "would set the time limit of data2 anew"),
+        (yarn(node(**OURS), node("data2", "DECOMMISSIONING")), "would reset the time limit of data2"),
     ],
 )
 def test_a_host_that_must_not_leave(found: decisions.Yarn, words: str) -> None:
@@ -390,4 +390,4 @@ def test_yarn_is_refreshed_only_if_the_node_is_not_there_yet(
 def test_a_host_does_not_return_while_the_site_decommissions_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """-g would change that node's time limit; without -g it would end at once."""
     wait = Wait(monkeypatch, yarn(OUT, node("data2", "DECOMMISSIONING", excluded=True)))
-    assert "would set the time limit of data2 anew" in wait.run("returnable")["msg"]
+    assert "would reset the time limit of data2" in wait.run("returnable")["msg"]

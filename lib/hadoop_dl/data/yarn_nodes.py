@@ -19,14 +19,14 @@ from hadoop_dl.data import typed
 from hadoop_dl.data.host_facts import Count, Word
 from hadoop_dl.data.typed import Sentence, Text
 
-SINCE = (2, 10)  # the first Hadoop 2 whose documentation has -refreshNodes -g N -server
+SINCE = (2, 10)  # -server is of YARN-5434; 3.3.6 alone was run
 ACTIVE = ("NEW", "RUNNING", "UNHEALTHY")
 LEAVES = ("DECOMMISSIONING", "DECOMMISSIONED")
 SHOWN = 5  # applications of a line
 # They write the file of excluded nodes themselves, so a line of this project would be lost there. The steps are theirs:
 # https://docs.cloudera.com/cdp-private-cloud-base/7.1.9/managing-clusters/topics/cm-role-instance-decommission.html
 # https://docs.cloudera.com/HDPDocuments/Ambari-2.6.0.0/bk_ambari-operations/content/decommissioning_masters_and_slaves.html
-# Their API is not used: Cloudera documents its command `decommission` for HBase and HDFS only.
+# Their API is not used: Cloudera documents its command `decommission` for HBase and HDFS only. No manager was met by a test.
 STEPS = {
     "cloudera_manager": (
         "Cloudera Manager: YARN, Instances, the NodeManager of {host}, Actions for Selected, {action}",
@@ -105,7 +105,7 @@ def refresh_problem(host: str, yarn: Yarn) -> str | None:
     leaving = [node.name for node in others if node.state == "DECOMMISSIONING"]
     if leaving:
         return (
-            f"A refresh for {host} would set the time limit of {', '.join(leaving)} anew, which the site decommissions. "
+            f"A refresh for {host} would reset the time limit of {', '.join(leaving)}, which the site decommissions. "
             "Wait until that has ended (yarn node -list -states DECOMMISSIONING), and run again."
         )
     pending = [node.name for node in others if node.excluded and node.state in ACTIVE]

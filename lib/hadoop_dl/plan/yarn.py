@@ -75,7 +75,7 @@ def problems(host: Host) -> Iterator[str]:
 
 
 def warnings(host: Host, changing: bool) -> Iterator[str]:
-    """What the operator must know before the change, and if the files belong to somebody else."""
+    """What the operator must know before the change, and whether the files are managed by others."""
     request = request_of(host)
     if not asked(host):
         if "yarn_gpu" in host.known.deeplearning.receipts:
