@@ -14,7 +14,7 @@ display = Display()
 
 
 class ActionModule(OnceAction):
-    """removal_plan: `answers` names the variable that has what removal_info answered; `parts`, `hdfs_files`, `forced`, `confirmed`, `restart_allowed`,
+    """removal_plan: `answers` names the variable that has what removal_info answered; `parts`, `hdfs_files`, `hadoop_login`, `forced`, `confirmed`, `restart_allowed`,
     `yarn_restart_allowed` are the operator's, as are the run's tags: each part is one.
 
     Returns `hosts`, the parts that each host loses, in their order, and `cdsw_master`, the host that is CDSW's master.
@@ -52,7 +52,8 @@ class ActionModule(OnceAction):
             switches[name] = self._switch(variable, args.get(name))
         tags, skipped = variables.get("ansible_run_tags") or [], variables.get("ansible_skip_tags") or []
         parts = removal.parts_of(args.get("parts") or [], tags, skipped)
-        return removal.Request(parts, checking=bool(self._task.check_mode), **switches)
+        by_site = args.get("hadoop_login") == "none"
+        return removal.Request(parts, hdfs_by_site=by_site, checking=bool(self._task.check_mode), **switches)
 
     def _switch(self, name: str, given: Any) -> bool:
         try:

@@ -30,6 +30,8 @@ options:
   keep: {description: How many environments besides the current one stay, type: int, default: 1}
   keep_names: {description: Environments that stay all the same, type: list, elements: str, default: []}
   timeout: {description: Seconds for another run on this host to end, type: int, default: 600}
+  principal: {description: Whose login to a cluster with Kerberos; none without one, type: str, default: ""}
+  keytab: {description: File of this host with its keys, type: str, default: ""}
 """
 
 EXAMPLES = r"""
@@ -207,7 +209,8 @@ def remove_old(root, path, previous, params):
     """Remove what may go: names of what was removed, and why others stay."""
     removed, spared = [], {}
     leaving = old_environments(root, params["keep"], os.path.basename(path), previous, params["keep_names"])
-    needed = yarn_cluster.reasons(leaving, os.path.join(root, "etc", "hadoop-env.sh")) if leaving else {}
+    file, login = os.path.join(root, "etc", "hadoop-env.sh"), (params["principal"], params["keytab"])
+    needed = yarn_cluster.reasons(leaving, file, *login) if leaving else {}
     for old in leaving:
         users = needed.get(old) or users_of(os.path.join(root, "envs", old))
         if users:
@@ -268,6 +271,8 @@ def main():
             "keep": {"type": "int", "default": 1},
             "keep_names": {"type": "list", "elements": "str", "default": []},
             "timeout": {"type": "int", "default": 600},
+            "principal": {"type": "str", "default": ""},
+            "keytab": {"type": "str", "default": "", "no_log": False},  # a path
         },
         supports_check_mode=True,
     )

@@ -17,6 +17,8 @@ description:
 options:
   root: {description: Directory of this project, type: path, default: /opt/deeplearning}
   bazel_root: {description: Directory of the versions of bazel, type: path, default: /opt/bazel}
+  principal: {description: Whose login to a cluster with Kerberos; none without one, type: str, default: ""}
+  keytab: {description: File of this host with its keys, type: str, default: ""}
 """
 
 RETURN = r"""
@@ -35,10 +37,13 @@ def main():
         argument_spec={
             "root": {"type": "path", "default": "/opt/deeplearning"},
             "bazel_root": {"type": "path", "default": "/opt/bazel"},
+            "principal": {"type": "str", "default": ""},
+            "keytab": {"type": "str", "default": "", "no_log": False},  # a path
         },
         supports_check_mode=True,
     )
-    host = Removal(module.params["root"].rstrip("/"), module.params["bazel_root"])
+    login = (module.params["principal"], module.params["keytab"])
+    host = Removal(module.params["root"].rstrip("/"), module.params["bazel_root"], login=login)
     module.exit_json(changed=False, removal=host.answer())
 
 

@@ -18,6 +18,8 @@ options:
   user: {description: 'Who writes to HDFS, on a cluster without Kerberos', type: str, default: hdfs}
   environment_file: {description: Shell file that sets JAVA_HOME and HADOOP_HOME and HADOOP_CONF_DIR, type: path, required: true}
   record: {description: The record of this host, type: path, default: /opt/deeplearning/etc/hdfs.json}
+  principal: {description: Whose login to a cluster with Kerberos; none without one, type: str, default: ""}
+  keytab: {description: File of this host with its keys, type: str, default: ""}
 """
 
 RETURN = r"""
@@ -27,7 +29,7 @@ removed: {description: "Files that were removed (in check mode, would be)", type
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import hdfs_record
+from ansible.module_utils.hadoop_dl_host import hdfs_record, kerberos_login
 from ansible.module_utils.hadoop_dl_host.hdfs_command import ASK, Failure, Hdfs
 
 
@@ -46,6 +48,8 @@ def main():
             "files": {"type": "list", "elements": "str", "required": True},
             "directories": {"type": "list", "elements": "str", "default": []},
             "user": {"type": "str", "default": "hdfs"},
+            "principal": {"type": "str", "default": ""},
+            "keytab": {"type": "str", "default": "", "no_log": False},  # a path
             "environment_file": {"type": "path", "required": True},
             "record": {"type": "path", "default": hdfs_record.PATH},
         },
@@ -60,11 +64,14 @@ def main():
                 "-e remove_hdfs_files=false." % (wanted["environment_file"], ", ".join(wanted["files"]))
             )
         hdfs.check_launcher()
-        present = [path for path in wanted["files"] if hdfs.has(path)]
-        if not module.check_mode:
-            remove(hdfs, wanted["files"], wanted["directories"])
-            if os.path.exists(wanted["record"]):
-                os.unlink(wanted["record"])
+        with kerberos_login.logged_in(wanted["principal"], wanted["keytab"]):
+            present = [path for path in wanted["files"] if hdfs.has(path)]
+            if not module.check_mode:
+                remove(hdfs, wanted["files"], wanted["directories"])
+        if not module.check_mode and os.path.exists(wanted["record"]):
+            os.unlink(wanted["record"])
+    except kerberos_login.NoLogin as failure:
+        module.fail_json(msg="To remove files in HDFS, %s. Nothing was removed." % failure)
     except Failure as failure:
         module.fail_json(msg="%s To leave the files in HDFS: -e remove_hdfs_files=false." % str(failure))
     module.exit_json(changed=bool(present), removed=present)

@@ -20,6 +20,8 @@ options:
   user: {description: 'Who writes to HDFS, on a cluster without Kerberos', type: str, default: hdfs}
   downloads: {description: Directory of root for the zip while it is made, type: path, default: /opt/deeplearning/downloads}
   record: {description: File of this host that lists what this project put into HDFS, type: path, default: /opt/deeplearning/etc/hdfs.json}
+  principal: {description: Whose login to a cluster with Kerberos; none without one, type: str, default: ""}
+  keytab: {description: File of this host with its keys, type: str, default: ""}
 """
 
 RETURN = r"""
@@ -31,7 +33,7 @@ import socket
 import zipfile
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import hdfs_record
+from ansible.module_utils.hadoop_dl_host import hdfs_record, kerberos_login
 from ansible.module_utils.hadoop_dl_host.hdfs_command import ASK, PUT, Failure, Hdfs
 
 
@@ -90,6 +92,24 @@ def upload(hdfs, jars, archive, downloads, mine=None):
             os.unlink(local)
 
 
+def keep(hdfs, wanted, ready, checking):
+    """Look for the archive, and put it there; whether that is a change. ready: HDFS can be reached."""
+    if ready:
+        hdfs.check_launcher()
+    held = ready and hdfs.has(wanted["archive"])
+    if held and os.path.isdir(wanted["jars"]):  # in check mode they may not be there
+        hdfs.check(wanted["archive"], wanted["jars"])
+    recorded = wanted["archive"] in hdfs_record.read(wanted["record"])["files"]
+    if held and (recorded or checking):
+        return not recorded
+    if not checking:
+        missing = [] if held else hdfs.missing_directories(os.path.dirname(wanted["archive"]))
+        hdfs_record.add(wanted["record"], wanted["archive"], missing, wanted["user"])
+        if not held:
+            upload(hdfs, wanted["jars"], wanted["archive"], wanted["downloads"])
+    return True
+
+
 def main():
     module = AnsibleModule(
         argument_spec={
@@ -97,6 +117,8 @@ def main():
             "archive": {"type": "str", "required": True},
             "environment_file": {"type": "path", "required": True},
             "user": {"type": "str", "default": "hdfs"},
+            "principal": {"type": "str", "default": ""},
+            "keytab": {"type": "str", "default": "", "no_log": False},  # a path
             "downloads": {"type": "path", "default": "/opt/deeplearning/downloads"},
             "record": {"type": "path", "default": "/opt/deeplearning/etc/hdfs.json"},
         },
@@ -112,30 +134,18 @@ def main():
             % wanted["environment_file"]
         )
     try:
-        if ready:
-            hdfs.check_launcher()
-        held = ready and hdfs.has(wanted["archive"])
-        if held and os.path.isdir(wanted["jars"]):  # in check mode they may not be there
-            hdfs.check(wanted["archive"], wanted["jars"])
+        with kerberos_login.logged_in(wanted["principal"] if ready else "", wanted["keytab"]):
+            changed = keep(hdfs, wanted, ready, module.check_mode)
+    except kerberos_login.NoLogin as failure:
+        module.fail_json(msg="To write to HDFS, %s. Nothing was changed there." % failure)
     except Failure as failure:
         module.fail_json(msg=str(failure))
-    recorded = wanted["archive"] in hdfs_record.read(wanted["record"])["files"]
-    if held and (recorded or module.check_mode):
-        module.exit_json(changed=not recorded, uri=uri)
-    if not module.check_mode:
-        try:
-            missing = [] if held else hdfs.missing_directories(os.path.dirname(wanted["archive"]))
-            hdfs_record.add(wanted["record"], wanted["archive"], missing, wanted["user"])
-            if not held:
-                upload(hdfs, wanted["jars"], wanted["archive"], wanted["downloads"])
-        except Failure as failure:
-            module.fail_json(msg=str(failure))
-        except (IOError, OSError) as error:
-            module.fail_json(
-                msg="Spark's jars must be packed in %s, but that failed: %s. Free some space there, then run this again."
-                % (wanted["downloads"], error)
-            )
-    module.exit_json(changed=True, uri=uri)
+    except (IOError, OSError) as error:
+        module.fail_json(
+            msg="Spark's jars must be packed in %s, but that failed: %s. Free some space there, then run this again."
+            % (wanted["downloads"], error)
+        )
+    module.exit_json(changed=changed, uri=uri)
 
 
 if __name__ == "__main__":

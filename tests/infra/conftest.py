@@ -159,6 +159,13 @@ def _only_what_the_stack_has(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
+def hdfs_asked(answers: dict[str, Any]) -> None:
+    """Questions to HDFS are skipped if the site logs in itself."""
+    if answers["hdfs_unasked"]:
+        pytest.skip(answers["hdfs_unasked"])
+
+
+@pytest.fixture
 def inside(answers: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
     """An answer of the environment's own Python: {"value", "error"}."""
 

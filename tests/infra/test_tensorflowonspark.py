@@ -26,7 +26,7 @@ def test_spark_starts(answers):
     assert answers["spark"]["version"]["error"] is None
 
 
-def test_sparks_jars_are_in_hdfs_where_spark_is_ours(answers):
+def test_sparks_jars_are_in_hdfs_where_spark_is_ours(answers, hdfs_asked):
     if answers["spark"]["home"].startswith("/opt/deeplearning/"):
         archived = answers["spark"]["archived"]
         assert archived, (

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import manager_server
@@ -12,6 +13,7 @@ from ansible.module_utils.hadoop_dl_host import downloads, environment_notice, m
 from certificates import authority
 from environments import Mirror, Site, wheel
 from faulty_server import Index, serving
+from kdc import Realm
 from source_distributions import NAME, RECIPE, digest, interpreter, source
 
 # These start first, the longest one before the others: what starts last decides when the unit tests end.
@@ -200,3 +202,19 @@ def small(tmp_path):
     yield mount
     if path.is_mount():
         subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
+    made = Realm(tmp_path_factory.mktemp("realm"))
+    try:
+        yield made.start()
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def realm(running: Realm, monkeypatch: pytest.MonkeyPatch) -> Realm:
+    for name, value in running.variables.items():
+        monkeypatch.setenv(name, value)
+    return running

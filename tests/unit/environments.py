@@ -115,6 +115,8 @@ class Site:
             "previous": "",
             "keep": 1,
             "keep_names": [],
+            "principal": "",
+            "keytab": "",
             "timeout": 60,
             **changes,
         }

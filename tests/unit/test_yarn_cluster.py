@@ -81,7 +81,7 @@ def test_an_environment_that_an_application_names_is_needed(
 
 
 @pytest.mark.parametrize(
-    ("status", "body"), [(401, b""), (200, b"<html>This is standby RM"), (200, {"no": "apps"}), (500, {})]
+    ("status", "body"), [(403, b""), (200, b"<html>This is standby RM"), (200, {"no": "apps"}), (500, {})]
 )
 def test_where_yarn_does_not_tell_all_stay(
     tmp_path: Path, manager: tuple[Manager, str], status: int, body: Any
@@ -90,6 +90,16 @@ def test_where_yarn_does_not_tell_all_stay(
     said.status, said.body = status, body
     found = yarn_cluster.reasons([OLD, OLDER], environment_file(tmp_path, address))
     assert found == dict.fromkeys([OLD, OLDER], "YARN did not report which environments its applications need")
+
+
+def test_a_resource_manager_that_asks_for_a_ticket_keeps_all_and_is_named(
+    tmp_path: Path, manager: tuple[Manager, str]
+) -> None:
+    said, address = manager
+    said.status, said.body = 401, b""
+    found = yarn_cluster.reasons([OLD, OLDER], environment_file(tmp_path, address))
+    assert set(found) == {OLD, OLDER}
+    assert f"http://{address}/ws/v1/cluster/apps requires a Kerberos ticket" in found[OLD]
 
 
 def test_a_resource_manager_that_is_down_keeps_all_and_a_host_without_yarn_none(tmp_path: Path) -> None:

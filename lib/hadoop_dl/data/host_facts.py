@@ -193,6 +193,16 @@ class Yarn:
 
 
 @dataclass(frozen=True)
+class Kerberos:
+    """Whether Hadoop asks for it, and its web interfaces too; `realm`: krb5.conf's default; `missing`: programs of the client."""
+
+    secure: bool
+    web: bool
+    realm: Said | None
+    missing: tuple[Word, ...]
+
+
+@dataclass(frozen=True)
 class Environment:
     """An installed environment; `added`: files that appeared in it after it was sealed.
 
@@ -262,6 +272,7 @@ class HostFacts:
     cell_problem: Said | None = None  # why no program can be confined (hadoop_dl_host/confinement.py)
     named: Named | None = None
     yarn: Yarn | None = None
+    kerberos: Kerberos | None = None
 
     @cached_property
     def profile(self) -> HostProfile:

@@ -19,6 +19,7 @@ from hadoop_dl.hosts.plugin_names import full_name
 
 # Inputs that name a path or an account of the host, as inputs.yml has them (exists: host); that table is too slow to read for every host.
 NAMED = (
+    "hadoop_keytab",
     *("hadoop_client_conf_dir", "hadoop_client_hadoop_home", "hadoop_client_java_home", "hadoop_client_libhdfs"),
     *("hadoop_client_libjvm", "nvidia_driver_signing_certificate", "nvidia_driver_signing_key", "spark_home"),
     *("tensorflow_build_user", "upgrade_canary_user", "yarn_gpu_conf_dir"),

@@ -38,6 +38,7 @@ class Request:
 
     parts: tuple[str, ...] = PARTS
     hdfs_files: bool = True
+    hdfs_by_site: bool = False  # hadoop_login: none
     forced: bool = False
     confirmed: bool = False
     restart_allowed: bool = False  # of CDSW, whose settings need it
@@ -209,13 +210,14 @@ def planned(
 ) -> Removal:
     found = Removal()
     absent = sorted(set(edge_nodes) - set(answers))
-    hdfs = request.hdfs_files and not absent
+    hdfs = request.hdfs_files and not absent and not request.hdfs_by_site
     for name, answer in answers.items():
         found.hosts[name] = [part for part in request.parts if getattr(answer, part)]
         if "environments" in found.hosts[name] and answer.hdfs.files and hdfs:
             found.hosts[name].insert(0, "hdfs")
     found.cdsw_master = next((name for name, answer in answers.items() if answer.cdsw and answer.cdsw.master), "")
     found.text = "\n".join(lines(found, answers, senseless, unread, absent if request.hdfs_files else []))
+    found.text += by_site(answers) if request.hdfs_by_site and "environments" in request.parts else ""
     found.problems = list(problems(found, answers, request))
     return found
 
@@ -261,6 +263,16 @@ def lines(
     left = sorted({path for answer in answers.values() for path in answer.hdfs.files})
     if absent and left:
         yield f"  HDFS: {', '.join(left)} stays, because {shorten(list(absent))} of edge_nodes did not answer or is not in this run."
+
+
+def by_site(answers: Mapping[str, Answer]) -> str:
+    """What the site removes from HDFS itself, as a command."""
+    files = sorted({path for answer in answers.values() for path in answer.hdfs.files})
+    return (
+        f"\n  HDFS: hadoop_login is none. Remove there yourself: hdfs dfs -rm -skipTrash {' '.join(files)}"
+        if files
+        else ""
+    )
 
 
 def problems(found: Removal, answers: Mapping[str, Answer], request: Request) -> Iterator[str]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hadoop_dl.data.stacks import UnknownStack, load_stacks
-from hadoop_dl.plan import builds, inputs, requirements, target, workbench
+from hadoop_dl.plan import builds, inputs, kerberos, requirements, target, workbench
 from hadoop_dl.plan.component import Case, Component, Run
 from hadoop_dl.plan.components import BUILDING, COMPONENTS, concerns
 from hadoop_dl.plan.digests import canonical
@@ -99,6 +99,8 @@ def examine(made: Plan, case: Case) -> None:
     uses_hadoop = wanted.stack is None or wanted.stack.uses_hadoop
     made.tell(host.name, [*wanted.problems, *host_problems(host, wanted)])
     made.tell(host.name, requirements.problems(host, case.run.repository, uses_hadoop))
+    if uses_hadoop and concerns("hadoop_client", host):
+        made.tell(host.name, kerberos.problems(host))
     for component in COMPONENTS.values():
         if component.concerns(host):
             component.examine(made, case)
@@ -189,7 +191,17 @@ def add_host(made: Plan, case: Case) -> None:
     }
     for component in components:
         component.publish(made, case)
+    if uses_login(case):
+        case.needs += [kerberos.LOGIN] if kerberos.logs_in(host) else []
+        made.tell(host.name, warnings=kerberos.warnings(host))
     made.tell(host.name, **{"warnings" if case.needs else "notes": wanted.warnings})
+
+
+def uses_login(case: Case) -> bool:
+    """Whether a step of the run on this host concerns HDFS or YARN."""
+    stack = case.wanted.stack
+    steps = {"environment", "hadoop_client", "tensorflowonspark", "verify"} & set(case.needs)
+    return bool(steps) and stack is not None and stack.uses_hadoop and kerberos.is_secure(case.host)
 
 
 def add_row(made: Plan, case: Case, component: Component) -> None:

@@ -22,6 +22,7 @@ def conflicts(values: Mapping[str, Any], repository: Path, unknown: Set[str] = f
     found = [
         *of_mirror(values),
         *of_manager(values),
+        *of_login(values),
         *of_packages(values),
         *of_driver(values),
         *of_toolkits(values, repository),
@@ -59,6 +60,15 @@ def of_manager(values: Mapping[str, Any]) -> Iterator[str]:
         yield (
             f"cluster_manager: {kind} requires cluster_manager_user and cluster_manager_password, or cluster_manager_token, but they are not set."
         )
+
+
+def of_login(values: Mapping[str, Any]) -> Iterator[str]:
+    pair = ("hadoop_principal", "hadoop_keytab")
+    given = [name for name in pair if values.get(name)]
+    if len(given) == 1:
+        yield f"{' and '.join(pair)} must both be set, or none of them, but one is. Set the other."
+    if given and values.get("hadoop_login") == "none":
+        yield f"hadoop_login: none leaves the login to the site, but {' and '.join(given)} is set. Remove one of them."
 
 
 def of_packages(values: Mapping[str, Any]) -> Iterator[str]:

@@ -83,10 +83,15 @@ def missing_paths(given: Mapping[str, Input], host: Host, uses_hadoop: bool) -> 
         "nvidia_driver": bool(host.known.nvidia.count) and bool(set(host.groups) & set(gpu_layer.GROUPS)),
         "yarn_gpu": yarn.configures(host),
         "": concerns("tensorflowonspark", host),  # spark_home
+        "hadoop_keytab": uses_hadoop and concerns("hadoop_client", host),
     }
     for name, one in given.items():
         path = host.variables[name]
-        if one.limits.get("exists") == "host" and known.get(str(path)) is False and concerned.get(one.role):
+        if (
+            one.limits.get("exists") == "host"
+            and known.get(str(path)) is False
+            and concerned.get(name, concerned.get(one.role))
+        ):
             yield f"{name} must name what the host has, but there is no {shown(path)}. Correct it, or remove it from the inventory."
 
 

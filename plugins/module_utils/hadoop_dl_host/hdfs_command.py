@@ -7,7 +7,7 @@ import glob
 import os
 import xml.etree.ElementTree as ElementTree
 
-from . import processes
+from . import kerberos_login, processes
 
 LATE = 124  # exit status that stands for a program that did not end
 ASK, PUT = 120, 900  # seconds; a client whose NameNode does not answer tries for a quarter of an hour
@@ -17,6 +17,11 @@ def code(home, conf_dir, java_home):
     """What a launcher of Hadoop runs and reads as a program: who may write to one of these must not become root by it."""
     names = [home + "/bin/hdfs", home + "/bin/hadoop", conf_dir + "/hadoop-env.sh", java_home + "/bin/java"]
     return [path for path in names + sorted(glob.glob(home + "/libexec/*.sh")) if os.path.exists(path)]
+
+
+def refusal(output):
+    """The line of Hadoop's answer that has the reason."""
+    return [line.strip() for line in output.splitlines() if kerberos_login.REFUSED.search(line)][-1]
 
 
 class Failure(Exception):
@@ -38,6 +43,11 @@ class Hdfs(object):
         output = "\n".join(part for part in (answer.output, answer.error) if part)
         if answer.late:
             return LATE, "%s\nit did not end within %d s" % (output, timeout)
+        if answer.status and kerberos_login.REFUSED.search(output):
+            raise Failure(
+                "HDFS requires a Kerberos login that it accepts, but `hdfs dfs %s` was refused: %s. Set hadoop_principal and hadoop_keytab for this host, "
+                "or hadoop_login: none (docs/kerberos.md)." % (" ".join(arguments), refusal(output))
+            )
         return answer.status, output
 
     def site(self):

@@ -14,7 +14,16 @@ import pwd
 import re
 import sys
 
-from . import confinement, environment_tree, host_system, host_workbench, host_yarn, processes, recorded_files
+from . import (
+    confinement,
+    environment_tree,
+    host_kerberos,
+    host_system,
+    host_workbench,
+    host_yarn,
+    processes,
+    recorded_files,
+)
 
 ROOT = "/opt/deeplearning"
 LATE = (
@@ -99,10 +108,10 @@ class Reader(host_system.System):
                 }
         return None
 
-    def yarn(self, hadoop, names):
-        """YARN's configuration, in Hadoop's directory and in those that inputs name."""
+    def configurations(self, hadoop, names):
+        """The directories of Hadoop's configuration: its own, and those that inputs name."""
         named = [name for name in names if name.startswith("/") and self.exists(name + "/core-site.xml")]
-        return host_yarn.read(self, set(named + [(hadoop or {}).get("conf_dir") or "/etc/hadoop/conf"]))
+        return set(named + [(hadoop or {}).get("conf_dir") or "/etc/hadoop/conf"])
 
     def named(self, names):
         """Of the paths and accounts that inputs name: whether the path exists; the account's number and home, None if there is none."""
@@ -172,6 +181,7 @@ class Reader(host_system.System):
 
     def read(self, names=()):
         workbench, hadoop = host_workbench.read(self), self.hadoop()
+        configurations = self.configurations(hadoop, names)
         return {
             "architecture": os.uname()[4],
             "os": self.operating_system(),
@@ -186,7 +196,8 @@ class Reader(host_system.System):
             "pythons": self.pythons(),
             "java": self.java(),
             "hadoop": hadoop,
-            "yarn": self.yarn(hadoop, names),
+            "yarn": host_yarn.read(self, configurations),
+            "kerberos": host_kerberos.read(self, configurations),
             "cdsw": workbench is not None,
             "workbench": workbench,
             "containers": host_workbench.containers(self),

@@ -67,8 +67,9 @@ QUESTIONS = ("hdfs", "stays", "users", "applications")
 class Removal(object):
     """root: of this project; system: of everything else, for tests."""
 
-    def __init__(self, root, bazel_root="/opt/bazel", system=""):
-        self.root, self.bazel_root, self.system = root, bazel_root, system
+    def __init__(self, root, bazel_root="/opt/bazel", system="", login=(None, None)):
+        """login: principal and keytab, with which YARN is asked if its cluster has Kerberos."""
+        self.root, self.bazel_root, self.system, self.login = root, bazel_root, system, login
 
     def answer(self):
         """What is here of each part, the names of the parts that are, and what must be known to remove them."""
@@ -184,7 +185,7 @@ class Removal(object):
 
     def applications(self):
         """Why YARN still needs one of the environments here: environment -> a few words."""
-        return yarn_cluster.reasons(self.named(), os.path.join(self.root, "etc", "hadoop-env.sh"))
+        return yarn_cluster.reasons(self.named(), os.path.join(self.root, "etc", "hadoop-env.sh"), *self.login)
 
     def build(self):
         """What builds of TensorFlow created, by their record: directories, accounts, and the receipt, unless it alone tells of them."""

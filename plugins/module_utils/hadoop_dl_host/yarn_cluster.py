@@ -12,18 +12,22 @@ import re
 import shlex
 import xml.etree.ElementTree as ElementTree
 
+from . import kerberos_login, processes
+
 try:
     from http.client import HTTPException  # novermin
+    from urllib.error import HTTPError
     from urllib.request import ProxyHandler, build_opener
 except ImportError:  # Python 2.7
     from httplib import HTTPException  # novermin
-    from urllib2 import ProxyHandler, build_opener  # novermin
+    from urllib2 import HTTPError, ProxyHandler, build_opener  # novermin
 
 TIMEOUT = 10  # seconds for one answer
 LARGEST = 64 * 1024 * 1024  # bytes of one
 LIVING = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
 MARK = "environment-"  # then the 12 digits at the end of the environment's name: a tag has at most 100 characters
 OURS = "tfos-submit-"
+NEGOTIATE = ["curl", "-q", "--silent", "--show-error", "--fail", "--negotiate", "--user", ":", "--noproxy", "*"]
 # Nobody told: unreachable, a standby's page, a ticket that is required, a certificate, another or half an answer.
 NO_ANSWER = (IOError, OSError, ValueError, KeyError, TypeError, AttributeError, HTTPException)
 
@@ -76,13 +80,31 @@ def configuration_directory(environment_file):
     return (shlex.split(found.group(1)) or [None])[0] if found else None
 
 
+class Refused(IOError):
+    """The address asks for a Kerberos ticket, and took none; the text says why."""
+
+
 def fetch(url):
     """What one of YARN's addresses answers. They are in the cluster's own network: never through a proxy."""
-    stream = build_opener(ProxyHandler({})).open(url, timeout=TIMEOUT)
+    try:
+        stream = build_opener(ProxyHandler({})).open(url, timeout=TIMEOUT)
+    except HTTPError as error:
+        if error.code != 401:
+            raise
+        return negotiated(url)
     try:
         return stream.read(LARGEST).decode("utf-8", "replace")
     finally:
         stream.close()
+
+
+def negotiated(url):
+    """The same with the ticket to which KRB5CCNAME points (SPNEGO). No library of Python's own has it; curl of RHEL 7 to 9 has."""
+    answer = processes.run(NEGOTIATE + ["--max-time", str(TIMEOUT), url], TIMEOUT + 5)
+    if answer.problem:
+        said = answer.problem if answer.late or not answer.error else answer.error.splitlines()[-1]
+        raise Refused("%s requires a Kerberos ticket, and answers to curl --negotiate: %s" % (url.split("?")[0], said))
+    return answer.output
 
 
 def entries(answer, outer, inner):
@@ -92,26 +114,34 @@ def entries(answer, outer, inner):
 
 
 def applications(addresses):
-    """Every application that has not ended; None where no ResourceManager tells."""
+    """Every application that has not ended, and why nobody told: one of the two is None."""
+    problem = "YARN did not report which environments its applications need"
     for address in addresses:
         try:
             answer = json.loads(fetch("%s/ws/v1/cluster/apps?states=%s" % (address, LIVING)))
-            found = (answer["apps"] or {}).get("app") or []
+            found = entries(answer, "apps", "app")
+        except Refused as refused:
+            problem = str(refused)
         except NO_ANSWER:
             continue
-        return found if isinstance(found, list) else [found]
-    return None
+        else:
+            return found, None
+    return None, problem
 
 
-def reasons(names, environment_file):
-    """Name of each of these environments that YARN may still need -> why, in a few words."""
+def reasons(names, environment_file, principal=None, keytab=None):
+    """Name of each of these environments that YARN may still need -> why, in a few words. With the principal's ticket, if there is one."""
     directory = configuration_directory(environment_file)
     addresses = resource_manager_addresses(hadoop_configuration(directory)) if directory else []
     if not addresses:
         return {}
-    found = applications(addresses)
+    try:
+        with kerberos_login.logged_in(principal, keytab):
+            found, problem = applications(addresses)
+    except kerberos_login.NoLogin as failure:
+        found, problem = None, str(failure)
     if found is None:
-        return dict.fromkeys(names, "YARN did not report which environments its applications need")
+        return dict.fromkeys(names, problem)
     needed = {}
     for application in found:
         tags = [tag.strip() for tag in str(application.get("applicationTags") or "").split(",")]

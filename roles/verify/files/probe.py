@@ -17,7 +17,9 @@ from ansible.module_utils.hadoop_dl_host import (
     environment_imports,
     environment_tree,
     hdfs_command,
+    kerberos_login,
     processes,
+    yarn_cluster,
 )
 from gpu_check.cli import results
 from gpu_check.host import Host
@@ -78,8 +80,22 @@ def seal(environment):
     return found, environment_tree.problem(environment)
 
 
-def inside(environment, variables, program):
-    """The answers of the program by name, and what stands for those that never came. Root's rights and variables are not the program's."""
+def unasked(login, configuration):
+    """Why HDFS is asked nothing; empty if it is asked."""
+    if login.get("login") == "none":
+        return "hadoop_login is none: HDFS is asked nothing"
+    if kerberos_login.is_secure(configuration) and not login.get("principal"):
+        return (
+            "the cluster requires Kerberos, and this host has no hadoop_principal and hadoop_keytab (docs/kerberos.md)"
+        )
+    return ""
+
+
+def inside(environment, variables, program, login=None):
+    """The answers of the program by name, and what stands for those that never came. Root's rights and variables are not the program's.
+
+    login: with which HDFS is asked; None: it is not.
+    """
     python = os.path.join(environment, "bin", "python")
     given = dict((name, variables[name]) for name in KEPT + NAMES if name in variables)
     command = [python, "-E", "-s", "-c", program]
@@ -91,8 +107,14 @@ def inside(environment, variables, program):
         output, problem = "", str(error)
     # The NameNode is behind the network, which a cell lacks, and Hadoop asks for the name of the account.
     user = "nobody" if os.geteuid() == 0 else None
-    hdfs = processes.run(command + ["hdfs"], TIMEOUT, dict(given, HOME="/"), user) if os.path.exists(python) else None
-    answers = {}
+    hdfs, answers = None, {}
+    if os.path.exists(python) and login is not None:
+        try:
+            with kerberos_login.logged_in(login.get("principal"), login.get("keytab"), user) as ticket:
+                own = dict(given, HOME="/", **({kerberos_login.CACHE: ticket} if ticket else {}))
+                hdfs = processes.run(command + ["hdfs"], TIMEOUT, own, user)
+        except kerberos_login.NoLogin as failure:
+            answers["hdfs"] = {"value": None, "error": str(failure)}
     for line in (output + "\n" + (hdfs.output if hdfs else "")).splitlines():
         if line.startswith("{"):
             answer = json.loads(line)
@@ -108,7 +130,18 @@ def gpu_answers(expected, environment, product):
     return {"layer": known, "results": dict((one["name"], one) for one in results(host, []))}
 
 
-def spark(root, environment, variables):
+def archived(command, launcher, places, login):
+    """Whether the file is in HDFS. Only root's own launcher gets the ticket."""
+    code = hdfs_command.code(*places)
+    mine = processes.unprivileged([command[0]] + code) is None
+    try:
+        with kerberos_login.logged_in(login.get("principal") if mine else None, login.get("keytab")) as ticket:
+            return run(command, dict(launcher, **({kerberos_login.CACHE: ticket} if ticket else {})), code)
+    except kerberos_login.NoLogin as failure:
+        return {"status": None, "output": "", "said": "", "error": str(failure)}
+
+
+def spark(root, environment, variables, login):
     """Where Spark is, whether it starts, and whether its jars are in HDFS; None if no client is installed."""
     try:
         with open(client(root, environment, "tfos-submit.json")) as handle:
@@ -127,16 +160,16 @@ def spark(root, environment, variables):
         "home": home,
         "version": run([os.path.join(home, "bin", "spark-submit"), "--version"], launcher),
         "archive": archive,
-        "archived": run([hdfs, "dfs", "-test", "-f", archive], launcher, hdfs_command.code(*places))
-        if archive
+        "archived": archived([hdfs, "dfs", "-test", "-f", archive], launcher, places, login)
+        if archive and login is not None
         else None,
     }
 
 
-def read(root, environment, expected, programs):
+def read(root, environment, expected, programs, login):
     """Everything about this host. expected: what gpu-check must find, or nothing for a host that promises no GPU.
 
-    programs: the texts of environment_questions.py and of gpu-check's product.py.
+    programs: the texts of environment_questions.py and of gpu-check's product.py. login: to Hadoop (login, principal, keytab).
     """
     current = os.path.join(root, "current")
     sealed, changed = seal(environment)
@@ -146,7 +179,9 @@ def read(root, environment, expected, programs):
     libhdfs = os.path.join(hadoop.get("HADOOP_HDFS_HOME", "/nowhere"), "lib", "native", "libhdfs.so")
     load = 'import ctypes, os; ctypes.CDLL(os.environ["HADOOP_HDFS_HOME"] + "/lib/native/libhdfs.so")'
     variables["CUDA_VISIBLE_DEVICES"] = ""  # gpu-check asks about the GPUs; nothing else takes memory there
-    answers, unanswered = inside(environment, variables, programs["environment_questions"])
+    reason = unasked(login, yarn_cluster.hadoop_configuration(hadoop.get("HADOOP_CONF_DIR", "/nowhere")))
+    login = None if reason else login
+    answers, unanswered = inside(environment, variables, programs["environment_questions"], login)
     return {
         "environment": environment,
         "exists": os.path.isdir(environment),
@@ -168,13 +203,14 @@ def read(root, environment, expected, programs):
         "gpu": gpu_answers(expected, environment, programs["product"]) if expected else None,
         "submit": run([os.path.join(root, "bin", "tfos-submit"), "--help"]),
         "login": run(["su", "-", "-s", "/bin/sh", "nobody", "-c", "command -v tfos-submit"]),
-        "spark": spark(root, environment, variables),
+        "hdfs_unasked": reason,
+        "spark": spark(root, environment, variables, login),
     }
 
 
-def main(root, environment, expected, programs):
+def main(root, environment, expected, programs, login):
     try:
-        answer = processes.limited(lambda: read(root, environment, expected, programs), READ_TIMEOUT)
+        answer = processes.limited(lambda: read(root, environment, expected, programs, login), READ_TIMEOUT)
     except processes.Late as late:
         answer = {
             "late": "the host accepts connections, but asking it gave %s. A disk or a network file system that does not answer "

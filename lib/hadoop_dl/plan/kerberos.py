@@ -1,0 +1,58 @@
+"""A cluster with Kerberos in the plan: what a host lacks for it, and what is not done there without a login."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hadoop_dl.plan.components import concerns
+from hadoop_dl.plan.model import Host
+
+LOGIN = "hadoop_login"  # hosts of this need log in before the first change (playbooks/preflight.yml)
+PACKAGES = {"kinit": "krb5-workstation", "klist": "krb5-workstation", "curl": "curl"}
+
+
+def is_secure(host: Host) -> bool:
+    return host.known.kerberos is not None and host.known.kerberos.secure
+
+
+def by_site(host: Host) -> bool:
+    return host.variables.get("hadoop_login") == "none"
+
+
+def logs_in(host: Host) -> bool:
+    """Whether this project logs in on the host."""
+    return is_secure(host) and not by_site(host) and bool(host.variables.get("hadoop_principal"))
+
+
+def problems(host: Host) -> Iterator[str]:
+    """What the host lacks."""
+    found = host.known.kerberos
+    if found is None or not found.secure:
+        return
+    edge = concerns("tensorflowonspark", host)
+    if found.realm is None:
+        yield (
+            "core-site.xml requires Kerberos, but /etc/krb5.conf is missing or has no default_realm. TensorFlow needs it also where jobs only have tokens (Cannot locate default "
+            "realm). Copy the cluster's file there."
+        )
+    used = {"kinit": edge or logs_in(host), "klist": edge, "curl": found.web and (edge or logs_in(host))}
+    packages = sorted({PACKAGES[name] for name in found.missing if used.get(name)})
+    if packages:
+        programs = ", ".join(name for name in found.missing if used.get(name))
+        yield f"core-site.xml requires Kerberos, but the host has no {programs}. Install {' and '.join(packages)} there."
+    if edge and not by_site(host) and not host.variables.get("hadoop_principal"):
+        yield (
+            "core-site.xml requires Kerberos, but hadoop_principal and hadoop_keytab are not set, so nothing can be written to HDFS. Set them for "
+            "edge_nodes, or set hadoop_login: none to run the steps in HDFS yourself (docs/kerberos.md)."
+        )
+
+
+def warnings(host: Host) -> Iterator[str]:
+    """What is not asked there without a login."""
+    if logs_in(host):
+        return
+    web = host.known.kerberos is not None and host.known.kerberos.web
+    yield (
+        "the cluster requires Kerberos and no login is set here, so the suite skips its questions to HDFS"
+        f"{', and old environments stay because YARN cannot be asked' if web else ''}. Set hadoop_principal and hadoop_keytab to change that."
+    )

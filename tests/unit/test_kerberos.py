@@ -1,0 +1,201 @@
+"""The login to Hadoop and web addresses that ask for a ticket, with MIT's own KDC, kinit and klist, and with curl."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.module_utils.hadoop_dl_host import host_kerberos, host_system, kerberos_login, processes, yarn_cluster
+from kdc import REALM, Realm
+
+from hadoop_dl.data import host_facts
+from hadoop_dl.plan import kerberos
+from hadoop_dl.plan.model import Host
+
+SECURE = {"hadoop.security.authentication": "kerberos"}
+
+
+@pytest.fixture
+def resource_manager() -> Iterator[tuple[str, list[str]]]:
+    """What a ResourceManager with hadoop.http.authentication.type=kerberos answers (3.3.6): 401 with Negotiate, then JSON. Its requests."""
+    requests: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            token = self.headers.get("Authorization", "")
+            requests.append(token)
+            # Of SPNEGO (RFC 4178) around an AP-REQ: only the KDC's ticket for HTTP/localhost makes one this long.
+            right = token.startswith("Negotiate YII") and len(token) > 500
+            self.send_response(200 if right else 401)
+            if not right:
+                self.send_header("WWW-Authenticate", "Negotiate")
+            self.end_headers()
+            self.wfile.write(json.dumps({"apps": {"app": []}}).encode() if right else b"")
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://localhost:{server.server_port}", requests
+    server.shutdown()
+
+
+def places(tmp_path: Path) -> list[Path]:
+    return list(tmp_path.glob("deeplearning-login-*"))
+
+
+def test_a_login_has_a_cache_of_its_own_and_leaves_nothing(realm: Realm, tmp_path: Path) -> None:
+    before = os.environ["KRB5CCNAME"]
+    with kerberos_login.logged_in(f"anna@{REALM}", str(realm.keytab("anna")), directory=str(tmp_path)) as cache:
+        assert cache is not None
+        assert os.environ["KRB5CCNAME"] == cache
+        [place] = places(tmp_path)
+        assert stat.S_IMODE(place.stat().st_mode) == 0o700
+        assert stat.S_IMODE(Path(cache).stat().st_mode) == 0o600
+        assert f"Default principal: anna@{REALM}" in realm.run("klist", KRB5CCNAME=cache)
+        assert "F" not in realm.run("klist", "-f", KRB5CCNAME=cache).partition("Flags: ")[2].split()[0]
+    assert os.environ["KRB5CCNAME"] == before
+    assert places(tmp_path) == []
+
+
+def test_a_step_that_fails_leaves_no_ticket(realm: Realm, tmp_path: Path) -> None:
+    with (
+        pytest.raises(ZeroDivisionError),
+        kerberos_login.logged_in(f"anna@{REALM}", str(realm.keytab("anna")), directory=str(tmp_path)),
+    ):
+        raise ZeroDivisionError
+    assert places(tmp_path) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_an_account_that_runs_the_question_reads_its_ticket_and_lists_nothing(realm: Realm, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    for parent in tmp_path.parents:
+        if parent.owner() == "root" and str(parent).startswith("/tmp/"):
+            parent.chmod(parent.stat().st_mode | 0o055)
+    with kerberos_login.logged_in(
+        f"anna@{REALM}", str(realm.keytab("anna")), user="nobody", directory=str(tmp_path)
+    ) as cache:
+        assert cache is not None
+        assert processes.run(["cat", cache], 10, user="nobody").status == 0
+        assert processes.run(["ls", os.path.dirname(cache)], 10, user="nobody").status != 0
+    assert places(tmp_path) == []
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644])
+def test_a_keytab_that_others_can_read_is_refused(realm: Realm, tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "a.keytab"
+    path.write_bytes(realm.keytab("anna").read_bytes())
+    path.chmod(mode)
+    with pytest.raises(kerberos_login.NoLogin, match=rf"by its owner alone, but has the mode {mode:04o}.*chmod 600"):
+        kerberos_login.check_keytab(str(path))
+
+
+@pytest.mark.parametrize(
+    ("principal", "words"),
+    [(f"nobody@{REALM}", "Keytab contains no suitable keys"), ("anna@OTHER.EXAMPLE", "Cannot find KDC|suitable keys")],
+)
+def test_a_login_that_does_not_work_says_why(realm: Realm, tmp_path: Path, principal: str, words: str) -> None:
+    with (
+        pytest.raises(kerberos_login.NoLogin, match=words),
+        kerberos_login.logged_in(principal, str(realm.keytab("anna")), directory=str(tmp_path)),
+    ):
+        pass
+    assert places(tmp_path) == []
+
+
+def test_yarn_is_asked_with_the_ticket(realm: Realm, tmp_path: Path, resource_manager: tuple[str, list[str]]) -> None:
+    address, requests = resource_manager
+    realm.keytab("HTTP/localhost")
+    assert yarn_cluster.applications([address])[0] is None
+    assert "requires a Kerberos ticket" in str(yarn_cluster.applications([address])[1])
+    requests.clear()
+    with kerberos_login.logged_in(f"anna@{REALM}", str(realm.keytab("anna")), directory=str(tmp_path)):
+        assert yarn_cluster.applications([address]) == ([], None)
+    assert requests[0] == ""  # without a ticket first: most clusters want none
+
+
+def host_with(
+    tmp_path: Path, krb5_conf: str | None = None, web: bool = False, programs: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """What the reader answers of a made tree."""
+    for path in ("etc/hadoop/conf", "etc/krb5.conf.d", "usr/bin"):
+        (tmp_path / path).mkdir(parents=True)
+    values = {**SECURE, **({"hadoop.http.authentication.type": "kerberos"} if web else {})}
+    text = "".join(f"<property><name>{name}</name><value>{value}</value></property>" for name, value in values.items())
+    (tmp_path / "etc/hadoop/conf/core-site.xml").write_text(f"<configuration>{text}</configuration>", encoding="utf-8")
+    if krb5_conf is not None:
+        (tmp_path / "etc/krb5.conf").write_text(krb5_conf, encoding="utf-8")
+    for program in programs:
+        (tmp_path / "usr/bin" / program).write_text("", encoding="utf-8")
+    return host_kerberos.read(host_system.System(str(tmp_path)), ["/etc/hadoop/conf"])
+
+
+# krb5-libs of RHEL 9 installs this (its comments shortened); krb5.conf(5).
+RHEL = """\
+includedir /etc/krb5.conf.d/
+[logging]
+    default = FILE:/var/log/krb5libs.log
+[libdefaults]
+    dns_lookup_realm = false
+    default_ccache_name = KEYRING:persistent:%{uid}
+#    default_realm = EXAMPLE.COM
+"""
+
+
+def test_the_realm_is_read_where_krb5_reads_it(tmp_path: Path) -> None:
+    found = host_with(tmp_path, RHEL, web=True, programs=("kinit", "klist", "curl"))
+    assert (found["secure"], found["web"], found["realm"], found["missing"]) == (True, True, None, [])
+    (tmp_path / "etc/krb5.conf.d/site.conf").write_text(
+        "[libdefaults]\n default_realm = SITE.EXAMPLE\n", encoding="utf-8"
+    )
+    assert host_kerberos.realm(host_system.System(str(tmp_path)), ["/etc/krb5.conf"]) == "SITE.EXAMPLE"
+    (tmp_path / "etc/krb5.conf.d/site.conf").write_text("include /etc/krb5.conf\n", encoding="utf-8")
+    assert host_kerberos.realm(host_system.System(str(tmp_path)), ["/etc/krb5.conf"]) is None
+
+
+def planned(tmp_path: Path, group: str, variables: dict[str, Any], **tree: Any) -> tuple[list[str], list[str]]:
+    facts = SimpleNamespace(kerberos=host_facts.read(host_facts.Kerberos, host_with(tmp_path, **tree)))
+    host = Host("h1", (group,), variables, facts)  # type: ignore[arg-type]
+    return list(kerberos.problems(host)), list(kerberos.warnings(host))
+
+
+LOGIN = {"hadoop_principal": "deeplearning@SITE.EXAMPLE", "hadoop_keytab": "/etc/d.keytab"}
+GOOD = {"krb5_conf": "[libdefaults]\ndefault_realm = A\n", "programs": ("kinit", "klist", "curl")}
+
+
+def test_the_plan_names_what_a_host_of_a_secure_cluster_lacks(tmp_path: Path) -> None:
+    problems, _ = planned(tmp_path, "edge_nodes", {})
+    assert [
+        "/etc/krb5.conf is missing or has no default_realm" in problems[0],
+        "has no kinit, klist" in problems[1],
+    ] == [True, True]
+    assert "hadoop_principal and hadoop_keytab are not set" in problems[2]
+
+
+@pytest.mark.parametrize("variables", [LOGIN, {"hadoop_login": "none"}])
+def test_an_edge_node_with_a_login_or_without_one_on_purpose_is_planned(
+    tmp_path: Path, variables: dict[str, Any]
+) -> None:
+    assert planned(tmp_path, "edge_nodes", variables, **GOOD)[0] == []
+
+
+def test_a_data_node_needs_only_krb5_conf_and_what_is_skipped_is_named(tmp_path: Path) -> None:
+    problems, warnings = planned(tmp_path, "data_nodes", {}, krb5_conf=GOOD["krb5_conf"], web=True)
+    assert problems == []
+    assert "skips its questions to HDFS, and old environments stay" in warnings[0]
+
+
+def test_a_data_node_that_logs_in_needs_the_programs_for_it(tmp_path: Path) -> None:
+    problems, warnings = planned(tmp_path, "data_nodes", LOGIN, krb5_conf=GOOD["krb5_conf"], web=True)
+    assert "the host has no kinit, curl. Install curl and krb5-workstation" in problems[0]
+    assert warnings == []
