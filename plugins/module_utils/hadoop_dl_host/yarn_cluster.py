@@ -119,13 +119,13 @@ def applications(addresses):
     for address in addresses:
         try:
             answer = json.loads(fetch("%s/ws/v1/cluster/apps?states=%s" % (address, LIVING)))
-            found = entries(answer, "apps", "app")
+            found = (answer["apps"] or {}).get("app") or []
         except Refused as refused:
             problem = str(refused)
         except NO_ANSWER:
             continue
         else:
-            return found, None
+            return found if isinstance(found, list) else [found], None
     return None, problem
 
 

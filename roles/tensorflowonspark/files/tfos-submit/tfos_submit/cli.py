@@ -10,11 +10,13 @@ import tempfile
 import uuid
 
 from ansible.module_utils.hadoop_dl_host import own_packages, user_environment
+from ansible.module_utils.hadoop_dl_host.kerberos_login import is_secure
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import hadoop_configuration, resource_manager_addresses
 
 from tfos_submit import gpus, installation, spark
 from tfos_submit.job import Job
+from tfos_submit.login import Login
 from tfos_submit.options import arguments_parser
 from tfos_submit.outcome import NOT_READY, OK, say
 from tfos_submit.shortage import each
@@ -72,11 +74,16 @@ def run(options):
         command = spark.submit_command(spark_home, "SETTINGS", options, archive="PACKAGES" if own else None)
         print(text + "\n" + " ".join(command))
         return OK
-    manager = ResourceManager(resource_manager_addresses(configuration))
-    gpus.check_cluster(options, manager.nodes() if options.gpus else [])
-    say("%d executors with %s each, environment %s" % (options.executors, each(options), os.path.basename(environment)))
     directory = tempfile.mkdtemp(prefix="tfos-submit-")
     try:
+        login = Login(options, is_secure(configuration), directory)
+        login.begin()
+        manager = ResourceManager(resource_manager_addresses(configuration))
+        gpus.check_cluster(options, manager.nodes() if options.gpus else [])
+        say(
+            "%d executors with %s each, environment %s"
+            % (options.executors, each(options), os.path.basename(environment))
+        )
         path = os.path.join(directory, "spark.conf")
         with open(path, "w") as output:
             output.write(text)
@@ -85,13 +92,16 @@ def run(options):
         command = spark.submit_command(spark_home, path, options, script, archive)
         variables = spark.driver_environment(os.environ, spark_home, environment, hadoop, own)
         gpus.hide(variables, options.gpus)
-        return Job(options, command, variables, tag, manager, hadoop).run()
+        return Job(options, command, variables, tag, manager, hadoop, login).run()
     finally:
         shutil.rmtree(directory)
 
 
 def main(arguments=None):
-    options = arguments_parser().parse_args(arguments)
+    parser = arguments_parser()
+    options = parser.parse_args(arguments)
+    if bool(options.principal) != bool(options.keytab):
+        parser.error("--principal and --keytab are required together, and one is missing")
     signal.signal(signal.SIGTERM, interrupt)
     try:
         return run(options)

@@ -40,6 +40,29 @@ HINTS = (
         "An executor found no GPU of its own: {0}. Look for jobs without --gpus and for other programs on that host.",
     ),
     (
+        r"Cannot locate default realm|Can't get Kerberos realm",
+        "A host has no /etc/krb5.conf with default_realm, which Kerberos needs also where jobs only have tokens. ansible-playbook playbooks/plan.yml names it.",
+    ),
+    (
+        r"InvalidToken",
+        "A token of HDFS or YARN is not valid any more. They end after dfs.namenode.delegation.token.max-lifetime: start the job again from its last checkpoint.",
+    ),
+    (
+        r"SIMPLE authentication is not enabled",
+        "The cluster requires Kerberos, but the configuration of this client does not. Deploy the cluster's core-site.xml to the host, and run "
+        "ansible-playbook site.yml --tags always,hadoop_client -e apply=all.",
+    ),
+    (
+        r"Client cannot authenticate via:\[TOKEN, KERBEROS\]",
+        "A program had neither a ticket nor a token for HDFS or YARN. Jobs get tokens for fs.defaultFS; name other file systems in "
+        "spark.kerberos.access.hadoopFileSystems (Spark 2: spark.yarn.access.hadoopFileSystems).",
+    ),
+    (
+        r"Unknown error 255",
+        "TensorFlow's \"Unknown error 255\" is an exception of libhdfs. The same container's stderr names it; without a ticket or token it is "
+        '"Client cannot authenticate".',
+    ),
+    (
         r"Permission denied: user=([^,]+), access=(\w+), inode=\"([^\"]+)\"",
         "HDFS does not let {0} have {1} access to {2}. Ask for the right, or name another directory.",
     ),

@@ -34,10 +34,10 @@ def waits(application):
 class Job(object):
     """One spark-submit, the YARN application that it makes, and their end."""
 
-    def __init__(self, options, command, variables, tag, manager, hadoop):
-        """variables: of the driver. tag: by which YARN finds the application. manager: its ResourceManager."""
+    def __init__(self, options, command, variables, tag, manager, hadoop, login):
+        """variables: of the driver. tag: by which YARN finds the application. manager: its ResourceManager. login: the ticket for both."""
         self.options, self.command, self.variables = options, command, variables
-        self.tag, self.manager = tag, manager
+        self.tag, self.manager, self.login = tag, manager, login
         self.yarn = YarnCommand(hadoop.get("HADOOP_HOME", ""), variables)
         self.tail = collections.deque(maxlen=400)
         self.application = None
@@ -73,7 +73,7 @@ class Job(object):
                 self.application = {"id": match.group(1)}
                 say(
                     "the ResourceManager's web address (%s) does not answer: missing executors cannot be detected."
-                    % (", ".join(self.manager.addresses) or "none configured")
+                    % (self.manager.problem or ", ".join(self.manager.addresses) or "none configured")
                 )
         return application
 
@@ -111,6 +111,7 @@ class Job(object):
         try:
             while self.process.poll() is None:
                 self.pause(self.options.poll)
+                self.login.renew()
                 application = self.look()
                 verdict = watch.judge(processes.clock(), application)
                 if not self.queued and waits(application) and processes.clock() - begin >= self.options.wait:

@@ -86,6 +86,12 @@ def arguments_parser():
         "--wait", type=count, default=40, help="seconds without all executors after the application began to run (40)"
     )
     parser.add_argument("--queue", help="YARN queue")
+    parser.add_argument(
+        "--principal", help="on a cluster with Kerberos: who the job runs as, with --keytab (the ticket's user)"
+    )
+    parser.add_argument(
+        "--keytab", type=os.path.abspath, help="file with the keys of --principal; nobody else may read it"
+    )
     parser.add_argument("--name", help="name of the application (the script's name)")
     parser.add_argument("--py-files", help="Python files that the script imports, separated by commas")
     parser.add_argument("--files", help="other files for the executors' working directory, separated by commas")

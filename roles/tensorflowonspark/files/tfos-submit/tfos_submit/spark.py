@@ -110,6 +110,7 @@ def submit_command(spark_home, properties_file, options, script=None, archive=No
     archives = "%s#%s" % (archive, PACKAGES) if archive else None
     for name, value in (("--py-files", options.py_files), ("--files", files), ("--archives", archives)):
         command += [name, value] if value else []
+    command += ["--principal", options.principal, "--keytab", options.keytab] if options.keytab else []
     return command + [options.script] + result_arguments(options)
 
 

@@ -7,7 +7,7 @@ import json
 import os
 
 from ansible.module_utils.hadoop_dl_host import processes
-from ansible.module_utils.hadoop_dl_host.yarn_cluster import entries, fetch
+from ansible.module_utils.hadoop_dl_host.yarn_cluster import Refused, entries, fetch
 
 from tfos_submit.outcome import say
 
@@ -45,12 +45,16 @@ class ResourceManager(object):
 
     def __init__(self, addresses):
         self.addresses = list(addresses)
+        self.problem = None  # why the last one that asked for a ticket did not answer
 
     def get(self, path):
         """The answer as a mapping, or None where no ResourceManager gives one."""
         for address in self.addresses:
             try:
                 answer = json.loads(fetch(address + "/ws/v1/cluster" + path))
+            except Refused as refused:
+                self.problem = str(refused)
+                continue
             except (IOError, OSError, ValueError):  # unreachable, refused, or a standby's page
                 continue
             if isinstance(answer, dict):

@@ -1,0 +1,82 @@
+# -*- coding: utf-8 -*-
+"""The ticket of a job on a cluster with Kerberos: the user's own, or one from a keytab."""
+
+from __future__ import absolute_import, division, print_function
+
+import os
+import re
+
+from ansible.module_utils.hadoop_dl_host import kerberos_login, processes
+from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
+
+from tfos_submit.outcome import say
+
+AGAIN = 3600  # seconds after which a ticket from a keytab is replaced, long before it ends
+WAYS = "Run kinit, or add --principal and --keytab."
+
+
+class Login(object):
+    """The job's ticket. Everything that this program starts finds it by KRB5CCNAME."""
+
+    def __init__(self, options, secure, directory):
+        """directory: of this job, which nobody else can enter; the ticket from a keytab is there."""
+        self.principal, self.keytab, self.secure = options.principal, options.keytab, secure
+        self.cache = os.path.join(directory, "ticket")
+        self.since = None
+
+    def begin(self):
+        """Check the ticket, or get it, before anything is submitted."""
+        if not self.secure and self.keytab:
+            raise NotReady(
+                "--principal and --keytab are for a cluster with Kerberos, but core-site.xml does not ask for it. Leave them out."
+            )
+        if not self.secure:
+            return
+        if not self.keytab:
+            # Java takes the name as a path, without FILE: before it.
+            os.environ[kerberos_login.CACHE] = own_ticket()
+            return
+        try:
+            self.replace()
+        except kerberos_login.NoLogin as failure:
+            raise NotReady("%s." % failure)
+        os.environ[kerberos_login.CACHE] = self.cache
+
+    def replace(self):
+        kerberos_login.log_in(self.principal, self.keytab, self.cache)
+        self.since = processes.clock()
+
+    def renew(self):
+        """A long job asks YARN until its end, with a ticket that ends after some hours."""
+        if self.since is None or processes.clock() - self.since < AGAIN:
+            return
+        try:
+            self.replace()
+        except kerberos_login.NoLogin as failure:
+            self.since = processes.clock()
+            say("%s. The ticket of before is used as long as it lasts." % failure)
+
+
+def own_ticket():
+    """The path of the user's ticket cache, if it has a ticket and Java can read it."""
+    listed = processes.run(["klist"], kerberos_login.TIMEOUT, dict(os.environ, LC_ALL="C"))
+    if listed.status == 127:
+        raise NotReady("klist is required to check the Kerberos ticket, but is missing. Install krb5-workstation.")
+    if listed.problem:
+        said = listed.problem if listed.late else (listed.error or listed.output or "nothing").splitlines()[-1]
+        raise NotReady("the cluster requires a Kerberos ticket, but there is none (%s). %s" % (said, WAYS))
+    cache = re.search(r"^Ticket cache: (?:(\w+):)?(.*)$", listed.output, re.M)
+    kind, path = cache.groups() if cache else (None, "")
+    if kind not in (None, "FILE"):
+        raise NotReady(
+            "the Kerberos ticket must be in a file, but is in %s:%s, which Java cannot read. Run: "
+            "export KRB5CCNAME=/tmp/krb5cc_$(id -u); kinit" % (kind, path)
+        )
+    if processes.run(["klist", "-s"], kerberos_login.TIMEOUT).status != 0:
+        user = re.search(r"^Default principal: (.*)$", listed.output, re.M)
+        ends = re.search(r"^\S+ \S+\s+(\S+ \S+)\s+krbtgt/", listed.output, re.M)
+        raise NotReady(
+            "the cluster requires a Kerberos ticket that is valid, but that of %s %s. %s"
+            % (user.group(1) if user else "this user", "ended at " + ends.group(1) if ends else "is not", WAYS)
+        )
+    return path

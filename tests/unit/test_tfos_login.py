@@ -1,0 +1,120 @@
+"""The ticket of a job (tfos-submit), with MIT's own KDC, kinit and klist, and the sentences for what Kerberos says."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.module_utils.hadoop_dl_host import kerberos_login
+from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
+from kdc import REALM, Realm
+from tfos_submit import hints, login, options
+
+
+def asked(**changes: Any) -> Any:
+    return SimpleNamespace(**{"principal": None, "keytab": None, **changes})
+
+
+def begin(tmp_path: Path, secure: bool = True, **changes: Any) -> login.Login:
+    made = login.Login(asked(**changes), secure, str(tmp_path))
+    made.begin()
+    return made
+
+
+def test_a_job_without_a_ticket_is_not_submitted(realm: Realm, tmp_path: Path) -> None:
+    with pytest.raises(NotReady, match=r"there is none \(klist: No credentials cache found.*Run kinit"):
+        begin(tmp_path)
+
+
+def test_a_job_with_an_expired_ticket_is_not_submitted(
+    realm: Realm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = str(tmp_path / "own")
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{cache}")
+    kerberos_login.log_in(f"anna@{REALM}", str(realm.keytab("anna")), cache, "1h")
+    begin(tmp_path)
+    assert os.environ["KRB5CCNAME"] == cache
+    kerberos_login.log_in(f"anna@{REALM}", str(realm.keytab("anna")), cache, "1s")
+    time.sleep(2)
+    with pytest.raises(NotReady, match=rf"that of anna@{REALM} ended at \S+ \S+\. Run kinit"):
+        begin(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["DIR", "KCM"])
+def test_a_ticket_that_java_cannot_read_is_refused(
+    realm: Realm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    (tmp_path / "bin").mkdir()
+    if kind == "DIR":
+        (tmp_path / "many").mkdir()
+        monkeypatch.setenv("KRB5CCNAME", f"DIR:{tmp_path}/many")
+        realm.run("kinit", "-k", "-t", str(realm.keytab("anna")), f"anna@{REALM}", KRB5CCNAME=os.environ["KRB5CCNAME"])
+    else:  # as RHEL 8 and 9 with sssd-kcm print it
+        (tmp_path / "bin/klist").write_text(
+            "#!/bin/sh\necho 'Ticket cache: KCM:1000'\necho 'Default principal: anna@TEST.EXAMPLE'\n", encoding="utf-8"
+        )
+        (tmp_path / "bin/klist").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    with pytest.raises(NotReady, match=rf"is in {kind}:.*, which Java cannot read. Run: export KRB5CCNAME="):
+        begin(tmp_path)
+
+
+def test_a_keytab_gives_the_job_a_ticket_that_is_replaced(
+    realm: Realm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = begin(tmp_path, principal=f"anna@{REALM}", keytab=str(realm.keytab("anna")))
+    assert os.environ["KRB5CCNAME"] == made.cache
+    first = Path(made.cache).read_bytes()
+    made.renew()
+    assert Path(made.cache).read_bytes() == first
+    monkeypatch.setattr(login, "AGAIN", 0)
+    made.renew()
+    assert Path(made.cache).read_bytes() != first
+
+
+def test_a_keytab_may_be_named_from_the_directory_of_the_user(
+    realm: Realm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keytab = realm.keytab("anna")
+    monkeypatch.chdir(keytab.parent)
+    given = options.arguments_parser().parse_args(["--principal", f"anna@{REALM}", "--keytab", keytab.name, "job.py"])
+    made = login.Login(given, True, str(tmp_path))
+    made.begin()
+    assert Path(made.cache).exists()
+
+
+def test_a_keytab_on_a_cluster_without_kerberos_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(NotReady, match="Leave them out"):
+        begin(tmp_path, secure=False, principal="anna", keytab="/a.keytab")
+    begin(tmp_path, secure=False)
+
+
+# Said by Hadoop 3.3.6, Java 17 and TensorFlow 2.15.1 on the demo's cluster with Kerberos: without ticket, with a token that was cancelled, with a
+# core-site.xml that does not ask for Kerberos, and with an empty krb5.conf.
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ('Exception in thread "main" java.lang.IllegalArgumentException: Can\'t get Kerberos realm', "default_realm"),
+        ("Caused by: java.lang.IllegalArgumentException: KrbException: Cannot locate default realm", "default_realm"),
+        (
+            "org.apache.hadoop.ipc.RemoteException(org.apache.hadoop.security.token.SecretManager$InvalidToken): Token for real user: , can't be "
+            "found in cache",
+            "last checkpoint",
+        ),
+        ("ls: SIMPLE authentication is not enabled.  Available:[TOKEN, KERBEROS]", "core-site.xml"),
+        (
+            "org.apache.hadoop.security.AccessControlException: Client cannot authenticate via:[TOKEN, KERBEROS]",
+            "neither a ticket nor a token",
+        ),
+        (
+            "tensorflow.python.framework.errors_impl.UnknownError: hdfs://master1:8020/user/analyst/x; Unknown error 255",
+            "exception of libhdfs",
+        ),
+    ],
+)
+def test_a_famous_message_gets_a_sentence(said: str, sentence: str) -> None:
+    assert [one for one in hints.hints(said) if sentence in one]
