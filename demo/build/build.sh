@@ -48,6 +48,8 @@ ln -s hadoop /usr/bin/yarn
 mkdir -p /opt/hadoop/bin
 for name in hadoop hdfs yarn; do ln -s "/usr/bin/$name" "/opt/hadoop/bin/$name"; done
 
+systemctl disable krb5-kdc krb5-admin-server > /dev/null 2>&1 # their packages enable them; only a cluster with Kerberos has a KDC
+rm -f /etc/krb5.conf # of Debian's own realm; scripts/demo --kerberos writes the cluster's
 rm -f /etc/ssh/ssh_host_*                        # every node makes its own
 rm -f /etc/machine-id /var/lib/dbus/machine-id
 # Password prompts and their like: each watcher takes an inotify instance, and 25 nodes use up the kernel's 128.

@@ -28,11 +28,13 @@ LAYERS = ("lint", "unit", "molecule", "e2e")  # make test
 LONG = "long"  # make test-long: what is slow and rarely breaks
 WHOLE = ("lint", LONG)  # layers that go on after a failure: all of what they find is wanted
 STACKS = ("tf1.15-py27-el7", "tf2.15-cpu-py3-el9")  # the GPU form of the second is 2.8 GB
-# What depends on the stack is asked of each; the rest (queues, exit codes, printed commands, faults of hosts) of the first one only.
+SECURE = STACKS[1]  # its cluster has Kerberos
+# What depends on the stack is asked of each; the rest (queues, exit codes, printed commands, faults of hosts) of the other one only.
 JOBS_OF_A_STACK = tuple(
     f"tests/e2e/test_{name}.py" for name in ("training", "tfrecords", "gpus_in_yarn", "gpus_in_cdsw_engine")
 )
 FAULTS_OF_A_STACK = ("tests/faults/test_repeated_run.py",)
+OF_KERBEROS = "tests/e2e/test_kerberos.py"  # ends with the removal
 # The longest scenarios start first: what starts last decides when the layer ends.
 LONGEST_SCENARIOS = ("nvidia_driver", "upgrade_driver")
 # One builds NVIDIA's real module, one installs and removes everything on three systems: six to ten minutes each; one has 190 MB of packages,
@@ -158,8 +160,9 @@ def e2e_steps(repo: Path, stacks: Sequence[str]) -> list[Step]:
     """A new cluster for each stack: what make demo prints as its commands, and between them more jobs and the faults."""
     steps = []
     for stack in stacks:
-        first = stack == stacks[0]
-        demo, _status, _shell, verify, down = (one.command.split() for one in tour.suggestions(Cluster(stack)))
+        secure = stack == SECURE
+        cluster = Cluster(stack, kerberos=secure)
+        demo, _status, _shell, verify, down = (one.command.split() for one in tour.suggestions(cluster))
 
         def step(name: str, *command: str, always: bool = False, stack: str = stack) -> Step:
             return Step("e2e", f"{stack} {name}", command, always, {"E2E_STACK": stack})
@@ -175,13 +178,14 @@ def e2e_steps(repo: Path, stacks: Sequence[str]) -> list[Step]:
             )
 
         steps += [
-            step("cluster", "scripts/demo", "up", "--stack", stack),
+            step("cluster", "scripts/demo", "up", "--stack", stack, *(["--kerberos"] if secure else [])),
             step("site.yml --check", "ansible-playbook", "-i", "inventories/demo", "site.yml", "--check", "--diff"),
             step("nothing was made", "docker", "exec", "demo-data1", "test", "!", "-e", "/opt/deeplearning"),
             step("make demo", *demo),
             step("testinfra", *verify),
-            tests("jobs", *(["tests/e2e"] if first else JOBS_OF_A_STACK)),
-            tests("faults", *(["tests/faults"] if first else FAULTS_OF_A_STACK)),
+            tests("jobs", *(JOBS_OF_A_STACK if secure else ["tests/e2e", f"--ignore={OF_KERBEROS}"])),
+            tests("faults", *(FAULTS_OF_A_STACK if secure else ["tests/faults"])),
+            *([tests("kerberos", OF_KERBEROS)] if secure else []),
             step("demo-down", *down, always=True),
         ]
     return steps

@@ -501,18 +501,18 @@ YARN = {"clusterMetrics": {"activeNodes": 1, "lostNodes": 0}}
 
 
 def test_hdfs_is_ready_when_it_accepts_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(services, "get", lambda url: NAMENODE)
-    assert services.hdfs_problem("master1", 3) == "2 of 3 DataNodes are live."
-    assert services.hdfs_problem("master1", 2) == "the NameNode is in the state safeMode."
+    monkeypatch.setattr(services, "get", lambda *_: NAMENODE)
+    assert services.hdfs_problem(cluster.Cluster(data_nodes=3)) == "2 of 3 DataNodes are live."
+    assert services.hdfs_problem(cluster.Cluster(data_nodes=2)) == "the NameNode is in the state safeMode."
     ready = {"beans": [{**NAMENODE["beans"][0], "FSState": "Operational"}]}
-    monkeypatch.setattr(services, "get", lambda url: ready)
-    assert services.hdfs_problem("master1", 2) is None
+    monkeypatch.setattr(services, "get", lambda *_: ready)
+    assert services.hdfs_problem(cluster.Cluster(data_nodes=2)) is None
 
 
 def test_yarn_is_ready_when_every_node_manager_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(services, "get", lambda url: YARN)
-    assert services.yarn_problem("master1", 2) == "1 of 2 NodeManagers are active."
-    assert services.yarn_problem("master1", 1) is None
+    monkeypatch.setattr(services, "get", lambda *_: YARN)
+    assert services.yarn_problem(cluster.Cluster(data_nodes=2)) == "1 of 2 NodeManagers are active."
+    assert services.yarn_problem(cluster.Cluster(data_nodes=1)) is None
 
 
 def test_the_summary_names_the_one_python_of_the_environment() -> None:

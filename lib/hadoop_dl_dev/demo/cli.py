@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from hadoop_dl.data import stacks
-from hadoop_dl_dev.demo import build_site, cluster, images, nodes, prerequisites, services, tour, workbench
+from hadoop_dl_dev.demo import build_site, cluster, images, kerberos, nodes, prerequisites, services, tour, workbench
 from hadoop_dl_dev.demo.shell import DemoError, phase, say
 
 
@@ -45,6 +45,9 @@ def parser() -> argparse.ArgumentParser:
             const=workbench.KINDS[0],
             choices=workbench.KINDS,
             help=f"also a host of CDSW, {workbench.NAME}, with a GPU and Docker (default: {workbench.KINDS[0]})",
+        )
+        command.add_argument(
+            "--kerberos", action="store_true", help="HDFS and YARN with Kerberos; its KDC is on master1"
         )
     build = commands.add_parser(
         "build-host", help="make edge1 a build host, and request a stack whose TensorFlow (a stand-in) is built there"
@@ -84,6 +87,8 @@ def up(
         prerequisites.ensure(wanted.name, workbench.NAME if wanted.cdsw else "")
     with phase(f"Nodes for {wanted.stack}", times):
         cluster.start(wanted)
+        if wanted.kerberos:
+            kerberos.prepare(wanted)
         services.start(wanted)
     if wanted.cdsw:
         with phase(f"Docker, a GPU and CDSW {wanted.cdsw} on {workbench.NAME}", times):
@@ -93,6 +98,8 @@ def up(
     with phase("HDFS, YARN, Kafka, and the mirror", times), ThreadPoolExecutor(1) as pool:
         mirror = pool.submit(meanwhile, wanted)
         services.wait(wanted)
+        if wanted.kerberos:
+            kerberos.calm(wanted)
         mirror.result()
 
 
@@ -119,7 +126,9 @@ def status(name: str) -> int:
 
 def dispatch(arguments: argparse.Namespace) -> int:
     if arguments.command in ("run", "up"):
-        wanted = cluster.Cluster(arguments.stack, arguments.data_nodes, arguments.name, arguments.cdsw)
+        wanted = cluster.Cluster(
+            arguments.stack, arguments.data_nodes, arguments.name, arguments.cdsw, arguments.kerberos
+        )
         if arguments.command == "run":
             return tour.run_all(wanted, up)
         up(wanted)

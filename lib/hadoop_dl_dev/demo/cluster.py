@@ -33,6 +33,11 @@ MIRROR_ROOT = images.REPOSITORY / ".cache" / "mirror"
 CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 DEFAULT_NAME = "demo"
 CDSW = f"{nodes.LABEL}.cdsw"  # the label of a host of CDSW: its release and kind
+KERBEROS = f"{nodes.LABEL}.kerberos"  # the label of the hosts of a cluster with Kerberos
+# A ResourceManager of Hadoop 3.3 with Kerberos keeps a core busy (YARN-11178): the other nodes come first.
+SPINNING = ("--cpu-shares", "256")
+REALM = "DEMO.EXAMPLE"
+KEYTAB = "/etc/security/keytabs/deeplearning.keytab"
 
 
 def inventory_of(name: str) -> Path:
@@ -52,6 +57,7 @@ class Cluster:
     data_nodes: int = 2
     name: str = DEFAULT_NAME
     cdsw: str = ""  # release and kind of CDSW on cdsw1, one of workbench.KINDS; empty: there is no such host
+    kerberos: bool = False
 
     def __post_init__(self) -> None:
         stacks.load_stack(self.stack)
@@ -164,11 +170,14 @@ def node_options(cluster: Cluster, host: str) -> list[str]:
         if CA_BUNDLE.exists():
             mounts.append(f"{CA_BUNDLE}:{CA_BUNDLE}:ro")
     labels = {nodes.LABEL: cluster.name}
+    labels |= {KERBEROS: REALM} if cluster.kerberos else {}
     own: tuple[str, ...] = ()
     if host == workbench.NAME:
         mounts += workbench.mounts()
         labels[CDSW] = cluster.cdsw
         own = workbench.OPTIONS
+    if host == "master1" and cluster.kerberos:
+        own = SPINNING
     options = nodes.options_of(
         cluster.container(host),
         network=cluster.name,
@@ -305,6 +314,8 @@ def write_inventory(cluster: Cluster) -> None:
         "ansible_ssh_private_key_file": str(cluster.state / "id_ed25519"),
         "ansible_ssh_common_args": f"-o UserKnownHostsFile={cluster.state / 'known_hosts'}",
     }
+    if cluster.kerberos:
+        variables |= {"hadoop_principal": f"deeplearning@{REALM}", "hadoop_keytab": KEYTAB}
     files: dict[str, Any] = {"hosts.yml": {"all": {"children": groups}}, "group_vars/all.yml": variables}
     if cluster.cdsw:
         files["group_vars/cdsw_hosts.yml"] = workbench.variables()
@@ -371,7 +382,12 @@ def recorded(name: str) -> Cluster:
     shown = f'{{{{index .Config.Labels "{CDSW}"}}}}'
     host = f"{name}-{workbench.NAME}"
     cdsw = output("docker", "container", "inspect", "--format", shown, host) if host in there else ""
-    return Cluster(stack, max(data_nodes, 1), name, cdsw)
+    return Cluster(stack, max(data_nodes, 1), name, cdsw, has_kerberos(name, there))
+
+
+def has_kerberos(name: str, there: list[str]) -> bool:
+    master, shown = f"{name}-master1", f'{{{{index .Config.Labels "{KERBEROS}"}}}}'
+    return master in there and bool(output("docker", "container", "inspect", "--format", shown, master).strip())
 
 
 def shell(name: str, host: str) -> int:

@@ -116,6 +116,7 @@ def fetch_parts() -> None:
     for name in ("hadoop", "kafka"):
         artifacts.fetch_all(artifacts.read_lock(DATA / name / "jars.sha256"), CACHE / "jars")
     artifacts.fetch_all([artifacts.libhdfs()], CACHE / "sources")
+    artifacts.fetch_all(artifacts.read_lock(DATA / "hadoop" / "native.sha256"), CACHE / "sources")
 
 
 def ours() -> list[str]:
@@ -189,6 +190,7 @@ def build(image: str, reference: str) -> None:
         add_jars(root / "opt/kafka/libs", "kafka")
         add_webapps(root / "opt/hadoop")
         add_libhdfs(root / "build/libhdfs")
+        add_libhadoop(root / "opt/hadoop/lib/secure")
         for path in (DATA / "build").iterdir():
             shutil.copy(path, root / "build" / path.name)
         (root / "build" / "purge").write_text(" ".join(definitions()["common"]["build_only"]) + "\n", encoding="utf-8")
@@ -229,6 +231,14 @@ def add_webapps(home: Path) -> None:
         for name in jar.namelist():
             if name.startswith("webapps/"):
                 jar.extract(name, home)
+
+
+def add_libhadoop(target: Path) -> None:
+    """libhadoop.so, without which a NodeManager with Kerberos collects no logs. No other cluster loads it: it has a directory of its own."""
+    target.mkdir(parents=True)
+    archive = artifacts.fetch_all(artifacts.read_lock(DATA / "hadoop" / "native.sha256"), CACHE / "sources")[0]
+    with zipfile.ZipFile(archive) as jar:
+        (target / "libhadoop.so").write_bytes(jar.read("nativelib/Linux-amd64/libhadoop.so"))
 
 
 def add_libhdfs(target: Path) -> None:

@@ -33,6 +33,9 @@ DIRECTORIES = (
     ("/user", "755", "hdfs", "supergroup"),
     ("/user/analyst", "755", "analyst", "analyst"),
 )
+# On a cluster with Kerberos, for hadoop_principal.
+OF_PROJECT = ("/apps/deeplearning", "755", "deeplearning", "deeplearning")
+CURL = ("curl", "--silent", "--show-error", "--fail", "--negotiate", "--user", ":")
 INSTALL_STAND_IN = (
     "[ -x /usr/bin/nvidia-smi ] || { rm -f /etc/yum.repos.d/*; cat > /etc/yum.repos.d/site.repo && "
     "dnf -q -y install nvidia-smi-standin; }"
@@ -64,15 +67,15 @@ def start_on(cluster: Cluster, host: str) -> None:
 
 def wait(cluster: Cluster) -> None:
     """Return when every service answers and HDFS has the directories that users need."""
-    master, edge = cluster.addresses["master1"], cluster.addresses["edge1"]
+    edge = cluster.addresses["edge1"]
     say("    waiting for HDFS …")
-    until("HDFS", lambda: hdfs_problem(master, cluster.data_nodes))
-    for path, permission, owner, group in DIRECTORIES:
-        webhdfs(master, path, "MKDIRS", permission=permission)
-        webhdfs(master, path, "SETPERMISSION", permission=permission)
-        webhdfs(master, path, "SETOWNER", owner=owner, group=group)
+    until("HDFS", lambda: hdfs_problem(cluster))
+    for path, permission, owner, group in (*DIRECTORIES, *((OF_PROJECT,) if cluster.kerberos else ())):
+        webhdfs(cluster, path, "MKDIRS", permission=permission)
+        webhdfs(cluster, path, "SETPERMISSION", permission=permission)
+        webhdfs(cluster, path, "SETOWNER", owner=owner, group=group)
     say("    waiting for YARN and Kafka …")
-    until("YARN", lambda: yarn_problem(master, cluster.data_nodes))
+    until("YARN", lambda: yarn_problem(cluster))
     until("Kafka", lambda: kafka_problem(edge))
 
 
@@ -91,23 +94,26 @@ def until(what: str, problem: Callable[[], str | None], seconds: float = READY_S
         time.sleep(every)
 
 
-def get(url: str) -> Any:
-    with OPENER.open(url, timeout=REQUEST_SECONDS) as answer:
+def get(cluster: Cluster, path: str) -> Any:
+    """Ask a daemon on master1; with Kerberos by the ticket of root there."""
+    if cluster.kerberos:
+        return json.loads(nodes.execute(cluster.container("master1"), *CURL, f"http://master1{path}", check=False))
+    with OPENER.open(f"http://{cluster.addresses['master1']}{path}", timeout=REQUEST_SECONDS) as answer:
         return json.load(answer)
 
 
-def hdfs_problem(master: str, data_nodes: int) -> str | None:
+def hdfs_problem(cluster: Cluster) -> str | None:
     """Ask the NameNode how many DataNodes live, and whether it accepts writes."""
     query = urllib.parse.quote("Hadoop:service=NameNode,name=FSNamesystemState")
-    [state] = get(f"http://{master}:9870/jmx?qry={query}")["beans"]
-    if state["NumLiveDataNodes"] != data_nodes:
-        return f"{state['NumLiveDataNodes']} of {data_nodes} DataNodes are live."
+    [state] = get(cluster, f":9870/jmx?qry={query}")["beans"]
+    if state["NumLiveDataNodes"] != cluster.data_nodes:
+        return f"{state['NumLiveDataNodes']} of {cluster.data_nodes} DataNodes are live."
     return None if state["FSState"] == "Operational" else f"the NameNode is in the state {state['FSState']}."
 
 
-def yarn_problem(master: str, data_nodes: int) -> str | None:
-    active = get(f"http://{master}:8088/ws/v1/cluster/metrics")["clusterMetrics"]["activeNodes"]
-    return None if active == data_nodes else f"{active} of {data_nodes} NodeManagers are active."
+def yarn_problem(cluster: Cluster) -> str | None:
+    active = get(cluster, ":8088/ws/v1/cluster/metrics")["clusterMetrics"]["activeNodes"]
+    return None if active == cluster.data_nodes else f"{active} of {cluster.data_nodes} NodeManagers are active."
 
 
 def kafka_problem(edge: str) -> str | None:
@@ -115,8 +121,14 @@ def kafka_problem(edge: str) -> str | None:
         return None
 
 
-def webhdfs(master: str, path: str, operation: str, **parameters: str) -> None:
-    """Change something in HDFS as its superuser."""
+def webhdfs(cluster: Cluster, path: str, operation: str, **parameters: str) -> None:
+    """Change something in HDFS as its superuser; with Kerberos by the ticket of root on master1."""
+    master = cluster.addresses["master1"]
+    if cluster.kerberos:
+        query = urllib.parse.urlencode({"op": operation, **parameters})
+        url = f"http://master1:9870/webhdfs/v1{path}?{query}"
+        nodes.execute(cluster.container("master1"), *CURL, "--request", "PUT", url)
+        return
     query = urllib.parse.urlencode({"op": operation, "user.name": "hdfs", **parameters})
     request = urllib.request.Request(f"http://{master}:9870/webhdfs/v1{path}?{query}", method="PUT")  # noqa: S310
     try:

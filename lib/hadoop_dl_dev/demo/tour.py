@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hadoop_dl.data import stacks
-from hadoop_dl_dev.demo import images, nodes, workbench
+from hadoop_dl_dev.demo import images, kerberos, nodes, workbench
 from hadoop_dl_dev.demo.cluster import Cluster
 from hadoop_dl_dev.demo.shell import DemoError, follow, output, phase, run, say
 
@@ -94,6 +94,8 @@ def train(cluster: Cluster, mode: str = "spark") -> dict[str, Any]:
     nodes.execute(edge, "rm", "-rf", "/home/analyst/digits")
     output("docker", "cp", str(digits), f"{edge}:/home/analyst/digits")
     nodes.execute(edge, "chown", "-R", "analyst:", "/home/analyst/digits")
+    if cluster.kerberos:
+        kerberos.log_in(cluster)
     status = follow(
         ["docker", "exec", "--user", "analyst", "--workdir", "/home/analyst/digits", edge, "sh", "run.sh", mode]
     )
@@ -118,6 +120,7 @@ def suggestions(cluster: Cluster) -> list[Suggestion]:
     choices = "".join(
         f" {name}={value}"
         for name, value, usual in (
+            ("KERBEROS", "1" if cluster.kerberos else "", ""),
             ("STACK", cluster.stack, default.stack),
             ("DATA_NODES", cluster.data_nodes, default.data_nodes),
             ("CDSW", "1" if cluster.cdsw == workbench.KINDS[0] else cluster.cdsw, default.cdsw),
@@ -137,6 +140,7 @@ def suggestions(cluster: Cluster) -> list[Suggestion]:
         name = f"--name {cluster.name}"
         again = f"scripts/demo run {name} --stack {cluster.stack} --data-nodes {cluster.data_nodes}"
         again += f" --cdsw {cluster.cdsw}" if cluster.cdsw else ""
+        again += " --kerberos" if cluster.kerberos else ""
         status, shell, down = (
             f"scripts/demo status {name}",
             f"scripts/demo shell {name} edge1",

@@ -1,0 +1,107 @@
+"""A cluster with Kerberos: what is refused, a job by keytab, and the way back. Jobs by ticket are those of every cluster."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from hadoop_dl_dev.demo import images, nodes
+from hadoop_dl_dev.demo.cluster import KEYTAB, REALM, Cluster
+from hadoop_dl_dev.demo.kerberos import USER_KEYTAB
+
+DIGITS = "/home/analyst/digits"
+BY_KEYTAB = f"--principal analyst@{REALM} --keytab ../analyst.keytab"  # in its home
+JOB = (
+    f"tfos-submit {BY_KEYTAB} --deploy-mode cluster --executors 2 --timeout 600 --py-files digits.py,job.py,storage.py --result result.json "
+    "$(tfos-submit --local choose.py spark) --data hdfs:///user/analyst/digits --output hdfs:///user/analyst/by-keytab "
+    "--input-mode spark --num-gpus 1 --minimum-accuracy 0.95 --result result.json"
+)
+Answer = tuple[int, str]
+Shell = Callable[[str, str], Answer]
+
+
+@pytest.fixture
+def play(cluster: Cluster) -> Callable[..., Answer]:
+    def play(playbook: str, *options: str) -> Answer:
+        command = ["ansible-playbook", "-i", str(cluster.inventory), playbook, *options]
+        done = subprocess.run(
+            command, cwd=images.REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
+        return done.returncode, done.stdout
+
+    return play
+
+
+@pytest.fixture
+def analyst(shell: Shell) -> Callable[[str], Answer]:
+    """A command of the user in the example's directory; its ticket cache is its own for each command."""
+
+    def analyst(line: str) -> Answer:
+        script = f"cd {DIGITS} && export KRB5CCNAME=$(mktemp -u) && {line}"
+        return shell("edge1", f"su - analyst -c '{script}'")
+
+    return analyst
+
+
+def test_the_web_addresses_ask_for_a_ticket(shell: Shell) -> None:
+    ask = "curl -s -o /dev/null -w %{http_code} http://master1:"
+    for address in ("8088/ws/v1/cluster/apps", "9870/jmx"):
+        assert shell("edge1", ask + address) == (0, "401")
+
+
+def test_the_suite_asks_hdfs_and_leaves_no_ticket(cluster: Cluster, shell: Shell, play: Callable[..., Answer]) -> None:
+    status, said = play("playbooks/verify.yml", "--limit", "data1,edge1")
+    assert status == 0, said[-4000:]
+    skipped = "\n".join(line for line in said.splitlines() if "SKIPPED" in line)
+    assert "Kerberos" not in skipped
+    for host in (*cluster.data_hosts, "edge1"):
+        assert shell(host, "ls -d /run/deeplearning-login-* 2>/dev/null || true") == (0, "")
+
+
+def test_a_job_without_a_ticket_is_refused_before_submission(analyst: Callable[[str], Answer]) -> None:
+    status, said = analyst("tfos-submit choose.py")
+    assert (status, "there is none" in said, "Run kinit" in said) == (3, True, True), said
+
+
+def test_a_job_with_an_expired_ticket_is_refused_before_submission(analyst: Callable[[str], Answer]) -> None:
+    status, said = analyst(f"kinit -l 1s -k -t {USER_KEYTAB} analyst@{REALM} && sleep 2 && tfos-submit choose.py")
+    assert (status, "ended at" in said) == (3, True), said
+
+
+def test_a_keytab_that_others_can_read_is_refused(analyst: Callable[[str], Answer]) -> None:
+    status, said = analyst(
+        f"cp {USER_KEYTAB} ~/open.keytab && chmod 644 ~/open.keytab && "
+        f"tfos-submit --principal analyst@{REALM} --keytab ~/open.keytab choose.py"
+    )
+    assert (status, "by its owner alone" in said) == (3, True), said
+
+
+def test_a_job_in_cluster_mode_runs_by_keytab(analyst: Callable[[str], Answer]) -> None:
+    status, said = analyst(f"rm -f result.json && {JOB}")
+    assert status == 0, said[-6000:]
+    assert "cannot be detected" not in said
+    assert json.loads(analyst("cat result.json")[1])["accuracy"] >= 0.95
+
+
+def test_a_login_that_does_not_work_changes_no_host(shell: Shell, play: Callable[..., Answer]) -> None:
+    look = "ls -laR --time-style=full-iso /opt/deeplearning/etc /opt/deeplearning/state && ls -la --time-style=full-iso /opt/deeplearning/envs"
+    before = shell("edge1", look)
+    assert shell("edge1", f"chmod 644 {KEYTAB}")[0] == 0
+    status, said = play("site.yml", "-e", "apply=all")
+    assert shell("edge1", f"chmod 400 {KEYTAB}")[0] == 0
+    assert (status != 0, "by its owner alone" in said, "No host was changed" in said) == (True, True, True), said
+    assert shell("edge1", look) == before
+
+
+def test_removal_takes_the_archive_out_of_hdfs(cluster: Cluster, shell: Shell, play: Callable[..., Answer]) -> None:
+    look = ("hdfs", "dfs", "-ls", "-R", "/apps/deeplearning")
+    master = cluster.container("master1")  # root there has the ticket of HDFS's superuser
+    assert "pyspark-" in nodes.execute(master, *look)
+    status, said = play("playbooks/remove.yml", "-e", "remove_confirmed=true")
+    assert status == 0, said[-4000:]
+    assert "pyspark-" not in nodes.execute(master, *look)
+    for host in (*cluster.data_hosts, "edge1"):
+        assert shell(host, "ls -A /opt/deeplearning 2>/dev/null || true") == (0, "")
