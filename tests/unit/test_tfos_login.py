@@ -14,13 +14,17 @@ from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from kdc import REALM, Realm
 from tfos_submit import hints, login, options
 
+SECURE = {"hadoop.security.authentication": "kerberos"}
+
 
 def asked(**changes: Any) -> Any:
-    return SimpleNamespace(**{"principal": None, "keytab": None, **changes})
+    return SimpleNamespace(**{"principal": None, "keytab": None, "timeout": 3600, **changes})
 
 
-def begin(tmp_path: Path, secure: bool = True, **changes: Any) -> login.Login:
-    made = login.Login(asked(**changes), secure, str(tmp_path))
+def begin(
+    tmp_path: Path, secure: bool = True, configuration: dict[str, str] | None = None, **changes: Any
+) -> login.Login:
+    made = login.Login(asked(**changes), {**(SECURE if secure else {}), **(configuration or {})}, str(tmp_path))
     made.begin()
     return made
 
@@ -82,9 +86,19 @@ def test_a_keytab_may_be_named_from_the_directory_of_the_user(
     keytab = realm.keytab("anna")
     monkeypatch.chdir(keytab.parent)
     given = options.arguments_parser().parse_args(["--principal", f"anna@{REALM}", "--keytab", keytab.name, "job.py"])
-    made = login.Login(given, True, str(tmp_path))
+    made = login.Login(given, SECURE, str(tmp_path))
     made.begin()
     assert Path(made.cache).exists()
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "told"), [({}, False), ({login.TOKENS_END: "3600000"}, False), ({login.TOKENS_END: "3599000"}, True)]
+)
+def test_a_job_that_may_outlive_its_tokens_is_told(
+    realm: Realm, tmp_path: Path, capsys: pytest.CaptureFixture[str], lifetime: dict[str, str], told: bool
+) -> None:
+    begin(tmp_path, configuration=lifetime, principal=f"anna@{REALM}", keytab=str(realm.keytab("anna")))
+    assert ("tokens for HDFS end after 3599 s" in "".join(capsys.readouterr())) == told
 
 
 def test_a_keytab_on_a_cluster_without_kerberos_is_a_mistake(tmp_path: Path) -> None:

@@ -38,9 +38,9 @@ def mark(environment):
 
 
 def hadoop_configuration(directory):
-    """The values of core-site.xml and yarn-site.xml."""
+    """The values of core-site.xml, hdfs-site.xml and yarn-site.xml."""
     values = {}
-    for name in ("core-site.xml", "yarn-site.xml"):
+    for name in ("core-site.xml", "hdfs-site.xml", "yarn-site.xml"):
         try:
             root = ElementTree.parse(os.path.join(directory, name)).getroot()  # noqa: S314 (the site's own settings)
         except (IOError, OSError, ElementTree.ParseError):

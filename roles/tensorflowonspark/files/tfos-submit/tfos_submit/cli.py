@@ -10,7 +10,6 @@ import tempfile
 import uuid
 
 from ansible.module_utils.hadoop_dl_host import own_packages, user_environment
-from ansible.module_utils.hadoop_dl_host.kerberos_login import is_secure
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import hadoop_configuration, resource_manager_addresses
 
@@ -76,7 +75,7 @@ def run(options):
         return OK
     directory = tempfile.mkdtemp(prefix="tfos-submit-")
     try:
-        login = Login(options, is_secure(configuration), directory)
+        login = Login(options, configuration, directory)
         login.begin()
         manager = ResourceManager(resource_manager_addresses(configuration))
         gpus.check_cluster(options, manager.nodes() if options.gpus else [])

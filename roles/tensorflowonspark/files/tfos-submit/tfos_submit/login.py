@@ -11,6 +11,7 @@ from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 
 from tfos_submit.outcome import say
 
+TOKENS_END = "dfs.namenode.delegation.token.max-lifetime"  # milliseconds; hdfs-default.xml: 7 days
 AGAIN = 3600  # seconds after which a ticket from a keytab is replaced, long before it ends
 WAYS = "Run kinit, or add --principal and --keytab."
 
@@ -18,9 +19,12 @@ WAYS = "Run kinit, or add --principal and --keytab."
 class Login(object):
     """The job's ticket. Everything that this program starts finds it by KRB5CCNAME."""
 
-    def __init__(self, options, secure, directory):
-        """directory: of this job, which nobody else can enter; the ticket from a keytab is there."""
-        self.principal, self.keytab, self.secure = options.principal, options.keytab, secure
+    def __init__(self, options, configuration, directory):
+        """configuration: Hadoop's. directory: of this job, which nobody else can enter; the ticket from a keytab is there."""
+        self.principal, self.keytab = options.principal, options.keytab
+        self.secure = kerberos_login.is_secure(configuration)
+        self.tokens = int(configuration.get(TOKENS_END, "604800000")) // 1000
+        self.timeout = options.timeout
         self.cache = os.path.join(directory, "ticket")
         self.since = None
 
@@ -32,6 +36,12 @@ class Login(object):
             )
         if not self.secure:
             return
+        if self.timeout > self.tokens:
+            say(
+                "the job may take %d s (--timeout), but its tokens for HDFS end after %d s (%s). TensorFlow takes no new ones, also with --keytab: from "
+                "then on it neither reads nor writes hdfs://. Write a checkpoint before, and begin there with another job."
+                % (self.timeout, self.tokens, TOKENS_END)
+            )
         if not self.keytab:
             # Java takes the name as a path, without FILE: before it.
             os.environ[kerberos_login.CACHE] = own_ticket()
