@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hadoop_dl.data.stacks import UnknownStack, load_stacks
-from hadoop_dl.plan import builds, inputs, requirements, target, workbench
+from hadoop_dl.plan import builds, inputs, requirements, target, workbench, yarn
 from hadoop_dl.plan.component import Case, Component, Run
 from hadoop_dl.plan.components import BUILDING, COMPONENTS, concerns
 from hadoop_dl.plan.digests import canonical
@@ -49,6 +49,8 @@ def make_plan(
     cases = [Case(host, wanted[host.name], run) for host in read]
     for case in cases:
         examine(made, case)
+    for name, sentence in yarn.drained(hosts):
+        made.tell(name, warnings=[sentence])
     made.problems += cluster_problems(read, wanted) + run.problems
     made.warnings += [] if building else run.workbench.warnings
     for case in cases:
