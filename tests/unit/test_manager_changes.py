@@ -14,6 +14,7 @@ import ansible_programs
 import pytest
 import python_files
 import yaml
+from ansible.module_utils.hadoop_dl_host import host_reader
 from ansible_programs import LOCAL
 from manager_server import DEVICES, PASSWORD, USER, AmbariServer, Cloudera, Manager
 
@@ -162,6 +163,18 @@ def test_a_host_is_in_maintenance_while_it_changes_and_not_afterwards(manager: M
     assert (in_maintenance(manager), host.marker.exists()) == (True, True)
     assert host.put("left")["changed"]
     assert (in_maintenance(manager), host.marker.exists(), len(manager.changes())) == (False, False, 2)
+
+
+def test_the_reader_of_hosts_finds_the_mark(cloudera: Cloudera, tmp_path: Path) -> None:
+    host, reader = Maintenance(tmp_path, cloudera), host_reader.Reader(str(tmp_path))
+    host.marker = tmp_path / "opt/deeplearning/etc/maintenance-mode.json"
+    host.marker.parent.mkdir(parents=True)
+    host.put("entered")
+    assert reader.deeplearning()["maintenance"] == "Cloudera Manager"
+    host.marker.write_text("{", encoding="utf-8")
+    assert reader.deeplearning()["maintenance"] == "the cluster manager"
+    host.put("left")
+    assert reader.deeplearning()["maintenance"] is None
 
 
 def test_a_host_that_fails_stays_in_maintenance_until_the_same_command_succeeds(

@@ -215,12 +215,16 @@ class Receipt:
 
 @dataclass(frozen=True)
 class DeepLearning:
-    """What this project installed: the active environment, all of them, and the receipts of the roles. `notice`: CURRENT.txt is there."""
+    """What this project installed: the active environment, all of them, and the receipts of the roles.
+
+    notice: CURRENT.txt is there. maintenance: the manager in whose maintenance mode an upgrade has the host.
+    """
 
     current: Line | None
     environments: Mapping[Line, Environment]
     receipts: Mapping[Line, Receipt]
     notice: bool = True
+    maintenance: Said | None = None
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from hadoop_dl.plan.problems import (
     group_problems,
     host_problems,
     listed_warnings,
+    maintenance_warnings,
 )
 from hadoop_dl.plan.target import Target
 
@@ -104,7 +105,7 @@ def examine(made: Plan, case: Case) -> None:
     for component in COMPONENTS.values():
         if component.concerns(host):
             component.examine(made, case)
-    made.tell(host.name, warnings=added_warnings(host))
+    made.tell(host.name, warnings=[*added_warnings(host), *maintenance_warnings(host)])
 
 
 def without_answer(made: Plan, hosts: Sequence[Host]) -> None:
