@@ -32,7 +32,8 @@ class ActionModule(HostAction):
         try:
             return self.settle(state, values)
         except ManagerError as error:
-            raise AnsibleActionFail(f"{error} {self.host} was not changed.") from None
+            unchanged = "" if state == "left" else f" {self.host} was not changed."
+            raise AnsibleActionFail(f"{error}{unchanged}") from None
 
     def settle(self, state: str, values: dict[str, Any]) -> dict[str, Any]:
         manager = connection.connect(values)

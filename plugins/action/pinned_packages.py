@@ -25,11 +25,11 @@ class ActionModule(HostAction):
     """pinned_packages: steps of one thing, so that everything can be asked for before anything is changed.
 
     state: `available` fails with a sentence for each package that the repositories do not have in its version (and lists those they
-    have) and answers `names`, by which they have them; `solvable` fails if dnf or yum finds no transaction
-    of these packages (and those that leave), if it would remove others, or if a lock of the site excludes one, and changes nothing (apt is simulated
-    by `present`); `present` installs them in one transaction, and turns the manager's failure into a sentence. downgrade: true lets it install
-    an older version over a newer one, never of a kernel package. remove: installed packages that leave in the same transaction
-    (dnf, yum). names: names, or {name, version, kernel, other, least}; other is a second name to ask for, least the oldest version that will do. manager: dnf, yum or apt. title: what they are for, the subject of the
+    have) and answers `names`, by which they have them; `solvable` fails if the manager finds no transaction of these packages (and those
+    that leave), if it would remove others, or if a lock of the site excludes one, and changes nothing; `present` installs them in one
+    transaction, and turns the manager's failure into a sentence. downgrade: true lets it install an older version over a newer one, never of a
+    kernel package. remove: installed packages that leave in the same transaction (dnf, yum), or patterns of those that may (`solvable` with apt).
+    unheld, preferences: the holds that are lifted and apt's preferences that are written before `present` (`solvable` with apt). names: names, or {name, version, kernel, other, least}; other is a second name to ask for, least the oldest version that will do. manager: dnf, yum or apt. title: what they are for, the subject of the
     sentences ("Driver 535.104.05"). repository: what signed_repository returned; the host's own repositories serve beside it, but with dnf and
     yum not those that check no signatures (gpgcheck=0): the host is asked which these are, unless repository has them.
     exclude: packages that the transaction must not touch, as patterns: one that would is refused. remedy: another way out than adding the package to the mirror.
@@ -37,7 +37,7 @@ class ActionModule(HostAction):
     """
 
     REQUIRED = ("names", "manager", "title", "state")
-    OPTIONAL = ("repository", "exclude", "downgrade", "remove", "remedy")
+    OPTIONAL = ("repository", "exclude", "downgrade", "remove", "remedy", "unheld", "preferences")
 
     def act(self) -> dict[str, Any]:
         if self.args["state"] not in STATES or self.args["manager"] not in os_packages.MANAGERS:
@@ -86,15 +86,17 @@ class ActionModule(HostAction):
         return {"names": os_packages.offered_names(wanted, answer["stdout"])}
 
     def _solve(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
-        """Without the plugin of locks, because this role's own are lifted for the transaction; the site's are compared here."""
-        if source.manager == "apt":
-            return {}
+        """Without the locks, because this role's own are lifted for the transaction; the site's are compared here."""
         self._wait_for_lock(source)
-        gone, exclude = (self.args.get(key) or [] for key in ("remove", "exclude"))
-        answer = self.command(transactions.exchange(source, wanted, gone, exclude, solve=True), SOLVING)
-        listed = self.command(["cat", transactions.LOCKS[source.manager]])["stdout"]
-        lacking = transactions.left_out(answer["stdout"], self._not_in_rpm(wanted))
-        found = list(transactions.reasons(source, answer["stdout"], answer["stderr"], listed, lacking))
+        gone, exclude, unheld = (self.args.get(key) or [] for key in ("remove", "exclude", "unheld"))
+        if source.manager == "apt":
+            answer = self.command(transactions.simulation(wanted, str(self.args.get("preferences") or "")), SOLVING)
+            found = list(transactions.apt_reasons(source, answer, leaving=gone, unheld=unheld, exclude=exclude))
+        else:
+            answer = self.command(transactions.exchange(source, wanted, gone, exclude, solve=True), SOLVING)
+            listed = self.command(["cat", transactions.LOCKS[source.manager]])["stdout"]
+            lacking = transactions.left_out(answer["stdout"], self._not_in_rpm(wanted))
+            found = list(transactions.reasons(source, answer["stdout"], answer["stderr"], listed, lacking))
         if found:
             raise AnsibleActionFail(transactions.problem(source, found, host=self.host, title=str(self.args["title"])))
         return {}

@@ -723,7 +723,6 @@ def test_a_transaction_that_cannot_be_solved_is_refused_and_nothing_is_done() ->
     host.planned = host.done["stdout"]
     with pytest.raises(AnsibleActionFail, match=r"A 1.2 must be one .*nothing provides dkms.*Nothing was changed"):
         install(host, state="solvable", remove=["b"])
-    assert not install(host, state="solvable", manager="apt")["changed"]
     assert (host.modules, "--assumeyes" in str(host.asked)) == ([], False)
 
 

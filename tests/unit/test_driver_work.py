@@ -254,9 +254,13 @@ def test_an_installed_driver_asks_no_repository() -> None:
 
 def test_debian_removes_the_module_of_the_other_kind_first_and_rhel_in_the_transaction() -> None:
     other = installed("550.54.15", ("nvidia-open-kernel-dkms", "libcuda1"))
-    debian = work(driver=other, **DEBIAN).installation
+    planned = work(driver=other, **DEBIAN)
+    debian = planned.installation
     assert (debian.removed_first, debian.leaving, debian.exclude) == (("nvidia-open-kernel-dkms",), (), ())
     assert debian.packages[-2:] == ("nvidia-persistenced", "nvidia-modprobe")
+    (solved,) = planned.transactions
+    assert (solved.leaving, solved.exclude) == (("libnvidia-*",), ("linux-image-*",))
+    assert set(debian.removed_first) <= set(planned.unlock)  # which may leave, too
     rhel = work({"module": "open"}, driver=installed()).installation
     assert (rhel.removed_first, rhel.leaving) == ((), ("kmod-nvidia-latest-dkms",))
     assert "kernel" in rhel.exclude

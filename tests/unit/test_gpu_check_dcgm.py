@@ -45,12 +45,12 @@ def four(*errors, status=None, everywhere=True):
     }
 
 
-def three(name="", severity=0, text=""):
-    """What DCGM 3.3 prints; one test failed."""
+def three(name="", severity=0, text="", status="Fail"):
+    """What DCGM 3.3 prints; one test failed, or has this status."""
     tests = []
     for one in NAMES_OF_3:
-        result = {"status": "Fail" if one == name else "Pass"}
-        if one == name:
+        result = {"status": status if one == name else "Pass"}
+        if one == name and status == "Fail":
             error = {"error_category": 8, "error_id": 29, "error_severity": severity, "warnings": text}
             result.update(gpu_id=0, warnings=[error])
         tests.append({"name": one, "results": [result]})
@@ -82,6 +82,7 @@ def diagnosed(tmp_path, printed, status=0, **more):
         (four((None, TRIAGE, "No GPU answers")), "FAIL", "software: No GPU answers."),
         (three("Inforom", TRIAGE, "A corrupt InfoROM has been detected in GPU 0."), "FAIL", "Inforom: A corrupt InfoROM"),
         (four(status="Fail"), "FAIL", "software: it gave no reason."),
+        (three("Inforom", status="Skip"), "PASS", f"passed: {', '.join(NAMES_OF_3[:-1])}; skipped: Inforom"),
         (four(status="Skip"), "SKIP", "DCGM skipped all of its tests: software"),
     ],
 )  # fmt: skip

@@ -14,6 +14,7 @@ import ansible_programs
 import pytest
 import python_files
 import yaml
+from ansible.module_utils.hadoop_dl_host import host_reader
 from ansible_programs import LOCAL
 from manager_server import DEVICES, PASSWORD, USER, AmbariServer, Cloudera, Manager
 
@@ -66,7 +67,7 @@ class Upgrade(Play):
         super().__init__(directory, manager, upgrade_maintenance="yes", upgrade_way_back="x", **variables)
         self.marker = directory / "etc" / "maintenance-mode.json"
 
-    def upgrade(self, change: str = "true", *options: str) -> tuple[int, str]:
+    def upgrade(self, change: str = "true", *options: str, killed_after: str = "") -> tuple[int, str]:
         plays = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / "upgrade.yml").read_text(encoding="utf-8"))[:2]
         for play in plays:
             play.update(become=False, serial=1)
@@ -74,12 +75,26 @@ class Upgrade(Play):
         check, changing = plays
         check["tasks"] = [task for task in check["tasks"] if "manager_maintenance" in task]
         (block,) = changing["tasks"]
-        driver = {"name": "Change the host", "ansible.builtin.command": change, "changed_when": False}
-        ours = [task for task in block["block"] if "manager_maintenance" in task]
-        assert [task["manager_maintenance"]["state"] for task in ours] == ["entered", "left"]
-        assert [block["block"][0], block["block"][-1]] == ours  # around the site's own tasks too
-        block["block"] = [ours[0], driver, ours[1]]
+        block["block"] = [
+            one for task in block["block"] for one in self.stand_ins(task, change, task["name"] == killed_after)
+        ]
         return self.run(plays, *options)
+
+    def stand_ins(self, task: dict[str, Any], change: str, killed: bool) -> list[dict[str, Any]]:
+        kept, name = [], {"name": task["name"]}
+        if "manager_maintenance" in task:
+            kept = [task]
+        elif task["name"] == "Change the host":
+            kept = [{**name, "ansible.builtin.command": change, "changed_when": False}]
+        elif "receipt" in task:
+            written = {"content": "{}", "dest": f"{self.directory}/{task['receipt']['component']}.json", "mode": "0600"}
+            kept = [{**name, "ansible.builtin.copy": written}]
+        kill = "{{ lookup('pipe', 'kill -9 $(cut -d\" \" -f4 /proc/$PPID/stat) $PPID') }}"  # ansible-playbook and its worker
+        return kept + [{"name": "Kill the run", "ansible.builtin.debug": {"msg": kill}}] * killed
+
+    def is_as_planned(self) -> bool:
+        """Whether the next run finds both receipts, and addresses the host no longer."""
+        return all((self.directory / f"{name}.json").exists() for name in ("nvidia_driver", "gpu_check"))
 
 
 def in_maintenance(manager: Manager) -> bool:
@@ -150,6 +165,18 @@ def test_a_host_is_in_maintenance_while_it_changes_and_not_afterwards(manager: M
     assert (in_maintenance(manager), host.marker.exists(), len(manager.changes())) == (False, False, 2)
 
 
+def test_the_reader_of_hosts_finds_the_mark(cloudera: Cloudera, tmp_path: Path) -> None:
+    host, reader = Maintenance(tmp_path, cloudera), host_reader.Reader(str(tmp_path))
+    host.marker = tmp_path / "opt/deeplearning/etc/maintenance-mode.json"
+    host.marker.parent.mkdir(parents=True)
+    host.put("entered")
+    assert reader.deeplearning()["maintenance"] == "Cloudera Manager"
+    host.marker.write_text("{", encoding="utf-8")
+    assert reader.deeplearning()["maintenance"] == "the cluster manager"
+    host.put("left")
+    assert reader.deeplearning()["maintenance"] is None
+
+
 def test_a_host_that_fails_stays_in_maintenance_until_the_same_command_succeeds(
     manager: Manager, tmp_path: Path
 ) -> None:
@@ -171,6 +198,28 @@ def test_an_upgrade_that_fails_says_so_and_its_repetition_ends_maintenance(cloud
     code, said = upgrade.upgrade()
     assert (code, in_maintenance(cloudera), upgrade.marker.exists()) == (0, False, False), said
     assert len(cloudera.changes()) == 2
+
+
+@pytest.mark.parametrize("last", ["Take the host out of maintenance mode", "Record what gpu-check expects now"])
+def test_after_a_killed_upgrade_the_same_command_ends_maintenance(
+    last: str, cloudera: Cloudera, tmp_path: Path
+) -> None:
+    upgrade = Upgrade(tmp_path, cloudera)
+    code, said = upgrade.upgrade(killed_after=last)
+    assert (code, "Kill the run" in said) == (-9, True), said
+    if not upgrade.is_as_planned():
+        code, said = upgrade.upgrade()
+        assert code == 0, said
+    assert (in_maintenance(cloudera), upgrade.marker.exists(), upgrade.is_as_planned()) == (False, False, True)
+
+
+def test_a_manager_that_fails_at_the_end_is_asked_again_by_the_same_command(cloudera: Cloudera, tmp_path: Path) -> None:
+    upgrade = Upgrade(tmp_path, cloudera)
+    cloudera.faults[f"/api/v19/hosts/{cloudera.hosts[1]['hostId']}/commands/exitMaintenanceMode"] = ["403"]
+    code, said = upgrade.upgrade()
+    assert (code, in_maintenance(cloudera), upgrade.is_as_planned()) == (2, True, False), said
+    assert f"{HOST} was not changed" not in said
+    assert "until the same command succeeds" in said
 
 
 def test_a_host_that_was_in_maintenance_before_stays_so(manager: Manager, tmp_path: Path) -> None:

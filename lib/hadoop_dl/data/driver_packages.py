@@ -85,6 +85,9 @@ class Rpms:
     host: GpuHost
     lock_plugin = "python3-dnf-plugin-versionlock"
     unversioned: ClassVar[tuple[str, ...]] = ()
+    related: ClassVar[
+        tuple[str, ...]
+    ] = ()  # patterns of the driver's own packages, of which another version may not have all
     # Kernel packages that no transaction of the role may touch; headers are installed and locked by it.
     excluded: ClassVar[tuple[str, ...]] = (
         "kernel",
@@ -241,6 +244,7 @@ class Debs(Rpms):
 
     lock_plugin = ""
     unversioned = ("nvidia-persistenced", "nvidia-modprobe")  # Debian gives them versions of their own
+    related = ("libnvidia-*",)
     excluded = ("linux-image-*",)
 
     @property

@@ -28,7 +28,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Transaction:
-    """What the solver must find a way for, before anything changes. leaving: what leaves in it; exclude: what it must not touch."""
+    """What the solver must find a way for, before anything changes. leaving: what leaves in it, or may; exclude: what it must not touch."""
 
     title: str
     packages: tuple[str | Pinned, ...]
@@ -166,7 +166,8 @@ def installs_kernel(request: Request, host: GpuHost) -> bool:
 def transactions(request: Request, host: GpuHost, packages: Rpms, replaces: bool) -> Iterator[Transaction]:
     if installs_packages(request, host, packages, replaces):
         names: tuple[str | Pinned, ...] = (*packages.headers(), *packages.parts(), *packages.unversioned)
-        yield Transaction(f"Driver {request.version}", names, tuple(packages.replaced()), packages.excluded)
+        leaving = (*packages.replaced(), *packages.related)
+        yield Transaction(f"Driver {request.version}", names, leaving, packages.excluded)
     if installs_kernel(request, host):
         yield Transaction(f"Kernel {request.kernel}", kernel_names(packages), (), ("*nvidia*",))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -186,10 +186,11 @@ class HadoopFile:
 
 @dataclass(frozen=True)
 class Yarn:
-    """YARN's configuration; `manager`: whose agent writes it."""
+    """YARN's configuration; `manager`: whose agent writes it. `drained`: nodes that node_maintenance has out, and since when."""
 
     manager: Literal["cloudera_manager", "ambari"] | None
     files: Mapping[Path, HadoopFile]
+    drained: Mapping[Line, Said] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -224,12 +225,16 @@ class Receipt:
 
 @dataclass(frozen=True)
 class DeepLearning:
-    """What this project installed: the active environment, all of them, and the receipts of the roles. `notice`: CURRENT.txt is there."""
+    """What this project installed: the active environment, all of them, and the receipts of the roles.
+
+    notice: CURRENT.txt is there. maintenance: the manager in whose maintenance mode an upgrade has the host.
+    """
 
     current: Line | None
     environments: Mapping[Line, Environment]
     receipts: Mapping[Line, Receipt]
     notice: bool = True
+    maintenance: Said | None = None
 
 
 @dataclass(frozen=True)

@@ -198,6 +198,11 @@ def minutes(seconds: float) -> str:
     return f"{int(seconds) // 60} min" if seconds >= 120 else f"{max(0, int(seconds))} s"
 
 
+def is_named(node: str, names: Sequence[str]) -> bool:
+    """Whether a node of YARN is that of a host with these names, as the module yarn_nodes_info decides it."""
+    return node in names or node.split(".")[0] in names
+
+
 def names_of(host: str, variables: Mapping[str, Any], named: str) -> Sequence[str]:
     """Under which names a host's node is looked for."""
     return [named] if named else [host, *([str(variables["ansible_host"])] if variables.get("ansible_host") else [])]

@@ -1,6 +1,6 @@
-"""A transaction of dnf or yum that removes and installs at once: the command, and what its solver answers. Pure functions.
+"""A transaction that is only solved, and one of dnf or yum that removes and installs at once: the commands, and what the solver answers. Pure functions.
 
-Their modules cannot remove and install at once; their shells can. Both shells end with status 0 always. They log a line that fails and go
+The modules of dnf and yum cannot remove and install at once; their shells can. Both shells end with status 0 always. They log a line that fails and go
 on to the next (dnf/cli/commands/shell.py of https://github.com/rpm-software-management/dnf, shell.py of
 https://github.com/rpm-software-management/yum), so that a transaction without a part, or one that only removes, may be left.
 So it is solved before it is run.
@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from hadoop_dl.hosts.os_packages import Package, Source
+from hadoop_dl.hosts.os_packages import Package, Source, simulate, touched
 
 LOCKS = {"dnf": "/etc/dnf/plugins/versionlock.list", "yum": "/etc/yum/pluginconf.d/versionlock.list"}
 # A solution that was declined (dnf/cli/cli.py, yum's cli.py), and nothing to do.
@@ -21,6 +22,8 @@ REASON = re.compile(r"^ ?(?:Error:|Problem|No match for argument|No package ).*(
 OWN_LOCKS = re.compile(r"^# BEGIN deeplearning .*?^# END deeplearning [^\n]*$", re.M | re.S)
 ROW = re.compile(r"^ (\S+)\s+(\S+)\s+((?:\d+:)?\d\S*)\s+\S+\s", re.M)
 DEPENDENT = ("Removing dependent packages", "Removing for dependencies")
+APT_REASON = re.compile(r"^(?: \S+ : .*(?:\n {2,}\S.*)*|E: .*)$", re.M)
+APT_HELD = re.compile(r"^The following held packages will be changed:\n((?: .*\n)+)", re.M)
 MOST_SAID = 700
 
 
@@ -84,9 +87,7 @@ def reasons(source: Source, output: str, error: str, listed: str, lacking: Seque
     if not said and not SOLVED.search(output + error):
         said = [" ".join(f"{output} {error}".split()) or "nothing"]
     if said:
-        words = " ".join(dict.fromkeys(said)).rstrip(".")
-        # Which package lacks what is at the end of a long chain.
-        yield f"{source.manager} reports: {words if len(words) <= MOST_SAID else f'{words[:400]} … {words[-280:]}'}"
+        yield reported(source, said)
     elif lacking:
         yield f"it would not install {', '.join(map(str, lacking))}"
     solved = changes(output)
@@ -94,6 +95,41 @@ def reasons(source: Source, output: str, error: str, listed: str, lacking: Seque
         yield f"it would also remove installed packages that require what leaves: {', '.join(dependent)}"
     if locked := foreign_locks(solved, listed):
         yield f"{LOCKS[source.manager]} has locks that are not of this project: {', '.join(locked)}"
+
+
+def reported(source: Source, said: Sequence[str]) -> str:
+    """The solver's sentences, shortened in the middle: which package lacks what is at the end of a long chain."""
+    words = " ".join(dict.fromkeys(said)).rstrip(".")
+    return f"{source.manager} reports: {words if len(words) <= MOST_SAID else f'{words[:400]} … {words[-280:]}'}"
+
+
+def simulation(packages: Sequence[Package], preferences: str) -> list[str]:
+    """The command by which apt solves a transaction with further preferences. Holds are ignored, because the role lifts its own; it lists all of them."""
+    script = (
+        'f=$(mktemp) || exit; trap \'rm -f "$f"\' EXIT; { cat /etc/apt/preferences 2>/dev/null; printf "\\n%s\\n" "$1"; } >"$f" && shift && '
+        '"$@" -o Dir::Etc::Preferences="$f"'
+    )
+    return ["sh", "-c", script, "sh", preferences, *simulate(packages), "-o", "APT::Ignore-Hold=true"]
+
+
+def apt_reasons(
+    source: Source, answer: Mapping[str, Any], *, leaving: Sequence[str], unheld: Sequence[str], exclude: Sequence[str]
+) -> Iterator[str]:
+    """Why the transaction must not or cannot be done; none if it can. leaving: patterns of what may be removed; unheld: what the role unlocks."""
+    output = str(answer["stdout"])
+    if answer["rc"] != 0:
+        both = f"{output}\n{answer['stderr']}"
+        said = [" ".join(one.split()) for one in APT_REASON.findall(both)]
+        yield reported(source, said or [" ".join(both.split()) or "nothing"])
+        return
+    removed = re.findall(r"^(?:Remv|Purg) ([^\s:]+)", output, re.M)
+    if foreign := [one for one in removed if not any(fnmatch.fnmatchcase(one, name) for name in (*leaving, *unheld))]:
+        yield f"it would also remove installed packages that conflict with it or require what leaves: {', '.join(foreign)}"
+    held = [one for block in APT_HELD.findall(output) for one in block.split() if one.partition(":")[0] not in unheld]
+    if held:
+        yield f"apt has holds that are not of this project: {', '.join(held)}"
+    if others := touched(output, exclude):
+        yield f"it would install, change or remove {', '.join(others)}"
 
 
 def problem(source: Source, found: Sequence[str], *, host: str, title: str) -> str:

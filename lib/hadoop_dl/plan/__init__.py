@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hadoop_dl.data.stacks import UnknownStack, load_stacks
-from hadoop_dl.plan import builds, inputs, kerberos, requirements, target, workbench
+from hadoop_dl.plan import builds, inputs, kerberos, requirements, target, workbench, yarn
 from hadoop_dl.plan.component import Case, Component, Run
 from hadoop_dl.plan.components import BUILDING, COMPONENTS, concerns
 from hadoop_dl.plan.digests import canonical
@@ -25,6 +25,7 @@ from hadoop_dl.plan.problems import (
     group_problems,
     host_problems,
     listed_warnings,
+    maintenance_warnings,
 )
 from hadoop_dl.plan.target import Target
 
@@ -49,6 +50,8 @@ def make_plan(
     cases = [Case(host, wanted[host.name], run) for host in read]
     for case in cases:
         examine(made, case)
+    for name, sentence in yarn.drained(hosts):
+        made.tell(name, warnings=[sentence])
     made.problems += cluster_problems(read, wanted) + run.problems
     made.warnings += [] if building else run.workbench.warnings
     for case in cases:
@@ -104,7 +107,7 @@ def examine(made: Plan, case: Case) -> None:
     for component in COMPONENTS.values():
         if component.concerns(host):
             component.examine(made, case)
-    made.tell(host.name, warnings=added_warnings(host))
+    made.tell(host.name, warnings=[*added_warnings(host), *maintenance_warnings(host)])
 
 
 def without_answer(made: Plan, hosts: Sequence[Host]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hadoop_dl.data import yarn_work
+from hadoop_dl.data import yarn_nodes, yarn_work
 from hadoop_dl.data.host_facts import Yarn
 from hadoop_dl.data.yarn_work import NAMES, NODE_MANAGER, RESOURCE_MANAGER, Request
 from hadoop_dl.plan.forms import TRUE
@@ -108,6 +108,27 @@ def part(host: Host) -> Json:
         "services": list(request.services),
         "gpu_count": host.known.nvidia.count if has_gpus(host) else 0,
     }
+
+
+def drained(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
+    """The nodes that node_maintenance has out of YARN: each once, with the host that the sentence is about."""
+    told: set[str] = set()
+    for keeper in hosts:  # the ResourceManagers' hosts have the records
+        recorded = keeper.facts.yarn.drained if keeper.facts and keeper.facts.yarn else {}
+        for name in sorted(set(recorded) - told):
+            host = next((one for one in hosts if yarn_nodes.is_named(name, yarn_names(one))), None)
+            subject, it = (host.name, "it") if host and host.facts else (keeper.name, name)
+            yield (
+                subject,
+                f"node_maintenance took {it} out of YARN at {recorded[name]} (recorded on {keeper.name}). An upgrade that stopped there resumes "
+                "with the same command. To put it back now: ansible-playbook playbooks/node_maintenance.yml -e node_maintenance_state=running "
+                f"--limit {host.name if host else 'HOST'}",
+            )
+        told |= set(recorded)
+
+
+def yarn_names(host: Host) -> Sequence[str]:
+    return yarn_nodes.names_of(host.name, host.variables, str(host.variables.get("node_maintenance_node") or ""))
 
 
 def site_problems(hosts: Sequence[Host], masters: Sequence[str]) -> list[str]:

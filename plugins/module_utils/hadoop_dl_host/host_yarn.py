@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""What a host has of YARN's configuration for GPUs. Python 2.7 and 3, standard library only; a part of host_reader.
+"""What a host has of YARN's configuration for GPUs, and which nodes left YARN. Python 2.7 and 3, standard library only; a part of host_reader.
 
 Of Hadoop's files only SETTINGS are read: they may hold secrets.
 """
@@ -11,6 +11,7 @@ import json
 from . import hadoop_files
 
 RECORD = "/opt/deeplearning/etc/yarn_gpu.json"  # of hadoop_settings
+DRAINED = "/opt/deeplearning/etc/node_maintenance.json"  # of yarn_exclude
 FILES = ("yarn-site.xml", "resource-types.xml", "capacity-scheduler.xml")
 SETTINGS = (
     "yarn.resource-types",
@@ -36,7 +37,7 @@ def read(system, directories):
         if system.exists(path):
             files[path] = read_file(system.at(path), record.get(path) or {})
     manager = next((name for name, path in MANAGERS if system.exists(path)), None)
-    return {"manager": manager, "files": files}
+    return {"manager": manager, "files": files, "drained": drained(system.text(DRAINED))}
 
 
 def read_file(path, entry):
@@ -62,5 +63,14 @@ def recorded(text):
             (path, dict((name, "%s" % one["ours"]) for name, one in entry["settings"].items()))
             for path, entry in files.items()
         )
+    except (ValueError, AttributeError, TypeError, KeyError):
+        return {}
+
+
+def drained(text):
+    """Name in YARN -> since when this project has it out; a torn record is none."""
+    try:
+        nodes = json.loads(text or "{}").get("nodes") or {}
+        return dict((name, "%s" % one["since"]) for name, one in nodes.items())
     except (ValueError, AttributeError, TypeError, KeyError):
         return {}

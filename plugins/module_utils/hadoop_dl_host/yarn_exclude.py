@@ -9,10 +9,10 @@ from __future__ import absolute_import, division, print_function
 import json
 import os
 
-from . import whole_files
+from . import host_yarn, whole_files
 from .yarn_cluster import hadoop_configuration
 
-RECORD = "/opt/deeplearning/etc/node_maintenance.json"
+RECORD = host_yarn.DRAINED
 PROPERTY = "yarn.resourcemanager.nodes.exclude-path"
 LARGEST = 8 * 1024 * 1024
 

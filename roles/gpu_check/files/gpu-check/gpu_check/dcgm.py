@@ -144,4 +144,5 @@ def dcgm_diagnosis(host):
         )
     if not passed and not mild:
         raise Skip("DCGM skipped all of its tests: %s" % ", ".join(skipped))
-    return "warning: %s" % some(mild) if mild else "passed: %s" % ", ".join(passed)
+    told = "warning: %s" % some(mild) if mild else "passed: %s" % ", ".join(passed)
+    return told + ("; skipped: %s" % ", ".join(skipped) if skipped else "")

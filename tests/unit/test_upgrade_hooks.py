@@ -1,0 +1,80 @@
+"""The site's tasks in playbooks/layers/upgrade.yml, with the example beside the inventory and a stand-in of Alertmanager."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import http.server
+import json
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible_programs import LOCAL, REPOSITORY, play
+
+EXAMPLE = REPOSITORY / "examples" / "prometheus" / "upgrade_driver_before.yml"
+LOGIN, PASSWORD = "ansible", "secret-one"
+
+
+class Alertmanager(http.server.BaseHTTPRequestHandler):
+    """POST /api/v2/silences takes what postableSilence requires (api/v2/openapi.yaml of github.com/prometheus/alertmanager, 07d03b6)."""
+
+    silences: list[dict[str, Any]]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        known = "Basic " + base64.b64encode(f"{LOGIN}:{PASSWORD}".encode()).decode()
+        complete = {"matchers", "startsAt", "endsAt", "createdBy", "comment"} <= set(body) and all(
+            {"name", "value", "isRegex"} <= set(matcher) for matcher in body["matchers"]
+        )
+        status = 401 if self.headers["Authorization"] != known else 200 if complete else 400
+        if self.path != "/api/v2/silences":
+            status = 404
+        if status == 200:
+            self.silences.append(body)
+        answer = json.dumps({"silenceID": "512860da-74f3-43c9-8833-cec026542b32"}).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_the_example_silences_each_hosts_alerts_before_that_host_changes(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLE, tmp_path)
+    (tmp_path / "upgrade_driver_after.yml").write_text(
+        "- name: After\n  ansible.builtin.debug:\n    msg: 'AFTER {{ inventory_hostname }}'\n", encoding="utf-8"
+    )
+    handler = type("Handler", (Alertmanager,), {"silences": []})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        site = {
+            **{"alertmanager_url": f"http://127.0.0.1:{server.server_port}", "alertmanager_user": LOGIN},
+            "alertmanager_password": PASSWORD,
+        }
+        hosts = {"hosts": {"data1": {}, "data2": {}}}
+        inventory = {"all": {"vars": {**LOCAL, **site}, "children": {"needs_nvidia_driver": hosts}}}
+        (tmp_path / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+        _, change, _ = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / "upgrade.yml").read_text(encoding="utf-8"))
+        (rollout,) = change.pop("tasks")
+        ours = [task for task in rollout["block"] if "ansible.builtin.include_tasks" in task]
+        assert len(ours) == 2
+        change.update(become=False, serial=1, tasks=ours)
+        (tmp_path / "play.yml").write_text(yaml.safe_dump([change]), encoding="utf-8")
+        status, said = play("-vvv", "-i", tmp_path / "hosts.yml", tmp_path / "play.yml", no_proxy="127.0.0.1")
+        server.shutdown()
+    assert status == 0, said
+    assert PASSWORD not in said  # not even with -vvv
+    silences = handler.silences
+    assert [silence["matchers"] for silence in silences] == [
+        [{"name": "host", "value": host, "isRegex": False}] for host in ("data1", "data2")
+    ]
+    ends = datetime.datetime.fromisoformat(silences[0]["endsAt"].replace("Z", "+00:00"))
+    left = ends - datetime.datetime.now(datetime.timezone.utc)
+    assert datetime.timedelta(hours=1, minutes=50) < left <= datetime.timedelta(hours=2)
+    assert said.index("AFTER data1") < said.rindex("Silence the host")  # one host after the other
