@@ -601,7 +601,7 @@ def test_without_a_python_nothing_is_submitted(program: Path, tmp_path: Path) ->
     bare.write_bytes(launcher.replace(b"/usr/", b"/nowhere/") + end + archive)
     done = subprocess.run(["sh", str(bare), "job.py"], capture_output=True, text=True, check=False)
     assert done.returncode == outcome.NOT_READY
-    assert "tfos-submit needs Python 2.7 or 3, and none is in" in done.stderr
+    assert "tfos-submit requires Python 3 or 2.7, but none was found in" in done.stderr
 
 
 def test_a_link_to_it_starts_it(program: Path, tmp_path: Path) -> None:
