@@ -17,6 +17,7 @@ import yaml
 
 from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.data.compat import DIRECTORY
+from hadoop_dl.data.versions import numbers
 
 PAGE = DIRECTORY / "gpu_devices.yml"
 # Vulkan beta drivers: numbered into production branches, but released later than the numbers after them.
@@ -85,10 +86,6 @@ def quoted(text: str) -> str:
     return f'"{text}"'
 
 
-def release_key(text: str) -> list[int]:
-    return [int(part) for part in text.split(".")]
-
-
 def git(directory: Path, *arguments: str) -> str:
     command = ["git", "-C", str(directory), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
@@ -97,7 +94,7 @@ def git(directory: Path, *arguments: str) -> str:
 def releases(modules: Path) -> list[str]:
     """The releases in the clone, oldest first, without those for developers."""
     tags = [tag for tag in git(modules, "tag").split() if re.fullmatch(r"\d+(\.\d+)+", tag)]
-    return sorted((tag for tag in tags if not tag.startswith(DEVELOPER)), key=release_key)
+    return sorted((tag for tag in tags if not tag.startswith(DEVELOPER)), key=numbers)
 
 
 def listed_devices(text: str) -> dict[str, list[str]]:
@@ -114,7 +111,7 @@ def support(lists: Mapping[str, Iterable[str]]) -> dict[str, tuple[list[str], li
     Both are empty for a device of the first list. A later release without the row of a device does not count against it.
     """
     branches: dict[str, list[str]] = {}
-    for release in sorted(lists, key=release_key):
+    for release in sorted(lists, key=numbers):
         branches.setdefault(release.split(".")[0], []).append(release)
     oldest = next(iter(branches.values()))[0]
     found = {}
@@ -152,7 +149,7 @@ def devices(modules: Path, pci_ids: str) -> tuple[list[Device], str]:
     read = {release: listed_devices(git(modules, "show", f"{release}:README.md")) for release in releases(modules)}
     lists = {release: listed for release, listed in read.items() if listed}  # the first release has no list
     known, names = support(lists), chips(pci_ids)
-    newest = max(lists, key=release_key)
+    newest = max(lists, key=numbers)
     found = []
     for device in sorted({*names, *(device for listed in lists.values() for device in listed)}):
         chip, own = names.get(device, ("", ""))

@@ -11,7 +11,7 @@ from hadoop_dl.hosts.actions import HostAction
 
 
 class ActionModule(HostAction):
-    """host_program: pack the directory `source` (launcher.sh, __main__.py, a package) and copy it to `path`, for everybody to run."""
+    """host_program: pack the directory `source` (__main__.py and a package) and copy it to `path`, for everybody to run."""
 
     REQUIRED = ("source", "path")
 

@@ -35,10 +35,11 @@ import time
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import cdsw_settings, processes
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_system import version_key
 
 PLACES = ("/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/cloudera/parcels/CDSW/scripts", "/etc/cdsw/scripts")
 STATUS_SECONDS, PAUSE = 120, 5  # seconds for one `cdsw status`, and between two of them
-RESET_UNTIL = (1, 6)  # the first release whose workers stop instead
+RESET_UNTIL = "1.6"  # the first release whose workers stop instead
 
 
 def program():
@@ -51,8 +52,7 @@ def program():
 def steps(role, release):
     if role == "master":
         return ["restart"]
-    number = tuple(int(part) for part in release.split(".")[:2])
-    return ["reset" if number < RESET_UNTIL else "stop", "join"]
+    return ["reset" if version_key(release) < version_key(RESET_UNTIL) else "stop", "join"]
 
 
 def status(path, seconds, once=False):

@@ -65,16 +65,13 @@ from ansible.module_utils.hadoop_dl_host import (
 )
 from ansible.module_utils.hadoop_dl_host.engine_docker import Docker, Refused, answered
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_system import version_key
 
 LABEL = "hadoop-deeplearning.stack"
 ROOM = 4  # times the packages' size, for the files that they become
 GB = 10**9
 PROGRAMS = ("gpu-check",)  # files that run
 CONTAINER, WHEELS = "cdsw-engine-installation", "/opt/deeplearning/wheels"  # as in `install`
-
-
-def numbers(version):
-    return [int(part) for part in version.split(".")]
 
 
 def read(path):
@@ -194,7 +191,7 @@ class Images(object):
             raise Refused("%s, but it has no pip" % told)
         if not found["wide"]:
             raise Refused("%s, but that Python has narrow characters (cp27m), and the packages are cp27mu" % told)
-        if self.wanted["glibc"] and numbers(found["glibc"]) < numbers(self.wanted["glibc"]):
+        if self.wanted["glibc"] and version_key(found["glibc"]) < version_key(self.wanted["glibc"]):
             raise Refused("%s, but %s requires glibc %s" % (told, self.wanted["stack"], self.wanted["glibc"]))
 
     def build(self, draft):

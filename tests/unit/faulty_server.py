@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import http.server
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
+
+from loopback import Quiet, served
 
 LOGIN = b"<!DOCTYPE html><html><body>Please log in to the guest network</body></html>"
 
@@ -54,7 +55,7 @@ class Index:
         return "text/html", f"<html><body>{links}</body></html>".encode()
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class Handler(Quiet):
     index: Index
     protocol_version = "HTTP/1.1"
 
@@ -150,37 +151,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *_: object) -> None:
-        """The tests' output stays readable."""
-
 
 @contextmanager
 def serving(index: Index) -> Iterator[Index]:
     handler = type("BoundHandler", (Handler,), {"index": index})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    index.url = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
+    with served(handler) as index.url:
         yield index
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
-class Files(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *arguments: object) -> None:
-        """Nothing about each file."""
+class Files(Quiet, SimpleHTTPRequestHandler):
+    """The files of a directory as they are."""
 
 
-@contextmanager
-def serving_files(directory: Path) -> Iterator[str]:
-    """The address at which the directory is served as it is."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=str(directory)))
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
+def serving_files(directory: Path) -> AbstractContextManager[str]:
+    return served(partial(Files, directory=str(directory)))

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import base64
 import datetime
-import http.server
 import ipaddress
 import json
-import ssl
-import threading
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator
@@ -25,6 +22,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from loopback import Quiet, served
 
 USER, PASSWORD = "reader", "s3cret/pass word"  # noqa: S105 (of this server only)
 LOGIN_PAGE = "<!DOCTYPE html><html><body>Please log in</body></html>"
@@ -297,7 +295,7 @@ class AmbariServer(Manager):
         return {"href": f"{self.url}/api/v1/clusters/demo/hosts/{name}", "Hosts": fields, "host_components": parts}
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class Handler(Quiet):
     manager: Manager
     protocol_version = "HTTP/1.1"
 
@@ -378,26 +376,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def log_message(self, *_: object) -> None:
-        """The tests' output stays readable."""
-
 
 @contextmanager
 def serving(manager: Manager, certificate: Path | None = None) -> Iterator[Manager]:
     handler = type("BoundHandler", (Handler,), {"manager": manager})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    if certificate is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    manager.url = f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_address[1]}"
-    try:
+    with served(handler, *([certificate] if certificate else [])) as manager.url:
         yield manager
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def make_certificates(directory: Path) -> tuple[Path, Path]:

@@ -11,11 +11,10 @@ import http.server
 import ipaddress
 import os
 import shutil
-import ssl
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from faulty_server import Index, serving
 from interpreters import AS_ON_A_HOST, HOST_PYTHONS, UTILITIES
+from loopback import served
 
 HERE = Path(__file__).resolve().parent
 DAY = 86400
@@ -119,7 +119,6 @@ def test_a_wait_keeps_its_length_when_the_clock_is_set(start, arguments, tmp_pat
 @pytest.fixture
 def https(tmp_path: Path) -> Iterator[Callable[[int, int], str]]:
     """A mirror with a certificate that is valid from one day to another, counted from today."""
-    servers = []
 
     def serve(first: int, last: int) -> str:
         key = ec.generate_private_key(ec.SECP256R1())
@@ -136,18 +135,11 @@ def https(tmp_path: Path) -> Iterator[Callable[[int, int], str]]:
         pem = serialization.Encoding.PEM
         (tmp_path / "ca.pem").write_bytes(certificate.public_bytes(pem))
         (tmp_path / "key.pem").write_bytes(key.private_bytes(pem, *plain))
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(tmp_path / "ca.pem", tmp_path / "key.pem")
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        servers.append(server)
-        return f"https://localhost:{server.server_address[1]}/"
+        server = served(http.server.SimpleHTTPRequestHandler, tmp_path / "ca.pem", tmp_path / "key.pem")
+        return servers.enter_context(server).replace("127.0.0.1", "localhost") + "/"
 
-    yield serve
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with ExitStack() as servers:
+        yield serve
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)

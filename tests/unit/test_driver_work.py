@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -17,6 +19,7 @@ from hadoop_dl.data import typed
 from hadoop_dl.data.driver_problems import signers
 from hadoop_dl.data.driver_work import Work, driver_work
 
+ROLE = Path(__file__).resolve().parents[2] / "roles" / "nvidia_driver" / "tasks"
 NEXT = "5.14.0-427.20.1.el9_4"
 SHA256 = "0" * 64
 RUNFILE = {"source": "runfile", "runfile": "/srv/NVIDIA.run", "runfile_sha256": SHA256}
@@ -408,8 +411,7 @@ def test_removal_goes_by_the_record_of_what_the_host_had(
     words = {OLD: ["rd.driver.blacklist=nouveau", "modprobe.blacklist=nouveau"]}
     found = work({"state": "absent"}, records={"before": before}, files={"settings": settings}, boot_arguments=words)
     assert (found.removal.runfile, found.removal.arguments) == (runfile, arguments)
-    assert ("/etc/systemd/system/nvidia-persistenced.service" in found.removal.files) is unit
-    assert found.removal.images is settings
+    assert (found.removal.unit, found.removal.images) == (unit, settings)
 
 
 def test_a_removal_that_was_killed_writes_the_images_although_no_setting_is_left() -> None:
@@ -429,9 +431,9 @@ def test_removal_unholds_what_the_role_held_and_an_upgrade_only_the_driver() -> 
 
 
 def test_every_record_of_the_role_is_removed_with_it() -> None:
-    removed = {path.rpartition("/")[2] for path in work({"state": "absent"}).removal.records}
-    names = {f"nvidia-driver-{name.replace('_', '-')}.json" for name in RECORDS}
-    assert removed == names | {"nvidia-driver-unfinished", "nvidia-driver-leaving"}
+    tasks = yaml.safe_load((ROLE / "remove_settings.yml").read_text(encoding="utf-8"))
+    (removed,) = [task["loop"] for task in tasks if "__nvidia_driver_records }}-{{ item" in str(task)]
+    assert set(removed) == {f"{name.replace('_', '-')}.json" for name in RECORDS} | {"unfinished", "leaving"}
 
 
 @pytest.mark.parametrize(

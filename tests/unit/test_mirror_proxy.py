@@ -5,12 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import http.client
-import http.server
 import json
 import select
 import socket
-import ssl
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,6 +17,7 @@ from ansible.module_utils.hadoop_dl_host import mirror_files, mirror_index
 from ansible.module_utils.hadoop_dl_host.mirror_index import MirrorError
 from faulty_server import Handler, Index
 from host_modules import run
+from loopback import Quiet, served
 
 NAME = "pypi.invalid"  # no name service has it: only the proxy knows where it is
 WHEEL = "numpy-1.16.6-py3-none-any.whl"
@@ -28,7 +26,7 @@ LOGIN = "svc:can/ary"
 QUOTED = "svc:can%2Fary"
 
 
-class Proxy(http.server.BaseHTTPRequestHandler):
+class Proxy(Quiet):
     """What squid does for a client: absolute addresses are fetched for it, CONNECT joins it to a server."""
 
     protocol_version = "HTTP/1.1"
@@ -89,18 +87,6 @@ class Proxy(http.server.BaseHTTPRequestHandler):
                     left -= len(content) if one is server else 0
         self.close_connection = True
 
-    def log_message(self, *_: object) -> None:
-        """The tests' output stays readable."""
-
-
-def served(handler: type, context: ssl.SSLContext | None = None) -> http.server.ThreadingHTTPServer:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    if context:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    return server
-
 
 class Way:
     """An index that only the proxy reaches."""
@@ -126,17 +112,11 @@ def way(request: pytest.FixtureRequest, certificates: Path, monkeypatch: pytest.
         monkeypatch.delenv(name, raising=False)
     mirror_index._pages.clear()
     index = Index()
-    context = None
-    if request.param == "https":
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificates / "server.crt", certificates / "server.key")
-    server = served(type("Bound", (Handler,), {"index": index}), context)
-    handler = type("BoundProxy", (Proxy,), {"port": server.server_address[1], "seen": []})
-    proxy = served(handler)
-    yield Way(request.param, index, handler, proxy.server_address[1], str(certificates / "server.ca"))
-    for one in (proxy, server):
-        one.shutdown()
-        one.server_close()
+    files = (certificates / "server.crt", certificates / "server.key") if request.param == "https" else ()
+    with served(type("Bound", (Handler,), {"index": index}), *files) as address:
+        handler = type("BoundProxy", (Proxy,), {"port": urlsplit(address).port, "seen": []})
+        with served(handler) as proxy:
+            yield Way(request.param, index, handler, urlsplit(proxy).port, str(certificates / "server.ca"))
 
 
 def fetch(way: Way, root: Path, monkeypatch: pytest.MonkeyPatch, login: str = "") -> list[str]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import http.server
 import json
 import shutil
-import ssl
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +22,7 @@ from environments import Mirror, Site, wheel
 from faulty_server import serving
 from host_modules import run
 from interpreters import AS_ON_A_HOST, HOST_PYTHONS, UTILITIES
+from loopback import Quiet, served
 from test_mirror_server import start
 
 PROJECTS = ("six", "Keras_Preprocessing", "ruamel.base")
@@ -129,7 +127,7 @@ def test_the_project_of_a_file(name: str, project: str | None) -> None:
 LOGIN = {"user": "svc-deeplearning", "password": "can/ary:é"}
 
 
-class Artifactory(http.server.BaseHTTPRequestHandler):
+class Artifactory(Quiet):
     """A PyPI repository as JFrog's Artifactory serves it, for users with a password."""
 
     protocol_version = "HTTP/1.1"
@@ -171,9 +169,6 @@ class Artifactory(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *_: object) -> None:
-        """The tests' output stays readable."""
-
 
 class SiteIndex:
     def __init__(self, url: str, ca: str, handler: type[Artifactory]) -> None:
@@ -183,18 +178,8 @@ class SiteIndex:
 @contextmanager
 def artifactory(certificates: Path, files: dict[str, bytes]) -> Iterator[SiteIndex]:
     handler = type("Bound", (Artifactory,), {"files": files, "seen": [], "elsewhere": ""})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificates / "server.crt", certificates / "server.key")
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    address = f"https://127.0.0.1:{server.server_address[1]}{handler.prefix}simple"
-    try:
-        yield SiteIndex(address, str(certificates / "server.ca"), handler)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with served(handler, certificates / "server.crt", certificates / "server.key") as address:
+        yield SiteIndex(f"{address}{handler.prefix}simple", str(certificates / "server.ca"), handler)
 
 
 @pytest.fixture

@@ -6,10 +6,8 @@ import json
 import os
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ import pytest
 import yaml
 from ansible.module_utils.hadoop_dl_host import hdfs_record, mirror_removal, removal_reader
 from host_modules import answer, run, start
+from loopback import Quiet, served
 
 from hadoop_dl.hosts import removal
 
@@ -30,19 +29,14 @@ GROUPS = {"data1": "data_nodes", "data2": "data_nodes", "edge1": "edge_nodes"}
 def yarn(application: dict[str, str]) -> Iterator[str]:
     """The address of a ResourceManager with one application, in the form of Hadoop's REST interface."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self) -> None:
             self.send_response(200)
             self.end_headers()
             self.wfile.write(json.dumps({"apps": {"app": [application]}}).encode())
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with served(Handler) as address:
+        yield address.removeprefix("http://")
 
 
 def listing(root: Path) -> list[str]:

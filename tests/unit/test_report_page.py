@@ -9,12 +9,12 @@ import json
 import re
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import loopback
 import pytest
 
 from hadoop_dl.hosts import report_page
@@ -138,11 +138,8 @@ def served(site: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> It
         def log_message(self, format: str, *arguments: Any) -> None:
             asked.append(self.path)
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}", asked
-    server.shutdown()
-    server.server_close()
+    with loopback.served(Handler) as address:
+        yield address, asked
 
 
 def opened(address: str, profile: Path) -> str:

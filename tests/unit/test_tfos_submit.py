@@ -8,16 +8,15 @@ import signal
 import stat
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import yarn_cluster
+from loopback import Quiet, served
 from tfos_submit import hints, logs, options, outcome, spark, watch, yarn
 from tfos_submit.shortage import shortage as shortage_text
 
@@ -352,33 +351,24 @@ class Yarn:
         self.application: dict[str, Any] | None = None
         self.nodes: list[dict[str, Any]] = []
         self.confused = False
-        yarn = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                if yarn.confused and "applicationTags" not in self.path:
-                    answer: Any = {"apps": {"app": ["nonsense"]}, "appAttempts": {"appAttempt": ["nonsense"]}}
-                elif "/apps?" in self.path:
-                    answer = {"apps": {"app": [yarn.application]} if yarn.application else None}
-                elif "/nodes" in self.path:
-                    answer = {"nodes": {"node": yarn.nodes}}
-                else:
-                    answer = {}
-                body = json.dumps(answer).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+    def answer(self, path: str) -> dict[str, Any]:
+        if self.confused and "applicationTags" not in path:
+            return {"apps": {"app": ["nonsense"]}, "appAttempts": {"appAttempt": ["nonsense"]}}
+        if "/apps?" in path:
+            return {"apps": {"app": [self.application]} if self.application else None}
+        return {"nodes": {"node": self.nodes}} if "/nodes" in path else {}
 
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+class YarnHandler(Quiet):
+    yarn: Yarn
 
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.server.server_port}"
+    def do_GET(self) -> None:
+        body = json.dumps(self.yarn.answer(self.path)).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
 
 def executable(path: Path, text: str) -> None:
@@ -406,9 +396,6 @@ def host(tmp_path: Path, program: Path) -> Iterator[SimpleNamespace]:
     (root / "current").symlink_to("envs/tf-0123456789ab")
     conf = tmp_path / "conf"
     conf.mkdir()
-    (conf / "yarn-site.xml").write_text(
-        f"<configuration><property><name>yarn.resourcemanager.webapp.address</name><value>{yarn.address}</value></property></configuration>"
-    )
     executable(tmp_path / "java/bin/java", "#!/bin/sh\n")
     executable(tmp_path / "hadoop/bin/yarn", f'#!/bin/sh\necho "$*" >> {tmp_path}/yarn.log\n')
     (root / "etc").mkdir()
@@ -433,9 +420,11 @@ def host(tmp_path: Path, program: Path) -> Iterator[SimpleNamespace]:
     found = SimpleNamespace(
         tmp=tmp_path, root=root, yarn=yarn, script=script, spark_submit=spark_submit, program=program
     )
-    yield found
-    yarn.server.shutdown()
-    yarn.server.server_close()
+    with served(type("Bound", (YarnHandler,), {"yarn": yarn})) as address:
+        value = f"<value>{address.removeprefix('http://')}</value>"
+        named = f"<property><name>yarn.resourcemanager.webapp.address</name>{value}</property>"
+        (conf / "yarn-site.xml").write_text(f"<configuration>{named}</configuration>")
+        yield found
 
 
 def start(host: SimpleNamespace, *arguments: str) -> subprocess.Popen[str]:
@@ -612,7 +601,7 @@ def test_without_a_python_nothing_is_submitted(program: Path, tmp_path: Path) ->
     bare.write_bytes(launcher.replace(b"/usr/", b"/nowhere/") + end + archive)
     done = subprocess.run(["sh", str(bare), "job.py"], capture_output=True, text=True, check=False)
     assert done.returncode == outcome.NOT_READY
-    assert "tfos-submit needs Python 2.7 or 3, and none is in" in done.stderr
+    assert "tfos-submit requires Python 3 or 2.7, but none was found in" in done.stderr
 
 
 def test_a_link_to_it_starts_it(program: Path, tmp_path: Path) -> None:

@@ -10,12 +10,6 @@ from hadoop_dl.data.driver_packages import Pinned, Request, Rpms, packages_of
 from hadoop_dl.data.driver_problems import ARGUMENTS
 from hadoop_dl.data.gpu_host import GpuHost, Original
 
-SETTINGS = "deeplearning-nouveau.conf"
-DROP_IN = "/etc/systemd/system/nvidia-persistenced.service.d/deeplearning.conf"
-UNIT = "/etc/systemd/system/nvidia-persistenced.service"
-REPOSITORY = "deeplearning-nvidia-driver"
-ETC = "/opt/deeplearning/etc"
-
 
 @dataclass(frozen=True)
 class Check:
@@ -63,21 +57,22 @@ class Installation:
 
 @dataclass(frozen=True)
 class Removal:
-    """By the records of earlier runs. runfile: its own uninstaller runs; images: every initramfs is built again."""
+    """By the records of earlier runs. runfile: its own uninstaller runs; unit: the persistence daemon's is this role's; images: every
+    initramfs is built again."""
 
     packages: tuple[str, ...]
     headers: tuple[str, ...]
     runfile: bool
+    unit: bool
     arguments: tuple[str, ...]
-    files: tuple[str, ...]
-    records: tuple[str, ...]
     images: bool
 
 
 @dataclass(frozen=True)
 class Work:
     """problems: nothing is done if there is one. replaces: an installed driver goes for another one. unlock: packages that apt may change
-    again. original: what the host has before the first change, if that is not known yet. working: the versions to go back to."""
+    again. original: what the host has before the first change, if that is not known yet. arguments: of every kernel. working: the versions
+    to go back to."""
 
     problems: tuple[str, ...]
     replaces: bool
@@ -92,6 +87,7 @@ class Work:
     kernel_packages: tuple[Pinned, ...]
     installer: tuple[InstallerRun, ...]
     installs_everything: bool
+    arguments: tuple[str, ...]
     unit: bool
     daemons: tuple[str, ...]
     signers: tuple[str, ...]
@@ -124,6 +120,7 @@ def driver_work(request: Request, host: GpuHost) -> Work:
         kernel_packages=kernel_names(packages),
         installer=tuple(installer_runs(request, host, full)),
         installs_everything=full,
+        arguments=ARGUMENTS,
         unit=request.source == "runfile" and not (host.records.before or Original()).unit,
         daemons=("nvidia-persistenced",) * request.persistence + ("nvidia-fabricmanager",) * request.fabric_manager,
         signers=tuple(driver_problems.certificate_signers(host)),
@@ -224,28 +221,11 @@ def removal(host: GpuHost) -> Removal:
     installed_before = host.driver.packages if records.packages_before is None else records.packages_before
     words = {word for listed in host.boot_arguments.values() for word in listed}
     arguments = tuple(one for one in ARGUMENTS if one not in before.arguments)
-    names = (
-        "unfinished",
-        "working-versions.json",
-        "held.json",
-        "headers.json",
-        "packages-before.json",
-        "before.json",
-        "leaving",
-    )
     return Removal(
         packages=tuple(name for name in host.driver.packages if name not in installed_before),
         headers=records.headers or (),
         runfile=managed and not before.runfile,
+        unit=managed and not before.unit,
         arguments=arguments if managed and words & set(arguments) else (),
-        files=(
-            f"/etc/modprobe.d/{SETTINGS}",
-            f"/etc/dracut.conf.d/{SETTINGS}",
-            "/etc/default/grub.d/deeplearning-nouveau.cfg",
-            f"/etc/apt/preferences.d/{REPOSITORY}",
-            DROP_IN,
-            *([UNIT] if managed and not before.unit else []),
-        ),
-        records=tuple(f"{ETC}/nvidia-driver-{name}" for name in names),
         images=host.files.settings or host.files.leaving,
     )

@@ -22,6 +22,7 @@ from hadoop_dl.data.addresses import HTTP
 from hadoop_dl.data.compat import REPOSITORY
 from hadoop_dl.data.locks import Entry, Lock, canonicalize_name
 from hadoop_dl.data.stacks import Stack
+from hadoop_dl.data.versions import numbers
 
 ENVIRONMENT_ONLY = ("virtualenv",)  # makes environments on hosts
 HOME = "/opt/deeplearning"  # of gpu-check and of what the image was made from
@@ -210,7 +211,7 @@ def libraries(cuda: str | None, cudnn: str | None) -> list[str]:
     """The CUDA libraries that TensorFlow loads, by their file names."""
     if cuda is None:
         return []
-    major, minor = (int(part) for part in cuda.split(".")[:2])
+    major, minor = numbers(cuda)[:2]
     runtime = f"{major}.0" if major == 11 else str(major) if major > 11 else cuda
     blas = cuda if (major, minor) < (10, 1) else str(major)
     found = [f"libcudart.so.{runtime}", f"libcublas.so.{blas}"]

@@ -2,8 +2,8 @@
 
     PYTHONPATH=lib python3 -m hadoop_dl.data.programs DIRECTORY FILE
 
-A program's directory (roles/gpu_check/files/gpu-check) has launcher.sh, __main__.py and a package. The file is the same
-bytes on every controller: nothing is compressed, and no time of a file counts.
+A program's directory (roles/gpu_check/files/gpu-check) has its name, __main__.py and a package; launcher.sh is the same for all.
+The file is the same bytes on every controller: nothing is compressed, and no time of a file counts.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from pathlib import Path
 
 from hadoop_dl.data import host_code
 
+LAUNCHER = Path(__file__).with_name("launcher.sh")
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date in a zip archive
 
 
 def directories(role: Path) -> list[Path]:
     """The directories of the programs that a role installs."""
-    return sorted(path.parent for path in role.glob("files/*/launcher.sh"))
+    return sorted(path.parent for path in role.glob("files/*/__main__.py"))
 
 
 def modules(directory: Path) -> dict[str, Path]:
@@ -44,7 +45,7 @@ def pack(directory: Path) -> bytes:
             entry = zipfile.ZipInfo(name, EPOCH)
             entry.external_attr = (stat.S_IFREG | 0o644) << 16
             target.writestr(entry, path.read_bytes())
-    return (directory / "launcher.sh").read_bytes() + archive.getvalue()
+    return LAUNCHER.read_bytes().replace(b"PROGRAM", directory.name.encode()) + archive.getvalue()
 
 
 def main(arguments: Sequence[str]) -> int:

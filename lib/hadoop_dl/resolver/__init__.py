@@ -3,7 +3,8 @@
     resolution = resolve({"tensorflow": "1.15", "python": "2.7"}, facts.profile)
     resolution.status, resolution.name, resolution.stack, resolution.conflicts, resolution.nearest
 
-A request is a mapping of constraints, or the name of a stack under stacks/. Nothing here knows Ansible or touches a host.
+A request is a mapping of constraints; whether a host can have a stack that was named is named_stacks.try_stack's answer.
+Nothing here knows Ansible or touches a host.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import Any
 
 from hadoop_dl.data.compat import Compat, load
 from hadoop_dl.data.host_facts import HostProfile
-from hadoop_dl.data.stacks import Stack, load_stacks, stack_names
+from hadoop_dl.data.stacks import load_stacks, stack_names
 from hadoop_dl.resolver.choose_stack import KEYS, ChosenStack, choose_stack, native_pythons
 from hadoop_dl.resolver.constraint_problem import ConstraintProblem, shared_tables
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.gpus import UnknownGpu, find_gpu
 from hadoop_dl.resolver.hosts import OTHER_HADOOP, OTHER_SYSTEM, System, Unknown, find_hadoop, find_system
-from hadoop_dl.resolver.named_stacks import Candidate, fitting, requested_system, short_name, try_stack
+from hadoop_dl.resolver.named_stacks import Candidate, fitting, requested_system, short_name
 from hadoop_dl.resolver.request import Misuse, read_request, texts
 from hadoop_dl.resolver.suggest import nearest_requests
 from hadoop_dl.resolver.versions import version
@@ -38,7 +39,6 @@ __all__ = [
     "resolve",
     "unmet",
 ]
-Request = Stack | Mapping[str, Any]
 OK, UNSURE, CONFLICT = "ok", "unsure", "conflict"
 
 
@@ -147,15 +147,13 @@ def named(candidate: Candidate) -> Resolution:
 
 
 def resolve(
-    request: Request, host: HostProfile | None = None, compat: Compat | None = None, suggest: bool = True
+    request: Mapping[str, Any], host: HostProfile | None = None, compat: Compat | None = None, suggest: bool = True
 ) -> Resolution:
     """What would be installed: a named stack if one meets the request, else the best set without a lock, else every conflict.
 
     `suggest=False` leaves out the nearest requests that do fit, which take longer than the rest.
     """
     data = compat or load()
-    if isinstance(request, Stack):
-        return resolve_stack(request, host, data)
     found = fitting(data, request, host)
     best = on_host(named(found[0]), host) if found else compose(request, host, data, suggest)
     which = () if best.fits else tuple(meanings(data, request))
@@ -276,15 +274,6 @@ def newest_wheel(request: Mapping[str, Any], gpu: bool, compat: Compat | None = 
     pythons = sorted({build.python for build in builds if build.version == newest}, key=version)
     natives = native_pythons(problem)
     return Wheel(newest, tuple(pythons), bool(natives) and not natives & set(pythons))
-
-
-def resolve_stack(stack: Stack, host: HostProfile | None, compat: Compat) -> Resolution:
-    """A named stack on a host; on one that it does not fit, the names of those that do are the nearest."""
-    candidate = try_stack(compat, stack, host)
-    if not candidate.conflicts:
-        return named(candidate)
-    near = [{"stack": other.name} for other in fitting(compat, {}, host)[:3]]
-    return Resolution(CONFLICT, conflicts=candidate.conflicts, nearest=tuple(near))
 
 
 def unmet(request: Mapping[str, Any], host: HostProfile | None = None, compat: Compat | None = None) -> Resolution:

@@ -17,6 +17,7 @@ import time
 import traceback
 
 from . import leftovers, processes, seclusion, whole_files
+from .host_system import version_key
 
 SHORT = 600  # seconds for git, configure, and each question about the wheel
 TAIL = 64 * 1024  # bytes of a log that are looked at
@@ -37,10 +38,6 @@ FULL = re.compile(r"No space left on device|Disk quota exceeded")
 
 class Failed(Exception):
     """Why there is no wheel; what to do next is in the text."""
-
-
-def number(version):
-    return [int(part) for part in version.split(".")]
 
 
 def write_json(path, value):
@@ -319,7 +316,7 @@ class Build(object):
         )  # fmt: skip
         highest = {}
         for name, version in SYMBOL.findall(text):
-            if name not in highest or number(highest[name]) < number(version):
+            if name not in highest or version_key(highest[name]) < version_key(version):
                 highest[name] = version
         return highest
 

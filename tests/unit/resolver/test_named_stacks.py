@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from checker import problems
 
+from hadoop_dl.data.compat import load
 from hadoop_dl.data.stacks import load_stack, stack_names
 from hadoop_dl.resolver import HostProfile, resolve, unmet
+from hadoop_dl.resolver.named_stacks import try_stack
 
 PLACES = [(name, system) for name in stack_names() for system in load_stack(name).data["os"]]
 NAMES = {"el7": "rhel-7.9", "el8": "rhel-8.10", "el9": "rhel-9.4"}
@@ -16,10 +18,11 @@ NAMES = {"el7": "rhel-7.9", "el8": "rhel-8.10", "el9": "rhel-9.4"}
 
 @pytest.mark.parametrize(("name", "system"), PLACES)
 def test_every_named_stack_fits_the_systems_it_is_made_for(name: str, system: str) -> None:
-    resolution = resolve(load_stack(name), HostProfile(os=NAMES[system]), suggest=False)
-    assert resolution.fits, resolution.problems
-    assert all("NVIDIA packages CUDA 11.7 to 13.3 for RHEL 9.4" in finding.text for finding in resolution.doubts)
-    assert not [finding for finding in resolution.warnings if "from elsewhere" in finding.text]
+    candidate = try_stack(load(), load_stack(name), HostProfile(os=NAMES[system]))
+    assert not candidate.conflicts
+    doubts = [finding.text for finding in candidate.chosen.warnings if finding.doubt]
+    assert all("NVIDIA packages CUDA 11.7 to 13.3 for RHEL 9.4" in text for text in doubts)
+    assert not [finding for finding in candidate.chosen.warnings if "from elsewhere" in finding.text]
 
 
 @pytest.mark.parametrize(("name", "system"), PLACES)
@@ -47,12 +50,13 @@ def test_gpu_and_cpu_forms_are_there_where_both_exist() -> None:
         ("tf1.15-py27-el7", HostProfile(os="rhel-7.9", pythons=("3.6",)), "the host has Python 3.6"),
         ("tf2.21-py311", HostProfile(os="rhel-7.9"), "need glibc 2.27"),
         ("tf2.21-tfos-py311", HostProfile(os="rhel-8.10", javas=("8",), pythons=("3.7", "3.11")), ""),
+        ("tf2.15-py3-el9", HostProfile(os="rhel-9.4", pythons=("3.9",)), ""),
     ],
 )
 def test_a_named_stack_is_checked_against_the_host(name: str, host: HostProfile, words: str) -> None:
-    resolution = resolve(load_stack(name), host)
-    assert words in " ".join(resolution.problems)
-    assert resolution.ok is (not words)
+    candidate = try_stack(load(), load_stack(name), host)
+    assert words in " ".join(conflict.message for conflict in candidate.conflicts)
+    assert (not candidate.conflicts and not candidate.doubtful) is (not words)
 
 
 P100 = HostProfile(os="rhel-7.9", gpus=("10de:15f8",), pythons=("2.7",), javas=("8",))
@@ -67,10 +71,11 @@ P100 = HostProfile(os="rhel-7.9", gpus=("10de:15f8",), pythons=("2.7",), javas=(
         ({"tensorflow": "1.15"}, HostProfile(os="rhel-8.10"), "tf1.15-cpu-py36-el8"),
         ({"hdfs": True}, HostProfile(os="rhel-9.4", gpus=("10de:20b0",)), "tf2.17-py311"),
         ({"tensorflowonspark": "none"}, HostProfile(os="rhel-9.4", gpus=("10de:20b0",)), "tf2.21-py311"),
-        (load_stack("tf2.15-py3-el9"), HostProfile(os="rhel-9.4", pythons=("3.9",)), "tf2.15-py3-el9"),
     ],
 )
-def test_a_request_becomes_the_named_stack_that_can_be_installed(request_: Any, host: HostProfile, name: str) -> None:
+def test_a_request_becomes_the_named_stack_that_can_be_installed(
+    request_: dict[str, Any], host: HostProfile, name: str
+) -> None:
     resolution = resolve(request_, host)
     assert resolution.name == name, resolution.problems
     assert resolution.stack["name"] == name

@@ -9,6 +9,7 @@ from hadoop_dl.data.stacks import load_stack
 from hadoop_dl.resolver import HostProfile, compose, resolve
 from hadoop_dl.resolver.constraint_problem import shared_tables
 from hadoop_dl.resolver.hosts import Hadoop, System, find_hadoop, find_system
+from hadoop_dl.resolver.named_stacks import try_stack
 from hadoop_dl.resolver.rules.tensorflow import platform, system_pythons
 
 BLACKWELL = ["B200", "B300", "RTX PRO 6000", "GeForce RTX 5090", "cc=12.0"]
@@ -206,9 +207,9 @@ def test_a_lock_whose_libraries_have_no_code_for_the_card_is_not_the_answer(gpu:
     """The locks of 2.21 pin CUDA 12.5, whose libraries end at capability 9.0; PTX of the wheel alone does not help them."""
     answer = resolve({"gpu": gpu, "os": "rhel-9.4", "tensorflow": "2.21"})
     assert (answer.name, answer.status) == ("tf2.21-cuda12.9-py311", "ok"), answer.problems
-    by_name = resolve(load_stack("tf2.21-py311"), HostProfile(os="rhel-9.4", gpus=(gpu,), pythons=("3.11",)))
-    assert by_name.status == "conflict"
-    assert "its lock has CUDA 12.5" in " ".join(by_name.problems)
+    host = HostProfile(os="rhel-9.4", gpus=(gpu,), pythons=("3.11",))
+    (conflict,) = try_stack(load(), load_stack("tf2.21-py311"), host).conflicts
+    assert "its lock has CUDA 12.5" in conflict.message
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,31 @@
+"""An HTTP server on loopback, for as long as a test needs it."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+
+class Quiet(BaseHTTPRequestHandler):
+    def log_message(self, format: str, *arguments: object) -> None:
+        """The tests' output stays readable."""
+
+
+@contextmanager
+def served(handler: Callable[..., BaseHTTPRequestHandler], *certificate: Path) -> Iterator[str]:
+    """The server's address. certificate: the files of the certificate and of its key, for https."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    try:
+        yield f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
