@@ -12,8 +12,7 @@ from hadoop_dl_dev.demo.cluster import Cluster, existing, has_kerberos
 def cluster() -> Cluster:
     name = os.environ.get("E2E_CLUSTER", Cluster.name)
     there = existing(name)
-    secure = has_kerberos(name, there)
-    cluster = Cluster(os.environ.get("E2E_STACK", Cluster.stack), name=name, kerberos=secure)
+    cluster = Cluster(os.environ.get("E2E_STACK", Cluster.stack), name=name, kerberos=has_kerberos(name))
     missing = [host for host in cluster.hosts if cluster.container(host) not in there]
     assert not missing, (
         f"These tests need the demo cluster with site.yml applied, and {', '.join(missing)} is missing. Run: make e2e"

@@ -92,13 +92,30 @@ def test_a_keytab_may_be_named_from_the_directory_of_the_user(
 
 
 @pytest.mark.parametrize(
-    ("lifetime", "told"), [({}, False), ({login.TOKENS_END: "3600000"}, False), ({login.TOKENS_END: "3599000"}, True)]
+    ("keytab", "timeout", "told"),
+    [(True, 86400, False), (True, 86401, True), (False, 604800, False), (False, 604801, True)],
 )
 def test_a_job_that_may_outlive_its_tokens_is_told(
-    realm: Realm, tmp_path: Path, capsys: pytest.CaptureFixture[str], lifetime: dict[str, str], told: bool
+    realm: Realm,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    keytab: bool,
+    timeout: int,
+    told: bool,
 ) -> None:
-    begin(tmp_path, configuration=lifetime, principal=f"anna@{REALM}", keytab=str(realm.keytab("anna")))
-    assert ("tokens for HDFS end after 3599 s" in "".join(capsys.readouterr())) == told
+    """With the lifetimes of hdfs-default.xml."""
+    anna, file = f"anna@{REALM}", str(realm.keytab("anna"))
+    monkeypatch.setenv("KRB5CCNAME", str(tmp_path / "own"))
+    kerberos_login.log_in(anna, file, str(tmp_path / "own"))
+    begin(tmp_path, timeout=timeout, **({"principal": anna, "keytab": file} if keytab else {}))
+    assert (f"tokens for HDFS end after {timeout - 1} s" in "".join(capsys.readouterr())) == told
+
+
+def test_a_site_may_have_shorter_tokens(realm: Realm, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shorter = {"dfs.namenode.delegation.token.renew-interval": "3599000"}
+    begin(tmp_path, configuration=shorter, principal=f"anna@{REALM}", keytab=str(realm.keytab("anna")))
+    assert "end after 3599 s (dfs.namenode.delegation.token.renew-interval)" in "".join(capsys.readouterr())
 
 
 def test_a_keytab_on_a_cluster_without_kerberos_is_a_mistake(tmp_path: Path) -> None:

@@ -225,10 +225,7 @@ class Receipt:
 
 @dataclass(frozen=True)
 class DeepLearning:
-    """What this project installed: the active environment, all of them, and the receipts of the roles.
-
-    notice: CURRENT.txt is there. maintenance: the manager in whose maintenance mode an upgrade has the host.
-    """
+    """What this project installed. `notice`: CURRENT.txt is there; `maintenance`: whose maintenance mode an upgrade has the host in."""
 
     current: Line | None
     environments: Mapping[Line, Environment]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -124,6 +125,18 @@ def status(name: str) -> int:
     return 1 if problems else 0
 
 
+def shell(name: str, host: str) -> int:
+    container = f"{name}-{host}"
+    if container not in cluster.existing(name):
+        known = ", ".join(sorted(found.removeprefix(f"{name}-") for found in cluster.existing(name)))
+        raise DemoError(
+            f"there is no node {host}. " + (f"Nodes: {known}." if known else "The demo is not up: make demo")
+        )
+    return subprocess.run(
+        ["docker", "exec", "--interactive", "--tty", container, "bash", "--login"], check=False
+    ).returncode
+
+
 def dispatch(arguments: argparse.Namespace) -> int:
     if arguments.command in ("run", "up"):
         wanted = cluster.Cluster(
@@ -139,7 +152,7 @@ def dispatch(arguments: argparse.Namespace) -> int:
     elif arguments.command == "status":
         return status(arguments.name)
     elif arguments.command == "shell":
-        return cluster.shell(arguments.name, arguments.host)
+        return shell(arguments.name, arguments.host)
     elif arguments.command == "image":
         say(images.ensure(arguments.image))
     elif arguments.command == "node" and arguments.action == "start":

@@ -10,7 +10,6 @@ import os
 import secrets
 import shutil
 import socket
-import subprocess
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -379,24 +378,14 @@ def recorded(name: str) -> Cluster:
     stack = path.read_text(encoding="utf-8").strip() if path.exists() else Cluster.stack
     there = existing(name)
     data_nodes = sum(container.startswith(f"{name}-data") for container in there)
-    shown = f'{{{{index .Config.Labels "{CDSW}"}}}}'
-    host = f"{name}-{workbench.NAME}"
-    cdsw = output("docker", "container", "inspect", "--format", shown, host) if host in there else ""
-    return Cluster(stack, max(data_nodes, 1), name, cdsw, has_kerberos(name, there))
+    return Cluster(stack, max(data_nodes, 1), name, label(name, workbench.NAME, CDSW), has_kerberos(name))
 
 
-def has_kerberos(name: str, there: list[str]) -> bool:
-    master, shown = f"{name}-master1", f'{{{{index .Config.Labels "{KERBEROS}"}}}}'
-    return master in there and bool(output("docker", "container", "inspect", "--format", shown, master).strip())
+def has_kerberos(name: str) -> bool:
+    return bool(label(name, "master1", KERBEROS))
 
 
-def shell(name: str, host: str) -> int:
-    container = f"{name}-{host}"
-    if container not in existing(name):
-        known = ", ".join(sorted(found.removeprefix(f"{name}-") for found in existing(name)))
-        raise DemoError(
-            f"there is no node {host}. " + (f"Nodes: {known}." if known else "The demo is not up: make demo")
-        )
-    return subprocess.run(
-        ["docker", "exec", "--interactive", "--tty", container, "bash", "--login"], check=False
-    ).returncode
+def label(name: str, host: str, key: str) -> str:
+    """What the node says of itself; nothing if there is none."""
+    show = f'{{{{with index .Config.Labels "{key}"}}}}{{{{.}}}}{{{{end}}}}'
+    return run("docker", "container", "inspect", "--format", show, f"{name}-{host}", check=False).stdout.strip()

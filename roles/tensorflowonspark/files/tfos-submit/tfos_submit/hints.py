@@ -45,7 +45,8 @@ HINTS = (
     ),
     (
         r"InvalidToken",
-        "A token of HDFS or YARN is not valid any more. They end after dfs.namenode.delegation.token.max-lifetime: start the job again from its last checkpoint.",
+        "A token of HDFS or YARN is not valid any more. Those of a job end after dfs.namenode.delegation.token.max-lifetime, of one by --keytab after "
+        "its renew-interval: start the job again from its last checkpoint.",
     ),
     (
         r"SIMPLE authentication is not enabled",

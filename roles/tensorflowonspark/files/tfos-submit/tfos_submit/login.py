@@ -11,7 +11,10 @@ from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 
 from tfos_submit.outcome import say
 
-TOKENS_END = "dfs.namenode.delegation.token.max-lifetime"  # milliseconds; hdfs-default.xml: 7 days
+# When the tokens end that an executor starts with, and milliseconds of hdfs-default.xml. YARN renews those of a job by ticket until max-lifetime.
+# With a keytab they come from the application master: YARN does not know them, and Spark gives new ones to its JVMs only.
+BY_TICKET = ("dfs.namenode.delegation.token.max-lifetime", "604800000")
+BY_KEYTAB = ("dfs.namenode.delegation.token.renew-interval", "86400000")
 AGAIN = 3600  # seconds after which a ticket from a keytab is replaced, long before it ends
 WAYS = "Run kinit, or add --principal and --keytab."
 
@@ -23,7 +26,8 @@ class Login(object):
         """configuration: Hadoop's. directory: of this job, which nobody else can enter; the ticket from a keytab is there."""
         self.principal, self.keytab = options.principal, options.keytab
         self.secure = kerberos_login.is_secure(configuration)
-        self.tokens = int(configuration.get(TOKENS_END, "604800000")) // 1000
+        self.end, usual = BY_KEYTAB if self.keytab else BY_TICKET
+        self.tokens = int(configuration.get(self.end, usual)) // 1000
         self.timeout = options.timeout
         self.cache = os.path.join(directory, "ticket")
         self.since = None
@@ -38,9 +42,9 @@ class Login(object):
             return
         if self.timeout > self.tokens:
             say(
-                "the job may take %d s (--timeout), but its tokens for HDFS end after %d s (%s). TensorFlow takes no new ones, also with --keytab: from "
-                "then on it neither reads nor writes hdfs://. Write a checkpoint before, and begin there with another job."
-                % (self.timeout, self.tokens, TOKENS_END)
+                "the job may take %d s (--timeout), but its executors' tokens for HDFS end after %d s (%s). From then on TensorFlow neither reads nor "
+                "writes hdfs://. Write a checkpoint before, and begin there with another job."
+                % (self.timeout, self.tokens, self.end)
             )
         if not self.keytab:
             # Java takes the name as a path, without FILE: before it.
