@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import ansible_programs
 import pytest
 import testinfra
 
@@ -91,17 +92,9 @@ class Cluster:
         return {name: self.run(name, STAMPS).splitlines() for name in self.platform_hosts}
 
     def start_site(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start site.yml in a session of its own, with SSH masters of its own, so that all of it can be killed."""
-        return subprocess.Popen(
-            ["ansible-playbook", "-i", str(INVENTORY), "site.yml", *arguments],
-            cwd=REPO,
-            env={**os.environ, "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.control_paths), "ANSIBLE_NOCOLOR": "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        """Start site.yml with SSH masters of its own, so that all of it can be killed."""
+        masters = {"ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.control_paths)}
+        return ansible_programs.start("-i", INVENTORY, "site.yml", *arguments, **masters)
 
     def site(self, *arguments: str) -> Run:
         process = self.start_site(*arguments)

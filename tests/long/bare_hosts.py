@@ -10,10 +10,11 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
+
+import ansible_programs
 
 from hadoop_dl.cli import mirror
 from hadoop_dl.data import stacks
@@ -136,23 +137,10 @@ class Hosts:
         return self.start_play("site.yml", *arguments)
 
     def start_play(self, *arguments: str) -> subprocess.Popen[str]:
-        """A playbook in a session of its own, with SSH masters of its own, so that all of it can be killed."""
-        program = str(Path(sys.executable).parent / "ansible-playbook")
-        return subprocess.Popen(
-            [program, "-i", str(self.directory / "inventory.json"), *self.skipped, *arguments],
-            cwd=self.tree,
-            env={
-                **os.environ,
-                "PYTHONPATH": str(self.tree / "lib"),
-                "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.directory / "cp"),
-                "ANSIBLE_NOCOLOR": "1",
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        """A playbook with SSH masters of its own, so that all of it can be killed."""
+        own = {"PYTHONPATH": str(self.tree / "lib"), "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.directory / "cp")}
+        inventory = self.directory / "inventory.json"
+        return ansible_programs.start("-i", inventory, *self.skipped, *arguments, cwd=self.tree, **own)
 
     def finish(self, process: subprocess.Popen[str], seconds: float = RUN_SECONDS) -> tuple[int, str]:
         try:

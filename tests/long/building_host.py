@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ansible_programs
 import yaml
 
 from hadoop_dl_dev.demo import build_site, nodes
@@ -56,17 +55,7 @@ class Site:
         (self.directory / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
 
     def begin(self, playbook: str, *arguments: str) -> subprocess.Popen[str]:
-        program = str(Path(sys.executable).parent / "ansible-playbook")
-        return subprocess.Popen(
-            [program, "-i", str(self.directory), playbook, *arguments],
-            cwd=REPOSITORY,
-            env={**os.environ, "ANSIBLE_NOCOLOR": "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        return ansible_programs.start("-i", self.directory, playbook, *arguments)
 
     @staticmethod
     def end(process: subprocess.Popen[str]) -> tuple[int, str]:

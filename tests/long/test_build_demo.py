@@ -7,11 +7,11 @@ A cluster of its own, removed at the end. The sources are the stand-in's (demo/t
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from demo_commands import run
 
 from hadoop_dl_dev.demo import build_site, images, nodes
 from hadoop_dl_dev.demo.cluster import Cluster
@@ -33,14 +33,6 @@ found = context.parallelize(range(2), 2).mapPartitions(answer).collect()
 with open("/tmp/answers.json", "w") as target:
     json.dump(found, target)
 """
-
-
-def run(*command: str) -> str:
-    done = subprocess.run(
-        command, cwd=images.REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout[-6000:]
-    return done.stdout
 
 
 def play(playbook: str) -> str:

@@ -8,25 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 from cdsw_sessions import assert_a_session_computes, assert_a_session_gets_the_driver
+from demo_commands import run
 
-from hadoop_dl_dev.demo import cluster, images, tour, workbench
+from hadoop_dl_dev.demo import cluster, tour, workbench
 
 # Where a session finds the driver.
 LIBRARIES = {"1.4.0": "/usr/local/nvidia/lib64", "1.10.5-parcel": "/usr/lib/x86_64-linux-gnu"}
 EXPECTED = len(workbench.COMPUTES) + len(workbench.DRIVES)
-
-
-def run(*command: str, status: int = 0) -> str:
-    done = subprocess.run(
-        command, cwd=images.REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
-    assert done.returncode == status, done.stdout[-6000:]
-    return done.stdout
 
 
 class Demo(workbench.Host):

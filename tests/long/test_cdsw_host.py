@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from bare_hosts import MIRROR, Hosts
 from cdsw_sessions import assert_a_container_has_the_driver, assert_a_session_computes, assert_a_session_gets_the_driver
-from manager_server import PASSWORD, USER, Cloudera, serving
+from manager_server import Cloudera, manager_inputs, serving
 
 from hadoop_dl.cli import mirror
 from hadoop_dl.data import stacks
@@ -94,12 +94,8 @@ def managed(host: Workbench) -> Iterator[tuple[Cloudera, list[str]]]:
 
     manager.meanwhile = follow
     with serving(manager):
-        given = {
-            **{"cluster_manager": "cloudera_manager", "cluster_manager_url": manager.url},
-            **{"cluster_manager_user": USER, "cluster_manager_password": PASSWORD},
-        }
         file = host.directory / "manager.json"
-        file.write_text(json.dumps(given), encoding="utf-8")
+        file.write_text(json.dumps(manager_inputs(manager)), encoding="utf-8")
         yield manager, ["-e", f"@{file}"]
 
 

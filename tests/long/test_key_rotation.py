@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 
+import ansible_programs
 import pytest
 
 from hadoop_dl_dev.demo import nodes, signed_packages
@@ -106,21 +104,14 @@ class Site:
         key.write_text("".join((self.directory / f"{name}.asc").read_text(encoding="utf-8") for name in names))
         number = VERSIONS[self.image][("1.0", "1.1").index(version)]
         variables = {
-            **{"ansible_connection": "community.docker.docker", "ansible_python_interpreter": "/usr/bin/python3"},
-            **{"manager": MANAGERS[self.image], "key": str(key), "version": number},
+            "ansible_connection": "community.docker.docker",
+            "ansible_python_interpreter": "/usr/bin/python3",
+            "manager": MANAGERS[self.image],
+            "key": str(key),
+            "version": number,
         }
-        done = subprocess.run(
-            [
-                *(str(Path(sys.executable).parent / "ansible-playbook"), "-i", f"{self.node},"),
-                *("-e", json.dumps(variables), "tests/long/key_rotation.yml"),
-            ],
-            cwd=REPOSITORY,
-            env={**os.environ, "ANSIBLE_NOCOLOR": "1"},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        arguments = ("-i", f"{self.node},", "-e", json.dumps(variables), REPOSITORY / "tests/long/key_rotation.yml")
+        done = ansible_programs.run("ansible-playbook", *arguments)
         print(done.stdout)
         return done.returncode, " ".join(done.stdout.split())
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import ansible_programs
 import pytest
 import yaml
 from bare_hosts import PATH, REPOSITORY, RUN_SECONDS, STACK, Hosts
@@ -44,26 +42,9 @@ def test_site_yml_installs_what_the_manager_calls_a_data_node(hosts: Hosts, tmp_
     with serving(manager):
         content = {"plugin": "cloudera_manager", "url": manager.url, "compose": {"ansible_host": "cloudera_manager_ip"}}
         (site / "cloudera_manager.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
-        done = subprocess.run(
-            [
-                str(Path(sys.executable).parent / "ansible-playbook"),
-                "-i",
-                str(site),
-                "site.yml",
-                "--skip-tags",
-                "verify",
-            ],
-            cwd=REPOSITORY,
-            env={
-                **os.environ,
-                **{"CLOUDERA_MANAGER_USER": USER, "CLOUDERA_MANAGER_PASSWORD": PASSWORD, "no_proxy": "127.0.0.1"},
-                "ANSIBLE_NOCOLOR": "1",
-            },
-            capture_output=True,
-            text=True,
-            timeout=RUN_SECONDS,
-            check=False,
-        )
+        login = {"CLOUDERA_MANAGER_USER": USER, "CLOUDERA_MANAGER_PASSWORD": PASSWORD, "no_proxy": "127.0.0.1"}
+        arguments = ("-i", site, REPOSITORY / "site.yml", "--skip-tags", "verify")
+        done = ansible_programs.run("ansible-playbook", *arguments, timeout=RUN_SECONDS, **login)
     said = done.stdout + done.stderr
     assert done.returncode == 0, said[-6000:]
     assert re.search(r"^data1\.example\.com .*failed=0 ", said, re.MULTILINE)

@@ -6,14 +6,13 @@ The images have no yum 3: what RHEL 7 has is not asked here.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import ansible_programs
 import pytest
 
 from hadoop_dl_dev.demo import fixtures, nodes
@@ -71,16 +70,9 @@ def image(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def play(image: str, tag: str) -> subprocess.CompletedProcess[str]:
     variables = {"ansible_connection": "community.docker.docker", "ansible_python_interpreter": "/usr/bin/python3"}
-    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", f"lock-{image},", "--tags", tag]
-    return subprocess.run(
-        [*command, "-e", json.dumps({**variables, **NODES[image]}), "tests/long/package_lock.yml"],
-        cwd=REPOSITORY,
-        env={**os.environ, "ANSIBLE_NOCOLOR": "1"},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-    )
+    arguments = ("-i", f"lock-{image},", "--tags", tag, "-e", json.dumps({**variables, **NODES[image]}))
+    playbook = REPOSITORY / "tests/long/package_lock.yml"
+    return ansible_programs.run("ansible-playbook", *arguments, playbook, timeout=LIMIT)
 
 
 @pytest.mark.parametrize("tag", ["install", "remove"])

@@ -6,12 +6,12 @@ A cluster of its own (SWITCH_STACKS names other stacks for one image), removed a
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 
 import pytest
+from demo_commands import run
 
-from hadoop_dl_dev.demo import images, tour
+from hadoop_dl_dev.demo import tour
 from hadoop_dl_dev.demo.cluster import Cluster
 
 NAME = "switch"
@@ -19,14 +19,6 @@ FIRST, SECOND = os.environ.get("SWITCH_STACKS", "tf1.15-py27-el7 tf1.4-cpu-py27-
 # Hosts with an environment; the demo's others have none.
 HOSTS = ("data1", "data2", "edge1")
 ACCURACY = 0.95  # of a model that learned the digits
-
-
-def run(*command: str) -> str:
-    done = subprocess.run(
-        command, cwd=images.REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout[-6000:]
-    return done.stdout
 
 
 @pytest.fixture(scope="module", autouse=True)

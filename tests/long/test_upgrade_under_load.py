@@ -13,9 +13,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from demo_commands import run
 
 from hadoop_dl.data import stacks
-from hadoop_dl_dev.demo import images, nodes
+from hadoop_dl_dev.demo import nodes
 from hadoop_dl_dev.demo.cluster import Cluster
 
 NAME = "load"
@@ -50,14 +51,6 @@ lines = context.parallelize(range(2), 2).mapPartitions(executor).collect()
 print("\n".join(lines + look("driver")))
 """
 SEEN = re.compile(r"^SEEN (\S+) \S*/envs/([^/]+-[0-9a-f]{12})[./]", re.MULTILINE)
-
-
-def run(*command: str) -> str:
-    done = subprocess.run(
-        command, cwd=images.REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout[-6000:]
-    return done.stdout
 
 
 @pytest.fixture(scope="module")

@@ -64,6 +64,20 @@ def run(
     )
 
 
+def start(*arguments: str | Path, cwd: Path = REPOSITORY, **environment: str) -> subprocess.Popen[str]:
+    """Start ansible-playbook in a session of its own, so that all of it can be killed. The directory's ansible.cfg is used."""
+    return subprocess.Popen(
+        [str(Path(sys.executable).parent / "ansible-playbook"), *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "ANSIBLE_NOCOLOR": "1", **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
 def play(*arguments: str | Path, timeout: int = 120, **environment: str) -> tuple[int, str]:
     """Exit status and output of ansible-playbook, without line breaks."""
     done = run("ansible-playbook", *arguments, timeout=timeout, **environment)

@@ -131,10 +131,16 @@ class Site:
 
     def command(self, *options: str, **variables: Any) -> list[str]:
         given = {
-            **{"ansible_ssh_executable": str(self.directory / "ssh"), "ansible_become": False},
-            **{"ansible_python_interpreter": sys.executable},
-            **{"cdsw_kind": "rpm", "cdsw_release": "1.4.0", "cdsw_settings": SETTINGS, "cdsw_gpu_count": 2},
-            **{"cdsw_master": MASTER, "cdsw_restart_allowed": True, "cdsw_timeout": 9},
+            "ansible_ssh_executable": str(self.directory / "ssh"),
+            "ansible_become": False,
+            "ansible_python_interpreter": sys.executable,
+            "cdsw_kind": "rpm",
+            "cdsw_release": "1.4.0",
+            "cdsw_settings": SETTINGS,
+            "cdsw_gpu_count": 2,
+            "cdsw_master": MASTER,
+            "cdsw_restart_allowed": True,
+            "cdsw_timeout": 9,
             "__cdsw_root": f"{self.directory}/{{{{ inventory_hostname }}}}/opt",
             "__cdsw_conf": f"{self.directory}/{{{{ inventory_hostname }}}}/cdsw.conf",
             **variables,

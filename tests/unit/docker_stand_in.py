@@ -139,23 +139,10 @@ def save(state: dict, rest: list[str]) -> int:
 
 
 COMMANDS = {
-    **{
-        "version": version,
-        "info": info,
-        "images": images,
-        "inspect": inspect,
-        "build": build,
-        "run": run,
-        "tag": tag,
-        "rmi": rmi,
-        "save": save,
-        "create": create,
-        "cp": cp,
-        "start": start,
-        "commit": commit,
-    },
-    "rm": lambda state, rest: 0,
+    function.__name__: function
+    for function in (version, info, images, inspect, build, run, tag, rmi, save, create, cp, start, commit)
 }
+COMMANDS["rm"] = lambda state, rest: 0
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

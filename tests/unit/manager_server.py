@@ -49,6 +49,16 @@ class Manager:
         raise NotImplementedError
 
 
+def manager_inputs(manager: Manager) -> dict[str, str]:
+    """What a site sets to use Cloudera Manager."""
+    return {
+        "cluster_manager": "cloudera_manager",
+        "cluster_manager_url": manager.url,
+        "cluster_manager_user": USER,
+        "cluster_manager_password": PASSWORD,
+    }
+
+
 def cm_host(number: int, name: str, **more: Any) -> dict[str, Any]:
     return {
         "hostId": f"c4bc8f77-0000-4000-8000-{number:012d}",

@@ -105,8 +105,15 @@ def made(*hosts: plan_model.Host, building: bool = False) -> plan_model.Plan:
 
 UBUNTU = {"short": "ubuntu1804", "name": "Ubuntu 18.04", "glibc": "2.27"}
 ENGINE: dict[str, Any] = {
-    **{"stack": STACK, "python": "2.7", "base": "cdsw/engine:13", "version": "", "mirror_url": "http://mirror01:8900"},
-    **{"mirror_ca": "", "cuda_packages": [], "cuda_repository": "", "cuda_key": ""},
+    "stack": STACK,
+    "python": "2.7",
+    "base": "cdsw/engine:13",
+    "version": "",
+    "mirror_url": "http://mirror01:8900",
+    "mirror_ca": "",
+    "cuda_packages": [],
+    "cuda_repository": "",
+    "cuda_key": "",
 }
 
 

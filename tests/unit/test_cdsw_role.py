@@ -11,7 +11,7 @@ from typing import Any
 import ansible_programs
 import pytest
 import yaml
-from manager_server import PASSWORD, USER, Cloudera, serving
+from manager_server import Cloudera, manager_inputs, serving
 
 GPU, PATH = "cdsw.enable.gpu.config", "cdsw.nvidia.lib.path.config"
 STATUS = """#!/bin/sh
@@ -50,11 +50,16 @@ class Site:
 
     def run(self, *options: str, **variables: Any) -> tuple[int, str]:
         given = {
-            **{"cluster_manager": "cloudera_manager", "cluster_manager_url": self.cloudera.url},
-            **{"cluster_manager_user": USER, "cluster_manager_password": PASSWORD},
-            **{"cdsw_kind": "parcel", "cdsw_release": "1.10.5", "cdsw_settings": {GPU: "true"}, "cdsw_gpu_count": 2},
-            **{"cdsw_cloudera_manager": True, "cdsw_restart_allowed": True, "cdsw_timeout": 9},
-            **{"__cdsw_record": str(self.record), **ansible_programs.LOCAL},
+            **ansible_programs.LOCAL,
+            **manager_inputs(self.cloudera),
+            "cdsw_kind": "parcel",
+            "cdsw_release": "1.10.5",
+            "cdsw_settings": {GPU: "true"},
+            "cdsw_gpu_count": 2,
+            "cdsw_cloudera_manager": True,
+            "cdsw_restart_allowed": True,
+            "cdsw_timeout": 9,
+            "__cdsw_record": str(self.record),
             **variables,
         }
         host = {"all": {"hosts": {"cdsw1": {}}}}

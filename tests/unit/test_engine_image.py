@@ -36,8 +36,15 @@ CUDA = {
 
 def given(stack: str = CPU, **changed: Any) -> dict[str, Any]:
     return {
-        **{"stack": stack, "python": "", "base": BASE, "version": "", "mirror_url": "http://mirror01:8900"},
-        **{"cuda_packages": [], "cuda_repository": "", "cuda_key": "", **changed},
+        "stack": stack,
+        "python": "",
+        "base": BASE,
+        "version": "",
+        "mirror_url": "http://mirror01:8900",
+        "cuda_packages": [],
+        "cuda_repository": "",
+        "cuda_key": "",
+        **changed,
     }
 
 

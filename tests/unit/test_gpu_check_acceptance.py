@@ -145,20 +145,20 @@ def test_healthy_gpus_pass_with_everything_that_was_measured(tmp_path):
     )
 
 
-def test_a_link_of_half_its_lanes_fails_with_its_numbers(tmp_path):
+@pytest.mark.parametrize(
+    ("gpu", "speed", "failed", "words"),
+    [
+        (1, {"out": 6_200}, "host_copies", "but: GPU 0000:3c:00.0 GPU to host 6.2 of 15.8 GB/s (PCIe 3 x16). Ask "),
+        (0, {"memory": 200_000}, "memory_copies", "GPU 0000:3b:00.0 memory 400.0 of 898.0 GB/s"),
+    ],
+)
+def test_half_of_the_lanes_and_slow_memory_fail_with_their_numbers(tmp_path, gpu, speed, failed, words):
     gpus = v100()
-    gpus[1].speeds = {**gpus[1].speeds, "out": 6_200}
+    gpus[gpu].speeds = {**gpus[gpu].speeds, **speed}
     _, found = accept(tmp_path, Cuda(gpus, peers=NVLINKS))
-    assert outcomes(found) == ["PASS", "FAIL", "PASS", "PASS"]
-    assert "but: GPU 0000:3c:00.0 GPU to host 6.2 of 15.8 GB/s (PCIe 3 x16). Ask " in found["host_copies"]["message"]
-
-
-def test_slow_memory_fails(tmp_path):
-    gpus = v100()
-    gpus[0].speeds = {**gpus[0].speeds, "memory": 200_000}
-    _, found = accept(tmp_path, Cuda(gpus, peers=NVLINKS))
-    assert outcomes(found) == ["PASS", "PASS", "FAIL", "PASS"]
-    assert "GPU 0000:3b:00.0 memory 400.0 of 898.0 GB/s" in found["memory_copies"]["message"]
+    assert [name for name, one in found.items() if one["outcome"] == "FAIL"] == [failed]
+    assert outcomes(found).count("PASS") == 3
+    assert words in found[failed]["message"]
 
 
 def test_nvlinks_that_carry_less_than_half_fail_and_copies_without_nvlink_have_no_limit(tmp_path):

@@ -183,10 +183,6 @@ def test_tensorflow_is_asked_once_for_each_form(tmp_path):
     assert asked == [False, True]
 
 
-def test_without_an_environment_tensorflow_is_a_skip(tmp_path):
-    assert ask("tensorflow_lists_gpus", host(tmp_path))[0] == "SKIP"
-
-
 # What importing TensorFlow 1.4 says on a host without CUDA 8.0's libraries (its own text, shortened in the middle).
 NO_CUBLAS = """Traceback (most recent call last):
   File "<string>", line 1, in <module>

@@ -8,6 +8,7 @@ import initramfs
 import pytest
 from ansible.module_utils.hadoop_dl_host import host_reader
 from gpu_check.host import Host
+from trees import write
 
 from hadoop_dl.data import gpu_host, typed
 
@@ -16,10 +17,7 @@ PACKAGES = f"kernel {OLD[:-7]}\nkernel {NEW[:-7]}\nnvidia-kmod-common 3:535.104.
 
 
 def tree(root, files):
-    for path, content in files.items():
-        target = root / path.lstrip("/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(content)
+    write(root, files)
     return gpu_host_info.Host(str(root), answers())
 
 

@@ -12,18 +12,12 @@ from typing import Any
 import pytest
 from ansible.module_utils.hadoop_dl_host import host_reader, host_system
 from interpreters import HOST_PYTHONS
+from trees import write
 
 from hadoop_dl.data.compat import load
 from hadoop_dl.hosts import host_script
 
 SCRIPT = host_script.reader().encode()
-
-
-def write(root: Path, files: dict[str, str]) -> None:
-    for name, content in files.items():
-        path = root / name.lstrip("/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
 
 
 def pci(root: Path, address: str, vendor: str, device: str, kind: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import ansible_programs
 import pytest
 import yaml
 
@@ -26,6 +27,13 @@ PARTS = ("keras", "tensorflow_io", "tensorflowonspark")
 
 def locked(name: str) -> dict[str, str]:
     return {canonicalize_name(entry.project): entry.version for entry in load_stack(name).lock().entries}
+
+
+def ask_suite(directory: Path, *arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    inventory = f"--ansible-inventory={directory / 'hosts.yml'}"
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # for ansible-inventory
+    options = ("-q", "-p", "no:cacheprovider", inventory)
+    return ansible_programs.run("pytest", *arguments, *options, PATH=path, **environment)
 
 
 @pytest.mark.parametrize("name", STACKS)
@@ -64,19 +72,8 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[str]]:
     }
     (directory / "expectations.json").write_text(json.dumps(expectations))
     hosts = ",".join(f"ansible://{host}" for host in expectations)
-    command = [sys.executable, "-m", "pytest", "tests/infra", "--collect-only", "-q", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [*command, f"--hosts={hosts}", f"--ansible-inventory={directory / 'hosts.yml'}"],
-        cwd=REPOSITORY,
-        env={
-            **os.environ,
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "VERIFY_EXPECTATIONS": str(directory / "expectations.json"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    asked = (REPOSITORY / "tests/infra", "--collect-only", f"--hosts={hosts}")
+    done = ask_suite(directory, *asked, VERIFY_EXPECTATIONS=str(directory / "expectations.json"))
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     found: dict[str, list[str]] = {host: [] for host in expectations}
     for line in done.stdout.splitlines():
@@ -123,23 +120,9 @@ def test_a_namenode_that_does_not_answer_is_named(tmp_path: Path) -> None:
     answers.parent.mkdir()
     answers.write_text(json.dumps({"seal": None, "spark": spark, "inside": inside, "unanswered": {}}))
     questions = ["test_hdfs.py", "test_tensorflowonspark.py::test_sparks_jars_are_in_hdfs_where_spark_is_ours"]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={tmp_path / 'junit.xml'}"]
-    subprocess.run(
-        [
-            *command,
-            *(f"tests/infra/{question}" for question in questions),
-            "--hosts=ansible://e",
-            f"--ansible-inventory={tmp_path / 'hosts.yml'}",
-        ],
-        cwd=REPOSITORY,
-        env={
-            **os.environ,
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "VERIFY_ANSWERS": str(tmp_path),
-        },
-        capture_output=True,
-        check=False,
-    )
+    paths = [f"{REPOSITORY}/tests/infra/{question}" for question in questions]
+    junit = f"--junitxml={tmp_path / 'junit.xml'}"
+    ask_suite(tmp_path, *paths, junit, "--hosts=ansible://e", VERIFY_ANSWERS=str(tmp_path))
     found = {result.test: (result.outcome, result.message) for result in verify.results(tmp_path / "junit.xml", [])}
     assert found == {
         "test_tensorflow_lists_the_root_of_hdfs": (

@@ -621,8 +621,13 @@ KEY = "0123456789abcdef"
 DECIDED = {"version": "1.15.0", "commit": "c0ffee"}
 PROVENANCE = {
     "wheel": {"name": f"tf-1-0{KEY[:12]}-cp27.whl", "built_as": "tf-1-cp27.whl", "sha256": "ab" * 32, "size": 9},
-    **{"symbols": {"GLIBC": "2.14"}, "check": {"hdfs": True}, "built": "2026-11-22T16:35:25Z", "seconds": 3},
-    **{"key": KEY, "schema": 1, **DECIDED},
+    "symbols": {"GLIBC": "2.14"},
+    "check": {"hdfs": True},
+    "built": "2026-11-22T16:35:25Z",
+    "seconds": 3,
+    "key": KEY,
+    "schema": 1,
+    **DECIDED,
 }
 DONE = {"build_state": "done", "step": "publish", "provenance": PROVENANCE}
 RUNNING = {"build_state": "running", "step": "build", "actions": [3, 9], "log": "/x/build.log"}

@@ -9,6 +9,7 @@ import host_modules
 import pytest
 from ansible.module_utils.hadoop_dl_host import cdsw_settings, host_reader
 from test_plan import changed_node, make_host
+from trees import write
 
 from hadoop_dl import plan
 from hadoop_dl.data import cdsw, compat
@@ -35,10 +36,7 @@ Cloudera Data Science Workbench is ready!"""
 
 
 def tree(root: Path, files: dict[str, str]) -> dict[str, Any]:
-    for name, content in files.items():
-        path = root / name.lstrip("/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+    write(root, files)
     return dict(host_reader.read(str(root)))
 
 

@@ -6,7 +6,7 @@ UEFI's SecureBoot variable (four attribute bytes, then the value).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -108,6 +108,14 @@ TREES = {
 }  # fmt: skip
 
 
+def write(root: Path, files: Mapping[str, str]) -> None:
+    """Files below a host's root, by their paths there."""
+    for name, content in files.items():
+        path = root / name.lstrip("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+
+
 def build(root: Path, tree: Tree) -> Path:
     """Write the host under root, and return root."""
     system = SYSTEMS[tree.system]
@@ -151,10 +159,7 @@ def build(root: Path, tree: Tree) -> Path:
     for address, (vendor, device, kind) in zip(addresses(), bus(tree), strict=False):
         base = f"/sys/bus/pci/devices/{address}"
         files |= {f"{base}/vendor": f"0x{vendor}\n", f"{base}/device": f"0x{device}\n", f"{base}/class": f"0x{kind}\n"}
-    for name, content in files.items():
-        path = root / name.lstrip("/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+    write(root, files)
     if tree.secure_boot is not None:
         path = root / SECURE_BOOT.lstrip("/")
         path.parent.mkdir(parents=True)

@@ -291,7 +291,6 @@ class HostFacts:
             pythons=tuple(sorted(self.pythons, key=numbers)),
             javas=tuple(sorted(majors, key=numbers)),
             driver=self.nvidia.driver,
-            driver_module=self.nvidia.module,
             architecture=self.architecture,
             cdsw=self.cdsw,
         )
@@ -354,7 +353,6 @@ class HostProfile:
     pythons: tuple[str, ...] | None = None
     javas: tuple[str, ...] | None = None
     driver: str | None = None
-    driver_module: str | None = None
     architecture: str | None = None
     cdsw: bool = False
 

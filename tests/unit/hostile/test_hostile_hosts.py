@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import ansible_programs
+import driver_hosts
 import pytest
 import ssh_stand_in
 import yaml
@@ -46,31 +47,27 @@ FACTS: dict[str, dict[str, Any]] = {
     }
 }
 HONEST = {
-    **{"edge1": "edge_nodes", "mirror1": "mirror_host", "master1": "masters"},
-    **{"data1": "data_nodes", "data2": "data_nodes"},
+    "edge1": "edge_nodes",
+    "mirror1": "mirror_host",
+    "master1": "masters",
+    "data1": "data_nodes",
+    "data2": "data_nodes",
 }
 WATCHED = ("ansible.cfg", "compat", "lib", "playbooks", "plugins", "roles", "stacks")
 KERNEL = report_sample.KERNELS[0]
 # What the modules answer on an honest host, as far as plays read it; everything else is this.
 ANYTHING: dict[str, Any] = {
-    **{"rc": 0, "stdout": "", "stderr": "", "stdout_lines": [], "stderr_lines": [], "files": [], "content": ""},
+    "rc": 0,
+    "stdout": "",
+    "stderr": "",
+    "stdout_lines": [],
+    "stderr_lines": [],
+    "files": [],
+    "content": "",
     "stat": {"exists": False},
     "ansible_facts": {"getent_passwd": dict.fromkeys(("deeplearning-mirror", "deeplearning-build"))},
 }
-GPU_HOST = {
-    **{
-        "boot_arguments": {},
-        "boot_id": "b",
-        "machine_id": "m",
-        "container": False,
-        "initramfs": {},
-        "secure_boot": False,
-    },
-    **{"distribution": "rhel", "family": "RedHat", "major": "9", "nvswitches": 0, "services": [], "users": []},
-    "disk_free_mb": {"/boot": 75314, "/usr": 75314, "/var": 75314},
-    "driver": {"library": "/usr/lib64/libcuda.so.1", "packages": {}, "source": "package", "version": "580.95.05"},
-    "gpus": ["10de:1eb8"] * 2,
-    **{"header_packages": {}, "kernel_packages": {}},
+GPU_HOST = driver_hosts.ANSWER | {
     "kernels": {
         "default_boot": KERNEL,
         "headers": {KERNEL: "/h"},
@@ -78,32 +75,28 @@ GPU_HOST = {
         "needed": [KERNEL],
         "running": KERNEL,
     },
-    "loaded": {"dependents": [], "kind": "proprietary", "nouveau": False, "version": "580.95.05"},
-    "locks": {
-        "file": None,
-        "file_exists": True,
-        "held": [],
-        "lines": [],
-        "manager": "dnf",
-        "ours": False,
-        "plugin": True,
-    },
+    "kernel_packages": {},
     "modules": {KERNEL: None},
-    "records": dict.fromkeys(("before", "held", "headers", "packages_before", "working_versions")),
-    "files": dict.fromkeys(("settings", "unit", "grub", "installing", "leaving"), False),
-    "signing": None,
+    "driver": {"library": "/usr/lib64/libcuda.so.1", "packages": {}, "source": "package", "version": "580.95.05"},
+    "loaded": {"dependents": [], "kind": "proprietary", "nouveau": False, "version": "580.95.05"},
+    "locks": driver_hosts.LOCKS | {"file": None, "lines": [], "ours": False},
+    "disk_free_mb": {"/boot": 75314, "/usr": 75314, "/var": 75314},
+    "secure_boot": False,
+    "gpus": ["10de:1eb8"] * 2,
 }
 REMOVAL = {
-    **{
-        "applications": {},
-        "bazel": {},
-        "build": [],
-        "yarn_gpu": {},
-        "cdsw": {},
-        "container_runtime": {},
-        "environments": ["e"],
-    },
-    **{"gpu": {}, "mirror": {}, "parts": ["environments"], "stays": [], "users": []},
+    "applications": {},
+    "bazel": {},
+    "build": [],
+    "cdsw": {},
+    "container_runtime": {},
+    "environments": ["e"],
+    "gpu": {},
+    "mirror": {},
+    "parts": ["environments"],
+    "stays": [],
+    "users": [],
+    "yarn_gpu": {},
     "hdfs": {
         "directories": [],
         "files": [],
@@ -114,15 +107,16 @@ REMOVAL = {
 }
 EARLIER = {"current": "new-000000000002", "earlier": "old-000000000001", "problem": "", "resumes": ""}
 HADOOP = {
-    **{
-        "distribution": "cdh",
-        "home": "/h",
-        "hdfs_home": "/h",
-        "conf_dir": "/etc/hadoop/conf",
-        "java_home": "/j",
-        "java_version": "17",
-    },
-    **{"libhdfs": "/h/libhdfs.so", "libjvm": "/j/libjvm.so", "classpath": "/h/a.jar", "links": {}},
+    "distribution": "cdh",
+    "home": "/h",
+    "hdfs_home": "/h",
+    "conf_dir": "/etc/hadoop/conf",
+    "java_home": "/j",
+    "java_version": "17",
+    "libhdfs": "/h/libhdfs.so",
+    "libjvm": "/j/libjvm.so",
+    "classpath": "/h/a.jar",
+    "links": {},
 }
 MODULES = {
     "hadoop_client_info": {"hadoop": HADOOP, "problems": []},
@@ -135,8 +129,11 @@ MODULES = {
     "run_lock": {"holder": {}, "age": 0, "machine": {"boot": "", "processes": ""}},
 }
 SITE = {
-    **{"deeplearning_request": report_sample.STACK, "mirror_url": "http://mirror1:8900", "mirror_mode": "fetch"},
-    **{"nvidia_license_accepted": True, "nvidia_driver_hold": []},
+    "deeplearning_request": report_sample.STACK,
+    "mirror_url": "http://mirror1:8900",
+    "mirror_mode": "fetch",
+    "nvidia_license_accepted": True,
+    "nvidia_driver_hold": [],
 }
 GPU = "0000:3b:00.0"
 ACCEPTED = {

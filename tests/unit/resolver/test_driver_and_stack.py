@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hadoop_dl.plan import make_plan, target
+from hadoop_dl.plan import make_plan
 from hadoop_dl.plan.model import Plan
 from hadoop_dl.resolver import resolve
 from hadoop_dl_dev import invented_hosts
@@ -15,12 +15,6 @@ from hadoop_dl_dev import invented_hosts
 REPOSITORY = Path(__file__).resolve().parents[3]
 PYTHONS = {"rhel-7.9": ("el7", "2.17", ["2.7", "3.6"]), "rhel-8.10": ("el8", "2.28", ["3.6", "3.9", "3.11"])}
 DEVICES = {"K80": "102d", "P100": "15f8", "V100": "1db4", "T4": "1eb8", "A100": "20b2"}
-
-
-@pytest.fixture(autouse=True)
-def _no_kept_verdicts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(target, "VERDICTS", tmp_path / "verdicts.json")
-    target.verdicts.cache_clear()
 
 
 def planned(system: str, gpu: str, request: Any, driver: str | None) -> Plan:

@@ -15,18 +15,11 @@ import yaml
 
 from hadoop_dl.cli import stack_hosts
 from hadoop_dl.cli.stack import main
-from hadoop_dl.plan import target
 from hadoop_dl.resolver import resolve
 from hadoop_dl_dev import invented_hosts
 
 STACK = Path(__file__).resolve().parents[3] / "scripts" / "stack"
 LOCAL = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
-
-
-@pytest.fixture(autouse=True)
-def _no_kept_verdicts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(target, "VERDICTS", tmp_path / "verdicts.json")
-    target.verdicts.cache_clear()
 
 
 def written(path: Path, system: str, gpu: str, hadoop: str, driver: str, **changed: Any) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import agreement
@@ -65,12 +64,6 @@ def facts(system: str, gpu: str) -> HostFacts:
         "nvidia": {"gpus": [{"vendor": "10de", "device": device, "address": "0000:3b:00.0"} for device in GPUS[gpu]]},
     }
     return invented_hosts.facts(parts)
-
-
-@pytest.fixture(autouse=True)
-def _no_kept_verdicts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(target, "VERDICTS", tmp_path / "verdicts.json")
-    target.verdicts.cache_clear()
 
 
 @pytest.mark.parametrize(("system", "gpu"), list(product(SYSTEMS, GPUS)))
