@@ -99,7 +99,7 @@ def test_a_lane_runs_in_order_beside_others_and_cleans_up_after_their_failure(ru
         bash("up", "touch up", "e2e", environment=here),
         bash(
             "wait",
-            "for i in $(seq 100); do [ ! -e failed ] || exec sleep 1; sleep 0.05; done; exit 1",
+            "for i in $(seq 600); do [ ! -e failed ] || exec sleep 3; sleep 0.05; done; exit 1",
             "e2e",
             environment=here,
         ),
