@@ -18,6 +18,8 @@ options:
   part: {description: C(spark) for Spark and its jars alone, type: str, choices: [all, spark], default: all}
   force: {description: Remove also what processes or applications use, type: bool, default: false}
   timeout: {description: Seconds for another run on this host to end, type: int, default: 600}
+  principal: {description: Whose login to a cluster with Kerberos; none without one, type: str, default: ""}
+  keytab: {description: File of this host with its keys, type: str, default: ""}
 """
 
 RETURN = r"""
@@ -72,14 +74,15 @@ def remove(path):
         names.remove(path)
 
 
-def check_unused(root, force):
+def check_unused(root, force, login):
+    """login: principal and keytab, with which YARN is asked."""
     if force:
         return
     envs = os.path.join(root, "envs")
     for name in own_entries.names(envs):
         if names.TREE.match(name):
             environment_imports.clear(os.path.join(envs, name))  # an import that was killed is no user
-    host = removal_reader.Removal(root)
+    host = removal_reader.Removal(root, login=login)
     users, applications = host.users(), host.applications()
     if applications:
         raise Refused(
@@ -100,7 +103,7 @@ def work(module):
         return {"changed": bool(paths), "removed": paths}
     with HostLock("removing the environments", module.params["timeout"], root):
         if not spark:
-            check_unused(root, module.params["force"])
+            check_unused(root, module.params["force"], (module.params["principal"], module.params["keytab"]))
         paths = below(root, SPARK) if spark else listed(root)  # another run may have removed some meanwhile
         for path in paths:
             remove(path)
@@ -114,6 +117,8 @@ def main():
             "part": {"type": "str", "choices": ["all", "spark"], "default": "all"},
             "force": {"type": "bool", "default": False},
             "timeout": {"type": "int", "default": 600},
+            "principal": {"type": "str", "default": ""},
+            "keytab": {"type": "str", "default": "", "no_log": False},  # a path
         },
         supports_check_mode=True,
     )

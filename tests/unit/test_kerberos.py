@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import host_kerberos, host_system, kerberos_login, processes, yarn_cluster
+from host_modules import run
 from kdc import REALM, Realm
 
 from hadoop_dl.data import host_facts
@@ -122,6 +123,25 @@ def test_yarn_is_asked_with_the_ticket(realm: Realm, tmp_path: Path, resource_ma
     with kerberos_login.logged_in(f"anna@{REALM}", str(realm.keytab("anna")), directory=str(tmp_path)):
         assert yarn_cluster.applications([address]) == ([], None)
     assert requests[0] == ""  # without a ticket first: most clusters want none
+
+
+def test_a_removal_asks_yarn_with_the_ticket(
+    realm: Realm, tmp_path: Path, resource_manager: tuple[str, list[str]]
+) -> None:
+    root, conf = tmp_path / "deeplearning", tmp_path / "conf"
+    for directory in (root / "envs/demo-stack-0123456789ab", root / "etc", conf):
+        directory.mkdir(parents=True)
+    (root / "etc/hadoop-env.sh").write_text(f"export HADOOP_CONF_DIR={conf}\n", encoding="utf-8")
+    address = (
+        f"<name>yarn.resourcemanager.webapp.address</name><value>{resource_manager[0].removeprefix('http://')}</value>"
+    )
+    (conf / "yarn-site.xml").write_text(
+        f"<configuration><property>{address}</property></configuration>", encoding="utf-8"
+    )
+    realm.keytab("HTTP/localhost")
+    assert "requires a Kerberos ticket" in run("remove_environments", root=str(root))["msg"]
+    login = {"principal": f"anna@{REALM}", "keytab": str(realm.keytab("anna"))}
+    assert run("remove_environments", root=str(root), **login)["changed"] is True
 
 
 def host_with(
