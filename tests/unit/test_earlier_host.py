@@ -116,6 +116,8 @@ def steps(root: Path) -> list[tuple[Any, dict[str, Any]]]:
                 "keep": 1,
                 "keep_names": [],
                 "timeout": 5,
+                "principal": "",
+                "keytab": "",
             },
         ),
     ]

@@ -118,7 +118,9 @@ def test_a_namenode_that_does_not_answer_is_named(tmp_path: Path) -> None:
     (tmp_path / "hosts.yml").write_text("all: {children: {edge_nodes: {hosts: {e: {}}}}}")
     answers = verify.answer_file(tmp_path, "e")
     answers.parent.mkdir()
-    answers.write_text(json.dumps({"seal": None, "spark": spark, "inside": inside, "unanswered": {}}))
+    answers.write_text(
+        json.dumps({"seal": None, "spark": spark, "inside": inside, "unanswered": {}, "hdfs_unasked": ""})
+    )
     questions = ["test_hdfs.py", "test_tensorflowonspark.py::test_sparks_jars_are_in_hdfs_where_spark_is_ours"]
     paths = [f"{REPOSITORY}/tests/infra/{question}" for question in questions]
     junit = f"--junitxml={tmp_path / 'junit.xml'}"

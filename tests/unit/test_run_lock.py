@@ -408,7 +408,7 @@ def test_a_container_on_the_controller_is_not_the_controller() -> None:
     assert not runs.is_controller({**own, "processes": "pid:[1]"}, own)
 
 
-ASKING = ("layers/announce_stack.yml", "layers/confirm_batch.yml")
+ASKING = ("layers/announce_stack.yml", "layers/confirm_batch.yml", "layers/hadoop_login.yml")
 RELEASING = {"remove": "layers/remove.yml"}  # the record goes with the last part that the host has
 
 

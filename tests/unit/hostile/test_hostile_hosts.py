@@ -43,6 +43,7 @@ FACTS: dict[str, dict[str, Any]] = {
         "yarn": {
             "manager": None,
             "files": {"/etc/hadoop/conf/capacity-scheduler.xml": {"settings": {}, "ours": {}, "problem": None}},
+            "drained": {},
         },
     }
 }
