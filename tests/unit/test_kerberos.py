@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +14,7 @@ import pytest
 from ansible.module_utils.hadoop_dl_host import host_kerberos, host_system, kerberos_login, processes, yarn_cluster
 from host_modules import run
 from kdc import REALM, Realm
+from loopback import Quiet, served
 
 from hadoop_dl.data import host_facts
 from hadoop_dl.plan import kerberos
@@ -29,7 +28,7 @@ def resource_manager() -> Iterator[tuple[str, list[str]]]:
     """What a ResourceManager with hadoop.http.authentication.type=kerberos answers (3.3.6): 401 with Negotiate, then JSON. Its requests."""
     requests: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self) -> None:
             token = self.headers.get("Authorization", "")
             requests.append(token)
@@ -41,13 +40,8 @@ def resource_manager() -> Iterator[tuple[str, list[str]]]:
             self.end_headers()
             self.wfile.write(json.dumps({"apps": {"app": []}}).encode() if right else b"")
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://localhost:{server.server_port}", requests
-    server.shutdown()
+    with served(Handler) as address:
+        yield address.replace("127.0.0.1", "localhost"), requests  # the KDC has a key for this name
 
 
 def places(tmp_path: Path) -> list[Path]:

@@ -85,9 +85,8 @@ class Rpms:
     host: GpuHost
     lock_plugin = "python3-dnf-plugin-versionlock"
     unversioned: ClassVar[tuple[str, ...]] = ()
-    related: ClassVar[
-        tuple[str, ...]
-    ] = ()  # patterns of the driver's own packages, of which another version may not have all
+    # Patterns of the driver's own packages, of which another version may not have all.
+    related: ClassVar[tuple[str, ...]] = ()
     # Kernel packages that no transaction of the role may touch; headers are installed and locked by it.
     excluded: ClassVar[tuple[str, ...]] = (
         "kernel",
