@@ -86,8 +86,8 @@ def check_unused(root, force, login):
     users, applications = host.users(), host.applications()
     if applications:
         raise Refused(
-            "The environments in %s must not be needed by YARN, but %s. Nothing was removed here. Let the applications end, and run again."
-            % (root, "; ".join("%s: %s" % item for item in sorted(applications.items())))
+            "The environments in %s must not be needed by YARN, but %s. Nothing was removed here. Let the applications end, or repair the login "
+            "to YARN, and run again." % (root, "; ".join("%s: %s" % item for item in sorted(applications.items())))
         )
     if users:
         raise Refused(
