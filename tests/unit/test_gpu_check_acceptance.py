@@ -47,15 +47,19 @@ def test_each_pair_is_measured_in_both_directions_directly_where_it_can():
     assert library.left() == {"memory": [], "contexts": [], "events": [], "peers": []}
 
 
-def test_data_that_is_lost_on_its_way_is_a_problem_of_that_way_alone():
+@pytest.mark.parametrize("sent", [os.urandom, bytes], ids=["random", "zeros"])
+def test_data_that_is_lost_on_its_way_is_a_problem_of_that_way_alone(monkeypatch, sent):
+    monkeypatch.setattr(os, "urandom", sent)
     library = Cuda(cards(2), peers={(0, 1): 48_000, (1, 0): 48_000})
     library.lost = {(1, 0)}
     problems = {one["gpu"][5:7]: one["problem"] for one in bandwidth.measure(library)["peers"]}
     assert problems == {"3b": None, "3c": "what arrived is not what was sent"}
 
 
+@pytest.mark.parametrize("sent", [os.urandom, bytes], ids=["random", "zeros"])
 @pytest.mark.parametrize("kind", ["in", "out"])
-def test_data_that_is_lost_between_host_and_gpu_is_a_problem_of_the_gpu(kind):
+def test_data_that_is_lost_between_host_and_gpu_is_a_problem_of_the_gpu(monkeypatch, kind, sent):
+    monkeypatch.setattr(os, "urandom", sent)
     gpus = cards(2)
     gpus[1].loses = frozenset({kind})
     answer = bandwidth.measure(Cuda(gpus))

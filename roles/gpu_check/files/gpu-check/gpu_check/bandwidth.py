@@ -185,7 +185,7 @@ def measure(library):
         gpus = [Gpu(library, number) for number in range(count)]
     except Refused as problem:
         return {"error": str(problem)}
-    pattern = os.urandom(BLOCK)
+    pattern = os.urandom(BLOCK).replace(b"\0", b"\1")  # no byte of it lies at its target before it arrives
     found = [alone(library, gpu, pattern) for gpu in gpus]
     able = [gpu for gpu, one in zip(gpus, found) if one["problem"] is None]
     answer = {"gpus": found, "peers": peers(library, able, pattern)}
