@@ -49,7 +49,7 @@ def fill(top: Path, made: Path, cache: Path) -> None:
     tree = top / "tree"
     for archive in source_archives(cache):
         with tarfile.open(archive) as opened:
-            opened.extractall(tree, filter="data")
+            opened.extractall(tree)  # noqa: S202  (its sha256 was just compared; Python 3.11.2 knows no filter)
     for name in (tree / "debian/patches/series").read_text(encoding="utf-8").split():
         if name not in LEFT_OUT:
             patch(tree, name)
