@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hadoop_dl_dev.demo import images, nodes
+from hadoop_dl_dev.demo import images, kerberos, nodes, services
 from hadoop_dl_dev.demo.cluster import KEYTAB, REALM, Cluster
 from hadoop_dl_dev.demo.kerberos import USER_KEYTAB
 
@@ -96,7 +96,9 @@ def test_a_login_that_does_not_work_changes_no_host(shell: Shell, play: Callable
     assert shell("edge1", look) == before
 
 
-def test_removal_takes_the_archive_out_of_hdfs(cluster: Cluster, shell: Shell, play: Callable[..., Answer]) -> None:
+def test_removal_restores_yarn_and_takes_the_archive_out_of_hdfs(
+    cluster: Cluster, shell: Shell, play: Callable[..., Answer]
+) -> None:
     look = ("hdfs", "dfs", "-ls", "-R", "/apps/deeplearning")
     master = cluster.container("master1")  # root there has the ticket of HDFS's superuser
     assert "pyspark-" in nodes.execute(master, *look)
@@ -105,3 +107,10 @@ def test_removal_takes_the_archive_out_of_hdfs(cluster: Cluster, shell: Shell, p
     assert "pyspark-" not in nodes.execute(master, *look)
     for host in (*cluster.data_hosts, "edge1"):
         assert shell(host, "ls -A /opt/deeplearning 2>/dev/null || true") == (0, "")
+    scheduler = (images.DATA / "rootfs/etc/hadoop/conf/capacity-scheduler.xml").read_text(encoding="utf-8")
+    for host in ("master1", *cluster.data_hosts):
+        assert shell(host, f"cat {kerberos.CONF}/yarn-site.xml") == (0, kerberos.settings("yarn-site.xml"))
+        assert shell(host, f"cat {kerberos.CONF}/capacity-scheduler.xml") == (0, scheduler)
+        assert shell(host, f"test ! -e {kerberos.CONF}/resource-types.xml") == (0, "")
+    services.until("YARN", lambda: services.yarn_problem(cluster))
+    assert "yarn.io/gpu" not in json.dumps(services.get(cluster, ":8088/ws/v1/cluster/nodes"))

@@ -68,7 +68,7 @@ def test_the_settings_are_those_of_hadoops_documentation() -> None:
         f"{CONF}/yarn-site.xml": {
             PLUGINS: "yarn.io/gpu",
             DEVICES: "0:0",
-            f"{PLUGINS}.gpu.path-to-discovery-executables": "/usr/bin/nvidia-smi",
+            f"{PLUGINS}.gpu.path-to-discovery-executables": "/usr/bin",
         },
     }
     without = yarn_work.settings(yarn_work.Request(CONF, ("nodemanager",)), gpus=False)
@@ -167,6 +167,11 @@ def test_what_this_project_does_not_set_up_is_refused(site: dict[str, Any], word
     assert words in problem
 
 
+def test_a_program_that_the_nodemanager_does_not_look_for_is_refused() -> None:
+    (problem,) = made(data(found(), yarn_gpu_discovery="/opt/site/list-gpus"), master()).problems
+    assert "must end with /nvidia-smi, which the NodeManager looks for, but is /opt/site/list-gpus" in problem
+
+
 def test_a_resourcemanager_with_another_scheduler_is_refused() -> None:
     fair = {
         "settings": {
@@ -210,7 +215,7 @@ def test_files_of_a_manager_are_left_alone_and_the_exact_properties_are_printed(
     assert "yarn_gpu" not in answer.hosts["data1"]["needs"]
     (said,) = about(answer.warnings, f"data1: {name} owns Hadoop's files")
     assert (
-        f"yarn-site.xml: {PLUGINS}=yarn.io/gpu, {DEVICES}=auto, {PLUGINS}.gpu.path-to-discovery-executables=/usr/bin/nvidia-smi"
+        f"yarn-site.xml: {PLUGINS}=yarn.io/gpu, {DEVICES}=auto, {PLUGINS}.gpu.path-to-discovery-executables=/usr/bin"
         in said
     )
     (said,) = about(answer.warnings, f"master1: {name} owns Hadoop's files")

@@ -5,6 +5,7 @@ Pure functions: inputs and what the host answered in, settings and sentences out
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from ansible.module_utils.hadoop_dl_host import hadoop_files
 from hadoop_dl.data.host_facts import HadoopFile, Yarn
 
 GPU = "yarn.io/gpu"
+PROGRAM = "nvidia-smi"
 FIRST = (3, 1)  # the Hadoop that schedules GPUs; 2.10 got it afterwards
 RESOURCE_MANAGER, NODE_MANAGER = "resourcemanager", "nodemanager"
 NAMES = {RESOURCE_MANAGER: "ResourceManager", NODE_MANAGER: "NodeManager"}
@@ -56,7 +58,7 @@ def settings(request: Request, gpus: bool) -> Files:
         files[f"{request.conf_dir}/yarn-site.xml"] = {
             PLUGINS: GPU,
             DEVICES: request.devices,
-            DISCOVERY: request.discovery,
+            DISCOVERY: posixpath.dirname(request.discovery),  # Hadoop 3.2 and 3.3 refuse the file
         }
     return files
 
@@ -72,6 +74,8 @@ def listed(files: Mapping[str, Mapping[str, str]]) -> str:
 
 def problems(request: Request, yarn: Yarn, gpus: bool) -> Iterator[str]:
     """Why the host's configuration cannot get these settings, without a change of what the site decided."""
+    if posixpath.basename(request.discovery) != PROGRAM:
+        yield f"yarn_gpu_discovery must end with /{PROGRAM}, which the NodeManager looks for, but is {request.discovery}. Correct it."
     file = yarn.files.get(f"{request.conf_dir}/yarn-site.xml")
     site = file.settings if file else {}
     for path, values in settings(request, gpus).items():

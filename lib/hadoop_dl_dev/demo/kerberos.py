@@ -100,6 +100,15 @@ def start_kdc(cluster: Cluster) -> None:
     nodes.execute(master, "systemctl", "enable", "--quiet", "--now", "krb5-kdc")
 
 
+def settings(file: str) -> str:
+    """The node's file of Hadoop's settings, and Kerberos in it."""
+    source = (images.DATA / "rootfs/etc/hadoop/conf" / file).read_text(encoding="utf-8")
+    lines = "".join(
+        f"  <property><name>{name}</name><value>{value}</value></property>\n" for name, value in SETTINGS[file].items()
+    )
+    return source.replace("</configuration>", f"{lines}</configuration>")
+
+
 def settle(cluster: Cluster, host: str, secret: str) -> None:
     """Keytabs that their owners alone can read, and Hadoop's settings."""
     container = cluster.container(host)
@@ -113,19 +122,8 @@ def settle(cluster: Cluster, host: str, secret: str) -> None:
     keytab(cluster, host, KEYTAB, f"deeplearning@{REALM}", "root:root")
     if host == "edge1":
         keytab(cluster, host, USER_KEYTAB, f"analyst@{REALM}", "analyst:analyst")
-    for file, values in SETTINGS.items():
-        source = (images.DATA / "rootfs/etc/hadoop/conf" / file).read_text(encoding="utf-8")
-        lines = "".join(
-            f"  <property><name>{name}</name><value>{value}</value></property>\n" for name, value in values.items()
-        )
-        write(
-            cluster,
-            host,
-            f"{CONF}/{file}",
-            source.replace("</configuration>", f"{lines}</configuration>"),
-            "root:root",
-            "0644",
-        )
+    for file in SETTINGS:
+        write(cluster, host, f"{CONF}/{file}", settings(file), "root:root", "0644")
     if host in cluster.data_hosts:
         nodes.execute(container, "mkdir", "-p", NODEMANAGER)
         write(cluster, host, f"{NODEMANAGER}/user.conf", "[Service]\nUser=analyst\n", "root:root", "0644")

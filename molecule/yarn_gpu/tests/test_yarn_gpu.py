@@ -27,7 +27,7 @@ def test_the_nodemanager_offers_gpus_beside_what_the_site_has(host, master):
     found = values(host, "yarn-site.xml")
     assert found[PLUGINS] == ("yarn.io/fpga" if master else "yarn.io/fpga,yarn.io/gpu")
     assert found.get(f"{PLUGINS}.gpu.allowed-gpu-devices") == (None if master else "auto")
-    assert found.get(f"{PLUGINS}.gpu.path-to-discovery-executables") == (None if master else "/usr/bin/nvidia-smi")
+    assert found.get(f"{PLUGINS}.gpu.path-to-discovery-executables") == (None if master else "/usr/bin")
     assert found["yarn.nodemanager.log-dirs"] == "/data1/yarn/logs,/data2/yarn/logs"
 
 
