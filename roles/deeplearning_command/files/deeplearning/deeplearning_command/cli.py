@@ -7,7 +7,7 @@ import sys
 
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 
-from deeplearning_command import listing, programs, tensorboard, venv
+from deeplearning_command import benchmark, listing, programs, tensorboard, venv
 from deeplearning_command.options import NOT_READY, OK, USAGE, Refused, say
 
 COMMANDS = (
@@ -17,6 +17,7 @@ COMMANDS = (
     ("pip", programs.pip),
     ("venv", venv.main),
     ("tensorboard", tensorboard.main),
+    ("benchmark", benchmark.main),
 )
 HELP = """\
 usage: deeplearning COMMAND ...
@@ -31,6 +32,7 @@ commands (deeplearning COMMAND --help explains one, with an example):
   pip          show what an environment has: pip list, pip show NAME
   venv         a directory of your own with more packages, on top of an environment
   tensorboard  show a training's events in your browser
+  benchmark    how much faster the GPU of this host trains than its CPU
 
 a first hour:
   deeplearning list

@@ -1,0 +1,137 @@
+# -*- coding: utf-8 -*-
+"""deeplearning benchmark: how much faster the GPU of this host trains than its CPU."""
+
+from __future__ import absolute_import, division, print_function
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+
+from ansible.module_utils.hadoop_dl_host.user_environment import HIDDEN, NotReady, program_variables
+
+from deeplearning_command import networks, options, programs
+from deeplearning_command.options import OK, say
+
+FAILED, INTERRUPTED = 1, 130
+SECONDS = 20
+COLUMNS = "%-14s %-15s %12s %12s %8s  %s"
+BAR = 2.0  # times faster for each #
+PAPER = "the white paper that these networks come from saw 17x to 61x: one Tesla P100 against two Xeon Silver 4110, TensorFlow 1.4.1"
+CALL = "import sys; sys.path.insert(0, sys.argv[1]); from deeplearning_command import networks; networks.main(%s)"
+
+
+def main(arguments):
+    made = options.parser(
+        "benchmark",
+        "[--stack NAME | --venv DIR] [--networks NAME,NAME] [--seconds N] [--output FILE]",
+        "Train small networks on made data, on the CPU and then on the first GPU, and show samples per second. It needs an idle\n"
+        "host: it takes all cores, and the memory of every GPU. Networks: %s." % ", ".join(networks.NAMES),
+        ["deeplearning benchmark --networks lstm,resnet110", "deeplearning benchmark --output benchmark.json"],
+    )
+    options.add_environment(made)
+    made.add_argument("--networks", type=names, default=networks.NAMES, help="some of them, separated by commas")
+    made.add_argument("--seconds", type=positive, default=SECONDS, help="of each measurement (%d)" % SECONDS)
+    made.add_argument("--output", metavar="FILE", help="the same as JSON")
+    asked = made.parse_args(arguments)
+    environment, python = programs.place(asked)
+    work = tempfile.mkdtemp(prefix="deeplearning-benchmark.")
+    try:
+        return compare(asked, Trainer(environment, python, work))
+    except KeyboardInterrupt:
+        say("interrupted; what is above was measured")
+        return INTERRUPTED
+    finally:
+        shutil.rmtree(work)
+
+
+def names(text):
+    found = [one for one in text.split(",") if one]
+    wrong = [one for one in found if one not in networks.NAMES]
+    if wrong or not found:
+        raise argparse.ArgumentTypeError(
+            "some of %s are required, but this is %r" % (", ".join(networks.NAMES), ", ".join(wrong) or text)
+        )
+    return found
+
+
+def positive(text):
+    try:
+        if 0 < float(text) <= 3600:
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError("seconds up to 3600 are required, but this is %r" % text)
+
+
+class Trainer(object):
+    """Trains a network in a process of its own, which leaves no memory taken."""
+
+    def __init__(self, environment, python, work):
+        self.environment, self.python, self.work = environment, python, work
+        self.variables = program_variables(os.environ, environment, {})
+        self.variables.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+        self.program = os.path.abspath(sys.argv[0])
+
+    def ask(self, arguments, hidden=False):
+        """(answer, None), or (None, why there is none)."""
+        variables = dict(self.variables, **(dict(HIDDEN) if hidden else {}))
+        answer, words = os.path.join(self.work, "answer"), os.path.join(self.work, "words")
+        command = [self.python, "-c", CALL % ", ".join([repr(answer)] + [repr(one) for one in arguments]), self.program]
+        with open(words, "wb") as log:
+            status = subprocess.call(command, env=variables, cwd=self.work, stdout=log, stderr=log)
+        if status == 0:
+            with open(answer) as source:
+                return json.load(source), None
+        with open(words, "rb") as log:
+            lines = [line for line in log.read().decode("utf-8", "replace").splitlines() if line.strip()]
+        return None, "%s (exit status %d)" % (lines[-1].strip() if lines else "it said nothing", status)
+
+
+def compare(asked, trainer):
+    gpus, problem = trainer.ask(["gpus"])
+    if problem:
+        raise NotReady("TensorFlow must import in %s, but does not: %s" % (trainer.environment, problem))
+    result = {
+        "host": socket.getfqdn(),
+        "environment": os.path.basename(trainer.environment),
+        "gpus": gpus,
+        "seconds": asked.seconds,
+        "networks": [],
+    }
+    print("%s on %s: %s" % (result["environment"], result["host"], gpus[0] if gpus else "TensorFlow sees no GPU"))
+    print(COLUMNS % ("network", "data", "CPU", "GPU", "factor", "samples/s; # is %dx" % BAR))
+    for name in asked.networks:
+        one = row(name, asked.seconds, trainer, gpus)
+        result["networks"].append(one)
+        print(line(one))
+        sys.stdout.flush()
+        if asked.output:  # after each: an interrupted run keeps what it has
+            with open(asked.output, "w") as target:
+                json.dump(result, target, indent=2, sort_keys=True)
+                target.write("\n")
+    say(PAPER if gpus else "nothing was compared: there is no GPU that TensorFlow sees here (gpu-check says why)")
+    return FAILED if any(one["problem"] for one in result["networks"]) else OK
+
+
+def row(name, seconds, trainer, gpus):
+    """What a network reaches on each, in samples per second."""
+    found = {"network": name, "cpu": None, "gpu": None, "factor": None, "problem": None}
+    for device in ("cpu", "gpu") if gpus else ("cpu",):
+        answer, problem = trainer.ask([name, seconds], hidden=device == "cpu")
+        if problem:
+            return dict(found, problem="%s: %s" % (device.upper(), problem))
+        found[device] = answer["samples_per_second"]
+    return dict(found, factor=found["gpu"] / found["cpu"]) if gpus else found
+
+
+def line(one):
+    numbers = ["%.1f" % one[device] if one[device] else "-" for device in ("cpu", "gpu")]
+    factor = "%.1fx" % one["factor"] if one["factor"] else "-"
+    data = networks.NETWORKS[networks.NAMES.index(one["network"])][1]
+    last = one["problem"] or "#" * int(round((one["factor"] or 0) / BAR))
+    return (COLUMNS % (one["network"], data, numbers[0], numbers[1], factor, last)).rstrip()

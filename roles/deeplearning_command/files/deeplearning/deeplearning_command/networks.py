@@ -1,0 +1,143 @@
+# -*- coding: utf-8 -*-
+"""The networks that the benchmark trains, on made data: those of the Fujitsu white paper (PRIMEFLEX for Hadoop, page 9), as Keras' examples have them.
+
+Runs in the Python of an environment, in a process for each measurement: it imports TensorFlow.
+Shapes and batch sizes: cifar10_resnet.py, imdb_cnn.py, imdb_lstm.py, imdb_cnn_lstm.py, cifar10_cnn.py of keras-team/keras 2.1.2; AlexNet: Krizhevsky
+et al., 2012, with batch normalization left out. The synthetic images have the size that the paper names, 128x128.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import json
+import time
+
+WARM_UP = 1  # batch: it builds the graph and chooses algorithms
+LEAST = 2  # batches that are measured
+
+
+def image_data(numpy, size, batch):
+    return numpy.random.rand(batch, size, size, 3).astype("float32"), numpy.random.randint(0, 10, (batch, 1))
+
+
+def text_data(numpy, words, length, batch):
+    return numpy.random.randint(0, words, (batch, length)), numpy.random.randint(0, 2, (batch, 1))
+
+
+def simple_cnn(layers, model, size):
+    """Two blocks of two convolutions."""
+    parts = [layers.InputLayer((size, size, 3))]
+    for width in (32, 64):
+        parts += [
+            layers.Conv2D(width, 3, padding="same", activation="relu"),
+            layers.Conv2D(width, 3, activation="relu"),
+            layers.MaxPooling2D(2),
+            layers.Dropout(0.25),
+        ]
+    parts += [layers.Flatten(), layers.Dense(512, activation="relu"), layers.Dropout(0.5)]
+    return model.Sequential(parts + [layers.Dense(10, activation="softmax")])
+
+
+def resnet(layers, model, size, blocks=18):
+    """Version 1 with 6 * blocks + 2 layers: 110."""
+
+    def convolution(tensor, width, strides=1, kernel=3, activation=True):
+        tensor = layers.Conv2D(width, kernel, strides=strides, padding="same", kernel_initializer="he_normal")(tensor)
+        if kernel == 1:
+            return tensor
+        tensor = layers.BatchNormalization()(tensor)
+        return layers.Activation("relu")(tensor) if activation else tensor
+
+    given = layers.Input((size, size, 3))
+    tensor = convolution(given, 16)
+    for stack, width in enumerate((16, 32, 64)):
+        for block in range(blocks):
+            strides = 2 if stack and not block else 1
+            found = convolution(convolution(tensor, width, strides), width, activation=False)
+            tensor = convolution(tensor, width, strides, kernel=1) if strides == 2 else tensor
+            tensor = layers.Activation("relu")(layers.add([tensor, found]))
+    tensor = layers.Flatten()(layers.AveragePooling2D(8)(tensor))
+    return model.Model(given, layers.Dense(10, activation="softmax")(tensor))
+
+
+def alexnet(layers, model, size):
+    parts = [layers.InputLayer((size, size, 3))]
+    for width, kernel, strides, pooled in (
+        (96, 11, 4, 1),
+        (256, 5, 1, 1),
+        (384, 3, 1, 0),
+        (384, 3, 1, 0),
+        (256, 3, 1, 1),
+    ):
+        padding = "valid" if strides > 1 else "same"
+        parts.append(layers.Conv2D(width, kernel, strides=strides, padding=padding, activation="relu"))
+        parts += [layers.MaxPooling2D(3, 2)] if pooled else []
+    parts.append(layers.Flatten())
+    for _ in range(2):
+        parts += [layers.Dense(4096, activation="relu"), layers.Dropout(0.5)]
+    return model.Sequential(parts + [layers.Dense(10, activation="softmax")])
+
+
+def text_cnn(layers, model, words, length):
+    parts = [layers.InputLayer((length,)), layers.Embedding(words, 50), layers.Dropout(0.2)]
+    parts += [layers.Conv1D(250, 3, activation="relu"), layers.GlobalMaxPooling1D()]
+    parts += [layers.Dense(250, activation="relu"), layers.Dropout(0.2), layers.Dense(1, activation="sigmoid")]
+    return model.Sequential(parts)
+
+
+def lstm(layers, model, words, length):
+    parts = [layers.InputLayer((length,)), layers.Embedding(words, 128)]
+    parts += [layers.LSTM(128, dropout=0.2, recurrent_dropout=0.2), layers.Dense(1, activation="sigmoid")]
+    return model.Sequential(parts)
+
+
+def convolutional_lstm(layers, model, words, length):
+    parts = [layers.InputLayer((length,)), layers.Embedding(words, 128), layers.Dropout(0.25)]
+    parts += [layers.Conv1D(64, 5, activation="relu"), layers.MaxPooling1D(4), layers.LSTM(70)]
+    return model.Sequential(parts + [layers.Dense(1, activation="sigmoid")])
+
+
+# name, data as a person reads it, how a network is made, of which data, samples in a batch
+NETWORKS = (
+    ("resnet110", "32x32 images", resnet, image_data, (32,), 32),
+    ("conv1d", "400 words", text_cnn, text_data, (5000, 400), 32),
+    ("lstm", "80 words", lstm, text_data, (20000, 80), 32),
+    ("conv-lstm", "100 words", convolutional_lstm, text_data, (20000, 100), 30),
+    ("cnn-128", "128x128 images", simple_cnn, image_data, (128,), 32),
+    ("resnet110-128", "128x128 images", resnet, image_data, (128,), 32),
+    ("alexnet-128", "128x128 images", alexnet, image_data, (128,), 32),
+)
+NAMES = tuple(one[0] for one in NETWORKS)
+
+
+def gpus():
+    """The GPUs that TensorFlow would use, in its words."""
+    from tensorflow.python.client import device_lib
+
+    return [one.physical_device_desc for one in device_lib.list_local_devices() if one.device_type == "GPU"]
+
+
+def measure(name, seconds):
+    """{"samples_per_second", "batches"} of a training that takes so many seconds, and LEAST batches at least."""
+    import numpy
+    import tensorflow
+
+    _, _, make, data, shape, batch = NETWORKS[NAMES.index(name)]
+    keras, text = tensorflow.keras, data is text_data
+    network = make(keras.layers, keras.models, *shape)
+    network.compile(loss="binary_crossentropy" if text else "sparse_categorical_crossentropy", optimizer="adam")
+    given, wanted = data(numpy, *(shape + (batch,)))
+    for _ in range(WARM_UP):
+        network.train_on_batch(given, wanted)
+    start, batches, spent = time.time(), 0, 0.0
+    while batches < LEAST or spent < seconds:
+        network.train_on_batch(given, wanted)  # it returns the loss, so the batch has been computed
+        batches += 1
+        spent = time.time() - start
+    return {"samples_per_second": batches * batch / spent, "batches": batches}
+
+
+def main(path, name, *seconds):
+    """The answer goes to a file: TensorFlow writes to both streams."""
+    answer = measure(name, *seconds) if seconds else gpus()
+    with open(path, "w") as target:
+        json.dump(answer, target)

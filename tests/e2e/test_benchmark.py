@@ -1,0 +1,28 @@
+"""deeplearning benchmark with the TensorFlow of the cluster's stack. There is no GPU, and it must say so."""
+
+import json
+
+ALL = """
+import sys
+sys.path.insert(0, "/opt/deeplearning/bin/deeplearning")
+from deeplearning_command import networks
+networks.NETWORKS = [one[:5] + (1,) for one in networks.NETWORKS]  # a sample in a batch: two cores are slow
+names = [name for name in networks.NAMES if name != "resnet110-128"]  # the same function as resnet110, and a minute
+print("TRAINED", [name for name in names if networks.measure(name, 0)["samples_per_second"] > 0] == names)
+"""
+
+
+def test_a_network_trains_on_the_cpu_and_nothing_is_compared(shell):
+    command = "deeplearning benchmark --seconds 0.1 --networks lstm --output /tmp/benchmark.json"
+    code, said = shell("edge1", f"su - analyst -c '{command}'")
+    assert code == 0, said
+    assert "nothing was compared" in said
+    (one,) = json.loads(shell("edge1", "cat /tmp/benchmark.json")[1])["networks"]
+    assert one["cpu"] > 0
+    assert (one["network"], one["gpu"], one["factor"], one["problem"]) == ("lstm", None, None, None)
+
+
+def test_every_network_trains_with_this_tensorflow(shell):
+    code, said = shell("edge1", f"cat > /tmp/all.py <<'END'\n{ALL}\nEND\ndeeplearning run --gpus none /tmp/all.py")
+    assert code == 0, said
+    assert "TRAINED True" in said.splitlines()

@@ -1,0 +1,191 @@
+"""deeplearning benchmark: what is compared with what, and what is said where there is nothing to compare. The networks themselves: tests/e2e."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from deeplearning_command import benchmark
+
+from hadoop_dl.data import programs
+
+PROGRAM = Path(__file__).parents[2] / "roles/deeplearning_command/files/deeplearning"
+NAME = "tf2.15-py3-el9-0123456789ab"
+# A TensorFlow whose networks are the names of their layers. A batch takes 20 ms on the CPU and 1 ms on a GPU; FAILS: a layer, a device, and what happens.
+TENSORFLOW = """
+import os, time
+used, device = [], "cpu" if os.environ.get("CUDA_VISIBLE_DEVICES") == "" else "gpu"
+class Anything(object):
+    def __getattr__(self, name):
+        used.append(name)
+        return self
+    def __call__(self, *arguments, **options):
+        return self
+    def train_on_batch(self, given, wanted):
+        layer, on, happens = os.environ.get("FAILS", "none none 0").split(" ", 2)
+        if layer in used and on == device:
+            exec(happens)
+        time.sleep(0.02 if device == "cpu" else 0.001)
+keras = Anything()
+"""
+DEVICES = """
+import os
+def list_local_devices():
+    class Device(object):
+        device_type, physical_device_desc = "GPU", "device: 0, name: Tesla P100-PCIE-16GB, pci bus id: 0000:3b:00.0"
+    return [Device] * int(os.environ["GPUS"])
+"""
+NUMPY = """
+class random(object):
+    rand = staticmethod(lambda *shape: random)
+    randint = staticmethod(lambda *shape: random)
+    astype = staticmethod(lambda kind: random)
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    base = tmp_path_factory.mktemp("host")
+    root, program = base / "deeplearning", base / "deeplearning.bin"
+    assert programs.main([str(PROGRAM), str(program)]) == 0
+    tree = root / f"envs/{NAME}.1"
+    subprocess.run([sys._base_executable, "-m", "venv", "--without-pip", str(tree)], check=True, timeout=120)  # type: ignore[attr-defined]
+    (tree / ".deeplearning").mkdir()
+    (tree / ".deeplearning/sealed.json").write_text("{}")
+    (tree.parent / NAME).symlink_to(tree.name)
+    (root / "current").symlink_to(f"envs/{NAME}")
+    (packages,) = tree.glob("lib/python*/site-packages")
+    client = packages / "tensorflow/python/client"
+    client.mkdir(parents=True)
+    for directory in (client, client.parent, client.parent.parent):
+        (directory / "__init__.py").touch()
+    (packages / "tensorflow/__init__.py").write_text(TENSORFLOW)
+    (client / "device_lib.py").write_text(DEVICES)
+    (packages / "numpy.py").write_text(NUMPY)
+    return SimpleNamespace(base=base, root=root, program=program, devices=client / "device_lib.py")
+
+
+def command(site: Any, *arguments: str) -> list[str]:
+    return [str(site.program), "benchmark", "--root", str(site.root), *arguments]
+
+
+def variables(gpus: int, fails: str) -> dict[str, str]:
+    given = {key: value for key, value in os.environ.items() if key != "CUDA_VISIBLE_DEVICES"}
+    return {**given, "GPUS": str(gpus), **({"FAILS": fails} if fails else {})}
+
+
+def run(site: Any, *arguments: str, gpus: int = 1, fails: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(site, "--seconds", "0.1", *arguments),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env=variables(gpus, fails),
+        cwd=site.base,
+    )
+
+
+def rows(done: subprocess.CompletedProcess[str]) -> list[list[str]]:
+    return [line.split() for line in done.stdout.splitlines()[2:]]
+
+
+def test_the_gpu_is_compared_with_the_cpu_of_the_same_host(site: Any, tmp_path: Path) -> None:
+    done = run(site, "--networks", "lstm,conv1d", "--output", str(tmp_path / "found.json"))
+    assert done.returncode == 0, done.stderr
+    assert "Tesla P100-PCIE-16GB" in done.stdout.splitlines()[0]
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert (found["environment"], found["seconds"]) == (NAME, 0.1)
+    assert [one["network"] for one in found["networks"]] == [row[0] for row in rows(done)] == ["lstm", "conv1d"]
+    for one, row in zip(found["networks"], rows(done), strict=True):
+        assert one["factor"] == one["gpu"] / one["cpu"] > 2
+        assert one["cpu"] <= 32 / 0.02, "samples of a batch by its time"
+        assert row[3:6] == [f"{one['cpu']:.1f}", f"{one['gpu']:.1f}", f"{one['factor']:.1f}x"]
+        assert row[6] == "#" * round(one["factor"] / 2)
+    assert "17x to 61x" in done.stderr
+
+
+def test_without_a_gpu_nothing_is_compared_and_this_is_said(site: Any) -> None:
+    done = run(site, "--networks", "lstm", gpus=0)
+    (row,) = rows(done)
+    assert (done.returncode, row[:3], row[4:]) == (0, ["lstm", "80", "words"], ["-", "-"])
+    assert "nothing was compared" in done.stderr
+    assert "17x" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("happens", "words"),
+    [
+        ("raise MemoryError('OOM when allocating')", "GPU: MemoryError: OOM when allocating (exit status 1)"),
+        ("os.kill(os.getpid(), 9)", "GPU: it said nothing (exit status -9)"),
+    ],
+)
+def test_a_network_that_fails_is_named_with_its_cause_and_the_next_one_runs(
+    site: Any, tmp_path: Path, happens: str, words: str
+) -> None:
+    output = tmp_path / "found.json"
+    done = run(site, "--networks", "lstm,conv1d", "--output", str(output), fails=f"LSTM gpu {happens}")
+    assert done.returncode == 1
+    assert words in done.stdout
+    first, second = json.loads(output.read_text())["networks"]
+    assert (first["factor"], first["cpu"] > 0, second["factor"] > 2) == (None, True, True)
+
+
+def test_a_tensorflow_that_does_not_import_is_no_measurement(site: Any) -> None:
+    text = site.devices.read_text()
+    site.devices.write_text("raise ImportError('libcuda.so.1: cannot open shared object file')\n")
+    try:
+        done = run(site)
+    finally:
+        site.devices.write_text(text)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "libcuda.so.1: cannot open shared object file" in done.stderr
+
+
+def test_what_was_measured_before_an_interruption_is_kept(site: Any, tmp_path: Path) -> None:
+    output, reached = tmp_path / "found.json", tmp_path / "reached"
+    wait = f"open({str(reached)!r}, 'w').close(); import time; time.sleep(60)"
+    arguments = ["--seconds", "0.1", "--networks", "lstm,conv1d", "--output", str(output)]
+    with subprocess.Popen(
+        command(site, *arguments),
+        env=variables(1, f"Conv1D cpu {wait}"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    ) as process:
+        deadline = time.monotonic() + 30
+        while not reached.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, said = process.communicate(timeout=30)
+    assert (process.returncode, b"interrupted" in said) == (130, True)
+    assert [one["network"] for one in json.loads(output.read_text())["networks"]] == ["lstm"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--networks", "lstm,vgg", "this is 'vgg'"),
+        ("--networks", ",", "resnet110, conv1d, lstm"),
+        ("--seconds", "0", "up to 3600 are required"),
+        ("--seconds", "nan", "up to 3600 are required"),
+    ],
+)
+def test_a_wrong_option_is_refused_with_what_is_accepted(site: Any, option: str, value: str, words: str) -> None:
+    done = run(site, option, value)
+    assert (done.returncode, words in done.stderr) == (2, True)
+
+
+def test_the_bars_are_comparable_between_hosts() -> None:
+    one = {"network": "lstm", "cpu": 1.0, "gpu": 61.0, "factor": 61.0, "problem": None}
+    assert benchmark.line(one).endswith(" " + "#" * 30)
+    assert benchmark.line(dict(one, factor=17.0)).endswith(" " + "#" * 8)
