@@ -509,7 +509,8 @@ def test_a_job_that_waits_in_its_queue_says_so_and_at_its_end_what_yarn_has(host
     host.spark_submit("exec sleep 60")
     done = submit(host, "--wait", "1", "--timeout", "4")
     assert done.code == outcome.TOO_LONG
-    assert done.error.count("waits in queue default (Queue's AM resource limit exceeded.)") == 1
+    assert done.error.count("waits in queue default (ACCEPTED). No application that was submitted earlier") == 1
+    assert "YARN says: Queue's AM resource limit exceeded. It may wait until --timeout (4 s) is over" in done.error
     assert "it may take 4 s (--timeout)" in done.error
     assert "YARN has not started the application's own master yet (ACCEPTED)" in done.error
 

@@ -19,16 +19,10 @@ from tfos_submit.first_error import first_error
 from tfos_submit.hints import hints
 from tfos_submit.logs import collected_logs, driver_file, live_logs, shorten_logs
 from tfos_submit.outcome import FAILED, INTERRUPTED, NO_EXECUTORS, OK, TOO_LONG, say
-from tfos_submit.shortage import diagnostics, shortage
+from tfos_submit.shortage import shortage
+from tfos_submit.waiting import Waiting, waits
 from tfos_submit.watch import Watch
-from tfos_submit.yarn import ENDED, WAITING, YarnCommand, entries
-
-
-def waits(application):
-    """Whether YARN has the application in a queue and has started nothing of it."""
-    return (
-        bool(application) and application.get("state") in WAITING and int(application.get("runningContainers", 0)) < 1
-    )
+from tfos_submit.yarn import ENDED, YarnCommand, entries
 
 
 class Job(object):
@@ -43,7 +37,6 @@ class Job(object):
         self.application = None
         self.logs = ""
         self.process = None
-        self.queued = False
         self.in_cluster = options.deploy_mode == "cluster"
 
     def start(self):
@@ -108,15 +101,14 @@ class Job(object):
         """The exit status that the job's course calls for."""
         begin = processes.clock()
         watch = Watch(self.options.executors, self.options.wait, self.options.timeout, begin)
+        waiting = Waiting(self.manager, self.options, begin)
         try:
             while self.process.poll() is None:
                 self.pause(self.options.poll)
                 self.login.renew()
                 application = self.look()
                 verdict = watch.judge(processes.clock(), application)
-                if not self.queued and waits(application) and processes.clock() - begin >= self.options.wait:
-                    self.queued = True
-                    self.say_queued(application)
+                waiting.look(processes.clock(), application)
                 if verdict is not None and self.process.poll() is None:
                     return verdict
         except KeyboardInterrupt:
@@ -129,16 +121,6 @@ class Job(object):
             if self.process.poll() is not None:
                 return
             time.sleep(seconds / 20.0)
-
-    def say_queued(self, application):
-        say(
-            "the application waits in queue %s%s. It may wait until --timeout (%d s) is over; Ctrl-C ends it."
-            % (
-                application.get("queue", self.options.queue or "default"),
-                " (%s)" % diagnostics(application) if diagnostics(application) else "",
-                self.options.timeout,
-            )
-        )
 
     def reason(self, verdict):
         late = "it may take %d s (--timeout), and they are over. " % self.options.timeout

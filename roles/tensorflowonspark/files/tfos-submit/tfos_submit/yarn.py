@@ -5,6 +5,7 @@ from __future__ import absolute_import, division, print_function
 
 import json
 import os
+import re
 
 from ansible.module_utils.hadoop_dl_host import processes
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import Refused, entries, fetch
@@ -14,6 +15,11 @@ from tfos_submit.outcome import say
 TIMEOUT = 60  # seconds for one call of the yarn command
 WAITING = ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED")  # nothing of the application runs yet
 ENDED = ("FINISHED", "FAILED", "KILLED")
+
+
+def number(application):
+    """By which applications sort in the order of their submission, as YARN numbers them also after its own restart."""
+    return [int(digits) for digits in re.findall(r"\d+", str(application.get("id")))]
 
 
 class YarnCommand(object):
