@@ -5,6 +5,9 @@ from __future__ import absolute_import, division, print_function
 
 import re
 
+from tfos_submit.first_error import first_error
+from tfos_submit.outcome import say
+
 # What people get wrong, by what Spark or TensorFlow then says.
 HINTS = (
     (
@@ -78,3 +81,12 @@ def hints(text):
         if match:
             sentences.append(sentence.format(*match.groups()))
     return sentences
+
+
+def say_causes(text, logs):
+    """Print the hints for what was said and logged, and the containers' first error. text: of Spark. logs: as `yarn logs` prints them."""
+    for sentence in hints(text + logs):
+        say("hint: " + sentence)
+    first = first_error(logs)
+    if first:
+        say("the first error: " + first)
