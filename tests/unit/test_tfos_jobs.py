@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import kerberos_login
+from interpreters import HOST_PYTHONS
 from kdc import REALM, Realm
 from resource_manager import NOT_ACTIVATED, RECORDED, Cluster, application, gpus
 from test_tfos_gpus import collected
@@ -21,16 +22,16 @@ from test_tfos_submit import executable, host, program  # noqa: F401 (fixtures)
 from tfos_submit import applications, cli, login, outcome
 
 
-def run(host: SimpleNamespace, *arguments: str, **variables: str) -> SimpleNamespace:  # noqa: F811
-    command = [sys.executable, str(host.program), *arguments, "--root", str(host.root)]
+def run(host: SimpleNamespace, *arguments: str, python: str = sys.executable) -> SimpleNamespace:  # noqa: F811
+    command = [python, str(host.program), *arguments, "--root", str(host.root)]
     done = subprocess.run(
         command,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
         timeout=60,
         cwd=host.tmp,
-        env={**os.environ, "HADOOP_USER_NAME": "anna", **variables},
+        env={**os.environ, "HADOOP_USER_NAME": "anna", "LC_ALL": "C"},
     )
     return SimpleNamespace(code=done.returncode, output=done.stdout, error=done.stderr)
 
@@ -42,7 +43,8 @@ def yarn_prints(host: SimpleNamespace, output: str = "", error: str = "", status
     executable(host.tmp / "hadoop/bin/yarn", f"#!/bin/sh\n{line}\n")
 
 
-def test_jobs_lists_those_of_the_user_and_what_lives_first(host: SimpleNamespace) -> None:  # noqa: F811
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_jobs_lists_those_of_the_user_and_what_lives_first(host: SimpleNamespace, python: str) -> None:  # noqa: F811
     ended = [
         application(number, "FINISHED", finalStatus="SUCCEEDED", finishedTime=1795503200000 + number)
         for number in range(1, 13)
@@ -51,11 +53,11 @@ def test_jobs_lists_those_of_the_user_and_what_lives_first(host: SimpleNamespace
     cluster = Cluster(
         *ended,
         application(20, "ACCEPTED", queue="vision"),
-        application(21, "RUNNING", runningContainers=3, resourceInfo=gpus(2), name="a very\nlong name " + "n" * 40),
+        application(21, "RUNNING", runningContainers=3, resourceInfo=gpus(2), name="a größer\nlong name " + "n" * 40),
         application(22, "RUNNING", user="bob"),
     )
     host.yarn.answer = cluster.answer
-    done = run(host, "jobs")
+    done = run(host, "jobs", python=python)
     assert done.code == outcome.OK, done.error
     title, *lines = [line.split() for line in done.output.splitlines()]
     assert title == ["APPLICATION", "NAME", "STATE", "QUEUE", "AGE", "CONTAINERS", "GPUS", "TRACKING"]
@@ -110,18 +112,22 @@ def test_a_wrong_command_line_exits_with_2(host: SimpleNamespace, arguments: lis
 FAILED_LOG = (
     "24/11/24 00:15:28 ERROR Executor: Exception in task 0.0 in stage 0.0 (TID 0)\n"
     "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
-    '  File "job.py", line 2, in <lambda>\nZeroDivisionError: integer division or modulo by zero\n'
+    '  File "job.py", line 2, in <lambda>\nZeroDivisionError: größer\n'
 )
 NAME = "application_1795503116011_0001"
 
 
-def test_logs_prints_the_log_and_then_the_first_error(host: SimpleNamespace) -> None:  # noqa: F811
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_logs_prints_the_log_and_then_the_first_error(host: SimpleNamespace, python: str) -> None:  # noqa: F811
     host.yarn.answer = Cluster(application(1, "FINISHED", finalStatus="FAILED")).answer
     text = collected(("container_1795503116011_0001_01_000002", "data1", "stderr", FAILED_LOG))
     yarn_prints(host, text)
-    done = run(host, "logs", NAME)
+    done = run(host, "logs", NAME, python=python)
     assert (done.code, done.output.strip()) == (outcome.OK, text.strip())
-    assert "the first error: container_1795503116011_0001_01_000002 on data1 at 00:15:28: ZeroDivision" in done.error
+    assert (
+        "the first error: container_1795503116011_0001_01_000002 on data1 at 00:15:28: ZeroDivisionError: größer"
+        in done.error
+    )
     assert (host.tmp / "yarn.log").read_text() == f"logs -applicationId {NAME}\n"
 
 
@@ -187,13 +193,14 @@ def test_missing_logs_are_explained_and_yarns_reason_is_not_a_line_of_a_log(host
     assert (host.tmp / "yarn.log").read_text().count("\n") == 1
 
 
-def test_stop_ends_an_application(host: SimpleNamespace) -> None:  # noqa: F811
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_stop_ends_an_application(host: SimpleNamespace, python: str) -> None:  # noqa: F811
     yarn_prints(
         host,
         f"Killing application {NAME}\n",
         f"2024-11-24 10:00:00,123 INFO impl.YarnClientImpl: Killed application {NAME}\n",
     )
-    done = run(host, "stop", NAME)
+    done = run(host, "stop", NAME, python=python)
     assert (done.code, done.error) == (outcome.OK, f"tfos-submit: {NAME} was ended.\n")
     assert (host.tmp / "yarn.log").read_text() == f"application -kill {NAME}\n"
 

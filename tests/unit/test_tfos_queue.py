@@ -94,3 +94,10 @@ def test_a_container_of_the_master_ends_the_waiting(capsys: pytest.CaptureFixtur
     """YARN calls it ACCEPTED until the master has registered."""
     mine = app("ACCEPTED", 1)
     assert reports(Cluster(application(1, "ACCEPTED")), (41, mine), capsys=capsys) == []
+
+
+@pytest.mark.parametrize(
+    ("earlier", "words"), [(0, "No application that"), (1, "1 application that"), (2, "2 applications that")]
+)
+def test_a_place_is_a_sentence(earlier: int, words: str) -> None:
+    assert waiting.place(earlier).startswith(words)
