@@ -1,7 +1,7 @@
 """A ResourceManager's answers about applications, for tests of tfos-submit.
 
-The running application is the recorded one (yarn_answers/apps.json, of Hadoop 3.3.6); the others have the elements of Hadoop's
-ResourceManagerRest.md ("Cluster Applications API").
+yarn_answers/waiting.json and scheduler.json are recorded from Hadoop 3.3.6 without a NodeManager, with yarn.acl.enable: YARN then hides times.
+Applications that have ended have the elements of Hadoop's ResourceManagerRest.md ("Cluster Applications API").
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 ANSWERS = Path(__file__).parent / "yarn_answers"
-RECORDED = json.loads((ANSWERS / "apps.json").read_text(encoding="utf-8"))["apps"]["app"][0]
+RECORDED, WAITING = (
+    json.loads((ANSWERS / name).read_text(encoding="utf-8"))["apps"]["app"][0] for name in ("apps.json", "waiting.json")
+)
 # Said by YARN in microsoft/azure-tools-for-java#2552.
 NOT_ACTIVATED = (
     "[Wed Dec 26 09:16:18 +0000 2018] Application is added to the scheduler and is not yet activated. Queue's AM resource limit exceeded.  "
@@ -23,13 +25,12 @@ NOT_ACTIVATED = (
 
 
 def application(number: int, state: str, user: str = "anna", **more: Any) -> dict[str, Any]:
-    """An application of the ResourceManager's answer; resources and containers are the running one's alone."""
+    """An application of the ResourceManager's answer."""
     changes: dict[str, Any] = {"id": f"application_1795503116011_{number:04d}", "user": user, "state": state, **more}
-    if state != "RUNNING":
-        changes = {"runningContainers": 0 if state == "ACCEPTED" else -1, "resourceInfo": None, **changes}
-    if state == "ACCEPTED":
-        changes = {"trackingUI": "UNASSIGNED", "trackingUrl": None, **changes}
-    return {name: value for name, value in {**RECORDED, **changes}.items() if value is not None}
+    if state not in ("ACCEPTED", "RUNNING"):
+        changes = {"runningContainers": -1, "resourceInfo": None, **changes}
+    recorded = WAITING if state == "ACCEPTED" else RECORDED
+    return {name: value for name, value in {**recorded, **changes}.items() if value is not None}
 
 
 def gpus(value: int) -> dict[str, Any]:
@@ -43,6 +44,7 @@ class Cluster:
     """A ResourceManager that selects as Hadoop's does: by user, state and tag."""
 
     def __init__(self, *known: dict[str, Any], scheduler: Any = None) -> None:
+        """scheduler: its schedulerInfo."""
         self.known, self.scheduler, self.asked = list(known), scheduler, []
 
     def answer(self, path: str) -> Any:

@@ -1,6 +1,6 @@
 """tfos-submit jobs, logs and stop.
 
-What `yarn` prints is out of ApplicationCLI, LogsCLI, LogCLIHelpers and ClientRMService of Hadoop 3.3.6.
+What `yarn` prints on standard output and error was seen of Hadoop 3.3.6, without the rest of Java's stacks.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def test_jobs_lists_those_of_the_user_and_what_lives_first(host: SimpleNamespace
     assert title == ["APPLICATION", "NAME", "STATE", "QUEUE", "AGE", "CONTAINERS", "GPUS", "TRACKING"]
     assert [line[0][-2:] for line in lines] == ["21", "20", "12", "11", "10", "09", "08", "07", "06", "05", "04", "03"]
     assert lines[0][-3:] == ["3", "2", RECORDED["trackingUrl"]]
-    assert (lines[1][-6], lines[1][-5], lines[1][-3:]) == ("ACCEPTED", "vision", ["0", "-", "-"])
+    assert (lines[1][-6], lines[1][-5], lines[1][-3:]) == ("ACCEPTED", "vision", ["0", "0", "-"])
     assert [line[-6] for line in lines[2:4]] == ["SUCCEEDED", "SUCCEEDED"]
     assert [line[-6] for line in lines if line[0].endswith("04")] == ["FAILED"]
     assert all(len(line) < 200 for line in done.output.splitlines())
@@ -81,6 +81,14 @@ def test_a_user_without_applications_is_told_under_which_name_yarn_was_asked(hos
 )
 def test_an_age_is_short(seconds: int, age: str) -> None:
     assert applications.age(seconds) == age
+
+
+def test_if_yarn_hides_times_the_last_ones_come_by_their_numbers(host: SimpleNamespace) -> None:  # noqa: F811
+    """With yarn.acl.enable and without a login."""
+    hidden = [application(number, "KILLED", startedTime=0, finishedTime=0) for number in range(1, 13)]
+    host.yarn.answer = Cluster(*hidden).answer
+    lines = [line.split() for line in run(host, "jobs").output.splitlines()[1:]]
+    assert [(line[0][-2:], line[-4]) for line in lines][:2] == [("12", "-"), ("11", "-")]
 
 
 def test_an_answer_of_hadoop_2_has_no_resources(host: SimpleNamespace) -> None:  # noqa: F811
@@ -166,8 +174,12 @@ def test_logs_of_a_running_application_come_from_its_hosts_if_the_command_has_no
     assert "epoch 3" in done.output
 
 
-def test_a_running_application_whose_hosts_give_no_logs_has_not_ended(host: SimpleNamespace) -> None:  # noqa: F811
-    host.yarn.answer = Cluster(application(1, "RUNNING")).answer
+@pytest.mark.parametrize("state", ["RUNNING", "ACCEPTED"])  # the master's container starts while it is ACCEPTED
+def test_a_running_application_whose_hosts_give_no_logs_has_not_ended(
+    host: SimpleNamespace,  # noqa: F811
+    state: str,
+) -> None:
+    host.yarn.answer = Cluster(application(1, state, runningContainers=1)).answer
     yarn_prints(host, error="Can not find any containers for the application\n", status=255)
     done = run(host, "logs", NAME)
     assert (done.code, f"{NAME} runs, but YARN's hosts give none" in done.error) == (outcome.FAILED, True)
@@ -184,8 +196,9 @@ def test_an_application_that_waits_has_no_logs(host: SimpleNamespace) -> None:  
 def test_missing_logs_are_explained_and_yarns_reason_is_not_a_line_of_a_log(host: SimpleNamespace) -> None:  # noqa: F811
     host.yarn.answer = Cluster(application(1, "FAILED", logAggregationStatus="DISABLED")).answer
     connected = "2024-11-24 10:00:00,123 INFO client.DefaultNoHARMFailoverProxyProvider: Connecting to ResourceManager at master1/10.0.0.1:8032\n"
-    reason = "File /tmp/logs/anna/bucket-logs-tfile/0001/application_1795503116011_0001 does not exist.\n"
-    yarn_prints(host, error=reason + connected, status=255)
+    missing = "File /tmp/logs/anna/bucket-logs-tfile/0001/application_1795503116011_0001 does not exist\n\n"
+    reason = f"Can not find the logs for the application: {NAME} with the appOwner: anna\n"
+    yarn_prints(host, error=connected + missing + reason, status=255)
     done = run(host, "logs", NAME)
     assert done.code == outcome.FAILED
     assert f"yarn logs -applicationId {NAME} failed: {reason.strip()}\n" in done.error
@@ -211,13 +224,17 @@ def test_stop_of_one_that_has_ended_says_so(host: SimpleNamespace) -> None:  # n
     assert (done.code, done.error) == (outcome.OK, f"tfos-submit: {NAME} had already ended.\n")
 
 
+LOG4J = "log4j:WARN No appenders could be found for logger (org.apache.hadoop.util.Shell).\n"
 REFUSED = (
-    'Exception in thread "main" org.apache.hadoop.yarn.exceptions.YarnException: java.security.AccessControlException: '
+    f'{LOG4J}Exception in thread "main" org.apache.hadoop.yarn.exceptions.YarnException: java.security.AccessControlException: '
     f"User anna cannot perform operation MODIFY_APP on {NAME}\n"
     "\tat org.apache.hadoop.yarn.ipc.RPCUtil.getRemoteException(RPCUtil.java:38)\n"
     "Caused by: org.apache.hadoop.ipc.RemoteException(org.apache.hadoop.yarn.exceptions.YarnException): "
     f"java.security.AccessControlException: User anna cannot perform operation MODIFY_APP on {NAME}\n"
-    "\tat org.apache.hadoop.ipc.Client.call(Client.java:1437)\n\t... 12 more\n"
+    "\tat org.apache.hadoop.yarn.ipc.RPCUtil.getRemoteException(RPCUtil.java:38)\n"
+    f"Caused by: java.security.AccessControlException: User anna cannot perform operation MODIFY_APP on {NAME}\n"
+    "\tat org.apache.hadoop.yarn.server.resourcemanager.ClientRMService.forceKillApplication(ClientRMService.java:812)\n\t... 12 more\n\n"
+    "\tat org.apache.hadoop.ipc.Client.getRpcResponse(Client.java:1567)\n\t... 19 more\n\n"
 )
 
 
@@ -227,7 +244,7 @@ REFUSED = (
         (f"Killing application {NAME}\n", REFUSED, f"User anna cannot perform operation MODIFY_APP on {NAME}\n"),
         (
             f"Application with id '{NAME}' doesn't exist in RM.\n",
-            "2024-11-24 10:00:00,123 INFO client.DefaultNoHARMFailoverProxyProvider: Connecting to ResourceManager\n",
+            LOG4J + "2024-11-24 10:00:00,123 INFO client.DefaultNoHARMFailoverProxyProvider: Connecting\n",
             f"failed: Application with id '{NAME}' doesn't exist in RM.\n",
         ),
     ],

@@ -1,31 +1,21 @@
-"""tfos-submit: what a job says while it waits in its queue. The queues have the elements of Hadoop's ResourceManagerRest.md."""
+"""tfos-submit: what a job says while it waits in its queue."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from resource_manager import NOT_ACTIVATED, Cluster, application
+from resource_manager import ANSWERS, NOT_ACTIVATED, Cluster, application
 from test_tfos_submit import app, parsed
 from tfos_submit import waiting, yarn
 
 
-def leaf(name: str, used: float, share: float) -> dict[str, Any]:
-    """A leaf queue of the capacity scheduler."""
-    kind = {"type": "capacitySchedulerLeafQueueInfo", "state": "RUNNING", "numPendingApplications": 1}
-    return {"queueName": name, "usedCapacity": used, "absoluteCapacity": share, "absoluteUsedCapacity": share, **kind}
-
-
-SCHEDULER = {
-    "type": "capacityScheduler",
-    "queueName": "root",
-    "queues": {
-        "queue": [
-            leaf("a", 0.0, 10.5),
-            {"queueName": "b", "queues": {"queue": [leaf("vision", 100.0, 53.7), leaf("b2", 1.0, 35.8)]}},
-        ]
-    },
-}
+def scheduler(used: float) -> Any:
+    """The recorded one, whose queue root.b.vision uses so many percent of its capacity."""
+    info = json.loads((ANSWERS / "scheduler.json").read_text(encoding="utf-8"))["scheduler"]["schedulerInfo"]
+    waiting.leaf_queue(info, "vision")["usedCapacity"] = used
+    return info
 
 
 def reports(cluster: Cluster, *steps: tuple[float, dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -39,22 +29,22 @@ def reports(cluster: Cluster, *steps: tuple[float, dict[str, Any]], capsys: pyte
 
 def test_a_job_in_its_queue_names_place_reason_and_share(capsys: pytest.CaptureFixture[str]) -> None:
     """Numbers above 9999 have a fifth digit: identifiers do not sort as text."""
-    mine = application(10000, "ACCEPTED", queue="root.b.vision", diagnostics=NOT_ACTIVATED)
+    mine = application(10000, "ACCEPTED", queue="vision", diagnostics=NOT_ACTIVATED)
     cluster = Cluster(
         mine,
-        application(9998, "ACCEPTED", user="bob", queue="root.b.vision", startedTime=0),
-        application(9999, "ACCEPTED", user="eve", queue="root.b.vision", startedTime=0),
-        application(9990, "ACCEPTED", queue="root.a"),
-        application(9991, "RUNNING", queue="root.b.vision"),
-        application(10001, "ACCEPTED", queue="root.b.vision"),
-        scheduler=SCHEDULER,
+        application(9998, "ACCEPTED", user="bob", queue="vision", startedTime=0),
+        application(9999, "ACCEPTED", user="eve", queue="vision", startedTime=0),
+        application(9990, "ACCEPTED", queue="b2"),
+        application(9991, "RUNNING", queue="vision"),
+        application(10001, "ACCEPTED", queue="vision"),
+        scheduler=scheduler(100.0),
     )
     assert reports(cluster, (10, mine), (41, mine), capsys=capsys) == [
-        "tfos-submit: the application waits in queue root.b.vision (ACCEPTED). 2 applications that were submitted earlier wait there, too. "
-        "The queue uses 100 % of its capacity, which is 54 % of the cluster. YARN says: Application is added to the scheduler and is not yet "
+        "tfos-submit: the application waits in queue vision (ACCEPTED). 2 applications that were submitted earlier wait there, too. "
+        "The queue uses 100 % of its capacity, which is 30 % of the cluster. YARN says: Application is added to the scheduler and is not yet "
         "activated. Queue's AM resource limit exceeded. Details : AM Partition = <DEFAULT_PARTITION>; AM Resource Request = <memory:2560, "
         "vCores:1>; Queue Resource Limit for AM = <memory:11264, vCores:1>; User AM Resource Limit of the queue = <memory:11264, vCores:1>; "
-        "Queue AM Resource Usage = <memory:10240, vCores:4>;. It may wait until --timeout (3600 s) is over; Ctrl-C ends it."
+        "Queue AM Resource Usage = <memory:10240, vCores:4>. It may wait until --timeout (3600 s) is over; Ctrl-C ends it."
     ]
 
 
@@ -75,10 +65,10 @@ def test_a_job_in_its_queue_speaks_again_when_something_changes_and_not_too_ofte
     assert len([path for path in cluster.asked if "/apps" in path]) == 5
 
 
-@pytest.mark.parametrize("scheduler", [None, {"type": "fifoScheduler"}, {"type": "fairScheduler", "rootQueue": {}}])
-def test_another_scheduler_has_no_share_to_name(scheduler: Any, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("info", [None, {"type": "fifoScheduler"}, {"type": "fairScheduler", "rootQueue": {}}])
+def test_another_scheduler_has_no_share_to_name(info: Any, capsys: pytest.CaptureFixture[str]) -> None:
     mine = application(10000, "ACCEPTED", diagnostics="")
-    said = reports(Cluster(mine, scheduler=scheduler), (41, mine), capsys=capsys)
+    said = reports(Cluster(mine, scheduler=info), (41, mine), capsys=capsys)
     assert "The queue uses" not in said[0]
     assert "YARN says" not in said[0]
 
@@ -101,3 +91,9 @@ def test_a_container_of_the_master_ends_the_waiting(capsys: pytest.CaptureFixtur
 )
 def test_a_place_is_a_sentence(earlier: int, words: str) -> None:
     assert waiting.place(earlier).startswith(words)
+
+
+def test_a_queue_may_have_its_path() -> None:
+    """As applications name it that were submitted to a path."""
+    assert waiting.leaf_queue(scheduler(7.0), "root.b.vision")["usedCapacity"] == 7.0
+    assert waiting.leaf_queue(scheduler(7.0), "b") == {}

@@ -22,7 +22,8 @@ def jobs(options, manager, yarn, user):
     """List the user's applications: those that run, those that wait, the last ones that ended. Returns the exit status."""
     found = manager.applications_of(user)
     ended = [app for app in found if app.get("state") in ENDED]
-    ended.sort(key=lambda app: -int(app.get("finishedTime") or 0))
+    # YARN hides times from those who may not view an application.
+    ended.sort(key=lambda app: (int(app.get("finishedTime") or 0), number(app)), reverse=True)
     living = [app for app in found if app not in ended]
     living.sort(key=lambda app: (app.get("state") in WAITING, number(app)))
     if found:
@@ -75,7 +76,7 @@ def logs(options, manager, yarn, user):
         text = collected_logs(yarn, name, PAUSE)
     else:
         text = yarn.logs(name)
-    runs = application.get("state") == "RUNNING"
+    runs = bool(application) and application.get("state") not in ENDED
     if runs and "LogType" not in text:  # before Hadoop 3, `yarn logs` has those of ended applications only
         text = live_logs(manager, name)
     if not text:

@@ -53,7 +53,7 @@ class Waiting(object):
                 "The queue uses %.0f %% of its capacity, which is %.0f %% of the cluster."
                 % (leaf.get("usedCapacity", 0), leaf["absoluteCapacity"])
             )
-        parts += ["YARN says: %s." % reason.rstrip(".")] if reason else []
+        parts += ["YARN says: %s." % reason.rstrip(".;")] if reason else []
         parts.append("It may wait until --timeout (%d s) is over; Ctrl-C ends it." % self.options.timeout)
         say(" ".join(parts))
 

@@ -22,7 +22,7 @@ TIMEOUT = 60  # seconds for one call of the yarn command
 WAITING = ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED")  # nothing of the application runs yet
 ENDED = ("FINISHED", "FAILED", "KILLED")
 # What the yarn command writes beside its reason: lines of its log, and the stack of an exception.
-NOISE = re.compile(r"^(?:$|\s|SLF4J|WARNING:|(?:\d\d)?\d\d[-/]\d\d[-/]\d\d .* (?:DEBUG|INFO|WARN) )")
+NOISE = re.compile(r"^(?:$|\s|SLF4J|WARNING:|log4j:|(?:\d\d)?\d\d[-/]\d\d[-/]\d\d .* (?:DEBUG|INFO|WARN) )")
 
 
 def words(answer):
