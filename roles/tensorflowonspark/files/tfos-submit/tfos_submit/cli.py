@@ -6,6 +6,7 @@ from __future__ import absolute_import, division, print_function
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import uuid
 
@@ -13,13 +14,13 @@ from ansible.module_utils.hadoop_dl_host import own_packages, user_environment
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import hadoop_configuration, resource_manager_addresses
 
-from tfos_submit import gpus, installation, spark
+from tfos_submit import applications, gpus, installation, spark
 from tfos_submit.job import Job
-from tfos_submit.login import Login
-from tfos_submit.options import arguments_parser
-from tfos_submit.outcome import NOT_READY, OK, say
+from tfos_submit.login import Login, yarn_user
+from tfos_submit.options import COMMANDS, arguments_parser, command_parser
+from tfos_submit.outcome import INTERRUPTED, NOT_READY, OK, say
 from tfos_submit.shortage import each
-from tfos_submit.yarn import ResourceManager
+from tfos_submit.yarn import ResourceManager, YarnCommand
 
 
 def interrupt(number, frame):
@@ -96,14 +97,31 @@ def run(options):
         shutil.rmtree(directory)
 
 
+def manage(command, options):
+    """Run one of COMMANDS with the active environment's Hadoop; returns the exit status."""
+    environment = user_environment.environment_path(options.root, os.environ.get(user_environment.DEFAULT))
+    path = user_environment.client_file(options.root, environment, "hadoop-env.sh")
+    hadoop = user_environment.hadoop_environment(path)
+    configuration = hadoop_configuration(hadoop["HADOOP_CONF_DIR"])
+    user = yarn_user(configuration)
+    yarn = YarnCommand(hadoop.get("HADOOP_HOME", ""), spark.driver_environment(os.environ, "", environment, hadoop))
+    manager = ResourceManager(resource_manager_addresses(configuration))
+    return getattr(applications, command)(options, manager, yarn, user)
+
+
 def main(arguments=None):
-    parser = arguments_parser()
-    options = parser.parse_args(arguments)
-    if bool(options.principal) != bool(options.keytab):
+    """The exit status of the command line. arguments: without the program's name."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    command = arguments[0] if arguments and arguments[0] in COMMANDS else None
+    parser = command_parser(command) if command else arguments_parser()
+    options = parser.parse_args(arguments[1:] if command else arguments)
+    if not command and bool(options.principal) != bool(options.keytab):
         parser.error("--principal and --keytab are required together, and one is missing")
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        return run(options)
+        return manage(command, options) if command else run(options)
     except NotReady as error:
         say(str(error))
         return NOT_READY
+    except KeyboardInterrupt:  # a job handles it itself
+        return INTERRUPTED

@@ -5,6 +5,9 @@ from __future__ import absolute_import, division, print_function
 
 import re
 
+from tfos_submit.first_error import first_error
+from tfos_submit.outcome import say
+
 # What people get wrong, by what Spark or TensorFlow then says.
 HINTS = (
     (
@@ -16,16 +19,38 @@ HINTS = (
         "YARN gives one container {0} MB at most (yarn.scheduler.maximum-allocation-mb). Ask for less with --memory.",
     ),
     (
-        r"Timed out waiting for reservations|Timed out while waiting for reservations",
+        r"[Tt]imed out (?:while )?waiting for reservations",
         "Not every executor started its TensorFlow node. The logs of the executors say why.",
     ),
     (
-        r"libhdfs\.so: cannot open shared object|libjvm\.so: cannot open shared object",
+        r"Reservation server unable to bind to any ports",
+        "The driver's host has no free port among those of TFOS_SERVER_PORT. Give each job of the host one (40001-40010), or leave it out.",
+    ),
+    (
+        r"Timeout while feeding partition",
+        "TensorFlow did not read a partition within feed_timeout (600 s). An earlier error of the same container says why; without one, the "
+        "script stopped reading before the data ended (feed.terminate() skips the rest), or a step takes too long.",
+    ),
+    (
+        r"Python in worker has different version:? (\(\d+, \d+\)|[\d.]+) than that in driver:? ([\d.]+)",
+        "The driver has Python {1}, and an executor {0}. Remove PYSPARK_PYTHON and spark.pyspark.python from the script and from --conf: "
+        "tfos-submit sets both to the environment's.",
+    ),
+    (
+        r"File system scheme '?hdfs'? not implemented",
+        "This TensorFlow does not know hdfs://. Import tensorflow_io first if the environment has it, or read the data with Spark.",
+    ),
+    (
+        r"(?:libhdfs|libjvm)\.so: cannot open shared object|unable to get root cause for java\.lang\.NoClassDefFoundError",
         "TensorFlow could not load the Hadoop client. Write its environment again: ansible-playbook site.yml --tags always,hadoop_client -e apply=all",
     ),
     (
-        r"Container killed by YARN for exceeding|running beyond physical memory limits|running \d+B beyond the 'PHYSICAL'",
+        r"Container killed by YARN for exceeding (?![^\n]*virtual)|running beyond physical memory limits|running \d+B beyond the 'PHYSICAL'",
         "An executor used more memory than it asked for. Ask for more with --memory.",
+    ),
+    (
+        r"B virtual memory used|running beyond virtual memory limits|beyond the 'VIRTUAL'",
+        "YARN counts the addresses that TensorFlow reserves. Ask the operator for yarn.nodemanager.vmem-check-enabled=false.",
     ),
     (
         r"No such file or directory: .*nvidia-smi|nvidia-smi: (?:command )?not found",
@@ -78,3 +103,12 @@ def hints(text):
         if match:
             sentences.append(sentence.format(*match.groups()))
     return sentences
+
+
+def say_causes(text, logs):
+    """Print the hints for what was said and logged, and the containers' first error. text: of Spark. logs: as `yarn logs` prints them."""
+    for sentence in hints(text + logs):
+        say("hint: " + sentence)
+    first = first_error(logs)
+    if first:
+        say("the first error: " + first)

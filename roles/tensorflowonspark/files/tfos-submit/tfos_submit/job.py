@@ -15,20 +15,13 @@ import time
 
 from ansible.module_utils.hadoop_dl_host import processes
 
-from tfos_submit.first_error import first_error
-from tfos_submit.hints import hints
-from tfos_submit.logs import collected_logs, driver_file, live_logs, shorten_logs
-from tfos_submit.outcome import FAILED, INTERRUPTED, NO_EXECUTORS, OK, TOO_LONG, say
-from tfos_submit.shortage import diagnostics, shortage
+from tfos_submit.hints import say_causes
+from tfos_submit.logs import NO_LOGS, collected_logs, driver_file, live_logs, shorten_logs
+from tfos_submit.outcome import FAILED, INTERRUPTED, NO_EXECUTORS, OK, TOO_LONG, say, write
+from tfos_submit.shortage import shortage
+from tfos_submit.waiting import Waiting, waits
 from tfos_submit.watch import Watch
-from tfos_submit.yarn import ENDED, WAITING, YarnCommand, entries
-
-
-def waits(application):
-    """Whether YARN has the application in a queue and has started nothing of it."""
-    return (
-        bool(application) and application.get("state") in WAITING and int(application.get("runningContainers", 0)) < 1
-    )
+from tfos_submit.yarn import ENDED, YarnCommand, entries
 
 
 class Job(object):
@@ -43,7 +36,6 @@ class Job(object):
         self.application = None
         self.logs = ""
         self.process = None
-        self.queued = False
         self.in_cluster = options.deploy_mode == "cluster"
 
     def start(self):
@@ -73,7 +65,7 @@ class Job(object):
                 self.application = {"id": match.group(1)}
                 say(
                     "the ResourceManager's web address (%s) does not answer: missing executors cannot be detected."
-                    % (self.manager.problem or ", ".join(self.manager.addresses) or "none configured")
+                    % self.manager.place()
                 )
         return application
 
@@ -95,7 +87,7 @@ class Job(object):
         if not self.logs and self.application and self.reads_logs(verdict):
             self.logs = self.collect()
         if self.in_cluster and verdict in (OK, FAILED):
-            self.write(driver_file(self.logs, "stdout") or "")
+            write(driver_file(self.logs, "stdout") or "")
         if verdict in (FAILED, TOO_LONG):
             self.explain(verdict)
         if verdict == OK and self.options.result and not self.fetch_result():
@@ -108,15 +100,14 @@ class Job(object):
         """The exit status that the job's course calls for."""
         begin = processes.clock()
         watch = Watch(self.options.executors, self.options.wait, self.options.timeout, begin)
+        waiting = Waiting(self.manager, self.options, begin)
         try:
             while self.process.poll() is None:
                 self.pause(self.options.poll)
                 self.login.renew()
                 application = self.look()
                 verdict = watch.judge(processes.clock(), application)
-                if not self.queued and waits(application) and processes.clock() - begin >= self.options.wait:
-                    self.queued = True
-                    self.say_queued(application)
+                waiting.look(processes.clock(), application)
                 if verdict is not None and self.process.poll() is None:
                     return verdict
         except KeyboardInterrupt:
@@ -129,16 +120,6 @@ class Job(object):
             if self.process.poll() is not None:
                 return
             time.sleep(seconds / 20.0)
-
-    def say_queued(self, application):
-        say(
-            "the application waits in queue %s%s. It may wait until --timeout (%d s) is over; Ctrl-C ends it."
-            % (
-                application.get("queue", self.options.queue or "default"),
-                " (%s)" % diagnostics(application) if diagnostics(application) else "",
-                self.options.timeout,
-            )
-        )
 
     def reason(self, verdict):
         late = "it may take %d s (--timeout), and they are over. " % self.options.timeout
@@ -185,11 +166,6 @@ class Job(object):
         needed = r"(?m)^Container: \S+_000001 " if self.in_cluster else r"LogType"
         return collected_logs(self.yarn, self.application["id"], self.options.poll * 2, needed)
 
-    def write(self, text):
-        """The script's output is this program's."""
-        (sys.stdout.buffer if hasattr(sys.stdout, "buffer") else sys.stdout).write(text.encode("utf-8"))
-        sys.stdout.flush()
-
     def fetch_result(self):
         """Whether the file that the script had to write is here; in cluster mode YARN collected it with the logs."""
         path = self.options.result
@@ -212,15 +188,7 @@ class Job(object):
         if short:
             say("the ends of the containers' logs:\n%s" % short)
         elif self.application:
-            say(
-                "the containers' logs could not be read: %s has ended and YARN collects no logs, or has not yet. Try: yarn logs -applicationId %s; "
-                "without log aggregation (yarn.log-aggregation-enable) they lie in yarn.nodemanager.log-dirs on the nodes."
-                % ((self.application["id"],) * 2)
-            )
-        for sentence in hints("".join(self.tail) + logs):
-            say("hint: " + sentence)
-        first = first_error(logs)
-        if first:
-            say("the first error: " + first)
+            say(NO_LOGS % ((self.application["id"],) * 2))
+        say_causes("".join(self.tail), logs)
         if verdict == FAILED:
             say("the job failed%s." % (" (%s)" % self.application["id"] if self.application else "; YARN never saw it"))

@@ -10,6 +10,7 @@ from ansible.module_utils.hadoop_dl_host import kerberos_login, processes
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 
 from tfos_submit.outcome import say
+from tfos_submit.spark import hdfs_user
 
 # When the tokens end that an executor starts with, and milliseconds of hdfs-default.xml. YARN renews those of a job by ticket until max-lifetime.
 # With a keytab they come from the application master: YARN does not know them, and Spark gives new ones to its JVMs only.
@@ -48,7 +49,7 @@ class Login(object):
             )
         if not self.keytab:
             # Java takes the name as a path, without FILE: before it.
-            os.environ[kerberos_login.CACHE] = own_ticket()
+            os.environ[kerberos_login.CACHE] = own_ticket()[0]
             return
         try:
             self.replace()
@@ -72,7 +73,7 @@ class Login(object):
 
 
 def own_ticket():
-    """The path of the user's ticket cache, if it has a ticket and Java can read it."""
+    """The path of the user's ticket cache, if it has a ticket and Java can read it, and whose ticket it is."""
     listed = processes.run(["klist"], kerberos_login.TIMEOUT, dict(os.environ, LC_ALL="C"))
     if listed.status == 127:
         raise NotReady("klist is required to check the Kerberos ticket, but is missing. Install krb5-workstation.")
@@ -86,11 +87,22 @@ def own_ticket():
             "the Kerberos ticket must be in a file, but is in %s:%s, which Java cannot read. Run: "
             "export KRB5CCNAME=/tmp/krb5cc_$(id -u); kinit" % (kind, path)
         )
+    user = re.search(r"^Default principal: (.*)$", listed.output, re.M)
     if processes.run(["klist", "-s"], kerberos_login.TIMEOUT).status != 0:
-        user = re.search(r"^Default principal: (.*)$", listed.output, re.M)
         ends = re.search(r"^\S+ \S+\s+(\S+ \S+)\s+krbtgt/", listed.output, re.M)
         raise NotReady(
             "the cluster requires a Kerberos ticket that is valid, but that of %s %s. %s"
             % (user.group(1) if user else "this user", "ended at " + ends.group(1) if ends else "is not", WAYS)
         )
-    return path
+    return path, user.group(1) if user else ""
+
+
+def yarn_user(configuration):
+    """The name that YARN has for this user. configuration: Hadoop's. Raises NotReady without a ticket on a cluster with Kerberos.
+
+    There the name is the principal's first part, and KRB5CCNAME points to its ticket from then on.
+    """
+    if not kerberos_login.is_secure(configuration):
+        return hdfs_user(os.environ, configuration)
+    os.environ[kerberos_login.CACHE], principal = own_ticket()
+    return re.split("[/@]", principal)[0]

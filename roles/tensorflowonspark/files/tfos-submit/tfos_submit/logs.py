@@ -9,6 +9,10 @@ import time
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import fetch
 
 DRIVER = r"_000001$"  # the container of the application's master, which runs the script in cluster mode
+NO_LOGS = (
+    "the containers' logs could not be read: %s has ended and YARN collects no logs, or has not yet. Try: yarn logs -applicationId %s; "
+    "without log aggregation (yarn.log-aggregation-enable) they lie in yarn.nodemanager.log-dirs on the nodes."
+)
 LOG_LINES = 60  # of each container's log are printed after a failure
 
 

@@ -10,7 +10,12 @@ import re
 from ansible.module_utils.hadoop_dl_host.user_environment import DEFAULT, ROOT
 
 DESCRIPTION = "Run a TensorFlowOnSpark script on YARN, in the active environment of this host."
-EPILOGUE = """exit status:
+EPILOGUE = """other commands (a script with such a name is written with its directory, as ./jobs):
+  tfos-submit jobs              list your applications in YARN
+  tfos-submit logs APPLICATION  print the logs of an application
+  tfos-submit stop APPLICATION  end an application
+
+exit status:
   0    the script succeeded
   1    the script or the Spark application failed (the executors' logs are printed), or --result was not written
   2    wrong usage
@@ -18,7 +23,10 @@ EPILOGUE = """exit status:
   4    the application ran, but YARN did not give all executors in time (--wait); it was ended
   5    the job took longer than --timeout; the application was ended
   130  interrupted; the application was ended
+
+jobs, logs and stop end with 0, 2 or 3, and with 1 if there are no logs or YARN refuses to end the application.
 """
+COMMANDS = ("jobs", "logs", "stop")
 
 
 def megabytes(text):
@@ -46,6 +54,23 @@ def setting(text):
     if not separator or not name.startswith("spark."):
         raise argparse.ArgumentTypeError("a Spark setting is written like spark.name=value, and this is %r" % text)
     return name, value
+
+
+def application(text):
+    if not re.match(r"^application_\d+_\d+$", text):
+        raise argparse.ArgumentTypeError(
+            "an application is written like application_1700000000000_0001 (tfos-submit jobs), and this is %r" % text
+        )
+    return text
+
+
+def command_parser(command):
+    """The parser for what follows one of COMMANDS."""
+    parser = argparse.ArgumentParser(prog="tfos-submit " + command)
+    if command != "jobs":
+        parser.add_argument("application", type=application, help="its identifier, as tfos-submit jobs lists it")
+    parser.add_argument("--root", default=ROOT, help=argparse.SUPPRESS)
+    return parser
 
 
 def arguments_parser():

@@ -5,15 +5,35 @@ from __future__ import absolute_import, division, print_function
 
 import json
 import os
+import re
 
 from ansible.module_utils.hadoop_dl_host import processes
+from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import Refused, entries, fetch
 
 from tfos_submit.outcome import say
 
+try:
+    from urllib.parse import quote  # novermin
+except ImportError:  # Python 2.7
+    from urllib import quote  # novermin
+
 TIMEOUT = 60  # seconds for one call of the yarn command
 WAITING = ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED")  # nothing of the application runs yet
 ENDED = ("FINISHED", "FAILED", "KILLED")
+# What the yarn command writes beside its reason: lines of its log, and the stack of an exception.
+NOISE = re.compile(r"^(?:$|\s|SLF4J|WARNING:|log4j:|(?:\d\d)?\d\d[-/]\d\d[-/]\d\d .* (?:DEBUG|INFO|WARN) )")
+
+
+def words(answer):
+    """The yarn command's own reason for a failure; answer: of processes.run."""
+    lines = [line for line in (answer.output + "\n" + answer.error).splitlines() if not NOISE.match(line)]
+    return answer.problem if answer.late or not lines else re.sub(r"^Caused by: ", "", lines[-1])
+
+
+def number(application):
+    """By which applications sort in the order of their submission, as YARN numbers them also after its own restart."""
+    return [int(digits) for digits in re.findall(r"\d+", str(application.get("id")))]
 
 
 class YarnCommand(object):
@@ -29,12 +49,11 @@ class YarnCommand(object):
         """What the command prints; empty where it fails."""
         answer = processes.run([self.program] + list(arguments), TIMEOUT, self.variables)
         if answer.problem:
-            reason = answer.problem if answer.late or not answer.error else answer.error.splitlines()[-1]
-            say("yarn %s failed: %s" % (" ".join(arguments), reason))
+            say("yarn %s failed: %s" % (" ".join(arguments), words(answer)))
         return "" if answer.problem else answer.output
 
     def kill(self, application):
-        self.run("application", "-kill", application)
+        return self.run("application", "-kill", application)
 
     def logs(self, application):
         return self.run("logs", "-applicationId", application)
@@ -61,6 +80,24 @@ class ResourceManager(object):
                 return answer
         return None
 
+    def place(self):
+        """The addresses, or why the last one refused: for a message that none answers."""
+        return self.problem or ", ".join(self.addresses) or "none configured"
+
+    def applications_of(self, user):
+        """Every application of the user that YARN remembers, as mappings of its answer. Raises NotReady if none answers."""
+        answer = self.get("/apps?user=" + quote(user))
+        if answer is None:
+            raise NotReady(
+                "the ResourceManager's web address (%s) must answer, but does not. Try: yarn application -list"
+                % self.place()
+            )
+        return entries(answer, "apps", "app")
+
+    def named(self, name):
+        """The application with this identifier; {} if YARN does not know it or does not answer."""
+        return (self.get("/apps/" + name) or {}).get("app") or {}
+
     def application(self, tag):
         """The application with this tag; None while there is none."""
         answer = self.get("/apps?applicationTags=" + tag)
@@ -83,15 +120,22 @@ class ResourceManager(object):
         return [(name, address) for name, address in containers if name and address]
 
 
+def gpus_in(resources):
+    """The GPUs of a part of the ResourceManager's answer, such as a node's usedResource."""
+    for resource in entries(resources, "resourceInformations", "resourceInformation"):
+        if resource.get("name") == "yarn.io/gpu":
+            return int(resource.get("value", 0))
+    return 0
+
+
+def gpus_of(application):
+    """The GPUs that an application has now; None if YARN does not report its resources."""
+    parts = entries(application.get("resourceInfo"), None, "resourceUsagesByPartition")
+    return sum(gpus_in(part.get("used")) for part in parts) if parts else None
+
+
 def node_summary(node):
     """What matters of a node, from the ResourceManager's answer."""
-
-    def gpus(part):
-        for resource in entries(node.get(part), "resourceInformations", "resourceInformation"):
-            if resource.get("name") == "yarn.io/gpu":
-                return int(resource.get("value", 0))
-        return 0
-
     return {
         "name": node.get("nodeHostName") or node.get("id"),
         "state": node.get("state"),
@@ -99,6 +143,6 @@ def node_summary(node):
         "total_mb": int(node.get("availMemoryMB", 0)) + int(node.get("usedMemoryMB", 0)),
         "free_vcores": int(node.get("availableVirtualCores", 0)),
         "total_vcores": int(node.get("availableVirtualCores", 0)) + int(node.get("usedVirtualCores", 0)),
-        "free_gpus": gpus("availableResource"),
-        "total_gpus": gpus("availableResource") + gpus("usedResource"),
+        "free_gpus": gpus_in(node.get("availableResource")),
+        "total_gpus": gpus_in(node.get("availableResource")) + gpus_in(node.get("usedResource")),
     }

@@ -1,0 +1,97 @@
+# -*- coding: utf-8 -*-
+"""tfos-submit jobs, logs and stop: a user's applications in YARN, whoever submitted them and from where."""
+
+from __future__ import absolute_import, division, print_function
+
+import re
+import time
+
+from tfos_submit.hints import say_causes
+from tfos_submit.logs import NO_LOGS, collected_logs, live_logs
+from tfos_submit.outcome import FAILED, OK, say, write
+from tfos_submit.waiting import waits
+from tfos_submit.yarn import ENDED, WAITING, gpus_of, number
+
+LAST = 10  # ended applications that are listed
+PAUSE = 4  # seconds between two questions for logs that YARN still collects
+COLLECTING = ("NOT_START", "RUNNING", "RUNNING_WITH_FAILURE")
+TITLES = ("APPLICATION", "NAME", "STATE", "QUEUE", "AGE", "CONTAINERS", "GPUS", "TRACKING")
+
+
+def jobs(options, manager, yarn, user):
+    """List the user's applications: those that run, those that wait, the last ones that ended. Returns the exit status."""
+    found = manager.applications_of(user)
+    ended = [app for app in found if app.get("state") in ENDED]
+    # YARN hides times from those who may not view an application.
+    ended.sort(key=lambda app: (int(app.get("finishedTime") or 0), number(app)), reverse=True)
+    living = [app for app in found if app not in ended]
+    living.sort(key=lambda app: (app.get("state") in WAITING, number(app)))
+    if found:
+        write(table([TITLES] + [row(app, time.time()) for app in living + ended[:LAST]]))
+    else:
+        say("YARN has no application of %s." % user)
+    return OK
+
+
+def row(app, now):
+    """The cells of an application. now: seconds since 1970."""
+    ended = app.get("state") in ENDED
+    started = int(app.get("startedTime") or 0) // 1000
+    return (
+        app.get("id"),
+        re.sub(r"\s+", " ", app.get("name") or "")[:24],
+        app.get("finalStatus") if app.get("state") == "FINISHED" else app.get("state"),
+        app.get("queue"),
+        age(max(0, int(now) - started)) if started else "-",
+        "-" if ended else max(0, int(app.get("runningContainers", 0))),
+        "-" if gpus_of(app) is None else gpus_of(app),
+        app.get("trackingUrl") or "-",
+    )
+
+
+def age(seconds):
+    """So many seconds as 59s, 59m, 1h05m or 2d04h."""
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if days:
+        return "%dd%02dh" % (days, hours % 24)
+    return "%dh%02dm" % (hours, minutes % 60) if hours else "%dm" % minutes if minutes else "%ds" % seconds
+
+
+def table(rows):
+    """Lines with columns of equal width."""
+    rows = [["%s" % cell for cell in cells] for cells in rows]
+    widths = [max(len(cell) for cell in column) for column in zip(*rows)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip() for cells in rows]
+    return "\n".join(lines) + "\n"
+
+
+def logs(options, manager, yarn, user):
+    """Print an application's log, then what it means unless it succeeded. Returns the exit status."""
+    name = options.application
+    application = manager.named(name)
+    if waits(application):
+        say("%s waits in queue %s (%s) and has no logs yet." % (name, application.get("queue"), application["state"]))
+        return FAILED
+    if application.get("state") in ENDED and application.get("logAggregationStatus") in COLLECTING:
+        text = collected_logs(yarn, name, PAUSE)
+    else:
+        text = yarn.logs(name)
+    runs = bool(application) and application.get("state") not in ENDED
+    if runs and "LogType" not in text:  # before Hadoop 3, `yarn logs` has those of ended applications only
+        text = live_logs(manager, name)
+    if not text:
+        say("%s runs, but YARN's hosts give none of its logs." % name if runs else NO_LOGS % (name, name))
+        return FAILED
+    write(text.rstrip("\n") + "\n")
+    if application.get("finalStatus") != "SUCCEEDED":
+        say_causes("", text)
+    return OK
+
+
+def stop(options, manager, yarn, user):
+    """End an application as its owner, or as whom YARN allows to. Returns the exit status; YARN's refusal is printed."""
+    said = yarn.kill(options.application)
+    if said:
+        ended = "already finished" in said
+        say("%s %s ended." % (options.application, "had already" if ended else "was"))
+    return OK if said else FAILED

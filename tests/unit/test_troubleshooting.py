@@ -1,0 +1,57 @@
+"""docs/troubleshooting.md: what it quotes as printed is in the programs, and what it shows as seen gets the hints that it quotes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from tfos_submit import hints
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PROGRAMS = ("roles/tensorflowonspark/files", "plugins/module_utils/hadoop_dl_host")
+PAGE = (REPOSITORY / "docs/troubleshooting.md").read_text(encoding="utf-8")
+PRINTED = re.compile(r"^ {4,}((?:tfos-submit|tfos-gpus): .*)$", re.MULTILINE)
+SEEN = re.compile(r"^ {4,}(?!tfos-submit: |\$ )(\S.*)$", re.MULTILINE)
+SECTIONS = {text.partition("\n")[0]: text for text in re.split(r"(?m)^## ", PAGE)[1:]}
+
+
+def sentence(printed: str) -> str:
+    """Without the program's name, and with … for what differs from case to case."""
+    return re.sub(r"^tfos-submit: (?:hint: )?", "", printed).rstrip("…")
+
+
+def texts() -> list[str]:
+    """Every text in the programs, with … for its placeholders."""
+    found = []
+    for path in (path for folder in PROGRAMS for path in sorted((REPOSITORY / folder).rglob("*.py"))):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                text = re.sub(r"%(?:\(\w+\))?[-.\d]*[a-z]|\{\d\}", "…", node.value)
+                found.append(text.replace("%%", "%"))
+    return found
+
+
+TEXTS = texts()
+
+
+@pytest.mark.parametrize("printed", PRINTED.findall(PAGE))
+def test_what_the_page_quotes_is_in_the_programs(printed: str) -> None:
+    quoted = sentence(printed)
+    assert len(quoted) > 10
+    assert [text for text in TEXTS if quoted in text]
+
+
+@pytest.mark.parametrize("title", [title for title, text in SECTIONS.items() if SEEN.search(text)])
+def test_what_the_page_shows_gets_the_hints_that_it_quotes(title: str) -> None:
+    quoted = [sentence(line) for line in PRINTED.findall(SECTIONS[title]) if line.startswith("tfos-submit: hint: ")]
+    given = [one for line in SEEN.findall(SECTIONS[title]) for one in hints.hints(line)]
+    assert given
+    for one in given:
+        assert [text for text in quoted if re.match(re.escape(text).replace("…", ".+"), one)], one
+
+
+def test_every_section_is_in_the_table() -> None:
+    listed = re.findall(r"\(#([a-z-]+)\) \|$", PAGE, re.MULTILINE)
+    assert listed == [title.lower().replace(" ", "-") for title in SECTIONS if title != "First of all"]
