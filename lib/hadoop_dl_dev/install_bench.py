@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from hadoop_dl.cli.mirror import fetch_artifacts
 from hadoop_dl.data import stacks
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -110,6 +111,8 @@ def measure(pair: Sequence[str], python: str, interpreter: str, directory: Path,
     """
     times: dict[str, list[tuple[float, float, float, float]]] = {}
     trees: dict[str, tuple[int, int]] = {}
+    for stack in pair:
+        fetch_artifacts(stacks.load_stack(stack).artifacts(python), CACHE, progress=print)
     with mirror(CACHE) as url:
         for _ in range(rounds):
             root = directory / "deeplearning"

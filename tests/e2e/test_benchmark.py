@@ -6,9 +6,11 @@ ALL = """
 import sys
 sys.path.insert(0, "/opt/deeplearning/bin/deeplearning")
 from deeplearning_command import networks
-networks.NETWORKS = [one[:5] + (1,) for one in networks.NETWORKS]  # a sample in a batch: two cores are slow
-names = [name for name in networks.NAMES if name != "resnet110-128"]  # the same function as resnet110, and a minute
-print("TRAINED", [name for name in names if networks.measure(name, 0)["samples_per_second"] > 0] == names)
+# Two cores are slow: a sample in a batch, and in each stack of a ResNet the first two of 18 blocks, between which are all kinds of layers.
+networks.NETWORKS = [one[:5] + (1,) for one in networks.NETWORKS]
+networks.resnet.__defaults__ = (2,)
+trained = [name for name in networks.NAMES if networks.measure(name, 0)["samples_per_second"] > 0]
+print("TRAINED %d of %d" % (len(trained), len(networks.NAMES)))
 """
 
 
@@ -25,4 +27,4 @@ def test_a_network_trains_on_the_cpu_and_nothing_is_compared(shell):
 def test_every_network_trains_with_this_tensorflow(shell):
     code, said = shell("edge1", f"cat > /tmp/all.py <<'END'\n{ALL}\nEND\ndeeplearning run --gpus none /tmp/all.py")
     assert code == 0, said
-    assert "TRAINED True" in said.splitlines()
+    assert "TRAINED 7 of 7" in said.splitlines()
