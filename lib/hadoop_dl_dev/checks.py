@@ -31,7 +31,7 @@ STACKS = ("tf1.15-py27-el7", "tf2.15-cpu-py3-el9")  # the GPU form of the second
 SECURE = STACKS[1]  # its cluster has Kerberos
 # What depends on the stack is asked of each; the rest (queues, exit codes, printed commands, faults of hosts) of the other one only.
 JOBS_OF_A_STACK = tuple(
-    f"tests/e2e/test_{name}.py" for name in ("training", "tfrecords", "gpus_in_yarn", "gpus_in_cdsw_engine")
+    f"tests/e2e/test_{name}.py" for name in ("training", "tfrecords", "notebook", "gpus_in_yarn", "gpus_in_cdsw_engine")
 )
 FAULTS_OF_A_STACK = ("tests/faults/test_repeated_run.py",)
 OF_KERBEROS = "tests/e2e/test_kerberos.py"  # ends with the removal
