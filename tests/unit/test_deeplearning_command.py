@@ -183,8 +183,8 @@ def test_the_help_of_every_command_ends_with_an_example(site: Any, name: str) ->
 
 
 def test_a_wrong_command_is_answered_with_the_right_ones(site: Any) -> None:
-    done = run(site, "notebooks")
-    assert (done.returncode, "list, run, python, pip, venv, tensorboard" in done.stderr) == (2, True)
+    done = run(site, "lab")
+    assert (done.returncode, "list, run, python, pip, venv, notebook, kernel, tensorboard" in done.stderr) == (2, True)
 
 
 def test_the_list_has_what_can_be_used_and_marks_the_default(site: Any) -> None:
@@ -391,6 +391,12 @@ def test_own_packages_of_an_environment_that_went_are_told(site: Any, own: Path)
 # --- tensorboard
 
 
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
 def page(port: int) -> Any:
     for _ in range(300):
         try:
@@ -404,9 +410,7 @@ def page(port: int) -> Any:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_tensorboard_is_for_this_host_and_ends_with_the_command(site: Any, number: signal.Signals) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    port = free_port()
     where = "hdfs://master1:8020/user/anna/runs"  # TensorFlow takes an address without a NameNode for a local one
     arguments = command(site, "tensorboard", "--port", str(port), "hdfs:///user/anna/runs")
 

@@ -7,7 +7,7 @@ import sys
 
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 
-from deeplearning_command import benchmark, listing, programs, tensorboard, venv
+from deeplearning_command import benchmark, listing, notebook, programs, tensorboard, venv
 from deeplearning_command.options import NOT_READY, OK, USAGE, Refused, say
 
 COMMANDS = (
@@ -16,6 +16,8 @@ COMMANDS = (
     ("python", programs.python),
     ("pip", programs.pip),
     ("venv", venv.main),
+    ("notebook", notebook.main),
+    ("kernel", notebook.kernel),
     ("tensorboard", tensorboard.main),
     ("benchmark", benchmark.main),
 )
@@ -31,6 +33,8 @@ commands (deeplearning COMMAND --help explains one, with an example):
   python       start an environment's Python
   pip          show what an environment has: pip list, pip show NAME
   venv         a directory of your own with more packages, on top of an environment
+  notebook     Jupyter on this host, in your browser
+  kernel       an environment as a kernel of another Jupyter, such as JupyterHub
   tensorboard  show a training's events in your browser
   benchmark    how much faster the GPU of this host trains than its CPU
 
@@ -40,6 +44,7 @@ a first hour:
   deeplearning run train.py --epochs 5
   deeplearning venv ~/my && ~/my/bin/pip install pandas
   deeplearning run --venv ~/my train.py --epochs 5
+  ~/my/bin/pip install notebook && deeplearning notebook --venv ~/my ~/notebooks
   deeplearning tensorboard ~/runs
   tfos-submit --executors 2 train.py      on the cluster (YARN), from an edge node: tfos-submit --help
 

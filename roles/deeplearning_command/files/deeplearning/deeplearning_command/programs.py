@@ -103,7 +103,7 @@ def hadoop(root, environment):
 
 
 def replace(asked, arguments, program=None, before=None):
-    """Become the environment's Python. program: of its bin, that Python runs. before: called with the variables just before."""
+    """Become the environment's Python. program: that Python runs, of its bin or a path. before: called with the variables just before."""
     environment, executable = place(asked)
     command = [executable] + ([os.path.join(environment, "bin", program)] if program else []) + arguments
     variables = program_variables(os.environ, environment, hadoop(asked.root, environment))

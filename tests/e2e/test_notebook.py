@@ -1,0 +1,68 @@
+"""examples/notebook on the demo cluster, as its user analyst: a kernel by `deeplearning kernel`, whose cells train here and on YARN.
+
+The packages are those that pip chose from PyPI with the stack's constraints (notebook/*.sha256, as sha256sum prints them); nodes reach no index.
+tests/long/test_notebook.py has Jupyter's server.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from hadoop_dl_dev.demo import artifacts, images, kerberos, nodes
+from hadoop_dl_dev.demo.shell import output
+
+FILES = Path(__file__).with_name("notebook")
+PYTHON = "import sys; print('%d.%d' % sys.version_info[:2])"
+COPIES = ("examples/digits", "examples/notebook", "tests/e2e/notebook/cells.py")
+
+
+def wheels(python: str) -> list[Path]:
+    """The packages for a Python, verified."""
+    index = artifacts.index_url() or "https://pypi.org/simple"
+    lines = [line.split() for line in (FILES / f"py{python}.sha256").read_text(encoding="utf-8").splitlines()]
+    return artifacts.fetch_all(
+        [
+            artifacts.Artifact(name, sha256, f"{index}/{re.sub('[-_.]+', '-', re.split(r'-[0-9]', name)[0]).lower()}/")
+            for sha256, name in lines
+        ],
+        images.CACHE / f"notebook-py{python}",
+    )
+
+
+def test_the_example_trains_here_and_on_yarn_and_leaves_no_process(cluster, shell):
+    edge, home = cluster.container("edge1"), "/home/analyst/with-notebook"
+
+    def analyst(text: str) -> str:
+        code, said = shell("edge1", f"su - analyst -c {shlex.quote(text)}")
+        assert code == 0, said[-6000:]
+        return said
+
+    if cluster.kerberos:
+        kerberos.log_in(cluster)
+    python = analyst(f"deeplearning python -c {shlex.quote(PYTHON)}").split()[-1]
+    nodes.execute(edge, "rm", "-rf", home)
+    nodes.execute(edge, "mkdir", "-p", f"{home}/packages")
+    for path in [*wheels(python), *(images.REPOSITORY / name for name in COPIES)]:
+        output(
+            "docker", "cp", str(path), f"{edge}:{home}{'/packages' if path.is_file() and path.suffix != '.py' else ''}"
+        )
+    nodes.execute(edge, "chown", "-R", "analyst:", home)
+    analyst(
+        f"deeplearning venv {home}/my && {home}/my/bin/pip install --no-index --find-links {home}/packages ipykernel"
+    )
+    analyst(f"deeplearning kernel --venv {home}/my --gpus none example")
+    said = analyst(f"cd {home} && my/bin/python cells.py notebook/digits.ipynb example")
+    for where in ("here", "on 2 executors"):
+        assert float(re.findall(rf"{where}: accuracy ([\d.]+)", said)[-1]) >= 0.9, said[-6000:]
+    code, left = shell("edge1", "pgrep -u analyst -fa 'ipykernel|tfos-submit'")
+    assert (code, left) == (1, ""), "no process is left"
+
+
+@pytest.mark.parametrize("command", ["notebook", "kernel"])
+def test_without_jupyter_the_commands_to_type_are_printed(shell, command):
+    code, said = shell("edge1", f"su - analyst -c 'deeplearning {command}'")
+    assert (code, "~/my/bin/pip install" in said) == (3, True), said

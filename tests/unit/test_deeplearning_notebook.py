@@ -1,0 +1,251 @@
+"""deeplearning notebook and kernel on the made tree of test_deeplearning_command; Jupyter is a stand-in that reads what the real one reads.
+
+Recorded of notebook 5.7.16 and 7.6.5 (tests/long/test_notebook.py asks the real ones): options, JUPYTER_TOKEN, 403 without the token, and
+that Ctrl-C in a terminal asks a question first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+import test_python27
+from test_deeplearning_command import NEW, SHOW, command, free_port, package, run, site  # noqa: F401 (site is a fixture)
+
+JUPYTER = """
+import argparse, json, os, signal, subprocess, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+made = argparse.ArgumentParser(allow_abbrev=False)
+for name in ("--ip", "--port", "--port-retries"):
+    made.add_argument(name, required=True)
+made.add_argument("--no-browser", action="store_true", required=True)
+given = made.parse_args()
+if sys.stdin.isatty():  # the real one asks "Shutdown this notebook server (y/[n])?" and goes on
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+class Page(BaseHTTPRequestHandler):
+    def do_GET(self):
+        right = self.path.endswith("?token=" + os.environ["JUPYTER_TOKEN"])
+        self.send_response(200 if right else 403)
+        self.end_headers()
+        names = ("CUDA_VISIBLE_DEVICES", "CLASSPATH", "JUPYTER_PATH")
+        told = {"prefix": sys.prefix, "directory": os.getcwd(), "argv": open("/proc/self/cmdline").read(), "ip": given.ip}
+        self.wfile.write(json.dumps({**told, **{name: os.environ.get(name) for name in names}}).encode() if right else b"")
+HTTPServer((given.ip, int(given.port)), Page).serve_forever()
+"""
+ADDRESS = "then open "
+
+
+@pytest.fixture(scope="module")
+def own(site: Any) -> Path:  # noqa: F811
+    """A user's directory that has the stand-ins."""
+    path: Path = site.base / "jupyter"
+    made = run(site, "venv", str(path))
+    assert made.returncode == 0, made.stderr
+    (packages,) = path.glob("lib/python*/site-packages")
+    package(packages, "notebook", "7.6.5")
+    package(packages, "ipykernel", "7.4.0")
+    (path / "bin/jupyter-notebook").write_text(JUPYTER)
+    (packages / "ipykernel_launcher.py").write_text(SHOW)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _home(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    for name in ("JUPYTER_DATA_DIR", "XDG_DATA_HOME", "JUPYTER_PATH", "DEEPLEARNING_ENVIRONMENT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+# --- notebook
+
+
+def ask(address: str) -> Any:
+    for _ in range(300):
+        try:
+            with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 (this test's own server)
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError("no answer within 30 s")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_notebook_is_for_who_has_the_token_and_ends_with_the_command(site: Any, own: Path, number: int) -> None:  # noqa: F811
+    port = free_port()
+    notebooks = site.base / "notebooks"
+    notebooks.mkdir(exist_ok=True)
+    (notebooks / "argparse.py").write_text("raise SystemExit('a file of the user took the place of a module')\n")
+    arguments = command(site, "notebook", "--venv", str(own), "--gpus", "none", "--port", str(port), str(notebooks))
+    controller, terminal = pty.openpty()
+
+    def as_in_a_terminal() -> None:  # a shell's background commands ignore SIGINT, and those of nohup SIGHUP
+        signal.signal(number, signal.SIG_DFL)
+
+    with subprocess.Popen(
+        arguments, stdin=terminal, stderr=subprocess.PIPE, text=True, preexec_fn=as_in_a_terminal
+    ) as process:
+        try:
+            assert process.stderr is not None
+            said = [process.stderr.readline() for _ in range(3)]
+            address = said[2].partition(ADDRESS)[2].split()[0]
+            told = ask(address)
+            assert ask(address.partition("?")[0] + "?token=other") == 403
+            process.send_signal(number)
+            process.communicate(timeout=30)
+        finally:
+            process.kill()
+            os.close(controller)
+            os.close(terminal)
+    token = address.partition("token=")[2]
+    assert len(token) >= 32
+    assert token not in told.pop("argv")
+    assert told == {
+        "prefix": str(own),
+        "directory": str(notebooks),
+        "ip": "127.0.0.1",
+        "CUDA_VISIBLE_DEVICES": "",
+        "CLASSPATH": "/opt/hadoop/a.jar",
+        "JUPYTER_PATH": f"{own}/share/jupyter",
+    }
+    assert f"ssh -N -L {port}:127.0.0.1:{port} " in said[1]
+    assert process.returncode in (-number, 1)
+
+
+@pytest.mark.parametrize("option", ["--ip", "--host"])
+def test_a_notebook_for_other_hosts_is_refused(site: Any, option: str) -> None:  # noqa: F811
+    done = run(site, "notebook", option, "0.0.0.0")  # noqa: S104 (refused)
+    assert (done.returncode, "must listen on 127.0.0.1, but 0.0.0.0 is requested" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("name", "missing"), [("notebook", "notebook"), ("kernel", "ipykernel")])
+def test_without_jupyter_the_commands_to_type_are_printed(site: Any, name: str, missing: str) -> None:  # noqa: F811
+    done = run(site, name, "--stack", "tf2.15")
+    assert done.returncode == 3
+    assert f"{missing} is required, but {site.root}/envs/{NEW} does not have it." in done.stderr
+    assert done.stderr.splitlines()[1:] == [
+        "  deeplearning venv --stack tf2.15 ~/my",
+        f"  ~/my/bin/pip install {missing}",
+        f"  deeplearning {name} --venv ~/my",
+    ]
+
+
+def test_a_directory_of_packages_without_jupyter_needs_one_command(site: Any) -> None:  # noqa: F811
+    path = site.base / "empty"
+    assert run(site, "venv", str(path)).returncode == 0
+    done = run(site, "notebook", "--venv", str(path))
+    assert (done.returncode, done.stderr.splitlines()[1:]) == (
+        3,
+        [f"  {path}/bin/pip install notebook", f"  deeplearning notebook --venv {path}"],
+    )
+
+
+def test_notebooks_that_are_missing_are_told(site: Any, own: Path) -> None:  # noqa: F811
+    done = run(site, "notebook", "--venv", str(own), "missing")
+    assert (done.returncode, "missing does not exist" in done.stderr) == (3, True)
+
+
+# --- kernel
+
+
+def kernels(site: Any) -> Path:  # noqa: F811
+    path: Path = site.base / ".local/share/jupyter/kernels"
+    return path
+
+
+def test_a_kernel_of_another_jupyter_has_the_variables_and_packages(site: Any, own: Path) -> None:  # noqa: F811
+    done = run(site, "kernel", "--venv", str(own), "--gpus", "none")
+    assert done.returncode == 0, done.stderr
+    path = kernels(site) / "deeplearning-jupyter"
+    assert str(path) in done.stderr
+    spec = json.loads((path / "kernel.json").read_text())
+    assert (spec["display_name"], spec["language"]) == ("Deep learning (jupyter)", "python")
+    words = [word.replace("{connection_file}", "/run/c.json") for word in spec["argv"]]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd="/") as process:
+        told = json.loads(process.communicate(timeout=60)[0])
+    assert told["pid"] == process.pid  # signals of Jupyter reach it
+    assert (told["arguments"], told["prefix"]) == (["-f", "/run/c.json"], str(own))
+    assert (told["CUDA_VISIBLE_DEVICES"], told["CLASSPATH"]) == ("", "/opt/hadoop/a.jar")
+
+
+def test_a_kernel_of_a_removed_environment_says_what_to_do(site: Any, own: Path) -> None:  # noqa: F811
+    assert run(site, "kernel", "--venv", str(own), "Removed").returncode == 0
+    words = json.loads((kernels(site) / "removed/kernel.json").read_text())["argv"]
+    seal = site.root / f"envs/{NEW}/.deeplearning/sealed.json"
+    seal.unlink()
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    finally:
+        seal.write_text("{}")
+    assert (done.returncode, "is not on this host any more" in done.stderr) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "name", "expected"),
+    [
+        ([], {}, "deeplearning", []),
+        (["--stack", "tf2.15"], {}, "deeplearning-tf2.15", ["--stack", "tf2.15"]),
+        ([], {"DEEPLEARNING_ENVIRONMENT": "tf2.15"}, "deeplearning-tf2.15", ["--stack", "tf2.15"]),
+    ],
+)
+def test_a_kernel_follows_the_default_or_is_of_the_named_stack(
+    site: Any,  # noqa: F811
+    own: Path,
+    arguments: list[str],
+    variables: dict[str, str],
+    name: str,
+    expected: list[str],
+) -> None:
+    (packages,) = (site.root / "envs" / NEW).glob("lib/python*/site-packages")
+    (packages / "ipykernel-7.4.0.dist-info").mkdir()  # an operator put it in
+    try:
+        done = run(site, "kernel", *arguments, **variables)
+    finally:
+        (packages / "ipykernel-7.4.0.dist-info").rmdir()
+    assert done.returncode == 0, done.stderr
+    words = json.loads((kernels(site) / name / "kernel.json").read_text())["argv"]
+    assert words == [
+        *command(site, "python"),
+        *expected,
+        "-m",
+        "ipykernel_launcher",
+        "-f",
+        "{connection_file}",
+    ]
+
+
+def test_a_kernel_of_somebody_else_stays(site: Any, own: Path) -> None:  # noqa: F811
+    path = kernels(site) / "theirs/kernel.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"argv": ["python3", "-m", "ipykernel_launcher"]}')
+    done = run(site, "kernel", "--venv", str(own), "theirs")
+    assert (done.returncode, "is not by deeplearning kernel" in done.stderr) == (3, True)
+    assert "deeplearning" not in path.read_text()
+
+
+def test_a_name_that_jupyter_does_not_take_is_refused(site: Any, own: Path) -> None:  # noqa: F811
+    done = run(site, "kernel", "--venv", str(own), "my kernel")
+    assert (done.returncode, "letters, digits" in done.stderr) == (2, True)
+
+
+# --- examples/notebook
+
+
+def test_the_example_has_no_outputs_and_names_no_python() -> None:
+    text = (Path(__file__).parents[2] / "examples/notebook/digits.ipynb").read_text(encoding="utf-8")
+    notebook = json.loads(text)
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert [(cell["outputs"], cell["execution_count"]) for cell in cells] == [([], None)] * 4
+    assert "kernelspec" not in notebook["metadata"]  # Jupyter would ask for that one where it has another
+    for cell in cells:
+        source = "".join(line for line in cell["source"] if not line.startswith("!"))
+        assert test_python27.problems(source) == [], source
