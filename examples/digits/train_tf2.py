@@ -97,6 +97,7 @@ def train(arguments, context):
     number = 0 if chief else context.task_index + 1
     batches = fed_batches(arguments, feed) if fed else record_batches(tf, arguments, number, workers)
     with storage.writable(tf, arguments.output + "/events") if chief else storage.scratch() as events:
+        write_graph(tf, guesser(tf, model).get_concrete_function().graph, events)
         writer = tf.summary.create_file_writer(events)
         for step in range(1, steps + 1):
             loss, accuracy = learn(*next(batches))
@@ -121,14 +122,25 @@ def write_scalar(tf, name, value, step):
     tf.summary.write(name, value, step, metadata=tf.compat.v1.SummaryMetadata(plugin_data=kind))
 
 
-def export(tf, model, path):
-    """Save the model so that any TensorFlow 2 loads it, whatever its Keras: pixels in, guesses out."""
+def write_graph(tf, graph, directory):
+    """What tf.summary.graph writes; that one is new in TensorFlow 2.5. The file sorts before that of the scalars, which TensorBoard reads next."""
+    with graph.as_default():  # outside of a graph FileWriter is refused
+        tf.compat.v1.summary.FileWriter(directory, graph).close()
+
+
+def guesser(tf, model):
+    """The model as a function: pixels in, guesses out."""
     signature = [tf.TensorSpec([None, digits.PIXELS], tf.float32, name="pixels")]
-    module = tf.Module()
-    module.model = model
-    module.guess = tf.function(
+    return tf.function(
         lambda pixels: {"guesses": tf.argmax(model(pixels, training=False), 1)}, input_signature=signature
     )
+
+
+def export(tf, model, path):
+    """Save the model so that any TensorFlow 2 loads it, whatever its Keras."""
+    module = tf.Module()
+    module.model = model
+    module.guess = guesser(tf, model)
     tf.saved_model.save(module, path, signatures=module.guess)
 
 

@@ -8,12 +8,12 @@ import http.server
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import browser
 import loopback
 import pytest
 
@@ -21,7 +21,6 @@ from hadoop_dl.hosts import report_page
 from hadoop_dl_dev import report_sample
 
 HERE = Path(__file__).parent
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser")
 HOSTILE = '<img src="x" onerror="window.acted=1">'
 COUNT = 1000
 
@@ -118,10 +117,6 @@ def test_it_is_printed_without_its_controls_and_follows_the_readers_colours() ->
     assert re.search(r"thead button[^}]*display: contents", printed)  # or the header is on the first sheet only
 
 
-def browser() -> str | None:
-    return next((found for name in BROWSERS if (found := shutil.which(name))), None)
-
-
 @pytest.fixture(scope="module")
 def served(site: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[str]]]:
     """The page and what uses it on loopback, and the paths that are asked for."""
@@ -142,31 +137,9 @@ def served(site: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> It
         yield address, asked
 
 
-def opened(address: str, profile: Path) -> str:
-    """The document that Chromium has after the page's scripts ran."""
-    program = browser()
-    if program is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is installed (Debian: apt-get install chromium-headless-shell)")
-    command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}"]
-    done = subprocess.run(
-        [*command, "--window-size=1600,1000", "--virtual-time-budget=30000", "--dump-dom", address],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def answers(served: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    document = opened(f"{served[0]}/report_page_driver.html", tmp_path_factory.mktemp("profile"))
-    match = re.search(r'<pre id="answers">(.*?)</pre>', document, re.S)
-    assert match, document[:2000]
-    found: dict[str, Any] = json.loads(html.unescape(match[1]))
-    assert "error" not in found, found["error"]
-    return found
+    return browser.answers(f"{served[0]}/report_page_driver.html", tmp_path_factory.mktemp("profile"))
 
 
 def names(site: dict[str, Any], **where: Any) -> set[str]:
@@ -236,7 +209,7 @@ def test_a_browser_asks_for_nothing_but_the_page(answers: dict[str, Any], served
 
 
 def test_an_address_with_a_view_shows_it(served: tuple[str, list[str]], site: dict[str, Any], tmp_path: Path) -> None:
-    document = opened(f"{served[0]}/report.html#states=drift&sort=-host", tmp_path)
+    document = browser.opened(f"{served[0]}/report.html#states=drift&sort=-host", tmp_path)
     bodies = re.findall(r'<tbody class="(\w+)"[^>]*?( hidden="")?>.*?<th scope="row">(\w+)</th>', document, re.S)
     shown = [name for _, hidden, name in bodies if not hidden]
     assert shown == sorted(names(site, state="drift"), reverse=True)

@@ -1,0 +1,46 @@
+"""Debian's Chromium without a window: what a page is after its scripts ran."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser")
+
+
+def program() -> str:
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    return found or pytest.skip(
+        f"none of {', '.join(BROWSERS)} is installed (Debian: apt-get install chromium-headless-shell)"
+    )
+
+
+def opened(address: str, profile: Path, *options: str) -> str:
+    """The document that Chromium has after the page's scripts ran."""
+    command = [program(), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}"]
+    done = subprocess.run(
+        [*command, "--window-size=1600,1000", "--virtual-time-budget=30000", *options, "--dump-dom", address],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def answers(address: str, profile: Path, *options: str) -> dict[str, Any]:
+    """What a driver, a page that uses another one, wrote as JSON into its element "answers"."""
+    document = opened(address, profile, *options)
+    match = re.search(r'<pre id="answers">(.*?)</pre>', document, re.S)
+    assert match, document[:2000]
+    found: dict[str, Any] = json.loads(html.unescape(match[1]))
+    assert "error" not in found, found["error"]
+    return found
