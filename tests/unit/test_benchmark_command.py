@@ -171,6 +171,12 @@ def test_what_was_measured_before_an_interruption_is_kept(site: Any, tmp_path: P
     assert [one["network"] for one in json.loads(output.read_text())["networks"]] == ["lstm"]
 
 
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(site: Any, tmp_path: Path) -> None:
+    done = run(site, "--networks", "lstm", "--output", str(tmp_path / "missing/found.json"))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert f"{tmp_path}/missing/found.json must be writable for --output" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [

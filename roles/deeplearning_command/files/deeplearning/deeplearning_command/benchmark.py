@@ -103,6 +103,7 @@ def compare(asked, trainer):
         "seconds": asked.seconds,
         "networks": [],
     }
+    write(asked.output, result)
     print("%s on %s: %s" % (result["environment"], result["host"], gpus[0] if gpus else "TensorFlow sees no GPU"))
     print(COLUMNS % ("network", "data", "CPU", "GPU", "factor", "samples/s; # is %dx" % BAR))
     for name in asked.networks:
@@ -110,12 +111,22 @@ def compare(asked, trainer):
         result["networks"].append(one)
         print(line(one))
         sys.stdout.flush()
-        if asked.output:  # after each: an interrupted run keeps what it has
-            with open(asked.output, "w") as target:
-                json.dump(result, target, indent=2, sort_keys=True)
-                target.write("\n")
+        write(asked.output, result)  # after each: an interrupted run keeps what it has
     say(PAPER if gpus else "nothing was compared: there is no GPU that TensorFlow sees here (gpu-check says why)")
     return FAILED if any(one["problem"] for one in result["networks"]) else OK
+
+
+def write(path, result):
+    if not path:
+        return
+    try:
+        with open(path, "w") as target:
+            json.dump(result, target, indent=2, sort_keys=True)
+            target.write("\n")
+    except (IOError, OSError) as error:
+        raise NotReady(
+            "%s must be writable for --output, but the system answers: %s. Name another file." % (path, error)
+        )
 
 
 def row(name, seconds, trainer, gpus):
