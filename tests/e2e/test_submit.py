@@ -8,6 +8,12 @@ import pytest
 LIMIT = 60  # seconds in which a missing executor must be reported, from the moment YARN has the application
 
 RUNS = "from pyspark import SparkContext\nSparkContext().parallelize(range(4), 2).map(lambda number: number).count()\n"
+PLACES = """
+import socket
+from pyspark import SparkContext
+hosts = SparkContext().parallelize(range(2), 2).barrier().mapPartitions(lambda _: [socket.gethostname()]).collect()
+print("ON " + " ".join(sorted(hosts)))
+"""
 FAILS = "from pyspark import SparkContext\nSparkContext().parallelize(range(4), 2).map(lambda number: number // 0).count()\n"
 # Its driver waits for Spark, so it notices the end of the application.
 SLEEPS = "import time\nfrom pyspark import SparkContext\nSparkContext().parallelize(range(2), 2).map(lambda number: time.sleep(600)).count()\n"
@@ -40,9 +46,11 @@ def last_application(shell) -> dict:
     return max(applications(shell), key=lambda application: application["startedTime"])
 
 
-def test_a_job_runs(submit):
-    code, said = submit(RUNS, "--memory", "1g", "--timeout", "180")
+def test_a_job_runs_with_one_executor_on_each_node(submit, cluster):
+    code, said = submit(PLACES, "--memory", "1g", "--per-node", "1", "--timeout", "180")
     assert code == 0, said
+    assert f"ON {' '.join(cluster.data_hosts)}" in said.splitlines()
+    assert "2 executors with 3073 MB and 1 vcore each" in said, "more than half of a node's 6144"
 
 
 def test_an_executor_that_never_comes_is_told_with_what_yarn_had_and_what_was_asked(submit, shell):

@@ -105,6 +105,40 @@ def test_this_hosts_own_process_sees_no_gpu_either(host: SimpleNamespace, local:
 
 
 @pytest.mark.parametrize(
+    ("asked", "memory"),
+    [
+        (["--per-node", "1"], 6145),  # more than half of the largest node
+        (["--per-node", "2"], 4097),
+        (["--per-node", "2", "--memory", "5g"], 5120),  # two of these fit, and no third one
+        (["--per-node", "8", "--memory", "2g"], 2048),
+    ],
+)
+def test_no_more_executors_fit_onto_a_node_than_per_node_says(
+    host: SimpleNamespace,  # noqa: F811
+    asked: list[str],
+    memory: int,
+) -> None:
+    small, large, lost = (gpu_node(name, 0) for name in ("data1", "data2", "data3"))
+    large.update(availMemoryMB=2048, usedMemoryMB=10240)  # what others use now counts as well
+    lost.update(state="LOST", availMemoryMB=0, usedMemoryMB=0)
+    host.yarn.nodes = [small, large, lost]
+    host.spark_submit(f'cp "$2" {host.tmp}/settings')
+    assert submit(host, *asked).code == 0
+    settings = dict(line.split(" ", 1) for line in (host.tmp / "settings").read_text().splitlines())
+    names = ("spark.executor.memory", "spark.executor.memoryOverhead")
+    assert sum(int(settings[name].removesuffix("m")) for name in names) == memory
+
+
+def test_per_node_without_an_answer_of_yarn_is_refused(host: SimpleNamespace) -> None:  # noqa: F811
+    host.yarn.nodes = [{**gpu_node("data1", 0), "state": "LOST"}]
+    done = submit(host, "--per-node", "1")
+    assert done.code == 3
+    assert (
+        "--per-node 1 requires the memory of YARN's nodes, but the ResourceManager names no running one" in done.error
+    )
+
+
+@pytest.mark.parametrize(
     ("jars", "words"),
     [
         (["spark-core_2.11-2.4.8.jar", "hadoop-yarn-api-3.1.1.jar"], "requires Spark 3, but"),
@@ -185,6 +219,16 @@ def test_executors_without_gpus_are_told_with_resource_queue_and_nodes(host: Sim
     )
     assert "0/2" in done.error
     assert "--executors 1, or a smaller --memory, --cores or --gpus" in done.error
+
+
+def test_executors_that_per_node_keeps_apart_are_told_so(host: SimpleNamespace) -> None:  # noqa: F811
+    host.yarn.application = app(containers=2)
+    host.yarn.nodes = [{**gpu_node("data1", 0), "availMemoryMB": 2048, "usedMemoryMB": 4096}]
+    host.spark_submit("exec sleep 60")
+    done = submit(host, "--per-node", "1", "--wait", "1")
+    assert done.code == outcome.NO_EXECUTORS
+    assert "each with 3073 MB" in done.error
+    assert "or a larger --per-node" in done.error
 
 
 # The script in a container, with the demo's nvidia-smi and files in place of devices: flock is the kernel's own for both.

@@ -68,17 +68,20 @@ def run(options):
     tag = "tfos-submit-" + uuid.uuid4().hex[:12]
     user, version = spark.hdfs_user(os.environ, configuration), installation.spark_version(spark_home)
     gpus.check_spark(options.gpus, version, spark_home)
-    settings = spark.properties(options, environment, hadoop, tag, user, version)
-    text = spark.properties_text(defaults, spark.with_jars(settings, defaults, jars))
-    if options.dry_run:
-        command = spark.submit_command(spark_home, "SETTINGS", options, archive="PACKAGES" if own else None)
-        print(text + "\n" + " ".join(command))
-        return OK
     directory = tempfile.mkdtemp(prefix="tfos-submit-")
     try:
         login = Login(options, configuration, directory)
-        login.begin()
         manager = ResourceManager(resource_manager_addresses(configuration))
+        if options.per_node or not options.dry_run:
+            login.begin()
+        if options.per_node:
+            options.memory = gpus.memory_for(options, manager.nodes())
+        settings = spark.properties(options, environment, hadoop, tag, user, version)
+        text = spark.properties_text(defaults, spark.with_jars(settings, defaults, jars))
+        if options.dry_run:
+            command = spark.submit_command(spark_home, "SETTINGS", options, archive="PACKAGES" if own else None)
+            print(text + "\n" + " ".join(command))
+            return OK
         gpus.check_cluster(options, manager.nodes() if options.gpus else [])
         say(
             "%d executors with %s each, environment %s"

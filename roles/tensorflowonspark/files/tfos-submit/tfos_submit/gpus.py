@@ -72,6 +72,17 @@ def check_spark(gpus, version, spark_home):
         )
 
 
+def memory_for(options, nodes):
+    """MB of each executor: --memory, or more, so that the largest node has no room for more than --per-node of them."""
+    totals = [node["total_mb"] for node in nodes if node["state"] == "RUNNING"]
+    if not totals:
+        raise NotReady(
+            "--per-node %d requires the memory of YARN's nodes, but the ResourceManager names no running one. Leave it out, or "
+            "try: yarn node -list" % options.per_node
+        )
+    return max(options.memory, max(totals) // (options.per_node + 1) + 1)
+
+
 def check_cluster(options, nodes):
     """What YARN can never give is refused before anything is submitted. nodes: none if YARN does not answer."""
     if not options.gpus or not nodes:

@@ -90,6 +90,12 @@ def arguments_parser():
         type=gpu_count,
         help="GPUs of each executor, from YARN (Spark 3); 0 hides the hosts' GPUs from the job (as the hosts have it)",
     )
+    parser.add_argument(
+        "--per-node",
+        type=count,
+        metavar="N",
+        help="at most N executors on a node, where YARN does not know GPUs: --memory is raised until no more fit",
+    )
     parser.add_argument("--driver-memory", default="1g", help="heap of the driver's JVM (1g)")
     parser.add_argument(
         "--deploy-mode",

@@ -86,8 +86,9 @@ def remedies(options, nodes, running, given):
     else:
         fits = given + sum(places(node, options) for node in usable)
         if fits < options.executors:
-            smaller = "--memory, --cores or --gpus" if options.gpus else "--memory or --cores"
-            steps.append("ask for what fits now: --executors %d, or a smaller %s." % (max(1, fits), smaller))
+            smaller = "smaller --memory, --cores or --gpus" if options.gpus else "smaller --memory or --cores"
+            less = "larger --per-node" if options.per_node else smaller
+            steps.append("ask for what fits now: --executors %d, or a %s." % (max(1, fits), less))
         else:
             steps.append(
                 "there is room, so the queue's or the user's limit holds it back: yarn queue -status %s."
