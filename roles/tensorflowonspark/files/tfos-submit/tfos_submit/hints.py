@@ -69,6 +69,10 @@ HINTS = (
         "A host has no /etc/krb5.conf with default_realm, which Kerberos needs also where jobs only have tokens. ansible-playbook playbooks/plan.yml names it.",
     ),
     (
+        r"Clock skew too great",
+        "The clock of a host is more than five minutes away from the KDC's, which Kerberos refuses. Ask the operator: chronyc tracking shows it.",
+    ),
+    (
         r"InvalidToken",
         "A token of HDFS or YARN is not valid any more. Those of a job end after dfs.namenode.delegation.token.max-lifetime, of one by --keytab after "
         "its renew-interval: start the job again from its last checkpoint.",
