@@ -74,7 +74,7 @@ def test_a_script_that_fails_ends_with_the_executors_words(submit):
 
 def test_a_job_that_takes_too_long_is_ended(submit, shell):
     started = time.monotonic()
-    code, said = submit(HANGS, "--memory", "1g", "--timeout", "45")
+    code, said = submit(HANGS, "--memory", "1g", "--timeout", "25")
     assert code == 5, said
     assert time.monotonic() - started < 120
     assert last_application(shell)["state"] in ("KILLED", "FAILED", "FINISHED")

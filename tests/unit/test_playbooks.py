@@ -149,15 +149,18 @@ def test_a_playbook_without_a_plan_checks_every_input_that_it_uses(playbook: str
 
 
 @pytest.mark.parametrize(
-    ("command_line", "batches"),
-    [((), {"needs_nvidia_driver": 2, "other": 1}), (("-e", "upgrade_batch=1"), {"needs_nvidia_driver": 1})],
+    ("command_line", "batches"), [((), {"changed": 2, "other": 1}), (("-e", "upgrade_batch=1"), {"changed": 1})]
+)
+@pytest.mark.parametrize(
+    ("layer", "concerned"),
+    [("upgrade", "needs_nvidia_driver"), ("yarn_gpu", "data_nodes"), ("remove", "data_nodes")],
 )
 def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
-    command_line: tuple[str, ...], batches: dict[str, int], tmp_path: Path
+    layer: str, concerned: str, command_line: tuple[str, ...], batches: dict[str, int], tmp_path: Path
 ) -> None:
     """The hosts of the group `other` have no value for it."""
-    plays = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / "upgrade.yml").read_text(encoding="utf-8"))
-    (serial,) = {found["serial"] for found in plays if "serial" in found}
+    plays = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / f"{layer}.yml").read_text(encoding="utf-8"))
+    (serial,) = {found["serial"] for found in plays if "upgrade_batch" in str(found.get("serial"))}
     (tmp_path / "hosts").write_text(
         "".join(
             f"[{group}]\n"
@@ -172,7 +175,7 @@ def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
     # As in the playbook, a play comes before: Ansible has no hostvars for the first one.
     written: list[Any] = [{"name": "Plan", "hosts": "all", "gather_facts": False}]
     for group in batches:
-        batch = serial.replace("needs_nvidia_driver", group)
+        batch = serial.replace(concerned, group)
         written += [{"name": "Probe", "hosts": group, "gather_facts": False, "serial": batch, "tasks": [shown]}]
     (tmp_path / "probe.yml").write_text(yaml.safe_dump(written), encoding="utf-8")
     answer = run("ansible-playbook", "-i", str(tmp_path / "hosts"), str(tmp_path / "probe.yml"), *command_line)

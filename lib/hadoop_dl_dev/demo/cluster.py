@@ -309,6 +309,7 @@ def write_inventory(cluster: Cluster) -> None:
         "verify_expected_failures": [*workbench.COMPUTES, *(workbench.DRIVES if cluster.cdsw else ())],
         # The GPUs are a stand-in and there is no repository of NVIDIA's: the stack's driver and libraries are left out.
         **dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none"),
+        "upgrade_batch": "100%",  # nobody computes here yet: all NodeManagers restart at once
         "yarn_gpu": True,
         "yarn_gpu_restart_allowed": True,
         **{f"yarn_gpu_{one}_command": f"systemctl restart yarn-{one}" for one in ("resourcemanager", "nodemanager")},
