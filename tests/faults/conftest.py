@@ -154,11 +154,13 @@ def cluster(tmp_path_factory) -> Cluster:
 
 @pytest.fixture
 def bare(cluster) -> Iterator[Callable[[str], None]]:
-    """Make a host look as before the first run; put everything back afterwards."""
+    """Make a host look as before the first run, but for YARN's settings; put everything back afterwards."""
     hosts = []
+    record = "/opt/deeplearning/etc/yarn_gpu.json"  # without it they would be the site's
 
     def bare(name: str) -> None:
-        cluster.run(name, "mv /opt/deeplearning /opt/deeplearning.aside")
+        cluster.run(name, "mv /opt/deeplearning /opt/deeplearning.aside && mkdir -p /opt/deeplearning/etc")
+        cluster.run(name, f"cp -p {record.replace('/etc/', '.aside/etc/')} {record}")
         hosts.append(name)
 
     yield bare
