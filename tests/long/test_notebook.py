@@ -11,7 +11,6 @@ import pty
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -19,14 +18,12 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import lock_lines
+from interpreters import python
 from tfos_submit import options
 
 from hadoop_dl.data import programs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPOSITORY / "tests" / "unit"))
-from interpreters import python  # noqa: E402
-
 CELLS = REPOSITORY / "tests/e2e/notebook/cells.py"
 SUBMIT = """#!/bin/sh
 echo "$*" >> "$HOME/submitted"

@@ -1,4 +1,4 @@
-"""deeplearning benchmark: what is compared with what, and what is said where there is nothing to compare. The networks themselves: tests/e2e."""
+"""deeplearning benchmark: what is compared with what, and what is said if there is nothing to compare. The networks themselves: tests/e2e."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,11 +13,9 @@ from typing import Any
 
 import pytest
 from deeplearning_command import benchmark
+from test_deeplearning_command import NEW, command, site  # noqa: F401 (site is a fixture)
+from test_deeplearning_command import run as run_command
 
-from hadoop_dl.data import programs
-
-PROGRAM = Path(__file__).parents[2] / "roles/deeplearning_command/files/deeplearning"
-NAME = "tf2.15-py3-el9-0123456789ab"
 # A TensorFlow whose networks are the names of their layers. A batch takes 20 ms on the CPU and 1 ms on a GPU; FAILS: a layer, a device, and what happens.
 TENSORFLOW = """
 import os, time
@@ -52,58 +49,35 @@ class random(object):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
-    base = tmp_path_factory.mktemp("host")
-    root, program = base / "deeplearning", base / "deeplearning.bin"
-    assert programs.main([str(PROGRAM), str(program)]) == 0
-    tree = root / f"envs/{NAME}.1"
-    subprocess.run([sys._base_executable, "-m", "venv", "--without-pip", str(tree)], check=True, timeout=120)  # type: ignore[attr-defined]
-    (tree / ".deeplearning").mkdir()
-    (tree / ".deeplearning/sealed.json").write_text("{}")
-    (tree.parent / NAME).symlink_to(tree.name)
-    (root / "current").symlink_to(f"envs/{NAME}")
-    (packages,) = tree.glob("lib/python*/site-packages")
+def trained(site: SimpleNamespace) -> SimpleNamespace:  # noqa: F811 (a fixture)
+    """The host of the command's other tests, with this TensorFlow."""
+    (packages,) = site.root.glob(f"envs/{NEW}.1/lib/python*/site-packages")
     client = packages / "tensorflow/python/client"
-    client.mkdir(parents=True)
+    client.mkdir()
     for directory in (client, client.parent, client.parent.parent):
         (directory / "__init__.py").touch()
     (packages / "tensorflow/__init__.py").write_text(TENSORFLOW)
     (client / "device_lib.py").write_text(DEVICES)
     (packages / "numpy.py").write_text(NUMPY)
-    return SimpleNamespace(base=base, root=root, program=program, devices=client / "device_lib.py")
+    site.devices = client / "device_lib.py"
+    return site
 
 
-def command(site: Any, *arguments: str) -> list[str]:
-    return [str(site.program), "benchmark", "--root", str(site.root), *arguments]
-
-
-def variables(gpus: int, fails: str) -> dict[str, str]:
-    given = {key: value for key, value in os.environ.items() if key != "CUDA_VISIBLE_DEVICES"}
-    return {**given, "GPUS": str(gpus), **({"FAILS": fails} if fails else {})}
-
-
-def run(site: Any, *arguments: str, gpus: int = 1, fails: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(site, "--seconds", "0.1", *arguments),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env=variables(gpus, fails),
-        cwd=site.base,
-    )
+def run(site: Any, *arguments: str, gpus: int = 1, fails: str = "") -> subprocess.CompletedProcess[str]:  # noqa: F811
+    more = {"FAILS": fails} if fails else {}
+    return run_command(site, "benchmark", "--seconds", "0.1", *arguments, GPUS=str(gpus), **more)
 
 
 def rows(done: subprocess.CompletedProcess[str]) -> list[list[str]]:
     return [line.split() for line in done.stdout.splitlines()[2:]]
 
 
-def test_the_gpu_is_compared_with_the_cpu_of_the_same_host(site: Any, tmp_path: Path) -> None:
-    done = run(site, "--networks", "lstm,conv1d", "--output", str(tmp_path / "found.json"))
+def test_the_gpu_is_compared_with_the_cpu_of_the_same_host(trained: Any, tmp_path: Path) -> None:
+    done = run(trained, "--networks", "lstm,conv1d", "--output", str(tmp_path / "found.json"))
     assert done.returncode == 0, done.stderr
     assert "Tesla P100-PCIE-16GB" in done.stdout.splitlines()[0]
     found = json.loads((tmp_path / "found.json").read_text())
-    assert (found["environment"], found["seconds"]) == (NAME, 0.1)
+    assert (found["environment"], found["seconds"]) == (NEW, 0.1)
     assert [one["network"] for one in found["networks"]] == [row[0] for row in rows(done)] == ["lstm", "conv1d"]
     for one, row in zip(found["networks"], rows(done), strict=True):
         assert one["factor"] == one["gpu"] / one["cpu"] > 2
@@ -113,8 +87,8 @@ def test_the_gpu_is_compared_with_the_cpu_of_the_same_host(site: Any, tmp_path: 
     assert "17x to 61x" in done.stderr
 
 
-def test_without_a_gpu_nothing_is_compared_and_this_is_said(site: Any) -> None:
-    done = run(site, "--networks", "lstm", gpus=0)
+def test_without_a_gpu_nothing_is_compared_and_this_is_said(trained: Any) -> None:
+    done = run(trained, "--networks", "lstm", gpus=0)
     (row,) = rows(done)
     assert (done.returncode, row[:3], row[4:]) == (0, ["lstm", "80", "words"], ["-", "-"])
     assert "nothing was compared" in done.stderr
@@ -129,34 +103,34 @@ def test_without_a_gpu_nothing_is_compared_and_this_is_said(site: Any) -> None:
     ],
 )
 def test_a_network_that_fails_is_named_with_its_cause_and_the_next_one_runs(
-    site: Any, tmp_path: Path, happens: str, words: str
+    trained: Any, tmp_path: Path, happens: str, words: str
 ) -> None:
     output = tmp_path / "found.json"
-    done = run(site, "--networks", "lstm,conv1d", "--output", str(output), fails=f"LSTM gpu {happens}")
+    done = run(trained, "--networks", "lstm,conv1d", "--output", str(output), fails=f"LSTM gpu {happens}")
     assert done.returncode == 1
     assert words in done.stdout
     first, second = json.loads(output.read_text())["networks"]
     assert (first["factor"], first["cpu"] > 0, second["factor"] > 2) == (None, True, True)
 
 
-def test_a_tensorflow_that_does_not_import_is_no_measurement(site: Any) -> None:
-    text = site.devices.read_text()
-    site.devices.write_text("raise ImportError('libcuda.so.1: cannot open shared object file')\n")
+def test_a_tensorflow_that_does_not_import_is_no_measurement(trained: Any) -> None:
+    text = trained.devices.read_text()
+    trained.devices.write_text("raise ImportError('libcuda.so.1: cannot open shared object file')\n")
     try:
-        done = run(site)
+        done = run(trained)
     finally:
-        site.devices.write_text(text)
+        trained.devices.write_text(text)
     assert (done.returncode, done.stdout) == (3, "")
     assert "libcuda.so.1: cannot open shared object file" in done.stderr
 
 
-def test_what_was_measured_before_an_interruption_is_kept(site: Any, tmp_path: Path) -> None:
+def test_what_was_measured_before_an_interruption_is_kept(trained: Any, tmp_path: Path) -> None:
     output, reached = tmp_path / "found.json", tmp_path / "reached"
     wait = f"open({str(reached)!r}, 'w').close(); import time; time.sleep(60)"
     arguments = ["--seconds", "0.1", "--networks", "lstm,conv1d", "--output", str(output)]
     with subprocess.Popen(
-        command(site, *arguments),
-        env=variables(1, f"Conv1D cpu {wait}"),
+        command(trained, "benchmark", *arguments),
+        env={**os.environ, "GPUS": "1", "FAILS": f"Conv1D cpu {wait}"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
@@ -171,8 +145,8 @@ def test_what_was_measured_before_an_interruption_is_kept(site: Any, tmp_path: P
     assert [one["network"] for one in json.loads(output.read_text())["networks"]] == ["lstm"]
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(site: Any, tmp_path: Path) -> None:
-    done = run(site, "--networks", "lstm", "--output", str(tmp_path / "missing/found.json"))
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(trained: Any, tmp_path: Path) -> None:
+    done = run(trained, "--networks", "lstm", "--output", str(tmp_path / "missing/found.json"))
     assert (done.returncode, done.stdout) == (3, "")
     assert f"{tmp_path}/missing/found.json must be writable for --output" in done.stderr
 
@@ -186,8 +160,8 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(si
         ("--seconds", "nan", "up to 3600 are required"),
     ],
 )
-def test_a_wrong_option_is_refused_with_what_is_accepted(site: Any, option: str, value: str, words: str) -> None:
-    done = run(site, option, value)
+def test_a_wrong_option_is_refused_with_what_is_accepted(trained: Any, option: str, value: str, words: str) -> None:
+    done = run(trained, option, value)
     assert (done.returncode, words in done.stderr) == (2, True)
 
 

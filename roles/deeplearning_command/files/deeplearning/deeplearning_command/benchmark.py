@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+from ansible.module_utils.hadoop_dl_host import whole_files
 from ansible.module_utils.hadoop_dl_host.user_environment import HIDDEN, NotReady, program_variables
 
 from deeplearning_command import networks, options, programs
@@ -120,9 +121,8 @@ def write(path, result):
     if not path:
         return
     try:
-        with open(path, "w") as target:
-            json.dump(result, target, indent=2, sort_keys=True)
-            target.write("\n")
+        text = json.dumps(result, indent=2, sort_keys=True) + "\n"
+        whole_files.write_whole(os.path.abspath(path), text.encode("utf-8"))
     except (IOError, OSError) as error:
         raise NotReady(
             "%s must be writable for --output, but the system answers: %s. Name another file." % (path, error)

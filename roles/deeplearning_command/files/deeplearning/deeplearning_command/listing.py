@@ -9,6 +9,7 @@ import re
 
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
 from ansible.module_utils.hadoop_dl_host import user_environment
+from ansible.module_utils.hadoop_dl_host.text_columns import columns
 from ansible.module_utils.hadoop_dl_host.user_environment import DEFAULT, NotReady
 
 from deeplearning_command import options
@@ -40,9 +41,7 @@ def main(arguments):
         default = None
         say("there is no default: %s" % error)
     rows = [TITLES] + [row(root, name, name == default) for name in names]
-    widths = [max(len(line[column]) for line in rows) for column in range(len(TITLES))]
-    for line in rows:
-        print("  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip())
+    print("\n".join(columns(rows)))
     return OK
 
 

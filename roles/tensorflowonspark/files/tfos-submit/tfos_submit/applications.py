@@ -6,6 +6,8 @@ from __future__ import absolute_import, division, print_function
 import re
 import time
 
+from ansible.module_utils.hadoop_dl_host.text_columns import columns
+
 from tfos_submit.hints import say_causes
 from tfos_submit.logs import NO_LOGS, collected_logs, live_logs
 from tfos_submit.outcome import FAILED, OK, say, write
@@ -27,7 +29,7 @@ def jobs(options, manager, yarn, user):
     living = [app for app in found if app not in ended]
     living.sort(key=lambda app: (app.get("state") in WAITING, number(app)))
     if found:
-        write(table([TITLES] + [row(app, time.time()) for app in living + ended[:LAST]]))
+        write("\n".join(columns([TITLES] + [row(app, time.time()) for app in living + ended[:LAST]])) + "\n")
     else:
         say("YARN has no application of %s." % user)
     return OK
@@ -55,14 +57,6 @@ def age(seconds):
     if days:
         return "%dd%02dh" % (days, hours % 24)
     return "%dh%02dm" % (hours, minutes % 60) if hours else "%dm" % minutes if minutes else "%ds" % seconds
-
-
-def table(rows):
-    """Lines with columns of equal width."""
-    rows = [["%s" % cell for cell in cells] for cells in rows]
-    widths = [max(len(cell) for cell in column) for column in zip(*rows)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip() for cells in rows]
-    return "\n".join(lines) + "\n"
 
 
 def logs(options, manager, yarn, user):
