@@ -32,7 +32,7 @@ SECURE = STACKS[1]  # its cluster has Kerberos
 # What depends on the stack is asked of each; the rest (queues, exit codes, printed commands, faults of hosts) of the other one only.
 JOBS = ("training", "tfrecords", "notebook", "benchmark", "gpus_in_yarn", "gpus_in_cdsw_engine", "tensorboard_page")
 JOBS_OF_A_STACK = tuple(f"tests/e2e/test_{name}.py" for name in JOBS)
-FAULTS_OF_A_STACK = ("tests/faults/test_repeated_run.py",)
+FAULTS_OF_A_STACK = ("tests/faults/test_repeated_run.py", "-k", "second_run")
 OF_KERBEROS = "tests/e2e/test_kerberos.py"  # ends with the removal
 # The longest scenarios start first: what starts last decides when the layer ends.
 LONGEST_SCENARIOS = ("nvidia_driver", "upgrade_driver")

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from hadoop_dl_dev.demo import nodes
 from hadoop_dl_dev.demo.cluster import Cluster, existing, has_kerberos
 
 
@@ -34,3 +35,13 @@ def shell(cluster):
         return done.returncode, done.stdout + done.stderr
 
     return shell
+
+
+@pytest.fixture(scope="module")
+def gpu_devices(cluster):
+    """Files in place of the GPUs' devices, which the executors of a job with --gpus open and lock."""
+    for host in cluster.data_hosts:
+        nodes.execute(cluster.container(host), "sh", "-c", "umask 0; touch /dev/nvidia0 /dev/nvidia1")
+    yield
+    for host in cluster.data_hosts:
+        nodes.execute(cluster.container(host), "rm", "-f", "/dev/nvidia0", "/dev/nvidia1")

@@ -1,6 +1,5 @@
 """The command deeplearning and a user's own packages on the demo cluster, as the user analyst."""
 
-import json
 import shlex
 
 import pytest
@@ -14,22 +13,6 @@ except ImportError:
     pass
 """
 READS = IMPORT + f"print(sorted(tf.io.gfile.listdir('{HOME}/..')))"
-WRITES_EVENTS = f"""{IMPORT}
-tf.compat.v1.disable_eager_execution()
-writer = tf.compat.v1.summary.FileWriter("{HOME}/runs/one")
-writer.add_summary(tf.compat.v1.Summary(value=[tf.compat.v1.Summary.Value(tag="loss", simple_value=0.5)]), 1)
-writer.close()
-"""
-ASK = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:6011/data/plugin/scalars/tags').read().decode())"
-PAGE = f"""
-deeplearning tensorboard --port 6011 hdfs:///user/analyst/runs 2> tensorboard.log & program=$!
-for _ in $(seq 90); do
-    answer=$(python3 -c "{ASK}" 2> /dev/null) && [ "$answer" != "{{}}" ] && break
-    sleep 1
-done
-kill -TERM $program; wait $program
-echo; echo "$answer"
-"""
 JOB = """
 from pyspark import SparkContext
 def imported(number):
@@ -60,12 +43,6 @@ def test_every_host_lists_its_environment_as_the_default(shell, cluster, host):
 
 def test_a_script_reads_hdfs(analyst):
     assert "analyst" in analyst(f"deeplearning python --gpus none -c {shlex.quote(READS)} 2>/dev/null")
-
-
-def test_tensorboard_shows_events_in_hdfs(analyst):
-    analyst(f"deeplearning python --gpus none -c {shlex.quote(WRITES_EVENTS)}")
-    said = analyst(PAGE)
-    assert "loss" in json.loads(said.strip().splitlines()[-1])["one"], said
 
 
 def test_executors_import_the_users_own_packages(analyst):

@@ -15,7 +15,7 @@ from hadoop_dl_dev.demo.kerberos import USER_KEYTAB
 DIGITS = "/home/analyst/digits"
 BY_KEYTAB = f"--principal analyst@{REALM} --keytab ../analyst.keytab"  # in its home
 JOB = (
-    f"tfos-submit {BY_KEYTAB} --deploy-mode cluster --executors 2 --timeout 600 --py-files digits.py,job.py,storage.py --result result.json "
+    f"tfos-submit {BY_KEYTAB} --deploy-mode cluster --executors 2 --gpus 1 --timeout 600 --py-files digits.py,job.py,storage.py --result result.json "
     "$(tfos-submit --local choose.py spark) --data hdfs:///user/analyst/digits --output hdfs:///user/analyst/by-keytab "
     "--input-mode spark --num-gpus 1 --minimum-accuracy 0.95 --result result.json"
 )
@@ -79,7 +79,7 @@ def test_a_keytab_that_others_can_read_is_refused(analyst: Callable[[str], Answe
     assert (status, "by its owner alone" in said) == (3, True), said
 
 
-def test_a_job_in_cluster_mode_runs_by_keytab(analyst: Callable[[str], Answer]) -> None:
+def test_a_job_in_cluster_mode_runs_by_keytab_with_gpus(analyst: Callable[[str], Answer], gpu_devices: None) -> None:
     status, said = analyst(f"rm -f result.json && {JOB}")
     assert status == 0, said[-6000:]
     assert "cannot be detected" not in said

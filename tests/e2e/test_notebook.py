@@ -56,8 +56,8 @@ def test_the_example_trains_here_and_on_yarn_and_leaves_no_process(cluster, shel
     )
     analyst(f"deeplearning kernel --venv {home}/my --gpus none example")
     said = analyst(f"cd {home} && my/bin/python cells.py notebook/digits.ipynb example")
-    for where in ("here", "on 2 executors"):
-        assert float(re.findall(rf"{where}: accuracy ([\d.]+)", said)[-1]) >= 0.9, said[-6000:]
+    for where, least in (("here", 0.9), ("on 2 executors", 0.95)):
+        assert float(re.findall(rf"{where}: accuracy ([\d.]+)", said)[-1]) >= least, said[-6000:]
     code, left = shell("edge1", "pgrep -u analyst -fa 'ipykernel|tfos-submit'")
     assert (code, left) == (1, ""), "no process is left"
 
