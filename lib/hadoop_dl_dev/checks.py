@@ -346,7 +346,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--jobs",
         type=int,
         default=2,
-        help="lint, molecule, stacks: steps at a time; unit: processes, and one more (default: %(default)s)",
+        help="lint, stacks: steps at a time; unit: processes, molecule: scenarios, and one more (default: %(default)s)",
     )
     parser.add_argument(
         "--from", dest="begin", metavar="STEP", help="long: begin with this step, as the table names it"
@@ -384,7 +384,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         quick = [[step] for layer in chosen if layer in ("lint", "unit") for step in plan[layer]]
         runner.run_side_by_side(quick, options.jobs + ("unit" in chosen))
         scenarios_of_roles = [[step] for step in plan["molecule"] if "molecule" in chosen]
-        runner.run_side_by_side(scenarios_of_roles, options.jobs, show=len(scenarios_of_roles) == 1)
+        runner.run_side_by_side(scenarios_of_roles, options.jobs + 1, show=len(scenarios_of_roles) == 1)
         # Alone: beside scenarios on two cores, a host under an installation did not always answer in time (tests/faults).
         runner.run_in_order([step for step in plan["e2e"] if "e2e" in chosen])
         stacks = [step for step in plan[LONG] if step.name.startswith("stacks ")]

@@ -40,9 +40,10 @@ def after(host: Host, made: Plan) -> Host:
     """The host as it reads once everything that the plan names was done."""
     part = made.hosts[host.name]
     environment = part["environment"]
+    environments = [environment, *(one["environment"] for one in part["additional"])]
     there = {
         "current": environment or None,
-        "environments": {environment: {"problem": None}} if environment else {},
+        "environments": {name: {"problem": None} for name in environments if name},
         "receipts": {name: {"digest": digest, "problem": None} for name, digest in part["digests"].items()},
     }
     return altered(host, lambda found: found.update(deeplearning=there))

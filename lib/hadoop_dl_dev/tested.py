@@ -183,6 +183,22 @@ files, their builds in a plan, and configure's answers; [build.md](build.md) lis
 stand-in of the sources.
 """
 GUIDE = """\
+## Several stacks at once
+
+    deeplearning_request: tf2.15-cpu-py3-el9
+    deeplearning_additional_stacks: [tf2.21-tfos-cpu-py311]
+
+`site.yml` installs the environments of the additional stacks beside the active one, with their
+settings of Hadoop and Spark, on each host that has the variable. Jobs and users choose one with
+`--stack` ([datascience.md](datascience.md)); the suite asks the active one alone. CUDA and cuDNN of
+all of them are installed side by side, and the driver is new enough for each. A job needs its
+environment on data nodes and on the edge node, so set the variable for both groups.
+
+An upgrade of the active stack leaves the additional ones alone. One that is no longer named is an
+old environment: it goes when old environments go (`environment_keep`).
+`deeplearning_extra_packages` belongs to the active stack; name an additional stack with packages by
+its own name (`scripts/stack list --stacks …`).
+
 ## Stacks and packages of a site
 
 A site's stacks are beside its inventory: `inventories/SITE/stacks/NAME.yml`, written like

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from test_gpu_layer import KERNELS, NOTHING, WISH, changed, gpu_rows, host, made
 
-from hadoop_dl.plan import gpu_stack, target
+from hadoop_dl.plan import gpu_conflicts, gpu_stack, target
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl_dev import invented_hosts
 
@@ -89,7 +89,7 @@ def test_a_default_is_a_release_that_the_systems_repository_has(
     bare = gpu_stack.GpuHost(invented_hosts.host("data1", (), {}, node), target.Target())
     monkeypatch.setattr(gpu_stack.GpuHost, "required", lambda _, name: {"driver_branch": branch}.get(name, "396.00"))
     assert gpu_stack.driver_of_stack(bare) == ([release] if release else None)
-    missing = [one for one in gpu_stack.driver_contradictions(bare) if "Set nvidia_driver_version" in one]
+    missing = [one for one in gpu_conflicts.driver_contradictions(bare) if "Set nvidia_driver_version" in one]
     assert bool(missing) is (release is None)
 
 
@@ -113,7 +113,7 @@ DEBIAN = {"id": "debian", "family": "Debian", "short": "debian12", "name": "Debi
 
 def on_debian(**variables: Any) -> list[str]:
     bare = invented_hosts.host("data1", (), variables, changed(os=DEBIAN))
-    return gpu_stack.contradictions(gpu_stack.GpuHost(bare, target.Target()))
+    return gpu_conflicts.contradictions(gpu_stack.GpuHost(bare, target.Target()))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 OWN_NAME = "a fixed name that only this project uses"
 THIS_RUN = "a file or package that this run has just created, where the host had none"
 RECORDS = {
+    "playbooks/layers/additional_environments.yml": OWN_NAME,
     "playbooks/layers/cdsw.yml": OWN_NAME,
     "playbooks/layers/gpu.yml": OWN_NAME,
     "playbooks/layers/remove.yml": "etc/hdfs.json for files in HDFS; receipts and the lock by fixed names",

@@ -21,6 +21,7 @@ from hadoop_dl.resolver.request import read_request
 Json = dict[str, Any]
 DECIDING = (
     *target.INPUTS,
+    "deeplearning_additional_stacks",
     "mirror_files",
     "mirror_package_sets",
     "mirror_url",
@@ -90,9 +91,11 @@ def requested(host: Host, values: Mapping[str, Any], chosen: Sequence[str]) -> l
     request, packages = values.get("deeplearning_request"), values.get("deeplearning_extra_packages")
     if not request:
         raise Misuse(target.unset_sentence())
+    beside = [stacks.load_stack(name) for name in values.get("deeplearning_additional_stacks", ())]
+    additional: list[tuple[stacks.Stack, Sequence[str]]] = [(stack, stack.pythons) for stack in beside]
     if isinstance(request, str):
         stack = stacks.load_stack(extras.requested_name(request, packages))
-        return [(stack, stack.pythons)]
+        return [(stack, stack.pythons), *additional]
     fitting = sorted(one.name for one in named_stacks.candidates(load(), request, None))
     names = [name for name in fitting if name in chosen] or fitting
     if not names:
@@ -106,7 +109,7 @@ def requested(host: Host, values: Mapping[str, Any], chosen: Sequence[str]) -> l
         )
     loaded = [stacks.load_stack(extras.requested_name(name, packages)) for name in names]
     asked = read_request(load(), request)
-    return [(stack, named_stacks.pythons_for(stack, asked)) for stack in loaded]
+    return [*((stack, named_stacks.pythons_for(stack, asked)) for stack in loaded), *additional]
 
 
 def archive_inputs(repository: Path) -> list[str]:

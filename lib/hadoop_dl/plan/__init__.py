@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from hadoop_dl.data.stacks import UnknownStack, load_stacks
@@ -46,8 +47,9 @@ def make_plan(
     made = Plan()
     read = usable_hosts(made, hosts, repository)
     wanted = resolved(read, settled(read))
-    run = decide(read, wanted, Run(repository, driver_upgrade=driver_upgrade, building=building))
-    cases = [Case(host, wanted[host.name], run) for host in read]
+    additional = {} if building else beside(read, wanted)
+    run = decide(read, wanted, additional, Run(repository, driver_upgrade=driver_upgrade, building=building))
+    cases = [Case(host, wanted[host.name], run, additional.get(host.name, ())) for host in read]
     for case in cases:
         examine(made, case)
     for name, sentence in yarn.drained(hosts):
@@ -76,12 +78,18 @@ def usable_hosts(made: Plan, hosts: Sequence[Host], repository: Path) -> list[Ho
     return [host for host in hosts if host.facts is not None and not answers[host.name].problems]
 
 
-def decide(hosts: Sequence[Host], wanted: Mapping[str, Target], run: Run) -> Run:
+def decide(
+    hosts: Sequence[Host], wanted: Mapping[str, Target], additional: Mapping[str, Sequence[Target]], run: Run
+) -> Run:
     """The run with what is decided for all of its hosts together."""
     site = workbench.deployment(hosts, wanted)
     requested, problems = builds.requested(hosts, wanted) if run.building else ([], site.problems)
     environments = sorted(
-        {(item.lock.stack, item.python, item.environment) for item in wanted.values() if item.lock}
+        {
+            (item.lock.stack, item.python, item.environment)
+            for item in chain(wanted.values(), *additional.values())
+            if item.lock
+        }
         | {(one.stack.name, one.python, "") for one in requested if one.stack.record(one.python) is None}
     )
     pairs, unknown = engines(hosts)
@@ -100,7 +108,7 @@ def examine(made: Plan, case: Case) -> None:
     """Add why the host's request cannot be met."""
     host, wanted = case.host, case.wanted
     uses_hadoop = wanted.stack is None or wanted.stack.uses_hadoop
-    made.tell(host.name, [*wanted.problems, *host_problems(host, wanted)])
+    made.tell(host.name, [*wanted.problems, *host_problems(host, [wanted, *case.additional])])
     made.tell(host.name, requirements.problems(host, case.run.repository, uses_hadoop))
     if uses_hadoop and concerns("hadoop_client", host):
         made.tell(host.name, kerberos.problems(host))
@@ -158,6 +166,22 @@ def resolved(hosts: Sequence[Host], names: Mapping[str, str]) -> dict[str, Targe
     return found
 
 
+def beside(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> dict[str, tuple[Target, ...]]:
+    """The environments that each host gets beside the active one."""
+    lists = {host.name: host.variables.get("deeplearning_additional_stacks") or [] for host in hosts}
+    found: dict[str, list[Target]] = {host.name: [] for host in hosts}
+    for name in sorted({name for names in lists.values() for name in names}):
+        asking = [
+            replace(host, variables={"deeplearning_request": name})  # extra packages are those of the active one
+            for host in hosts
+            if name in lists[host.name]
+        ]
+        for host, one in resolved(asking, {}).items():
+            if one.problems or one.environment != wanted[host].environment:
+                found[host].append(one)
+    return {name: tuple(targets) for name, targets in found.items()}
+
+
 def settled(hosts: Sequence[Host]) -> dict[str, str]:
     """For hosts with the same constraints, the one named stack that fits all of them, by host; absent if none does."""
     alike: dict[str, list[Host]] = {}
@@ -181,14 +205,11 @@ def add_host(made: Plan, case: Case) -> None:
         if component.has_work(case):
             add_row(made, case, component)
     case.part = made.hosts[host.name] = {
-        "stack": wanted.published,
-        "python": wanted.python,
-        "interpreter": wanted.interpreter,
-        "environment": wanted.environment,
+        **wanted.part,
+        "additional": [],
         "mirror_environments": [],
         "digests": case.digests,
         "needs": case.needs,
-        "parts": list(wanted.parts),
         "gpu": {},
         "build": {},
     }

@@ -43,6 +43,7 @@ class Case:
     host: Host
     wanted: Target
     run: Run
+    additional: tuple[Target, ...] = ()  # environments beside the active one
     digests: dict[str, str] = field(default_factory=dict)
     needs: list[str] = field(default_factory=list)
     part: Json = field(default_factory=dict)  # what the playbooks get as `plan`
@@ -67,7 +68,7 @@ class Case:
 
     @property
     def gpu_host(self) -> GpuHost:
-        return GpuHost(self.host, self.wanted)
+        return GpuHost(self.host, self.wanted, self.additional)
 
     def versions(self, role: str) -> list[str]:
         return gpu_stack.versions(self.gpu[role])
@@ -77,6 +78,11 @@ class Case:
 
     def receipt(self, component: str) -> Receipt | None:
         return self.facts.deeplearning.receipts.get(component)
+
+    def lacking(self, environment: str) -> str:
+        """Why the host does not have this environment; empty if it is there and intact."""
+        known = self.facts.deeplearning.environments.get(environment)
+        return "missing" if known is None else known.problem or ""
 
     def row(self, component: str, now: str, wanted: str, reason: str) -> Row:
         return Row(self.host.name, component, now, wanted, reason)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from hadoop_dl.plan import builds, gpu_layer, gpu_stack, target, workbench, yarn
+from hadoop_dl.plan import additional, builds, gpu_conflicts, gpu_layer, gpu_stack, target, workbench, yarn
 from hadoop_dl.plan.component import Case, Component
 from hadoop_dl.plan.digests import canonical
 from hadoop_dl.plan.model import Host, Json, Plan, Row
@@ -58,27 +58,17 @@ class Environment(Component):
     """Done when it is intact and active: the tree's seal takes the place of a receipt."""
 
     def examine(self, made: Plan, case: Case) -> None:
-        wanted = case.wanted
-        if case.run.building or wanted.stack is None or not wanted.stack.is_built or wanted.problems:
-            return
-        fits = builds.fit_problems(wanted.record, case.facts) if wanted.record else None
-        made.tell(case.host.name, [builds.missing_sentence(wanted.stack)] if fits is None else fits)
+        made.tell(case.host.name, additional.wheel_problems(case, case.wanted))
 
     def compare(self, case: Case) -> Row | None:
         there, wanted = case.facts.deeplearning, case.wanted.environment
         case.digests[self.name] = wanted
-        known = there.environments.get(wanted)
-        if known is None:
-            reason = "missing"
-        elif known.problem:
-            reason = known.problem
-        elif there.current != wanted:
+        reason = case.lacking(wanted)
+        if not reason and there.current != wanted:
             reason = "built, not current"
-        elif not there.notice:
+        elif not reason and not there.notice:
             reason = "CURRENT.txt is missing"
-        else:
-            return None
-        return case.row(self.name, there.current or "none", wanted, reason)
+        return case.row(self.name, there.current or "none", wanted, reason) if reason else None
 
 
 class DeeplearningCommand(Component):
@@ -154,8 +144,8 @@ class GpuPart(OfGpu):
 class Driver(GpuPart):
     def examine(self, made: Plan, case: Case) -> None:
         gpu = case.gpu_host
-        problems = gpu_layer.running_problems(gpu) + gpu_stack.contradictions(gpu)
-        made.tell(case.host.name, problems, gpu_stack.warnings(gpu), gpu_stack.notes(gpu))
+        problems = gpu_layer.running_problems(gpu) + gpu_conflicts.contradictions(gpu)
+        made.tell(case.host.name, problems, gpu_conflicts.warnings(gpu), gpu_conflicts.notes(gpu))
 
     def publish(self, made: Plan, case: Case) -> None:
         super().publish(made, case)
@@ -301,6 +291,7 @@ class YarnGpu(Component):
 UNVERIFIED = {
     "mirror",
     "deeplearning_command",
+    "additional_environments",
     "container_runtime",
     "cdsw",
     "yarn_gpu",
@@ -320,6 +311,7 @@ class Verify(Component):
 
 
 ENVIRONMENT_ROLES = ("pip", "tensorflow", "keras", "environment")
+CLIENT_ROLES = ("hadoop_client", "tensorflowonspark")
 COMPONENTS: dict[str, Component] = {
     component.name: component
     for component in (
@@ -336,6 +328,9 @@ COMPONENTS: dict[str, Component] = {
         DeeplearningCommand("deeplearning_command", target.ENVIRONMENT_GROUPS, ("deeplearning_command",)),
         HadoopClient("hadoop_client", target.ENVIRONMENT_GROUPS, ("hadoop_client",)),
         TensorFlowOnSpark("tensorflowonspark", ("edge_nodes",), ("tensorflowonspark",)),
+        additional.AdditionalEnvironments(
+            "additional_environments", target.ENVIRONMENT_GROUPS, (*ENVIRONMENT_ROLES, *CLIENT_ROLES)
+        ),
         YarnGpu("yarn_gpu", yarn.GROUPS, ("yarn_gpu",)),
         Verify("verify", target.ENVIRONMENT_GROUPS, ("verify",)),
     )

@@ -78,9 +78,9 @@ def shorten(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 5 else f"{', '.join(names[:4])} and {len(names) - 4} more"
 
 
-def host_problems(host: Host, wanted: Target) -> list[str]:
-    """What this host lacks for what is requested."""
-    facts, found = host.known, []
+def host_problems(host: Host, targets: Sequence[Target]) -> list[str]:
+    """What this host lacks for what is requested. targets: the environment that becomes active, and those beside it."""
+    facts, found, wanted = host.known, [], targets[0]
     declared = host.variables.get("gpu_count")
     if declared is not None and declared != facts.nvidia.count:
         found.append(
@@ -97,12 +97,15 @@ def host_problems(host: Host, wanted: Target) -> list[str]:
             "no Hadoop client found (searched the CDH, HDP, MapR and Apache locations). "
             "Install the distribution's client there, or set hadoop_client_hadoop_home."
         )
-    known = facts.deeplearning.environments.get(wanted.environment)
-    if wanted.environment and (known is None or known.problem):
-        free = facts.disk_free_mb.get("/opt")
-        if free is not None and free < DISK_NEEDED_MB:
+    there = facts.deeplearning.environments
+    names = {one.environment for one in targets if one.environment}
+    new = [name for name in names if name not in there or there[name].problem]
+    if new:
+        free, needed = facts.disk_free_mb.get("/opt"), DISK_NEEDED_MB * len(new)
+        environments = "a new environment" if len(new) == 1 else f"{len(new)} new environments"
+        if free is not None and free < needed:
             found.append(
-                f"/opt requires {DISK_NEEDED_MB} MB for a new environment, but has {free} MB free. Free some space there, or mount a larger file system."
+                f"/opt requires {needed} MB for {environments}, but has {free} MB free. Free some space there, or mount a larger file system."
             )
         if facts.cell_problem:
             found.append(

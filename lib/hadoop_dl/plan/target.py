@@ -70,6 +70,17 @@ class Target:
         return self.stack.data if self.stack else {}
 
     @property
+    def part(self) -> Json:
+        """What the roles of the environment are given, as the host's `plan`."""
+        return {
+            "stack": self.published,
+            "python": self.python,
+            "interpreter": self.interpreter,
+            "environment": self.environment,
+            "parts": list(self.parts),
+        }
+
+    @property
     def published(self) -> Json:
         """The same with what the site's own wheel is made of, for the report of verify."""
         return {**self.data, "built": self.record.describe()} if self.record else self.data

@@ -20,7 +20,14 @@ JAR = re.compile(r"^\.?tensorflow-hadoop-[\w.-]+$")
 DOWNLOAD = re.compile(r"^\.?(pyspark-|cuda-|NVIDIA-Linux-|selfgz|makeself)")
 DIRECTORIES = ("spark", "jars", "hadoop", "downloads", room.RESERVE)
 CLIENT_SETTINGS = ("hadoop-env.sh", "spark-defaults.conf", "tfos-submit.json")
-RECEIPTS = ("environment", "deeplearning_command", "hadoop_client", "tensorflowonspark", "verify")
+RECEIPTS = (
+    "environment",
+    "deeplearning_command",
+    "hadoop_client",
+    "tensorflowonspark",
+    "additional_environments",
+    "verify",
+)
 
 
 def read_json(path):

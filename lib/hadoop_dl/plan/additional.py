@@ -1,0 +1,59 @@
+"""The environments beside the active one (deeplearning_additional_stacks): jobs choose one of them by its stack's name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hadoop_dl.plan import builds
+from hadoop_dl.plan.component import Case, Component
+from hadoop_dl.plan.digests import canonical
+from hadoop_dl.plan.model import Plan, Row
+from hadoop_dl.plan.target import Target
+
+
+class AdditionalEnvironments(Component):
+    """Those beside the active one, each with its settings of Spark and Hadoop. One that is no longer requested is an old environment."""
+
+    def examine(self, made: Plan, case: Case) -> None:
+        for one in case.additional:
+            problems = [*one.problems, *wheel_problems(case, one)]
+            made.tell(case.host.name, [f"deeplearning_additional_stacks: {text}" for text in problems], one.warnings)
+
+    def has_work(self, case: Case) -> bool:
+        return bool(case.additional) or case.receipt(self.name) is not None
+
+    def compare(self, case: Case) -> Row | None:
+        if not case.additional:
+            return case.row(self.name, "installed", "none", "no longer requested")
+        row = super().compare(case)
+        names = [one.environment for one in case.additional]
+        broken = [f"{name}: {reason}" for name in names if (reason := case.lacking(name))]
+        if row is None and broken:
+            row = case.row(self.name, "incomplete", "", "; ".join(broken))
+        return row and replace(row, wanted=", ".join(names))
+
+    def deciders(self, case: Case) -> dict[str, str]:
+        return {
+            "environment": canonical([one.environment for one in case.additional]),
+            "stack": canonical([one.stack_text for one in case.additional]),
+        }
+
+    def publish(self, made: Plan, case: Case) -> None:
+        spark = "edge_nodes" in case.host.groups
+        case.part["additional"] = [
+            {
+                **one.part,
+                "hadoop": one.stack is not None and one.stack.uses_hadoop,
+                "spark": spark and "tensorflowonspark" in one.parts,
+            }
+            for one in case.additional
+        ]
+
+
+def wheel_problems(case: Case, wanted: Target) -> list[str]:
+    """Why a wheel that the site builds cannot be installed on the host."""
+    if case.run.building or wanted.stack is None or not wanted.stack.is_built or wanted.problems:
+        return []
+    if wanted.record is None:
+        return [builds.missing_sentence(wanted.stack)]
+    return builds.fit_problems(wanted.record, case.facts)

@@ -1,0 +1,112 @@
+"""deeplearning_additional_stacks: environments beside the active one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from test_gpu_stack import ACCEPTED, el8
+from test_gpu_stack import part as gpu_part
+from test_plan import REPOSITORY, SITE, make_host
+
+from hadoop_dl import plan
+from hadoop_dl.hosts import mirror_contents
+from hadoop_dl.plan import model as plan_model
+from hadoop_dl_dev import invented_hosts
+from hadoop_dl_dev.invented_hosts import after, altered
+
+ACTIVE, BESIDE = "tf2.11-cpu-py39", "tf2.4-cpu-py38-el8"
+NONE: list[str] = []
+
+
+def host(name: str = "edge1", groups: tuple[str, ...] = ("edge_nodes",), **variables: Any) -> plan_model.Host:
+    node = el8(nvidia={"gpus": []})
+    node["nvidia"] = {"gpus": [], "listed": None}
+    both = {"deeplearning_request": ACTIVE, "deeplearning_additional_stacks": [BESIDE]}
+    return make_host(name, groups, node, **{**both, **variables})
+
+
+def made(*hosts: plan_model.Host) -> plan_model.Plan:
+    return plan.make_plan(hosts, REPOSITORY)
+
+
+def own_rows(answer: plan_model.Plan) -> list[tuple[str, str]]:
+    assert answer.problems == []
+    return [(row.wanted, row.reason) for row in answer.rows if row.component == "additional_environments"]
+
+
+def test_it_is_planned_beside_the_active_one_and_then_is_there() -> None:
+    hosts = [host(), host("data1", ("data_nodes",)), host("mirror1", ("mirror_host",))]
+    first = made(*hosts)
+    (beside,) = first.hosts["edge1"]["additional"]
+    assert (first.hosts["edge1"]["stack"]["name"], beside["stack"]["name"]) == (ACTIVE, BESIDE)
+    assert (beside["python"], beside["hadoop"], beside["spark"]) == ("3.8", True, True)
+    assert not first.hosts["data1"]["additional"][0]["spark"], "the Spark client is on edge nodes"
+    assert own_rows(first) == [(beside["environment"], "missing")] * 2
+    assert [[name, python] for name, python in first.hosts["mirror1"]["mirror_environments"]] == [
+        [ACTIVE, "3.9"],
+        [BESIDE, "3.8"],
+    ]
+    assert made(*(after(one, first) for one in hosts)).rows == []
+
+
+def test_one_that_is_damaged_is_named_with_the_reason() -> None:
+    first = made(host())
+    name = first.hosts["edge1"]["additional"][0]["environment"]
+
+    def damage(facts: dict[str, Any]) -> None:
+        facts["deeplearning"]["environments"][name]["problem"] = "a file is missing"
+
+    again = made(altered(after(host(), first), damage))
+    assert own_rows(again) == [(name, f"{name}: a file is missing")]
+    assert again.hosts["edge1"]["needs"] == ["additional_environments"], "and the active one stays as it is"
+
+
+def test_one_that_is_not_requested_any_more_is_forgotten() -> None:
+    before = after(host(), made(host()))
+    answer = made(
+        plan_model.Host(
+            before.name, before.groups, {**before.variables, "deeplearning_additional_stacks": NONE}, before.facts
+        )
+    )
+    assert own_rows(answer) == [("none", "no longer requested")]
+    assert answer.hosts["edge1"]["additional"] == []
+
+
+def test_a_mirror_without_internet_is_filled_with_it() -> None:
+    asked = mirror_contents.contents([host()], [], REPOSITORY, str)
+    assert (asked.problems, list(asked.environments)) == ([], [(ACTIVE, "3.9"), (BESIDE, "3.8")])
+
+
+def test_the_active_stack_is_not_installed_twice() -> None:
+    assert made(host(deeplearning_additional_stacks=[ACTIVE])).hosts["edge1"]["additional"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("tf9", "tf9"),
+        ("tf2.15-cpu-py3-el9", "tf2.15-cpu-py3-el9 is made for el9, but the host runs RHEL 8.10"),
+        ("no name", "each entry the name of a stack"),
+    ],
+)
+def test_one_that_does_not_fit_is_a_problem_of_the_plan(name: str, words: str) -> None:
+    (problem,) = made(host(deeplearning_additional_stacks=[name])).problems
+    assert "deeplearning_additional_stacks" in problem
+    assert words in problem
+
+
+def test_each_new_environment_needs_its_space() -> None:
+    small = altered(host(), lambda facts: facts.update(disk_free_mb={"/opt": 9000}))
+    assert "/opt requires 10000 MB for 2 new environments, but has 9000 MB free" in made(small).problems[0]
+
+
+def test_the_gpu_layer_serves_all_stacks_of_a_host() -> None:
+    both = {"deeplearning_request": "tf2.4-py38-el8", "deeplearning_additional_stacks": ["tf2.11-py39"]}
+    site = {name: value for name, value in SITE.items() if value != "none"}
+    answer = made(invented_hosts.host("data1", ("data_nodes",), {**site, **both, **ACCEPTED}, el8()))
+    assert gpu_part(answer) == {
+        "nvidia_driver_version": "580.178.04",
+        "cuda_versions": ["11.2", "11.0"],
+        "cudnn_versions": [{"version": "8.1.1.33", "cuda": "11.2"}],
+    }
