@@ -32,45 +32,62 @@ def options(description):
     return parser.parse_args()
 
 
-def run(arguments, train, evaluate, parameter_servers=0, **cluster_options):
-    """Train in every executor, evaluate here, and leave result.json beside the model."""
-    from pyspark import SparkConf, SparkContext
+def executors(context):
+    return int(context.getConf().get("spark.executor.instances", "2"))
+
+
+def start(context, arguments, train, cluster):
+    """Run a function in every executor, as TensorFlow nodes that know each other."""
     from tensorflowonspark import TFCluster
+
+    mode = TFCluster.InputMode.SPARK if arguments.input_mode == "spark" else TFCluster.InputMode.TENSORFLOW
+    return TFCluster.run(
+        context, train, arguments, executors(context), input_mode=mode, reservation_timeout=300, **cluster
+    )
+
+
+def run(arguments, train, guess, cluster):
+    """Train in every executor, ask the model about the held-out digits here, and leave result.json beside it."""
+    from pyspark import SparkConf, SparkContext
 
     started = time.time()
     context = SparkContext(conf=SparkConf().setAppName("digits, input mode " + arguments.input_mode))
-    executors = int(context.getConf().get("spark.executor.instances", "2"))
     storage.fresh(storage.tensorflow(), arguments.output)
     rows = context.textFile(arguments.data + "/csv/train").map(digits.parse)
     arguments.rows = rows.count()
 
-    mode = TFCluster.InputMode.SPARK if arguments.input_mode == "spark" else TFCluster.InputMode.TENSORFLOW
-    cluster_options.update(num_ps=parameter_servers, input_mode=mode, reservation_timeout=300)
-    cluster = TFCluster.run(context, train, arguments, executors, **cluster_options)
+    nodes = start(context, arguments, train, cluster)
     if arguments.input_mode == "spark":
         # TensorFlowOnSpark moves item by item, and looks once a second whether a partition has been taken: feed blocks
         # of rows, and all epochs from one partition for each worker.
         blocks = functools.partial(digits.blocks, size=arguments.batch_size, epochs=arguments.epochs)
-        cluster.train(rows.repartition(executors - parameter_servers).mapPartitions(blocks), num_epochs=1)
+        nodes.train(rows.repartition(executors(context) - cluster["num_ps"]).mapPartitions(blocks), num_epochs=1)
         # The last rows are in the workers' queues now, not yet in the model.
         storage.wait(storage.tensorflow(), arguments.output + "/finished", seconds=180)
-    hosts = {node["host"] for node in cluster.cluster_info}
-    cluster.shutdown()
+    nodes.shutdown()
+    count = executors(context)
     context.stop()
 
-    accuracy, held_out = evaluate(arguments)
-    report = digits.result(
+    tf = storage.tensorflow()
+    pixels, answers = storage.held_out(tf, arguments.data)
+    report(arguments, started, guess(tf, arguments.output + "/model", pixels), answers, nodes, count)
+
+
+def report(arguments, started, guesses, answers, nodes, count):
+    """Write and print the result; SystemExit where the model is worse than asked."""
+    accuracy = sum(int(one) == int(other) for one, other in zip(guesses, answers)) / len(answers)  # noqa: B905
+    text = digits.result(
         accuracy,
-        held_out,
+        len(answers),
         time.time() - started,
-        executors,
-        hosts,
+        count,
+        {node["host"] for node in nodes.cluster_info},
         input_mode=arguments.input_mode,
         model=arguments.output + "/model",
     )
-    storage.write(storage.tensorflow(), arguments.output + "/result.json", report)
+    storage.write(storage.tensorflow(), arguments.output + "/result.json", text)
     if arguments.result:
         with open(arguments.result, "w") as handle:
-            handle.write(report + "\n")
-    print("RESULT " + report)
+            handle.write(text + "\n")
+    print("RESULT " + text)
     storage.demand(accuracy, arguments.minimum_accuracy)

@@ -14,6 +14,8 @@ import digits
 import job
 import storage
 
+CLUSTER = {"num_ps": 1}
+
 
 def network(tf, pixels):
     """Two convolutions and two dense layers; returns the logits."""
@@ -123,16 +125,13 @@ def export(tf, arguments):
         builder.save()
 
 
-def evaluate(arguments):
-    """The share of held-out digits that the model in HDFS names right, and how many there are."""
+def guess(tf, model, pixels):
+    """What the saved model takes each of these digits for."""
 
-    tf = storage.tensorflow()
-    pixels, answers = storage.held_out(tf, arguments.data)
     with tf.Graph().as_default(), tf.Session() as session:
-        tf.saved_model.loader.load(session, [tf.saved_model.tag_constants.SERVING], arguments.output + "/model")
-        guesses = session.run("guesses:0", {"pixels:0": pixels})
-    return float((guesses == answers).mean()), len(answers)
+        tf.saved_model.loader.load(session, [tf.saved_model.tag_constants.SERVING], model)
+        return session.run("guesses:0", {"pixels:0": pixels})
 
 
 if __name__ == "__main__":
-    job.run(job.options(__doc__.splitlines()[0]), train, evaluate, parameter_servers=1)
+    job.run(job.options(__doc__.splitlines()[0]), train, guess, CLUSTER)

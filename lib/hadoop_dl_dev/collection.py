@@ -25,8 +25,8 @@ from hadoop_dl.data import host_code
 
 DATA = Path(".config/collection")
 CONTENT = (
-    *("LICENSE", "CHANGELOG.md", "ansible.cfg", "compat", "docs", "examples/digits", "examples/notebook"),
-    *("inventories", "lib/hadoop_dl", "playbooks", "plugins", "roles", "stacks", "tests/infra"),
+    *("LICENSE", "CHANGELOG.md", "ansible.cfg", "compat", "docs", "examples/digits", "examples/images"),
+    *("examples/notebook", "inventories", "lib/hadoop_dl", "playbooks", "plugins", "roles", "stacks", "tests/infra"),
 )
 LEFT_OUT = ("lib/hadoop_dl/cli",)  # commands of the tree
 # Settings that name directories of a checkout.

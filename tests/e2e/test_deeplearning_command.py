@@ -1,8 +1,13 @@
 """The command deeplearning and a user's own packages on the demo cluster, as the user analyst."""
 
+import json
+import re
 import shlex
 
 import pytest
+
+from hadoop_dl_dev.demo import images
+from hadoop_dl_dev.demo.shell import output
 
 HOME = "hdfs://master1:8020/user/analyst"
 IMPORT = """
@@ -13,6 +18,16 @@ except ImportError:
     pass
 """
 READS = IMPORT + f"print(sorted(tf.io.gfile.listdir('{HOME}/..')))"
+ASK = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:6011/data/plugin/scalars/tags').read().decode())"
+PAGE = f"""
+deeplearning tensorboard --port 6011 hdfs:///user/analyst/runs 2> tensorboard.log & program=$!
+for _ in $(seq 90); do
+    answer=$(python3 -c "{ASK}" 2> /dev/null) && [ "$answer" != "{{}}" ] && break
+    sleep 1
+done
+kill -TERM $program; wait $program
+echo; echo "$answer"
+"""
 JOB = """
 from pyspark import SparkContext
 def imported(number):
@@ -43,6 +58,15 @@ def test_every_host_lists_its_environment_as_the_default(shell, cluster, host):
 
 def test_a_script_reads_hdfs(analyst):
     assert "analyst" in analyst(f"deeplearning python --gpus none -c {shlex.quote(READS)} 2>/dev/null")
+
+
+def test_tensorboard_shows_the_events_of_the_images_example_in_hdfs(cluster, analyst):
+    output("docker", "cp", str(images.REPOSITORY / "examples/images"), f"{cluster.container('edge1')}:/home/analyst/")
+    said = analyst(f"deeplearning run --gpus none images/plain.py --epochs 2 --output {HOME}/runs")
+    assert float(re.findall(r"^RESULT accuracy ([\d.]+)", said, re.MULTILINE)[-1]) >= 0.4, "chance is 0.1"
+    said = analyst(PAGE)
+    tags = [tag for tags in json.loads(said.strip().splitlines()[-1]).values() for tag in tags]
+    assert any("loss" in tag for tag in tags), said
 
 
 def test_executors_import_the_users_own_packages(analyst):

@@ -1,12 +1,16 @@
-"""The product's purpose: a model trains on YARN next to its data, in every way that the documentation offers.
+"""The product's purpose: a model trains on YARN next to its data, in every way that the documentation offers."""
 
-Spark's feed is what make demo, a step of `make e2e`, trains with; that TensorFlow reads hdfs:// itself, test_notebook.py asks.
-"""
+import pytest
 
 from hadoop_dl_dev.demo import tour
 
+# dataframe: Spark writes TFRecords that TensorFlow reads, and reads those of TensorFlow, without an option for their jar; kafka: TensorFlow
+# reads the topic. Spark's feed is what make demo trains with; test_notebook.py trains on the TFRecords that prepare.py wrote.
+MODES = ["dataframe", "kafka"]
 
-def test_the_digits_of_a_kafka_topic_are_learned(cluster):
-    result = tour.train(cluster, "kafka")
-    print(f"{cluster.stack}: {result}")
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_digits_are_learned(cluster, mode):
+    result = tour.train(cluster, mode)
+    print(f"{cluster.stack} {mode}: {result}")
     assert result["accuracy"] >= 0.95

@@ -128,7 +128,7 @@ def suggestions(cluster: Cluster) -> list[Suggestion]:
         if value != usual
     )
     inventory = os.path.relpath(cluster.inventory, images.REPOSITORY)
-    on_edge = ("su - analyst", "tfos-submit --help")
+    on_edge = ("su - analyst", "deeplearning list", "tfos-submit jobs", "tfos-submit --help")
     if cluster.name == default.name:
         again, status, shell, down = (
             f"make demo{choices}",
@@ -194,3 +194,4 @@ def summary(
     for suggestion in suggestions(cluster):
         say(f"  {suggestion.command:<42} {suggestion.meaning}".rstrip())
     say("  " + "   ".join(f"{name}: {address}" for name, address in web_pages(cluster).items()))
+    say("  docs/first_hour.md goes on from there, as a data scientist")

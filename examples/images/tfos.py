@@ -1,0 +1,46 @@
+# -*- coding: utf-8 -*-
+"""Train on 32 x 32 colour images with Keras, on the executors of a Spark job.
+
+tfos-submit --executors 2 --py-files images.py tfos.py --output hdfs://namenode:8020/user/me/images
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import argparse
+
+import images
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", required=True, help="directory for the model and the events")
+    parser.add_argument("--data", help="directory with the batches of CIFAR-10; images are made without it")
+    parser.add_argument("--epochs", type=int, default=4, help="how often each image is used")
+    return parser.parse_args()
+
+
+def main(arguments, context):
+    import tensorflow as tf
+
+    images.add_hdfs()
+    tf.compat.v1.enable_v2_behavior()  # TensorFlow 1.15
+    if context.job_name != "chief":  # all workers save, one copy is kept
+        arguments.output = "scratch"
+    training, held_out = images.load(tf, arguments.data)
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    with strategy.scope():
+        model = images.network(tf.keras)
+        model.compile("adam", "sparse_categorical_crossentropy", ["accuracy"])
+    events = tf.keras.callbacks.TensorBoard(arguments.output + "/events", profile_batch=0)
+    model.fit(*training, batch_size=64, epochs=arguments.epochs, callbacks=[events], verbose=2)
+    print("RESULT accuracy %.3f" % model.evaluate(*held_out, verbose=0)[1])
+    tf.saved_model.save(model, arguments.output + "/model")
+
+
+if __name__ == "__main__":
+    from pyspark import SparkContext
+    from tensorflowonspark import TFCluster
+
+    spark = SparkContext()
+    executors = int(spark.getConf().get("spark.executor.instances"))
+    TFCluster.run(spark, main, options(), executors, 0, master_node="chief").shutdown()
