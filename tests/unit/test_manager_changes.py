@@ -165,6 +165,19 @@ def test_a_host_is_in_maintenance_while_it_changes_and_not_afterwards(manager: M
     assert (in_maintenance(manager), host.marker.exists(), len(manager.changes())) == (False, False, 2)
 
 
+@pytest.mark.parametrize("check", [True, False])
+def test_the_nodemanager_of_the_host_leaves_and_comes_back_beside_maintenance(
+    check: bool, manager: Manager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("cloudera_manager", "ambari"):
+        monkeypatch.setattr(f"hadoop_dl.hosts.managers.{module}.POLL", 0.01)
+    host, nodemanagers = Maintenance(tmp_path, manager), manager.out  # type: ignore[attr-defined]
+    assert host.run(check, state="decommissioned", seconds="60")["changed"]
+    assert len(manager.out) == (0 if check else 1)  # type: ignore[attr-defined]
+    assert host.run(check, state="recommissioned", seconds=60)["changed"]
+    assert (manager.out, in_maintenance(manager), host.marker.exists()) == (nodemanagers, False, False)  # type: ignore[attr-defined]
+
+
 def test_the_reader_of_hosts_finds_the_mark(cloudera: Cloudera, tmp_path: Path) -> None:
     host, reader = Maintenance(tmp_path, cloudera), host_reader.Reader(str(tmp_path))
     host.marker = tmp_path / "opt/deeplearning/etc/maintenance-mode.json"
