@@ -70,9 +70,9 @@ class Removal:
 
 @dataclass(frozen=True)
 class Work:
-    """problems: nothing is done if there is one. replaces: an installed driver goes for another one. lifts_locks: also if DCGM changes. unlock: packages that apt may change
-    again. original: what the host has before the first change, if that is not known yet. arguments: of every kernel. working: the versions
-    to go back to."""
+    """problems: nothing is done if there is one. replaces: an installed driver goes for another one; lifts_locks: or DCGM changes. unlock:
+    packages that apt may change again. original: what the host has before the first change, if that is not known yet. arguments: of every
+    kernel. working: the versions to go back to."""
 
     problems: tuple[str, ...]
     replaces: bool
