@@ -105,6 +105,14 @@ def test_with_its_login_a_manager_is_asked_and_the_same_hosts_are_refused(manage
     assert "Recommission, then Start" in str(back("data1", out, api=True))
 
 
+def test_ambari_takes_a_host_out_only_when_nothing_runs_there() -> None:
+    busy = node(containers=2)
+    assert "Ambari ends the containers of data1 at once, and it has 2" in str(
+        decisions.drain_problem("data1", yarn(busy, manager="ambari"), api=True)
+    )
+    assert decisions.drain_problem("data1", yarn(busy, manager="cloudera_manager"), api=True) is None
+
+
 def test_hosts_of_a_batch_leave_another_one_running() -> None:
     assert decisions.drain_problem("data1", yarn(node(), running=3), together=2) is None
     assert "none would be left of 2" in str(decisions.drain_problem("data1", yarn(node(), running=2), together=2))

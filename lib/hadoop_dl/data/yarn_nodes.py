@@ -126,6 +126,11 @@ def drain_problem(host: str, yarn: Yarn, together: int = 1, *, api: bool = False
     node = node_of(host, yarn)
     if yarn.manager and (not api or is_drained(node)):
         return None if is_drained(node) else steps(host, yarn, f"must be out of YARN, but is {node.state}", 1)
+    if yarn.manager == "ambari" and node.state in ACTIVE and node.containers:
+        return (
+            f"Ambari ends the containers of {host} at once, and it has {node.containers}. Run this when they have ended, or decommission the NodeManager there "
+            "and then run the same command."
+        )
     if node.recorded:
         return refresh_problem(host, yarn) if node.state in ACTIVE else None
     if node.excluded or node.state in LEAVES:
