@@ -1,4 +1,4 @@
-"""Put a host into the maintenance mode of Cloudera Manager or Ambari, and out of it again. The work is in lib/hadoop_dl/hosts/managers."""
+"""Put a host into the maintenance mode of Cloudera Manager or Ambari and out of it, or its NodeManager out of YARN and back. The work is in lib/hadoop_dl/hosts/managers."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from hadoop_dl.hosts.actions import HostAction
 from hadoop_dl.hosts.managers import connection
 from hadoop_dl.hosts.managers.server import ManagerError
 
-STATES = ("checked", "entered", "left")
+STATES = ("checked", "entered", "left", "decommissioned", "recommissioned")
+OF_THE_NODEMANAGER = STATES[3:]
 
 
 class ActionModule(HostAction):
-    """manager_maintenance: `state` checked (the host is found there), entered or left; `marker`, a file on the host.
+    """manager_maintenance: `state` checked (the host is found there), entered or left; `marker`, a file on the host. Or `state` decommissioned
+    or recommissioned, of the host's NodeManager alone, and `seconds` to wait for it.
 
     The site's manager is that of cluster_manager and cluster_manager_*. The marker says that this project entered: a host that was in
     maintenance mode before stays so. Returns `stays`, a sentence for the case that something fails while the host is in it.
     """
 
-    REQUIRED = ("state", "marker")
+    REQUIRED = ("state",)
+    OPTIONAL = ("marker", "seconds")
 
     def act(self) -> dict[str, Any]:
         state = str(self.args["state"])
@@ -32,11 +35,12 @@ class ActionModule(HostAction):
         try:
             return self.settle(state, values)
         except ManagerError as error:
-            unchanged = "" if state == "left" else f" {self.host} was not changed."
+            unchanged = "" if state in ("left", *OF_THE_NODEMANAGER) else f" {self.host} was not changed."
             raise AnsibleActionFail(f"{error}{unchanged}") from None
 
     def settle(self, state: str, values: dict[str, Any]) -> dict[str, Any]:
-        manager = connection.connect(values)
+        seconds = float(self.args.get("seconds") or 0)
+        manager = connection.connect(values, seconds)
         cluster = str(values["cluster_manager_cluster"] or "")
         names = {
             self.host,
@@ -47,6 +51,11 @@ class ActionModule(HostAction):
             ),
         }
         host = connection.managed_host(manager, cluster, names)
+        if state in OF_THE_NODEMANAGER:
+            self.changed = True
+            if not self.checking:
+                manager.set_nodemanager(host, cluster, state == "recommissioned", seconds)
+            return {}
         product, inside = manager.server.product, manager.maintenance(host)  # type: ignore[arg-type]
         if state == "checked":
             return {"in_maintenance": inside}

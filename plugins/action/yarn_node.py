@@ -46,10 +46,11 @@ class ActionModule(HostAction):
 
     def checked(self, state: str) -> yarn_nodes.Yarn:
         yarn = self.ask()
+        api = bool(yarn.manager) and self._templar.template(self.variables.get("cluster_manager")) == yarn.manager
         if state == "drainable":
-            problem = yarn_nodes.drain_problem(self.host, yarn, int(self.args.get("together") or 1))
+            problem = yarn_nodes.drain_problem(self.host, yarn, int(self.args.get("together") or 1), api=api)
         else:
-            problem = yarn_nodes.return_problem(self.host, yarn)
+            problem = yarn_nodes.return_problem(self.host, yarn, api=api)
         if problem:
             raise yarn_nodes.Refused(problem)
         return yarn

@@ -50,6 +50,8 @@ DRIVER_PACKAGES = re.compile(
     r"|nvidia-dkms-\S+|nvidia-compute-utils-\S+|nvidia-firmware-\S+|libnvidia-(compute|cfg1)-\S+|linux-(modules|objects|signatures)-nvidia-\S+"
     r"|nvidia-x11-drv\S*|akmod-nvidia\S*|dkms-nvidia\S*)$"
 )
+# Up to DCGM 3 one package, from 4 on several: docs.nvidia.com/datacenter/dcgm/latest/installation.html.
+DCGM_PACKAGES = re.compile(r"^datacenter-gpu-manager(-\S+)?$")
 # Daemons of the driver, and those that watch it: they hold the device and are no work. As the kernel shortens their names.
 DAEMONS = ("nvidia-persiste", "nv-fabricmanage", "nv-hostengine", "dcgm-exporter", "nvidia_gpu_expo", "nvidia-device-p")
 # Their units: what has them open keeps the module in the kernel.
@@ -66,7 +68,7 @@ SERVICES = (
 # (github.com/NVIDIA/k8s-driver-manager, cmd/driver-manager/main.go), and the older github.com/Mellanox/nv_peer_memory.
 DEPENDENTS = ("nvidia_peermem", "nv_peer_mem", "nvidia_fs", "gdrdrv")
 RECORD = "/opt/deeplearning/etc/nvidia-driver-%s.json"
-RECORDS = ("before", "held", "headers", "packages_before", "working_versions")
+RECORDS = ("before", "dcgm_before", "held", "headers", "packages_before", "working_versions")
 FILES = {
     "settings": "/etc/modprobe.d/deeplearning-nouveau.conf",
     "unit": "/etc/systemd/system/nvidia-persistenced.service",
@@ -114,20 +116,21 @@ class Host(object):
         return found
 
     def packages(self):
-        """Installed versions by name, of packages of kernels, of their headers, and of the driver."""
+        """Installed versions by name, of packages of kernels, of their headers, of the driver, and of DCGM."""
         if self.family() == "RedHat":
             answer = self.run(["rpm", "-qa", "--qf", "%{NAME} %|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\\n"])
         else:
             answer = self.run(["dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Status}\\n"])
-        kernel, headers, driver = {}, {}, {}
+        found = {}, {}, {}, {}
         for line in (answer or "").splitlines():
             words = line.split()
             if len(words) < 2 or words[2:] not in ([], ["installed"]):
                 continue
-            for pattern, found in ((KERNEL_PACKAGES, kernel), (HEADER_PACKAGES, headers), (DRIVER_PACKAGES, driver)):
+            patterns = (KERNEL_PACKAGES, HEADER_PACKAGES, DRIVER_PACKAGES, DCGM_PACKAGES)
+            for pattern, kind in zip(patterns, found):
                 if pattern.match(words[0]):
-                    found[words[0]] = sorted(found.get(words[0], []) + [words[1]])
-        return kernel, headers, driver
+                    kind[words[0]] = sorted(kind.get(words[0], []) + [words[1]])
+        return found
 
     @staticmethod
     def locked_versions(kernel, headers, driver):
@@ -282,7 +285,9 @@ class Host(object):
 
     def read(self, initramfs=False, certificate=None):
         kernels = self.kernels()
-        kernel_packages, header_packages, driver_packages = self.packages()
+        kernel_packages, header_packages, driver_packages, dcgm_packages = self.packages()
+        records = dict((name, self.record(name)) for name in RECORDS)
+        locked = driver_packages if records["dcgm_before"] is None else dict(driver_packages, **dcgm_packages)
         source, version = self.source(driver_packages)
         gpus, switches = self.reader.nvidia_devices()
         system = self.reader.operating_system()
@@ -293,7 +298,7 @@ class Host(object):
             "kernels": kernels,
             "kernel_packages": kernel_packages,
             "header_packages": header_packages,
-            "locks": self.locks(self.locked_versions(kernel_packages, header_packages, driver_packages)),
+            "locks": self.locks(self.locked_versions(kernel_packages, header_packages, locked)),
             "disk_free_mb": dict((path, self.free(path)) for path in ("/usr", "/boot", "/var")),
             "boot_arguments": self.boot_arguments(),
             "driver": {
@@ -302,6 +307,7 @@ class Host(object):
                 "packages": driver_packages,
                 "library": self.reader.driver_library_path(),
             },
+            "dcgm_packages": dcgm_packages,
             "modules": self.modules(sorted(set(kernels["installed"] + kernels["needed"]))),
             "loaded": self.loaded(),
             "users": self.users(),
@@ -315,7 +321,7 @@ class Host(object):
             "initramfs": dict((release, self.initramfs(release)) for release in kernels["installed"])
             if initramfs
             else {},
-            "records": dict((name, self.record(name)) for name in RECORDS),
+            "records": records,
             "files": dict((name, self.exists(path)) for name, path in FILES.items()),
             "signing": self.signing(certificate) if certificate else None,
         }

@@ -16,9 +16,9 @@ options:
   conf_dir: {description: Directory of the ResourceManager's configuration, type: path, required: true}
   node: {description: The node's name in YARN, type: str, required: true}
   state:
-    description: "excluded: with line and record; included: without the line; forgotten: without the record, once the node runs"
+    description: "excluded: with line and record; recorded: the record alone, where a manager has the file; included: without the line; forgotten: without the record, once the node runs"
     type: str
-    choices: [excluded, included, forgotten]
+    choices: [excluded, recorded, included, forgotten]
     required: true
   gpus: {description: What the node offers, type: int, default: 0}
   record: {description: Which lines are this project's, type: path, default: /opt/deeplearning/etc/node_maintenance.json}
@@ -38,17 +38,19 @@ from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 
 def settle(module, wanted):
-    path, node, state = yarn_exclude.place(wanted["conf_dir"]), wanted["node"], wanted["state"]
-    nodes, before = yarn_exclude.recorded(wanted["record"]), yarn_exclude.read(path)
+    node, state, nodes = wanted["node"], wanted["state"], yarn_exclude.recorded(wanted["record"])
+    lines = state in ("excluded", "included")
+    path = yarn_exclude.place(wanted["conf_dir"]) if lines else wanted["record"]
+    before = yarn_exclude.read(path) if lines else b""
     known, after, kept = node in nodes, before, dict(nodes)
+    if state in ("excluded", "recorded") and not known:
+        kept[node] = {"gpus": wanted["gpus"], "since": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())}
     if state == "excluded":
         if not known and node in yarn_exclude.names(before):
             module.fail_json(
                 msg="%s has %s, which the site excluded itself, so it is left alone. Remove it there, or leave this host out."
                 % (path, node)
             )
-        if not known:
-            kept[node] = {"gpus": wanted["gpus"], "since": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())}
         if node not in yarn_exclude.names(before):
             after = yarn_exclude.with_name(before, node)
     elif state == "included" and known:
@@ -75,7 +77,7 @@ def main():
         argument_spec={
             "conf_dir": {"type": "path", "required": True},
             "node": {"type": "str", "required": True},
-            "state": {"type": "str", "choices": ["excluded", "included", "forgotten"], "required": True},
+            "state": {"type": "str", "choices": ["excluded", "recorded", "included", "forgotten"], "required": True},
             "gpus": {"type": "int", "default": 0},
             "record": {"type": "path", "default": yarn_exclude.RECORD},
             "wait": {"type": "int", "default": 600},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -164,3 +165,61 @@ def test_the_last_host_does_not_leave(cluster: Cluster, operator: Operator) -> N
     assert "Another NodeManager must run while data2 is drained, but none would be left of 1" in said
     operator.runs("running", "data1")
     assert operator.is_as_before()
+
+
+class Upgrade(Operator):
+    """playbooks/layers/upgrade.yml with upgrade_drain: its rollout, in which a program that records YARN's states stands for the driver."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        layers = REPOSITORY / "playbooks" / "layers" / "upgrade.yml"
+        play = yaml.safe_load(layers.read_text(encoding="utf-8"))[1]
+        self.journal, self.broken = cluster.directory / "journal", cluster.directory / "broken"
+        ask = f"curl --silent --show-error http://{cluster.web}/ws/v1/cluster/nodes >> {self.journal}; echo >> {self.journal}"
+        cluster.program("change", f"{ask}\n[ ! -e {self.broken} ]\n")
+        change = {"name": "Change the host", "ansible.builtin.command": str(cluster.directory / "change")}
+        (rollout,) = play["tasks"]
+        ours = ("Take the host out of YARN", "Change the host", "Put the host back into YARN")
+        rollout["block"] = [
+            change if task["name"] == ours[1] else task for task in rollout["block"] if task["name"] in ours
+        ]
+        assert [task["name"] for task in rollout["block"]] == list(ours)
+        play.update(hosts="data_nodes", become=False, serial=1)
+        (cluster.directory / "play.yml").write_text(yaml.safe_dump([play]), encoding="utf-8")
+
+    def run(self) -> tuple[int, str]:
+        given = ("-e", "upgrade_drain=true", "-e", "upgrade_way_back=x")
+        process = self.starts("drained", "data_nodes", 120, *given)
+        said = " ".join(process.communicate(timeout=600)[0].split())
+        return process.returncode, said
+
+    def seen(self) -> list[dict[str, str]]:
+        """YARN's states at each change."""
+        answers = [json.loads(line) for line in self.journal.read_text(encoding="utf-8").splitlines()]
+        names = {address: name for name, address in NODES.items()}
+        return [
+            {
+                names[one["nodeHostName"]]: one["state"]
+                for one in found["nodes"]["node"]
+                if one["nodeHostName"] in names  # the site has an excluded host, too
+            }
+            for found in answers
+        ]
+
+
+def test_an_upgrade_changes_a_host_that_is_out_and_one_that_fails_stays_out_until_the_same_command(
+    cluster: Cluster,
+) -> None:
+    upgrade = Upgrade(cluster)
+    upgrade.broken.touch()
+    status, said = upgrade.run()
+    assert status != 0
+    assert "The rollout stopped at data1; hosts after it are unchanged." in said
+    assert "it stays out until the same command succeeds" in said
+    assert cluster.states() == {"data1": "DECOMMISSIONED", "data2": "RUNNING"}
+    upgrade.broken.unlink()
+    status, said = upgrade.run()
+    assert status == 0, said
+    out = {"data1": "DECOMMISSIONED", "data2": "RUNNING"}
+    assert upgrade.seen() == [out, out, {"data1": "RUNNING", "data2": "DECOMMISSIONED"}]
+    assert upgrade.is_as_before()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INVALID_DEVICE, INVALID_CONTEXT, INVALID_HANDLE = 1, 2, 3, 101, 201, 400
 PEER_UNSUPPORTED, PEER_TWICE, PEER_CLOSED = 217, 704, 705
@@ -39,6 +39,9 @@ PARAMETERS: dict[str, tuple[Any, ...]] = {
     "cuDeviceCanAccessPeer": (OUT, Int, Int),
     "cuCtxEnablePeerAccess": (Pointer, Unsigned),
     "cuCtxDisablePeerAccess": (Pointer,),
+    "cuStreamCreate": (OUT, Unsigned),
+    "cuStreamSynchronize": (Pointer,),
+    "cuStreamDestroy_v2": (Pointer,),
     "cuEventCreate": (OUT, Unsigned),
     "cuEventRecord": (Pointer, Pointer),
     "cuEventSynchronize": (Pointer,),
@@ -83,6 +86,7 @@ class Cuda:
         self.retained: dict[int, int] = {}
         self.opened: set[tuple[int, int]] = set()
         self.events: dict[int, tuple[int, float | None]] = {}
+        self.streams: dict[int, int] = {}
         self.time = 0.0  # ms
         self.handles = 0
 
@@ -115,6 +119,7 @@ class Cuda:
             "memory": [gpu for gpu, _ in self.buffers.values()],
             "contexts": [number for number, times in self.retained.items() if times],
             "events": list(self.events),
+            "streams": list(self.streams),
             "peers": sorted(self.opened),
         }
 
@@ -297,6 +302,27 @@ class Cuda:
             raise Refusal(PEER_CLOSED)
         self.opened.remove(pair)
 
+    # Streams.
+
+    def _stream(self, stream: Any) -> int:
+        if stream.value not in self.streams:
+            raise Refusal(INVALID_HANDLE)
+        return self.streams[stream.value]
+
+    def _cuStreamCreate(self, stream: Any, flags: Any) -> None:
+        if flags.value not in (0, 1):
+            raise Refusal(INVALID_VALUE)
+        self.handles += 1
+        self.streams[self.handles] = self._here()
+        stream._obj.value = self.handles
+
+    def _cuStreamSynchronize(self, stream: Any) -> None:
+        self._stream(stream)
+
+    def _cuStreamDestroy(self, stream: Any) -> None:
+        self._stream(stream)
+        del self.streams[stream.value]
+
     # Events.
 
     def _event(self, event: Any) -> int:
@@ -311,7 +337,9 @@ class Cuda:
 
     def _cuEventRecord(self, event: Any, stream: Any) -> None:
         handle = self._event(event)
-        if self.events[handle][0] != self._here():  # event and stream must be of one context
+        if {self.events[handle][0], self._stream(stream) if stream.value else self._here()} != {
+            self._here()
+        }:  # of one context
             raise Refusal(INVALID_HANDLE)
         self.events[handle] = (self.events[handle][0], self.time)
 
@@ -326,3 +354,74 @@ class Cuda:
 
     def _cuEventDestroy(self, event: Any) -> None:
         del self.events[self._event(event)]
+
+
+class Nccl:
+    """A stand-in for libnccl.so.2 on this library's GPUs: signatures and codes of nccl.h (github.com/NVIDIA/nccl, 2.18), which has cudaStream_t
+    where the driver has CUstream. `refused`: calls that return another status. `wrong`: the rank that gets a wrong sum. `speed`: MB/s of the bus."""
+
+    NCCL_PARAMETERS: ClassVar[dict[str, tuple[Any, ...]]] = {
+        "ncclCommInitAll": (ctypes.Array, Int, ctypes.Array),
+        "ncclCommDestroy": (Pointer,),
+        "ncclGroupStart": (),
+        "ncclGroupEnd": (),
+        "ncclAllReduce": (Pointer, Pointer, Size, Int, Int, Pointer, Pointer),
+    }
+    INVALID_ARGUMENT, INVALID_USAGE = 4, 5
+
+    def __init__(
+        self, cuda: Cuda, speed: float = 90_000, wrong: int = -1, refused: dict[str, int] | None = None
+    ) -> None:
+        self.cuda, self.speed, self.wrong, self.refused = cuda, speed, wrong, refused or {}
+        self.comms: dict[int, int] = {}
+        self.group: dict[int, Any] | None = None
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        if name not in self.NCCL_PARAMETERS:
+            raise AttributeError(name)
+
+        def call(*arguments: Any) -> int:
+            kinds = self.NCCL_PARAMETERS[name]
+            assert len(arguments) == len(kinds)
+            assert all(isinstance(one, kind) for one, kind in zip(arguments, kinds, strict=True)), (name, arguments)
+            if name in self.refused:
+                return self.refused[name]
+            return int(getattr(self, "_" + name)(*arguments) or 0)
+
+        return call
+
+    def _ncclCommInitAll(self, comms: Any, count: Any, devices: Any) -> int:
+        if sorted(devices) != list(range(count.value)) or count.value > len(self.cuda.gpus):
+            return self.INVALID_ARGUMENT
+        for at, device in enumerate(devices):
+            comms[at] = 5000 + device
+            self.comms[5000 + device] = device
+        return 0
+
+    def _ncclCommDestroy(self, comm: Any) -> int:
+        return 0 if self.comms.pop(comm.value, None) is not None else self.INVALID_ARGUMENT
+
+    def _ncclGroupStart(self) -> None:
+        self.group = {}
+
+    def _ncclAllReduce(self, send: Any, to: Any, count: Any, kind: Any, operation: Any, comm: Any, stream: Any) -> int:
+        rank, size = self.comms.get(comm.value, -1), Size(count.value * 4)
+        owners = {self.cuda._range(send, size), self.cuda._range(to, size), self.cuda._stream(stream)}
+        if (kind.value, operation.value, owners) != (7, 0, {rank}):
+            return self.INVALID_ARGUMENT
+        if self.group is None:
+            return self.INVALID_USAGE  # the real one would wait here for the other GPUs
+        self.group[rank] = (send.value, to.value, count.value)
+        return 0
+
+    def _ncclGroupEnd(self) -> int:
+        group, self.group = self.group, None
+        if group is None or set(group) != set(self.comms.values()) or len({one[2] for one in group.values()}) != 1:
+            return self.INVALID_USAGE
+        count = next(iter(group.values()))[2]
+        sent = [(ctypes.c_float * count).from_address(one[0]) for one in group.values()]
+        sums = (ctypes.c_float * count)(*map(sum, zip(*sent, strict=True)))
+        for rank, (_, to, _) in group.items():
+            ctypes.memmove(to, sums, count * 4 - (4 if rank == self.wrong else 0))
+        self.cuda.time += count * 4 * 2 * (len(group) - 1) / len(group) / self.speed / 1000
+        return 0

@@ -11,7 +11,9 @@ OLD, NEW = "5.14.0-427.13.1.el9_4.x86_64", "5.14.0-427.18.1.el9_4.x86_64"
 LOCKS: dict[str, Any] = {"manager": "dnf", "file": "/etc/dnf/plugins/versionlock.list", "file_exists": True}
 LOCKS |= {"ours": True, "plugin": True, "lines": ["nvidia-smi-0:1-1.*"], "held": []}
 APT: dict[str, Any] = {**LOCKS, "manager": "apt", "file": None, "ours": False, "lines": []}
-RECORDS: dict[str, Any] = dict.fromkeys(("before", "held", "headers", "packages_before", "working_versions"))
+RECORDS: dict[str, Any] = dict.fromkeys(
+    ("before", "dcgm_before", "held", "headers", "packages_before", "working_versions")
+)
 FILES = dict.fromkeys(("settings", "unit", "grub", "installing", "leaving"), False)
 ANSWER: dict[str, Any] = {
     "family": "RedHat",
@@ -30,6 +32,7 @@ ANSWER: dict[str, Any] = {
     "disk_free_mb": {"/usr": 9000, "/boot": 900, "/var": 9000},
     "boot_arguments": {},
     "driver": {"source": None, "version": None, "packages": {}, "library": None},
+    "dcgm_packages": {},
     "modules": {OLD: None, NEW: None},
     "loaded": {"version": None, "kind": None, "nouveau": False, "dependents": []},
     "users": [],
@@ -66,6 +69,7 @@ INPUTS: dict[str, Any] = {
     "open_supported": True,
     "persistence": True,
     "fabric_manager": False,
+    "dcgm_version": "",
     "signing_key": "",
     "signing_certificate": "",
 }
@@ -73,7 +77,15 @@ INPUTS: dict[str, Any] = {
 
 def host(**changes: Any) -> gpu_host.GpuHost:
     """The host with these changes; a mapping changes only the keys that it has."""
-    replaced = {"packages", "modules", "boot_arguments", "initramfs", "kernel_packages", "header_packages"}
+    replaced = {
+        "packages",
+        "modules",
+        "boot_arguments",
+        "initramfs",
+        "kernel_packages",
+        "header_packages",
+        "dcgm_packages",
+    }
     answer = dict(ANSWER)
     for name, value in changes.items():
         merges = isinstance(value, dict) and isinstance(answer[name], dict) and name not in replaced

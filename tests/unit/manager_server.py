@@ -2,7 +2,8 @@
 
 Sources of the shapes: Cloudera's API of 5.11 to 6.3 as recorded in public lab notes (`/api/v14/hosts`, `/cm/deployment`: github.com/…/SEBC,
 challenges/labs/3_cm.md, enterprise/labs/2_cluster_deployment.md) and cm-client 45.0.4; Ambari: ambari-server/docs/api/v1 (clusters.md, hosts.md,
-host-components.md, index.md for pages), AmbariCsrfProtectionFilter.java, BaseRequest.java. Names and addresses are invented.
+host-components.md, requests.md, index.md for pages), AmbariCsrfProtectionFilter.java, BaseRequest.java, AmbariCustomCommandExecutionHelper.java.
+Roles are decommissioned as in cloudera.github.io/cm_api/apidocs/v10 (ApiRoleNameList, ApiBulkCommandList). Names and addresses are invented.
 """
 
 from __future__ import annotations
@@ -104,6 +105,8 @@ class Cloudera(Manager):
         self.stale = False
         self.commands: dict[int, list[dict[str, Any]]] = {}  # the answers still to come, one for each look
         self.restart_fails = False
+        self.out: set[str] = set()  # decommissioned roles
+        self.stopped: set[str] = set()
 
     def host(self, host_id: str) -> dict[str, Any]:
         return next(host for host in self.hosts if host["hostId"] == host_id)
@@ -177,13 +180,45 @@ class Cloudera(Manager):
 
     def role(self, service: str, kind: str, number: int) -> dict[str, Any]:
         return {
-            "name": f"{service}-{kind}-{number:032x}",
+            "name": self.named(service, kind, number),
             "type": kind,
             "serviceRef": {"clusterName": "cluster", "serviceName": service},
             "hostRef": {"hostId": self.hosts[number - 1]["hostId"]},
             "roleConfigGroupRef": {"roleConfigGroupName": f"{service}-{kind}-BASE"},
-            "roleState": "NA" if kind == "GATEWAY" else "STARTED",
+            "roleState": "NA"
+            if kind == "GATEWAY"
+            else "STOPPED"
+            if self.named(service, kind, number) in self.stopped
+            else "STARTED",
+            "commissionState": "DECOMMISSIONED" if self.named(service, kind, number) in self.out else "COMMISSIONED",
         }
+
+    @staticmethod
+    def named(service: str, kind: str, number: int) -> str:
+        return f"{service}-{kind}-{number:032x}"
+
+    def change_roles(self, service: str, command: str, body: Any) -> tuple[int, Any]:
+        """A service's roles, by their names alone. A decommissioned one is stopped; a start of it fails."""
+        known = {self.named(service, kind, at): kind for kind, at in self.roles[service]}
+        names = body.get("items") if isinstance(body, dict) and set(body) == {"items"} else None
+        if (
+            not isinstance(names, list)
+            or not names
+            or not {known.get(str(name)) for name in names} <= {"NODEMANAGER", "DATANODE"}
+        ):
+            return 400, {"message": "Unrecognized field, or a role that cannot be decommissioned."}
+        number = 356 + len(self.commands)
+        running = {"id": number, "name": command.title(), "startTime": "2020-10-01T01:48:25.347Z", "active": True}
+        good = command != "start" or not self.out & set(names)
+        self.commands[number] = [running, {**running, "active": False, "success": good}]
+        if command == "decommission":
+            self.out |= set(names)
+            self.stopped |= set(names)
+        elif command == "recommission":
+            self.out -= set(names)
+        elif good:
+            self.stopped -= set(names)
+        return 200, {"items": [running], "errors": []} if command == "start" else running
 
     def config_items(self, name: str, full: bool) -> list[dict[str, Any]]:
         known = self.known if name == "cdsw" else {}
@@ -213,6 +248,17 @@ class Cloudera(Manager):
                 self.commands[number] = [running, ended]
                 self.stale = self.restart_fails
                 return 200, running
+            case "POST", [
+                "clusters",
+                "cluster",
+                "services",
+                name,
+                "commands",
+                ("decommission" | "recommission") as command,
+            ]:
+                return self.change_roles(name, command, body)
+            case "POST", ["clusters", "cluster", "services", name, "roleCommands", "start"]:
+                return self.change_roles(name, "start", body)
             case "POST", ["hosts", host_id, "commands", ("enterMaintenanceMode" | "exitMaintenanceMode") as command]:
                 self.host(host_id)["maintenanceMode"] = command.startswith("enter")
                 name = "EnterMaintenanceMode" if command.startswith("enter") else "ExitMaintenanceMode"
@@ -256,6 +302,10 @@ class AmbariServer(Manager):
         self.components = {f"{name}.example.com": parts for name, parts in components.items()}
         self.maintenance = dict.fromkeys(self.components, "OFF")
         self.clusters = {"demo": "HDP-3.1"}
+        self.out: set[str] = set()  # hosts whose NodeManager is decommissioned
+        self.stopped: set[str] = set()
+        self.started: dict[str, list[str]] = {}  # the states that a request still goes through
+        self.ends = "COMPLETED"
         self.configs = {"yarn-site": ("version1", {"yarn.nodemanager.local-dirs": "/hadoop/yarn/local"})}
 
     def answer(self, method: str, path: str, query: dict[str, str], body: Any, headers: Any) -> tuple[int, Any]:
@@ -278,6 +328,19 @@ class AmbariServer(Manager):
                     begin = 0 if query.get("from", "start") == "start" else int(query["from"])
                     names = names[begin : begin + int(query.get("page_size", 20))]
                 return 200, {"href": self.url + path, "items": [self.host(name) for name in names]}
+            case "POST", ["clusters", "demo", "requests"]:
+                return self.decommission(body)
+            case "GET", ["clusters", "demo", "requests", number] if number in self.started:
+                states = self.started[number]
+                status = states.pop(0) if len(states) > 1 else states[0]
+                return 200, {"href": self.url + path, "Requests": {"id": int(number), "request_status": status}}
+            case "PUT", ["clusters", "demo", "hosts", name, "host_components", "NODEMANAGER"]:
+                if body["Body"] != {"HostRoles": {"state": "STARTED"}} or name in self.out:
+                    return 400, {"status": 400, "message": "java.lang.IllegalArgumentException: Invalid state"}
+                if name not in self.stopped:
+                    return 200, ""
+                self.stopped.remove(name)
+                return self.request()
             case "PUT", ["clusters", "demo", "hosts", name] if name in self.components:
                 self.maintenance[name] = body["Body"]["Hosts"]["maintenance_state"]
                 return 200, ""
@@ -286,6 +349,37 @@ class AmbariServer(Manager):
             "status": 404,
             "message": f"The requested resource doesn't exist: Cluster not found, clusterName={name}",
         }
+
+    def request(self) -> tuple[int, Any]:
+        number = str(len(self.started) + 7)
+        self.started[number] = ["IN_PROGRESS", self.ends]
+        return 202, {
+            "href": f"{self.url}/api/v1/clusters/demo/requests/{number}",
+            "Requests": {"id": int(number), "status": "Accepted"},
+        }
+
+    def decommission(self, body: Any) -> tuple[int, Any]:
+        """Validated as AmbariCustomCommandExecutionHelper.java does: the slave component must be the master's, and the host must have it."""
+        info, (chosen,) = body["RequestInfo"], body["Requests/resource_filters"]
+        given = info["parameters"]
+        hosts = {given.get("excluded_hosts"), given.get("included_hosts")} - {None}
+        right = (
+            set(body) == {"RequestInfo", "Requests/resource_filters"}
+            and info["command"] == "DECOMMISSION"
+            and chosen == {"service_name": "YARN", "component_name": "RESOURCEMANAGER"}
+            and given["slave_type"] == "NODEMANAGER"
+            and len(hosts) == 1
+            and all("NODEMANAGER" in self.components.get(str(host), ()) for host in hosts)
+        )
+        if not right:
+            return 400, {
+                "status": 400,
+                "message": "org.apache.ambari.server.AmbariException: Component cannot be decommissioned",
+            }
+        if self.ends == "COMPLETED":
+            self.out = self.out | hosts if "excluded_hosts" in given else self.out - hosts
+            self.stopped |= self.out
+        return self.request()
 
     def host(self, name: str) -> dict[str, Any]:
         number = sorted(self.components).index(name) + 1

@@ -209,6 +209,57 @@ def test_a_fabric_manager_that_is_missing_is_asked_for_although_the_driver_is_in
     assert any(both in check.packages for check in found.checks) is asked
 
 
+DCGM = {"datacenter-gpu-manager-4-core": ["1:4.5.2-1"], "datacenter-gpu-manager-4-cuda13": ["1:4.5.2-1"]}
+
+
+@pytest.mark.parametrize(
+    ("driver", "dcgm", "names"),
+    [
+        ("580.82.07", "4.5.2", ["datacenter-gpu-manager-4-core", "datacenter-gpu-manager-4-cuda13"]),
+        ("580.95.05", "4.5.2", ["datacenter-gpu-manager-4-core", "datacenter-gpu-manager-4-cuda12"]),  # a P100
+        ("535.104.05", "4.5.2", ["datacenter-gpu-manager-4-core", "datacenter-gpu-manager-4-cuda12"]),
+        ("470.82.01", "4.5.2", ["datacenter-gpu-manager-4-core", "datacenter-gpu-manager-4-cuda11"]),
+        ("535.104.05", "3.3.9", ["datacenter-gpu-manager"]),
+    ],
+)
+def test_dcgm_is_requested_in_its_version_for_the_cuda_of_the_driver(driver: str, dcgm: str, names: list[str]) -> None:
+    turing = driver != "580.95.05"
+    inputs = driver_hosts.request(version=driver, dcgm_version=dcgm, open_supported=turing)
+    done = driver_work(inputs, driver_hosts.host())
+    wanted = [{"name": name, "version": dcgm} for name in names]
+    assert [one for one in done.checks[0].packages if one in wanted] == wanted
+    assert [one for one in done.transactions[0].packages if one in wanted] == wanted
+    assert [one for one in done.installation.packages if one in wanted] == wanted
+    assert "nvidia-dcgm" in done.daemons
+
+
+@pytest.mark.parametrize(
+    ("version", "packages", "before", "changes", "leaving"),
+    [
+        ("4.5.2", DCGM, [], False, []),
+        ("4.5.2", {}, None, True, []),
+        ("4.5.3", DCGM, [], True, []),
+        ("", DCGM, [], True, list(DCGM)),
+        ("", DCGM, None, False, []),  # the site's own
+        ("", DCGM, list(DCGM), False, []),
+        ("4.5.2", {**DCGM, "datacenter-gpu-manager-4-cuda12": ["1:4.5.2-1"]}, [], True, ["datacenter-gpu-manager-4-cuda12"]),
+        ("4.5.2", {"datacenter-gpu-manager": ["1:3.3.9-1"]}, [], True, ["datacenter-gpu-manager"]),
+    ],
+)  # fmt: skip
+def test_dcgm_changes_beside_its_driver_and_only_what_this_role_installed_leaves(
+    version: str, packages: dict[str, list[str]], before: list[str] | None, changes: bool, leaving: list[str]
+) -> None:
+    found = driver_hosts.host(
+        driver=driver_hosts.installed("580.82.07"), dcgm_packages=packages, records={"dcgm_before": before}
+    )
+    done = driver_work(driver_hosts.request(version="580.82.07", dcgm_version=version), found)
+    assert (done.lifts_locks, bool(done.transactions), done.requires_idle_gpus) == (changes, changes, False)
+    assert [name for name in done.installation.leaving if name in packages] == leaving
+    gone = driver_work(driver_hosts.request(state="absent", version="580.82.07", dcgm_version=version), found)
+    ours = [] if before is None else [name for name in packages if name not in before]
+    assert [name for name in gone.removal.packages if name in packages] == ours
+
+
 def debian() -> list[dict[str, Any]]:
     """The fixture packages of Debian 12."""
     described, listed = (

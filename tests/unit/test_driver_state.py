@@ -374,5 +374,5 @@ def test_records_of_what_the_host_had_are_written_once() -> None:
         for task in tasks_of(yaml.safe_load((ROLE / f"{name}.yml").read_text(encoding="utf-8")))
         if "__nvidia_driver_records" in str(task.get("ansible.builtin.copy", {}).get("dest"))
     ]
-    assert len(copies) == 3
+    assert len(copies) == 4
     assert all(copy["force"] is False for copy in copies)  # a later run would take this role's own for the host's

@@ -98,6 +98,10 @@ def test_requests_that_a_host_can_have(inputs: dict[str, Any], changes: dict[str
             for inputs, changes in (({}, {"major": "7"}), ({}, DEBIAN), (RUNFILE, {}), ({"module": "open"}, {}))
         ),
         ({**RUNFILE, "fabric_manager": True}, {"nvswitches": 6}, ["contains none", "data1 (6 NVSwitches)"]),
+        *(
+            ({"dcgm_version": "4.5.2", **inputs}, changes, ["nvidia_driver_dcgm_version requires", "remove the input"])
+            for inputs, changes in (({}, DEBIAN), (RUNFILE, {}), ({"version": "440.33.01"}, {}))
+        ),
         ({**RUNFILE, "runfile": ""}, {}, ['has "" and "000']),
         ({**RUNFILE, "runfile_sha256": "00"}, {}, ["64 hex digits"]),
         (

@@ -14,7 +14,7 @@ from hadoop_dl.hosts import gpu_acceptance
 
 CARD = "Tesla V100-SXM2-16GB"
 GPUS = ("0000:3b:00.0", "0000:3c:00.0")
-STEPS = ("idle_gpus_measured", "host_copies", "memory_copies", "peer_copies")
+STEPS = ("idle_gpus_measured", "host_copies", "memory_copies", "peer_copies", "nccl_all_reduce")
 
 
 def measure(gpu: str, kind: str, speed: int, peer: str = "", link: str = "PCIe 3 x16", limit: int = 15_760) -> Any:

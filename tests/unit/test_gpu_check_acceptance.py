@@ -6,8 +6,8 @@ import pwd
 import time
 
 import pytest
-from cuda_stand_in import Cuda, cards
-from gpu_check import acceptance, bandwidth, cli
+from cuda_stand_in import Cuda, Nccl, cards
+from gpu_check import acceptance, bandwidth, cli, collective
 from gpu_check_hosts import host, results
 
 from hadoop_dl.hosts import gpu_acceptance
@@ -17,6 +17,11 @@ from hadoop_dl.hosts import gpu_acceptance
 def small(monkeypatch):
     monkeypatch.setattr(bandwidth, "BLOCK", 64 << 10)
     monkeypatch.setattr(bandwidth, "MEMORY_BLOCK", 128 << 10)
+    monkeypatch.setattr(collective, "BLOCK", 64 << 10)
+    monkeypatch.setattr(collective, "COPIES", 2)
+
+
+NOTHING_LEFT = dict.fromkeys(("memory", "contexts", "events", "peers", "streams"), [])
 
 
 def near(number, expected):
@@ -32,7 +37,7 @@ def test_copies_of_a_gpu_have_its_speeds_and_its_memory_the_limit_of_its_bus():
     assert near(one["copies"]["GPU to host"], 13_100)
     assert near(one["copies"]["memory"], 240_000)  # every byte is read and written
     assert one["memory_limit"] == 320_064  # a T4: 320 GB/s by its data sheet
-    assert library.left() == {"memory": [], "contexts": [], "events": [], "peers": []}
+    assert library.left() == NOTHING_LEFT
 
 
 def test_each_pair_is_measured_in_both_directions_directly_where_it_can():
@@ -44,7 +49,7 @@ def test_each_pair_is_measured_in_both_directions_directly_where_it_can():
     assert near(found["3b", "3d"]["speed"], 5_000)
     assert [pair for pair, one in found.items() if one["direct"]] == [("3b", "3c"), ("3c", "3b")]
     assert [one["problem"] for one in found.values()] == [None] * 6
-    assert library.left() == {"memory": [], "contexts": [], "events": [], "peers": []}
+    assert library.left() == NOTHING_LEFT
 
 
 @pytest.mark.parametrize("sent", [os.urandom, bytes], ids=["random", "zeros"])
@@ -128,7 +133,8 @@ def accept(root, library, answers=None, gpus=2, **given):
 
 
 def outcomes(found):
-    return [one["outcome"] for one in found.values()]
+    """Of the copies."""
+    return [one["outcome"] for name, one in found.items() if name != "nccl_all_reduce"]
 
 
 def v100(**values):
@@ -214,6 +220,75 @@ def test_processes_that_cannot_be_listed_are_no_idle_gpus(tmp_path):
     assert not library.initialized
 
 
+NCCL = "\tlibcuda.so.1 (libc6,x86-64) => /usr/lib64/libcuda.so.1\n\tlibnccl.so.2 (libc6,x86-64) => /usr/lib64/libnccl.so.2\n"
+
+
+def reduced(root, nccl, **given):
+    """The run where NCCL is installed."""
+    run, _ = accept(root, nccl.cuda, {"ldconfig": (0, NCCL)}, gpus=len(nccl.cuda.gpus), **given)
+    run.host.load = lambda name: nccl if "nccl" in name else nccl.cuda
+    run = acceptance.Run(run.host)
+    return run, {one["name"]: one for one in results(run, (), acceptance.STEPS)}["nccl_all_reduce"]
+
+
+@pytest.mark.parametrize("gpus", [2, 3])
+def test_nccl_adds_up_numbers_of_all_gpus_and_gives_back_what_it_took(gpus):
+    library = Cuda(cards(gpus))
+    found = collective.all_reduce(library, nccl := Nccl(library))
+    assert near(found["speed"], 90_000)
+    assert found["gpu"] == "0000:3b:00.0"
+    assert library.left() == NOTHING_LEFT
+    assert nccl.comms == {}
+
+
+def test_the_all_reduce_of_a_host_is_a_measure_without_a_limit(tmp_path):
+    run, found = reduced(tmp_path, Nccl(Cuda(v100(), peers=NVLINKS)))
+    assert (found["outcome"], found["message"]) == ("PASS", "all-reduce 90.0 GB/s (2 GPUs)")
+    (one,) = [one for one in run.measures if one["kind"] == "all-reduce"]
+    assert (one["link"], one["limit"], one["peer"]) == ("2 GPUs", 0, "")
+    assert gpu_acceptance.read(acceptance.report(run, [])).measures[-1].kind == "all-reduce"
+
+
+@pytest.mark.parametrize(
+    ("faults", "words"),
+    [
+        ({"wrong": 1}, "what arrived is not what was sent"),
+        ({"refused": {"ncclCommInitAll": 2}}, "ncclCommInitAll returned 2 (a call of the system failed"),
+        ({"refused": {"ncclGroupEnd": 3}}, "ncclGroupEnd returned 3 (NCCL itself failed)"),
+    ],
+)
+def test_sums_that_are_wrong_and_a_nccl_that_fails_are_failures(tmp_path, faults, words):
+    run, found = reduced(tmp_path, Nccl(Cuda(v100(), peers=NVLINKS), **faults))
+    assert found["outcome"] == "FAIL"
+    assert found["message"].startswith("NCCL must add up numbers of 2 GPUs but: ")
+    assert words in found["message"]
+    assert [one for one in run.measures if one["kind"] == "all-reduce"] == []
+
+
+def test_a_nccl_that_waits_for_ever_ends_after_the_limit(tmp_path, monkeypatch):
+    nccl = Nccl(Cuda(v100(), peers=NVLINKS))
+    nccl.ncclGroupEnd = lambda: time.sleep(60)
+    monkeypatch.setattr(acceptance, "NCCL_SLOW", 0.5)
+    began = time.monotonic()
+    _, found = reduced(tmp_path, nccl)
+    assert "GPUs wait for each other in NCCL" in found["message"]
+    assert time.monotonic() - began < 20
+
+
+def test_one_gpu_and_a_host_without_nccl_are_a_skip_with_the_reason(tmp_path):
+    answers = {
+        "nvidia-smi --query-gpu=pci.bus_id,name,pcie.link.gen.max,pcie.link.width.max": (
+            0,
+            CARDS.splitlines()[0] + "\n",
+        )
+    }
+    _, found = accept(tmp_path / "a", Cuda(v100()[:1]), answers, gpus=1)
+    assert (found["nccl_all_reduce"]["outcome"], found["nccl_all_reduce"]["message"]) == ("SKIP", "one GPU")
+    _, found = accept(tmp_path / "b", Cuda(v100(), peers=NVLINKS))
+    assert found["nccl_all_reduce"]["outcome"] == "SKIP"
+    assert "NCCL is not installed for the host (no libnccl.so.2)" in found["nccl_all_reduce"]["message"]
+
+
 def test_a_corrupted_inforom_does_not_stop_the_run(tmp_path):
     warning = "WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n"
     _, found = accept(tmp_path, Cuda(v100(), peers=NVLINKS), {APPLICATIONS: (14, warning)})
@@ -287,7 +362,9 @@ def test_the_command_prints_a_line_for_each_step_and_json(tmp_path, monkeypatch,
     monkeypatch.chdir("/")
     assert cli.main(["--accept"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in lines] == [f"PASS  {name}" for name, _ in acceptance.STEPS]
+    assert [line.split(":")[0] for line in lines] == [
+        f"{'SKIP' if name == 'nccl_all_reduce' else 'PASS'}  {name}" for name, _ in acceptance.STEPS
+    ]
     assert cli.main(["--accept", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert sorted(printed) == ["cards", "measures", "results"]

@@ -82,6 +82,7 @@ ON_THE_HOST = (
         "topology",
         "no_reboot_waits",
         "dcgm_diagnosis",
+        "dcgm_medium_diagnosis",
     ),
 )
 

@@ -7,9 +7,11 @@ a capture of DCGM 4.2.3 (github.com/baldwinSPC/glimmer-burnin, runners/dcgm-diag
 """
 
 import json
+from pathlib import Path
 
 import gpu_check.dcgm
 import pytest
+import yaml
 from gpu_check_hosts import ask, host
 
 NAMES_OF_3 = (
@@ -61,10 +63,12 @@ def three(name="", severity=0, text="", status="Fail"):
     }
 
 
-def diagnosed(tmp_path, printed, status=0, **more):
+def diagnosed(tmp_path, printed, status=0, question="dcgm_diagnosis", named=(), **more):
     text = printed if isinstance(printed, str) else json.dumps(printed, indent=3) + "\n"
     answers = {"systemctl": (0, "active\n"), "/usr/bin/dcgmi diag": (status, text), **more}
-    return ask("dcgm_diagnosis", host(tmp_path, answers=answers, files={"/usr/bin/dcgmi": ""}))
+    machine = host(tmp_path, answers=answers, files={"/usr/bin/dcgmi": ""})
+    machine.named = named
+    return ask(question, machine)
 
 
 @pytest.mark.parametrize(
@@ -170,4 +174,33 @@ def test_without_dcgm_or_its_service_it_is_a_skip(tmp_path):
 def test_a_diagnosis_that_hangs_ends_after_the_limit(tmp_path):
     outcome, message = diagnosed(tmp_path, "", status=-9)
     assert outcome == "FAIL"
-    assert f"must end within {gpu_check.dcgm.SLOW} seconds" in message
+    assert "must end within 180 seconds" in message
+
+
+def test_level_two_loads_the_gpus_so_it_runs_only_if_it_is_named(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        gpu_check.dcgm, "printed_diagnosis", lambda _, level: (asked.append(level), (0, json.dumps(four())))[1]
+    )
+    question = {"question": "dcgm_medium_diagnosis"}
+    outcome, message = diagnosed(tmp_path / "a", four(), **question)
+    assert (outcome, asked) == ("SKIP", [])
+    assert "gpu-check dcgm_medium_diagnosis" in message
+    named = {**question, "named": ["dcgm_medium_diagnosis"]}
+    assert diagnosed(tmp_path / "b", four(), **named) == ("PASS", "passed: software")
+    assert diagnosed(tmp_path / "c", four())[0] == "PASS"
+    assert asked == [2, 1]
+
+
+def test_level_two_has_a_limit_of_its_own_and_its_failure_is_one(tmp_path):
+    named = {"question": "dcgm_medium_diagnosis", "named": ["dcgm_medium_diagnosis"]}
+    assert "dcgmi diag -r 2 must end within 900 seconds" in diagnosed(tmp_path / "a", "", status=-9, **named)[1]
+    outcome, message = diagnosed(tmp_path / "b", four((1, RESET, ROW)), status=226, **named)
+    assert outcome == "FAIL"
+    assert "dcgmi diag -r 2 -v has more" in message
+
+
+def test_an_upgrade_asks_for_level_two():
+    role = Path(__file__).resolve().parents[2] / "roles" / "nvidia_driver"
+    defaults = yaml.safe_load((role / "defaults" / "main.yml").read_text(encoding="utf-8"))
+    assert "dcgm_medium_diagnosis" in defaults["nvidia_driver_upgrade_checks"]

@@ -137,6 +137,16 @@ def test_arguments_are_told_for_every_boot_entry(rhel):
     assert rhel.boot_arguments() == {OLD: ["ro", "quiet"], NEW: ["ro", "modprobe.blacklist=nouveau"]}
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+def test_dcgm_is_locked_with_the_driver_only_where_this_project_installed_it(tmp_path, recorded):
+    record = {"/opt/deeplearning/etc/nvidia-driver-dcgm-before.json": "[]\n"} if recorded else {}
+    host = tree(tmp_path, {"/usr/bin/dnf": "", "/etc/redhat-release": "", **record})
+    host.run = lambda argv: "datacenter-gpu-manager-4-core 1:4.5.2-1\n" if argv[0] == "rpm" else None
+    found = host.read()
+    assert found["dcgm_packages"] == {"datacenter-gpu-manager-4-core": ["1:4.5.2-1"]}
+    assert (found["locks"]["lines"] == ["datacenter-gpu-manager-4-core-1:4.5.2-1.*"]) is recorded
+
+
 def test_lock_lines_for_dnf_carry_epochs(rhel):
     locks = rhel.read()["locks"]
     assert locks["plugin"] is True

@@ -165,6 +165,52 @@ def test_a_host_is_in_maintenance_while_it_changes_and_not_afterwards(manager: M
     assert (in_maintenance(manager), host.marker.exists(), len(manager.changes())) == (False, False, 2)
 
 
+@pytest.mark.parametrize("check", [True, False])
+def test_the_nodemanager_of_the_host_leaves_and_comes_back_beside_maintenance(
+    check: bool, manager: Manager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("cloudera_manager", "ambari"):
+        monkeypatch.setattr(f"hadoop_dl.hosts.managers.{module}.POLL", 0.01)
+    host, nodemanagers = Maintenance(tmp_path, manager), manager.out  # type: ignore[attr-defined]
+    assert host.run(check, state="decommissioned", seconds="60")["changed"]
+    assert len(manager.out) == (0 if check else 1)  # type: ignore[attr-defined]
+    assert host.run(check, state="recommissioned", seconds=60)["changed"]
+    assert (manager.out, in_maintenance(manager), host.marker.exists()) == (nodemanagers, False, False)  # type: ignore[attr-defined]
+
+
+YARN_NODE = """
+from ansible.plugins.action import ActionBase
+
+
+class ActionModule(ActionBase):
+    '''What yarn_node answers about a cluster of a manager.'''
+
+    def run(self, tmp=None, task_vars=None):
+        out = self._task.args["state"] in ("drained", "returnable")
+        node = {"name": "data1", "gpus": 2, "state": "DECOMMISSIONED" if out else "RUNNING", "recorded": out}
+        return {"changed": False, "node": node, "refresh": True, "managed": True}
+"""
+
+
+def test_the_role_has_the_manager_do_it_and_keeps_a_record_meanwhile(cloudera: Cloudera, tmp_path: Path) -> None:
+    (tmp_path / "action_plugins").mkdir()
+    (tmp_path / "action_plugins" / "yarn_node.py").write_text(YARN_NODE, encoding="utf-8")
+    record, host = tmp_path / "opt" / "etc" / "node_maintenance.json", Play(tmp_path, cloudera)
+    given = {"node_maintenance_resourcemanagers": [HOST], "node_maintenance_seconds": 60}
+    options = ("-e", f"__node_maintenance_record={record}", "-e", "node_maintenance_state=")
+
+    def runs(state: str) -> None:
+        play = {"hosts": "all", "gather_facts": False, "vars": given, "roles": ["node_maintenance"]}
+        status, said = host.run([play], *options[:-1], options[-1] + state)
+        assert status == 0, said
+
+    runs("drained")
+    assert len(cloudera.out) == 1
+    assert list(json.loads(record.read_text(encoding="utf-8"))["nodes"]) == ["data1"]
+    runs("running")
+    assert (cloudera.out, cloudera.stopped, record.exists()) == (set(), set(), False)
+
+
 def test_the_reader_of_hosts_finds_the_mark(cloudera: Cloudera, tmp_path: Path) -> None:
     host, reader = Maintenance(tmp_path, cloudera), host_reader.Reader(str(tmp_path))
     host.marker = tmp_path / "opt/deeplearning/etc/maintenance-mode.json"

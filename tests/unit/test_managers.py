@@ -345,3 +345,53 @@ def test_maintenance_of_a_host_on_and_off(cloudera: Cloudera, ambari: AmbariServ
         assert other.maintenance(other.host("demo", {"data01.example.com"})) is state
     assert "has no host of the name data99" in sentence(lambda: other.host("demo", {"data99"}))
     assert "has no host of the name data99" in sentence(lambda: manager.host({"data99"}))
+
+
+@pytest.fixture
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("cloudera_manager", "ambari"):
+        monkeypatch.setattr(f"hadoop_dl.hosts.managers.{module}.POLL", 0.01)
+
+
+@pytest.mark.usefixtures("_soon")
+def test_cloudera_manager_takes_the_nodemanager_alone_out_and_starts_it_again(cloudera: Cloudera) -> None:
+    manager = client(cloudera)
+    host = manager.host({"data01.example.com"})
+    for _ in range(2):  # the second time it is out already
+        manager.set_nodemanager(host, "Demo Cluster", False, 5)
+    assert cloudera.out == cloudera.stopped == {cloudera.named("yarn", "NODEMANAGER", 2)}
+    for _ in range(2):
+        manager.set_nodemanager(host, "", True, 5)
+    assert cloudera.out == cloudera.stopped == set()
+    service = "/api/v19/clusters/cluster/services/yarn/"
+    ways = ("commands/decommission", "commands/recommission", "roleCommands/start")
+    assert cloudera.changes() == [("POST", service + way) for way in ways]
+    text = sentence(lambda: manager.set_nodemanager(manager.host({"edge01.example.com"}), "", False, 5))
+    assert "must have one NodeManager of yarn on edge01.example.com, but has 0" in text
+
+
+@pytest.mark.usefixtures("_soon")
+def test_ambari_takes_the_nodemanager_alone_out_and_starts_it_again(ambari: AmbariServer) -> None:
+    manager = ambari_client(ambari)
+    host = manager.host("demo", {"data01.example.com"})
+    manager.set_nodemanager(host, "", False, 5)
+    assert ambari.out == ambari.stopped == {"data01.example.com"}
+    for _ in range(2):  # the second time it runs already
+        manager.set_nodemanager(host, "", True, 5)
+    assert ambari.out == ambari.stopped == set()
+    names = [body["RequestInfo"].get("parameters", {}).get("slave_type") for body in ambari.bodies if body]
+    assert set(names) == {"NODEMANAGER", None}
+    edge = manager.host("demo", {"edge01.example.com"})
+    assert "Component cannot be decommissioned" in sentence(lambda: manager.set_nodemanager(edge, "", False, 5))
+
+
+@pytest.mark.usefixtures("_soon")
+@pytest.mark.parametrize(
+    ("ends", "words"), [("FAILED", "ended the request 7 as FAILED"), ("IN_PROGRESS", "within 0.05 s")]
+)
+def test_a_request_of_ambari_that_fails_or_does_not_end_is_a_sentence(
+    ends: str, words: str, ambari: AmbariServer
+) -> None:
+    ambari.ends, manager = ends, ambari_client(ambari)
+    host = manager.host("demo", {"data01.example.com"})
+    assert words in sentence(lambda: manager.set_nodemanager(host, "", False, 0.05))

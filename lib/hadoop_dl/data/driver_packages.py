@@ -46,6 +46,7 @@ class Request:
     open_supported: bool
     persistence: bool
     fabric_manager: bool
+    dcgm_version: str
     signing_key: str
     signing_certificate: str
     offered: Any = ()
@@ -70,6 +71,11 @@ class Request:
 def after_560(version: str) -> bool:
     """Whether a package's version, with its epoch, is of a branch from which computing needs no package of graphics."""
     return numbers(version.rpartition(":")[2]) >= (560,)
+
+
+def without_release_of(version: str) -> str:
+    """4.5.2 of 1:4.5.2-1."""
+    return version.rpartition(":")[2].partition("-")[0]
 
 
 def without_release(kernel: str) -> str:
@@ -218,6 +224,33 @@ class Rpms:
         first, second = self.fabric_names
         fabric: Pinned = {"name": first, "other": second, "version": self.request.version}
         return self.of_version(self.kmods() + self.packages()) + ([fabric] if self.request.fabric_manager else [])
+
+    def dcgm(self) -> list[Pinned]:
+        """DCGM's versions are its own. From 4 on it has a package for the driver's CUDA, 12 from branch 525 and 13 from branch 580 on
+        (https://docs.nvidia.com/datacenter/dcgm/latest/installation.html), but before Turing it takes 12 for 13.0 (GetCompatibleCudaMajorVersion in
+        nvvs/include/TestFramework.inl of https://github.com/NVIDIA/DCGM)."""
+        version, major = self.request.dcgm_version, self.request.dcgm_version.partition(".")[0]
+        if not version or self.request.state == "absent":
+            return []
+        newest = self.request.from_branch("580") and self.request.open_supported
+        cuda = 13 if newest else 12 if self.request.from_branch("525") else 11
+        name = "datacenter-gpu-manager"
+        names = [name] if numbers(major) < (4,) else [f"{name}-{major}-core", f"{name}-{major}-cuda{cuda}"]
+        return [{"name": one, "version": version} for one in names]
+
+    def dcgm_leaving(self) -> list[str]:
+        """Packages of DCGM that this role installed, which are no longer requested."""
+        before, wanted = self.host.records.dcgm_before, [one["name"] for one in self.dcgm()]
+        ours = [] if before is None else [name for name in self.host.dcgm_packages if name not in before]
+        return [name for name in ours if name not in wanted]
+
+    def dcgm_changes(self) -> bool:
+        return bool(self.dcgm_leaving()) or any(
+            not any(
+                without_release_of(found) == one["version"] for found in self.host.dcgm_packages.get(one["name"], ())
+            )
+            for one in self.dcgm()
+        )
 
     def of_version(self, names: Sequence[str]) -> list[Pinned]:
         return [{"name": name, "version": self.request.version} for name in names]

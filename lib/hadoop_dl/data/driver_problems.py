@@ -51,6 +51,13 @@ def request_problems(request: Request, host: GpuHost) -> Iterator[str]:
             "nvidia_driver_fabric_manager_enabled requires the fabric manager's package of the driver's own version, but nvidia_driver_source: "
             f"runfile contains none. Set nvidia_driver_source: package for {request.host} ({host.nvswitches} NVSwitches)."
         )
+    packages = host.family == "RedHat" and request.source == "package"
+    if request.dcgm_version and not (packages and request.from_branch("450")):
+        yield (
+            f"nvidia_driver_dcgm_version requires RHEL, packages and a driver of branch 450 or later, but {request.host} is {host.distribution} "
+            f"{host.major} with nvidia_driver_source: {request.source} and driver {request.version}. Install DCGM there by its own means, and "
+            "remove the input."
+        )
     if request.source == "runfile" and not (request.runfile and re.fullmatch("[0-9a-f]{64}", request.runfile_sha256)):
         yield (
             "nvidia_driver_source: runfile requires nvidia_driver_runfile (URL or path on the controller) and nvidia_driver_runfile_sha256 (64 hex "

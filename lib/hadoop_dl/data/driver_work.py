@@ -70,12 +70,13 @@ class Removal:
 
 @dataclass(frozen=True)
 class Work:
-    """problems: nothing is done if there is one. replaces: an installed driver goes for another one. unlock: packages that apt may change
-    again. original: what the host has before the first change, if that is not known yet. arguments: of every kernel. working: the versions
-    to go back to."""
+    """problems: nothing is done if there is one. replaces: an installed driver goes for another one; lifts_locks: or DCGM changes. unlock:
+    packages that apt may change again. original: what the host has before the first change, if that is not known yet. arguments: of every
+    kernel. working: the versions to go back to."""
 
     problems: tuple[str, ...]
     replaces: bool
+    lifts_locks: bool
     requires_idle_gpus: bool
     checks: tuple[Check, ...]
     transactions: tuple[Transaction, ...]
@@ -104,6 +105,7 @@ def driver_work(request: Request, host: GpuHost) -> Work:
     return Work(
         problems=tuple(problems(request, host, packages, replaces)),
         replaces=replaces,
+        lifts_locks=replaces or packages.dcgm_changes(),
         requires_idle_gpus=replaces if present else bool(installed),
         checks=tuple(checks(request, host, packages, replaces)),
         transactions=tuple(transactions(request, host, packages, replaces)),
@@ -112,9 +114,9 @@ def driver_work(request: Request, host: GpuHost) -> Work:
         signs=present and bool(request.signing_key) and request.build == "dkms",
         unlock=tuple(unlocked(request, host)),
         installation=Installation(
-            packages=(*packages.parts(), *packages.unversioned),
+            packages=(*packages.parts(), *packages.unversioned, *packages.dcgm()),
             removed_first=tuple(packages.other_kmods()) if host.locks.manager == "apt" else (),
-            leaving=tuple(packages.replaced()),
+            leaving=(*packages.replaced(), *packages.dcgm_leaving()),
             exclude=packages.excluded if host.locks.manager != "apt" else (),  # apt holds the kernel instead
         ),
         kernel_packages=kernel_names(packages),
@@ -122,9 +124,9 @@ def driver_work(request: Request, host: GpuHost) -> Work:
         installs_everything=full,
         arguments=ARGUMENTS,
         unit=request.source == "runfile" and not (host.records.before or Original()).unit,
-        daemons=("nvidia-persistenced",) * request.persistence + ("nvidia-fabricmanager",) * request.fabric_manager,
+        daemons=daemons(request),
         signers=tuple(driver_problems.certificate_signers(host)),
-        removal=removal(host),
+        removal=removal(host, packages),
         working=working_versions(host),
     )
 
@@ -143,7 +145,7 @@ def problems(request: Request, host: GpuHost, packages: Rpms, replaces: bool) ->
 def checks(request: Request, host: GpuHost, packages: Rpms, replaces: bool) -> list[Check]:
     required: list[str | Pinned] = list(packages.headers())
     if installs_packages(request, host, packages, replaces):
-        required += [*packages.requested_parts(), *packages.required()]
+        required += [*packages.requested_parts(), *packages.required(), *packages.dcgm()]
     found = [Check(f"Driver {request.version}", packages.remedy(), tuple(required))]
     if installs_kernel(request, host):
         wanted = tuple(packages.kernel_packages())
@@ -153,7 +155,8 @@ def checks(request: Request, host: GpuHost, packages: Rpms, replaces: bool) -> l
 
 def installs_packages(request: Request, host: GpuHost, packages: Rpms, replaces: bool) -> bool:
     lacks_fabric = request.fabric_manager and not set(packages.fabric_names) & set(host.driver.packages)
-    return request.source == "package" and (host.driver.version != request.version or replaces or lacks_fabric)
+    changes = host.driver.version != request.version or replaces or lacks_fabric or packages.dcgm_changes()
+    return request.source == "package" and changes
 
 
 def installs_kernel(request: Request, host: GpuHost) -> bool:
@@ -162,8 +165,13 @@ def installs_kernel(request: Request, host: GpuHost) -> bool:
 
 def transactions(request: Request, host: GpuHost, packages: Rpms, replaces: bool) -> Iterator[Transaction]:
     if installs_packages(request, host, packages, replaces):
-        names: tuple[str | Pinned, ...] = (*packages.headers(), *packages.parts(), *packages.unversioned)
-        leaving = (*packages.replaced(), *packages.related)
+        names: tuple[str | Pinned, ...] = (
+            *packages.headers(),
+            *packages.parts(),
+            *packages.unversioned,
+            *packages.dcgm(),
+        )
+        leaving = (*packages.replaced(), *packages.dcgm_leaving(), *packages.related)
         yield Transaction(f"Driver {request.version}", names, leaving, packages.excluded)
     if installs_kernel(request, host):
         yield Transaction(f"Kernel {request.kernel}", kernel_names(packages), (), ("*nvidia*",))
@@ -215,14 +223,23 @@ def installer_runs(request: Request, host: GpuHost, full: bool) -> list[Installe
     ]
 
 
-def removal(host: GpuHost) -> Removal:
+def daemons(request: Request) -> tuple[str, ...]:
+    chosen = {
+        "nvidia-persistenced": request.persistence,
+        "nvidia-fabricmanager": request.fabric_manager,
+        "nvidia-dcgm": request.dcgm_version,
+    }
+    return tuple(name for name, runs in chosen.items() if runs)
+
+
+def removal(host: GpuHost, wanted: Rpms) -> Removal:
     before, records = host.records.before or Original(), host.records
     managed = records.before is not None or host.files.settings
     installed_before = host.driver.packages if records.packages_before is None else records.packages_before
     words = {word for listed in host.boot_arguments.values() for word in listed}
     arguments = tuple(one for one in ARGUMENTS if one not in before.arguments)
     return Removal(
-        packages=tuple(name for name in host.driver.packages if name not in installed_before),
+        packages=(*(name for name in host.driver.packages if name not in installed_before), *wanted.dcgm_leaving()),
         headers=records.headers or (),
         runfile=managed and not before.runfile,
         unit=managed and not before.unit,

@@ -107,6 +107,7 @@ class Records:
     """What earlier runs of the role wrote down in /opt/deeplearning/etc."""
 
     before: Original | None
+    dcgm_before: tuple[Word, ...] | None
     held: tuple[Word, ...] | None
     headers: tuple[Word, ...] | None
     packages_before: tuple[Word, ...] | None
@@ -145,6 +146,7 @@ class GpuHost:
     disk_free_mb: Mapping[Path, Megabytes | None]
     boot_arguments: Mapping[Kernel, tuple[Argument, ...]]
     driver: Driver
+    dcgm_packages: Packages
     modules: Mapping[Kernel, Module | None]
     loaded: Loaded
     users: tuple[User, ...]

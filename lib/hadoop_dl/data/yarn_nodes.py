@@ -26,7 +26,7 @@ SHOWN = 5  # applications of a line
 # They write the file of excluded nodes themselves, so a line of this project would be lost there. The steps are theirs:
 # https://docs.cloudera.com/cdp-private-cloud-base/7.1.9/managing-clusters/topics/cm-role-instance-decommission.html
 # https://docs.cloudera.com/HDPDocuments/Ambari-2.6.0.0/bk_ambari-operations/content/decommissioning_masters_and_slaves.html
-# Their API is not used: Cloudera documents its command `decommission` for HBase and HDFS only. No manager was met by a test.
+# With cluster_manager in the inventory their API does this (lib/hadoop_dl/hosts/managers). No manager was met by a test.
 STEPS = {
     "cloudera_manager": (
         "Cloudera Manager: YARN, Instances, the NodeManager of {host}, Actions for Selected, {action}",
@@ -117,14 +117,20 @@ def refresh_problem(host: str, yarn: Yarn) -> str | None:
     return None
 
 
-def drain_problem(host: str, yarn: Yarn, together: int = 1) -> str | None:
-    """Why the host must not leave YARN; None also for one that this project excluded before. together: hosts that leave at the same time."""
+def drain_problem(host: str, yarn: Yarn, together: int = 1, *, api: bool = False) -> str | None:
+    """Why the host must not leave YARN; None also for one that this project excluded before. together: hosts that leave at the same time.
+    api: the inventory has the login of the manager."""
     numbers = tuple(int(one) for one in re.findall(r"\d+", yarn.version)[:2])
     if numbers < SINCE:
         return f"A drain requires Hadoop 2.10 or later, but YARN has {yarn.version}. Drain {host} by your own means (docs/day2.md)."
     node = node_of(host, yarn)
-    if yarn.manager:
+    if yarn.manager and (not api or is_drained(node)):
         return None if is_drained(node) else steps(host, yarn, f"must be out of YARN, but is {node.state}", 1)
+    if yarn.manager == "ambari" and node.state in ACTIVE and node.containers:
+        return (
+            f"Ambari ends the containers of {host} at once, and it has {node.containers}. Run this when they have ended, or decommission the NodeManager there "
+            "and then run the same command."
+        )
     if node.recorded:
         return refresh_problem(host, yarn) if node.state in ACTIVE else None
     if node.excluded or node.state in LEAVES:
@@ -141,10 +147,10 @@ def drain_problem(host: str, yarn: Yarn, together: int = 1) -> str | None:
     return refresh_problem(host, yarn)
 
 
-def return_problem(host: str, yarn: Yarn) -> str | None:
+def return_problem(host: str, yarn: Yarn, *, api: bool = False) -> str | None:
     """Why the host cannot come back; None also for one that has not left."""
     node = node_of(host, yarn)
-    if yarn.manager:
+    if yarn.manager and not (api and node.recorded):
         return None if is_back(node) else steps(host, yarn, f"must run in YARN again, but is {node.state}", 2)
     return refresh_problem(host, yarn) if node.recorded and node.state != "RUNNING" else None
 
@@ -152,7 +158,7 @@ def return_problem(host: str, yarn: Yarn) -> str | None:
 def steps(host: str, yarn: Yarn, found: str, action: int) -> str:
     words = STEPS[str(yarn.manager)]
     return (
-        f"{host} {found}, and its manager alone may change that. {words[0].format(host=host, action=words[action])}. Then run the same command; "
+        f"{host} {found}, and its manager alone may change that. Set cluster_manager and its login in the inventory, or do it there: {words[0].format(host=host, action=words[action])}. Then run the same command; "
         "it goes on from there."
     )
 

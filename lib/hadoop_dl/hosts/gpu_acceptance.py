@@ -23,7 +23,7 @@ LEAST = 3  # measures of which the median says what is usual
 class Measure:
     gpu: Address
     peer: Address
-    kind: Literal["host to GPU", "GPU to host", "memory", "GPU to GPU"]
+    kind: Literal["host to GPU", "GPU to host", "memory", "GPU to GPU", "all-reduce"]
     link: Name
     speed: Speed
     limit: Speed
@@ -51,7 +51,7 @@ def read(answer: Any) -> Acceptance:
 def kind_of(found: Acceptance, one: Measure) -> Kind:
     """Measures that should be alike. A card in a slot that is too narrow, and NVLinks of which some are down, are of the same kind as the others."""
     way = "NVLink" if one.link.startswith("NV") else one.link
-    return (found.cards or {}).get(one.gpu, ""), one.kind, way if one.peer else ""
+    return (found.cards or {}).get(one.gpu, ""), one.kind, way if one.peer or one.kind == "all-reduce" else ""
 
 
 def kinds(hosts: Hosts) -> dict[Kind, list[tuple[str, Measure]]]:

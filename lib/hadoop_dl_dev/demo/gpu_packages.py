@@ -34,6 +34,7 @@ def builds(listed: dict[str, Any], system: str) -> list[tuple[str, dict[str, str
     made += [("cuda-toolkit", {**common, **toolkit}) for toolkit in listed["cuda"]]
     made += [("libcudnn", {**common, **library}) for library in listed["cudnn"]]
     made += [("libnccl", {**common, **library}) for library in listed["nccl"]]
+    made += [("datacenter-gpu-manager", {**common, "dcgm": own["dcgm"]})] if "dcgm" in own else []
     return made
 
 

@@ -83,3 +83,16 @@ def test_the_linker_finds_nvml(host, driver):
     assert host.check_output("readlink -f $(ldconfig -p | awk '$1 == \"libnvidia-ml.so.1\" {print $NF}')").endswith(
         driver
     )
+
+
+def test_dcgm_is_of_its_version_locked_and_starts_at_boot(host):
+    version = host.ansible.get_variables().get("nvidia_driver_dcgm_version")
+    if version is None:
+        pytest.skip("this host gets none")
+    names = ("datacenter-gpu-manager-4-core", "datacenter-gpu-manager-4-cuda12")
+    assert sorted(host.check_output("rpm -qa 'datacenter-gpu-manager*'").splitlines()) == [
+        f"{name}-{version}-1.x86_64" for name in names
+    ]
+    locked = host.file("/etc/dnf/plugins/versionlock.list").content_string
+    assert all(f"{name}-1:{version}-1.*" in locked for name in names)
+    assert host.service("nvidia-dcgm").is_enabled

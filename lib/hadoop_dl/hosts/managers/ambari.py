@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
-from hadoop_dl.hosts.managers.cloudera_manager import listed, path
-from hadoop_dl.hosts.managers.server import ManagerError, Server
+from hadoop_dl.hosts.managers.cloudera_manager import POLL, listed, path
+from hadoop_dl.hosts.managers.server import ManagerError, Server, Unavailable
 
 Json = dict[str, Any]
 PAGE = 100  # hosts of one answer; without page_size Ambari sends all at once
@@ -18,6 +19,7 @@ HOST_FIELDS = ",".join(
     + ["host_components/HostRoles/component_name"]
 )
 ROOT = "/api/v1"
+ENDED = ("FAILED", "ABORTED", "TIMEDOUT", "COMPLETED")  # HostRoleStatus.java
 
 
 class Ambari:
@@ -96,6 +98,55 @@ class Ambari:
             "Body": {"Hosts": {"maintenance_state": state}},
         }
         self.server.json("PUT", ROOT + path("clusters", host["cluster_name"], "hosts", host["host_name"]), body)
+
+    def set_nodemanager(self, host: Json, cluster: str, on: bool, seconds: float) -> None:
+        """Decommission the host's NodeManager, or recommission and start it; no DataNode is named.
+
+        Form: ambari-server/docs/api/v1/requests.md; names: AmbariCustomCommandExecutionHelper.java (github.com/apache/ambari).
+        """
+        name, where = str(host["host_name"]), path("clusters", host["cluster_name"])
+        level = {
+            "level": "HOST_COMPONENT",
+            "cluster_name": host["cluster_name"],
+            "host_name": name,
+            "service_name": "YARN",
+        }
+        body = {
+            "RequestInfo": {
+                "context": f"{'Recommission' if on else 'Decommission'} the NodeManager by hadoop-deeplearning",
+                "command": "DECOMMISSION",
+                "parameters": {"slave_type": "NODEMANAGER", "included_hosts" if on else "excluded_hosts": name},
+                "operation_level": level,
+            },
+            "Requests/resource_filters": [{"service_name": "YARN", "component_name": "RESOURCEMANAGER"}],
+        }
+        self.ended(where, self.server.json("POST", ROOT + where + "/requests", body), seconds)
+        if on:
+            start = {
+                "RequestInfo": {"context": "Start the NodeManager by hadoop-deeplearning"},
+                "Body": {"HostRoles": {"state": "STARTED"}},
+            }
+            component = path("hosts", name, "host_components", "NODEMANAGER")
+            answer = self.server.json("PUT", ROOT + where + component, start)
+            if answer is not None:  # it does not run yet
+                self.ended(where, answer, seconds)
+
+    def ended(self, cluster: str, answer: Any, seconds: float) -> None:
+        """Wait until a request has ended, within this time."""
+        number, end, status = str(self.part(answer, "Requests").get("id")), time.monotonic() + seconds, ""
+        while status not in ENDED:
+            if time.monotonic() >= end:
+                raise Unavailable(
+                    f"{self.server.named(self.server.url)} must end the request {number} within {seconds:g} s, but it is {status}. Look at its "
+                    "background operations."
+                )
+            time.sleep(min(POLL, max(0.0, end - time.monotonic())) if status else 0)
+            found = self.server.get(ROOT + cluster + path("requests", number), fields="Requests/request_status")
+            status = str(self.part(found, "Requests").get("request_status"))
+        if status != "COMPLETED":
+            raise ManagerError(
+                f"{self.server.named(self.server.url)} ended the request {number} as {status}. Look at its background operations."
+            )
 
     def part(self, item: Any, name: str) -> Json:
         found = item.get(name) if isinstance(item, dict) else None

@@ -118,6 +118,33 @@ class ClouderaManager:
         answer = self.server.json("POST", self.api + path("hosts", host["hostId"], "commands", command))
         self.finished(answer, command, 60.0)
 
+    def set_nodemanager(self, host: Json, cluster: str, on: bool, seconds: float) -> None:
+        """Decommission the host's NodeManager, or recommission and start it: roles of a service, so the host's DataNode stays as it is.
+
+        https://cloudera.github.io/cm_api/apidocs/v10/path__clusters_-clusterName-_services_-serviceName-_commands_decommission.html: "Decommission
+        roles of a service"; that this is also the NodeManager's:
+        https://docs.cloudera.com/cdp-private-cloud-base/7.1.9/managing-clusters/topics/cm-role-instance-decommission.html
+        """
+        service = self.service(self.cluster_name(cluster), kind="YARN")
+        where = (str(service["cluster"]), str(service["name"]))
+        found = [
+            one
+            for one in self.roles(*where)
+            if one.get("type") == "NODEMANAGER" and one.get("hostRef", {}).get("hostId") == host["hostId"]
+        ]
+        if len(found) != 1:
+            raise ManagerError(
+                f"{self.server.named(self.server.url)} must have one NodeManager of {where[1]} on {host.get('hostname')}, but has {len(found)}."
+            )
+        role, owner = found[0], ("clusters", where[0], "services", where[1])
+        named, commissioned = {"items": [str(role["name"])]}, role.get("commissionState", "COMMISSIONED")
+        if on is not (commissioned == "COMMISSIONED"):
+            self.run(owner, "recommission" if on else "decommission", seconds, named)
+        if on and role.get("roleState") != "STARTED":
+            answer = self.server.json("POST", self.api + path(*owner, "roleCommands", "start"), named)
+            for command in listed(self.server, answer, "roleCommands/start"):
+                self.finished(command, "start", seconds)
+
     def run(self, owner: tuple[str, ...], command: str, seconds: float, body: Any = None) -> Json:
         """Start a command and wait for its end, within this time."""
         answer = self.server.json("POST", self.api + path(*owner, "commands", command), body)

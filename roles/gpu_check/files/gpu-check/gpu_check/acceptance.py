@@ -11,18 +11,23 @@ from ansible.module_utils.hadoop_dl_host import processes
 
 from gpu_check.bandwidth import address, measure
 from gpu_check.causes import devices, last_error
+from gpu_check.collective import all_reduce
 from gpu_check.compute import required_gpus
 from gpu_check.host import Host, become_nobody
 from gpu_check.questions import Fail, Skip, results
 from gpu_check.sentences import no_library, smi_problem
 
 STEPS = []  # (name, function), as QUESTIONS
-SLOW = 600  # seconds for everything; 16 GPUs whose copies go through the host's memory take five minutes
+SLOW = 600  # seconds for all copies; 16 GPUs whose copies go through the host's memory take five minutes
 # A link with half of its lanes, or one generation below, has half of the bandwidth, of which copies reach 70 to 90 %: 12.4 GB/s of 15.8 in
 # NVIDIA's own example (github.com/NVIDIA/nvbandwidth, README).
 SHARE = 0.5
 # MB/s of a lane, by generation: 2.5 and 5 GT/s with 8 of 10 bits for data, 8 to 32 GT/s with 128 of 130, 64 GT/s with 242 of 256.
 LANE = {1: 250, 2: 500, 3: 985, 4: 1969, 5: 3938, 6: 7563}
+NCCL = "libnccl.so.2"
+NCCL_SLOW = 180  # seconds, of which its start takes some
+# docs.nvidia.com/cuda/cuda-c-programming-guide, "IOMMU on Linux"; docs.nvidia.com/deeplearning/nccl/user-guide, troubleshooting, "ACS".
+IOMMU = "On a host without virtual machines turn off IOMMU and PCIe ACS in the firmware."
 APPLICATIONS = ("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader")
 NAMED = 5  # processes, or copies, in a sentence
 
@@ -94,27 +99,29 @@ class Run(object):
                 found[gpu] = max(found.get(gpu, 0), int(1000 * float(link.group(1))))
         return found
 
-    def measure(self):
-        """What bandwidth.py answers. Root's child is nobody, with the groups that may open the GPUs."""
+    def child(self, function, names, seconds, late):
+        """What the function answers about these libraries. Root's child is nobody, with the groups that may open the GPUs."""
         host = self.host
-        if not host.reached("libcuda.so.1"):
-            raise Fail(no_library(host, "libcuda.so.1"))
         groups = sorted(set(status.st_gid for _, status in host.nodes()) - set([0]))
 
         def measured():
             if host.gives_up_root():
                 become_nobody(groups)()
-            return measure(host.load("libcuda.so.1"))
+            return function(*[host.load(name) for name in names])
 
         try:
-            found = processes.limited(measured, SLOW)
+            return processes.limited(measured, seconds)
         except processes.Late:
-            raise Fail(
-                "The GPUs must be measured within %d seconds but were not: a GPU is sick. Look at dmesg for Xid, and reboot the host."
-                % SLOW
-            )
+            raise Fail("The GPUs must be measured within %d seconds but were not: %s" % (seconds, late))
         except RuntimeError as error:
             raise Fail("The GPUs must be measured but: %s. Run gpu-check." % last_error(str(error)))
+
+    def measure(self):
+        """What bandwidth.py answers."""
+        host, late = self.host, "a GPU is sick. Look at dmesg for Xid, and reboot the host."
+        if not host.reached("libcuda.so.1"):
+            raise Fail(no_library(host, "libcuda.so.1"))
+        found = self.child(measure, ("libcuda.so.1",), SLOW, late)
         if "error" in found:
             raise Fail("CUDA must start but does not: %s. %s" % (found["error"], " ".join(devices(host))))
         return found
@@ -219,14 +226,27 @@ def peer_copies(run):
     if not run.of("GPU to GPU") and not run.lost:
         raise Skip("one GPU")
     if run.lost:
-        # docs.nvidia.com/cuda/cuda-c-programming-guide, "IOMMU on Linux"; docs.nvidia.com/deeplearning/nccl/user-guide, troubleshooting, "ACS".
-        raise Fail(
-            "Copies between GPUs must arrive as they were sent, but: %s. On a host without virtual machines turn off IOMMU and PCIe ACS in the firmware."
-            % some(["%s: %s" % one for one in run.lost])
-        )
+        lost = some(["%s: %s" % one for one in run.lost])
+        raise Fail("Copies between GPUs must arrive as they were sent, but: %s. %s" % (lost, IOMMU))
     return run.compared(
         ("GPU to GPU",), "Copies between GPUs", "Compare nvidia-smi nvlink -s and nvidia-smi topo -m with other hosts."
     )
+
+
+@step
+def nccl_all_reduce(run):
+    """NCCL adds up numbers of all GPUs, and every GPU gets the right sums"""
+    count = len(run.of("memory"))
+    if count < 2:
+        raise Skip("one GPU")
+    if not run.host.reached(NCCL):
+        raise Skip("NCCL is not installed for the host (no %s); that of a TensorFlow's wheels is not measured" % NCCL)
+    found = run.child(all_reduce, ("libcuda.so.1", NCCL), NCCL_SLOW, "GPUs wait for each other in NCCL. " + IOMMU)
+    run.idle(", which started meanwhile")
+    if "error" in found:
+        raise Fail("NCCL must add up numbers of %d GPUs but: %s. %s" % (count, found["error"], IOMMU))
+    run.add(found["gpu"], "", "all-reduce", "%d GPUs" % count, found["speed"], 0)
+    return run.compared(("all-reduce",), "", "")
 
 
 def report(run, answers):

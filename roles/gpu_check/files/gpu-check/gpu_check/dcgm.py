@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""What NVIDIA's DCGM says about the GPUs, if a site has it: level 1 of its diagnosis, which computes nothing."""
+"""What NVIDIA's DCGM says about the GPUs, if a host has it: level 1 of its diagnosis, which computes nothing, and level 2, which does."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -10,7 +10,10 @@ from gpu_check.questions import Fail, Skip, host_check
 
 DCGMI = "/usr/bin/dcgmi"
 UNITS = ("nvidia-dcgm", "dcgm")  # the second up to DCGM 2
-SLOW = 180  # seconds
+SLOW = {
+    1: 180,
+    2: 900,
+}  # seconds, by level; normally some, and two minutes (docs.nvidia.com/datacenter/dcgm, dcgmi diag)
 LARGEST = 1 << 20  # characters; 16 GPUs print some 10,000
 LONGEST = 200  # characters of a text of DCGM
 NAMED = 5  # errors
@@ -101,28 +104,40 @@ def some(texts):
     return "; ".join(texts[:NAMED]) + ("; and %d more" % (len(texts) - NAMED) if len(texts) > NAMED else "")
 
 
-def printed_diagnosis(host):
+def printed_diagnosis(host, level):
     """What dcgmi prints, and its status. It asks DCGM's service, so nobody may run it."""
-    status, printed = host.execute_foreign((DCGMI, "diag", "-r", "1", "-j"), SLOW)
+    status, printed = host.execute_foreign((DCGMI, "diag", "-r", str(level), "-j"), SLOW[level])
     if status == -9:
         raise Fail(
-            "dcgmi diag -r 1 must end within %d seconds but did not. Look at dmesg for Xid and at journalctl -u nvidia-dcgm."
-            % SLOW
+            "dcgmi diag -r %d must end within %d seconds but did not. Look at dmesg for Xid and at journalctl -u nvidia-dcgm."
+            % (level, SLOW[level])
         )
     if len(printed) > LARGEST:
-        raise Fail("dcgmi diag -r 1 -j must print a diagnosis but printed more than %d characters." % LARGEST)
+        raise Fail("dcgmi diag -r %d -j must print a diagnosis but printed more than %d characters." % (level, LARGEST))
     return status, printed
 
 
 @host_check
 def dcgm_diagnosis(host):
-    """DCGM, if a site has it: level 1 of its diagnosis finds nothing (dcgmi diag -r 1)"""
+    """DCGM, if the host has it: level 1 of its diagnosis finds nothing (dcgmi diag -r 1)"""
+    return diagnosed(host, 1)
+
+
+@host_check
+def dcgm_medium_diagnosis(host):
+    """DCGM, only if this question is named: level 2, which loads idle GPUs for minutes, finds nothing (dcgmi diag -r 2)"""
+    if "dcgm_medium_diagnosis" not in host.named:
+        raise Skip("it loads the GPUs for minutes; on a drained host: gpu-check dcgm_medium_diagnosis")
+    return diagnosed(host, 2)
+
+
+def diagnosed(host, level):
     host.requires_gpu()
     if not host.exists(DCGMI):
         raise Skip("DCGM is not installed here (no %s)" % DCGMI)
     if host.run("systemctl", "is-active", *UNITS)[0] != 0:
         raise Skip("DCGM is installed but its service does not run; systemctl start nvidia-dcgm")
-    status, printed = printed_diagnosis(host)
+    status, printed = printed_diagnosis(host, level)
     try:
         found = diagnosis(printed)
         problem = line(found["runtime_error"]) if "runtime_error" in found else None
@@ -130,8 +145,8 @@ def dcgm_diagnosis(host):
     except NoDiagnosis:
         said = " ".join(re.sub("[^ -~]", " ", printed[:LONGEST]).split()) or "nothing"
         raise Fail(
-            "dcgmi diag -r 1 -j must print a diagnosis as JSON but ended with status %s and printed: %s. Run it by hand, and read "
-            "journalctl -u nvidia-dcgm." % (status, said)
+            "dcgmi diag -r %d -j must print a diagnosis as JSON but ended with status %s and printed: %s. Run it by hand, and read "
+            "journalctl -u nvidia-dcgm." % (level, status, said)
         )
     if problem and any(words in problem for words in NOT_NOW):
         raise Skip("DCGM did not diagnose: %s" % problem)
@@ -139,8 +154,8 @@ def dcgm_diagnosis(host):
         raise Fail("DCGM must diagnose the GPUs but ended with: %s. Read journalctl -u nvidia-dcgm." % problem)
     if hard:
         raise Fail(
-            "DCGM must find nothing but found %s. Drain the host and do what it says; dcgmi diag -r 1 -v has more."
-            % some(hard)
+            "DCGM must find nothing but found %s. Drain the host and do what it says; dcgmi diag -r %d -v has more."
+            % (some(hard), level)
         )
     if not passed and not mild:
         raise Skip("DCGM skipped all of its tests: %s" % ", ".join(skipped))
