@@ -37,8 +37,10 @@ java=$(readlink -f /usr/bin/java)
 home=${java%/bin/java}
 mkdir -p /opt/hadoop/lib/native
 cd /build/libhdfs
-tcc -shared -w -D_GNU_SOURCE -I. -Iinclude -Ios/posix -I/usr/include/android/nativehelper \
-    $(find . -name '*.c') -o /opt/hadoop/lib/native/libhdfs.so -L"$home/lib/server" -ljvm -lpthread
+tcc -shared -w -D_GNU_SOURCE -I. -Iinclude -Ios/posix -I/usr/include/android -I/usr/include/android/nativehelper \
+    $(find . -name '*.c') -o /opt/hadoop/lib/native/libhdfs.so -L"$(dirname "$(find "$home" -name libjvm.so -path '*/server/*')")" -ljvm -lpthread
+# tcc does not say that the stack holds no code, without which the C library of Debian 13 loads no library.
+if command -v patchelf > /dev/null; then patchelf --clear-execstack /opt/hadoop/lib/native/libhdfs.so; fi
 # shellcheck disable=SC2046
 apt-get -qq purge --auto-remove $(cat /build/purge) > /dev/null
 

@@ -34,7 +34,7 @@ import os
 import re
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import hdfs_command, processes
+from ansible.module_utils.hadoop_dl_host import hdfs_command, host_system, processes
 
 LIBJVM = ("lib/server/libjvm.so", "jre/lib/amd64/server/libjvm.so", "lib/amd64/server/libjvm.so")
 TIMEOUT = 60  # seconds for `hadoop classpath`, which starts a JVM
@@ -49,13 +49,7 @@ def first(paths):
 
 
 def java_major(home):
-    """11 for 11.0.21, 8 for 1.8.0_392; None if the home does not say."""
-    try:
-        with open(os.path.join(home, "release")) as handle:
-            match = re.search(r'JAVA_VERSION="(?:1\.)?(\d+)', handle.read())
-    except (IOError, OSError):
-        return None
-    return match.group(1) if match else None
+    return host_system.java_major(host_system.java_version(home))
 
 
 def find_place(wanted, places):

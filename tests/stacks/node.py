@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from hadoop_dl.data import stacks
@@ -22,8 +23,12 @@ MIRROR = REPOSITORY / ".cache" / "mirror"
 MIRROR_URL = "http://127.0.0.1:8000"
 ROOT = "/opt/deeplearning"
 NEWER = ("el7", "el8", "el9")  # an older system's lock may be tried on a newer one, never the other way round
-JAVA_OF_IMAGE = {"el7": "11", "el8": "17", "el9": "17"}
-OF_IMAGE = {"el7": ("2.7",), "el8": ("3.11",), "el9": ("3.11",)}  # the Pythons that images have themselves
+OF_IMAGE = {
+    "el7": ("2.7",),
+    "el7-hadoop2": ("2.7",),
+    "el8": ("3.11",),
+    "el9": ("3.11",),
+}  # the Pythons that images have themselves
 
 
 def on_this_machine(version: str) -> Path | None:
@@ -92,7 +97,8 @@ class Node:
         nodes.execute(self.name, "systemctl", "start", "hdfs-namenode", "hdfs-datanode", "kafka")
         shown = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
         address = output("docker", "inspect", "--format", shown, self.name)
-        services.until("HDFS", lambda: services.hdfs_problem(address, 1))
+        here = SimpleNamespace(kerberos=False, data_nodes=1, addresses={"master1": address})
+        services.until("HDFS", lambda: services.hdfs_problem(here))
         services.until("Kafka", lambda: services.kafka_problem(address))
         self.serves = True
 
@@ -114,7 +120,7 @@ class Node:
 
     def play(self, playbook: Path, variables: Mapping[str, Any], timeout: float = 1800) -> None:
         """Run a playbook on the node; a DemoError has its last words."""
-        python = "/usr/bin/python2.7" if self.image == "el7" else "/usr/bin/python3"
+        python = "/usr/bin/python2.7" if "2.7" in OF_IMAGE[self.image] else "/usr/bin/python3"
         host = {"ansible_connection": "community.docker.docker", "ansible_python_interpreter": python}
         group = {"hosts": {self.name: {**host, "ansible_become": False}}}
         inventory = self.site / f"{self.name}.json"
@@ -158,6 +164,8 @@ def last_words(stdout: str, stderr: str) -> str:
 
 
 def images_of(stack: stacks.Stack) -> list[str]:
-    """The images to try: the stack's own systems, then newer ones."""
-    own = [name for name in images.image_names() if name in stack.data["os"]]
-    return own + [name for name in NEWER[NEWER.index(own[0]) :] if name not in own]
+    """The images to try: of the stack's own systems the first one with a Java for its Spark, then newer ones."""
+    own = [name for name in images.image_names() if name.partition("-")[0] in stack.data["os"]]
+    javas = stack.data.get("java", [])
+    first = next((name for name in own if images.java(name) in javas), own[0])
+    return [first, *(name for name in NEWER if name > first)]

@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from node import JAVA_OF_IMAGE
 from packaging.version import Version
+
+from hadoop_dl_dev.demo import images
 
 MODULES = {
     "keras": "keras",
@@ -12,8 +13,8 @@ MODULES = {
     "tensorflowonspark": "tensorflowonspark",
     "kafka-python": "kafka",
 }
-# Java 17 closes what Spark 3.0 and Hadoop open by reflection.
-OPENED = " ".join(
+# Java 17 closes what Spark 3.0 and Hadoop open by reflection; Java 8 does not know the option.
+OPENED = "-XX:+IgnoreUnrecognizedVMOptions " + " ".join(
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
     for package in ("java.lang", "java.lang.invoke", "java.nio", "java.util", "java.util.concurrent", "sun.nio.ch")
 )
@@ -101,7 +102,7 @@ def test_tensorflow_reads_a_topic(ready, connected):
 @pytest.mark.question("trained")
 def test_tensorflowonspark_trains_the_digits(ready, connected):
     """Two executors of Spark on this host; where TensorFlow has no HDFS, the digits are in the node's own files."""
-    java = JAVA_OF_IMAGE[ready.node.image]
+    java = images.java(ready.node.image)
     if java not in ready.stack.data["java"]:
         pytest.skip(
             f"Spark {ready.stack.data['pyspark']} is for Java {' or '.join(ready.stack.data['java'])}, and the image {ready.node.image} has {java}"

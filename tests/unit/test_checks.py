@@ -225,7 +225,9 @@ def test_the_long_layer_installs_the_locks_of_every_image():
 
 
 def images_of(name: str) -> str:
-    return next(image for image in images.image_names() if image in load_stack(name).data["os"])
+    stack = load_stack(name).data
+    own = [image for image in images.image_names() if image.partition("-")[0] in stack["os"]]
+    return next((image for image in own if images.java(image) in stack.get("java", [])), own[0])
 
 
 def test_side_by_side_the_long_layer_continues_after_a_failure(runner):

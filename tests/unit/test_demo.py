@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -126,9 +127,9 @@ def test_the_failure_of_either_end_of_a_pipe_is_told() -> None:
         pipe(["no-such-command"], ["cat"])
 
 
-@pytest.mark.parametrize("name", ["hadoop", "kafka"])
-def test_every_jar_of_a_lock_has_a_digest_and_a_name_of_its_own(name: str) -> None:
-    jars = artifacts.read_lock(images.DATA / name / "jars.sha256")
+@pytest.mark.parametrize("lock", [*images.locks("el7").values(), *images.locks("el7-hadoop2").values()], ids=str)
+def test_every_jar_of_a_lock_has_a_digest_and_a_name_of_its_own(lock: Path) -> None:
+    jars = artifacts.read_lock(lock)
     assert len({jar.name for jar in jars}) == len(jars) > 90
     assert all(jar.url.startswith("https://") for jar in jars)
 
@@ -379,6 +380,29 @@ def test_cdsw_on_the_demo_requires_the_stack_of_its_engine() -> None:
 
 def test_the_image_follows_the_stack() -> None:
     assert (cluster.Cluster("tf1.15-py27-el7").image, cluster.Cluster("tf2.15-py3-el9").image) == ("el7", "el9")
+    assert cluster.Cluster("tf1.15-spark2-cpu-py27-el7").image == "el7-hadoop2"  # its Spark requires Java 8
+
+
+def test_the_image_follows_the_version_of_hadoop() -> None:
+    assert cluster.Cluster(hadoop="2.10.2").image == "el7-hadoop2"
+    assert cluster.Cluster(hadoop="3.3.6").image == "el7"
+    with pytest.raises(DemoError, match="no node image for tf2.15-py3-el9 with Hadoop 2.10.2"):
+        _ = cluster.Cluster("tf2.15-py3-el9", hadoop="2.10.2").image
+
+
+@pytest.mark.parametrize("given", [{"kerberos": True}, {"cdsw": "1.4.0"}])
+def test_what_was_never_tried_with_hadoop_2_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(DemoError, match="require Hadoop 3"):
+        cluster.Cluster(hadoop="2.10.2", **given)
+
+
+def test_packages_that_a_suite_lacks_come_from_another(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'printf "%s\\n" "$@" >> "$CALLS"; echo archive'
+    (Path(os.environ["PATH"].partition(":")[0]) / "mmdebstrap").write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    images.make_base("el7-hadoop2")
+    calls = tools.read_text(encoding="utf-8").splitlines()
+    assert '--aptopt=APT::Default-Release "trixie"' in calls
+    assert [line.split()[-2] for line in calls if line.startswith("deb ")] == ["trixie", "bullseye", "sid"]
 
 
 def test_a_node_that_is_added_changes_no_address(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,6 +124,19 @@ def test_java_of_a_version_that_fits_is_taken(tmp_path: Path) -> None:
     assert host.survey(java_versions=["11"])[0]["java_home"] == f"{tmp_path}/usr/lib/jvm/java-11"
 
 
+def test_java_8_is_known_without_a_release_file(tmp_path: Path) -> None:
+    """As Debian's openjdk-8-jre-headless 8u504 has it; Java 7 has no tzdb.dat, and Java 9 no rt.jar."""
+    host = Host(tmp_path, "/opt/hadoop")
+    home = tmp_path / "usr/lib/jvm/java-8-openjdk-amd64"
+    java(home, "1.8.0_504")
+    (home / "release").unlink()
+    (home / "jre/lib/rt.jar").touch()
+    assert "java-8-openjdk-amd64 (unknown version)" in host.survey(java_versions=["8"])[1][0]
+    (home / "jre/lib/tzdb.dat").touch()
+    hadoop, problems = host.survey(java_versions=["8"])
+    assert (hadoop["java_home"], hadoop["java_version"], problems) == (str(home), "8", [])
+
+
 def test_the_clusters_own_java_comes_first(tmp_path: Path) -> None:
     host = Host(tmp_path, "/opt/hadoop")
     java(tmp_path / "opt/special", "11.0.1")

@@ -331,6 +331,16 @@ def test_gpus_of_a_node_are_those_that_yarn_counts() -> None:
     assert yarn_nodes.gpus({}) == 0
 
 
+def test_gpus_of_a_node_of_hadoop_2_10_are_those_in_use_and_the_rest() -> None:
+    """A ResourceManager of 2.10.2 names no totalResource."""
+    parts = {"usedResource": 1, "availableResource": 2}
+    node = {
+        name: {"resourceInformations": {"resourceInformation": [{"name": "yarn.io/gpu", "value": number}]}}
+        for name, number in parts.items()
+    }
+    assert yarn_nodes.gpus(node) == 3
+
+
 @pytest.mark.parametrize(
     ("name", "wanted", "is_it"),
     [

@@ -148,6 +148,8 @@ def test_a_keytab_on_a_cluster_without_kerberos_is_a_mistake(tmp_path: Path) -> 
             "tensorflow.python.framework.errors_impl.UnknownError: hdfs://master1:8020/user/analyst/x; Unknown error 255",
             "exception of libhdfs",
         ),
+        # pyspark 2.4.8 on Java 17
+        (": java.lang.IllegalArgumentException: Unsupported class file major version 61", "Spark 2 requires Java 8"),
     ],
 )
 def test_a_famous_message_gets_a_sentence(said: str, sentence: str) -> None:

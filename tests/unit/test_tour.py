@@ -29,6 +29,8 @@ def test_the_same_command_again_names_the_same_stack_and_nodes() -> None:
     """make demo alone would switch the cluster to the default stack."""
     assert commands(Cluster("tf1.4-cpu-py27-el7"))[0] == "make demo STACK=tf1.4-cpu-py27-el7"
     assert commands(Cluster(data_nodes=3))[0] == "make demo DATA_NODES=3"
+    assert commands(Cluster(hadoop="2.10.2"))[0] == "make demo HADOOP=2.10.2"
+    assert commands(Cluster(name="other", hadoop="2.10.2"))[0].endswith(" --hadoop 2.10.2")
 
 
 def test_the_same_command_again_has_the_host_of_cdsw() -> None:

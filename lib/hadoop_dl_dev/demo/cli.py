@@ -50,6 +50,12 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--kerberos", action="store_true", help="HDFS and YARN with Kerberos; its KDC is on master1"
         )
+        command.add_argument(
+            "--hadoop",
+            default="",
+            choices=sorted({images.hadoop(name) for name in images.image_names()}),
+            help="its version",
+        )
     build = commands.add_parser(
         "build-host", help="make edge1 a build host, and request a stack whose TensorFlow (a stand-in) is built there"
     )
@@ -140,7 +146,12 @@ def shell(name: str, host: str) -> int:
 def dispatch(arguments: argparse.Namespace) -> int:
     if arguments.command in ("run", "up"):
         wanted = cluster.Cluster(
-            arguments.stack, arguments.data_nodes, arguments.name, arguments.cdsw, arguments.kerberos
+            arguments.stack,
+            arguments.data_nodes,
+            arguments.name,
+            arguments.cdsw,
+            arguments.kerberos,
+            arguments.hadoop,
         )
         if arguments.command == "run":
             return tour.run_all(wanted, up)

@@ -23,7 +23,6 @@ from hadoop_dl.data import stacks
 from hadoop_dl_dev.demo import artifacts, fixtures, images, nodes, workbench
 from hadoop_dl_dev.demo.shell import DemoError, follow, output, run, say
 
-IMAGE_OF = {"el7": "el7", "el9": "el9"}
 MAX_DATA_NODES = 8
 MIRROR_PORT = 8900
 # Fixed, so that nodes that are added later change no other's. The engine gives its own addresses from the low end.
@@ -33,6 +32,7 @@ CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 DEFAULT_NAME = "demo"
 CDSW = f"{nodes.LABEL}.cdsw"  # the label of a host of CDSW: its release and kind
 KERBEROS = f"{nodes.LABEL}.kerberos"  # the label of the hosts of a cluster with Kerberos
+HADOOP = f"{nodes.LABEL}.hadoop"  # the label of the version that was requested
 # A ResourceManager of Hadoop 3.3 with Kerberos keeps a core busy (YARN-11178): the other nodes come first.
 SPINNING = ("--cpu-shares", "256")
 REALM = "DEMO.EXAMPLE"
@@ -57,6 +57,7 @@ class Cluster:
     name: str = DEFAULT_NAME
     cdsw: str = ""  # release and kind of CDSW on cdsw1, one of workbench.KINDS; empty: there is no such host
     kerberos: bool = False
+    hadoop: str = ""  # a version that one of the images has; empty: that of the first one with a Java for the stack
 
     def __post_init__(self) -> None:
         stacks.load_stack(self.stack)
@@ -65,6 +66,8 @@ class Cluster:
                 f"CDSW on the demo requires the stack {workbench.STACK}, but {self.stack} is requested. "
                 f"Leave out one of the two: make demo CDSW=1, or make demo STACK={self.stack}"
             )
+        if (self.kerberos or self.cdsw) and images.hadoop(self.image).startswith("2"):
+            raise DemoError("Kerberos and CDSW require Hadoop 3 on the demo. Leave out KERBEROS, CDSW or HADOOP.")
         if not 1 <= self.data_nodes <= MAX_DATA_NODES:
             raise DemoError(f"DATA_NODES must be 1 to {MAX_DATA_NODES} but is {self.data_nodes}.")
 
@@ -80,10 +83,7 @@ class Cluster:
 
     @property
     def image(self) -> str:
-        for system in stacks.load_stack(self.stack).data["os"]:
-            if system in IMAGE_OF:
-                return IMAGE_OF[system]
-        raise DemoError(f"The demo has no node image for {self.stack}. Choose a stack for {' or '.join(IMAGE_OF)}.")
+        return images.for_stack(stacks.load_stack(self.stack), self.hadoop)
 
     @property
     def data_hosts(self) -> list[str]:
@@ -170,6 +170,7 @@ def node_options(cluster: Cluster, host: str) -> list[str]:
             mounts.append(f"{CA_BUNDLE}:{CA_BUNDLE}:ro")
     labels = {nodes.LABEL: cluster.name}
     labels |= {KERBEROS: REALM} if cluster.kerberos else {}
+    labels |= {HADOOP: cluster.hadoop} if cluster.hadoop else {}
     own: tuple[str, ...] = ()
     if host == workbench.NAME:
         mounts += workbench.mounts()
@@ -289,7 +290,7 @@ def write_inventory(cluster: Cluster) -> None:
 
     def hosts(names: list[str]) -> dict[str, dict[str, str]]:
         # RHEL 7 has only Python 2.7 unless somebody installed more; what the mirror host runs needs a Python 3.
-        old = {"ansible_python_interpreter": "/usr/bin/python2.7"} if cluster.image == "el7" else {}
+        old = {"ansible_python_interpreter": "/usr/bin/python2.7"} if cluster.image.startswith("el7") else {}
         return {name: {"ansible_host": cluster.addresses[name], **({} if name == "mirror1" else old)} for name in names}
 
     groups = {
@@ -382,7 +383,8 @@ def recorded(name: str) -> Cluster:
     stack = path.read_text(encoding="utf-8").strip() if path.exists() else Cluster.stack
     there = existing(name)
     data_nodes = sum(container.startswith(f"{name}-data") for container in there)
-    return Cluster(stack, max(data_nodes, 1), name, label(name, workbench.NAME, CDSW), has_kerberos(name))
+    cdsw, hadoop = label(name, workbench.NAME, CDSW), label(name, "master1", HADOOP)
+    return Cluster(stack, max(data_nodes, 1), name, cdsw, has_kerberos(name), hadoop)
 
 
 def has_kerberos(name: str) -> bool:

@@ -23,6 +23,7 @@ from typing import Any
 
 import yaml
 
+from hadoop_dl.data.stacks import Stack
 from hadoop_dl_dev.demo import artifacts
 from hadoop_dl_dev.demo.shell import DemoError, only_one, pipe, run, say
 
@@ -30,6 +31,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 DATA = REPOSITORY / "demo"
 CACHE = REPOSITORY / ".cache" / "demo"
 NAME = "hadoop-deeplearning"
+OF_CLUSTERS = ("el7", "el9", "el7-hadoop2")
 # A root file system of 1 GB with the packages it came from; the rest stays for whatever else runs here.
 MEMORY_FOR_BASE = 6 * 2**30
 DOCKERFILE = """\
@@ -49,6 +51,33 @@ def image_names() -> list[str]:
     return list(definitions()["images"])
 
 
+def hadoop(image: str) -> str:
+    """The version of Hadoop in an image."""
+    return str(definitions()["images"][image].get("hadoop", definitions()["hadoop"]))
+
+
+def java(image: str) -> str:
+    """The major version of Java in an image."""
+    packages = " ".join(definitions()["images"][image]["packages"])
+    return packages.partition("openjdk-")[2].partition("-")[0]
+
+
+def for_stack(stack: Stack, version: str) -> str:
+    """The image of a cluster's nodes: the first one of the stack's system, with that Hadoop and a Java for its Spark."""
+    for name in OF_CLUSTERS:
+        fits = java(name) in stack.data.get("java", [java(name)]) and version in ("", hadoop(name))
+        if name.partition("-")[0] in stack.data["os"] and fits:
+            return name
+    have = "; ".join(f"{name} has Hadoop {hadoop(name)} and Java {java(name)}" for name in OF_CLUSTERS)
+    wanted = f"{stack.name} with Hadoop {version}" if version else stack.name
+    raise DemoError(f"The demo has no node image for {wanted}: {have}. Choose another stack, or leave out HADOOP.")
+
+
+def locks(image: str) -> dict[str, Path]:
+    """The locks of the jars in an image."""
+    return {"hadoop": DATA / "hadoop" / f"jars-{hadoop(image)}.sha256", "kafka": DATA / "kafka" / "jars.sha256"}
+
+
 def override(image: str) -> str | None:
     """The operator's own image for this one, from NODE_IMAGE_EL7 and the like."""
     return os.environ.get(f"NODE_IMAGE_{image.upper()}")
@@ -57,7 +86,8 @@ def override(image: str) -> str | None:
 def base_tag(image: str) -> str:
     """Tag of the root file system: changes with the packages only."""
     defined = definitions()
-    wanted = [defined["common"], defined["images"][image]["suite"], defined["images"][image]["packages"]]
+    own = defined["images"][image]
+    wanted = [defined["common"], own["suite"], own["packages"], *([own["also"]] if "also" in own else [])]
     return f"{NAME}/{image}-base:{digest(json.dumps(wanted, sort_keys=True).encode())}"
 
 
@@ -103,7 +133,7 @@ def ensure(image: str) -> str:
             for left in CACHE.glob("making-*"):  # by a run that was killed
                 shutil.rmtree(left)
             with ThreadPoolExecutor(1) as pool:
-                downloads = pool.submit(fetch_parts)
+                downloads = pool.submit(fetch_parts, image)
                 if not exists(base_tag(image)):
                     make_base(image)
                 downloads.result()
@@ -111,10 +141,10 @@ def ensure(image: str) -> str:
     return reference
 
 
-def fetch_parts() -> None:
+def fetch_parts(image: str) -> None:
     """Hadoop's and Kafka's jars and the sources of libhdfs, while the root file system is made."""
-    for name in ("hadoop", "kafka"):
-        artifacts.fetch_all(artifacts.read_lock(DATA / name / "jars.sha256"), CACHE / "jars")
+    for lock in locks(image).values():
+        artifacts.fetch_all(artifacts.read_lock(lock), CACHE / "jars")
     artifacts.fetch_all([artifacts.libhdfs()], CACHE / "sources")
     artifacts.fetch_all(artifacts.read_lock(DATA / "hadoop" / "native.sha256"), CACHE / "sources")
 
@@ -130,22 +160,28 @@ def make_base(image: str) -> None:
     defined = definitions()
     packages = defined["common"]["packages"] + defined["images"][image]["packages"]
     say(f"    {image}: {len(packages)} packages and what they need …")
-    make_root(base_tag(image), defined["images"][image]["suite"], packages)
+    make_root(base_tag(image), defined["images"][image]["suite"], packages, defined["images"][image].get("also", ()))
 
 
-def make_root(reference: str, suite: str, packages: Sequence[str]) -> None:
-    """An image of Debian's packages and nothing else; a suite that has moved to the archive is taken from there."""
-    mirror, moved = find_mirror(suite, definitions()["mirrors"])
-    say(f"    suite {suite} from {mirror} …")
+def make_root(reference: str, suite: str, packages: Sequence[str], also: Sequence[str] = ()) -> None:
+    """An image of Debian's packages and nothing else; a suite that has moved to the archive is taken from there.
+
+    also: suites for the packages that the suite lacks.
+    """
+    mirrors = {one: find_mirror(one, definitions()["mirrors"]) for one in (suite, *also)}
+    say(f"    suite {suite} from {mirrors[suite][0]} …")
     options = ["--variant=minbase", "--components=main", f"--include={','.join(packages)}"]
-    if moved:  # the archive's Release files are old by design; their signatures are checked all the same
+    options += [f'--aptopt=APT::Default-Release "{suite}"'] if also else []
+    if (
+        also or mirrors[suite][1]
+    ):  # a mirror's copy of sid may be old, and the archive's Release files are old by design; their signatures are checked all the same
         options.append("--aptopt=Acquire::Check-Valid-Until false")
     options += [
-        "--customize-hook=rm -rf $1/var/lib/apt/lists/* $1/var/cache/apt/* $1/usr/share/doc/* $1/usr/share/locale/*"
+        "--customize-hook=rm -rf $1/etc/apt/apt.conf.d/99mmdebstrap $1/var/lib/apt/lists/* $1/var/cache/apt/* $1/usr/share/doc/* $1/usr/share/locale/*"
     ]
     keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
-    source = f"deb [signed-by={keyring}] {mirror} {suite} main"
-    make = ["nice", "mmdebstrap", *options, f"--keyring={keyring}", suite, "-", source]
+    sources = [f"deb [signed-by={keyring}] {mirror} {one} main" for one, (mirror, _) in mirrors.items()]
+    make = ["nice", "mmdebstrap", *options, f"--keyring={keyring}", suite, "-", *sources]
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE, prefix="making-") as directory:
         if os.geteuid() == 0 and available_memory() >= MEMORY_FOR_BASE:
@@ -186,8 +222,8 @@ def build(image: str, reference: str) -> None:
         root = Path(directory) / "rootfs"
         shutil.copytree(DATA / "rootfs", root)
         write_release(root, definitions()["images"][image])
-        add_jars(root / "opt/hadoop/share/hadoop/common", "hadoop")
-        add_jars(root / "opt/kafka/libs", "kafka")
+        add_jars(root / "opt/hadoop/share/hadoop/common", locks(image)["hadoop"])
+        add_jars(root / "opt/kafka/libs", locks(image)["kafka"])
         add_webapps(root / "opt/hadoop")
         add_libhdfs(root / "build/libhdfs")
         add_libhadoop(root / "opt/hadoop/lib/secure")
@@ -215,9 +251,9 @@ def write_release(root: Path, defined: dict[str, Any]) -> None:
         (root / "etc" / "redhat-release").write_text(defined["redhat_release"] + "\n", encoding="utf-8")
 
 
-def add_jars(target: Path, name: str) -> None:
+def add_jars(target: Path, lock: Path) -> None:
     target.mkdir(parents=True)
-    for path in artifacts.fetch_all(artifacts.read_lock(DATA / name / "jars.sha256"), CACHE / "jars"):
+    for path in artifacts.fetch_all(artifacts.read_lock(lock), CACHE / "jars"):
         os.link(path, target / path.name)
 
 

@@ -120,6 +120,7 @@ def suggestions(cluster: Cluster) -> list[Suggestion]:
     choices = "".join(
         f" {name}={value}"
         for name, value, usual in (
+            ("HADOOP", cluster.hadoop, ""),
             ("KERBEROS", "1" if cluster.kerberos else "", ""),
             ("STACK", cluster.stack, default.stack),
             ("DATA_NODES", cluster.data_nodes, default.data_nodes),
@@ -141,6 +142,7 @@ def suggestions(cluster: Cluster) -> list[Suggestion]:
         again = f"scripts/demo run {name} --stack {cluster.stack} --data-nodes {cluster.data_nodes}"
         again += f" --cdsw {cluster.cdsw}" if cluster.cdsw else ""
         again += " --kerberos" if cluster.kerberos else ""
+        again += f" --hadoop {cluster.hadoop}" if cluster.hadoop else ""
         status, shell, down = (
             f"scripts/demo status {name}",
             f"scripts/demo shell {name} edge1",

@@ -82,10 +82,8 @@ class Reader(host_system.System):
             if real in seen or not (os.path.exists(real + "/bin/java") or os.path.exists(real + "/jre/bin/java")):
                 continue
             seen.add(real)
-            match = re.search(r'JAVA_VERSION="([^"]+)"', host_system.text(real + "/release") or "")
-            version = match.group(1) if match else None
-            major = re.sub(r"^1\.", "", version).split(".")[0].split("_")[0] if version else None
-            found.append({"home": home, "version": version, "major": major})
+            version = host_system.java_version(real)
+            found.append({"home": home, "version": version, "major": host_system.java_major(version)})
         return found
 
     def hadoop(self):

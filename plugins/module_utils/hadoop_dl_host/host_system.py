@@ -45,6 +45,21 @@ def text(path):
         return None
 
 
+def java_version(home):
+    """Such as 11.0.21 or 1.8.0_392; of a Java 8 without a release file (a JRE of Debian) 1.8; None if the home does not say."""
+    match = re.search(r'JAVA_VERSION="([^"]+)"', text(home + "/release") or "")
+    if match:
+        return match.group(1)
+    # Of all releases only 8 has both.
+    files = [[home + lib + name for name in ("rt.jar", "tzdb.dat")] for lib in ("/lib/", "/jre/lib/")]
+    return "1.8" if any(all(os.path.exists(path) for path in pair) for pair in files) else None
+
+
+def java_major(version):
+    """11 for 11.0.21, 8 for 1.8.0_392."""
+    return re.sub(r"^1\.", "", version).split(".")[0].split("_")[0] if version else None
+
+
 def version_key(version):
     """Sort key for kernel releases and versions: runs of digits compare as numbers."""
     return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|[a-z]+", version)]

@@ -47,11 +47,15 @@ def summary(node):
 
 
 def gpus(node):
-    total = node.get("totalResource") or {}
-    for one in yarn_cluster.entries(total, "resourceInformations", "resourceInformation"):
-        if one.get("name") == GPU:
-            return one.get("value")
-    return 0
+    """Of its total, which Hadoop 2.10 does not name: there those in use and the rest."""
+    parts = (
+        [node["totalResource"]]
+        if node.get("totalResource")
+        else [node.get("usedResource"), node.get("availableResource")]
+    )
+    found = [yarn_cluster.entries(part or {}, "resourceInformations", "resourceInformation") for part in parts]
+    numbers = [one.get("value") for entries in found for one in entries if one.get("name") == GPU]
+    return sum(numbers) if all(isinstance(number, int) for number in numbers) else numbers  # the plan refuses others
 
 
 def running(nodes):

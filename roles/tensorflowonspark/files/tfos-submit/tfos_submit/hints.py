@@ -93,6 +93,11 @@ HINTS = (
         '"Client cannot authenticate".',
     ),
     (
+        r"Unsupported class file major version",
+        "Spark 2 requires Java 8, but runs on a later one. Ask the operator to set hadoop_client_java_home to the hosts' Java 8 and to run "
+        "ansible-playbook site.yml --tags always,hadoop_client -e apply=all.",
+    ),
+    (
         r"Permission denied: user=([^,]+), access=(\w+), inode=\"([^\"]+)\"",
         "HDFS does not let {0} have {1} access to {2}. Ask for the right, or name another directory.",
     ),
