@@ -31,7 +31,7 @@ def test_the_suite_passes_on_every_host() -> None:
     assert " 0 failed" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["training", "submit", "tfrecords"])
+@pytest.mark.parametrize("name", ["training", "submit"])
 def test_jobs_behave_as_on_hadoop_3(name: str) -> None:
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"tests/e2e/test_{name}.py"]
     given = {**os.environ, "E2E_CLUSTER": CLUSTER.name, "E2E_STACK": CLUSTER.stack}
