@@ -34,7 +34,8 @@ def batch(tf, path):
     """One batch of CIFAR-10's archive for Python, from a local disk or HDFS."""
     with tf.io.gfile.GFile(path, "rb") as handle:
         text = handle.read()
-    found = pickle.loads(text, encoding="bytes") if str is not bytes else pickle.loads(text)  # noqa: S301 (the user's file)
+    how = {} if str is bytes else {"encoding": "bytes"}  # Python 2.7 has no encoding
+    found = pickle.loads(text, **how)  # noqa: S301 (the user's file)
     pixels = np.asarray(found[b"data"], "float32").reshape(-1, 3, SIZE, SIZE).transpose(0, 2, 3, 1) / 255
     return pixels, np.asarray(found[b"labels"], "int64")
 
