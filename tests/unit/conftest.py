@@ -15,6 +15,8 @@ from environments import Mirror, Site, wheel
 from faulty_server import Index, serving
 from kdc import Realm
 from source_distributions import NAME, RECIPE, digest, interpreter, source
+from tfos_host import host as host  # a fixture, like the next
+from tfos_host import program as program
 
 # These start first, the longest one before the others: what starts last decides when the unit tests end.
 LONGEST = (
