@@ -6,4 +6,4 @@ import runpy
 from pathlib import Path
 
 unit = runpy.run_path(str(Path(__file__).resolve().parents[1] / "unit" / "conftest.py"))
-fixtures, stages = unit["fixtures"], unit["stages"]
+cluster, fixtures, stages = unit["cluster"], unit["fixtures"], unit["stages"]

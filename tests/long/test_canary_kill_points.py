@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from ansible_programs import REPOSITORY
-from test_upgrade_stack import GROUPS, NEW, OLD, active, canary, cluster  # noqa: F401  (a fixture)
+from upgrade_hosts import GROUPS, NEW, OLD, active, canary
 
 SECONDS = 600  # for a run of the playbook
 # It tells that it began, and ends with the status that the test writes.
@@ -82,10 +82,7 @@ class Upgrade:
 
 @pytest.mark.parametrize(("place", "status", "again"), POINTS)
 def test_the_same_command_ends_an_upgrade_that_was_killed(
-    cluster: Path,  # noqa: F811
-    place: str,
-    status: int | None,
-    again: int,
+    cluster: Path, place: str, status: int | None, again: int
 ) -> None:
     upgrade = Upgrade(cluster)
     process = upgrade.start()

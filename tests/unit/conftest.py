@@ -11,10 +11,14 @@ import manager_server
 import pytest
 from ansible.module_utils.hadoop_dl_host import downloads, environment_notice, mirror_index, source_wheels
 from certificates import authority
+from deeplearning_edge import edge as edge  # a fixture, like the next three
 from environments import Mirror, Site, wheel
 from faulty_server import Index, serving
 from kdc import Realm
 from source_distributions import NAME, RECIPE, digest, interpreter, source
+from tfos_host import host as host
+from tfos_host import program as program
+from upgrade_hosts import cluster as cluster
 
 # These start first, the longest one before the others: what starts last decides when the unit tests end.
 LONGEST = (

@@ -65,6 +65,14 @@ def ask(name, machine):
     return one["outcome"], one["message"]
 
 
+def fails(name, machine, *words):
+    """Check that the question fails, and that its message has these words."""
+    outcome, message = ask(name, machine)
+    assert outcome == "FAIL", message
+    for word in words:
+        assert word in message, message
+
+
 def rows(*lines):
     return {"nvidia-smi": (0, "\n".join(lines) + "\n"), "nvidia-smi -L": (0, "GPU 0: T4 (UUID: x)\n")}
 

@@ -26,6 +26,7 @@ PLAYS = """
     - ansible.builtin.add_host:
         name: "{{ item }}"
         groups: [needs_environment]
+        plan: {additional: []}
       loop: "{{ groups['all'] }}"
 - ansible.builtin.import_playbook: %s
 """ % (REPOSITORY / "playbooks" / "layers" / "activate.yml")

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from deeplearning_command import benchmark
-from test_deeplearning_command import NEW, command, site  # noqa: F401 (site is a fixture)
-from test_deeplearning_command import run as run_command
+from deeplearning_edge import NEW, command
+from deeplearning_edge import run as run_command
 
 # A TensorFlow whose networks are the names of their layers. A batch takes 20 ms on the CPU and 1 ms on a GPU; FAILS: a layer, a device, and what happens.
 TENSORFLOW = """
@@ -49,9 +49,9 @@ class random(object):
 
 
 @pytest.fixture(scope="module")
-def trained(site: SimpleNamespace) -> SimpleNamespace:  # noqa: F811 (a fixture)
-    """The host of the command's other tests, with this TensorFlow."""
-    (packages,) = site.root.glob(f"envs/{NEW}.1/lib/python*/site-packages")
+def trained(edge: SimpleNamespace) -> SimpleNamespace:
+    """The edge node of the command's other tests, with this TensorFlow."""
+    (packages,) = edge.root.glob(f"envs/{NEW}.1/lib/python*/site-packages")
     client = packages / "tensorflow/python/client"
     client.mkdir()
     for directory in (client, client.parent, client.parent.parent):
@@ -59,13 +59,13 @@ def trained(site: SimpleNamespace) -> SimpleNamespace:  # noqa: F811 (a fixture)
     (packages / "tensorflow/__init__.py").write_text(TENSORFLOW)
     (client / "device_lib.py").write_text(DEVICES)
     (packages / "numpy.py").write_text(NUMPY)
-    site.devices = client / "device_lib.py"
-    return site
+    edge.devices = client / "device_lib.py"
+    return edge
 
 
-def run(site: Any, *arguments: str, gpus: int = 1, fails: str = "") -> subprocess.CompletedProcess[str]:  # noqa: F811
+def run(edge: Any, *arguments: str, gpus: int = 1, fails: str = "") -> subprocess.CompletedProcess[str]:
     more = {"FAILS": fails} if fails else {}
-    return run_command(site, "benchmark", "--seconds", "0.1", *arguments, GPUS=str(gpus), **more)
+    return run_command(edge, "benchmark", "--seconds", "0.1", *arguments, GPUS=str(gpus), **more)
 
 
 def rows(done: subprocess.CompletedProcess[str]) -> list[list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -11,162 +10,35 @@ import sys
 import time
 import zipfile
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import own_packages, user_environment
 from deeplearning_command import cli, listing
-
-from hadoop_dl.data import programs
-
-PROGRAM = Path(__file__).parents[2] / "roles/deeplearning_command/files/deeplearning"
-NEW, OLD = "tf2.15-cpu-py3-el9-0123456789ab", "tf1.15-py27-el7-ba9876543210"
-SHOW = """
-import json, os, sys
-names = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CLASSPATH", "HADOOP_CONF_DIR", "LD_LIBRARY_PATH", "PYTHONPATH", "PATH")
-print(json.dumps({"prefix": sys.prefix, "pid": os.getpid(), "arguments": sys.argv[1:], **{name: os.environ.get(name) for name in names}}))
-"""
-# tensorflow/python/platform/build_info.py of tensorflow 1.15.0 and of tensorflow-cpu 2.15.1, without their comments.
-BUILD_1_15 = "is_rocm_build = False\nis_cuda_build = True\ncuda_version_number = '10'\ncudnn_version_number = '7'\n"
-BUILD_CPU = (
-    "import collections\n\nbuild_info = collections.OrderedDict([('is_cuda_build', False), ('is_rocm_build', False), "
-    "('is_tensorrt_build', False)])\n"
-)
-# The arguments that count; what serves is Python's own server. It says what it was given.
-TENSORBOARD = """
-import json, os, signal, sys
-from http.server import BaseHTTPRequestHandler, HTTPServer
-given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-class Page(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(json.dumps({**given, "cuda": os.environ.get("CUDA_VISIBLE_DEVICES"), "jars": os.environ.get("CLASSPATH")}).encode())
-HTTPServer((given["--host"], int(given["--port"])), Page).serve_forever()
-"""
-
-
-def package(site: Path, name: str, version: str, requires: tuple[str, ...] = ()) -> None:
-    directory = site / f"{name}-{version}.dist-info"
-    directory.mkdir(parents=True)
-    (site / f"{name}.py").write_text(f"version = {version!r}\n")
-    lines = [
-        "Metadata-Version: 2.1",
-        f"Name: {name}",
-        f"Version: {version}",
-        *(f"Requires-Dist: {one}" for one in requires),
-    ]
-    (directory / "METADATA").write_text("\n".join(lines) + "\n")
-    (directory / "WHEEL").write_text("Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-    files = [f"{name}.py", *(f"{directory.name}/{one}" for one in ("METADATA", "WHEEL", "RECORD"))]
-    (directory / "RECORD").write_text("".join(f"{one},,\n" for one in files))
-
-
-def wheel(directory: Path, name: str, version: str, requires: tuple[str, ...] = ()) -> None:
-    parts = directory / f"{name}-{version}"
-    package(parts, name, version, requires)
-    with zipfile.ZipFile(directory / f"{name}-{version}-py3-none-any.whl", "w") as archive:
-        for path in sorted(parts.rglob("*")):
-            if path.is_file():
-                archive.write(path, path.relative_to(parts))
-
-
-def sealed(tree: Path, build: str, tensorflow: str, version: str) -> Path:
-    name = tree.name.rpartition(".")[0]
-    (tree / ".deeplearning").mkdir(parents=True)
-    (tree / ".deeplearning/sealed.json").write_text("{}")
-    (tree / ".deeplearning/client").symlink_to(f"../../{name}.client")
-    (tree.parent / name).symlink_to(tree.name)
-    (site,) = tree.glob("lib/python*/site-packages")
-    (site / f"{tensorflow}-{version}.dist-info").mkdir()
-    path = site / "tensorflow/python/platform/build_info.py"
-    path.parent.mkdir(parents=True)
-    path.write_text(build)
-    return site
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
-    """Two environments, of which the newer is active and can run; wheels for pip; the command."""
-    base = tmp_path_factory.mktemp("host")
-    root, wheels, program = base / "deeplearning", base / "wheels", base / "deeplearning.bin"
-    assert programs.main([str(PROGRAM), str(program)]) == 0
-    tree = root / f"envs/{NEW}.1"
-    subprocess.run([sys._base_executable, "-m", "venv", str(tree)], check=True, timeout=120)  # type: ignore[attr-defined]
-    packages = sealed(tree, BUILD_CPU, "tensorflow_cpu", "2.15.1")
-    package(packages, "numpy", "1.26.4")
-    (tree / "bin/tensorboard").write_text(TENSORBOARD)
-    old = root / f"envs/{OLD}.3"
-    (old / "lib/python2.7/site-packages").mkdir(parents=True)
-    (old / "bin").mkdir()
-    (old / "bin/python").write_text("#!/bin/sh\ngrep SigIgn /proc/self/status\nexit 3\n")
-    (old / "bin/python").chmod(0o755)
-    sealed(old, BUILD_1_15, "tensorflow", "1.15.0")
-    (root / "envs/tf9.9-0123456789ab.1/bin").mkdir(parents=True)  # a run was killed here
-    (root / "current").symlink_to(f"envs/{NEW}")
-    java = base / "java/bin/java"
-    java.parent.mkdir(parents=True)
-    java.write_text("")
-    lines = {
-        "JAVA_HOME": f"{base}/java",
-        "HADOOP_HDFS_HOME": "/opt/hadoop",
-        "HADOOP_CONF_DIR": f"{base}/conf",
-        "LD_LIBRARY_PATH": "/opt/hadoop/lib/native",
-        "CLASSPATH": "/opt/hadoop/a.jar",
-    }
-    (root / f"envs/{NEW}.client").mkdir()
-    hadoop = root / f"envs/{NEW}.client/hadoop-env.sh"
-    hadoop.write_text("".join(f"export {name}='{value}'\n" for name, value in lines.items()))
-    (base / "conf").mkdir()
-    (base / "conf/core-site.xml").write_text(
-        "<configuration><property><name>fs.defaultFS</name><value>hdfs://master1:8020/</value></property></configuration>"
-    )
-    wheels.mkdir()
-    wheel(wheels, "numpy", "2.0.0")
-    wheel(wheels, "fits", "1.0", ("numpy",))
-    wheel(wheels, "breaks", "1.0", ("numpy>=2",))
-    return SimpleNamespace(base=base, root=root, program=program, wheels=wheels, hadoop=hadoop, java=java)
-
-
-def command(site: Any, name: str, *arguments: str) -> list[str]:
-    return [str(site.program), name, "--root", str(site.root), *arguments]
-
-
-def run(site: Any, name: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    given = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "DEEPLEARNING_"))}
-    return subprocess.run(
-        command(site, name, *arguments),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env={**given, "HOME": str(site.base), **variables},
-        cwd=site.base,
-    )
+from deeplearning_edge import BUILD_1_15, BUILD_CPU, NEW, OLD, SHOW, command, free_port, run
 
 
 @pytest.fixture
-def script(site: Any) -> Path:
-    path: Path = site.base / "show.py"
+def script(edge: Any) -> Path:
+    path: Path = edge.base / "show.py"
     path.write_text(SHOW)
     return path
 
 
 @pytest.fixture(scope="module")
-def own(site: Any) -> Path:
+def own(edge: Any) -> Path:
     """A user's directory with a package that fits."""
-    path: Path = site.base / "own"
-    made = run(site, "venv", str(path))
+    path: Path = edge.base / "own"
+    made = run(edge, "venv", str(path))
     assert made.returncode == 0, made.stderr
     assert f"{path}/bin/pip install" in made.stderr
-    done = pip(site, path, "fits")
+    done = pip(edge, path, "fits")
     assert done.returncode == 0, done.stderr
     return path
 
 
-def pip(site: Any, directory: Path, name: str) -> subprocess.CompletedProcess[str]:
-    options = ["install", "--no-index", "--find-links", str(site.wheels), name]
+def pip(edge: Any, directory: Path, name: str) -> subprocess.CompletedProcess[str]:
+    options = ["install", "--no-index", "--find-links", str(edge.wheels), name]
     return subprocess.run(
         [str(directory / "bin/pip"), *options], capture_output=True, text=True, check=False, timeout=120
     )
@@ -176,28 +48,28 @@ def pip(site: Any, directory: Path, name: str) -> subprocess.CompletedProcess[st
 
 
 @pytest.mark.parametrize("name", [name for name, _ in cli.COMMANDS])
-def test_the_help_of_every_command_ends_with_an_example(site: Any, name: str) -> None:
-    said = run(site, name, "--help").stdout
+def test_the_help_of_every_command_ends_with_an_example(edge: Any, name: str) -> None:
+    said = run(edge, name, "--help").stdout
     assert f"  deeplearning {name}" in said.partition("example:\n")[2]
-    assert f"\n  {name} " in run(site, "--help").stdout
+    assert f"\n  {name} " in run(edge, "--help").stdout
 
 
-def test_a_wrong_command_is_answered_with_the_right_ones(site: Any) -> None:
-    done = run(site, "lab")
+def test_a_wrong_command_is_answered_with_the_right_ones(edge: Any) -> None:
+    done = run(edge, "lab")
     assert (done.returncode, "list, run, python, pip, venv, notebook, kernel, tensorboard" in done.stderr) == (2, True)
 
 
-def test_the_list_has_what_can_be_used_and_marks_the_default(site: Any) -> None:
+def test_the_list_has_what_can_be_used_and_marks_the_default(edge: Any) -> None:
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    assert [line.split() for line in run(site, "list").stdout.splitlines()] == [
+    assert [line.split() for line in run(edge, "list").stdout.splitlines()] == [
         ["STACK", "TENSORFLOW", "PYTHON", "CUDA", "FOR", "NAME"],
         ["tf1.15-py27-el7", "1.15.0", "2.7", "10", "GPU", "and", "CPU", OLD],
         ["*", "tf2.15-cpu-py3-el9", "2.15.1", python, "-", "CPU", NEW],
     ]
 
 
-def test_a_user_has_another_default(site: Any) -> None:
-    lines = run(site, "list", DEEPLEARNING_ENVIRONMENT="tf1.15").stdout.splitlines()
+def test_a_user_has_another_default(edge: Any) -> None:
+    lines = run(edge, "list", DEEPLEARNING_ENVIRONMENT="tf1.15").stdout.splitlines()
     assert [line.split()[-1] for line in lines if line.startswith("*")] == [OLD]
 
 
@@ -220,9 +92,9 @@ def test_cuda_is_the_one_that_tensorflow_was_compiled_for(
     assert listing.cuda_of(str(tmp_path), found) == expected
 
 
-def test_a_host_without_an_environment_says_who_installs_one(site: Any, tmp_path: Path) -> None:
+def test_a_host_without_an_environment_says_who_installs_one(edge: Any, tmp_path: Path) -> None:
     done = subprocess.run(
-        [str(site.program), "list", "--root", str(tmp_path)], capture_output=True, text=True, check=False
+        [str(edge.program), "list", "--root", str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert (done.returncode, "ansible-playbook site.yml" in done.stderr) == (3, True)
 
@@ -230,52 +102,52 @@ def test_a_host_without_an_environment_says_who_installs_one(site: Any, tmp_path
 # --- run, python, pip
 
 
-def test_a_script_has_its_arguments_and_hadoops_variables(site: Any, script: Path) -> None:
+def test_a_script_has_its_arguments_and_hadoops_variables(edge: Any, script: Path) -> None:
     done = run(
-        site, "run", str(script), "--epochs", "5", "--gpus", "none", LD_LIBRARY_PATH="/mine", PYTHONPATH="/other"
+        edge, "run", str(script), "--epochs", "5", "--gpus", "none", LD_LIBRARY_PATH="/mine", PYTHONPATH="/other"
     )
     told = json.loads(done.stdout)
     assert told["arguments"] == ["--epochs", "5", "--gpus", "none"]
-    assert told["prefix"] == str(site.root / "envs" / NEW)
-    assert told["PATH"].startswith(f"{site.root}/envs/{NEW}/bin:")
-    assert (told["CLASSPATH"], told["HADOOP_CONF_DIR"]) == ("/opt/hadoop/a.jar", f"{site.base}/conf")
+    assert told["prefix"] == str(edge.root / "envs" / NEW)
+    assert told["PATH"].startswith(f"{edge.root}/envs/{NEW}/bin:")
+    assert (told["CLASSPATH"], told["HADOOP_CONF_DIR"]) == ("/opt/hadoop/a.jar", f"{edge.base}/conf")
     assert told["LD_LIBRARY_PATH"] == "/opt/hadoop/lib/native:/mine"
     assert (told["PYTHONPATH"], told["CUDA_VISIBLE_DEVICES"]) == (None, None)
 
 
 @pytest.mark.parametrize("text", ["none", "0"])
-def test_a_script_without_gpus_sees_none(site: Any, script: Path, text: str) -> None:
-    told = json.loads(run(site, "run", "--gpus", text, str(script)).stdout)
+def test_a_script_without_gpus_sees_none(edge: Any, script: Path, text: str) -> None:
+    told = json.loads(run(edge, "run", "--gpus", text, str(script)).stdout)
     assert (told["CUDA_VISIBLE_DEVICES"], told["CUDA_DEVICE_ORDER"]) == ("", "PCI_BUS_ID")
 
 
-def test_the_script_takes_the_place_of_the_command(site: Any, script: Path) -> None:
-    with subprocess.Popen(command(site, "run", str(script)), stdout=subprocess.PIPE, text=True) as process:
+def test_the_script_takes_the_place_of_the_command(edge: Any, script: Path) -> None:
+    with subprocess.Popen(command(edge, "run", str(script)), stdout=subprocess.PIPE, text=True) as process:
         assert json.loads(process.communicate(timeout=60)[0])["pid"] == process.pid
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_signals_and_status_are_the_scripts(site: Any, number: signal.Signals) -> None:
-    path = site.base / "ends.py"
+def test_signals_and_status_are_the_scripts(edge: Any, number: signal.Signals) -> None:
+    path = edge.base / "ends.py"
     path.write_text(
         "import signal, sys, time\nfor number in (1, 2, 15):\n    signal.signal(number, lambda got, _: sys.exit(40 + got))\n"
         "print('ready', flush=True)\ntime.sleep(60)\n"
     )
-    with subprocess.Popen(command(site, "run", str(path)), stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command(edge, "run", str(path)), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
         assert process.wait(timeout=30) == 40 + number
 
 
-def test_a_program_ignores_no_signal_that_python_ignores(site: Any) -> None:
-    ignored = int(run(site, "python", "--stack", OLD).stdout.split()[1], 16)
+def test_a_program_ignores_no_signal_that_python_ignores(edge: Any) -> None:
+    ignored = int(run(edge, "python", "--stack", OLD).stdout.split()[1], 16)
     assert not ignored & (1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1))
 
 
 @pytest.mark.parametrize(("name", "expected"), [("tf1.15", OLD), ("tf1.15-py27-el7", OLD), (OLD, OLD), ("tf2", None)])
-def test_the_beginning_of_a_stacks_name_is_enough(site: Any, name: str, expected: str | None) -> None:
-    done = run(site, "python", "--stack", name)
+def test_the_beginning_of_a_stacks_name_is_enough(edge: Any, name: str, expected: str | None) -> None:
+    done = run(edge, "python", "--stack", name)
     if expected:
         assert done.stdout.startswith("SigIgn")
     else:
@@ -307,23 +179,23 @@ def test_of_several_the_active_one_is_meant_and_without_it_all_are_named(tmp_pat
     ],
 )
 def test_what_cannot_be_done_is_refused_with_what_to_do(
-    site: Any, script: Path, arguments: list[str], status: int, words: str
+    edge: Any, script: Path, arguments: list[str], status: int, words: str
 ) -> None:
-    done = run(site, *arguments)
+    done = run(edge, *arguments)
     assert (done.returncode, words in done.stderr) == (status, True), done.stderr
 
 
-def test_pip_lists_the_environments_packages(site: Any) -> None:
-    assert "numpy==1.26.4" in run(site, "pip", "list", "--format=freeze").stdout.splitlines()
+def test_pip_lists_the_environments_packages(edge: Any) -> None:
+    assert "numpy==1.26.4" in run(edge, "pip", "list", "--format=freeze").stdout.splitlines()
 
 
-def test_without_java_a_script_runs_and_is_told_that_hdfs_does_not(site: Any, script: Path) -> None:
-    site.java.unlink()
+def test_without_java_a_script_runs_and_is_told_that_hdfs_does_not(edge: Any, script: Path) -> None:
+    edge.java.unlink()
     try:
-        done = run(site, "run", str(script))
-        page = run(site, "tensorboard", "hdfs:///runs")
+        done = run(edge, "run", str(script))
+        page = run(edge, "tensorboard", "hdfs:///runs")
     finally:
-        site.java.write_text("")
+        edge.java.write_text("")
     assert (done.returncode, json.loads(done.stdout)["CLASSPATH"]) == (0, None)
     assert "hdfs:// does not work here: Java is required" in done.stderr
     assert (page.returncode, "Java is required" in page.stderr) == (3, True)
@@ -332,69 +204,63 @@ def test_without_java_a_script_runs_and_is_told_that_hdfs_does_not(site: Any, sc
 # --- venv
 
 
-def test_own_packages_come_on_top_and_the_environments_stay_below(site: Any, own: Path) -> None:
+def test_own_packages_come_on_top_and_the_environments_stay_below(edge: Any, own: Path) -> None:
     code = "import fits, numpy; print(fits.__file__, numpy.__file__)"
-    fits, numpy = run(site, "python", "--venv", str(own), "-c", code).stdout.split()
+    fits, numpy = run(edge, "python", "--venv", str(own), "-c", code).stdout.split()
     assert fits.startswith(f"{own}/lib/")
-    assert numpy.startswith(f"{site.root}/envs/{NEW}/lib/")
-    assert run(site, "python", "-c", code).returncode == 1
+    assert numpy.startswith(f"{edge.root}/envs/{NEW}/lib/")
+    assert run(edge, "python", "-c", code).returncode == 1
 
 
-def test_what_needs_another_version_is_refused_with_pips_reason(site: Any, own: Path) -> None:
-    done = pip(site, own, "breaks")
+def test_what_needs_another_version_is_refused_with_pips_reason(edge: Any, own: Path) -> None:
+    done = pip(edge, own, "breaks")
     assert done.returncode == 1
     assert "breaks 1.0 depends on numpy>=2" in done.stdout + done.stderr
     assert "(constraint) numpy==1.26.4" in done.stdout + done.stderr
 
 
-def test_a_script_with_own_packages_has_hadoops_variables(site: Any, own: Path, script: Path) -> None:
-    told = json.loads(run(site, "run", "--venv", str(own), str(script)).stdout)
+def test_a_script_with_own_packages_has_hadoops_variables(edge: Any, own: Path, script: Path) -> None:
+    told = json.loads(run(edge, "run", "--venv", str(own), str(script)).stdout)
     assert (told["prefix"], told["CLASSPATH"]) == (str(own), "/opt/hadoop/a.jar")
     assert told["PATH"].startswith(f"{own}/bin:")
 
 
-def test_executors_get_the_own_packages_alone(site: Any, own: Path, tmp_path: Path) -> None:
-    opened = own_packages.opened(str(site.root), str(own))
+def test_executors_get_the_own_packages_alone(edge: Any, own: Path, tmp_path: Path) -> None:
+    opened = own_packages.opened(str(edge.root), str(own))
     archive = own_packages.pack(opened, str(tmp_path / "packages.zip"))
     with zipfile.ZipFile(archive) as packed:
         names = packed.namelist()
     assert "fits.py" in names
     assert not [name for name in names if name.startswith("numpy") or name.endswith((".pth", ".pyc"))]
-    assert Path(opened.environment) == site.root / "envs" / NEW
+    assert Path(opened.environment) == edge.root / "envs" / NEW
 
 
-def test_the_directory_must_be_new(site: Any, own: Path) -> None:
-    done = run(site, "venv", str(own))
+def test_the_directory_must_be_new(edge: Any, own: Path) -> None:
+    done = run(edge, "venv", str(own))
     assert (done.returncode, "is in use" in done.stderr) == (3, True)
-    done = run(site, "venv", str(site.base / "a b"))
+    done = run(edge, "venv", str(edge.base / "a b"))
     assert (done.returncode, "without blanks" in done.stderr) == (2, True)
 
 
-def test_one_that_could_not_be_made_leaves_nothing(site: Any) -> None:
-    done = run(site, "venv", "--stack", "tf1.15", str(site.base / "half"))  # its Python prints and makes nothing
+def test_one_that_could_not_be_made_leaves_nothing(edge: Any) -> None:
+    done = run(edge, "venv", "--stack", "tf1.15", str(edge.base / "half"))  # its Python prints and makes nothing
     assert done.returncode == 3
     assert "pip" in done.stderr or "must be made" in done.stderr
-    assert not (site.base / "half").exists()
+    assert not (edge.base / "half").exists()
 
 
-def test_own_packages_of_an_environment_that_went_are_told(site: Any, own: Path) -> None:
+def test_own_packages_of_an_environment_that_went_are_told(edge: Any, own: Path) -> None:
     record = own / own_packages.RECORD
     text = record.read_text()
     record.write_text(json.dumps({"environment": "tf1.0-000000000000"}))
     try:
-        done = run(site, "python", "--venv", str(own))
+        done = run(edge, "python", "--venv", str(own))
     finally:
         record.write_text(text)
     assert (done.returncode, "is not on this host any more" in done.stderr) == (3, True)
 
 
 # --- tensorboard
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 def page(port: int) -> Any:
@@ -409,10 +275,10 @@ def page(port: int) -> Any:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_tensorboard_is_for_this_host_and_ends_with_the_command(site: Any, number: signal.Signals) -> None:
+def test_tensorboard_is_for_this_host_and_ends_with_the_command(edge: Any, number: signal.Signals) -> None:
     port = free_port()
     where = "hdfs://master1:8020/user/anna/runs"  # TensorFlow takes an address without a NameNode for a local one
-    arguments = command(site, "tensorboard", "--port", str(port), "hdfs:///user/anna/runs")
+    arguments = command(edge, "tensorboard", "--port", str(port), "hdfs:///user/anna/runs")
 
     def as_in_a_terminal() -> None:  # a shell's background commands ignore SIGINT, and those of nohup SIGHUP
         signal.signal(number, signal.SIG_DFL)
@@ -446,20 +312,20 @@ def test_tensorboard_is_for_this_host_and_ends_with_the_command(site: Any, numbe
         (["--stack", "tf1.15", "."], 3, "has none"),
     ],
 )
-def test_tensorboard_is_refused(site: Any, arguments: list[str], status: int, words: str) -> None:
-    done = run(site, "tensorboard", *arguments)
+def test_tensorboard_is_refused(edge: Any, arguments: list[str], status: int, words: str) -> None:
+    done = run(edge, "tensorboard", *arguments)
     assert (done.returncode, words in done.stderr) == (status, True), done.stderr
 
 
-def test_without_a_name_node_in_the_configuration_the_user_names_it(site: Any) -> None:
-    done = run(site, "tensorboard", "viewfs:///runs")
+def test_without_a_name_node_in_the_configuration_the_user_names_it(edge: Any) -> None:
+    done = run(edge, "tensorboard", "viewfs:///runs")
     assert (done.returncode, "viewfs://NAMENODE/runs" in done.stderr) == (3, True)
 
 
-def test_a_port_that_is_used_is_told(site: Any) -> None:
+def test_a_port_that_is_used_is_told(edge: Any) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen(1)
         port = taken.getsockname()[1]
-        done = run(site, "tensorboard", "--port", str(port), ".")
+        done = run(edge, "tensorboard", "--port", str(port), ".")
     assert (done.returncode, f"{port} is used" in done.stderr) == (3, True)

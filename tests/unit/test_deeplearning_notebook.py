@@ -1,4 +1,4 @@
-"""deeplearning notebook and kernel on the made tree of test_deeplearning_command; Jupyter is a stand-in that reads what the real one reads.
+"""deeplearning notebook and kernel on the edge node of deeplearning_edge.py; Jupyter is a stand-in that reads what the real one reads.
 
 Recorded of notebook 5.7.16 and 7.6.5 (tests/long/test_notebook.py asks the real ones): options, JUPYTER_TOKEN, 403 without the token, and
 that Ctrl-C in a terminal asks a question first.
@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 import test_python27
-from test_deeplearning_command import NEW, SHOW, command, free_port, package, run, site  # noqa: F401 (site is a fixture)
+from deeplearning_edge import NEW, SHOW, command, free_port, package, run
 
 JUPYTER = """
 import argparse, json, os, signal, subprocess, sys
@@ -45,10 +45,10 @@ ADDRESS = "then open "
 
 
 @pytest.fixture(scope="module")
-def own(site: Any) -> Path:  # noqa: F811
+def own(edge: Any) -> Path:
     """A user's directory that has the stand-ins."""
-    path: Path = site.base / "jupyter"
-    made = run(site, "venv", str(path))
+    path: Path = edge.base / "jupyter"
+    made = run(edge, "venv", str(path))
     assert made.returncode == 0, made.stderr
     (packages,) = path.glob("lib/python*/site-packages")
     package(packages, "notebook", "7.6.5")
@@ -59,7 +59,7 @@ def own(site: Any) -> Path:  # noqa: F811
 
 
 @pytest.fixture(autouse=True)
-def _home(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def _home(edge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("JUPYTER_DATA_DIR", "XDG_DATA_HOME", "JUPYTER_PATH", "DEEPLEARNING_ENVIRONMENT"):
         monkeypatch.delenv(name, raising=False)
 
@@ -80,12 +80,12 @@ def ask(address: str) -> Any:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_notebook_is_for_who_has_the_token_and_ends_with_the_command(site: Any, own: Path, number: int) -> None:  # noqa: F811
+def test_a_notebook_is_for_who_has_the_token_and_ends_with_the_command(edge: Any, own: Path, number: int) -> None:
     port = free_port()
-    notebooks = site.base / "notebooks"
+    notebooks = edge.base / "notebooks"
     notebooks.mkdir(exist_ok=True)
     (notebooks / "argparse.py").write_text("raise SystemExit('a file of the user took the place of a module')\n")
-    arguments = command(site, "notebook", "--venv", str(own), "--gpus", "none", "--port", str(port), str(notebooks))
+    arguments = command(edge, "notebook", "--venv", str(own), "--gpus", "none", "--port", str(port), str(notebooks))
     controller, terminal = pty.openpty()
 
     def as_in_a_terminal() -> None:  # a shell's background commands ignore SIGINT, and those of nohup SIGHUP
@@ -122,16 +122,16 @@ def test_a_notebook_is_for_who_has_the_token_and_ends_with_the_command(site: Any
 
 
 @pytest.mark.parametrize("option", ["--ip", "--host"])
-def test_a_notebook_for_other_hosts_is_refused(site: Any, option: str) -> None:  # noqa: F811
-    done = run(site, "notebook", option, "0.0.0.0")  # noqa: S104 (refused)
+def test_a_notebook_for_other_hosts_is_refused(edge: Any, option: str) -> None:
+    done = run(edge, "notebook", option, "0.0.0.0")  # noqa: S104 (refused)
     assert (done.returncode, "must listen on 127.0.0.1, but 0.0.0.0 is requested" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(("name", "missing"), [("notebook", "notebook"), ("kernel", "ipykernel")])
-def test_without_jupyter_the_commands_to_type_are_printed(site: Any, name: str, missing: str) -> None:  # noqa: F811
-    done = run(site, name, "--stack", "tf2.15")
+def test_without_jupyter_the_commands_to_type_are_printed(edge: Any, name: str, missing: str) -> None:
+    done = run(edge, name, "--stack", "tf2.15")
     assert done.returncode == 3
-    assert f"{missing} is required, but {site.root}/envs/{NEW} does not have it." in done.stderr
+    assert f"{missing} is required, but {edge.root}/envs/{NEW} does not have it." in done.stderr
     assert done.stderr.splitlines()[1:] == [
         "  deeplearning venv --stack tf2.15 ~/my",
         f"  ~/my/bin/pip install {missing}",
@@ -139,33 +139,33 @@ def test_without_jupyter_the_commands_to_type_are_printed(site: Any, name: str, 
     ]
 
 
-def test_a_directory_of_packages_without_jupyter_needs_one_command(site: Any) -> None:  # noqa: F811
-    path = site.base / "empty"
-    assert run(site, "venv", str(path)).returncode == 0
-    done = run(site, "notebook", "--venv", str(path))
+def test_a_directory_of_packages_without_jupyter_needs_one_command(edge: Any) -> None:
+    path = edge.base / "empty"
+    assert run(edge, "venv", str(path)).returncode == 0
+    done = run(edge, "notebook", "--venv", str(path))
     assert (done.returncode, done.stderr.splitlines()[1:]) == (
         3,
         [f"  {path}/bin/pip install notebook", f"  deeplearning notebook --venv {path}"],
     )
 
 
-def test_notebooks_that_are_missing_are_told(site: Any, own: Path) -> None:  # noqa: F811
-    done = run(site, "notebook", "--venv", str(own), "missing")
+def test_notebooks_that_are_missing_are_told(edge: Any, own: Path) -> None:
+    done = run(edge, "notebook", "--venv", str(own), "missing")
     assert (done.returncode, "missing does not exist" in done.stderr) == (3, True)
 
 
 # --- kernel
 
 
-def kernels(site: Any) -> Path:  # noqa: F811
-    path: Path = site.base / ".local/share/jupyter/kernels"
+def kernels(edge: Any) -> Path:
+    path: Path = edge.base / ".local/share/jupyter/kernels"
     return path
 
 
-def test_a_kernel_of_another_jupyter_has_the_variables_and_packages(site: Any, own: Path) -> None:  # noqa: F811
-    done = run(site, "kernel", "--venv", str(own), "--gpus", "none")
+def test_a_kernel_of_another_jupyter_has_the_variables_and_packages(edge: Any, own: Path) -> None:
+    done = run(edge, "kernel", "--venv", str(own), "--gpus", "none")
     assert done.returncode == 0, done.stderr
-    path = kernels(site) / "deeplearning-jupyter"
+    path = kernels(edge) / "deeplearning-jupyter"
     assert str(path) in done.stderr
     spec = json.loads((path / "kernel.json").read_text())
     assert (spec["display_name"], spec["language"]) == ("Deep learning (jupyter)", "python")
@@ -177,10 +177,10 @@ def test_a_kernel_of_another_jupyter_has_the_variables_and_packages(site: Any, o
     assert (told["CUDA_VISIBLE_DEVICES"], told["CLASSPATH"]) == ("", "/opt/hadoop/a.jar")
 
 
-def test_a_kernel_of_a_removed_environment_says_what_to_do(site: Any, own: Path) -> None:  # noqa: F811
-    assert run(site, "kernel", "--venv", str(own), "Removed").returncode == 0
-    words = json.loads((kernels(site) / "removed/kernel.json").read_text())["argv"]
-    seal = site.root / f"envs/{NEW}/.deeplearning/sealed.json"
+def test_a_kernel_of_a_removed_environment_says_what_to_do(edge: Any, own: Path) -> None:
+    assert run(edge, "kernel", "--venv", str(own), "Removed").returncode == 0
+    words = json.loads((kernels(edge) / "removed/kernel.json").read_text())["argv"]
+    seal = edge.root / f"envs/{NEW}/.deeplearning/sealed.json"
     seal.unlink()
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
@@ -198,23 +198,23 @@ def test_a_kernel_of_a_removed_environment_says_what_to_do(site: Any, own: Path)
     ],
 )
 def test_a_kernel_follows_the_default_or_is_of_the_named_stack(
-    site: Any,  # noqa: F811
+    edge: Any,
     own: Path,
     arguments: list[str],
     variables: dict[str, str],
     name: str,
     expected: list[str],
 ) -> None:
-    (packages,) = (site.root / "envs" / NEW).glob("lib/python*/site-packages")
+    (packages,) = (edge.root / "envs" / NEW).glob("lib/python*/site-packages")
     (packages / "ipykernel-7.4.0.dist-info").mkdir()  # an operator put it in
     try:
-        done = run(site, "kernel", *arguments, **variables)
+        done = run(edge, "kernel", *arguments, **variables)
     finally:
         (packages / "ipykernel-7.4.0.dist-info").rmdir()
     assert done.returncode == 0, done.stderr
-    words = json.loads((kernels(site) / name / "kernel.json").read_text())["argv"]
+    words = json.loads((kernels(edge) / name / "kernel.json").read_text())["argv"]
     assert words == [
-        *command(site, "python"),
+        *command(edge, "python"),
         *expected,
         "-m",
         "ipykernel_launcher",
@@ -223,17 +223,17 @@ def test_a_kernel_follows_the_default_or_is_of_the_named_stack(
     ]
 
 
-def test_a_kernel_of_somebody_else_stays(site: Any, own: Path) -> None:  # noqa: F811
-    path = kernels(site) / "theirs/kernel.json"
+def test_a_kernel_of_somebody_else_stays(edge: Any, own: Path) -> None:
+    path = kernels(edge) / "theirs/kernel.json"
     path.parent.mkdir(parents=True)
     path.write_text('{"argv": ["python3", "-m", "ipykernel_launcher"]}')
-    done = run(site, "kernel", "--venv", str(own), "theirs")
+    done = run(edge, "kernel", "--venv", str(own), "theirs")
     assert (done.returncode, "is not by deeplearning kernel" in done.stderr) == (3, True)
     assert "deeplearning" not in path.read_text()
 
 
-def test_a_name_that_jupyter_does_not_take_is_refused(site: Any, own: Path) -> None:  # noqa: F811
-    done = run(site, "kernel", "--venv", str(own), "my kernel")
+def test_a_name_that_jupyter_does_not_take_is_refused(edge: Any, own: Path) -> None:
+    done = run(edge, "kernel", "--venv", str(own), "my kernel")
     assert (done.returncode, "letters, digits" in done.stderr) == (2, True)
 
 

@@ -14,7 +14,7 @@ import gpu_check.host
 import pytest
 from gpu_check import product
 from gpu_check.product import ANSWER
-from gpu_check_hosts import NO_DRIVER, RUNNING, Library, ask, host, look, results, with_tensorflow
+from gpu_check_hosts import NO_DRIVER, RUNNING, Library, ask, fails, host, look, results, with_tensorflow
 
 
 def test_a_product_on_the_gpu_passes(tmp_path):
@@ -34,9 +34,7 @@ def test_a_product_on_the_gpu_passes(tmp_path):
     ],
 )
 def test_a_product_that_is_wrong_or_elsewhere_fails(tmp_path, answer, words):
-    outcome, message = ask("tensorflow_computes_on_gpu", with_tensorflow(host(tmp_path), answer, "Illegal instruction"))
-    assert outcome == "FAIL"
-    assert words in message
+    fails("tensorflow_computes_on_gpu", with_tensorflow(host(tmp_path), answer, "Illegal instruction"), words)
 
 
 def test_gpus_that_are_seen_although_they_are_hidden_fail(tmp_path):
@@ -212,9 +210,7 @@ def test_a_convolution_that_fails_is_its_own_question(tmp_path):
     answer["convolutions"]["TF 1"] = {"value": None, "places": [], "error": "Failed to get convolution algorithm."}
     machine = with_tensorflow(host(tmp_path), answer)
     assert ask("tensorflow_computes_on_gpu", machine)[0] == "PASS"
-    outcome, message = ask("tensorflow_convolves_on_gpu", machine)
-    assert outcome == "FAIL"
-    assert "Failed to get convolution algorithm." in message
+    fails("tensorflow_convolves_on_gpu", machine, "Failed to get convolution algorithm.")
 
 
 MIG = {
@@ -256,9 +252,7 @@ def test_cuda_copies_a_number_to_every_gpu_and_back(tmp_path, library, outcome, 
 def test_a_number_that_comes_back_as_another_fails(tmp_path):
     library = Library()
     library.cuMemcpyDtoH_v2 = lambda *arguments: 0
-    outcome, message = ask("cuda_computes", host(tmp_path, answers=CUDA, load=lambda path: library))
-    assert outcome == "FAIL"
-    assert "it returned 0 for" in message
+    fails("cuda_computes", host(tmp_path, answers=CUDA, load=lambda path: library), "it returned 0 for")
 
 
 def test_a_gpu_that_never_answers_ends_after_the_limit(tmp_path, monkeypatch):
@@ -267,9 +261,7 @@ def test_a_gpu_that_never_answers_ends_after_the_limit(tmp_path, monkeypatch):
     library.cuInit = lambda flags: time.sleep(60)
     monkeypatch.setattr(gpu_check.compute, "SLOW", 0.5)
     began = time.monotonic()
-    outcome, message = ask("cuda_computes", host(tmp_path, answers=CUDA, load=lambda path: library))
-    assert outcome == "FAIL"
-    assert "must answer within" in message
+    fails("cuda_computes", host(tmp_path, answers=CUDA, load=lambda path: library), "must answer within")
     assert time.monotonic() - began < 20
 
 

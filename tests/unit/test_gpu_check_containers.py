@@ -7,7 +7,7 @@ import shutil
 import gpu_check.driver
 import pytest
 from gpu_check.host import Host
-from gpu_check_hosts import MISMATCH, RUNNING, Library, ask, host, look, results, with_tensorflow, write
+from gpu_check_hosts import MISMATCH, RUNNING, Library, ask, fails, host, look, results, with_tensorflow, write
 
 ENGINE = {"CDSW_ENGINE_ID": "abc123", "LD_LIBRARY_PATH": "/usr/local/nvidia/lib:/usr/local/nvidia/lib64"}
 ENGINE_DRIVER = "/usr/local/nvidia/lib64"  # up to CDSW 1.5
@@ -224,9 +224,7 @@ def test_a_library_of_cuda_comes_with_the_image_or_a_mount(engine):
 
 def test_devices_that_the_user_may_not_open_are_told_by_user(engine, monkeypatch):
     monkeypatch.setattr(gpu_check.driver.os, "access", lambda path, mode: not path.endswith("nvidia-uvm"))
-    outcome, message = ask("device_nodes", engine())
-    assert outcome == "FAIL"
-    assert f"This user (uid {os.getuid()}) must be able to read and write /dev/nvidia-uvm" in message
+    fails("device_nodes", engine(), f"This user (uid {os.getuid()}) must be able to read and write /dev/nvidia-uvm")
 
 
 def test_other_containers_are_told_in_their_own_words(engine, tmp_path, monkeypatch):

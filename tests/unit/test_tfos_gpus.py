@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from test_tfos_submit import app, executable, host, program, start, submit, told  # noqa: F401 (fixtures)
+from tfos_host import app, executable, start, submit, told
 from tfos_submit import discovery, gpus, hints, outcome, yarn
 from tfos_submit.first_error import first_error
 
@@ -82,7 +81,7 @@ def test_each_executor_asks_for_its_gpus(name: str, value: str) -> None:
     assert "spark.executorEnv.CUDA_VISIBLE_DEVICES" not in settings
 
 
-def test_the_script_goes_with_the_job_and_nothing_of_it_stays(host: SimpleNamespace) -> None:  # noqa: F811
+def test_the_script_goes_with_the_job_and_nothing_of_it_stays(host: SimpleNamespace) -> None:
     host.yarn.nodes = [gpu_node("data1", 2)]
     (host.tmp / "mine.txt").write_text("mine")
     host.spark_submit(
@@ -95,7 +94,7 @@ def test_the_script_goes_with_the_job_and_nothing_of_it_stays(host: SimpleNamesp
 
 
 @pytest.mark.parametrize("local", [True, False])
-def test_this_hosts_own_process_sees_no_gpu_either(host: SimpleNamespace, local: bool) -> None:  # noqa: F811
+def test_this_hosts_own_process_sees_no_gpu_either(host: SimpleNamespace, local: bool) -> None:
     shown = 'echo "visible=<$CUDA_VISIBLE_DEVICES> $CUDA_DEVICE_ORDER"'
     host.spark_submit(shown)
     python = host.root / "envs/tf-0123456789ab/bin/python"
@@ -114,9 +113,7 @@ def test_this_hosts_own_process_sees_no_gpu_either(host: SimpleNamespace, local:
     ],
 )
 def test_no_more_executors_fit_onto_a_node_than_per_node_says(
-    host: SimpleNamespace,  # noqa: F811
-    asked: list[str],
-    memory: int,
+    host: SimpleNamespace, asked: list[str], memory: int
 ) -> None:
     small, large, lost = (gpu_node(name, 0) for name in ("data1", "data2", "data3"))
     large.update(availMemoryMB=2048, usedMemoryMB=10240)  # what others use now counts as well
@@ -129,7 +126,7 @@ def test_no_more_executors_fit_onto_a_node_than_per_node_says(
     assert sum(int(settings[name].removesuffix("m")) for name in names) == memory
 
 
-def test_per_node_without_an_answer_of_yarn_is_refused(host: SimpleNamespace) -> None:  # noqa: F811
+def test_per_node_without_an_answer_of_yarn_is_refused(host: SimpleNamespace) -> None:
     host.yarn.nodes = [{**gpu_node("data1", 0), "state": "LOST"}]
     done = submit(host, "--per-node", "1")
     assert done.code == 3
@@ -147,11 +144,7 @@ def test_per_node_without_an_answer_of_yarn_is_refused(host: SimpleNamespace) ->
         (["spark-core_2.12-3.1.3.jar", "hadoop-yarn-api-3.0.0-cdh6.3.2.jar"], "is 3.0, which cannot"),
     ],
 )
-def test_a_spark_that_would_start_without_gpus_is_refused(
-    host: SimpleNamespace,  # noqa: F811
-    jars: list[str],
-    words: str,
-) -> None:
+def test_a_spark_that_would_start_without_gpus_is_refused(host: SimpleNamespace, jars: list[str], words: str) -> None:
     (host.tmp / "spark/jars").mkdir()
     for jar in jars:
         (host.tmp / "spark/jars" / jar).write_bytes(b"jar")
@@ -172,7 +165,7 @@ def test_a_spark_that_would_start_without_gpus_is_refused(
         [],
     ],
 )
-def test_a_spark_that_can_ask_for_gpus_is_taken(host: SimpleNamespace, jars: list[str]) -> None:  # noqa: F811
+def test_a_spark_that_can_ask_for_gpus_is_taken(host: SimpleNamespace, jars: list[str]) -> None:
     (host.tmp / "spark/jars").mkdir()
     for jar in jars:
         (host.tmp / "spark/jars" / jar).write_bytes(b"jar")
@@ -190,10 +183,7 @@ def test_a_spark_that_can_ask_for_gpus_is_taken(host: SimpleNamespace, jars: lis
     ],
 )
 def test_gpus_that_yarn_has_nowhere_are_refused_before_anything_starts(
-    host: SimpleNamespace,  # noqa: F811
-    arguments: list[str],
-    nodes: list[dict[str, Any]],
-    fit: int,
+    host: SimpleNamespace, arguments: list[str], nodes: list[dict[str, Any]], fit: int
 ) -> None:
     host.yarn.nodes = nodes
     done = submit(host, "--gpus", "1", "--queue", "vision", *arguments)
@@ -203,12 +193,12 @@ def test_gpus_that_yarn_has_nowhere_are_refused_before_anything_starts(
     assert not (host.tmp / "settings").exists()
 
 
-def test_gpus_that_others_use_are_waited_for(host: SimpleNamespace) -> None:  # noqa: F811
+def test_gpus_that_others_use_are_waited_for(host: SimpleNamespace) -> None:
     host.yarn.nodes = [gpu_node("data1", 2, free=0)]
     assert submit(host, "--gpus", "1").code == 0
 
 
-def test_executors_without_gpus_are_told_with_resource_queue_and_nodes(host: SimpleNamespace) -> None:  # noqa: F811
+def test_executors_without_gpus_are_told_with_resource_queue_and_nodes(host: SimpleNamespace) -> None:
     host.yarn.application = app(containers=2, queue="vision")
     host.yarn.nodes = [gpu_node("data1", 2, free=0)]
     host.spark_submit("exec sleep 60")
@@ -221,7 +211,7 @@ def test_executors_without_gpus_are_told_with_resource_queue_and_nodes(host: Sim
     assert "--executors 1, or a smaller --memory, --cores or --gpus" in done.error
 
 
-def test_executors_that_per_node_keeps_apart_are_told_so(host: SimpleNamespace) -> None:  # noqa: F811
+def test_executors_that_per_node_keeps_apart_are_told_so(host: SimpleNamespace) -> None:
     host.yarn.application = app(containers=2)
     host.yarn.nodes = [{**gpu_node("data1", 0), "availMemoryMB": 2048, "usedMemoryMB": 4096}]
     host.spark_submit("exec sleep 60")
@@ -357,25 +347,16 @@ def test_the_device_of_a_gpu_is_the_one_with_its_minor_number() -> None:
 DRIVER_CONTAINER = "container_1_0001_01_000001"
 
 
-def cluster_run(host: SimpleNamespace, text: str, *arguments: str, script: str = "") -> SimpleNamespace:  # noqa: F811
+def cluster_run(host: SimpleNamespace, text: str, *arguments: str, script: str = "") -> SimpleNamespace:
     """A job in cluster mode: `yarn logs` prints the text, the script has --out out.json."""
     (host.tmp / "logs.txt").write_text(text)
     executable(host.tmp / "hadoop/bin/yarn", f'#!/bin/sh\necho "$*" >> {host.tmp}/yarn.log\ncat {host.tmp}/logs.txt\n')
     host.yarn.application = app("FINISHED", -1)
     host.spark_submit(script or f'cat "$2" > {host.tmp}/settings; echo "$*" > {host.tmp}/command; sleep 1')
-    command = [sys.executable, str(host.program), "--root", str(host.root), "--poll", "0.1"]
-    done = subprocess.run(
-        [*command, "--deploy-mode", "cluster", *arguments, str(host.script), "--out=out.json"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=host.tmp,
-        env={**os.environ, "SPARK_CONF_DIR": "/nowhere"},
-    )
-    return SimpleNamespace(code=done.returncode, output=done.stdout, error=done.stderr)
+    return submit(host, "--deploy-mode", "cluster", *arguments, of_script=("--out=out.json",))
 
 
-def test_the_drivers_output_and_the_result_come_from_the_collected_logs(host: SimpleNamespace) -> None:  # noqa: F811
+def test_the_drivers_output_and_the_result_come_from_the_collected_logs(host: SimpleNamespace) -> None:
     text = collected(
         ("container_1_0001_01_000002", "data1", "stdout", "of an executor\n"),
         (DRIVER_CONTAINER, "data2", "out.json", '{"name": "\u00e9"}\n'),
@@ -390,19 +371,19 @@ def test_the_drivers_output_and_the_result_come_from_the_collected_logs(host: Si
     assert "spark.driver.memoryOverhead 2048m\n" in settings
 
 
-def test_a_result_that_nobody_wrote_is_a_failure(host: SimpleNamespace) -> None:  # noqa: F811
+def test_a_result_that_nobody_wrote_is_a_failure(host: SimpleNamespace) -> None:
     done = cluster_run(host, collected((DRIVER_CONTAINER, "data2", "stdout", "")), "--result", "out.json")
     assert done.code == outcome.FAILED
     assert "the result out.json (--result) was not written" in done.error
 
 
-def test_a_result_that_the_script_is_not_told_of_is_refused(host: SimpleNamespace) -> None:  # noqa: F811
+def test_a_result_that_the_script_is_not_told_of_is_refused(host: SimpleNamespace) -> None:
     done = submit(host, "--result", "other.json")
     assert done.code == outcome.NOT_READY
     assert "--result other.json must be one of the script's own arguments" in done.error
 
 
-def test_an_interrupted_job_in_the_cluster_is_ended(host: SimpleNamespace) -> None:  # noqa: F811
+def test_an_interrupted_job_in_the_cluster_is_ended(host: SimpleNamespace) -> None:
     host.yarn.application = app("RUNNING", 3)
     host.spark_submit(f"echo $$ > {host.tmp}/pid; exec sleep 60")
     process = start(host, "--deploy-mode", "cluster")

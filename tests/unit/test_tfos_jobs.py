@@ -18,11 +18,11 @@ from interpreters import HOST_PYTHONS
 from kdc import REALM, Realm
 from resource_manager import NOT_ACTIVATED, RECORDED, Cluster, application, gpus
 from test_tfos_gpus import collected
-from test_tfos_submit import executable, host, program  # noqa: F401 (fixtures)
+from tfos_host import executable
 from tfos_submit import applications, cli, login, outcome
 
 
-def run(host: SimpleNamespace, *arguments: str, python: str = sys.executable) -> SimpleNamespace:  # noqa: F811
+def run(host: SimpleNamespace, *arguments: str, python: str = sys.executable) -> SimpleNamespace:
     command = [python, str(host.program), *arguments, "--root", str(host.root)]
     done = subprocess.run(
         command,
@@ -36,7 +36,7 @@ def run(host: SimpleNamespace, *arguments: str, python: str = sys.executable) ->
     return SimpleNamespace(code=done.returncode, output=done.stdout, error=done.stderr)
 
 
-def yarn_prints(host: SimpleNamespace, output: str = "", error: str = "", status: int = 0) -> None:  # noqa: F811
+def yarn_prints(host: SimpleNamespace, output: str = "", error: str = "", status: int = 0) -> None:
     (host.tmp / "said").write_text(output)
     (host.tmp / "complained").write_text(error)
     line = f'echo "$*" >> {host.tmp}/yarn.log; cat {host.tmp}/said; cat {host.tmp}/complained >&2; exit {status}'
@@ -44,7 +44,7 @@ def yarn_prints(host: SimpleNamespace, output: str = "", error: str = "", status
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_jobs_lists_those_of_the_user_and_what_lives_first(host: SimpleNamespace, python: str) -> None:  # noqa: F811
+def test_jobs_lists_those_of_the_user_and_what_lives_first(host: SimpleNamespace, python: str) -> None:
     ended = [
         application(number, "FINISHED", finalStatus="SUCCEEDED", finishedTime=1795503200000 + number)
         for number in range(1, 13)
@@ -69,7 +69,7 @@ def test_jobs_lists_those_of_the_user_and_what_lives_first(host: SimpleNamespace
     assert all(len(line) < 200 for line in done.output.splitlines())
 
 
-def test_a_user_without_applications_is_told_under_which_name_yarn_was_asked(host: SimpleNamespace) -> None:  # noqa: F811
+def test_a_user_without_applications_is_told_under_which_name_yarn_was_asked(host: SimpleNamespace) -> None:
     host.yarn.answer = Cluster(application(1, "RUNNING", user="bob")).answer
     done = run(host, "jobs")
     assert (done.code, done.output) == (outcome.OK, "")
@@ -83,7 +83,7 @@ def test_an_age_is_short(seconds: int, age: str) -> None:
     assert applications.age(seconds) == age
 
 
-def test_if_yarn_hides_times_the_last_ones_come_by_their_numbers(host: SimpleNamespace) -> None:  # noqa: F811
+def test_if_yarn_hides_times_the_last_ones_come_by_their_numbers(host: SimpleNamespace) -> None:
     """With yarn.acl.enable and without a login."""
     hidden = [application(number, "KILLED", startedTime=0, finishedTime=0) for number in range(1, 13)]
     host.yarn.answer = Cluster(*hidden).answer
@@ -91,13 +91,13 @@ def test_if_yarn_hides_times_the_last_ones_come_by_their_numbers(host: SimpleNam
     assert [(line[0][-2:], line[-4]) for line in lines][:2] == [("12", "-"), ("11", "-")]
 
 
-def test_an_answer_of_hadoop_2_has_no_resources(host: SimpleNamespace) -> None:  # noqa: F811
+def test_an_answer_of_hadoop_2_has_no_resources(host: SimpleNamespace) -> None:
     """Hadoop 2.7's has neither resourceInfo nor, for applications that a user may not view, times."""
     host.yarn.answer = Cluster(application(1, "RUNNING", resourceInfo=None, startedTime=0)).answer
     assert run(host, "jobs").output.splitlines()[1].split()[-4:-1] == ["-", "1", "-"]
 
 
-def test_a_resource_manager_that_does_not_answer_is_named(host: SimpleNamespace) -> None:  # noqa: F811
+def test_a_resource_manager_that_does_not_answer_is_named(host: SimpleNamespace) -> None:
     address = "<property><name>yarn.resourcemanager.webapp.address</name><value>127.0.0.1:9</value></property>"
     (host.tmp / "conf/yarn-site.xml").write_text(f"<configuration>{address}</configuration>")
     done = run(host, "jobs")
@@ -113,7 +113,7 @@ def test_a_script_that_has_a_commands_name_is_a_script(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("arguments", [["logs"], ["stop", "42"], ["stop", "-rf"], ["jobs", "of bob"]])
-def test_a_wrong_command_line_exits_with_2(host: SimpleNamespace, arguments: list[str]) -> None:  # noqa: F811
+def test_a_wrong_command_line_exits_with_2(host: SimpleNamespace, arguments: list[str]) -> None:
     assert run(host, *arguments).code == outcome.USAGE
 
 
@@ -126,7 +126,7 @@ NAME = "application_1795503116011_0001"
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_logs_prints_the_log_and_then_the_first_error(host: SimpleNamespace, python: str) -> None:  # noqa: F811
+def test_logs_prints_the_log_and_then_the_first_error(host: SimpleNamespace, python: str) -> None:
     host.yarn.answer = Cluster(application(1, "FINISHED", finalStatus="FAILED")).answer
     text = collected(("container_1795503116011_0001_01_000002", "data1", "stderr", FAILED_LOG))
     yarn_prints(host, text)
@@ -139,21 +139,21 @@ def test_logs_prints_the_log_and_then_the_first_error(host: SimpleNamespace, pyt
     assert (host.tmp / "yarn.log").read_text() == f"logs -applicationId {NAME}\n"
 
 
-def test_logs_of_a_success_name_no_error(host: SimpleNamespace) -> None:  # noqa: F811
+def test_logs_of_a_success_name_no_error(host: SimpleNamespace) -> None:
     host.yarn.answer = Cluster(application(1, "FINISHED", finalStatus="SUCCEEDED")).answer
     yarn_prints(host, collected(("container_1795503116011_0001_01_000002", "data1", "stderr", FAILED_LOG)))
     done = run(host, "logs", NAME)
     assert (done.code, done.error) == (outcome.OK, "")
 
 
-def test_logs_of_one_that_yarn_has_forgotten_are_in_hdfs(host: SimpleNamespace) -> None:  # noqa: F811
+def test_logs_of_one_that_yarn_has_forgotten_are_in_hdfs(host: SimpleNamespace) -> None:
     host.yarn.answer = Cluster().answer
     yarn_prints(host, collected(("container_1_1_01_000002", "data1", "stdout", "done\n")))
     assert run(host, "logs", NAME).code == outcome.OK
 
 
 def test_logs_of_a_running_application_come_from_its_hosts_if_the_command_has_none(
-    host: SimpleNamespace,  # noqa: F811
+    host: SimpleNamespace,
 ) -> None:
     cluster = Cluster(application(1, "RUNNING"))
 
@@ -175,17 +175,14 @@ def test_logs_of_a_running_application_come_from_its_hosts_if_the_command_has_no
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "ACCEPTED"])  # the master's container starts while it is ACCEPTED
-def test_a_running_application_whose_hosts_give_no_logs_has_not_ended(
-    host: SimpleNamespace,  # noqa: F811
-    state: str,
-) -> None:
+def test_a_running_application_whose_hosts_give_no_logs_has_not_ended(host: SimpleNamespace, state: str) -> None:
     host.yarn.answer = Cluster(application(1, state, runningContainers=1)).answer
     yarn_prints(host, error="Can not find any containers for the application\n", status=255)
     done = run(host, "logs", NAME)
     assert (done.code, f"{NAME} runs, but YARN's hosts give none" in done.error) == (outcome.FAILED, True)
 
 
-def test_an_application_that_waits_has_no_logs(host: SimpleNamespace) -> None:  # noqa: F811
+def test_an_application_that_waits_has_no_logs(host: SimpleNamespace) -> None:
     host.yarn.answer = Cluster(application(1, "ACCEPTED", diagnostics=NOT_ACTIVATED)).answer
     done = run(host, "logs", NAME)
     assert done.code == outcome.FAILED
@@ -193,7 +190,7 @@ def test_an_application_that_waits_has_no_logs(host: SimpleNamespace) -> None:  
     assert not (host.tmp / "yarn.log").exists()
 
 
-def test_missing_logs_are_explained_and_yarns_reason_is_not_a_line_of_a_log(host: SimpleNamespace) -> None:  # noqa: F811
+def test_missing_logs_are_explained_and_yarns_reason_is_not_a_line_of_a_log(host: SimpleNamespace) -> None:
     host.yarn.answer = Cluster(application(1, "FAILED", logAggregationStatus="DISABLED")).answer
     connected = "2024-11-24 10:00:00,123 INFO client.DefaultNoHARMFailoverProxyProvider: Connecting to ResourceManager at master1/10.0.0.1:8032\n"
     missing = "File /tmp/logs/anna/bucket-logs-tfile/0001/application_1795503116011_0001 does not exist\n\n"
@@ -207,7 +204,7 @@ def test_missing_logs_are_explained_and_yarns_reason_is_not_a_line_of_a_log(host
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_stop_ends_an_application(host: SimpleNamespace, python: str) -> None:  # noqa: F811
+def test_stop_ends_an_application(host: SimpleNamespace, python: str) -> None:
     yarn_prints(
         host,
         f"Killing application {NAME}\n",
@@ -218,7 +215,7 @@ def test_stop_ends_an_application(host: SimpleNamespace, python: str) -> None:  
     assert (host.tmp / "yarn.log").read_text() == f"application -kill {NAME}\n"
 
 
-def test_stop_of_one_that_has_ended_says_so(host: SimpleNamespace) -> None:  # noqa: F811
+def test_stop_of_one_that_has_ended_says_so(host: SimpleNamespace) -> None:
     yarn_prints(host, f"Application {NAME} has already finished \n")
     done = run(host, "stop", NAME)
     assert (done.code, done.error) == (outcome.OK, f"tfos-submit: {NAME} had already ended.\n")
@@ -251,10 +248,7 @@ REFUSED = (
     ids=["of another user", "unknown"],
 )
 def test_what_yarn_refuses_to_stop_is_said_in_its_words(
-    host: SimpleNamespace,  # noqa: F811
-    output: str,
-    error: str,
-    reason: str,
+    host: SimpleNamespace, output: str, error: str, reason: str
 ) -> None:
     yarn_prints(host, output, error, status=255)
     done = run(host, "stop", NAME)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from resource_manager import ANSWERS, NOT_ACTIVATED, Cluster, application
-from test_tfos_submit import app, parsed
+from tfos_host import app, parsed
 from tfos_submit import waiting, yarn
 
 

@@ -5,39 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
-import stat
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import yarn_cluster
-from loopback import Quiet, served
+from tfos_host import HADOOP, app, executable, parsed, start, submit, told
 from tfos_submit import hints, logs, options, outcome, spark, watch, yarn
 from tfos_submit.shortage import shortage as shortage_text
-
-from hadoop_dl.data import programs
-
-PROGRAM = Path(__file__).parents[2] / "roles/tensorflowonspark/files/tfos-submit"
-HADOOP = {
-    "JAVA_HOME": "/usr/lib/jvm/java",
-    "HADOOP_HDFS_HOME": "/opt/hadoop",
-    "HADOOP_CONF_DIR": "/etc/hadoop/conf",
-    "LD_LIBRARY_PATH": "/opt/hadoop/lib/native:/usr/lib/jvm/java/lib/server",
-    "CLASSPATH": "/opt/hadoop/a.jar:/opt/hadoop/b.jar",
-}
-
-
-def parsed(*arguments: str) -> Any:
-    return options.arguments_parser().parse_args([*arguments, "train.py"])
-
-
-def told(*arguments: str) -> dict[str, str]:
-    return dict(spark.properties(parsed(*arguments), "/opt/deeplearning/envs/e", HADOOP, "tag"))
 
 
 @pytest.mark.parametrize(
@@ -190,10 +168,6 @@ def test_the_driver_gets_what_the_executors_get() -> None:
 )
 def test_the_resource_manager_is_found(configuration: dict[str, str], addresses: list[str]) -> None:
     assert yarn_cluster.resource_manager_addresses(configuration) == addresses
-
-
-def app(state: str = "RUNNING", containers: int = 0, **more: Any) -> dict[str, Any]:
-    return {"id": "application_1_0001", "state": state, "runningContainers": containers, "queue": "default", **more}
 
 
 def judged(
@@ -362,116 +336,7 @@ def test_of_long_logs_the_ends_are_kept() -> None:
     assert short.endswith("short")
 
 
-# Whole runs, with a spark-submit, a yarn and a ResourceManager that are stand-ins.
-
-
-class Yarn:
-    """A ResourceManager that answers with what the test says."""
-
-    def __init__(self) -> None:
-        self.application: dict[str, Any] | None = None
-        self.nodes: list[dict[str, Any]] = []
-        self.confused = False
-
-    def answer(self, path: str) -> dict[str, Any]:
-        if self.confused and "applicationTags" not in path:
-            return {"apps": {"app": ["nonsense"]}, "appAttempts": {"appAttempt": ["nonsense"]}}
-        if "/apps?" in path:
-            return {"apps": {"app": [self.application]} if self.application else None}
-        return {"nodes": {"node": self.nodes}} if "/nodes" in path else {}
-
-
-class YarnHandler(Quiet):
-    yarn: Yarn
-
-    def do_GET(self) -> None:
-        body = json.dumps(self.yarn.answer(self.path)).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-
-def executable(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """tfos-submit as hosts have it: one file."""
-    path = tmp_path_factory.mktemp("program") / "tfos-submit"
-    assert programs.main([str(PROGRAM), str(path)]) == 0
-    return path
-
-
-@pytest.fixture
-def host(tmp_path: Path, program: Path) -> Iterator[SimpleNamespace]:
-    yarn = Yarn()
-    root = tmp_path / "deeplearning"
-    environment = root / "envs/tf-0123456789ab"
-    executable(environment / "bin/python", '#!/bin/sh\necho "python $*"\n')
-    (environment / ".deeplearning").mkdir()
-    (environment / ".deeplearning/sealed.json").write_text("{}")
-    (root / "current").symlink_to("envs/tf-0123456789ab")
-    conf = tmp_path / "conf"
-    conf.mkdir()
-    executable(tmp_path / "java/bin/java", "#!/bin/sh\n")
-    executable(tmp_path / "hadoop/bin/yarn", f'#!/bin/sh\necho "$*" >> {tmp_path}/yarn.log\n')
-    (root / "etc").mkdir()
-    lines = {
-        **HADOOP,
-        "JAVA_HOME": f"{tmp_path}/java",
-        "HADOOP_HOME": f"{tmp_path}/hadoop",
-        "HADOOP_CONF_DIR": str(conf),
-    }
-    (root / "etc/hadoop-env.sh").write_text("".join(f"export {name}='{value}'\n" for name, value in lines.items()))
-    jar = root / "jars/tensorflow-hadoop-1.15.0.jar"
-    jar.parent.mkdir()
-    jar.write_bytes(b"jar")
-    (root / "etc/tfos-submit.json").write_text(json.dumps({"spark_home": str(tmp_path / "spark"), "jars": [str(jar)]}))
-    script = tmp_path / "train.py"
-    script.write_text("")
-
-    def spark_submit(text: str) -> None:
-        executable(tmp_path / "spark/bin/spark-submit", "#!/bin/sh\n" + text)
-
-    spark_submit(f'cat "$2" > {tmp_path}/settings\n')
-    found = SimpleNamespace(
-        tmp=tmp_path, root=root, yarn=yarn, script=script, spark_submit=spark_submit, program=program
-    )
-    with served(type("Bound", (YarnHandler,), {"yarn": yarn})) as address:
-        value = f"<value>{address.removeprefix('http://')}</value>"
-        named = f"<property><name>yarn.resourcemanager.webapp.address</name>{value}</property>"
-        (conf / "yarn-site.xml").write_text(f"<configuration>{named}</configuration>")
-        yield found
-
-
-def start(host: SimpleNamespace, *arguments: str) -> subprocess.Popen[str]:
-    command = [
-        sys.executable,
-        str(host.program),
-        "--root",
-        str(host.root),
-        "--poll",
-        "0.1",
-        *arguments,
-        str(host.script),
-    ]
-    return subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "SPARK_CONF_DIR": "/nowhere"},
-    )
-
-
-def submit(host: SimpleNamespace, *arguments: str) -> SimpleNamespace:
-    process = start(host, *arguments)
-    output, error = process.communicate(timeout=60)
-    return SimpleNamespace(code=process.returncode, output=output, error=error)
+# Whole runs.
 
 
 def test_a_job_that_succeeds_exits_with_0_and_leaves_no_settings_file(host: SimpleNamespace) -> None:
