@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from multiprocessing.pool import ThreadPool
+from multiprocessing.dummy import Pool
 
 MARK = "RESULT "
 LOST = r"most recent failure: (?:Lost task .*?\): )?(?:.* Reason: )?(.*)"  # in what Spark says
@@ -180,7 +180,7 @@ def results(spec, context):
         (done if finished else missing).append(found if finished else trial)
     say("%d trials in %s, %d of them done before" % (len(spec["trials"]), directory.root, len(done)))
     directory.write("code-%s/%s" % (spec["same"]["sha256"][:12], spec["script"]), spec["text"])
-    pool = ThreadPool(spec["executors"])
+    pool = Pool(spec["executors"])
     for trial in pool.imap_unordered(functools.partial(one, spec, context, directory), missing):
         done.append(trial)
         said = ", ".join("%s %.4g" % pair for pair in sorted(trial["metrics"].items()))
