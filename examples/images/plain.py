@@ -16,6 +16,7 @@ def options():
     parser.add_argument("--output", required=True, help="directory for the model and the events")
     parser.add_argument("--data", help="directory with the batches of CIFAR-10; images are made without it")
     parser.add_argument("--epochs", type=int, default=4, help="how often each image is used")
+    parser.add_argument("--learning-rate", type=float, default=0.001, help="of Adam")
     return parser.parse_args()
 
 
@@ -28,7 +29,8 @@ def main(arguments):
     strategy = tf.distribute.get_strategy()
     with strategy.scope():
         model = images.network(tf.keras)
-        model.compile("adam", "sparse_categorical_crossentropy", ["accuracy"])
+        adam = tf.keras.optimizers.Adam(arguments.learning_rate)
+        model.compile(adam, "sparse_categorical_crossentropy", ["accuracy"])
     events = tf.keras.callbacks.TensorBoard(arguments.output + "/events", profile_batch=0)
     model.fit(*training, batch_size=64, epochs=arguments.epochs, callbacks=[events], verbose=2)
     print("RESULT accuracy %.3f" % model.evaluate(*held_out, verbose=0)[1])

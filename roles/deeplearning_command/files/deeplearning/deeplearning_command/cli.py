@@ -7,7 +7,7 @@ import sys
 
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 
-from deeplearning_command import benchmark, listing, notebook, programs, tensorboard, venv
+from deeplearning_command import benchmark, grid, listing, notebook, programs, tensorboard, venv
 from deeplearning_command.options import NOT_READY, OK, USAGE, Refused, say
 
 COMMANDS = (
@@ -20,6 +20,7 @@ COMMANDS = (
     ("kernel", notebook.kernel),
     ("tensorboard", tensorboard.main),
     ("benchmark", benchmark.main),
+    ("grid", grid.main),
 )
 HELP = """\
 usage: deeplearning COMMAND ...
@@ -37,6 +38,7 @@ commands (deeplearning COMMAND --help explains one, with an example):
   kernel       an environment as a kernel of another Jupyter, such as JupyterHub
   tensorboard  show a training's events in your browser
   benchmark    how much faster the GPU of this host trains than its CPU
+  grid         a script with many sets of parameters at once, on the cluster, and a table of the results
 
 a first hour:
   deeplearning list

@@ -14,7 +14,7 @@ from ansible.module_utils.hadoop_dl_host import own_packages, user_environment
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import hadoop_configuration, resource_manager_addresses
 
-from tfos_submit import applications, gpus, installation, spark
+from tfos_submit import applications, gpus, grid, installation, spark
 from tfos_submit.job import Job
 from tfos_submit.login import Login, yarn_user
 from tfos_submit.options import COMMANDS, arguments_parser, command_parser
@@ -70,6 +70,8 @@ def run(options):
     gpus.check_spark(options.gpus, version, spark_home)
     directory = tempfile.mkdtemp(prefix="tfos-submit-")
     try:
+        if options.params:
+            grid.prepare(options, environment, version, directory)
         login = Login(options, configuration, directory)
         manager = ResourceManager(resource_manager_addresses(configuration))
         if options.per_node or not options.dry_run:
@@ -95,7 +97,8 @@ def run(options):
         command = spark.submit_command(spark_home, path, options, script, archive)
         variables = spark.driver_environment(os.environ, spark_home, environment, hadoop, own)
         gpus.hide(variables, options.gpus)
-        return Job(options, command, variables, tag, manager, hadoop, login).run()
+        status = Job(options, command, variables, tag, manager, hadoop, login).run()
+        return grid.report(options, status) if options.params else status
     finally:
         shutil.rmtree(directory)
 
@@ -116,8 +119,11 @@ def main(arguments=None):
     """The exit status of the command line. arguments: without the program's name."""
     arguments = sys.argv[1:] if arguments is None else arguments
     command = arguments[0] if arguments and arguments[0] in COMMANDS else None
-    parser = command_parser(command) if command else arguments_parser()
-    options = parser.parse_args(arguments[1:] if command else arguments)
+    of_grid = arguments[:1] == [grid.OPTION]
+    parser = command_parser(command) if command else grid.parser() if of_grid else arguments_parser()
+    options = parser.parse_args(arguments[1:] if command or of_grid else arguments)
+    if of_grid and (options.local or options.result):
+        parser.error("--local and --result are for one run of a script, not for a grid")
     if not command and bool(options.principal) != bool(options.keytab):
         parser.error("--principal and --keytab are required together, and one is missing")
     signal.signal(signal.SIGTERM, interrupt)

@@ -146,6 +146,7 @@ def arguments_parser():
         "--local", action="store_true", help="run the script here, in the same environment, without YARN"
     )
     parser.add_argument("--dry-run", action="store_true", help="print the settings and the command, submit nothing")
+    parser.set_defaults(params=None)  # of a grid
     parser.add_argument("--root", default=ROOT, help=argparse.SUPPRESS)
     parser.add_argument("--poll", type=float, default=2.0, help=argparse.SUPPRESS)  # seconds between looks at YARN
     parser.add_argument("script", help="the Python script")
