@@ -19,8 +19,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
-from test_deeplearning_command import PROGRAM
-from test_tfos_submit import host, program  # noqa: F401 (fixtures)
+from deeplearning_edge import PROGRAM
 from tfos_submit import grid, grid_job
 
 from hadoop_dl.data import programs
