@@ -74,7 +74,7 @@ def run(arguments, train, guess, cluster):
 
 
 def report(arguments, started, guesses, answers, nodes, count):
-    """Write and print the result; SystemExit where the model is worse than asked."""
+    """Write and print the result; SystemExit if the model is worse than asked."""
     accuracy = sum(int(one) == int(other) for one, other in zip(guesses, answers)) / len(answers)  # noqa: B905
     text = digits.result(
         accuracy,

@@ -16,7 +16,7 @@ options:
   conf_dir: {description: Directory of the ResourceManager's configuration, type: path, required: true}
   node: {description: The node's name in YARN, type: str, required: true}
   state:
-    description: "excluded: with line and record; recorded: the record alone, where a manager has the file; included: without the line; forgotten: without the record, once the node runs"
+    description: "excluded: with line and record; recorded: the record alone, if a manager has the file; included: without the line; forgotten: without the record, once the node runs"
     type: str
     choices: [excluded, recorded, included, forgotten]
     required: true

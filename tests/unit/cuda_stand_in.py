@@ -357,8 +357,8 @@ class Cuda:
 
 
 class Nccl:
-    """A stand-in for libnccl.so.2 on this library's GPUs: signatures and codes of nccl.h (github.com/NVIDIA/nccl, 2.18), which has cudaStream_t
-    where the driver has CUstream. `refused`: calls that return another status. `wrong`: the rank that gets a wrong sum. `speed`: MB/s of the bus."""
+    """A stand-in for libnccl.so.2 on this library's GPUs: signatures and codes of nccl.h (github.com/NVIDIA/nccl, 2.18), whose cudaStream_t
+    is the driver's CUstream. `refused`: calls that return another status. `wrong`: the rank that gets a wrong sum. `speed`: MB/s of the bus."""
 
     NCCL_PARAMETERS: ClassVar[dict[str, tuple[Any, ...]]] = {
         "ncclCommInitAll": (ctypes.Array, Int, ctypes.Array),

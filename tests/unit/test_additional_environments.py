@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from test_gpu_stack import ACCEPTED, el8
 from test_gpu_stack import part as gpu_part
-from test_plan import REPOSITORY, SITE, make_host
+from test_plan import REPOSITORY, SITE, changed_node, make_host
 
 from hadoop_dl import plan
 from hadoop_dl.hosts import mirror_contents
@@ -99,6 +99,19 @@ def test_one_that_does_not_fit_is_a_problem_of_the_plan(name: str, words: str) -
 def test_each_new_environment_needs_its_space() -> None:
     small = altered(host(), lambda facts: facts.update(disk_free_mb={"/opt": 9000}))
     assert "/opt requires 10000 MB for 2 new environments, but has 9000 MB free" in made(small).problems[0]
+
+
+def test_cdsw_gets_the_driver_that_an_additional_stack_decides() -> None:
+    """The active one is for the CPU and decides none."""
+    workbench = {"kind": "rpm", "release": "1.4.0", "settings": {}, "master": True, "drivers": []}
+    node = changed_node(
+        nvidia={"gpus": [{"vendor": "10de", "device": "15f8"}], "listed": None}, workbench=workbench, cdsw=True
+    )
+    stacks = {"deeplearning_request": "tf1.15-cpu-py27-el7", "deeplearning_additional_stacks": ["tf1.15-py27-el7"]}
+    site = {name: value for name, value in SITE.items() if value != "none"}
+    answer = made(invented_hosts.host("cdsw1", ("cdsw_hosts",), {**site, **stacks, **ACCEPTED}, node))
+    (driver,) = [row.wanted for row in answer.rows if row.component == "nvidia_driver"]
+    assert answer.hosts["cdsw1"]["cdsw"]["driver"] == driver
 
 
 def test_the_gpu_layer_serves_all_stacks_of_a_host() -> None:

@@ -224,7 +224,7 @@ NCCL = "\tlibcuda.so.1 (libc6,x86-64) => /usr/lib64/libcuda.so.1\n\tlibnccl.so.2
 
 
 def reduced(root, nccl, **given):
-    """The run where NCCL is installed."""
+    """The run on a host that has NCCL."""
     run, _ = accept(root, nccl.cuda, {"ldconfig": (0, NCCL)}, gpus=len(nccl.cuda.gpus), **given)
     run.host.load = lambda name: nccl if "nccl" in name else nccl.cuda
     run = acceptance.Run(run.host)

@@ -99,7 +99,7 @@ SPACE = {"layers": [1, 2, 3], "rate": [0.1, 0.5]}
 
 
 @pytest.fixture
-def ready(host: SimpleNamespace) -> SimpleNamespace:  # noqa: F811 (a fixture)
+def ready(host: SimpleNamespace) -> SimpleNamespace:
     """A host with both commands, whose spark-submit is the stand-in, and a script."""
     (host.tmp / "spark/jars").mkdir(parents=True, exist_ok=True)
     (host.tmp / "spark/jars/spark-core_2.12-3.5.5.jar").touch()

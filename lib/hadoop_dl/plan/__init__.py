@@ -82,7 +82,7 @@ def decide(
     hosts: Sequence[Host], wanted: Mapping[str, Target], additional: Mapping[str, Sequence[Target]], run: Run
 ) -> Run:
     """The run with what is decided for all of its hosts together."""
-    site = workbench.deployment(hosts, wanted)
+    site = workbench.deployment(hosts, wanted, additional)
     requested, problems = builds.requested(hosts, wanted) if run.building else ([], site.problems)
     environments = sorted(
         {

@@ -128,7 +128,7 @@ def driver_of_stack(host: GpuHost) -> list[str] | None:
 
 
 def libraries_of_stacks(role: str, host: GpuHost) -> list[Any] | None:
-    """The toolkits or libraries of all stacks, side by side; where two share a place, the newer one serves both. The active one's comes last."""
+    """The toolkits or libraries of all stacks, side by side; if two share a place, the newer one serves both. The active one's comes last."""
     answers = [answer for one in reversed(host.each) if (answer := libraries_of_stack(role, one)) is not None]
     found: dict[str, Any] = {}
     for item in (item for answer in answers for item in answer):

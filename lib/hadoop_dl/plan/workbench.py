@@ -43,7 +43,9 @@ class Deployment:
     warnings: list[str] = field(default_factory=list)
 
 
-def deployment(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> Deployment:
+def deployment(
+    hosts: Sequence[Host], wanted: Mapping[str, Target], additional: Mapping[str, Sequence[Target]]
+) -> Deployment:
     """Decide for all hosts that have the workbench."""
     found = Deployment()
     members = {host.name: item for host in hosts if GROUP in host.groups and (item := host.known.workbench)}
@@ -76,7 +78,9 @@ def deployment(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> Deploymen
     if divided:
         text = f"CDSW {release} does not divide GPUs, but MIG is enabled on {', '.join(divided)}. Disable it there: nvidia-smi -mig 0"
         (found.problems if row.mig is False else found.warnings).append(text)
-    drivers = {host.name: driver(host, wanted[host.name]) for host in gpu_hosts}
+    drivers = {
+        host.name: driver(GpuHost(host, wanted[host.name], tuple(additional.get(host.name, ())))) for host in gpu_hosts
+    }
     without = [name for name, version in drivers.items() if not version]
     if without:
         found.warnings.append(
@@ -102,10 +106,10 @@ def deployment(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> Deploymen
     return found
 
 
-def driver(host: Host, wanted: Target) -> str:
+def driver(host: GpuHost) -> str:
     """The driver's version that the host gets, else the one it has; empty for none."""
-    asked = gpu_stack.versions(gpu_stack.requested("nvidia_driver", GpuHost(host, wanted)))
-    return str(next(iter([*asked, *gpu_stack.there("nvidia_driver", host.known)]), ""))
+    asked = gpu_stack.versions(gpu_stack.requested("nvidia_driver", host))
+    return str(next(iter([*asked, *gpu_stack.there("nvidia_driver", host.facts)]), ""))
 
 
 def settings_hold(item: Workbench, wanted: Mapping[str, str]) -> bool:

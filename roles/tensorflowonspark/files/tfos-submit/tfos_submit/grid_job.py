@@ -131,7 +131,7 @@ class Directory(object):
 
 
 def add_hparams(directory, trial):
-    """For TensorBoard's page HPARAMS, where the environment's TensorBoard has one."""
+    """For TensorBoard's page HPARAMS, if the environment's TensorBoard has one."""
     try:
         from tensorboard.compat.proto import event_pb2, summary_pb2
         from tensorboard.plugins.hparams import api
