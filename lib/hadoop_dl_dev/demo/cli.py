@@ -105,8 +105,6 @@ def up(
     with phase("HDFS, YARN, Kafka, and the mirror", times), ThreadPoolExecutor(1) as pool:
         mirror = pool.submit(meanwhile, wanted)
         services.wait(wanted)
-        if wanted.kerberos:
-            kerberos.calm(wanted)
         mirror.result()
 
 

@@ -16,6 +16,13 @@ from hadoop_dl_dev.demo.shell import DemoError, run
 CONF = "/etc/hadoop/conf"
 KEYTABS = "/etc/security/keytabs"
 NODEMANAGER = "/etc/systemd/system/yarn-nodemanager.service.d"
+RESOURCEMANAGER = "/etc/systemd/system/yarn-resourcemanager.service.d"
+# Its thread that spins runs only while no other thread of the machine wants a core. It appears some seconds after the start; so does every restart's.
+CALM = """\
+[Service]
+ExecStartPost=/bin/sh -c 'for second in $$(seq 60); do for task in /proc/$MAINPID/task/*; do \
+    read -r name < $$task/comm && [ "$$name" = DelegationToken ] && exec chrt --idle --pid 0 $${task##*/}; done; sleep 1; done'
+"""
 USER_KEYTAB = "/home/analyst/analyst.keytab"
 KRB5_CONF = f"""\
 [libdefaults]
@@ -129,6 +136,10 @@ def settle(cluster: Cluster, host: str, secret: str) -> None:
         write(cluster, host, f"{NODEMANAGER}/user.conf", "[Service]\nUser=analyst\n", "root:root", "0644")
         nodes.execute(container, "chown", "-R", "analyst:hadoop", "/var/lib/hadoop/yarn", "/var/log/hadoop/containers")
         nodes.execute(container, "systemctl", "daemon-reload")
+    if host == "master1":
+        nodes.execute(container, "mkdir", "-p", RESOURCEMANAGER)
+        write(cluster, host, f"{RESOURCEMANAGER}/calm.conf", CALM, "root:root", "0644")
+        nodes.execute(container, "systemctl", "daemon-reload")
     write(cluster, host, "/etc/hadoop/http-auth.secret", secret, "root:hadoop", "0440")
     write(cluster, host, "/etc/hadoop/secure-env.sh", SECURE_ENV, "root:root", "0644")
 
@@ -150,12 +161,6 @@ def keytab(cluster: Cluster, host: str, path: str, principal: str, owner: str, m
 def write(cluster: Cluster, host: str, path: str, content: str, owner: str, mode: str) -> None:
     command = f"umask 077; cat > {path}; chown {owner} {path}; chmod {mode} {path}"
     run("docker", "exec", "--interactive", cluster.container(host), "sh", "-c", command, stdin=content)
-
-
-def calm(cluster: Cluster) -> None:
-    """The ResourceManager's thread that spins (YARN-11178) comes after all other threads of its node."""
-    spinning = "ps -eLo tid,comm | awk '$2 ~ /^Delegation/ {print $1}' | xargs --no-run-if-empty renice -n 19 -p"
-    nodes.execute(cluster.container("master1"), "sh", "-c", spinning, user="yarn")
 
 
 def log_in(cluster: Cluster) -> None:
