@@ -17,12 +17,7 @@ class ActionModule(OnceAction):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
-        variables, name = task_vars or {}, str(self._task.args["variable"])
-        hosts = {}
-        for host in variables["ansible_play_hosts_all"]:
-            answer = variables["hostvars"].raw_get(host).get(name)
-            known = answer.get("acceptance") if isinstance(answer, dict) else None
-            hosts[host] = gpu_acceptance.read(known or {"unanswered": "the connection was lost"})
+        hosts = self.measured(task_vars or {}, str(self._task.args["variable"]), gpu_acceptance.read)
         display.display(gpu_acceptance.text(hosts))
         result["changed"] = False
         refusal = gpu_acceptance.refusal(hosts)

@@ -1,6 +1,9 @@
-"""deeplearning benchmark with the TensorFlow of the cluster's stack. There is no GPU, and it must say so."""
+"""playbooks/benchmark.yml and deeplearning benchmark with the TensorFlow of the cluster's stack. There is no GPU, and it must say so."""
 
 import json
+import subprocess
+
+from hadoop_dl_dev.demo import images
 
 ALL = """
 import sys
@@ -14,14 +17,19 @@ print("TRAINED %d of %d" % (len(trained), len(networks.NAMES)))
 """
 
 
-def test_a_network_trains_on_the_cpu_and_nothing_is_compared(shell):
-    command = "deeplearning benchmark --seconds 0.1 --networks lstm --output /tmp/benchmark.json"
-    code, said = shell("edge1", f"su - analyst -c '{command}'")
-    assert code == 0, said
-    assert "nothing was compared" in said
-    (one,) = json.loads(shell("edge1", "cat /tmp/benchmark.json")[1])["networks"]
-    assert one["cpu"] > 0
-    assert (one["network"], one["gpu"], one["factor"], one["problem"]) == ("lstm", None, None, None)
+def test_a_network_trains_on_the_cpu_of_two_hosts_and_nothing_is_compared(cluster, tmp_path):
+    options = {"benchmark_networks": ["lstm"], "benchmark_seconds": 1, "report_directory": str(tmp_path)}
+    playbook = ["playbooks/benchmark.yml", "--limit", "edge1,data1", "-e", json.dumps(options)]
+    command = ["ansible-playbook", "-i", str(cluster.inventory), *playbook]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=images.REPOSITORY)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "BENCHMARK: 2 of 2 hosts were measured." in done.stdout
+    assert "Nothing was compared" in done.stdout
+    found = json.loads((tmp_path / "benchmark.json").read_text())
+    for host in ("edge1", "data1"):
+        (one,) = found[host]["networks"]
+        assert one["cpu"] > 0
+        assert (one["network"], one["gpu"], one["factor"], one["problem"]) == ("lstm", None, None, None)
 
 
 def test_every_network_trains_with_this_tensorflow(shell):

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,9 @@ import pytest
 from deeplearning_command import benchmark
 from deeplearning_edge import NEW, command
 from deeplearning_edge import run as run_command
+
+from hadoop_dl.hosts import benchmark as benchmark_of_hosts
+from hadoop_dl.hosts import host_script
 
 # A TensorFlow whose networks are the names of their layers. A batch takes 20 ms on the CPU and 1 ms on a GPU; FAILS: a layer, a device, and what happens.
 TENSORFLOW = """
@@ -169,3 +173,32 @@ def test_the_bars_are_comparable_between_hosts() -> None:
     one = {"network": "lstm", "cpu": 1.0, "gpu": 61.0, "factor": 61.0, "problem": None}
     assert benchmark.line(one).endswith(" " + "#" * 30)
     assert benchmark.line(dict(one, factor=17.0)).endswith(" " + "#" * 8)
+
+
+def test_the_playbooks_script_answers_with_what_the_command_measured_or_why_not(trained: Any, tmp_path: Path) -> None:
+    program = trained.root / "bin/deeplearning"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nname=$1\nshift\nexec {trained.program} "$name" --root {trained.root} "$@"\n')
+    program.chmod(0o755)
+
+    def ask(root: Path, **variables: str) -> benchmark_of_hosts.Benchmark:
+        script = host_script.benchmark(str(root), ["lstm"], 1)
+        given = {**os.environ, "HOME": str(tmp_path), "GPUS": "1", **variables}
+        done = subprocess.run(
+            [sys.executable, "-"], input=script, env=given, capture_output=True, text=True, check=False, timeout=120
+        )
+        return benchmark_of_hosts.read(host_script.parse(done.returncode, done.stdout, done.stderr))
+
+    found = ask(trained.root)
+    assert (found.environment, benchmark_of_hosts.card(found)) == (NEW, "Tesla P100-PCIE-16GB")
+    (one,) = found.networks
+    assert one.factor is not None
+    assert one.factor > 2
+    (failed,) = ask(trained.root, FAILS="LSTM gpu raise MemoryError('OOM')").networks
+    assert failed.problem == "GPU: MemoryError: OOM (exit status 1)"
+    (trained.root / "current").rename(trained.root / "earlier")
+    try:
+        assert "deeplearning benchmark: " in ask(trained.root).unanswered
+    finally:
+        (trained.root / "earlier").rename(trained.root / "current")
+    assert ask(tmp_path).unanswered.endswith("is required, but there is none. Run site.yml first.")

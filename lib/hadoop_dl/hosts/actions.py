@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ansible import constants as C
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
+from ansible.executor.task_executor import TaskTimeoutError
 from ansible.module_utils.hadoop_dl_host.downloads import server_of, without_secrets
 from ansible.plugins.action import ActionBase
 
+from hadoop_dl.data import typed
+from hadoop_dl.data.terminal import PARAGRAPH, one_line
 from hadoop_dl.hosts import host_script, memory
 from hadoop_dl.hosts.plugin_names import full_name
 
+T = TypeVar("T")
 # Inputs that name a path or an account of the host, as inputs.yml has them (exists: host); that table is too slow to read for every host.
 NAMED = (
     "hadoop_keytab",
@@ -55,6 +59,15 @@ class OnceAction(GuardedAction):
     _supports_check_mode = True
     _requires_connection = False
 
+    def measured(self, variables: Mapping[str, Any], name: str, read: Callable[[Any], T]) -> dict[str, T]:
+        """What ScriptAction.measure registered by this name in the play, for every host that the play began with."""
+        found = {}
+        for host in variables["ansible_play_hosts_all"]:
+            answer = variables["hostvars"].raw_get(host).get(name)
+            known = answer.get("measured") if isinstance(answer, dict) else None
+            found[host] = read(known or {"unanswered": "the connection was lost"})
+        return found
+
 
 class ScriptAction(GuardedAction):
     """An action that runs one script on the host's Python (hadoop_dl.hosts.host_script), in check mode too."""
@@ -85,6 +98,18 @@ class ScriptAction(GuardedAction):
                 f"it answered more than fits into {memory.MORE >> 30} GB of memory; at most {host_script.LARGEST >> 20} MB are read."
             ) from None
         return host_script.parse(int(answer.get("rc") or 0), answer.get("stdout", ""), answer.get("stderr", ""))
+
+    def measure(self, script: str, read: Callable[[Any], Any]) -> Any:
+        """The script's answer in its form, as JSON. It never fails: a host that does not answer has the reason in `unanswered`."""
+        try:
+            return typed.as_json(read(self.run_script(script)))
+        except (host_script.NoAnswer, AnsibleError) as problem:
+            reason = one_line(problem, PARAGRAPH)
+        except typed.TypedError as problem:
+            reason = f"it answered {problem}"
+        except TaskTimeoutError:
+            reason = f"no answer within {self._task.timeout} s"
+        return typed.as_json(read({"unanswered": reason}))
 
     def _answer(self, script: str) -> dict[str, Any]:
         answer: dict[str, Any]

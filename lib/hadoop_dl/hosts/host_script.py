@@ -27,6 +27,8 @@ INTERPRETERS = (
 )
 UNREACHABLE = 255  # ssh's own exit status
 LARGEST = 8 << 20  # characters of an answer; the recorded hosts of the tests answer less than 4 KB
+BENCHMARK_START = 180  # seconds in which TensorFlow starts and trains its first batches, from a slow disk on a slow CPU
+BENCHMARK_ALL = 7  # networks that `deeplearning benchmark` has
 DIGITS = 40  # of a number; Python refuses to read one of more than 4,300
 
 
@@ -84,6 +86,13 @@ def report_reader(names: Sequence[str] = ()) -> str:
 def acceptance(gpu_count: str) -> str:
     """The script that measures what a host's GPUs copy (gpu-check --accept), of which the inventory promises so many."""
     return pack({"gpu_check.acceptance": host_code.GPU_CHECK / "acceptance.py"}, gpu_count)
+
+
+def benchmark(root: str, networks: Sequence[str], seconds: int) -> str:
+    """The script that trains these networks (none: all) for so many seconds each on a host's CPU and GPU."""
+    limit = (len(networks) or BENCHMARK_ALL) * 2 * (seconds + BENCHMARK_START)
+    run = {f"{host_code.PACKAGE}.benchmark_run": host_code.DIRECTORY / "benchmark_run.py"}
+    return pack(run, root, list(networks), seconds, limit)
 
 
 def parse(status: int, output: str, error: str) -> dict[str, Any]:

@@ -112,7 +112,8 @@ def arguments(given: list[str]) -> tuple[list[str], str, str]:
 def question(script: str) -> tuple[str, Any]:
     """What the host is asked: a reader, a module with its arguments, or a command ("")."""
     if script.rstrip().rpartition("\n")[2].startswith("module.main("):
-        readers = {"report_reader": "report", "gpu_check.acceptance": "accepted"}
+        benchmark = "ansible.module_utils.hadoop_dl_host.benchmark_run"
+        readers = {"report_reader": "report", "gpu_check.acceptance": "accepted", benchmark: "benchmarked"}
         return next((kind for name, kind in readers.items() if f"('{name}', " in script), "facts"), None
     module = re.search(r"ansible(?:_collections)?[.\w]*\.modules\.(\w+)", script)
     given = re.search(r"^\s*ANSIBALLZ_PARAMS = (.+)$", script, re.MULTILINE)
@@ -135,8 +136,8 @@ def main() -> int:
     attack = known.get("attack") if not kind or kind not in told["spared"] else None
     if kind in ("facts", "report"):
         answer = known["facts"] if kind == "facts" else {"facts": known["facts"], **told["report"]}
-    elif kind == "accepted":
-        answer = told["accepted"]
+    elif kind in ("accepted", "benchmarked"):
+        answer = told[kind]
     elif kind:
         answer = {"changed": False, **told["modules"].get(kind, told["else"])}
     elif attack == "broken":

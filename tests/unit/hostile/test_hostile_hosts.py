@@ -142,6 +142,12 @@ ACCEPTED = {
     "results": [{"name": "idle_gpus_measured", "outcome": "PASS", "message": "1 GPUs"}],
     "measures": [{"gpu": GPU, "peer": "", "kind": "memory", "link": "", "speed": 240_000, "limit": 320_064}],
 }
+BENCHMARKED = {
+    "environment": "tf2.15-py3-el9-0123456789ab",
+    "gpus": ["device: 0, name: Tesla T4, pci bus id: 0000:3b:00.0, compute capability: 7.5"],
+    "seconds": 20.0,
+    "networks": [{"network": "lstm", "cpu": 120.0, "gpu": 2400.0, "factor": 20.0, "problem": None}],
+}
 PASSED = {"results": [{"name": "driver_runs", "outcome": "PASS", "message": ""}], "problem": None}
 
 
@@ -189,7 +195,7 @@ class Site:
     def run(self, playbook: str, *options: str, spared: Iterable[str] = ()) -> tuple[int, str]:
         """Run it, and look that nothing beyond the hostile hosts has changed."""
         told = {"hosts": self.hosts, "spared": list(spared), "modules": MODULES, "else": ANYTHING}
-        told["accepted"] = ACCEPTED
+        told |= {"accepted": ACCEPTED, "benchmarked": BENCHMARKED}
         told["report"] = {"health": PASSED, "times": {"changed": 1000, "verified": 2000}}
         (self.directory / "site.json").write_text(json.dumps(told))
         (self.directory / "asked.jsonl").unlink(missing_ok=True)
@@ -274,12 +280,19 @@ def test_a_host_that_turns_hostile_after_the_plan_reaches_nothing_beyond_itself(
     assert attacked == {"bad-keys", "bad-templates", "bad-broken"}, said
 
 
-def test_an_acceptance_run_names_hostile_hosts_and_measures_the_others(site: Site) -> None:
+# The row of what honest hosts measured. Texts of another kind may be anything; what counts is typed.
+MEASURED = {
+    "accept_gpus.yml": r"Tesla T4 +memory +\d+ +240\.0 +240\.0 +240\.0$",
+    "benchmark.yml": r"lstm +tf2\.15-py3-el9-0123456789ab +Tesla T4 +\d+ +120\.0 +2400\.0 +20\.0 +#{10}$",
+}
+
+
+@pytest.mark.parametrize("playbook", MEASURED)
+def test_a_measurement_names_hostile_hosts_and_measures_the_others(site: Site, playbook: str) -> None:
     site.inventory(ssh_stand_in.ATTACKS)
-    code, said = site.run("accept_gpus.yml")
+    code, said = site.run(playbook)
     assert code == 2, said
-    # Texts of another kind than measures may be anything; what counts is typed.
-    assert re.search(r"Tesla T4 +memory +\d+ +240\.0 +240\.0 +240\.0$", said, re.MULTILINE), said
+    assert re.search(MEASURED[playbook], said, re.MULTILINE), said
     for attack in ("broken", "late", "nested", "options", "paths", "templates", "types"):
         assert re.search(rf"^  bad-{attack}: ", said, re.MULTILINE), said
     assert not re.search(r"^  (data1|data2|edge1): ", said, re.MULTILINE), said

@@ -37,7 +37,7 @@ def main(arguments):
     options.add_environment(made)
     made.add_argument("--networks", type=names, default=networks.NAMES, help="some of them, separated by commas")
     made.add_argument("--seconds", type=positive, default=SECONDS, help="of each measurement (%d)" % SECONDS)
-    made.add_argument("--output", metavar="FILE", help="the same as JSON")
+    made.add_argument("--output", metavar="FILE", help="the same as JSON; - is standard output, at the end")
     asked = made.parse_args(arguments)
     environment, python = programs.place(asked)
     work = tempfile.mkdtemp(prefix="deeplearning-benchmark.")
@@ -113,12 +113,14 @@ def compare(asked, trainer):
         print(line(one))
         sys.stdout.flush()
         write(asked.output, result)  # after each: an interrupted run keeps what it has
+    if asked.output == "-":
+        print(json.dumps(result, sort_keys=True))
     say(PAPER if gpus else "nothing was compared: there is no GPU that TensorFlow sees here (gpu-check says why)")
     return FAILED if any(one["problem"] for one in result["networks"]) else OK
 
 
 def write(path, result):
-    if not path:
+    if path in (None, "-"):
         return
     try:
         text = json.dumps(result, indent=2, sort_keys=True) + "\n"

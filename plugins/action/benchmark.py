@@ -1,0 +1,22 @@
+"""Train the benchmark's networks on a host: `deeplearning benchmark` there. Answers with what it measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hadoop_dl.hosts import benchmark, host_script
+from hadoop_dl.hosts.actions import ScriptAction
+
+
+class ActionModule(ScriptAction):
+    """benchmark: `root`, `networks` and `seconds` of each measurement; returns `measured` (lib/hadoop_dl/hosts/benchmark.py).
+
+    It never fails: a host that does not answer is a line of the table with the reason. It changes no file of the host.
+    """
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        root, networks, seconds = (self._task.args[name] for name in ("root", "networks", "seconds"))
+        script = host_script.benchmark(str(root), [str(one) for one in networks], int(seconds))
+        result.update(changed=False, measured=self.measure(script, benchmark.read))
+        return result
