@@ -41,6 +41,8 @@ LONGEST_SCENARIOS = ("nvidia_driver", "upgrade_driver")
 LONG_SCENARIOS = ("nvidia_driver_debian", "remove", "tensorflow_build_debian", "bazel_bootstrap", "cdsw_engine")
 # They have more to do in make test-long: their own `when: scenario_long`.
 TWO_TIERS = ("nvidia_driver", "upgrade_driver", "cuda", "bazel")
+# For ansible-lint: if the inventory of ansible.cfg, a demo's, is missing, imported playbooks fail to load, and it tries each for every import.
+NO_INVENTORY = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "False"}
 
 # Where a file may begin with #!/bin/sh or bash.
 SHELL_FOLDERS = ("scripts", ".ci", "demo", "lib", "roles", "molecule", "examples", "tests")
@@ -90,19 +92,17 @@ def shell_scripts(repo: Path) -> list[str]:
 
 
 def lint_steps(repo: Path) -> list[Step]:
-    host_code = [path for path in HOST_CODE if any((repo / path).rglob("*.py"))]
     vermin = ["vermin", "--quiet", "--no-tips", "--violations"]
-    mirror_code = [path for path in PYTHON3_HOST_CODE if (repo / path).exists()]
     exclude = [part for path in PYTHON3_HOST_CODE for part in ("--exclude-regex", f"{path}$")]
     return [
-        Step("lint", "ansible-lint", ["ansible-lint", "--strict", "--offline"]),  # the longest one
+        Step("lint", "ansible-lint", ["ansible-lint", "--strict", "--offline"], environment=NO_INVENTORY),  # longest
         Step("lint", "ruff", ["ruff", "check", "."]),
         Step("lint", "ruff format", ["ruff", "format", "--check", "."]),
         Step("lint", "shell syntax", ["bash", "-n", *shell_scripts(repo)]),
         Step("lint", "yamllint", ["yamllint", "--strict", "."]),
         Step("lint", "mypy", ["mypy"]),
-        Step("lint", "python 2.7", [*vermin, "-t=2.7-", "-t=3.6-", *exclude, *host_code]),
-        Step("lint", "python 3.6", [*vermin, "-t=3.6-", *mirror_code]),
+        Step("lint", "python 2.7", [*vermin, "-t=2.7-", "-t=3.6-", *exclude, *HOST_CODE]),
+        Step("lint", "python 3.6", [*vermin, "-t=3.6-", *PYTHON3_HOST_CODE]),
         Step("lint", "structure", ["scripts/_run", "hadoop_dl_dev.structure"]),
     ]
 

@@ -22,6 +22,7 @@ FILES = [
 FILES += sorted(REPOSITORY.glob("playbooks/**/*.yml")) + sorted(REPOSITORY.glob("roles/*/templates/**/*.j2"))
 
 
+@pytest.fixture(scope="module")
 def boolean_inputs() -> set[str]:
     names = {"nvidia_license_accepted"}  # A site's own variable: the licence of four roles.
     for path in REPOSITORY.glob("roles/*/meta/argument_specs.yml"):
@@ -52,11 +53,10 @@ def unconverted(expression: str, names: set[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPOSITORY)))
-def test_every_boolean_input_is_converted_where_it_is_used(path: Path) -> None:
+def test_every_boolean_input_is_converted_where_it_is_used(path: Path, boolean_inputs: set[str]) -> None:
     text = path.read_text(encoding="utf-8")
     content = text if path.suffix == ".j2" else yaml.safe_load(text)
-    names = boolean_inputs()
-    assert [found for expression in expressions(content) for found in unconverted(expression, names)] == []
+    assert [found for expression in expressions(content) for found in unconverted(expression, boolean_inputs)] == []
 
 
 def test_the_check_finds_an_input_that_is_not_converted() -> None:
