@@ -55,6 +55,7 @@ from ansible.module_utils.hadoop_dl_host import (
     environment_bytes,
     environment_imports,
     environment_tree,
+    staged_wheels,
     whole_files,
 )
 from ansible.module_utils.hadoop_dl_host import environment_build as build
@@ -223,6 +224,7 @@ def work(module):
         if moved:
             names.point(path, tree)
         names.remove_leftovers(os.path.dirname(path))
+        staged_wheels.clear(staged_wheels.place(path))
         for other in replaced_trees(path, tree):
             environment_imports.clear(other)
             users = packages.in_use([other])

@@ -34,8 +34,11 @@ from ansible.module_utils.hadoop_dl_host.hdfs_command import ASK, Failure, Hdfs
 
 
 def remove(hdfs, files, directories):
-    for path in files:
-        hdfs.must(["-rm", "-f", "-skipTrash", path, path + ".uploading-*"])
+    hdfs.must(["-rm", "-f", "-skipTrash"] + files + [path + ".uploading-*" for path in files])
+    hdfs.must(
+        ["-rm", "-r", "-f", "-skipTrash"]
+        + [name + "/.uploading-*" for name in sorted(set(map(os.path.dirname, files)))]
+    )
     for path in directories:
         status, output = hdfs.run(["-rmdir", path], ASK)
         if status and "No such file" not in output and "not empty" not in output:
@@ -65,7 +68,7 @@ def main():
             )
         hdfs.check_launcher()
         with kerberos_login.logged_in(wanted["principal"], wanted["keytab"]):
-            present = [path for path in wanted["files"] if hdfs.has(path)]
+            present = sorted(hdfs.listed(wanted["files"])[1])
             if not module.check_mode:
                 remove(hdfs, wanted["files"], wanted["directories"])
         if not module.check_mode and os.path.exists(wanted["record"]):

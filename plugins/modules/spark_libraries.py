@@ -104,7 +104,7 @@ def keep(hdfs, wanted, ready, checking):
         return not recorded
     if not checking:
         missing = [] if held else hdfs.missing_directories(os.path.dirname(wanted["archive"]))
-        hdfs_record.add(wanted["record"], wanted["archive"], missing, wanted["user"])
+        hdfs_record.add(wanted["record"], [wanted["archive"]], missing, wanted["user"])
         if not held:
             upload(hdfs, wanted["jars"], wanted["archive"], wanted["downloads"])
     return True

@@ -16,6 +16,7 @@ import remove_hdfs_files
 import spark_home
 import spark_libraries
 from ansible.module_utils.hadoop_dl_host import hdfs_command, hdfs_record
+from hdfs_stand_in import Hdfs
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -113,35 +114,8 @@ def test_a_member_cannot_leave_the_home(name: str) -> None:
     assert spark_home.place(name) is None
 
 
-class Hdfs:
-    """A file system in a directory, behind a command that looks like `hdfs dfs`."""
-
-    def __init__(self, tmp_path: Path, broken: str = "nothing") -> None:
-        self.root = tmp_path / "hdfs"
-        self.root.mkdir()
-        command = tmp_path / "hadoop/bin/hdfs"
-        command.parent.mkdir(parents=True)
-        command.write_text(
-            f"""#!/bin/sh
-shift; action=$1; shift; echo "$HADOOP_USER_NAME $action" >> {tmp_path}/hdfs.log
-[ "$action" = {broken} ] && {{ echo "WARN noise"; echo "{broken}: Permission denied"; exit 1; }}
-root={self.root}
-case $action in
-    -test) test "$1" "$root$2" ;;
-    -mkdir) mkdir -p "$root$2" ;;
-    -put) cp "$2" "$root$3" ;;
-    -chmod) chmod "$1" "$root$2" ;;
-    -mv) [ -e "$root$2" ] && {{ echo "mv: $2: File exists"; exit 1; }}; mv "$root$1" "$root$2" ;;
-    -stat) test -f "$root$2" && echo "WARN noise" && echo "$(cat "$root$2.owner" 2>/dev/null || echo hdfs) $(stat -c %s "$root$2")" ;;
-    -rm) for path in "$@"; do case $path in /*) rm -f "$root"$path ;; esac; done ;;
-    -rmdir) test -d "$root$1" || {{ echo "rmdir: $1: No such file or directory"; exit 1; }}
-        rmdir "$root$1" 2> /dev/null || {{ echo "rmdir: $1: Directory is not empty"; exit 1; }} ;;
-esac
-"""
-        )
-        command.chmod(0o755)
-        (tmp_path / "hadoop-env.sh").write_text(f"export HADOOP_HOME={tmp_path}/hadoop\n")
-        self.client = spark_libraries.Archive(str(tmp_path / "hadoop-env.sh"), "hdfs")
+def spark(hdfs: Hdfs) -> spark_libraries.Archive:
+    return spark_libraries.Archive(hdfs.environment_file, "hdfs")
 
 
 @pytest.fixture
@@ -155,9 +129,9 @@ def jars(tmp_path: Path) -> Path:
 
 def test_the_jars_are_in_hdfs_as_one_uncompressed_archive(tmp_path: Path, jars: Path) -> None:
     hdfs = Hdfs(tmp_path)
-    assert not hdfs.client.has("/apps/libs.zip")
-    spark_libraries.upload(hdfs.client, str(jars), "/apps/libs.zip", str(tmp_path))
-    assert hdfs.client.has("/apps/libs.zip")
+    assert not spark(hdfs).has("/apps/libs.zip")
+    spark_libraries.upload(spark(hdfs), str(jars), "/apps/libs.zip", str(tmp_path))
+    assert spark(hdfs).has("/apps/libs.zip")
     with zipfile.ZipFile(hdfs.root / "apps/libs.zip") as bundle:
         assert [(item.filename, item.compress_type) for item in bundle.infolist()] == [("a.jar", 0), ("b.jar", 0)]
     assert not (tmp_path / "libs.zip").exists()
@@ -168,7 +142,7 @@ def test_the_jars_are_in_hdfs_as_one_uncompressed_archive(tmp_path: Path, jars: 
 def test_an_upload_that_fails_leaves_no_archive_and_says_why(tmp_path: Path, jars: Path, broken: str) -> None:
     hdfs = Hdfs(tmp_path, broken)
     with pytest.raises(spark_libraries.Failure, match=f"{broken}: Permission denied.*tensorflowonspark_hdfs_user"):
-        spark_libraries.upload(hdfs.client, str(jars), "/apps/libs.zip", str(tmp_path))
+        spark_libraries.upload(spark(hdfs), str(jars), "/apps/libs.zip", str(tmp_path))
     assert not (hdfs.root / "apps/libs.zip").exists()
     assert not (tmp_path / "libs.zip").exists()
 
@@ -195,7 +169,7 @@ def test_the_archives_address_has_the_clusters_file_system(tmp_path: Path, writt
         (tmp_path / "core-site.xml").write_text(
             f"<configuration><property><name>fs.defaultFS</name><value>{written}</value></property></configuration>"
         )
-    assert hdfs.client.default_file_system() == expected
+    assert spark(hdfs).default_file_system() == expected
 
 
 def test_two_edge_nodes_that_upload_at_once_both_succeed(tmp_path: Path, jars: Path) -> None:
@@ -207,7 +181,7 @@ def test_two_edge_nodes_that_upload_at_once_both_succeed(tmp_path: Path, jars: P
         downloads = tmp_path / f"downloads{number}"
         downloads.mkdir()
         try:
-            spark_libraries.upload(hdfs.client, str(jars), "/apps/libs.zip", str(downloads), f"edge{number}-1")
+            spark_libraries.upload(spark(hdfs), str(jars), "/apps/libs.zip", str(downloads), f"edge{number}-1")
         except Exception as problem:
             problems.append(problem)
 
@@ -228,13 +202,13 @@ def test_a_file_of_somebody_else_under_the_archives_name_is_refused(
     tmp_path: Path, jars: Path, content: str | None, owner: str, words: str
 ) -> None:
     hdfs = Hdfs(tmp_path)
-    spark_libraries.upload(hdfs.client, str(jars), "/apps/libs.zip", str(tmp_path))
-    hdfs.client.check("/apps/libs.zip", str(jars))
+    spark_libraries.upload(spark(hdfs), str(jars), "/apps/libs.zip", str(tmp_path))
+    spark(hdfs).check("/apps/libs.zip", str(jars))
     if content:
         (hdfs.root / "apps/libs.zip").write_text(content)
     (hdfs.root / "apps/libs.zip.owner").write_text(owner)
     with pytest.raises(spark_libraries.Failure, match=words):
-        hdfs.client.check("/apps/libs.zip", str(jars))
+        spark(hdfs).check("/apps/libs.zip", str(jars))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a launcher to another user")
@@ -247,24 +221,24 @@ def test_a_launcher_that_others_may_change_is_not_run_by_root(tmp_path: Path, pa
         settings.write(f"export JAVA_HOME={tmp_path}/jdk HADOOP_CONF_DIR={tmp_path}/conf\n")
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).touch()
-    hdfs.client.check_launcher()
+    spark(hdfs).check_launcher()
     os.chown(tmp_path / path, 65534, 65534)
     with pytest.raises(spark_libraries.Failure, match=f"others may change .*/{path}. Nothing was changed in HDFS"):
-        hdfs.client.check_launcher()
+        spark(hdfs).check_launcher()
 
 
 def test_directories_that_are_made_for_the_archive_are_recorded_the_deepest_first(tmp_path: Path) -> None:
     hdfs = Hdfs(tmp_path)
     (hdfs.root / "apps").mkdir()
-    assert hdfs.client.missing_directories("/apps/deeplearning/spark") == [
+    assert spark(hdfs).missing_directories("/apps/deeplearning/spark") == [
         "/apps/deeplearning/spark",
         "/apps/deeplearning",
     ]
     record = tmp_path / "etc" / "hdfs.json"
     hdfs_record.add(
-        str(record), "/apps/deeplearning/spark/a.zip", ["/apps/deeplearning/spark", "/apps/deeplearning"], "hdfs"
+        str(record), ["/apps/deeplearning/spark/a.zip"], ["/apps/deeplearning/spark", "/apps/deeplearning"], "hdfs"
     )
-    hdfs_record.add(str(record), "/apps/deeplearning/spark/b.zip", [], "hdfs")
+    hdfs_record.add(str(record), ["/apps/deeplearning/spark/b.zip"], [], "hdfs")
     assert hdfs_record.read(str(record)) == {
         "files": ["/apps/deeplearning/spark/a.zip", "/apps/deeplearning/spark/b.zip"],
         "directories": ["/apps/deeplearning/spark", "/apps/deeplearning"],
@@ -284,8 +258,8 @@ def test_files_in_hdfs_go_with_their_directories_and_what_a_site_put_there_stays
     if site_file:
         (place.parent / "site.txt").write_text("keep")
     given = ["/apps/deeplearning/spark/a.zip"], ["/apps/deeplearning/spark", "/apps/deeplearning"]
-    remove_hdfs_files.remove(hdfs.client, *given)
-    remove_hdfs_files.remove(hdfs.client, *given)  # as after a kill
+    remove_hdfs_files.remove(spark(hdfs), *given)
+    remove_hdfs_files.remove(spark(hdfs), *given)  # as after a kill
     left = sorted(str(path.relative_to(hdfs.root)) for path in hdfs.root.rglob("*"))
     assert left == (["apps", "apps/deeplearning", "apps/deeplearning/site.txt"] if site_file else ["apps"])
 
@@ -293,4 +267,4 @@ def test_files_in_hdfs_go_with_their_directories_and_what_a_site_put_there_stays
 def test_a_file_system_that_refuses_stops_before_the_record_goes(tmp_path: Path) -> None:
     hdfs = Hdfs(tmp_path, broken="-rm")
     with pytest.raises(hdfs_command.Failure, match="-rm: Permission denied"):
-        remove_hdfs_files.remove(hdfs.client, ["/apps/a.zip"], [])
+        remove_hdfs_files.remove(spark(hdfs), ["/apps/a.zip"], [])

@@ -6,6 +6,8 @@ Pure functions of what the module removal_info answered on each host; the invent
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -23,6 +25,7 @@ OTHER_TAGS = ("all", "always", "molecule-notest", "notest")  # Ansible's own, an
 PARTS: tuple[str, ...] = removal_reader.PARTS
 
 
+WHEEL = re.compile(r".*/[0-9a-f]{64}-[^/]+$")  # as plugins/module_utils/hadoop_dl_host/staged_wheels.py names them
 Cell = Annotated[str, typed.Sentence(200)]
 Number = Annotated[int, typed.Number(0, 2**31)]
 NEVER_NONE = ("gpu", "applications")  # empty mappings
@@ -48,7 +51,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Hdfs:
-    files: tuple[Cell, ...]
+    files: tuple[Path, ...]
+
+    @property
+    def text(self) -> tuple[str, ...]:
+        """The files; of wheels their number in each directory."""
+        wheels = Counter(path.rpartition("/")[0] for path in self.files if WHEEL.match(path))
+        counted = [f"{number} wheels in {directory}" for directory, number in sorted(wheels.items())]
+        return (*(path for path in self.files if not WHEEL.match(path)), *counted)
 
 
 @dataclass(frozen=True)
@@ -224,7 +234,7 @@ def planned(
 
 def described(answer: Answer, part: str) -> str:
     """What is removed of one part, in a line."""
-    found: Any = answer.hdfs.files if part == "hdfs" else getattr(answer, part)
+    found: Any = answer.hdfs.text if part == "hdfs" else getattr(answer, part)
     if part == "gpu":
         return ", ".join(found[role] for role in GPU if role in found)
     return ", ".join(found) if isinstance(found, tuple) else found.text if found else ""
@@ -260,7 +270,7 @@ def lines(
     yield from (f"  {name}: {reason} Nothing is removed there." for name, reason in senseless.items())
     for name in unread:
         yield f"  {name}: did not answer; nothing is removed there. Run it again with --limit {name} when it answers."
-    left = sorted({path for answer in answers.values() for path in answer.hdfs.files})
+    left = sorted({path for answer in answers.values() for path in answer.hdfs.text})
     if absent and left:
         yield f"  HDFS: {', '.join(left)} stays, because {shorten(list(absent))} of edge_nodes did not answer or is not in this run."
 

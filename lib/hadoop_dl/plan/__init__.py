@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from hadoop_dl.data.stacks import UnknownStack, load_stacks
-from hadoop_dl.plan import builds, inputs, kerberos, requirements, target, workbench, yarn
+from hadoop_dl.plan import builds, inputs, kerberos, requirements, target, wheels, workbench, yarn
 from hadoop_dl.plan.component import Case, Component, Run
 from hadoop_dl.plan.components import BUILDING, COMPONENTS, concerns
 from hadoop_dl.plan.digests import canonical
@@ -58,6 +58,7 @@ def make_plan(
     made.warnings += [] if building else run.workbench.warnings
     for case in cases:
         add_host(made, case)
+    wheels.arrange(made, cases, run)
     workbench.ask_master(made, read, run.workbench)
     target.keep_verdicts()
     made.problems_by_host, _ = by_host(made.problems)

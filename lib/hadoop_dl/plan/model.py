@@ -68,6 +68,7 @@ class Plan:
     )  # what the site decided or was warned of before: for the report alone
     unreachable: list[str] = field(default_factory=list)
     reboots: list[str] = field(default_factory=list)
+    source: str = ""  # the sentence about wheels that come from HDFS
     restarts: list[str] = field(default_factory=list)  # of the workbench, with what they mean for its sessions
 
     def tell(
@@ -102,7 +103,7 @@ class Plan:
         """Which work on the hosts the run interrupts."""
         reboot = f"A reboot may be needed: {'; '.join(self.reboots)}." if self.reboots else "No reboot."
         restart = f" CDSW restarts on {'; '.join(self.restarts)}." if self.restarts else ""
-        return f"{reboot}{restart} Running jobs keep the environment they started with."
+        return f"{reboot}{restart} Running jobs keep the environment they started with.{self.source}"
 
     def table(self) -> str:
         """The plan for people: one line per host and component that needs work."""

@@ -24,6 +24,11 @@ def refusal(output):
     return [line.strip() for line in output.splitlines() if kerberos_login.REFUSED.search(line)][-1]
 
 
+def answer(output):
+    """The last line of Hadoop's answer that is no warning of its log."""
+    return ([line for line in output.splitlines() if "WARN" not in line] or ["no word"])[-1]
+
+
 class Failure(Exception):
     """Why it was not done; the text has three parts."""
 
@@ -83,11 +88,10 @@ class Hdfs(object):
     def must(self, arguments, timeout=ASK):
         status, output = self.run(arguments, timeout)
         if status:
-            lines = [line for line in output.splitlines() if "WARN" not in line] or ["no word"]
             raise Failure(
                 "`hdfs dfs %s` must work as the user %s, but answered: %s. Check that HDFS is up and out of safe mode (hdfs dfsadmin -report), "
                 "or name a user and a directory that may be written (tensorflowonspark_hdfs_user, tensorflowonspark_hdfs_directory)."
-                % (" ".join(arguments), self.user, lines[-1])
+                % (" ".join(arguments), self.user, answer(output))
             )
         return output
 
@@ -98,6 +102,18 @@ class Hdfs(object):
                 "HDFS must answer, but `hdfs dfs -test -f %s` did not: %s. Check that HDFS is up." % (path, output)
             )
         return status == 0
+
+    def listed(self, paths):
+        """(exit status, path -> size of the files that are there, what it said); of a directory, its files."""
+        status, output = self.run(["-ls"] + paths, ASK)
+        rows = [line.split() for line in output.splitlines() if line.startswith("-")]
+        found = dict((row[7], int(row[4])) for row in rows if len(row) == 8 and row[4].isdigit())
+        if status == LATE:
+            raise Failure(
+                "HDFS must answer, but `hdfs dfs -ls %s` did not: %s. Check that HDFS is up."
+                % (paths[0], answer(output))
+            )
+        return status, found, output
 
     def missing_directories(self, path):
         """Those of a directory and its parents that are not there, the deepest first."""

@@ -25,17 +25,27 @@ def read(path):
     return dict(empty, **found) if isinstance(found, dict) else empty
 
 
-def add(path, name, directories, user):
-    """Record a file before it is uploaded, with the directories that are made for it (the deepest first)."""
+def add(path, names, directories, user):
+    """Record files before they are uploaded, with the directories that are made for them (the deepest first)."""
     found = read(path)
     written = {
-        "files": sorted(set(found["files"] + [name])),
+        "files": sorted(set(found["files"] + names)),
         "directories": found["directories"] + [one for one in directories if one not in found["directories"]],
         "user": user,
     }
     if not os.path.isdir(os.path.dirname(path)):
         os.makedirs(os.path.dirname(path), 0o755)
-    whole_files.write_whole(path, (json.dumps(written, indent=1, sort_keys=True) + "\n").encode("utf-8"))
+    write(path, written)
+
+
+def forget(path, names):
+    """Of files that are gone."""
+    found = read(path)
+    write(path, dict(found, files=[name for name in found["files"] if name not in names]))
+
+
+def write(path, record):
+    whole_files.write_whole(path, (json.dumps(record, indent=1, sort_keys=True) + "\n").encode("utf-8"))
 
 
 def archives_of(settings):

@@ -1,0 +1,122 @@
+# -*- coding: utf-8 -*-
+"""Wheels of environments in HDFS: one host puts them there, all hosts read them. Python 2.7 and 3, standard library.
+
+A file is DIRECTORY/SHA256-NAME. HDFS is not trusted: whoever installs a wheel compares it with the lock (mirror_source).
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import os
+import socket
+
+from . import environment_build, environment_names, hdfs_record, room, sealed_files
+from . import environment_packages as packages
+from .hdfs_command import ASK, PUT, Failure, Hdfs, answer
+from .staged_wheels import has, name_of
+
+UPLOADING = ".uploading-"
+RATE = 5 << 20  # bytes each second that HDFS must at least give or take
+
+
+def limit(entries):
+    return ASK + sum(entry["size"] for entry in entries) // RATE
+
+
+def missing(environment, lock):
+    """The wheels that the environment lacks on this host; those that its sealed tree has are copied from there."""
+    if environment_names.look(environment)[0]:
+        return []
+    tree = environment_build.unfinished_tree(environment)
+    known = {}
+    live = environment_names.live_tree(environment)
+    if live and packages.site_packages(live):
+        site = os.path.relpath(packages.site_packages(live), live)
+        known = sealed_files.known_wheels(environment, site, None)
+    found = []
+    for component, section in packages.sections(lock).items():
+        if not (tree and environment_build.is_complete(tree, component, packages.lock_digest(section))):
+            found += [entry for entry in packages.parse_section(section) if entry["sha256"] not in known]
+    return found
+
+
+def make(directory):
+    if not os.path.isdir(directory):
+        if not os.path.isdir(os.path.dirname(directory)):
+            os.makedirs(os.path.dirname(directory), 0o755)
+        os.mkdir(directory, 0o700)
+
+
+def largest_first(entries):
+    return sorted(entries, key=lambda entry: -entry["size"])
+
+
+class Wheels(Hdfs):
+    """The wheels in one directory of HDFS."""
+
+    def __init__(self, environment_file, user, directory):
+        Hdfs.__init__(self, environment_file, user)
+        self.directory = directory
+
+    def path(self, entry):
+        return "%s/%s" % (self.directory, name_of(entry))
+
+    def lacks(self, entries):
+        status, sizes, output = self.listed([self.directory])
+        if status and "No such file" not in output:
+            raise Failure("`hdfs dfs -ls %s` must work, but answered: %s." % (self.directory, answer(output)))
+        return [entry for entry in entries if sizes.get(self.path(entry)) != entry["size"]]
+
+    def read(self, entries, directory):
+        """Have wheels in the local directory; those that are not there afterwards, and what HDFS answered."""
+        wanted = [entry for entry in largest_first(entries) if not has(directory, entry)]
+        if not wanted:
+            return [], ""
+        problem = room.shortage(directory, sum(entry["size"] for entry in wanted), len(wanted))
+        if problem:
+            return wanted, problem
+        make(directory)
+        for entry in wanted:
+            path = os.path.join(directory, name_of(entry))
+            if os.path.lexists(path):
+                os.unlink(path)
+        status, output = self.run(["-get"] + [self.path(entry) for entry in wanted] + [directory], limit(wanted))
+        left = [entry for entry in wanted if not has(directory, entry)]
+        reason = answer(output) if status else "files of another size"
+        return left, "`hdfs dfs -get` answered: %s" % reason if left else ""
+
+    def put(self, entries, local, replication, made):
+        """Put wheels of the local directory there: under their names only when they are complete. made: directories that are made for them."""
+        draft = "%s/%s%s" % (self.directory, UPLOADING, socket.gethostname())
+        self.must(["-rm", "-r", "-f", "-skipTrash", draft] + [self.path(entry) for entry in entries])
+        self.must(["-mkdir", "-p", draft])
+        if made:
+            self.must(["-chmod", "755"] + made)  # hosts of another principal read there
+        copies = ["-D", "dfs.replication=%d" % replication] if replication else []
+        paths = [os.path.join(local, name_of(entry)) for entry in entries]
+        self.must(copies + ["-put"] + paths + [draft], limit(entries) + PUT)
+        self.must(["-chmod", "644", draft + "/*"])
+        status, output = self.run(["-mv", draft + "/*", self.directory], ASK)  # it fails if another run was first
+        if status and self.lacks(entries):
+            raise Failure("`hdfs dfs -mv` to %s must work, but answered: %s." % (self.directory, answer(output)))
+        self.run(["-rm", "-r", "-f", "-skipTrash", draft], ASK)
+
+    def publish(self, entries, kept, local, fetch, record, replication):
+        """Put what is missing there, and remove what this host once put there and no lock needs; the names of both.
+
+        fetch: gets one entry from the mirror into a directory, verified. kept: sha256 of every wheel that is still needed.
+        """
+        wanted = largest_first(self.lacks(entries))
+        if wanted:
+            made = self.missing_directories(self.directory)
+            hdfs_record.add(record, [self.path(entry) for entry in wanted], made, self.user)
+            make(local)
+            for entry in wanted:
+                if not has(local, entry):
+                    os.rename(fetch(entry, local), os.path.join(local, name_of(entry)))
+            self.put(wanted, local, replication, made)
+        ours = [path for path in hdfs_record.read(record)["files"] if os.path.dirname(path) == self.directory]
+        superfluous = [path for path in ours if os.path.basename(path).partition("-")[0] not in kept]
+        if superfluous:
+            self.must(["-rm", "-f", "-skipTrash"] + superfluous)
+            hdfs_record.forget(record, superfluous)
+        return [entry["file"] for entry in wanted], superfluous

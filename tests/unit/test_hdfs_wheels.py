@@ -1,0 +1,229 @@
+"""Wheels through HDFS: one host puts them there, others read them; what HDFS does not give as the lock has it comes from the mirror."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import hdfs_wheels
+import host_modules
+import pytest
+import remove_hdfs_files
+from ansible.module_utils.hadoop_dl_host import hdfs_command, hdfs_record, staged_wheels
+from ansible.module_utils.hadoop_dl_host import hdfs_wheels as through_hdfs
+from environments import wheel
+from hdfs_stand_in import Hdfs
+
+DIRECTORY = "/apps/deeplearning/wheels"
+
+
+class Cluster:
+    """A mirror, HDFS, and a host that puts wheels there and reads them."""
+
+    def __init__(self, site: Any, tmp_path: Path) -> None:
+        self.site, self.hdfs = site, Hdfs(tmp_path)
+        self.wheels = self.hdfs.root / DIRECTORY[1:]
+        self.staged = Path(staged_wheels.place(str(site.path)))
+        self.parameters = {
+            "environment": str(site.path),
+            "locks": [site.lock],
+            "kept": [],
+            "directory": DIRECTORY,
+            "replication": 2,
+            "environment_file": self.hdfs.environment_file,
+            "user": "hdfs",
+            "principal": "",
+            "keytab": "",
+            "mirror_url": site.mirror.url,
+            "mirror_ca": None,
+            "mirror_login": None,
+            "timeout": 60,
+            "record": str(site.root / "etc" / "hdfs.json"),
+        }
+
+    def run(self, state: str, **changes: Any) -> dict[str, Any]:
+        result: dict[str, Any] = hdfs_wheels.work({**self.parameters, "state": state, **changes})
+        return result
+
+    def published(self) -> dict[str, Any]:
+        """As another host than this one did it."""
+        result = self.run("published")
+        staged_wheels.clear(str(self.staged))
+        self.site.mirror.requests.clear()
+        return result
+
+    @property
+    def fetched(self) -> list[str]:
+        """Wheels that the mirror served."""
+        return [path for path, _ in self.site.mirror.requests if path.endswith(".whl")]
+
+    def names(self) -> list[str]:
+        return sorted(path.name.partition("-")[2] for path in self.wheels.iterdir())
+
+
+@pytest.fixture
+def cluster(site: Any, tmp_path: Path) -> Cluster:
+    return Cluster(site, tmp_path)
+
+
+def test_the_mirror_serves_each_wheel_once_and_the_second_run_puts_nothing(cluster: Cluster) -> None:
+    result = cluster.run("published")
+    assert (result["changed"], result["problem"]) == (True, "")
+    assert len(cluster.fetched) == len(set(cluster.fetched)) == len(result["published"]) == 4
+    assert cluster.names() == sorted(result["published"])
+    assert {path.stat().st_mode & 0o777 for path in cluster.wheels.iterdir()} == {0o644}
+    assert (cluster.hdfs.tmp_path / "hdfs.properties").read_text() == "dfs.replication=2\n"
+    before = len(cluster.hdfs.actions)
+    assert cluster.run("published") == {"changed": False, "published": [], "removed": [], "problem": ""}
+    assert cluster.hdfs.actions[before:] == ["-ls"]
+    # The host that put them there reads nothing again.
+    assert cluster.run("read")["problem"] == ""
+    assert "-get" not in cluster.hdfs.actions
+
+
+def test_an_environment_comes_from_hdfs_and_leaves_no_download(cluster: Cluster) -> None:
+    cluster.published()
+    assert cluster.run("read") == {"changed": False, "published": [], "removed": [], "problem": ""}
+    assert cluster.staged.stat().st_mode & 0o777 == 0o700
+    cluster.site.everything()
+    assert cluster.fetched == []
+    assert not cluster.staged.parent.exists()
+    before = len(cluster.hdfs.actions)
+    assert cluster.run("read")["problem"] == ""
+    assert len(cluster.hdfs.actions) == before, "an environment that is there needs nothing of HDFS"
+
+
+def test_a_wheel_with_other_bytes_comes_from_the_mirror_and_is_named(cluster: Cluster) -> None:
+    cluster.published()
+    bad = next(path for path in cluster.wheels.iterdir() if "tensorflow" in path.name)
+    bad.write_bytes(bytes(bad.stat().st_size))
+    assert cluster.run("read")["problem"] == ""
+    cluster.site.install("pip")
+    result = cluster.site.install("tensorflow")
+    assert f"other bytes, and came from the mirror: {bad.name}" in result["warnings"][0]
+    assert [Path(name).name for name in cluster.fetched] == [bad.name.partition("-")[2]]
+    assert "warnings" not in cluster.site.install("keras")
+    cluster.site.seal()
+
+
+def test_a_wheel_that_is_missing_or_short_comes_from_the_mirror_and_the_next_publisher_puts_it(
+    cluster: Cluster,
+) -> None:
+    cluster.published()
+    for path in cluster.wheels.iterdir():
+        if "keras" in path.name:
+            path.unlink()
+        if "six" in path.name:
+            path.write_bytes(b"short")
+    problem = cluster.run("read")["problem"]
+    assert "2 of 4 wheels are not read from /apps/deeplearning/wheels" in problem
+    assert "keras-1.0" in problem
+    assert "No such file or directory" in problem
+    cluster.site.everything()
+    assert len(cluster.fetched) == 2
+    assert {name.partition("-")[0] for name in cluster.run("published")["published"]} == {"keras", "six"}
+    assert len(cluster.names()) == 4
+
+
+@pytest.mark.parametrize("fault", ["down", "hangs"])
+def test_hdfs_that_is_down_or_hangs_costs_a_limit_and_nothing_else(
+    cluster: Cluster, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.published()
+    monkeypatch.setattr(through_hdfs, "ASK", 1)
+    monkeypatch.setattr(hdfs_command, "ASK", 1)
+    (cluster.hdfs.tmp_path / fault).touch()
+    began = time.monotonic()
+    problem = cluster.run("read")["problem"]
+    assert ("failed on connection" if fault == "down" else "did not end within 1 s") in problem
+    assert cluster.run("published")["problem"]
+    assert time.monotonic() - began < 20
+    cluster.site.everything()
+    assert len(cluster.fetched) == 4
+
+
+@pytest.mark.parametrize("action", ["-rm", "-mkdir", "-put", "-chmod", "-mv", "-ls"])
+def test_a_publisher_that_is_refused_says_so_and_leaves_no_wheel_under_its_name(
+    site: Any, tmp_path: Path, action: str
+) -> None:
+    cluster = Cluster(site, tmp_path)
+    command = tmp_path / "hadoop/bin/hdfs"
+    whole = command.read_text()
+    command.write_text(whole.replace("= nothing ]", f"= {action} ]"))
+    assert f"{action}: Permission denied" in cluster.run("published")["problem"]
+    assert not cluster.wheels.exists() or all(path.name.startswith(".") for path in cluster.wheels.iterdir())
+    command.write_text(whole)
+    assert cluster.run("published")["problem"] == ""
+    assert len(cluster.names()) == 4
+
+
+def test_a_publisher_that_is_killed_before_the_rename_leaves_what_the_next_one_replaces(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    command = tmp_path / "hadoop/bin/hdfs"
+    whole = command.read_text()
+    command.write_text(whole.replace("    -mv)", f"    -mv) touch {tmp_path}/renaming; exec sleep 60;"))
+    with host_modules.start("hdfs_wheels", **cluster.parameters, state="published") as publisher:
+        end = time.monotonic() + 60
+        while not (tmp_path / "renaming").exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        publisher.kill()
+    assert [path.name.partition("-")[0] for path in cluster.wheels.iterdir()] == [".uploading"]
+    assert len(hdfs_record.read(cluster.parameters["record"])["files"]) == 4, "it is recorded before it is there"
+    command.write_text(whole)
+    cluster.site.mirror.requests.clear()
+    assert len(cluster.run("published")["published"]) == 4
+    assert len(cluster.names()) == 4
+    assert cluster.fetched == [], "its downloads are used"
+
+
+def test_of_two_publishers_at_once_both_succeed(cluster: Cluster, tmp_path: Path) -> None:
+    """The other one renames its wheels between this one's put and its rename."""
+    command = tmp_path / "hadoop/bin/hdfs"
+    whole = command.read_text()
+    command.write_text(whole.replace("    -mv)", '    -mv) cp "$root"$1 "$root$2";'))
+    assert cluster.run("published")["problem"] == ""
+    assert len(cluster.names()) == 4
+
+
+def test_what_no_lock_needs_is_removed_and_nothing_that_this_host_did_not_put_there(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster.published()
+    (cluster.wheels / f"{'0' * 64}-other.whl").write_text("of another host")
+    keras = cluster.site.lines["keras"]
+    new = wheel(tmp_path, "keras", "2.0")
+    cluster.site.lines["keras"] = [cluster.site.mirror.add(new)]
+    assert cluster.run("published", locks=[cluster.site.lock], kept=["\n".join(keras)])["removed"] == []
+    removed = cluster.run("published", locks=[cluster.site.lock])["removed"]
+    assert [path.rpartition("/")[2].partition("-")[2][:9] for path in removed] == ["keras-1.0"]
+    assert "keras-2.0-py2.py3-none-any.whl" in cluster.names()
+    assert "other.whl" in cluster.names()
+    record = hdfs_record.read(cluster.parameters["record"])
+    assert (len(record["files"]), record["directories"]) == (4, [DIRECTORY, "/apps/deeplearning", "/apps"])
+
+
+def test_a_removal_removes_what_was_put_there(cluster: Cluster) -> None:
+    cluster.published()
+    (cluster.wheels / ".uploading-edge1").mkdir()
+    record = hdfs_record.read(cluster.parameters["record"])
+    hdfs = hdfs_command.Hdfs(cluster.hdfs.environment_file, "hdfs")
+    assert sorted(hdfs.listed(record["files"])[1]) == record["files"]
+    remove_hdfs_files.remove(hdfs, record["files"], record["directories"])
+    assert list(cluster.hdfs.root.iterdir()) == []
+
+
+def test_a_repair_reads_only_what_the_sealed_tree_does_not_have(cluster: Cluster) -> None:
+    cluster.published()
+    cluster.site.everything()
+    (cluster.site.packages / "keras.py").write_text("damaged")
+    staged = through_hdfs.missing(str(cluster.site.path), cluster.site.lock)
+    assert staged == []
+
+
+def test_a_run_that_was_killed_reads_only_the_parts_that_are_missing(cluster: Cluster) -> None:
+    cluster.site.install("pip")
+    cluster.site.install("tensorflow")
+    found = through_hdfs.missing(str(cluster.site.path), cluster.site.lock)
+    assert [entry["project"] for entry in found] == ["keras"]
