@@ -29,6 +29,11 @@ def answer(output):
     return ([line for line in output.splitlines() if "WARN" not in line] or ["no word"])[-1]
 
 
+def shown(arguments):
+    """A command as messages have it; of many files only the first ones."""
+    return " ".join(arguments[:6] + ["..."] * (len(arguments) > 6))
+
+
 class Failure(Exception):
     """Why it was not done; the text has three parts."""
 
@@ -51,7 +56,7 @@ class Hdfs(object):
         if answer.status and kerberos_login.REFUSED.search(output):
             raise Failure(
                 "HDFS requires a Kerberos login that it accepts, but `hdfs dfs %s` was refused: %s. Set hadoop_principal and hadoop_keytab for this host, "
-                "or hadoop_login: none (docs/kerberos.md)." % (" ".join(arguments), refusal(output))
+                "or hadoop_login: none (docs/kerberos.md)." % (shown(arguments), refusal(output))
             )
         return answer.status, output
 
@@ -91,7 +96,7 @@ class Hdfs(object):
             raise Failure(
                 "`hdfs dfs %s` must work as the user %s, but answered: %s. Check that HDFS is up and out of safe mode (hdfs dfsadmin -report), "
                 "or name a user and a directory that may be written (tensorflowonspark_hdfs_user, tensorflowonspark_hdfs_directory)."
-                % (" ".join(arguments), self.user, answer(output))
+                % (shown(arguments), self.user, answer(output))
             )
         return output
 
