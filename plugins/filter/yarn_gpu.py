@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hadoop_dl.data import yarn_work
-from hadoop_dl.data.yarn_work import Request
+from hadoop_dl.data.yarn_work import Isolation, Request
 
 
 def settings(request: Mapping[str, Any], gpus: bool) -> yarn_work.Files:
     services = tuple(str(one) for one in request["services"])
     texts = {name: str(request[name]) for name in ("conf_dir", "devices", "discovery")}
-    return yarn_work.settings(Request(services=services, **texts), bool(gpus))
+    isolation = Isolation(**request["isolation"]) if request["isolation"] else None
+    return yarn_work.settings(Request(services=services, isolation=isolation, **texts), bool(gpus))
 
 
 class FilterModule:

@@ -19,6 +19,31 @@ JOB = (
     "$(tfos-submit --local choose.py spark) --data hdfs:///user/analyst/digits --output hdfs:///user/analyst/by-keytab "
     "--input-mode spark --num-gpus 1 --minimum-accuracy 0.95 --result result.json"
 )
+# Without a driver, an open that the kernel allows ends with ENXIO.
+OPEN_GPUS = """
+import errno, os, socket, sys
+from pyspark import SparkConf, SparkContext
+
+conf = SparkConf().set("spark.executor.resource.gpu.amount", "1").set("spark.task.resource.gpu.amount", "1")
+context = SparkContext(conf=conf.set("spark.executor.resource.gpu.discoveryScript", "/usr/local/bin/one-gpu"))
+
+
+def attempt(path):
+    try:
+        os.close(os.open(path, os.O_RDONLY))
+    except OSError as error:
+        return errno.errorcode[error.errno]
+
+
+count = int(context.getConf().get("spark.executor.instances"))
+look = lambda numbers: [(socket.gethostname(), attempt("/dev/gpu0"), attempt("/dev/gpu1"))]
+for one in context.parallelize(range(count), count).barrier().mapPartitions(look).collect():
+    print("OPENED", *one)
+context.stop()
+"""
+ONE_GPU = """#!/bin/sh
+echo '{"name": "gpu", "addresses": ["0"]}'
+"""
 Answer = tuple[int, str]
 Shell = Callable[[str, str], Answer]
 
@@ -84,6 +109,27 @@ def test_a_job_in_cluster_mode_runs_by_keytab_with_gpus(analyst: Callable[[str],
     assert status == 0, said[-6000:]
     assert "cannot be detected" not in said
     assert json.loads(analyst("cat result.json")[1])["accuracy"] >= 0.95
+
+
+@pytest.mark.skipif(not kerberos.isolates(), reason="this machine has no devices controller of cgroup v1")
+def test_an_executor_can_open_its_own_gpu_alone(cluster: Cluster, analyst: Callable[[str], Answer]) -> None:
+    """Real NodeManagers and the kernel's refusal; container-executor is a stand-in (demo/hadoop)."""
+    for host in cluster.data_hosts:
+        kerberos.write(cluster, host, "/usr/local/bin/one-gpu", ONE_GPU, "root:root", "0755")
+        nodes.execute(
+            cluster.container(host), "sh", "-c", "umask 0; cd /dev; for n in 0 1; do mknod gpu$n c 195 $n; done"
+        )
+    kerberos.write(cluster, "edge1", "/tmp/open_gpus.py", OPEN_GPUS, "root:root", "0644")
+    try:
+        status, said = analyst(
+            f"kinit -k -t {USER_KEYTAB} analyst@{REALM} && tfos-submit --executors 4 --memory 1g --timeout 180 /tmp/open_gpus.py"
+        )
+    finally:
+        for host in cluster.data_hosts:
+            nodes.execute(cluster.container(host), "rm", "-f", "/dev/gpu0", "/dev/gpu1", "/usr/local/bin/one-gpu")
+    assert status == 0, said[-6000:]
+    opened = sorted(line.split()[1:] for line in said.splitlines() if line.startswith("OPENED"))
+    assert opened == [[host, *one] for host in cluster.data_hosts for one in (["ENXIO", "EPERM"], ["EPERM", "ENXIO"])]
 
 
 def test_a_login_that_does_not_work_changes_no_host(shell: Shell, play: Callable[..., Answer]) -> None:

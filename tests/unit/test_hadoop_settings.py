@@ -259,6 +259,21 @@ def test_container_executor_cfg_changes_by_section() -> None:
     assert hadoop_files.cfg_with(text, "[gpu] module.enabled", "module.enabled=true") == text.replace(b"false", b"true")
 
 
+def test_container_executor_cfg_is_read_as_the_program_reads_it() -> None:
+    """configuration.c of 3.3: # begins a comment anywhere, a key with nothing before it is not set, and of two the first counts (get_section_value)."""
+    text = (
+        b"[gpu]#of the site\nmodule.enabled=## true or false\n[cgroups]\nroot=/a # why\nroot=/b\n#[docker]\n#root=/c\n"
+    )
+    assert hadoop_files.cfg_values(text) == {"[cgroups] root": "/a"}
+    changed = hadoop_files.cfg_with(text, "[gpu] module.enabled", "module.enabled=true")
+    assert hadoop_files.cfg_values(changed) == {"[gpu] module.enabled": "true", "[cgroups] root": "/a"}
+    assert hadoop_files.cfg_with(changed, "[gpu] module.enabled", None) == text
+    before = hadoop_files.cfg_raw(text, "[cgroups] root")
+    changed = hadoop_files.cfg_with(text, "[cgroups] root", "root=/d")
+    assert hadoop_files.cfg_values(changed)["[cgroups] root"] == "/d"
+    assert hadoop_files.cfg_with(changed, "[cgroups] root", before) == text
+
+
 def test_lines_may_end_as_on_windows() -> None:
     data = SITE.replace(b"\n", b"\r\n")
     changed = hadoop_files.xml_with(data, DEVICES, hadoop_files.element("auto"))

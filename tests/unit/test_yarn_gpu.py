@@ -20,6 +20,10 @@ PLUGINS = "yarn.nodemanager.resource-plugins"
 DEVICES = f"{PLUGINS}.gpu.allowed-gpu-devices"
 CALCULATOR = "yarn.scheduler.capacity.resource-calculator"
 CALCULATORS = "org.apache.hadoop.yarn.util.resource"
+LINUX_EXECUTOR = "org.apache.hadoop.yarn.server.nodemanager.LinuxContainerExecutor"
+CGROUPS = "yarn.nodemanager.linux-container-executor.cgroups"
+CFG = "/etc/hadoop/container-executor.cfg"
+ISOLATION = {"config": CFG, "root": "/sys/fs/cgroup", "hierarchy": "hadoop-yarn"}
 WINDOW = {
     "yarn_gpu": True,
     "yarn_gpu_restart_allowed": True,
@@ -34,6 +38,15 @@ def found(*, manager: str | None = None, node: dict[str, Any] = NODE, **files: A
     named = {f"{CONF}/capacity-scheduler.xml": scheduler, **{f"{CONF}/{name}.xml": one for name, one in files.items()}}
     kept = {path: one for path, one in named.items() if one}
     return {**node, "yarn": {"manager": manager, "files": kept}}
+
+
+def linux(site: dict[str, str] | None = None, cfg: dict[str, str] | None = None, **yarn: Any) -> dict[str, Any]:
+    """A host with LinuxContainerExecutor that can isolate; site, cfg: what the site set in yarn-site.xml and in container-executor.cfg."""
+    settings = {"yarn.nodemanager.container-executor.class": LINUX_EXECUTOR, **(site or {})}
+    node = found(**{"yarn-site": {"settings": settings, "ours": {}, "problem": None}})
+    node["yarn"]["files"][CFG] = {"settings": cfg or {}, "ours": {}, "problem": None}
+    node["yarn"] |= {"executor_config": CFG, "devices": "/sys/fs/cgroup/devices", **yarn}
+    return node
 
 
 def data(node: dict[str, Any] | None = None, **variables: Any) -> model.Host:
@@ -55,8 +68,18 @@ def about(sentences: list[str], word: str) -> list[str]:
 def test_daemons_get_what_their_groups_say() -> None:
     answer = made(data(), master())
     assert answer.problems == []
-    assert answer.hosts["data1"]["yarn_gpu"] == {"conf_dir": CONF, "services": ["nodemanager"], "gpu_count": 2}
-    assert answer.hosts["master1"]["yarn_gpu"] == {"conf_dir": CONF, "services": ["resourcemanager"], "gpu_count": 0}
+    assert answer.hosts["data1"]["yarn_gpu"] == {
+        "conf_dir": CONF,
+        "services": ["nodemanager"],
+        "gpu_count": 2,
+        "isolation": {},
+    }
+    assert answer.hosts["master1"]["yarn_gpu"] == {
+        "conf_dir": CONF,
+        "services": ["resourcemanager"],
+        "gpu_count": 0,
+        "isolation": {},
+    }
     assert answer.hosts["master1"]["needs"] == ["yarn_gpu"]
 
 
@@ -147,12 +170,8 @@ def test_other_words_of_a_list_are_no_problem() -> None:
     ("site", "words"),
     [
         (
-            {
-                "settings": {
-                    "yarn.nodemanager.container-executor.class": "org.apache.hadoop.yarn.server.nodemanager.LinuxContainerExecutor"
-                }
-            },
-            "LinuxContainerExecutor, whose GPU module needs container-executor.cfg",
+            {"settings": {"yarn.nodemanager.container-executor.class": LINUX_EXECUTOR}},
+            "LinuxContainerExecutor isolates GPUs with the controller devices of cgroup v1, which must be mounted and writable",
         ),
         (
             {"problem": "be XML, but is not: mismatched tag"},
@@ -165,6 +184,145 @@ def test_what_this_project_does_not_set_up_is_refused(site: dict[str, Any], word
         data(found(**{"yarn-site": {"settings": {}, "ours": {}, "problem": None, **site}})), master()
     ).problems
     assert words in problem
+
+
+def test_linux_container_executor_isolates_by_the_devices_cgroup_and_the_plan_says_so() -> None:
+    answer = made(data(linux()), master())
+    assert answer.problems == []
+    assert answer.hosts["data1"]["yarn_gpu"]["isolation"] == ISOLATION
+    assert answer.hosts["master1"]["yarn_gpu"]["isolation"] == {}
+    said = "a container sees its own GPUs alone: LinuxContainerExecutor denies it the others in /sys/fs/cgroup/devices/hadoop-yarn."
+    assert about(answer.warnings, f"data1: under YARN {said}")
+    (row,) = [one for one in answer.rows if (one.host, one.component) == ("data1", "yarn_gpu")]
+    assert row.wanted == "yarn.io/gpu, isolated by the devices cgroup"
+
+
+def test_the_settings_of_the_isolation_are_the_same_in_both_files() -> None:
+    files = yarn_work.settings(
+        yarn_work.Request(CONF, ("nodemanager",), isolation=yarn_work.Isolation(**ISOLATION)), gpus=True
+    )
+    site = files[f"{CONF}/yarn-site.xml"]
+    assert {name: value for name, value in site.items() if name.startswith(CGROUPS)} == {
+        f"{CGROUPS}.hierarchy": "/hadoop-yarn",
+        f"{CGROUPS}.mount": "false",
+        f"{CGROUPS}.mount-path": "/sys/fs/cgroup",
+    }
+    assert files[CFG] == {
+        "[gpu] module.enabled": "true",
+        "[cgroups] root": "/sys/fs/cgroup",
+        "[cgroups] yarn-hierarchy": "hadoop-yarn",
+    }
+
+
+@pytest.mark.parametrize(
+    ("node", "hierarchy"),
+    [
+        (linux({f"{CGROUPS}.hierarchy": "/yarn"}), "yarn"),
+        (linux(cfg={"[cgroups] yarn-hierarchy": "site/yarn"}), "site/yarn"),
+    ],
+)
+def test_the_hierarchy_of_the_site_stays(node: dict[str, Any], hierarchy: str) -> None:
+    answer = made(data(node), master())
+    assert answer.problems == []
+    assert answer.hosts["data1"]["yarn_gpu"]["isolation"] == {**ISOLATION, "hierarchy": hierarchy}
+
+
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [
+        (linux(devices=None), "which must be mounted and writable, but is not (RHEL 9 boots with cgroup v2"),
+        (linux(executor_config=None), "container-executor.cfg must be where the program container-executor reads it"),
+        (linux(executor_config="/opt/x/container-executor.cfg"), "but /opt/x/container-executor.cfg was found"),
+        (linux({f"{CGROUPS}.mount": "true"}), f"must have false for {CGROUPS}.mount, but the site has true"),
+        (linux({f"{CGROUPS}.mount-path": "/cgroup"}), f"must have /sys/fs/cgroup for {CGROUPS}.mount-path"),
+        (linux({f"{CGROUPS}.hierarchy": "/a b"}), f"{CGROUPS}.hierarchy must be a path of letters"),
+        (linux({f"{CGROUPS}.hierarchy": "/../yarn"}), f"{CGROUPS}.hierarchy must be a path of letters"),
+        (linux(cfg={"[gpu] module.enabled": "false"}), f"{CFG} must have true for [gpu] module.enabled, but the site"),
+        (
+            linux({f"{CGROUPS}.hierarchy": "/yarn"}, {"[cgroups] yarn-hierarchy": "other"}),
+            f"{CFG} must have yarn for [cgroups] yarn-hierarchy, but the site has other there",
+        ),
+    ],
+)
+def test_a_host_that_cannot_isolate_or_has_other_values_is_a_problem_of_the_plan(
+    node: dict[str, Any], words: str
+) -> None:
+    (problem,) = made(data(node), master()).problems
+    assert words in problem
+
+
+def test_linux_container_executor_without_gpus_needs_no_cgroup() -> None:
+    node = linux(devices=None) | {"nvidia": {**NODE["nvidia"], "gpus": [], "listed": []}}
+    answer = made(data(node), master())
+    assert answer.problems == []
+    assert answer.hosts["data1"]["yarn_gpu"]["isolation"] == {}
+
+
+def test_a_manager_gets_the_settings_of_the_isolation_too() -> None:
+    secure = {"kerberos": {"secure": True, "web": True, "realm": "EXAMPLE", "missing": []}}
+    node = found(manager="cloudera_manager")
+    node["yarn"]["devices"] = "/sys/fs/cgroup/devices"
+    (said,) = about(made(data(node | secure), master()).warnings, "data1: Cloudera Manager owns")
+    assert f"{CGROUPS}.hierarchy=/hadoop-yarn" in said
+    assert "container-executor.cfg: [gpu] module.enabled=true, [cgroups] root=/sys/fs/cgroup" in said
+    node["yarn"]["devices"] = None
+    assert about(made(data(node | secure), master()).warnings, "data1: LinuxContainerExecutor isolates GPUs with")
+
+
+MOUNTS = """\
+tmpfs /sys/fs/cgroup tmpfs ro,nosuid,nodev,noexec,mode=755 0 0
+cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,nosuid,nodev,noexec,relatime,cpu,cpuacct 0 0
+cgroup {path} {kind} {access},nosuid,nodev,noexec,relatime,devices 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "access", "expected"),
+    [
+        ("/sys/fs/cgroup/devices", "cgroup", "rw", "/sys/fs/cgroup/devices"),
+        ("/sys/fs/cgroup/devices", "cgroup", "ro", None),
+        ("/sys/fs/cgroup/unified", "cgroup2", "rw", None),
+        ("/sys/fs/cgroup/a\\040b/devices", "cgroup", "rw", None),
+        ("/cgroup/all", "cgroup", "rw", None),
+    ],
+)
+def test_the_reader_finds_the_devices_controller_as_hadoop_does(
+    path: str, kind: str, access: str, expected: str | None
+) -> None:
+    assert host_yarn.devices_mount(MOUNTS.format(path=path, kind=kind, access=access)) == expected
+    assert host_yarn.devices_mount(None) is None
+
+
+@pytest.mark.parametrize(
+    ("program", "compiled", "expected"),
+    [
+        ("opt/hadoop/bin", "../etc/hadoop/container-executor.cfg", "/opt/hadoop/etc/hadoop/container-executor.cfg"),
+        ("opt/hadoop-yarn/bin", "/etc/hadoop/conf/container-executor.cfg", "/etc/hadoop/conf/container-executor.cfg"),
+        ("opt/site", "/etc/hadoop//container-executor.cfg", "/etc/hadoop/container-executor.cfg"),
+        ("opt/elsewhere", "/etc/container-executor.cfg", None),
+    ],
+)
+def test_the_reader_finds_container_executor_cfg_where_the_program_does(
+    tmp_path: Path, program: str, compiled: str, expected: str | None
+) -> None:
+    """Each string of a C program ends with a zero; messages name the file without a directory (container-executor.c)."""
+    place, conf = tmp_path / program, tmp_path / "etc/cluster"
+    place.mkdir(parents=True)
+    conf.mkdir(parents=True)
+    strings = ["\x7fELF", "%s is not defined in container-executor.cfg\n", compiled, "GLIBC_2.2.5"]
+    (place / "container-executor").write_bytes("\0".join(strings).encode())
+    if program == "opt/site":
+        value = "yarn.nodemanager.linux-container-executor.path</name><value>/opt/site/container-executor"
+        (conf / "yarn-site.xml").write_text(
+            f"<configuration><property><name>{value}</value></property></configuration>", encoding="utf-8"
+        )
+    if expected:
+        (tmp_path / expected[1:]).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / expected[1:]).write_text("[gpu]\nmodule.enabled=false\nsecret=x\n", encoding="utf-8")
+    answer = host_yarn.read(host_system.System(str(tmp_path)), ["/etc/cluster"], "/opt/hadoop")
+    assert answer["executor_config"] == expected
+    if expected:
+        assert answer["files"][expected]["settings"] == {"[gpu] module.enabled": "false"}
 
 
 def test_a_program_that_the_nodemanager_does_not_look_for_is_refused() -> None:
@@ -251,7 +409,7 @@ def test_the_reader_answers_with_settings_that_matter_alone(tmp_path: Path) -> N
     record.write_text(json.dumps({"files": {"/etc/cluster/yarn-site.xml": entry}}), encoding="utf-8")
     (tmp_path / "etc/ambari-agent/conf").mkdir(parents=True)
     (tmp_path / "etc/ambari-agent/conf/ambari-agent.ini").touch()
-    answer = host_yarn.read(host_system.System(str(tmp_path)), ["/etc/cluster"])
+    answer = host_yarn.read(host_system.System(str(tmp_path)), ["/etc/cluster"], None)
     assert answer["manager"] == "ambari"
     assert answer["files"]["/etc/cluster/yarn-site.xml"] == {
         "settings": {DEVICES: "auto"},

@@ -22,6 +22,8 @@ LATEST = 253402300799  # seconds; the end of the year 9999, the last one that a 
 Word = Annotated[str, Text(r"[A-Za-z0-9_.+~^:-]*", "letters, digits and . _ + ~ ^ : -", "x86_64", 100)]
 Line = Annotated[str, Text(r".*", "one line of at most 200 printable characters", "tf2.15-py3-el9")]
 Path = Annotated[str, Text(r"/.*", "a path from the root", "/usr/bin/python3", 500)]
+UnitPath = Annotated[str, Text(r"(/(?!\.)[A-Za-z0-9_.+-]+)+", "a path of plain characters", "/sys/fs/cgroup", 200)]
+Setting = Annotated[str, Text(r"(\[[a-z]+\] )?[A-Za-z0-9_.-]*", "a setting's name", "yarn.resource-types", 100)]
 Version = Annotated[str, Text(r"[0-9]{1,9}(\.[0-9]{1,9}){0,5}", "a version of numbers and points", "12.2")]
 CudaVersion = Annotated[str, Text(r"[0-9]{1,3}\.[0-9]{1,3}", "two numbers with a point", "12.2")]
 Release = Annotated[str, Text(r"[0-9][A-Za-z0-9_.+~-]*", "a release that begins with a number", "1.8.0_412", 100)]
@@ -179,18 +181,20 @@ class Containers:
 class HadoopFile:
     """Of one of Hadoop's files the settings that matter for GPUs; `ours`: what this project set."""
 
-    settings: Mapping[Word, Said]
-    ours: Mapping[Word, Said]
+    settings: Mapping[Setting, Said]
+    ours: Mapping[Setting, Said]
     problem: Said | None
 
 
 @dataclass(frozen=True)
 class Yarn:
-    """YARN's configuration; `manager`: whose agent writes it. `drained`: nodes that node_maintenance has out, and since when."""
+    """`manager`: whose agent writes the files. `drained`: nodes that node_maintenance has out, and since when. `devices`: that controller of cgroup v1."""
 
     manager: Literal["cloudera_manager", "ambari"] | None
     files: Mapping[Path, HadoopFile]
     drained: Mapping[Line, Said] = field(default_factory=dict)
+    executor_config: UnitPath | None = None
+    devices: UnitPath | None = None
 
 
 @dataclass(frozen=True)

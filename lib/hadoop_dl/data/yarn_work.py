@@ -25,11 +25,33 @@ DEVICES = f"{PLUGINS}.gpu.allowed-gpu-devices"
 DISCOVERY = f"{PLUGINS}.gpu.path-to-discovery-executables"
 CALCULATOR = "yarn.scheduler.capacity.resource-calculator"
 EXECUTOR = "yarn.nodemanager.container-executor.class"
+LINUX_EXECUTOR = "LinuxContainerExecutor"
+CGROUPS = "yarn.nodemanager.linux-container-executor.cgroups"
+HIERARCHY, MOUNT, MOUNT_PATH = (f"{CGROUPS}.{name}" for name in ("hierarchy", "mount", "mount-path"))
+CONFIG = "container-executor.cfg"
 SCHEDULER = "yarn.resourcemanager.scheduler.class"
 DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
 NOT_ISOLATED = "containers are not isolated: YARN counts GPUs, but every container on a host sees all of them, and two jobs may use the same one"
+NO_DEVICES = (
+    "LinuxContainerExecutor isolates GPUs with the controller devices of cgroup v1, which must be mounted and writable, but is not (RHEL 9 boots with "
+    "cgroup v2, which Hadoop's GPU plugin cannot write): a NodeManager with GPUs would not start. Mount it, or set yarn_gpu: false for this host "
+    "(docs/yarn.md)."
+)
 
 Files = dict[str, dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """LinuxContainerExecutor denies a container the GPUs of others in ROOT/devices/HIERARCHY/CONTAINER (cgroup v1). config: container-executor.cfg."""
+
+    config: str
+    root: str
+    hierarchy: str
+
+    @property
+    def directory(self) -> str:
+        return f"{self.root}/devices/{self.hierarchy}"
 
 
 @dataclass(frozen=True)
@@ -40,6 +62,7 @@ class Request:
     services: tuple[str, ...]
     devices: str = "auto"
     discovery: str = "/usr/bin/nvidia-smi"
+    isolation: Isolation | None = None
 
 
 def schedules_gpus(hadoop: str) -> bool:
@@ -60,7 +83,28 @@ def settings(request: Request, gpus: bool) -> Files:
             DEVICES: request.devices,
             DISCOVERY: posixpath.dirname(request.discovery),  # Hadoop 3.2 and 3.3 refuse the file
         }
+        if request.isolation:
+            root, hierarchy = request.isolation.root, request.isolation.hierarchy
+            files[f"{request.conf_dir}/yarn-site.xml"] |= {HIERARCHY: f"/{hierarchy}", MOUNT: "false", MOUNT_PATH: root}
+            values = {"[gpu] module.enabled": "true", "[cgroups] root": root, "[cgroups] yarn-hierarchy": hierarchy}
+            files[request.isolation.config] = values
     return files
+
+
+def isolation(conf_dir: str, yarn: Yarn) -> Isolation | None:
+    """How this host isolates containers with LinuxContainerExecutor, in the hierarchy that the site has; None if it cannot."""
+    if not yarn.devices:
+        return None
+    config = yarn.executor_config or f"{conf_dir}/{CONFIG}"
+    named = values_of(yarn, f"{conf_dir}/yarn-site.xml").get(HIERARCHY) or values_of(yarn, config).get(
+        "[cgroups] yarn-hierarchy"
+    )
+    return Isolation(config, posixpath.dirname(yarn.devices), (named or "hadoop-yarn").strip("/"))
+
+
+def values_of(yarn: Yarn, path: str) -> Mapping[str, str]:
+    file = yarn.files.get(path)
+    return file.settings if file else {}
 
 
 def listed(files: Mapping[str, Mapping[str, str]]) -> str:
@@ -76,8 +120,7 @@ def problems(request: Request, yarn: Yarn, gpus: bool) -> Iterator[str]:
     """Why the host's configuration cannot get these settings, without a change of what the site decided."""
     if posixpath.basename(request.discovery) != PROGRAM:
         yield f"yarn_gpu_discovery must end with /{PROGRAM}, which the NodeManager looks for, but is {request.discovery}. Correct it."
-    file = yarn.files.get(f"{request.conf_dir}/yarn-site.xml")
-    site = file.settings if file else {}
+    site = values_of(yarn, f"{request.conf_dir}/yarn-site.xml")
     for path, values in settings(request, gpus).items():
         file = yarn.files.get(path)
         if file is None and path.endswith("/capacity-scheduler.xml"):
@@ -88,14 +131,24 @@ def problems(request: Request, yarn: Yarn, gpus: bool) -> Iterator[str]:
             yield from (
                 differing(path, name, value, file) for name, value in values.items() if differs(name, value, file)
             )
-    if NODE_MANAGER in request.services and gpus and site.get(EXECUTOR, "").endswith(".LinuxContainerExecutor"):
-        yield (
-            "the NodeManager starts containers with LinuxContainerExecutor, whose GPU module needs container-executor.cfg and cgroups that this project "
-            "does not set up. Configure GPUs there by hand (docs/yarn.md), and set yarn_gpu: false for this host."
-        )
+    if gpus and site.get(EXECUTOR, "").endswith(f".{LINUX_EXECUTOR}"):
+        yield from isolation_problems(request.isolation, yarn)
     scheduler = site.get(SCHEDULER, "")
     if RESOURCE_MANAGER in request.services and scheduler and not scheduler.endswith(".CapacityScheduler"):
         yield f"{SCHEDULER} must be the CapacityScheduler, which alone counts GPUs, but is {scheduler}. Set yarn_gpu: false, or change the scheduler."
+
+
+def isolation_problems(isolation: Isolation | None, yarn: Yarn) -> Iterator[str]:
+    """Why a NodeManager with LinuxContainerExecutor would not start with the GPU plugin, or could not isolate."""
+    if isolation is None:
+        yield NO_DEVICES
+    elif not re.fullmatch(r"(?!.*\.\.)[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*", isolation.hierarchy):
+        yield f"{HIERARCHY} must be a path of letters, digits and _ . -, but is {isolation.hierarchy}. Correct it."
+    elif isolation.config not in yarn.files:
+        yield (
+            f"{CONFIG} must be where the program container-executor reads it, but {yarn.executor_config or 'no such program'} was found. "
+            "Name the program in yarn.nodemanager.linux-container-executor.path, and create the file as Hadoop's documentation says."
+        )
 
 
 def differs(name: str, value: str, file: HadoopFile) -> bool:

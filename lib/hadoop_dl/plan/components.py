@@ -269,7 +269,7 @@ class YarnGpu(Component):
 
     def compare(self, case: Case) -> Row | None:
         row = super().compare(case)
-        return row and replace(row, wanted="yarn.io/gpu, not isolated" if yarn.has_gpus(case.host) else "yarn.io/gpu")
+        return row and replace(row, wanted=yarn.offered(case.host))
 
     def deciders(self, case: Case) -> dict[str, str]:
         return {

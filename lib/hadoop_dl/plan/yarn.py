@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 
 from hadoop_dl.data import yarn_nodes, yarn_work
 from hadoop_dl.data.host_facts import Yarn
@@ -31,15 +32,28 @@ def request_of(host: Host) -> Request:
     }
     named = variables.get("yarn_gpu_conf_dir")
     conf_dir = None if is_template(named) else named  # a template is what the playbooks compute of this answer
-    conf_dir = conf_dir or (hadoop.conf_dir if hadoop else None) or "/etc/hadoop/conf"
-    return Request(conf_dir.rstrip("/"), tuple(SERVICES[group] for group in GROUPS if group in host.groups), **given)
+    conf_dir = (conf_dir or (hadoop.conf_dir if hadoop else None) or "/etc/hadoop/conf").rstrip("/")
+    isolation = yarn_work.isolation(conf_dir, found(host)) if linux_executor(host, conf_dir) else None
+    services = tuple(SERVICES[group] for group in GROUPS if group in host.groups)
+    return Request(conf_dir, services, isolation=isolation, **given)
+
+
+def found(host: Host) -> Yarn:
+    return host.known.yarn or Yarn(None, {})
+
+
+def linux_executor(host: Host, conf_dir: str) -> bool:
+    """Whether its NodeManager starts containers with LinuxContainerExecutor. A manager keeps that from the files here; Kerberos requires it."""
+    named = yarn_work.values_of(found(host), f"{conf_dir}/yarn-site.xml").get(yarn_work.EXECUTOR, "")
+    kerberos = host.known.kerberos
+    secure = bool(kerberos and kerberos.secure and manager(host))
+    return named.endswith(f".{yarn_work.LINUX_EXECUTOR}") or (secure and not named)
 
 
 def manager(host: Host) -> str:
     """The manager that owns Hadoop's files on this host; empty for none."""
-    found = host.known.yarn.manager if host.known.yarn else None
     named = host.variables.get("cluster_manager", "none")
-    return found or (named if named in MANAGERS else "")
+    return found(host).manager or (named if named in MANAGERS else "")
 
 
 def has_gpus(host: Host) -> bool:
@@ -68,7 +82,7 @@ def problems(host: Host) -> Iterator[str]:
     if hadoop and hadoop.version and not yarn_work.schedules_gpus(hadoop.version):
         yield f"yarn_gpu requires Hadoop 3.1 or later, or 2.10, but the host has {hadoop.version}. Set yarn_gpu: false (docs/yarn.md)."
         return
-    yield from yarn_work.problems(request, host.known.yarn or Yarn(None, {}), has_gpus(host))
+    yield from yarn_work.problems(request, found(host), has_gpus(host))
     for one, command in restarts(host).items() if allowed(host) else ():
         if not command:
             yield f"yarn_gpu_{one}_command must be the command that restarts the {NAMES[one]}, but is not set. Set it."
@@ -85,6 +99,8 @@ def warnings(host: Host, changing: bool) -> Iterator[str]:
         yield (
             f"{MANAGERS[manager(host)]} owns Hadoop's files, so they are left alone. For GPUs under YARN set there, and restart: {words} (docs/yarn.md)."
         )
+        if has_gpus(host) and linux_executor(host, request.conf_dir) and not request.isolation:
+            yield yarn_work.NO_DEVICES
     elif changing:
         names = " and ".join(NAMES[one] for one in request.services)
         yield f"GPUs under YARN need another configuration and a restart of {names}" + (
@@ -93,11 +109,23 @@ def warnings(host: Host, changing: bool) -> Iterator[str]:
             else ", but yarn_gpu_restart_allowed is false. Nothing is changed. Set yarn_gpu_restart_allowed: true in a window for it."
         )
         if NODE_MANAGER in request.services:
-            yield (
-                f"under YARN {yarn_work.NOT_ISOLATED}."
-                if has_gpus(host)
-                else "it has no GPU, so its NodeManager offers none."
-            )
+            yield under_yarn(host, request)
+
+
+def under_yarn(host: Host, request: Request) -> str:
+    """What containers find of the host's GPUs."""
+    if not has_gpus(host):
+        return "it has no GPU, so its NodeManager offers none."
+    if request.isolation is None:
+        return f"under YARN {yarn_work.NOT_ISOLATED}."
+    return f"under YARN a container sees its own GPUs alone: LinuxContainerExecutor denies it the others in {request.isolation.directory}."
+
+
+def offered(host: Host) -> str:
+    """The same in a few words, for the plan's table."""
+    if not has_gpus(host):
+        return "yarn.io/gpu"
+    return f"yarn.io/gpu, {'isolated by the devices cgroup' if request_of(host).isolation else 'not isolated'}"
 
 
 def part(host: Host) -> Json:
@@ -107,6 +135,7 @@ def part(host: Host) -> Json:
         "conf_dir": request.conf_dir,
         "services": list(request.services),
         "gpu_count": host.known.nvidia.count if has_gpus(host) else 0,
+        "isolation": asdict(request.isolation) if request.isolation and has_gpus(host) else {},
     }
 
 

@@ -35,6 +35,8 @@ KERBEROS = f"{nodes.LABEL}.kerberos"  # the label of the hosts of a cluster with
 HADOOP = f"{nodes.LABEL}.hadoop"  # the label of the version that was requested
 # A ResourceManager of Hadoop 3.3 with Kerberos keeps a core busy (YARN-11178): the other nodes come first.
 SPINNING = ("--cpu-shares", "256")
+# One rule for each device: the kernel removes a rule for one container, but not a part of a rule.
+GPU_DEVICES = ("--device-cgroup-rule", "c 195:0 rmw", "--device-cgroup-rule", "c 195:1 rmw")
 REALM = "DEMO.EXAMPLE"
 KEYTAB = "/etc/security/keytabs/deeplearning.keytab"
 
@@ -176,8 +178,8 @@ def node_options(cluster: Cluster, host: str) -> list[str]:
         mounts += workbench.mounts()
         labels[CDSW] = cluster.cdsw
         own = workbench.OPTIONS
-    if host == "master1" and cluster.kerberos:
-        own = SPINNING
+    if cluster.kerberos:
+        own = SPINNING if host == "master1" else GPU_DEVICES if host in cluster.data_hosts else own
     options = nodes.options_of(
         cluster.container(host),
         network=cluster.name,
@@ -320,6 +322,7 @@ def write_inventory(cluster: Cluster) -> None:
     }
     if cluster.kerberos:
         variables |= {"hadoop_principal": f"deeplearning@{REALM}", "hadoop_keytab": KEYTAB}
+        variables["yarn_gpu_nodemanager_user"] = "analyst"
     files: dict[str, Any] = {"hosts.yml": {"all": {"children": groups}}, "group_vars/all.yml": variables}
     if cluster.cdsw:
         files["group_vars/cdsw_hosts.yml"] = workbench.variables()

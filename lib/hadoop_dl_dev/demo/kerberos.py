@@ -1,13 +1,18 @@
 """make demo KERBEROS=1: a KDC on master1, and HDFS and YARN that accept nobody without a ticket or a token.
 
 What is not as on a site: the setuid program with which a NodeManager starts containers as the user who submitted is in no registry. So the NodeManagers
-run as analyst, who submits all jobs; as another user they would not collect the logs of the containers (owner of each file). DataNodes serve unprivileged
-ports without TLS (ignore.secure.ports.for.testing). The ResourceManager of Hadoop 3.3 keeps a core busy as soon as it has Kerberos (YARN-11178).
+run as analyst, who submits all jobs; as another user they would not collect the logs of the containers (owner of each file). On a machine with the devices
+controller of cgroup v1 they have LinuxContainerExecutor with a stand-in of that program (demo/hadoop/container-executor), else Hadoop's default executor.
+DataNodes serve unprivileged ports without TLS (ignore.secure.ports.for.testing). The ResourceManager of Hadoop 3.3 keeps a core busy as soon as it has
+Kerberos (YARN-11178).
 """
 
 from __future__ import annotations
 
 import secrets
+from pathlib import Path
+
+from ansible.module_utils.hadoop_dl_host import host_yarn
 
 from hadoop_dl_dev.demo import images, nodes
 from hadoop_dl_dev.demo.cluster import KEYTAB, REALM, Cluster
@@ -56,6 +61,27 @@ def of_daemon(name: str, keytab: str) -> dict[str, str]:
     return {f"{name}.principal": f"{keytab}/_HOST@{REALM}", f"{name}.keytab": f"{KEYTABS}/{keytab}.keytab"}
 
 
+LINUX_EXECUTOR = "yarn.nodemanager.linux-container-executor"
+EXECUTOR = {
+    "yarn.nodemanager.container-executor.class": "org.apache.hadoop.yarn.server.nodemanager.LinuxContainerExecutor",
+    f"{LINUX_EXECUTOR}.path": "/opt/hadoop/bin/container-executor",
+    f"{LINUX_EXECUTOR}.group": "hadoop",
+}
+EXECUTOR_CONFIG = "/opt/hadoop/etc/hadoop/container-executor.cfg"
+EXECUTOR_SETTINGS = """\
+yarn.nodemanager.linux-container-executor.group=hadoop
+banned.users=hdfs,yarn
+min.user.id=1000#Prevent other super-users
+"""
+PROGRAM = EXECUTOR[f"{LINUX_EXECUTOR}.path"]
+SUDOERS = f"analyst ALL=(root) NOPASSWD: {PROGRAM} --checksetup, {PROGRAM} --module-gpu *\n"
+
+
+def isolates() -> bool:
+    """Whether nodes on this machine have the controller that denies a container devices."""
+    return host_yarn.devices_mount(Path("/proc/mounts").read_text(encoding="utf-8")) is not None
+
+
 SETTINGS = {
     "core-site.xml": {
         "hadoop.security.authentication": "kerberos",
@@ -82,6 +108,7 @@ SETTINGS = {
     "yarn-site.xml": {
         **of_daemon("yarn.resourcemanager", "yarn"),
         **of_daemon("yarn.nodemanager", "yarn"),
+        **(EXECUTOR if isolates() else {}),
     },
 }
 
@@ -136,12 +163,22 @@ def settle(cluster: Cluster, host: str, secret: str) -> None:
         write(cluster, host, f"{NODEMANAGER}/user.conf", "[Service]\nUser=analyst\n", "root:root", "0644")
         nodes.execute(container, "chown", "-R", "analyst:hadoop", "/var/lib/hadoop/yarn", "/var/log/hadoop/containers")
         nodes.execute(container, "systemctl", "daemon-reload")
+        if isolates():
+            install_executor(cluster, host)
     if host == "master1":
         nodes.execute(container, "mkdir", "-p", RESOURCEMANAGER)
         write(cluster, host, f"{RESOURCEMANAGER}/calm.conf", CALM, "root:root", "0644")
         nodes.execute(container, "systemctl", "daemon-reload")
     write(cluster, host, "/etc/hadoop/http-auth.secret", secret, "root:hadoop", "0440")
     write(cluster, host, "/etc/hadoop/secure-env.sh", SECURE_ENV, "root:root", "0644")
+
+
+def install_executor(cluster: Cluster, host: str) -> None:
+    nodes.execute(cluster.container(host), "mkdir", "-p", EXECUTOR_CONFIG.rpartition("/")[0])
+    write(cluster, host, EXECUTOR_CONFIG, EXECUTOR_SETTINGS, "root:hadoop", "0400")
+    program = (images.DATA / "hadoop/container-executor").read_text(encoding="utf-8")
+    write(cluster, host, PROGRAM, program, "root:hadoop", "0755")
+    write(cluster, host, "/etc/sudoers.d/container-executor", SUDOERS, "root:root", "0440")
 
 
 def keytab(cluster: Cluster, host: str, path: str, principal: str, owner: str, mode: str = "0400") -> None:

@@ -31,6 +31,26 @@ def test_the_nodemanager_offers_gpus_beside_what_the_site_has(host, master):
     assert found["yarn.nodemanager.log-dirs"] == "/data1/yarn/logs,/data2/yarn/logs"
 
 
+def test_the_gpu_module_is_enabled_beside_what_the_site_has(host, master):
+    file = host.file(f"{CONF}/container-executor.cfg")
+    added = "[gpu]\nmodule.enabled=true\n"
+    assert (added in file.content_string) is not master
+    assert "min.user.id=1000#Prevent other super-users\n" in file.content_string
+    assert "[docker]\n  module.enabled=false\n" in file.content_string
+    assert (file.user, file.group, file.mode) == ("root", "hadoop", 0o400)
+
+
+def test_the_directory_of_containers_is_there_at_each_boot(host, master):
+    directory = host.file("/srv/cgroup/devices/hadoop-yarn")
+    assert directory.exists is not master
+    assert host.service("deeplearning-yarn-cgroup").is_enabled is not master
+    if master:
+        return
+    assert (directory.user, directory.mode) == ("yarn", 0o755)
+    after = host.check_output("systemctl show -p After basic.target")
+    assert "deeplearning-yarn-cgroup.service" in after, "before every ordinary service"
+
+
 def test_the_resourcemanager_counts_gpus(host, master):
     calculator = values(host, "capacity-scheduler.xml")["yarn.scheduler.capacity.resource-calculator"]
     assert calculator == (DOMINANT if master else DOMINANT.replace("Dominant", "Default"))

@@ -157,33 +157,34 @@ def whole_line(data, start, end):
     return (line, after) if alone else (start, end)
 
 
-# container-executor.cfg: KEY=VALUE lines, those after [SECTION] belong to it. A key here is "KEY" or "[SECTION] KEY".
+# container-executor.cfg: KEY=VALUE lines, those after [SECTION] belong to it, and the first one of a key counts. # begins a comment anywhere, and a key
+# whose value is only that is not set. A key here is "KEY" or "[SECTION] KEY".
 
 
 def cfg_lines(data):
     """(key, value, number of the line) of every setting, and the number of the last line of every section."""
     settings, section, last = [], "", {"": 0}
     for number, line in enumerate(data.decode("utf-8").splitlines(True), 1):
-        text = line.strip()
+        text = line.partition("#")[0].strip()
         header = re.match(r"^\[([^\]]+)\]$", text)
         if header:
             section = "[%s] " % header.group(1).strip()
-        elif "=" in text and not text.startswith("#"):
+        elif text.partition("=")[2]:
             key, _, value = text.partition("=")
             settings.append((section + key.strip(), value.strip(), number))
-        if text:
+        if line.strip():
             last[section] = number
     return settings, last
 
 
 def cfg_values(data):
-    return dict((key, value) for key, value, _ in cfg_lines(data)[0])
+    return dict((key, value) for key, value, _ in reversed(cfg_lines(data)[0]))
 
 
 def cfg_raw(data, key):
     """The line of a key without its end; None if there is none."""
     numbers = [number for name, _, number in cfg_lines(data)[0] if name == key]
-    return data.decode("utf-8").splitlines()[numbers[-1] - 1] if numbers else None
+    return data.decode("utf-8").splitlines()[numbers[0] - 1] if numbers else None
 
 
 def cfg_with(data, key, raw):
@@ -194,11 +195,11 @@ def cfg_with(data, key, raw):
     section = section + "] " if section else ""
     numbers = [number for name, _, number in settings if name == key]
     if numbers and raw is not None:
-        lines[numbers[-1] - 1] = raw + re.search(r"\r?\n?$", lines[numbers[-1] - 1]).group(0)
+        lines[numbers[0] - 1] = raw + re.search(r"\r?\n?$", lines[numbers[0] - 1]).group(0)
     elif numbers:
-        del lines[numbers[-1] - 1]
-        if section and last[section] == numbers[-1] and lines[numbers[-1] - 2].strip() == section.strip():
-            del lines[numbers[-1] - 2]
+        del lines[numbers[0] - 1]
+        if section and last[section] == numbers[0] and lines[numbers[0] - 2].strip() == section.strip():
+            del lines[numbers[0] - 2]
     elif raw is not None:
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += end

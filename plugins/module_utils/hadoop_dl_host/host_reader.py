@@ -203,7 +203,7 @@ class Reader(host_system.System):
             "pythons": self.pythons(),
             "java": self.java(),
             "hadoop": hadoop,
-            "yarn": host_yarn.read(self, configurations),
+            "yarn": host_yarn.read(self, configurations, (hadoop or {}).get("home")),
             "kerberos": host_kerberos.read(self, configurations),
             "cdsw": workbench is not None,
             "workbench": workbench,

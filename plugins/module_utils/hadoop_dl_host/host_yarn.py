@@ -7,12 +7,16 @@ Of Hadoop's files only SETTINGS are read: they may hold secrets.
 from __future__ import absolute_import, division, print_function
 
 import json
+import os
+import re
 
 from . import hadoop_files
 
 RECORD = "/opt/deeplearning/etc/yarn_gpu.json"  # of hadoop_settings
 DRAINED = "/opt/deeplearning/etc/node_maintenance.json"  # of yarn_exclude
-FILES = ("yarn-site.xml", "resource-types.xml", "capacity-scheduler.xml")
+SITE = "yarn-site.xml"
+FILES = (SITE, "resource-types.xml", "capacity-scheduler.xml")
+LINUX = "yarn.nodemanager.linux-container-executor."
 SETTINGS = (
     "yarn.resource-types",
     "yarn.nodemanager.container-executor.class",
@@ -21,7 +25,22 @@ SETTINGS = (
     "yarn.nodemanager.resource-plugins.gpu.path-to-discovery-executables",
     "yarn.resourcemanager.scheduler.class",
     "yarn.scheduler.capacity.resource-calculator",
+    LINUX + "cgroups.hierarchy",
+    LINUX + "cgroups.mount",
+    LINUX + "cgroups.mount-path",
+    # of container-executor.cfg
+    "[cgroups] root",
+    "[cgroups] yarn-hierarchy",
+    "[gpu] gpu.allowed-device-minor-numbers",
+    "[gpu] gpu.major-device-number",
+    "[gpu] module.enabled",
 )
+PROGRAM = LINUX + "path"
+PROGRAMS = ("/bin/container-executor", "-yarn/bin/container-executor")  # of Hadoop's home: Apache; packages and parcels
+# The place of its configuration is compiled into the program: HADOOP_CONF_DIR "/container-executor.cfg" (configuration.c).
+COMPILED = re.compile(b"[A-Za-z0-9_.+/-]+/container-executor[.]cfg")
+# Hadoop looks for ROOT/devices; the path becomes part of a unit.
+DEVICES = re.compile(r"^(/[A-Za-z0-9_.-]+)+/devices$")
 # Their agents write Hadoop's files.
 MANAGERS = (
     ("cloudera_manager", "/etc/cloudera-scm-agent/config.ini"),
@@ -29,27 +48,64 @@ MANAGERS = (
 )
 
 
-def read(system, directories):
-    """The files of these directories that are there, and who owns them."""
+def read(system, directories, home):
+    """The files of these directories and container-executor.cfg, as far as they are there, and who owns them. home: Hadoop's; None if there is none."""
     record = recorded(system.text(RECORD))
-    files = {}
-    for path in ["%s/%s" % (directory, name) for directory in sorted(directories) for name in FILES]:
-        if system.exists(path):
-            files[path] = read_file(system.at(path), record.get(path) or {})
-    manager = next((name for name, path in MANAGERS if system.exists(path)), None)
-    return {"manager": manager, "files": files, "drained": drained(system.text(DRAINED))}
+    config = executor_config(system, directories, home)
+    paths = ["%s/%s" % (directory, name) for directory in sorted(directories) for name in FILES]
+    files = dict(
+        (path, read_file(system.at(path), record.get(path) or {}))
+        for path in paths + [config]
+        if path and system.exists(path)
+    )
+    return {
+        "manager": next((name for name, path in MANAGERS if system.exists(path)), None),
+        "files": files,
+        "executor_config": config,
+        "devices": devices_mount(system.text("/proc/mounts")),
+        "drained": drained(system.text(DRAINED)),
+    }
+
+
+def executor_config(system, directories, home):
+    """Where the setuid program reads container-executor.cfg, absolute or from the program's directory; None if no program says so."""
+    named = [parsed(system.at("%s/%s" % (directory, SITE)))[0].get(PROGRAM) for directory in sorted(directories)]
+    for program in named + [home + one for one in PROGRAMS if home]:
+        place = os.path.realpath(system.at(program)) if program and program.startswith("/") else ""
+        if not os.path.isfile(place):
+            continue
+        with open(place, "rb") as handle:
+            found = COMPILED.search(handle.read(hadoop_files.LARGEST))
+        if found:
+            directory = os.path.dirname(place[len(system.root) :])
+            return os.path.normpath(os.path.join(directory, found.group(0).decode("ascii")))
+    return None
+
+
+def devices_mount(mounts):
+    """Where the devices controller of cgroup v1 is mounted and can be written; None if it is not."""
+    for line in (mounts or "").splitlines():
+        fields = line.split(" ")
+        options = fields[3].split(",") if len(fields) > 3 else []
+        if fields[2:3] == ["cgroup"] and "devices" in options and "rw" in options and DEVICES.match(fields[1]):
+            return fields[1]
+    return None
+
+
+def parsed(path):
+    """The values of a file, and why it cannot be read."""
+    try:
+        with open(path, "rb") as handle:
+            return hadoop_files.values(path, handle.read(hadoop_files.LARGEST + 1)), None
+    except (IOError, OSError, UnicodeDecodeError) as error:
+        return {}, "be readable, but: %s" % error
+    except hadoop_files.Unusable as error:
+        return {}, str(error)
 
 
 def read_file(path, entry):
     """The values of SETTINGS, and those that this project set."""
-    values, problem = {}, None
-    try:
-        with open(path, "rb") as handle:
-            values = hadoop_files.xml_values(handle.read(hadoop_files.LARGEST + 1))
-    except (IOError, OSError, UnicodeDecodeError) as error:
-        problem = "be readable, but: %s" % error
-    except hadoop_files.Unusable as error:
-        problem = str(error)
+    values, problem = parsed(path)
     kept = dict((name, values[name]) for name in SETTINGS if values.get(name))
     ours = dict((name, one) for name, one in entry.items() if name in SETTINGS)
     return {"settings": kept, "ours": ours, "problem": problem}

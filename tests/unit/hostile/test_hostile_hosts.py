@@ -42,7 +42,16 @@ FACTS: dict[str, dict[str, Any]] = {
         "hadoop": {"distribution": "apache", "home": "/h", "version": "3.3.6", "conf_dir": "/etc/hadoop/conf"},
         "yarn": {
             "manager": None,
-            "files": {"/etc/hadoop/conf/capacity-scheduler.xml": {"settings": {}, "ours": {}, "problem": None}},
+            "files": {
+                "/etc/hadoop/conf/capacity-scheduler.xml": {"settings": {}, "ours": {}, "problem": None},
+                "/etc/hadoop/conf/yarn-site.xml": {
+                    "settings": {"yarn.nodemanager.container-executor.class": "LinuxContainerExecutor"},
+                    "ours": {},
+                    "problem": None,
+                },
+            },
+            "executor_config": "/etc/hadoop/container-executor.cfg",
+            "devices": "/sys/fs/cgroup/devices",
             "drained": {},
         },
     }
