@@ -18,7 +18,6 @@ from hadoop_dl.data.versions import numbers
 
 T = TypeVar("T")
 LATEST = 253402300799  # seconds; the end of the year 9999, the last one that a date can have
-
 Word = Annotated[str, Text(r"[A-Za-z0-9_.+~^:-]*", "letters, digits and . _ + ~ ^ : -", "x86_64", 100)]
 Line = Annotated[str, Text(r".*", "one line of at most 200 printable characters", "tf2.15-py3-el9")]
 Path = Annotated[str, Text(r"/.*", "a path from the root", "/usr/bin/python3", 500)]
@@ -193,7 +192,7 @@ class Yarn:
     manager: Literal["cloudera_manager", "ambari"] | None
     files: Mapping[Path, HadoopFile]
     drained: Mapping[Line, Said] = field(default_factory=dict)
-    executor_config: UnitPath | None = None
+    executor_config: UnitPath | None = None  # container-executor.cfg
     devices: UnitPath | None = None
 
 
