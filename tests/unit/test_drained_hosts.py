@@ -19,7 +19,7 @@ SINCE = "2026-11-24 06:55:16 UTC"
 def read(root: Path, nodes: dict[str, Any]) -> dict[str, Any]:
     """What the reader finds after the module yarn_exclude wrote its record."""
     yarn_exclude.write_record(f"{root}{yarn_exclude.RECORD}", nodes)
-    found: dict[str, Any] = host_yarn.read(host_system.System(str(root)), [])
+    found: dict[str, Any] = host_yarn.read(host_system.System(str(root)), [], None)
     return found
 
 
