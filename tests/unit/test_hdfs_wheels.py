@@ -88,7 +88,7 @@ def test_an_environment_comes_from_hdfs_and_leaves_no_download(cluster: Cluster)
     assert cluster.staged.stat().st_mode & 0o777 == 0o700
     cluster.site.everything()
     assert cluster.fetched == []
-    assert not cluster.staged.parent.exists()
+    assert not cluster.staged.exists()
     before = len(cluster.hdfs.actions)
     assert cluster.run("read")["problem"] == ""
     assert len(cluster.hdfs.actions) == before, "an environment that is there needs nothing of HDFS"

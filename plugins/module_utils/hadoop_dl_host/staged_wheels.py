@@ -40,8 +40,5 @@ def take(directory, entry, path):
 
 
 def clear(directory):
+    """Remove it. The directory of all downloads stays: Spark's are there, too."""
     shutil.rmtree(directory, ignore_errors=True)
-    try:
-        os.rmdir(os.path.dirname(directory))
-    except OSError:
-        return  # it has other downloads
