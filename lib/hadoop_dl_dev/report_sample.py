@@ -12,7 +12,8 @@ from pathlib import Path
 
 from hadoop_dl import plan
 from hadoop_dl.data import typed
-from hadoop_dl.data.host_facts import Answer, Asked, Health, Outcome, Times, read_facts
+from hadoop_dl.data.host_facts import read_facts
+from hadoop_dl.data.report_answers import Answer, Asked, Health, Outcome, Times
 from hadoop_dl.hosts import report, report_files
 from hadoop_dl.plan.model import Host, Json, host_of
 from hadoop_dl_dev import invented_hosts

@@ -10,7 +10,7 @@ from typing import Any
 from ansible import context
 from ansible.utils.display import Display
 
-from hadoop_dl.data import host_facts
+from hadoop_dl.data import report_answers
 from hadoop_dl.hosts import report, report_files
 from hadoop_dl.hosts.inventory_values import Inventory, InventoryAction
 from hadoop_dl.plan import model as plan_model
@@ -36,7 +36,7 @@ class ActionModule(InventoryAction):
         display.display(report_files.text(found))
         return {"changed": False, "status": found["status"]}
 
-    def _asked(self, variables: Mapping[str, Any], name: str) -> host_facts.Asked:
+    def _asked(self, variables: Mapping[str, Any], name: str) -> report_answers.Asked:
         answer = variables["hostvars"].raw_get(name).get("preflight_node")
         # -e may set another value, which the plan refuses.
-        return host_facts.asked_of(answer.get("asked", {}) if isinstance(answer, dict) else {})
+        return report_answers.asked_of(answer.get("asked", {}) if isinstance(answer, dict) else {})

@@ -7,7 +7,7 @@ from typing import Any
 from ansible.errors import AnsibleError
 from ansible.executor.task_executor import TaskTimeoutError
 
-from hadoop_dl.data import host_facts, typed
+from hadoop_dl.data import host_facts, report_answers, typed
 from hadoop_dl.data.terminal import PARAGRAPH, one_line
 from hadoop_dl.hosts import host_script
 from hadoop_dl.hosts.actions import ScriptAction
@@ -25,10 +25,10 @@ class ActionModule(ScriptAction):
         try:
             answer = self.run_script(host_script.report_reader(self.named(task_vars or {})))
             facts = host_facts.read_facts(answer.get("facts"))
-            asked = host_facts.asked_of(answer)
+            asked = report_answers.asked_of(answer)
         except (host_script.NoAnswer, host_facts.FactsError, AnsibleError) as problem:
-            asked = host_facts.Asked(unanswered=one_line(problem, PARAGRAPH))
+            asked = report_answers.Asked(unanswered=one_line(problem, PARAGRAPH))
         except TaskTimeoutError:
-            asked = host_facts.Asked(unanswered=f"no answer within {self._task.timeout} s")
+            asked = report_answers.Asked(unanswered=f"no answer within {self._task.timeout} s")
         result.update(changed=False, facts=typed.as_json(facts), asked=typed.as_json(asked))
         return result

@@ -15,7 +15,8 @@ from trees import TREES, build
 
 from hadoop_dl import plan
 from hadoop_dl.data import typed
-from hadoop_dl.data.host_facts import Asked, Gpu, HostFacts, asked_of, read_facts
+from hadoop_dl.data.host_facts import Gpu, HostFacts, read_facts
+from hadoop_dl.data.report_answers import Asked, asked_of
 from hadoop_dl.hosts import report
 from hadoop_dl.plan.model import host_of
 from hadoop_dl_dev import invented_hosts

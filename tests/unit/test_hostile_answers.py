@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from hadoop_dl import plan
-from hadoop_dl.data.host_facts import Asked, asked_of
+from hadoop_dl.data.report_answers import Asked, asked_of
 from hadoop_dl.hosts import report, report_files
 from hadoop_dl.plan.model import Host, Plan, host_of
 from hadoop_dl_dev import report_sample

@@ -13,7 +13,7 @@ from ansible.module_utils.hadoop_dl_host import host_reader
 
 from hadoop_dl import plan
 from hadoop_dl.data import typed
-from hadoop_dl.data.host_facts import asked_of
+from hadoop_dl.data.report_answers import asked_of
 from hadoop_dl.hosts import report, report_text
 from hadoop_dl.plan.model import Host, host_of
 from hadoop_dl_dev import invented_hosts, report_sample

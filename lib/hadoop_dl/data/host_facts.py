@@ -17,7 +17,7 @@ from hadoop_dl.data.typed import Number, Sentence, Text
 from hadoop_dl.data.versions import numbers
 
 T = TypeVar("T")
-LATEST = 253402300799  # seconds; the end of the year 9999, the last one that a date can have
+
 Word = Annotated[str, Text(r"[A-Za-z0-9_.+~^:-]*", "letters, digits and . _ + ~ ^ : -", "x86_64", 100)]
 Line = Annotated[str, Text(r".*", "one line of at most 200 printable characters", "tf2.15-py3-el9")]
 Path = Annotated[str, Text(r"/.*", "a path from the root", "/usr/bin/python3", 500)]
@@ -30,11 +30,9 @@ Kernel = Annotated[str, Text(r"[ -~]+", "a kernel's release", "5.14.0-427.el9.x8
 Hexadecimal = Annotated[str, Text(r"[0-9a-f]{0,8}", "up to 8 hexadecimal digits", "10de")]
 Address = Annotated[str, Text(r"[0-9A-Fa-f:.]*", "an address of a PCI bus", "0000:03:00.0", 20)]
 Capability = Annotated[str, Text(r"[0-9]{1,2}\.[0-9]{1,2}", "a compute capability", "9.0")]
-Outcome = Literal["PASS", "FAIL", "SKIP"]
 Said = Annotated[str, Sentence()]
 Count = Annotated[int, Number(0, 100_000)]
 Megabytes = Annotated[int, Number(0, 10**12)]
-Seconds = Annotated[int, Number(0, LATEST, clipped=True)]
 
 
 class FactsError(ValueError):
@@ -311,40 +309,6 @@ class HostFacts:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The result of one check of gpu-check."""
-
-    name: Word
-    outcome: Outcome
-    message: Said
-
-
-@dataclass(frozen=True)
-class Health:
-    """gpu-check's results, or why there are none; both None on a host without GPUs."""
-
-    results: tuple[Answer, ...] | None = None
-    problem: Said | None = None
-
-
-@dataclass(frozen=True)
-class Times:
-    """When something was changed on the host and when it was verified, in seconds."""
-
-    changed: Seconds | None = None
-    verified: Seconds | None = None
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What report_facts answered beside the host's facts; `unanswered` is the reason if there are none."""
-
-    health: Health = Health()
-    times: Times = Times()
-    unanswered: Said = ""
-
-
-@dataclass(frozen=True)
 class HostProfile:
     """The facts that decide which versions fit. None means not known; an empty tuple means known to be none."""
 
@@ -363,14 +327,6 @@ class HostProfile:
 def read_facts(answer: Any) -> HostFacts:
     """The facts in what host_reader answered."""
     return read(HostFacts, answer)
-
-
-def asked_of(answer: Any) -> Asked:
-    """The rest of what report_reader answered; what has no sense is a problem of the host's GPUs."""
-    try:
-        return read(Asked, answer)
-    except FactsError as error:
-        return Asked(Health(problem=f"the host {error}"))
 
 
 def read(kind: type[T], answer: Any) -> T:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from hadoop_dl.data import typed
-from hadoop_dl.data.host_facts import Address, Answer, Said
+from hadoop_dl.data.host_facts import Address, Said
+from hadoop_dl.data.report_answers import Answer
 from hadoop_dl.data.typed import Number, Sentence
 from hadoop_dl.hosts.report_text import listed
 

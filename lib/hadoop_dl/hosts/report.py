@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from hadoop_dl.data import advisories
-from hadoop_dl.data.host_facts import Asked, Health, HostFacts
+from hadoop_dl.data.host_facts import HostFacts
+from hadoop_dl.data.report_answers import Asked, Health
 from hadoop_dl.data.stacks import load_stack
 from hadoop_dl.data.terminal import one_line
 from hadoop_dl.plan import gpu_layer, target

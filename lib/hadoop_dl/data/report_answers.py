@@ -1,0 +1,55 @@
+"""What a host answered to the report besides its facts, typed: gpu-check's results, and when it was changed and verified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from hadoop_dl.data.host_facts import FactsError, Said, Word, read
+from hadoop_dl.data.typed import Number
+
+LATEST = 253402300799  # seconds; the end of the year 9999, the last one that a date can have
+Outcome = Literal["PASS", "FAIL", "SKIP"]
+Seconds = Annotated[int, Number(0, LATEST, clipped=True)]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The result of one check of gpu-check."""
+
+    name: Word
+    outcome: Outcome
+    message: Said
+
+
+@dataclass(frozen=True)
+class Health:
+    """gpu-check's results, or why there are none; both None on a host without GPUs."""
+
+    results: tuple[Answer, ...] | None = None
+    problem: Said | None = None
+
+
+@dataclass(frozen=True)
+class Times:
+    """When something was changed on the host and when it was verified, in seconds."""
+
+    changed: Seconds | None = None
+    verified: Seconds | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What report_facts answered beside the host's facts; `unanswered` is the reason if there are none."""
+
+    health: Health = Health()
+    times: Times = Times()
+    unanswered: Said = ""
+
+
+def asked_of(answer: Any) -> Asked:
+    """The rest of what report_reader answered; what has no sense is a problem of the host's GPUs."""
+    try:
+        return read(Asked, answer)
+    except FactsError as error:
+        return Asked(Health(problem=f"the host {error}"))
