@@ -9,14 +9,14 @@ from hadoop_dl.hosts.actions import ScriptAction
 
 
 class ActionModule(ScriptAction):
-    """benchmark: `root`, `networks` and `seconds` of each measurement; returns `measured` (lib/hadoop_dl/hosts/benchmark.py).
+    """benchmark: `networks` and `seconds` of each measurement; returns `measured` (lib/hadoop_dl/hosts/benchmark.py).
 
     It never fails: a host that does not answer is a line of the table with the reason. It changes no file of the host.
     """
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
-        root, networks, seconds = (self._task.args[name] for name in ("root", "networks", "seconds"))
-        script = host_script.benchmark(str(root), [str(one) for one in networks], int(seconds))
+        networks = [str(one) for one in self._task.args["networks"]]
+        script = host_script.benchmark(networks, int(self._task.args["seconds"]), self._task.timeout)
         result.update(changed=False, measured=self.measure(script, benchmark.read))
         return result

@@ -117,6 +117,17 @@ def test_a_network_that_fails_is_named_with_its_cause_and_the_next_one_runs(
     assert (first["factor"], first["cpu"] > 0, second["factor"] > 2) == (None, True, True)
 
 
+def test_a_training_that_hangs_is_ended_at_its_limit(
+    trained: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAILS", "LSTM cpu time.sleep(60)")
+    environment = str(trained.root / "envs" / f"{NEW}.1")
+    trainer = benchmark.Trainer(environment, f"{environment}/bin/python", str(tmp_path), 3)
+    trainer.program = str(trained.program)
+    assert trainer.ask(["lstm", 0.1], hidden=True) == (None, "it did not end within 3 s")
+    assert trainer.ask(["conv1d", 0.1], hidden=True)[1] is None
+
+
 def test_a_tensorflow_that_does_not_import_is_no_measurement(trained: Any) -> None:
     text = trained.devices.read_text()
     trained.devices.write_text("raise ImportError('libcuda.so.1: cannot open shared object file')\n")
@@ -182,7 +193,7 @@ def test_the_playbooks_script_answers_with_what_the_command_measured_or_why_not(
     program.chmod(0o755)
 
     def ask(root: Path, **variables: str) -> benchmark_of_hosts.Benchmark:
-        script = host_script.benchmark(str(root), ["lstm"], 1)
+        script = host_script.benchmark(["lstm"], 1, 100, str(root))
         given = {**os.environ, "HOME": str(tmp_path), "GPUS": "1", **variables}
         done = subprocess.run(
             [sys.executable, "-"], input=script, env=given, capture_output=True, text=True, check=False, timeout=120

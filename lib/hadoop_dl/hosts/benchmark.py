@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from ansible.module_utils.hadoop_dl_host import benchmark_scale
+
 from hadoop_dl.data import typed
 from hadoop_dl.data.host_facts import Said, Word
 from hadoop_dl.data.typed import Measured, Sentence
@@ -15,9 +17,6 @@ from hadoop_dl.hosts.report_text import listed
 
 Name = Annotated[str, Sentence(80)]
 Rate = Annotated[float, Measured(0.0, 1e9)]  # samples per second, or a factor of two of them
-BAR = 2.0  # times faster for each #
-# PRIMEFLEX for Hadoop (Fujitsu), page 9
-PAPER = "The white paper that these networks come from saw 17x to 61x: one Tesla P100 against two Xeon Silver 4110."
 
 
 @dataclass(frozen=True)
@@ -41,9 +40,8 @@ class Benchmark:
 
 
 Hosts = Mapping[str, Benchmark]
-Kind = tuple[
-    str, str, str
-]  # what should be alike: network, environment, and the GPU as TensorFlow names it without its place
+# What should be alike: network, environment, and the GPU as TensorFlow names it without its place.
+Kind = tuple[str, str, str]
 Kinds = dict[Kind, list[tuple[str, Network]]]
 
 
@@ -70,14 +68,14 @@ def kinds(hosts: Hosts) -> Kinds:
 def rates(hosts: Hosts) -> list[str]:
     """The table of medians: a line for each kind, with a bar as long as the factor."""
     lines: list[Sequence[str]] = [
-        ("network", "environment", "GPU", "hosts", "CPU", "on GPU", "factor", f"# is {BAR:.0f}x")
+        ("network", "environment", "GPU", "hosts", "CPU", "on GPU", "factor", f"# is {benchmark_scale.BAR:.0f}x")
     ]
     for (network, environment, gpu), alike in kinds(hosts).items():
         cpu, on_gpu, factor = (
             [rate for _, one in alike if (rate := getattr(one, name)) is not None] for name in ("cpu", "gpu", "factor")
         )
         numbers = [f"{statistics.median(some):.1f}" if some else "-" for some in (cpu, on_gpu, factor)]
-        bar = "#" * round(statistics.median(factor) / BAR) if factor else ""
+        bar = benchmark_scale.bar(statistics.median(factor)) if factor else ""
         lines.append((network, environment, gpu, str(len(alike)), *numbers, bar))
     return columns(lines) if len(lines) > 1 else []
 
@@ -117,10 +115,9 @@ def text(hosts: Hosts) -> str:
         listed("Median samples per second, and how much faster the GPU is than the CPU of its host", rates(hosts))
     )
     if measured:
-        compared = any(one.gpus for one in measured)
-        blocks.append(
-            PAPER if compared else "Nothing was compared: TensorFlow sees no GPU on any of them (gpu-check says why)."
-        )
+        nothing = "nothing was compared: TensorFlow sees no GPU on any of them (gpu-check says why)"
+        said = benchmark_scale.PAPER if any(one.gpus for one in measured) else nothing
+        blocks.append(f"{said[0].upper()}{said[1:]}.")
     blocks.append(listed(f"Outliers: GPUs below {SHARE:.0%} of the median of their kind", outliers(hosts)))
     blocks.append(listed("Failed", faults(hosts)))
     return "\n\n".join(block for block in blocks if block)

@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.hadoop_dl_host import host_lock
+
 from hadoop_dl.data import host_code
 from hadoop_dl.data.terminal import LONGEST, one_line, printable_values
 
@@ -27,8 +29,6 @@ INTERPRETERS = (
 )
 UNREACHABLE = 255  # ssh's own exit status
 LARGEST = 8 << 20  # characters of an answer; the recorded hosts of the tests answer less than 4 KB
-BENCHMARK_START = 180  # seconds in which TensorFlow starts and trains its first batches, from a slow disk on a slow CPU
-BENCHMARK_ALL = 7  # networks that `deeplearning benchmark` has
 DIGITS = 40  # of a number; Python refuses to read one of more than 4,300
 
 
@@ -88,9 +88,8 @@ def acceptance(gpu_count: str) -> str:
     return pack({"gpu_check.acceptance": host_code.GPU_CHECK / "acceptance.py"}, gpu_count)
 
 
-def benchmark(root: str, networks: Sequence[str], seconds: int) -> str:
-    """The script that trains these networks (none: all) for so many seconds each on a host's CPU and GPU."""
-    limit = (len(networks) or BENCHMARK_ALL) * 2 * (seconds + BENCHMARK_START)
+def benchmark(networks: Sequence[str], seconds: int, limit: int, root: str = host_lock.ROOT) -> str:
+    """The script that trains these networks (none: all) for so many seconds each on a host's CPU and GPU; limit: seconds of all together."""
     run = {f"{host_code.PACKAGE}.benchmark_run": host_code.DIRECTORY / "benchmark_run.py"}
     return pack(run, root, list(networks), seconds, limit)
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from ansible.module_utils.hadoop_dl_host import whole_files
+from ansible.module_utils.hadoop_dl_host import benchmark_scale, processes, whole_files
 from ansible.module_utils.hadoop_dl_host.user_environment import HIDDEN, NotReady, program_variables
 
 from deeplearning_command import networks, options, programs
@@ -20,9 +20,8 @@ from deeplearning_command.options import OK, say
 
 FAILED, INTERRUPTED = 1, 130
 SECONDS = 20
+START = 600  # seconds in which TensorFlow starts and trains its first batches, on the slowest disk and CPU
 COLUMNS = "%-14s %-15s %12s %12s %8s  %s"
-BAR = 2.0  # times faster for each #
-PAPER = "the white paper that these networks come from saw 17x to 61x: one Tesla P100 against two Xeon Silver 4110, TensorFlow 1.4.1"
 CALL = "import sys; sys.path.insert(0, sys.argv[1]); from deeplearning_command import networks; networks.main(%s)"
 
 
@@ -42,7 +41,7 @@ def main(arguments):
     environment, python = programs.place(asked)
     work = tempfile.mkdtemp(prefix="deeplearning-benchmark.")
     try:
-        return compare(asked, Trainer(environment, python, work))
+        return compare(asked, Trainer(environment, python, work, asked.seconds + START))
     except KeyboardInterrupt:
         say("interrupted; what is above was measured")
         return INTERRUPTED
@@ -70,10 +69,10 @@ def positive(text):
 
 
 class Trainer(object):
-    """Trains a network in a process of its own, which leaves no memory taken."""
+    """Trains a network in a process of its own, which leaves no memory taken, and is ended at its limit in seconds."""
 
-    def __init__(self, environment, python, work):
-        self.environment, self.python, self.work = environment, python, work
+    def __init__(self, environment, python, work, limit):
+        self.environment, self.python, self.work, self.limit = environment, python, work, limit
         self.variables = program_variables(os.environ, environment, {})
         self.variables.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         self.program = os.path.abspath(sys.argv[0])
@@ -84,13 +83,28 @@ class Trainer(object):
         answer, words = os.path.join(self.work, "answer"), os.path.join(self.work, "words")
         command = [self.python, "-c", CALL % ", ".join([repr(answer)] + [repr(one) for one in arguments]), self.program]
         with open(words, "wb") as log:
-            status = subprocess.call(command, env=variables, cwd=self.work, stdout=log, stderr=log)
+            status = self.wait(subprocess.Popen(command, env=variables, cwd=self.work, stdout=log, stderr=log))
+        if status is None:
+            return None, "it did not end within %g s" % self.limit
         if status == 0:
             with open(answer) as source:
                 return json.load(source), None
         with open(words, "rb") as log:
             lines = [line for line in log.read().decode("utf-8", "replace").splitlines() if line.strip()]
         return None, "%s (exit status %d)" % (lines[-1].strip() if lines else "it said nothing", status)
+
+    def wait(self, training):
+        """Its exit status; None if the limit ended it. In this process group, so that Ctrl-C reaches it."""
+        end = processes.clock() + self.limit
+        timer = processes.Timer(self.limit, training.kill)
+        try:
+            status = training.wait()
+        finally:
+            timer.cancel()
+            if training.poll() is None:
+                training.kill()
+                training.wait()
+        return None if processes.clock() >= end else status
 
 
 def compare(asked, trainer):
@@ -106,7 +120,7 @@ def compare(asked, trainer):
     }
     write(asked.output, result)
     print("%s on %s: %s" % (result["environment"], result["host"], gpus[0] if gpus else "TensorFlow sees no GPU"))
-    print(COLUMNS % ("network", "data", "CPU", "GPU", "factor", "samples/s; # is %dx" % BAR))
+    print(COLUMNS % ("network", "data", "CPU", "GPU", "factor", "samples/s; # is %dx" % benchmark_scale.BAR))
     for name in asked.networks:
         one = row(name, asked.seconds, trainer, gpus)
         result["networks"].append(one)
@@ -115,7 +129,11 @@ def compare(asked, trainer):
         write(asked.output, result)  # after each: an interrupted run keeps what it has
     if asked.output == "-":
         print(json.dumps(result, sort_keys=True))
-    say(PAPER if gpus else "nothing was compared: there is no GPU that TensorFlow sees here (gpu-check says why)")
+    say(
+        benchmark_scale.PAPER
+        if gpus
+        else "nothing was compared: there is no GPU that TensorFlow sees here (gpu-check says why)"
+    )
     return FAILED if any(one["problem"] for one in result["networks"]) else OK
 
 
@@ -146,5 +164,5 @@ def line(one):
     numbers = ["%.1f" % one[device] if one[device] else "-" for device in ("cpu", "gpu")]
     factor = "%.1fx" % one["factor"] if one["factor"] else "-"
     data = networks.NETWORKS[networks.NAMES.index(one["network"])][1]
-    last = one["problem"] or "#" * int(round((one["factor"] or 0) / BAR))
+    last = one["problem"] or benchmark_scale.bar(one["factor"] or 0)
     return (COLUMNS % (one["network"], data, numbers[0], numbers[1], factor, last)).rstrip()
