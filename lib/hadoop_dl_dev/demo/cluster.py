@@ -33,7 +33,7 @@ DEFAULT_NAME = "demo"
 CDSW = f"{nodes.LABEL}.cdsw"  # the label of a host of CDSW: its release and kind
 KERBEROS = f"{nodes.LABEL}.kerberos"  # the label of the hosts of a cluster with Kerberos
 HADOOP = f"{nodes.LABEL}.hadoop"  # the label of the version that was requested
-# A ResourceManager of Hadoop 3.3 with Kerberos keeps a core busy (YARN-11178): the other nodes come first.
+# A ResourceManager of Hadoop 3.3 with Kerberos keeps a core busy (YARN-11178): the other nodes come first; within its own node, kerberos.CALM.
 SPINNING = ("--cpu-shares", "256")
 # One rule for each device: the kernel removes a rule for one container, but not a part of a rule.
 GPU_DEVICES = ("--device-cgroup-rule", "c 195:0 rmw", "--device-cgroup-rule", "c 195:1 rmw")

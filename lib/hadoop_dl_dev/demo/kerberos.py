@@ -22,7 +22,7 @@ CONF = "/etc/hadoop/conf"
 KEYTABS = "/etc/security/keytabs"
 NODEMANAGER = "/etc/systemd/system/yarn-nodemanager.service.d"
 RESOURCEMANAGER = "/etc/systemd/system/yarn-resourcemanager.service.d"
-# Its thread that spins runs only while no other thread of the machine wants a core. It appears some seconds after the start; so does every restart's.
+# Its thread that spins runs only while no other thread of its node wants a core. It appears some seconds after the start; so does every restart's.
 CALM = """\
 [Service]
 ExecStartPost=/bin/sh -c 'for second in $$(seq 60); do for task in /proc/$MAINPID/task/*; do \
