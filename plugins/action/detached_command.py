@@ -10,7 +10,7 @@ from ansible.errors import AnsibleActionFail
 from hadoop_dl.data.terminal import printable
 from hadoop_dl.hosts.actions import HostAction
 
-POLL = 5  # seconds between two questions
+POLL = (0.5, 5)  # seconds between two questions: at first, and at most
 PATIENCE = 300  # seconds for a host that cannot be reached while its program goes on
 
 
@@ -18,16 +18,16 @@ class ActionModule(HostAction):
     """detached_command: argv, directory, timeout. It succeeds if the program's recorded status is 0, and in no other case."""
 
     REQUIRED = ("argv", "directory", "timeout")
-    OPTIONAL = ("poll",)
 
     def act(self) -> dict[str, Any]:
         directory, seconds = self.args["directory"], int(self.args["timeout"])
-        poll = float(self.args.get("poll") or POLL)
+        pause, longest = POLL
         end = time.monotonic() + seconds + PATIENCE
-        answer = self.asked(poll, directory=directory, argv=self.args["argv"], timeout=seconds, state="started")
+        answer = self.asked(directory=directory, argv=self.args["argv"], timeout=seconds, state="started")
         while answer["command_state"] == "running" and time.monotonic() < end:
-            time.sleep(poll)
-            answer = self.asked(poll, directory=directory, state="asked")
+            time.sleep(pause)
+            pause = min(2 * pause, longest)
+            answer = self.asked(directory=directory, state="asked")
         if answer["command_state"] != "ended":
             raise AnsibleActionFail(
                 f"The program must end on {self.host} with a recorded status, but it is {answer['command_state']}: it was killed, the host was "
@@ -39,6 +39,6 @@ class ActionModule(HostAction):
             raise AnsibleActionFail(f"The program on {self.host} ended {ended}: {said or 'no output'}")
         return {"rc": 0}
 
-    def asked(self, poll: float, **args: Any) -> dict[str, Any]:
+    def asked(self, **args: Any) -> dict[str, Any]:
         """What the module answers; a lost connection does not end the program, so it is asked again."""
-        return self.ask_again("detached_command", PATIENCE, poll, "Its program continues until its limit", **args)
+        return self.ask_again("detached_command", PATIENCE, POLL[1], "Its program continues until its limit", **args)

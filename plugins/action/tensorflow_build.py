@@ -23,7 +23,6 @@ class ActionModule(HostAction):
     """tensorflow_build: root, key, spec; answers with the wheel's provenance, or fails with the build's sentence."""
 
     REQUIRED = ("root", "key", "spec")
-    OPTIONAL = ("poll",)
 
     def act(self) -> dict[str, Any]:
         root, key = self.args["root"], self.args["key"]
@@ -34,7 +33,7 @@ class ActionModule(HostAction):
             display.display(f"{self.host}: the build continues without this run; its log is {answer.get('log', root)}")
         shown = 0.0
         while answer["build_state"] == "running":
-            time.sleep(float(self.args.get("poll") or POLL))
+            time.sleep(POLL)
             answer = self.asked(root, key)
             shown = self.show(answer, shown)
         if shown < 0:

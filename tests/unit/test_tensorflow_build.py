@@ -638,7 +638,7 @@ def follow(answers: list[Any], check: bool = False, started: dict[str, Any] | No
     module = imported("action")
     module.POLL = 0
     action = module.ActionModule.__new__(module.ActionModule)
-    action.args = {"root": "/x", "key": KEY, "spec": {"version": "1.15.0", "provenance": DECIDED}, "poll": 0.001}
+    action.args = {"root": "/x", "key": KEY, "spec": {"version": "1.15.0", "provenance": DECIDED}}
     action._task = SimpleNamespace(check_mode=check, action="tensorflow_build", args=action.args)
     action.variables, action.changed, action.diff = {"inventory_hostname": "build01"}, False, []
     waiting = [{"changed": True, **(started or RUNNING)}, *answers]
