@@ -152,7 +152,7 @@ def test_removal_restores_yarn_and_takes_the_archive_out_of_hdfs(
     assert status == 0, said[-4000:]
     assert "pyspark-" not in nodes.execute(master, *look)
     for host in (*cluster.data_hosts, "edge1"):
-        assert shell(host, "ls -A /opt/deeplearning 2>/dev/null || true") == (0, "")
+        assert shell(host, "ls -A /opt/deeplearning /etc/systemd/system/deeplearning-* 2>/dev/null || true") == (0, "")
     scheduler = (images.DATA / "rootfs/etc/hadoop/conf/capacity-scheduler.xml").read_text(encoding="utf-8")
     for host in ("master1", *cluster.data_hosts):
         assert shell(host, f"cat {kerberos.CONF}/yarn-site.xml") == (0, kerberos.settings("yarn-site.xml"))

@@ -1,5 +1,6 @@
-"""The events that the training job of make demo wrote on YARN, in a browser on the controller, by the ssh line that users get."""
+"""The events that the training job of make demo wrote on YARN: in a browser on the controller by the ssh line that users get, and as a service."""
 
+import json
 import re
 import socket
 import subprocess
@@ -52,3 +53,12 @@ def page(cluster, tmp_path):
 def test_a_browser_shows_the_curves_and_the_graph_of_the_job(cluster, page, tmp_path):
     found = tensorboard_page.seen(page, tmp_path / "profile")
     assert tensorboard_page.problems(found, cluster.stack) == [], found
+
+
+def test_the_sites_service_shows_the_same_job(cluster, shell):
+    """With Kerberos it logged in by itself: its ticket is its own."""
+    _, said = shell(
+        "edge1", "curl -s http://127.0.0.1:6100/data/runs; journalctl -u deeplearning-tensorboard-demo -n 5"
+    )
+    assert said.startswith('["'), said
+    assert "." in json.loads(said.splitlines()[0]), said

@@ -15,7 +15,7 @@ import yaml
 from faulty_server import serving_files
 
 from hadoop_dl.data import stacks
-from hadoop_dl_dev.demo import artifacts, cluster, fixtures, images, prerequisites, services, tour, workbench
+from hadoop_dl_dev.demo import artifacts, cluster, fixtures, images, inventory, prerequisites, services, tour, workbench
 from hadoop_dl_dev.demo.shell import DemoError, pipe
 
 
@@ -350,7 +350,7 @@ def test_the_prerequisites_need_nothing_but_python() -> None:
 def test_the_inventory_is_what_an_operator_would_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "CACHE", tmp_path)
     demo = cluster.Cluster(data_nodes=3, name="other")
-    cluster.write_inventory(demo)
+    inventory.write(demo)
     hosts = yaml.safe_load((demo.inventory / "hosts.yml").read_text(encoding="utf-8"))["all"]["children"]
     assert list(hosts["data_nodes"]["hosts"]) == ["data1", "data2", "data3"]
     values = yaml.safe_load((demo.inventory / "group_vars/all.yml").read_text(encoding="utf-8"))
@@ -363,7 +363,7 @@ def test_a_host_of_cdsw_has_a_file_of_its_own_in_the_inventory(tmp_path: Path, m
     monkeypatch.setattr(images, "CACHE", tmp_path)
     monkeypatch.setattr(workbench, "variables", lambda: {"gpu_count": 1})
     demo = cluster.Cluster(name="other", cdsw="1.4.0")
-    cluster.write_inventory(demo)
+    inventory.write(demo)
     hosts = yaml.safe_load((demo.inventory / "hosts.yml").read_text(encoding="utf-8"))["all"]["children"]
     assert list(hosts["cdsw_hosts"]["hosts"]) == ["cdsw1"]
     assert yaml.safe_load((demo.inventory / "group_vars/cdsw_hosts.yml").read_text(encoding="utf-8")) == {
@@ -482,7 +482,7 @@ def test_what_the_mirror_host_needs_to_fetch_is_handed_on(monkeypatch: pytest.Mo
     monkeypatch.delenv("https_proxy", raising=False)
     monkeypatch.setenv("PIP_INDEX_URL", "https://pypi.example/simple/")
     monkeypatch.setenv("MAVEN_CENTRAL_URL", "https://maven.example/central")
-    found = cluster.mirror_environment()
+    found = inventory.mirror_environment()
     assert (found["https_proxy"], found["PIP_INDEX_URL"]) == ("http://proxy:3128", "https://pypi.example/simple")
     assert found["MAVEN_CENTRAL_URL"] == "https://maven.example/central"
 

@@ -22,6 +22,7 @@ RECORDS = {
     "playbooks/layers/tasks/canary_job.yml": THIS_RUN,
     "playbooks/layers/tasks/publish_wheel.yml": THIS_RUN + "; on the controller",
     "playbooks/layers/tasks/remove_yarn_gpu.yml": OWN_NAME,
+    "playbooks/layers/tensorboard.yml": OWN_NAME,
     "playbooks/layers/yarn_gpu.yml": OWN_NAME,
     "roles/_cuda_package/tasks/remove_one.yml": "etc/gpu-check-cuda.json, -cudnn.json, -nccl.json and the files of the package's own directory",
     "roles/_cuda_package/tasks/remove_rest.yml": OWN_NAME,
@@ -49,6 +50,7 @@ RECORDS = {
     "roles/nvidia_driver/tasks/remove_settings.yml": "etc/nvidia-driver-before.json; settings by fixed names",
     "roles/nvidia_driver/tasks/runfile.yml": "etc/nvidia-driver-before.json",
     "roles/yarn_gpu/tasks/remove_cgroup.yml": OWN_NAME,
+    "roles/tensorboard/tasks/remove.yml": OWN_NAME,
     "roles/tensorflow_build/tasks/remove.yml": "etc/tensorflow_build.json: directories and accounts: plugins/module_utils/hadoop_dl_host/build_place.py",
     "roles/tensorflowonspark/tasks/remove_client.yml": "marks, receipts and names: plugins/module_utils/hadoop_dl_host/own_entries.py; own files in etc/",
 }

@@ -182,11 +182,14 @@ def test_the_paths_of_a_host_are_its_own_values_of_its_inputs(tmp_path: Path) ->
         "hadoop_client_hadoop_home": "{{ place }}/none",
         "hadoop_client_java_home": "{{ place }}",
         "spark_home": "{{ nowhere }}",
+        "tensorboard_services": [{"keytab": "{{ place }}/keytab", "user": "nobody-at-all"}, "x", {"port": 1}],
     }
     answer = run("ansible", "-i", str(tmp_path / "hosts"), "data1", "-m", "host_facts", "-e", json.dumps(values))
     assert answer.returncode == 0, answer.stdout
     assert f"{tmp_path}/none: false" in answer.stdout
     assert f"{tmp_path}: true" in answer.stdout
+    assert f"{tmp_path}/keytab: false" in answer.stdout
+    assert "nobody-at-all: null" in answer.stdout
 
 
 def test_a_file_below_the_operators_home_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

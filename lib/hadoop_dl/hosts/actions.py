@@ -26,6 +26,7 @@ NAMED = (
     "hadoop_keytab",
     *("hadoop_client_conf_dir", "hadoop_client_hadoop_home", "hadoop_client_java_home", "hadoop_client_libhdfs"),
     *("hadoop_client_libjvm", "nvidia_driver_signing_certificate", "nvidia_driver_signing_key", "spark_home"),
+    *("tensorboard_services.user", "tensorboard_services.keytab"),
     *("tensorflow_build_user", "upgrade_canary_user", "yarn_gpu_conf_dir"),
 )
 NAME = re.compile(r"/[!-~]{1,999}|[A-Za-z_][\w.@-]{0,63}", re.ASCII)
@@ -78,15 +79,16 @@ class ScriptAction(GuardedAction):
 
     def named(self, variables: Mapping[str, Any]) -> list[str]:
         """The paths and accounts of the host that its inputs name; those of a wrong form are the plan's to refuse."""
-        found = []
-        for name in NAMED:
+        found: list[Any] = []
+        for named in NAMED:
+            name, _, key = named.partition(".")
             try:
                 value = self._templar.template(variables.get(name))
             except AnsibleError:
                 continue
-            if isinstance(value, str) and NAME.fullmatch(value):
-                found.append(str(value))
-        return found
+            entries = value if key and isinstance(value, list) else ()
+            found += [one.get(key) for one in entries if isinstance(one, Mapping)] if key else [value]
+        return [str(value) for value in found if isinstance(value, str) and NAME.fullmatch(value)]
 
     def run_script(self, script: str) -> dict[str, Any]:
         """The script's answer, of limited size. Piped, or (su reads the password where the script would come) from a temporary file."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from hadoop_dl.plan import additional, builds, gpu_conflicts, gpu_layer, gpu_stack, target, workbench, yarn
+from hadoop_dl.plan import additional, builds, gpu_conflicts, gpu_layer, gpu_stack, target, tensorboard, workbench, yarn
 from hadoop_dl.plan.component import Case, Component
 from hadoop_dl.plan.digests import canonical
 from hadoop_dl.plan.model import Host, Json, Plan, Row
@@ -288,12 +288,34 @@ class YarnGpu(Component):
             case.part[self.name] = yarn.part(case.host)
 
 
+class TensorBoard(Component):
+    """Services of the site, which restart in the environment that becomes active."""
+
+    def examine(self, made: Plan, case: Case) -> None:
+        made.tell(case.host.name, tensorboard.problems(case.host, case.wanted.lock))
+
+    def has_work(self, case: Case) -> bool:
+        wanted = case.wanted.stack is not None and bool(tensorboard.services(case.host))
+        return wanted or case.receipt(self.name) is not None
+
+    def compare(self, case: Case) -> Row | None:
+        row = super().compare(case)
+        if tensorboard.services(case.host):
+            return row
+        del case.digests[self.name]
+        return case.row(self.name, "this project's", "none", "no longer requested")
+
+    def deciders(self, case: Case) -> dict[str, str]:
+        return {"node": canonical(""), "stack": canonical({})}
+
+
 UNVERIFIED = {
     "mirror",
     "deeplearning_command",
     "additional_environments",
     "container_runtime",
     "cdsw",
+    "tensorboard",
     "yarn_gpu",
 }  # The suite does not check them, and CDSW may wait long for its restart window.
 
@@ -331,6 +353,7 @@ COMPONENTS: dict[str, Component] = {
         additional.AdditionalEnvironments(
             "additional_environments", target.ENVIRONMENT_GROUPS, (*ENVIRONMENT_ROLES, *CLIENT_ROLES)
         ),
+        TensorBoard("tensorboard", ("edge_nodes",), ("tensorboard",)),
         YarnGpu("yarn_gpu", yarn.GROUPS, ("yarn_gpu",)),
         Verify("verify", target.ENVIRONMENT_GROUPS, ("verify",)),
     )

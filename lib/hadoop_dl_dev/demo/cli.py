@@ -9,7 +9,18 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from hadoop_dl.data import stacks
-from hadoop_dl_dev.demo import build_site, cluster, images, kerberos, nodes, prerequisites, services, tour, workbench
+from hadoop_dl_dev.demo import (
+    build_site,
+    cluster,
+    images,
+    inventory,
+    kerberos,
+    nodes,
+    prerequisites,
+    services,
+    tour,
+    workbench,
+)
 from hadoop_dl_dev.demo.shell import DemoError, phase, say
 
 
@@ -101,6 +112,7 @@ def up(
         with phase(f"Docker, a GPU and CDSW {wanted.cdsw} on {workbench.NAME}", times):
             workbench.Host(wanted.container(workbench.NAME)).prepare(wanted.cdsw)
     with phase("SSH", times):
+        inventory.write(wanted)
         cluster.make_reachable(wanted)
     with phase("HDFS, YARN, Kafka, and the mirror", times), ThreadPoolExecutor(1) as pool:
         mirror = pool.submit(meanwhile, wanted)

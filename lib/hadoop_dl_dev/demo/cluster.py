@@ -15,20 +15,17 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from hadoop_dl.data import stacks
-from hadoop_dl_dev.demo import artifacts, fixtures, images, nodes, workbench
+from hadoop_dl_dev.demo import fixtures, images, nodes, workbench
 from hadoop_dl_dev.demo.shell import DemoError, follow, output, run, say
 
 MAX_DATA_NODES = 8
 MIRROR_PORT = 8900
 # Fixed, so that nodes that are added later change no other's. The engine gives its own addresses from the low end.
 FIRST_ADDRESS = {"master": 200, "edge": 210, "mirror": 220, "data": 230, "cdsw": 240}
-MIRROR_ROOT = images.REPOSITORY / ".cache" / "mirror"
 CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
+MIRROR_ROOT = images.REPOSITORY / ".cache" / "mirror"
 DEFAULT_NAME = "demo"
 CDSW = f"{nodes.LABEL}.cdsw"  # the label of a host of CDSW: its release and kind
 KERBEROS = f"{nodes.LABEL}.kerberos"  # the label of the hosts of a cluster with Kerberos
@@ -230,7 +227,7 @@ def wait_for_sshd(address: str, seconds: float = 30) -> None:
 
 
 def make_reachable(cluster: Cluster) -> None:
-    """A key, the nodes' host keys, an inventory, and the key on every node through scripts/bootstrap_ssh, as on a site."""
+    """A key, the nodes' host keys, and the key on every node through scripts/bootstrap_ssh, as on a site."""
     key = cluster.state / "id_ed25519"
     if not key.exists():
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"{cluster.name} cluster", "-f", str(key))
@@ -240,7 +237,6 @@ def make_reachable(cluster: Cluster) -> None:
         public = nodes.execute(cluster.container(host), "cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()
         lines.append(f"{cluster.addresses[host]} {public[0]} {public[1]}\n")
     (cluster.state / "known_hosts").write_text("".join(lines), encoding="utf-8")
-    write_inventory(cluster)
     for address in cluster.addresses.values():
         wait_for_sshd(address)
     if all(reachable(cluster, host) for host in cluster.hosts):
@@ -285,67 +281,6 @@ def ssh(cluster: Cluster, host: str) -> list[str]:
 
 def reachable(cluster: Cluster, host: str) -> bool:
     return run(*ssh(cluster, host), "true", check=False).returncode == 0
-
-
-def write_inventory(cluster: Cluster) -> None:
-    """inventories/demo: what an operator would write for these hosts."""
-
-    def hosts(names: list[str]) -> dict[str, dict[str, str]]:
-        # RHEL 7 has only Python 2.7 unless somebody installed more; what the mirror host runs needs a Python 3.
-        old = {"ansible_python_interpreter": "/usr/bin/python2.7"} if cluster.image.startswith("el7") else {}
-        return {name: {"ansible_host": cluster.addresses[name], **({} if name == "mirror1" else old)} for name in names}
-
-    groups = {
-        "masters": {"hosts": hosts(["master1"])},
-        "data_nodes": {"hosts": hosts(cluster.data_hosts), "vars": {"gpu_count": 2}},
-        "edge_nodes": {"hosts": hosts(["edge1"]), "vars": {"gpu_count": 0}},
-        "mirror_host": {"hosts": hosts(["mirror1"])},
-    }
-    if cluster.cdsw:
-        groups["cdsw_hosts"] = {"hosts": hosts([workbench.NAME])}
-    variables = {
-        "deeplearning_request": cluster.stack,
-        "mirror_mode": "fetch",
-        "mirror_url": cluster.mirror_url,
-        "mirror_environment": mirror_environment(),
-        # nvidia-smi is a stand-in here: TensorFlow cannot compute on its GPUs, and the suite must report that.
-        "verify_expected_failures": [*workbench.COMPUTES, *(workbench.DRIVES if cluster.cdsw else ())],
-        # The GPUs are a stand-in and there is no repository of NVIDIA's: the stack's driver and libraries are left out.
-        **dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none"),
-        "upgrade_batch": "100%",  # nobody computes here yet: all NodeManagers restart at once
-        "yarn_gpu": True,
-        "yarn_gpu_restart_allowed": True,
-        **{f"yarn_gpu_{one}_command": f"systemctl restart yarn-{one}" for one in ("resourcemanager", "nodemanager")},
-        "ansible_user": "deploy",
-        "ansible_ssh_private_key_file": str(cluster.state / "id_ed25519"),
-        "ansible_ssh_common_args": f"-o UserKnownHostsFile={cluster.state / 'known_hosts'}",
-    }
-    if cluster.kerberos:
-        variables |= {"hadoop_principal": f"deeplearning@{REALM}", "hadoop_keytab": KEYTAB}
-        variables["yarn_gpu_nodemanager_user"] = "analyst"
-    files: dict[str, Any] = {"hosts.yml": {"all": {"children": groups}}, "group_vars/all.yml": variables}
-    if cluster.cdsw:
-        files["group_vars/cdsw_hosts.yml"] = workbench.variables()
-    shutil.rmtree(cluster.inventory, ignore_errors=True)
-    (cluster.inventory / "group_vars").mkdir(parents=True)
-    head = "---\n# Written by scripts/demo; make demo writes it again.\n"
-    for path, content in files.items():
-        (cluster.inventory / path).write_text(head + yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
-        (cluster.inventory / path).chmod(0o600)  # a proxy's or an index's address may hold a password
-
-
-def mirror_environment() -> dict[str, str]:
-    """What this machine needs to reach the package index and Maven Central, handed to the one node that fetches."""
-    found = {}
-    for name in ("http_proxy", "https_proxy", "no_proxy"):
-        value = os.environ.get(name) or os.environ.get(name.upper())
-        found.update({name: value} if value else {})
-    index = artifacts.index_url()
-    found.update({"PIP_INDEX_URL": index} if index else {})
-    maven = os.environ.get("MAVEN_CENTRAL_URL")
-    found.update({"MAVEN_CENTRAL_URL": maven} if maven else {})
-    found.update({"SSL_CERT_FILE": str(CA_BUNDLE)} if CA_BUNDLE.exists() else {})
-    return found
 
 
 def existing(name: str) -> list[str]:

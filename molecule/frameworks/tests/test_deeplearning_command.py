@@ -78,5 +78,5 @@ def test_tensorboard_shows_events_of_the_same_tensorflow_and_ends_with_the_comma
     answer, status = host.check_output(f"{USER} sh -c {shlex.quote(PAGE)}").splitlines()
     assert list(json.loads(answer)["run1"]) == ["loss"]
     assert status == "status 0"
-    assert host.run("pgrep -f tensorboar[d]").rc == 1
+    assert host.run("pgrep -f 'tensorboar[d].*6010'").rc == 1
     assert "ssh -N -L 6010:127.0.0.1:6010 nobody@" in host.file("/tmp/tensorboard.log").content_string

@@ -26,6 +26,7 @@ RECEIPTS = (
     "hadoop_client",
     "tensorflowonspark",
     "additional_environments",
+    "tensorboard",
     "verify",
 )
 

@@ -37,6 +37,8 @@ GPU = {
     "nccl": ("nccl", ["{root}/etc/gpu-check-nccl.json"]),
     "gpu_check": ("gpu-check", ["{root}/etc/gpu-check.json", "{root}/bin/gpu-check"]),
 }
+TENSORBOARD = "/etc/systemd/system/deeplearning-%s-*"  # units of the role tensorboard
+OWN_SERVICE = re.compile(r"/deeplearning-tensorboard-[^/\s]+\.service$", re.MULTILINE)  # in the cgroups of a process
 RUNTIME = ("{root}/etc/container_runtime.json", "{root}/etc/daemon.json*", "{root}/state/container_runtime.json")
 YARN = ("{root}/etc/yarn_gpu.json", "{root}/state/yarn_gpu.json")
 WORKBENCH = ("{root}/etc/cdsw.json*", "{root}/state/cdsw.json")
@@ -98,7 +100,8 @@ class Removal(object):
         programs = [(name, self.has_program(name)) for name in ("deeplearning", "tfos-submit")]
         more = programs + [("settings of Spark and Hadoop", own_entries.settings(self.root))]
         more += [(name + "/", own_entries.below(self.root, name)) for name in own_entries.DIRECTORIES]
-        more += [("the link current", self.exists("current") and not lines)]
+        services = self.there([TENSORBOARD % "tensorboard", TENSORBOARD % "ticket"])
+        more += [("services of TensorBoard", services), ("the link current", self.exists("current") and not lines)]
         more += [("the probe of a killed switch", own_entries.probes(self.root))]
         left = [] if lines else own_entries.receipts(self.root)
         more += [("the receipt of " + os.path.basename(path)[: -len(".json")], True) for path in left]
@@ -249,6 +252,9 @@ class Removal(object):
         found = []
         for pid in packages.in_use(places):
             try:
+                with open("/proc/%d/cgroup" % pid) as handle:
+                    if OWN_SERVICE.search(handle.read()):
+                        continue  # it ends with its environment
                 owner = os.stat("/proc/%d" % pid).st_uid
                 with open("/proc/%d/cmdline" % pid, "rb") as handle:
                     command = handle.read().replace(b"\0", b" ").decode("utf-8", "replace").strip()

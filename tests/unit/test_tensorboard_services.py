@@ -1,0 +1,137 @@
+"""TensorBoard as services of edge nodes: when they have work, what the plan refuses, and what a removal calls their processes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from ansible.module_utils.hadoop_dl_host import removal_reader
+from test_plan import REPOSITORY, changed_node, make_host, needs
+
+from hadoop_dl import plan
+from hadoop_dl.plan import inputs, model
+from hadoop_dl_dev.invented_hosts import after
+
+ANNA = {"name": "vision", "directory": "hdfs:///user/anna/runs", "user": "anna", "port": 6100}
+LOGIN = {"principal": "anna@EXAMPLE.COM", "keytab": "/etc/keytabs/anna"}
+NAMED = {
+    "named": {
+        "paths": {"/etc/keytabs/anna": True, "/gone": False},
+        "accounts": {"anna": {"uid": 1001, "home": "/home/anna"}, "ben": None},
+    }
+}
+SECURE = {"kerberos": {"secure": True, "web": False, "realm": "EXAMPLE.COM", "missing": []}}
+
+
+def edge(*services: dict[str, Any], **variables: Any) -> model.Host:
+    return make_host("edge1", ("edge_nodes",), changed_node(**NAMED), tensorboard_services=list(services), **variables)
+
+
+def planned(host: model.Host) -> model.Plan:
+    return plan.make_plan([host], REPOSITORY)
+
+
+def test_a_service_needs_work_once_and_again_when_it_or_the_environment_changes() -> None:
+    host = edge(ANNA)
+    done = after(host, planned(host))
+    assert "tensorboard" in needs(planned(host), "edge1")
+    assert needs(planned(done), "edge1") == []
+    moved = replace(done, variables={**done.variables, "tensorboard_services": [{**ANNA, "port": 6200}]})
+    assert needs(planned(moved), "edge1") == ["tensorboard"]
+    other = replace(done, variables={**done.variables, "deeplearning_request": "tf1.15-cpu-py27-el7"})
+    assert "tensorboard" in needs(planned(other), "edge1")
+
+
+def test_services_that_are_no_longer_requested_have_work_until_they_are_gone() -> None:
+    host = edge(ANNA)
+    done = after(host, planned(host))
+    left = replace(done, variables={**done.variables, "tensorboard_services": []})
+    assert [(row.component, row.reason) for row in planned(left).rows] == [("tensorboard", "no longer requested")]
+    assert needs(planned(after(left, planned(left))), "edge1") == []
+
+
+@pytest.mark.parametrize("group", ["data_nodes", "cdsw_hosts"])
+def test_other_hosts_serve_nothing(group: str) -> None:
+    host = make_host("host1", (group,), changed_node(**NAMED), tensorboard_services=[{**ANNA, "user": "ben"}])
+    assert "tensorboard" not in needs(planned(host), "host1")
+
+
+@pytest.mark.parametrize(
+    ("services", "words"),
+    [
+        ([ANNA, {**ANNA, "name": "other"}], "must have each port once, but has 6100 several times"),
+        ([ANNA, {**ANNA, "port": 6101}], "must have each name once, but has vision several times"),
+        ([{**ANNA, "user": "ben"}], "(vision) requires the account ben, but the host has none"),
+        ([{**ANNA, **LOGIN, "keytab": "/gone"}], '(vision) requires the keytab "/gone", but the host has none'),
+        ([{**ANNA, "keytab": "/etc/keytabs/anna"}], "(vision) requires principal and keytab together"),
+    ],
+)
+def test_what_a_service_lacks_is_told_before_a_host_changes(services: list[dict[str, Any]], words: str) -> None:
+    assert words in planned(edge(*services)).failure()
+
+
+def test_in_hdfs_with_kerberos_a_service_requires_a_keytab() -> None:
+    secure = changed_node(**NAMED, **SECURE)
+    login = {"hadoop_principal": "dl@EXAMPLE.COM", "hadoop_keytab": "/etc/keytabs/dl"}
+    for service, refused in (
+        (ANNA, True),
+        ({**ANNA, **LOGIN}, False),
+        ({**ANNA, "directory": "/home/anna/runs"}, False),
+    ):
+        host = make_host("edge1", ("edge_nodes",), secure, tensorboard_services=[service], **login)
+        assert ("requires Kerberos, but no keytab" in planned(host).failure()) is refused
+
+
+def test_a_stack_without_tensorboard_is_refused() -> None:
+    node = changed_node(
+        **NAMED, os={"short": "el9", "name": "RHEL 9"}, glibc="2.34", pythons={"3.11": "/usr/bin/python3.11"}
+    )
+    host = make_host(
+        "edge1", ("edge_nodes",), node, deeplearning_request="tf2.21-cpu-py311", tensorboard_services=[ANNA]
+    )
+    assert "requires TensorBoard, but tf2.21-cpu-py311 has none" in planned(host).failure()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"directory": "runs"},
+        {"directory": "hdfs:///a b"},
+        {"directory": "/home/%h"},
+        {"directory": "/home/$HOME"},
+        {"directory": '/a"'},
+        {"directory": "/a/../etc"},
+        {"directory": "http://host/x"},
+        {"keytab": "/a%h"},
+        {"user": "root"},
+        {"port": 80},
+        {"name": "a/b"},
+    ],
+)
+def test_what_systemd_would_read_otherwise_is_refused(change: dict[str, Any]) -> None:
+    accepted = {"tensorboard_services": [{**ANNA, **LOGIN}]}
+    assert inputs.check(accepted, REPOSITORY).problems == []
+    (problem,) = inputs.check({"tensorboard_services": [{**ANNA, **LOGIN, **change}]}, REPOSITORY).problems
+    assert problem.startswith("tensorboard_services must be ")
+
+
+@pytest.mark.parametrize(
+    ("cgroups", "ours"),
+    [
+        ("0::/system.slice/deeplearning-tensorboard-vision.service\n", True),
+        ("4:pids:/system.slice/deeplearning-tensorboard-a.b.service\n1:name=systemd:/system.slice/x\n", True),
+        ("0::/user.slice/user-1000.slice/session-3.scope\n", False),
+        ("0::/system.slice/other-deeplearning-tensorboard-vision.service\n", False),
+    ],
+)
+def test_a_process_of_a_service_does_not_hold_a_removal(cgroups: str, ours: bool) -> None:
+    assert bool(removal_reader.OWN_SERVICE.search(cgroups)) is ours
+
+
+def test_units_alone_are_something_to_remove(tmp_path: Any) -> None:
+    units = tmp_path / "etc/systemd/system"
+    units.mkdir(parents=True)
+    (units / "deeplearning-ticket-vision.timer").write_text("")
+    found = removal_reader.Removal(str(tmp_path / "none"), system=str(tmp_path)).environments()
+    assert found == ["services of TensorBoard"]
