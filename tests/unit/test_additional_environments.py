@@ -50,6 +50,20 @@ def test_it_is_planned_beside_the_active_one_and_then_is_there() -> None:
     assert made(*(after(one, first) for one in hosts)).rows == []
 
 
+def test_one_that_a_host_of_the_cluster_lacks_is_a_warning_because_no_job_runs_there() -> None:
+    def warned(*hosts: plan_model.Host) -> list[str]:
+        return [text for text in made(*hosts).warnings if "--stack" in text]
+
+    edge, session = host(), host("cdsw1", ("cdsw_hosts",), deeplearning_additional_stacks=NONE)
+    data = [host(f"data{number}", ("data_nodes",), deeplearning_additional_stacks=NONE) for number in (1, 2)]
+    (text,) = warned(edge, *data, session)
+    assert f"A job with --stack {BESIDE} requires" in text
+    assert "but data1, data2 would not have it" in text
+    assert "but edge2 would not" in warned(host("edge2", deeplearning_additional_stacks=NONE), edge)[0]
+    assert warned(edge, host("data1", ("data_nodes",)), session) == []
+    assert warned(edge, host("data1", ("data_nodes",), deeplearning_request=BESIDE)) == []
+
+
 def test_one_that_is_damaged_is_named_with_the_reason() -> None:
     first = made(host())
     name = first.hosts["edge1"]["additional"][0]["environment"]

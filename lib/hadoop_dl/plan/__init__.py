@@ -22,6 +22,7 @@ from hadoop_dl.plan.problems import (
     added_warnings,
     by_host,
     cluster_problems,
+    cluster_warnings,
     group_alike,
     group_problems,
     host_problems,
@@ -55,7 +56,7 @@ def make_plan(
     for name, sentence in yarn.drained(hosts):
         made.tell(name, warnings=[sentence])
     made.problems += cluster_problems(read, wanted) + run.problems
-    made.warnings += [] if building else run.workbench.warnings
+    made.warnings += [] if building else [*run.workbench.warnings, *cluster_warnings(read, wanted, additional)]
     for case in cases:
         add_host(made, case)
     wheels.arrange(made, cases, run)

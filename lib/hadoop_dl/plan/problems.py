@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
 from hadoop_dl.data.host_facts import Nvidia
@@ -190,3 +190,19 @@ def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> lis
         f"A TensorFlowOnSpark job requires one environment on its driver and all executors, but the groups data_nodes and edge_nodes would have {len(environments)}: "
         f"{listed}. Give all of them the same deeplearning_request, or move some hosts out of these groups.",
     ]
+
+
+def cluster_warnings(
+    hosts: Sequence[Host], wanted: Mapping[str, Target], additional: Mapping[str, Sequence[Target]]
+) -> Iterator[str]:
+    """One for each environment beside the active one that only some of the hosts get on which its jobs would run."""
+    cluster = [host.name for host in hosts if set(host.groups) & set(TFOS_GROUPS)]
+    there = {name: {one.environment for one in (wanted[name], *additional.get(name, ()))} for name in cluster}
+    asked = {one.environment: one for name in cluster for one in additional.get(name, ()) if not one.problems}
+    for environment, one in sorted(asked.items()):
+        lacking = [name for name in cluster if environment not in there[name]]
+        if lacking and one.stack and "tensorflowonspark" in one.parts:
+            yield (
+                f"A job with --stack {one.stack.name} requires {environment} on its edge node and on all data nodes, but {shorten(lacking)} would not "
+                "have it. Set deeplearning_additional_stacks there, too."
+            )
