@@ -129,9 +129,10 @@ def test_a_process_of_a_service_does_not_hold_a_removal(cgroups: str, ours: bool
     assert bool(removal_reader.OWN_SERVICE.search(cgroups)) is ours
 
 
-def test_units_alone_are_something_to_remove(tmp_path: Any) -> None:
+def test_units_alone_are_something_to_remove_and_what_a_site_added_to_one_is_not(tmp_path: Any) -> None:
     units = tmp_path / "etc/systemd/system"
-    units.mkdir(parents=True)
+    (units / "deeplearning-tensorboard-vision.service.d").mkdir(parents=True)
+    host = removal_reader.Removal(str(tmp_path / "none"), system=str(tmp_path))
+    assert host.environments() == []
     (units / "deeplearning-ticket-vision.timer").write_text("")
-    found = removal_reader.Removal(str(tmp_path / "none"), system=str(tmp_path)).environments()
-    assert found == ["services of TensorBoard"]
+    assert host.environments() == ["services of TensorBoard"]

@@ -37,7 +37,11 @@ GPU = {
     "nccl": ("nccl", ["{root}/etc/gpu-check-nccl.json"]),
     "gpu_check": ("gpu-check", ["{root}/etc/gpu-check.json", "{root}/bin/gpu-check"]),
 }
-TENSORBOARD = "/etc/systemd/system/deeplearning-%s-*"  # units of the role tensorboard
+# Units of the role tensorboard; what a site added to one (NAME.service.d) is the site's.
+TENSORBOARD = [
+    "/etc/systemd/system/deeplearning-" + name
+    for name in ("tensorboard-*.service", "ticket-*.service", "ticket-*.timer")
+]
 OWN_SERVICE = re.compile(r"/deeplearning-tensorboard-[^/\s]+\.service$", re.MULTILINE)  # in the cgroups of a process
 RUNTIME = ("{root}/etc/container_runtime.json", "{root}/etc/daemon.json*", "{root}/state/container_runtime.json")
 YARN = ("{root}/etc/yarn_gpu.json", "{root}/state/yarn_gpu.json")
@@ -100,8 +104,10 @@ class Removal(object):
         programs = [(name, self.has_program(name)) for name in ("deeplearning", "tfos-submit")]
         more = programs + [("settings of Spark and Hadoop", own_entries.settings(self.root))]
         more += [(name + "/", own_entries.below(self.root, name)) for name in own_entries.DIRECTORIES]
-        services = self.there([TENSORBOARD % "tensorboard", TENSORBOARD % "ticket"])
-        more += [("services of TensorBoard", services), ("the link current", self.exists("current") and not lines)]
+        more += [
+            ("services of TensorBoard", self.there(TENSORBOARD)),
+            ("the link current", self.exists("current") and not lines),
+        ]
         more += [("the probe of a killed switch", own_entries.probes(self.root))]
         left = [] if lines else own_entries.receipts(self.root)
         more += [("the receipt of " + os.path.basename(path)[: -len(".json")], True) for path in left]
