@@ -35,6 +35,7 @@ def attempt(path):
         return errno.errorcode[error.errno]
 
 
+print("DRIVER", attempt("/dev/gpu0"), attempt("/dev/gpu1"))
 count = int(context.getConf().get("spark.executor.instances"))
 look = lambda numbers: [(socket.gethostname(), attempt("/dev/gpu0"), attempt("/dev/gpu1"))]
 for one in context.parallelize(range(count), count).barrier().mapPartitions(look).collect():
@@ -112,7 +113,9 @@ def test_a_job_in_cluster_mode_runs_by_keytab_with_gpus(analyst: Callable[[str],
 
 
 @pytest.mark.skipif(not kerberos.isolates(), reason="this machine has no devices controller of cgroup v1")
-def test_an_executor_can_open_its_own_gpu_alone(cluster: Cluster, analyst: Callable[[str], Answer]) -> None:
+def test_an_executor_can_open_its_own_gpu_alone_and_the_driver_none(
+    cluster: Cluster, analyst: Callable[[str], Answer]
+) -> None:
     """Real NodeManagers and the kernel's refusal; container-executor is a stand-in (demo/hadoop)."""
     for host in cluster.data_hosts:
         kerberos.write(cluster, host, "/usr/local/bin/one-gpu", ONE_GPU, "root:root", "0755")
@@ -122,13 +125,15 @@ def test_an_executor_can_open_its_own_gpu_alone(cluster: Cluster, analyst: Calla
     kerberos.write(cluster, "edge1", "/tmp/open_gpus.py", OPEN_GPUS, "root:root", "0644")
     try:
         status, said = analyst(
-            f"kinit -k -t {USER_KEYTAB} analyst@{REALM} && tfos-submit --executors 4 --memory 1g --timeout 180 /tmp/open_gpus.py"
+            f"kinit -k -t {USER_KEYTAB} analyst@{REALM} && tfos-submit --deploy-mode cluster --executors {2 * len(cluster.data_hosts)} "
+            "--memory 1g --timeout 180 /tmp/open_gpus.py"
         )
     finally:
         for host in cluster.data_hosts:
             nodes.execute(cluster.container(host), "rm", "-f", "/dev/gpu0", "/dev/gpu1", "/usr/local/bin/one-gpu")
     assert status == 0, said[-6000:]
     opened = sorted(line.split()[1:] for line in said.splitlines() if line.startswith("OPENED"))
+    assert "DRIVER EPERM EPERM" in said.splitlines(), said[-6000:]
     assert opened == [[host, *one] for host in cluster.data_hosts for one in (["ENXIO", "EPERM"], ["EPERM", "ENXIO"])]
 
 
