@@ -179,6 +179,23 @@ def test_a_publisher_that_is_killed_leaves_what_the_next_one_replaces(cluster: C
     assert cluster.fetched == [], "its downloads are used"
 
 
+def test_of_two_publishers_at_once_each_completes_what_the_other_does_not_take(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """As two `hdfs dfs -put -f` of the same files ended on the demo's HDFS: each lost drafts to the other one, and completed others."""
+    command = tmp_path / "hadoop/bin/hdfs"
+    whole = command.read_text()
+    lost = 'case $2 in *keras*) rm "$2._COPYING_"; echo "put: File does not exist: $2._COPYING_ (inode 16443)"; status=1 ;; *)'
+    command.write_text(whole.replace('mv "$2._COPYING_" "$2"', f'{lost} mv "$2._COPYING_" "$2" ;; esac'))
+    problem = cluster.run("published")["problem"]
+    assert "put: File does not exist" in problem
+    assert [name for name in ("keras", "six") if any(name in one for one in cluster.names())] == ["six"]
+    command.write_text(whole)
+    staged_wheels.clear(str(cluster.staged))
+    assert "1 of 4 wheels are not read" in cluster.run("read")["problem"]
+    assert [name.partition("-")[0] for name in cluster.run("published")["published"]] == ["keras"]
+
+
 def test_what_no_lock_needs_is_removed_whoever_put_it_there(cluster: Cluster, tmp_path: Path) -> None:
     cluster.published()
     (cluster.wheels / f"{'0' * 64}-other.whl").write_text("of another host")
