@@ -10,8 +10,8 @@ DOCUMENTATION = r"""
 module: hdfs_wheels
 short_description: Take the wheels of environments through HDFS
 description:
-  - C(published) puts the wheels that HDFS lacks there. They come from the mirror, verified, and get their names only when they are complete. Those that this
-    host once put there, and that no lock needs, are removed.
+  - C(published) puts the wheels that HDFS lacks there. They come from the mirror, verified, and get their names only when they are complete. Those that
+    no lock needs are removed.
   - C(read) has the wheels that this host's next environment lacks in C(downloads/wheels), where C(locked_packages) looks first, and compares them with the lock.
   - What does not work is in C(problem), and no failure, because the mirror has every wheel.
 options:

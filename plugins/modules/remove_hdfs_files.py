@@ -34,11 +34,8 @@ from ansible.module_utils.hadoop_dl_host.hdfs_command import ASK, Failure, Hdfs
 
 
 def remove(hdfs, files, directories):
-    hdfs.must(["-rm", "-f", "-skipTrash"] + files + [path + ".uploading-*" for path in files])
-    hdfs.must(
-        ["-rm", "-r", "-f", "-skipTrash"]
-        + [name + "/.uploading-*" for name in sorted(set(map(os.path.dirname, files)))]
-    )
+    killed = [path + end for path in files for end in (".uploading-*", "._COPYING_")]
+    hdfs.must(["-rm", "-f", "-skipTrash"] + files + killed)
     for path in directories:
         status, output = hdfs.run(["-rmdir", path], ASK)
         if status and "No such file" not in output and "not empty" not in output:

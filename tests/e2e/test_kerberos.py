@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import subprocess
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from ansible.module_utils.hadoop_dl_host import environment_packages
+from ansible.module_utils.hadoop_dl_host.staged_wheels import name_of
 
+from hadoop_dl.data import stacks
 from hadoop_dl_dev.demo import images, kerberos, nodes, services
 from hadoop_dl_dev.demo.cluster import KEYTAB, REALM, Cluster
 from hadoop_dl_dev.demo.kerberos import USER_KEYTAB
@@ -42,6 +48,7 @@ for one in context.parallelize(range(count), count).barrier().mapPartitions(look
     print("OPENED", *one)
 context.stop()
 """
+WHEELS = "/apps/deeplearning/spark/wheels"
 ONE_GPU = """#!/bin/sh
 echo '{"name": "gpu", "addresses": ["0"]}'
 """
@@ -76,6 +83,24 @@ def test_the_web_addresses_ask_for_a_ticket(shell: Shell) -> None:
     ask = "curl -s -o /dev/null -w %{http_code} http://master1:"
     for address in ("8088/ws/v1/cluster/apps", "9870/jmx"):
         assert shell("edge1", ask + address) == (0, "401")
+
+
+def test_each_wheel_left_the_mirror_once_and_hdfs_has_it_as_locked(cluster: Cluster, shell: Shell) -> None:
+    """environment_source: hdfs. The mirror's own checks after it fetched ask for a part of each file: they are answered with 206."""
+    locked = environment_packages.parse_section(stacks.load_stack(cluster.stack).lock().text)
+    log = shell("mirror1", "journalctl --unit deeplearning-mirror --output cat")[1]
+    served = re.findall(r'^(\S+) "GET /wheels/(\S+\.whl) HTTP/1\.1" 200 ', log, re.MULTILINE)
+    assert Counter(name for _, name in served) == {entry["file"]: 1 for entry in locked}
+    assert {client.rpartition(":")[2] for client, _ in served} == {cluster.address("edge1")}
+    hdfs = ("hdfs", "dfs")
+    said = nodes.execute(cluster.container("master1"), *hdfs, "-ls", WHEELS)
+    listed = {line.rpartition("/")[2]: line.split()[0] for line in said.splitlines() if WHEELS in line}
+    assert listed == {name_of(entry): "-rw-r--r--" for entry in locked}
+    with subprocess.Popen(
+        ["docker", "exec", cluster.container("master1"), *hdfs, "-cat", f"{WHEELS}/*"], stdout=subprocess.PIPE
+    ) as every:
+        for entry in sorted(locked, key=name_of):
+            assert hashlib.sha256(every.stdout.read(entry["size"])).hexdigest() == entry["sha256"]
 
 
 def test_the_suite_asks_hdfs_and_leaves_no_ticket(cluster: Cluster, shell: Shell, play: Callable[..., Answer]) -> None:
@@ -147,15 +172,16 @@ def test_a_login_that_does_not_work_changes_no_host(shell: Shell, play: Callable
     assert shell("edge1", look) == before
 
 
-def test_removal_restores_yarn_and_takes_the_archive_out_of_hdfs(
+def test_removal_restores_yarn_and_leaves_nothing_in_hdfs(
     cluster: Cluster, shell: Shell, play: Callable[..., Answer]
 ) -> None:
     look = ("hdfs", "dfs", "-ls", "-R", "/apps/deeplearning")
     master = cluster.container("master1")  # root there has the ticket of HDFS's superuser
-    assert "pyspark-" in nodes.execute(master, *look)
+    assert "pyspark-" in (before := nodes.execute(master, *look))
+    assert WHEELS in before
     status, said = play("playbooks/remove.yml", "-e", "remove_confirmed=true")
     assert status == 0, said[-4000:]
-    assert "pyspark-" not in nodes.execute(master, *look)
+    assert nodes.execute(master, *look) == ""
     for host in (*cluster.data_hosts, "edge1"):
         assert shell(host, "ls -A /opt/deeplearning /etc/systemd/system/deeplearning-* 2>/dev/null || true") == (0, "")
     scheduler = (images.DATA / "rootfs/etc/hadoop/conf/capacity-scheduler.xml").read_text(encoding="utf-8")

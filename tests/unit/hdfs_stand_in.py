@@ -1,6 +1,7 @@
 """A file system in a directory, behind a command that looks like `hdfs dfs` of Hadoop 3.3.6, whose answers and statuses it gives.
 
-It goes on after a path that it cannot copy or move, and its status is 1 then; a file is never replaced without -f.
+It goes on after a path that it cannot copy or move, and its status is 1 then; a file is never replaced without -f, and none has its name before it is
+complete. What is made has the modes of a site with the umask 077, unless a property has another one.
 """
 
 from __future__ import annotations
@@ -8,7 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 COMMAND = r"""#!/bin/sh
-shift; [ "$1" = -D ] && { echo "$2" >> @TMP@/hdfs.properties; shift 2; }
+shift; umask 077
+while [ "$1" = -D ]; do
+    case $2 in fs.permissions.umask-mode=*) umask "${2#*=}" ;; *) echo "$2" >> @TMP@/hdfs.properties ;; esac; shift 2
+done
 action=$1; shift; echo "$HADOOP_USER_NAME $action" >> @TMP@/hdfs.log
 [ "$action" = @BROKEN@ ] && { echo "WARN noise"; echo "$action: Permission denied"; exit 1; }
 [ -e @TMP@/hangs ] && exec sleep 60
@@ -20,13 +24,16 @@ copy() { # FROM TO NAME
     [ -e "$target" ] && [ -z "$force" ] && { echo "${action#-}: \`$3': File exists"; status=1; return; }
     $4 "$1" "$target"
 }
+upload() { rm -f "$2._COPYING_"; cat "$1" > "$2._COPYING_" && mv "$2._COPYING_" "$2"; }
 case $action in
     -test) test "$1" "$root$2" ;;
-    -ls) for path in "$@"; do
+    -ls) [ "$1" = -d ] && { plain=1; shift; }
+        for path in "$@"; do
             [ -e "$root$path" ] || { echo "ls: \`$path': No such file or directory"; status=1; continue; }
-            [ -d "$root$path" ] && names=$(ls -A "$root$path") || names=
-            [ -d "$root$path" ] && echo "Found $(echo "$names" | wc -l) items"
-            for one in $([ -d "$root$path" ] && for name in $names; do echo "$path/$name"; done || echo "$path"); do
+            list=; [ -d "$root$path" ] && [ -z "$plain" ] && list=1
+            [ "$list" ] && names=$(ls -A "$root$path") || names=
+            [ "$list" ] && echo "Found $(echo "$names" | wc -l) items"
+            for one in $([ "$list" ] && for name in $names; do echo "$path/$name"; done || echo "$path"); do
                 kind=-; [ -d "$root$one" ] && kind=d
                 echo "${kind}rw-r--r--   3 hdfs supergroup $(stat -c %s "$root$one") 2026-11-25 03:12 $one"
             done
@@ -34,7 +41,8 @@ case $action in
     -mkdir) mkdir -p "$root$2" ;;
     -put) [ "$1" = -f ] && { force=1; shift; }
         while [ $# -gt 1 ]; do from="$from $1"; shift; done
-        for path in $from; do copy "$path" "$root$1" "$path" cp; done; exit $status ;;
+        [ -d "$root$1" ] || [ -d "$root${1%/*}" ] || { echo "put: \`$1': No such file or directory"; exit 1; }
+        for path in $from; do copy "$path" "$root$1" "$path" upload; done; exit $status ;;
     -get) while [ $# -gt 1 ]; do from="$from $1"; shift; done
         for path in $from; do copy "$root$path" "$1" "$path" cp; done; exit $status ;;
     -chmod) mode=$1; shift; for path in "$@"; do chmod "$mode" "$root"$path; done ;;

@@ -15,7 +15,7 @@ from ansible.module_utils.hadoop_dl_host import hdfs_wheels as through_hdfs
 from environments import wheel
 from hdfs_stand_in import Hdfs
 
-DIRECTORY = "/apps/deeplearning/wheels"
+DIRECTORY = "/apps/deeplearning/spark/wheels"
 
 
 class Cluster:
@@ -73,6 +73,9 @@ def test_the_mirror_serves_each_wheel_once_and_the_second_run_puts_nothing(clust
     assert len(cluster.fetched) == len(set(cluster.fetched)) == len(result["published"]) == 4
     assert cluster.names() == sorted(result["published"])
     assert {path.stat().st_mode & 0o777 for path in cluster.wheels.iterdir()} == {0o644}
+    parents = [path for path in cluster.wheels.parents if cluster.hdfs.root in path.parents]
+    assert {path.stat().st_mode & 0o777 for path in (cluster.wheels, *parents)} == {0o755}
+    assert cluster.hdfs.actions == ["-ls", "-ls", "-mkdir", "-put"]
     assert (cluster.hdfs.tmp_path / "hdfs.properties").read_text() == "dfs.replication=2\n"
     before = len(cluster.hdfs.actions)
     assert cluster.run("published") == {"changed": False, "published": [], "removed": [], "problem": ""}
@@ -117,7 +120,7 @@ def test_a_wheel_that_is_missing_or_short_comes_from_the_mirror_and_the_next_pub
         if "six" in path.name:
             path.write_bytes(b"short")
     problem = cluster.run("read")["problem"]
-    assert "2 of 4 wheels are not read from /apps/deeplearning/wheels" in problem
+    assert "2 of 4 wheels are not read from /apps/deeplearning/spark/wheels" in problem
     assert "keras-1.0" in problem
     assert "No such file or directory" in problem
     cluster.site.everything()
@@ -143,7 +146,7 @@ def test_hdfs_that_is_down_or_hangs_costs_a_limit_and_nothing_else(
     assert len(cluster.fetched) == 4
 
 
-@pytest.mark.parametrize("action", ["-rm", "-mkdir", "-put", "-chmod", "-mv", "-ls"])
+@pytest.mark.parametrize("action", ["-mkdir", "-put", "-ls"])
 def test_a_publisher_that_is_refused_says_so_and_leaves_no_wheel_under_its_name(
     site: Any, tmp_path: Path, action: str
 ) -> None:
@@ -152,24 +155,22 @@ def test_a_publisher_that_is_refused_says_so_and_leaves_no_wheel_under_its_name(
     whole = command.read_text()
     command.write_text(whole.replace("= nothing ]", f"= {action} ]"))
     assert f"{action}: Permission denied" in cluster.run("published")["problem"]
-    assert not cluster.wheels.exists() or all(path.name.startswith(".") for path in cluster.wheels.iterdir())
+    assert not cluster.wheels.exists() or not list(cluster.wheels.iterdir())
     command.write_text(whole)
     assert cluster.run("published")["problem"] == ""
     assert len(cluster.names()) == 4
 
 
-def test_a_publisher_that_is_killed_before_the_rename_leaves_what_the_next_one_replaces(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_a_publisher_that_is_killed_leaves_what_the_next_one_replaces(cluster: Cluster, tmp_path: Path) -> None:
     command = tmp_path / "hadoop/bin/hdfs"
     whole = command.read_text()
-    command.write_text(whole.replace("    -mv)", f"    -mv) touch {tmp_path}/renaming; exec sleep 60;"))
+    command.write_text(whole.replace('mv "$2._COPYING_" "$2"', f"touch {tmp_path}/renaming && exec sleep 60"))
     with host_modules.start("hdfs_wheels", **cluster.parameters, state="published") as publisher:
         end = time.monotonic() + 60
         while not (tmp_path / "renaming").exists() and time.monotonic() < end:
             time.sleep(0.05)
         publisher.kill()
-    assert [path.name.partition("-")[0] for path in cluster.wheels.iterdir()] == [".uploading"]
+    assert [path.suffix for path in cluster.wheels.iterdir()] == ["._COPYING_"]
     assert len(hdfs_record.read(cluster.parameters["record"])["files"]) == 4, "it is recorded before it is there"
     command.write_text(whole)
     cluster.site.mirror.requests.clear()
@@ -178,36 +179,48 @@ def test_a_publisher_that_is_killed_before_the_rename_leaves_what_the_next_one_r
     assert cluster.fetched == [], "its downloads are used"
 
 
-def test_of_two_publishers_at_once_both_succeed(cluster: Cluster, tmp_path: Path) -> None:
-    """The other one renames its wheels between this one's put and its rename."""
-    command = tmp_path / "hadoop/bin/hdfs"
-    whole = command.read_text()
-    command.write_text(whole.replace("    -mv)", '    -mv) cp "$root"$1 "$root$2";'))
-    assert cluster.run("published")["problem"] == ""
-    assert len(cluster.names()) == 4
-
-
-def test_what_no_lock_needs_is_removed_and_nothing_that_this_host_did_not_put_there(
+def test_of_two_publishers_at_once_each_completes_what_the_other_does_not_take(
     cluster: Cluster, tmp_path: Path
 ) -> None:
+    """As two `hdfs dfs -put -f` of the same files ended on the demo's HDFS: each lost drafts to the other one, and completed others."""
+    command = tmp_path / "hadoop/bin/hdfs"
+    whole = command.read_text()
+    lost = 'case $2 in *keras*) rm "$2._COPYING_"; echo "put: File does not exist: $2._COPYING_ (inode 16443)"; status=1 ;; *)'
+    command.write_text(whole.replace('mv "$2._COPYING_" "$2"', f'{lost} mv "$2._COPYING_" "$2" ;; esac'))
+    problem = cluster.run("published")["problem"]
+    assert "put: File does not exist" in problem
+    assert [name for name in ("keras", "six") if any(name in one for one in cluster.names())] == ["six"]
+    command.write_text(whole)
+    staged_wheels.clear(str(cluster.staged))
+    assert "1 of 4 wheels are not read" in cluster.run("read")["problem"]
+    assert [name.partition("-")[0] for name in cluster.run("published")["published"]] == ["keras"]
+
+
+def test_what_no_lock_needs_is_removed_whoever_put_it_there(cluster: Cluster, tmp_path: Path) -> None:
     cluster.published()
     (cluster.wheels / f"{'0' * 64}-other.whl").write_text("of another host")
+    (cluster.wheels / "README").write_text("of the site")
     keras = cluster.site.lines["keras"]
     new = wheel(tmp_path, "keras", "2.0")
     cluster.site.lines["keras"] = [cluster.site.mirror.add(new)]
-    assert cluster.run("published", locks=[cluster.site.lock], kept=["\n".join(keras)])["removed"] == []
+    removed = cluster.run("published", locks=[cluster.site.lock], kept=["\n".join(keras)])["removed"]
+    assert removed == [f"{DIRECTORY}/{'0' * 64}-other.whl"]
     removed = cluster.run("published", locks=[cluster.site.lock])["removed"]
     assert [path.rpartition("/")[2].partition("-")[2][:9] for path in removed] == ["keras-1.0"]
     assert "keras-2.0-py2.py3-none-any.whl" in cluster.names()
-    assert "other.whl" in cluster.names()
+    assert (cluster.wheels / "README").exists()
     record = hdfs_record.read(cluster.parameters["record"])
-    assert (len(record["files"]), record["directories"]) == (4, [DIRECTORY, "/apps/deeplearning", "/apps"])
+    assert (len(record["files"]), record["directories"][0]) == (4, DIRECTORY)
 
 
 def test_a_removal_removes_what_was_put_there(cluster: Cluster) -> None:
+    """Also if the directories were made before, for the archive of Spark's jars."""
+    above = str(Path(DIRECTORY).parent)
+    cluster.wheels.parent.mkdir(parents=True)
+    hdfs_record.add(cluster.parameters["record"], [], [above, "/apps/deeplearning", "/apps"], "hdfs")
     cluster.published()
-    (cluster.wheels / ".uploading-edge1").mkdir()
     record = hdfs_record.read(cluster.parameters["record"])
+    (cluster.hdfs.root / f"{record['files'][0][1:]}._COPYING_").touch()
     hdfs = hdfs_command.Hdfs(cluster.hdfs.environment_file, "hdfs")
     assert sorted(hdfs.listed(record["files"])[1]) == record["files"]
     remove_hdfs_files.remove(hdfs, record["files"], record["directories"])

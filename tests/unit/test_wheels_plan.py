@@ -70,8 +70,3 @@ def test_a_run_without_a_host_that_can_is_refused_with_the_reasons(
     problem = next(text for text in made.problems if "environment_source" in text)
     assert "requires a host of this run that can read and write HDFS, but data1 has" in problem
     assert problem.endswith("set environment_source: mirror.")
-
-
-def test_the_directory_must_be_this_projects_own() -> None:
-    made = planned(("data1", NODE, {"environment_hdfs_directory": "/user"}))
-    assert "environment_hdfs_directory" in made.problems[0]

@@ -50,7 +50,7 @@ def write(cluster: Cluster) -> None:
     }
     if cluster.kerberos:
         variables |= {"hadoop_principal": f"deeplearning@{REALM}", "hadoop_keytab": KEYTAB}
-        variables["yarn_gpu_nodemanager_user"] = "analyst"
+        variables |= {"yarn_gpu_nodemanager_user": "analyst", "environment_source": "hdfs"}
     files: dict[str, Any] = {"hosts.yml": {"all": {"children": groups}}, "group_vars/all.yml": variables}
     if cluster.cdsw:
         files["group_vars/cdsw_hosts.yml"] = workbench.variables()

@@ -108,29 +108,23 @@ class Hdfs(object):
             )
         return status == 0
 
-    def listed(self, paths):
-        """(exit status, path -> size of the files that are there, what it said); of a directory, its files."""
+    def listed(self, paths, kind="-"):
+        """(exit status, path -> size of the files that are there, what it said); of a directory, its files. kind: d for directories."""
         status, output = self.run(["-ls"] + paths, ASK)
-        rows = [line.split() for line in output.splitlines() if line.startswith("-")]
+        rows = [line.split() for line in output.splitlines() if line.startswith(kind)]
         found = dict((row[7], int(row[4])) for row in rows if len(row) == 8 and row[4].isdigit())
         if status == LATE:
             raise Failure(
                 "HDFS must answer, but `hdfs dfs -ls %s` did not: %s. Check that HDFS is up."
-                % (paths[0], answer(output))
+                % (shown(paths), answer(output))
             )
         return status, found, output
 
     def missing_directories(self, path):
         """Those of a directory and its parents that are not there, the deepest first."""
-        missing = []
+        paths = []
         while path not in ("", "/"):
-            status, output = self.run(["-test", "-d", path], ASK)
-            if status == LATE:
-                raise Failure(
-                    "HDFS must answer, but `hdfs dfs -test -d %s` did not: %s. Check that HDFS is up." % (path, output)
-                )
-            if status == 0:
-                break
-            missing.append(path)
+            paths.append(path)
             path = os.path.dirname(path)
-        return missing
+        found = self.listed(["-d"] + paths, "d")[1]
+        return [path for path in paths if path not in found]

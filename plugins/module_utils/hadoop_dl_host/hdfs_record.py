@@ -26,11 +26,11 @@ def read(path):
 
 
 def add(path, names, directories, user):
-    """Record files before they are uploaded, with the directories that are made for them (the deepest first)."""
+    """Record files before they are uploaded, with the directories that are made for them; the deepest are first there."""
     found = read(path)
     written = {
         "files": sorted(set(found["files"] + names)),
-        "directories": found["directories"] + [one for one in directories if one not in found["directories"]],
+        "directories": sorted(set(found["directories"] + directories), key=lambda one: (-one.count("/"), one)),
         "user": user,
     }
     if not os.path.isdir(os.path.dirname(path)):
@@ -41,7 +41,8 @@ def add(path, names, directories, user):
 def forget(path, names):
     """Of files that are gone."""
     found = read(path)
-    write(path, dict(found, files=[name for name in found["files"] if name not in names]))
+    if set(found["files"]) & set(names):
+        write(path, dict(found, files=[name for name in found["files"] if name not in names]))
 
 
 def write(path, record):

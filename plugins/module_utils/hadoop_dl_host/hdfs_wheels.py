@@ -1,20 +1,22 @@
 # -*- coding: utf-8 -*-
 """Wheels of environments in HDFS: one host puts them there, all hosts read them. Python 2.7 and 3, standard library.
 
-A file is DIRECTORY/SHA256-NAME. HDFS is not trusted: whoever installs a wheel compares it with the lock (mirror_source).
+A file is DIRECTORY/SHA256-NAME; `hdfs dfs -put` gives it that name when it is complete (before, it ends with ._COPYING_).
+HDFS is not trusted: whoever installs a wheel compares it with the lock (mirror_source).
 """
 
 from __future__ import absolute_import, division, print_function
 
 import os
-import socket
+import re
 
 from . import environment_build, environment_names, hdfs_record, room, sealed_files
 from . import environment_packages as packages
 from .hdfs_command import ASK, PUT, Failure, Hdfs, answer
 from .staged_wheels import has, name_of
 
-UPLOADING = ".uploading-"
+WHEEL = re.compile(r"[0-9a-f]{64}-.")
+READABLE = ["-D", "fs.permissions.umask-mode=022"]  # hosts of another principal read there
 RATE = 5 << 20  # bytes each second that HDFS must at least give or take
 
 
@@ -60,11 +62,12 @@ class Wheels(Hdfs):
     def path(self, entry):
         return "%s/%s" % (self.directory, name_of(entry))
 
-    def lacks(self, entries):
+    def sizes(self):
+        """Path -> size of the files in the directory."""
         status, sizes, output = self.listed([self.directory])
         if status and "No such file" not in output:
             raise Failure("`hdfs dfs -ls %s` must work, but answered: %s." % (self.directory, answer(output)))
-        return [entry for entry in entries if sizes.get(self.path(entry)) != entry["size"]]
+        return sizes
 
     def read(self, entries, directory):
         """Have wheels in the local directory; those that are not there afterwards, and what HDFS answered."""
@@ -84,28 +87,13 @@ class Wheels(Hdfs):
         reason = answer(output) if status else "files of another size"
         return left, "`hdfs dfs -get` answered: %s" % reason if left else ""
 
-    def put(self, entries, local, replication, made):
-        """Put wheels of the local directory there: under their names only when they are complete. made: directories that are made for them."""
-        draft = "%s/%s%s" % (self.directory, UPLOADING, socket.gethostname())
-        self.must(["-rm", "-r", "-f", "-skipTrash", draft] + [self.path(entry) for entry in entries])
-        self.must(["-mkdir", "-p", draft])
-        if made:
-            self.must(["-chmod", "755"] + made)  # hosts of another principal read there
-        copies = ["-D", "dfs.replication=%d" % replication] if replication else []
-        paths = [os.path.join(local, name_of(entry)) for entry in entries]
-        self.must(copies + ["-put"] + paths + [draft], limit(entries) + PUT)
-        self.must(["-chmod", "644", draft + "/*"])
-        status, output = self.run(["-mv", draft + "/*", self.directory], ASK)  # it fails if another run was first
-        if status and self.lacks(entries):
-            raise Failure("`hdfs dfs -mv` to %s must work, but answered: %s." % (self.directory, answer(output)))
-        self.run(["-rm", "-r", "-f", "-skipTrash", draft], ASK)
-
     def publish(self, entries, kept, local, fetch, record, replication):
-        """Put what is missing there, and remove what this host once put there and no lock needs; the names of both.
+        """Put what is missing there, and remove the wheels that no lock needs, whoever put them there; the names of both.
 
         fetch: gets one entry from the mirror into a directory, verified. kept: sha256 of every wheel that is still needed.
         """
-        wanted = largest_first(self.lacks(entries))
+        sizes = self.sizes()
+        wanted = largest_first(entry for entry in entries if sizes.get(self.path(entry)) != entry["size"])
         if wanted:
             made = self.missing_directories(self.directory)
             hdfs_record.add(record, [self.path(entry) for entry in wanted], made, self.user)
@@ -113,9 +101,13 @@ class Wheels(Hdfs):
             for entry in wanted:
                 if not has(local, entry):
                     os.rename(fetch(entry, local), os.path.join(local, name_of(entry)))
-            self.put(wanted, local, replication, made)
-        ours = [path for path in hdfs_record.read(record)["files"] if os.path.dirname(path) == self.directory]
-        superfluous = [path for path in ours if os.path.basename(path).partition("-")[0] not in kept]
+            if made:
+                self.must(READABLE + ["-mkdir", "-p", self.directory])
+            copies = ["-D", "dfs.replication=%d" % replication] if replication else []
+            paths = [os.path.join(local, name_of(entry)) for entry in wanted]
+            self.must(READABLE + copies + ["-put", "-f"] + paths + [self.directory], limit(wanted) + PUT)
+        names = dict((path, os.path.basename(path)) for path in sizes)
+        superfluous = sorted(path for path in names if WHEEL.match(names[path]) and names[path][:64] not in kept)
         if superfluous:
             self.must(["-rm", "-f", "-skipTrash"] + superfluous)
             hdfs_record.forget(record, superfluous)
