@@ -192,7 +192,8 @@ GUIDE = """\
 settings of Hadoop and Spark, on each host that has the variable. Jobs and users choose one with
 `--stack` ([datascience.md](datascience.md)); the suite asks the active one alone. CUDA and cuDNN of
 all of them are installed side by side, and the driver is new enough for each. A job needs its
-environment on data nodes and on the edge node, so set the variable for both groups.
+environment on data nodes and on the edge node, so set the variable for both groups; the plan names
+the hosts that would lack one.
 
 An upgrade of the active stack leaves the additional ones alone. One that is no longer named is an
 old environment: it goes when old environments go (`environment_keep`).
