@@ -47,7 +47,7 @@ class Cluster:
         self.web = f"127.0.0.1:{free_port()}"
         self.excluded = directory / "yarn.exclude"
         self.excluded.write_text("# Hosts of the site\nretired1\n", encoding="utf-8")
-        images.add_jars(self.home / "share/hadoop/common", "hadoop")
+        images.add_jars(self.home / "share/hadoop/common", images.locks("el9")["hadoop"])
         images.add_webapps(self.home)
         names = ("address", "scheduler.address", "resource-tracker.address", "admin.address")
         self.common = {f"yarn.resourcemanager.{name}": f"127.0.0.1:{free_port()}" for name in names}
