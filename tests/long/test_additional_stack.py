@@ -36,6 +36,7 @@ def _cluster_of_its_own() -> Iterator[None]:
 def site(*options: str) -> set[str]:
     """The hosts that site.yml changed."""
     said = run(".venv/bin/ansible-playbook", "-i", str(CLUSTER.inventory), "site.yml", *options)
+    print(said)
     return {
         host for host, changed in re.findall(r"^(\S+) +: ok=\d+ +changed=(\d+)", said, re.MULTILINE) if int(changed)
     }

@@ -15,7 +15,8 @@ from bare_hosts import ENVIRONMENT, PATH, REPOSITORY, Hosts
 
 # Before the layers of lib/hadoop_dl, the module CURRENT.txt, the run lock and the removal.
 EARLIER = os.environ.get("EARLIER_VERSION", "46e58bb5a921e74547d613d385eaf3a9e6836942")
-TREE = f"find {PATH}* -printf '%C@ %s %m %u:%g %p %l\\n' | sort -k 5"
+# A directory's time and size follow the names in it, which are all here.
+TREE = f"find {PATH}* -type d -printf '- - %m %u:%g %p\\n' -o -printf '%C@ %s %m %u:%g %p %l\\n' | sort -k 5"
 
 
 def git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:

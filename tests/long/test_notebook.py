@@ -40,9 +40,8 @@ def environment(lock: str, interpreter: str, root: Path) -> str:
     name = f"{lock.partition('-py3.')[0]}-0123456789ab"
     tree, tools = root / f"envs/{name}.1", root.parent / "tools"
     if any(one.startswith("virtualenv==") for one in versions):  # Python 2.7
-        pip(
-            interpreter, "--target", str(tools), *[one for one in versions if one.startswith(("pip==", "virtualenv=="))]
-        )
+        own = ("pip==", "setuptools==", "virtualenv==", "wheel==")  # some of the others are source distributions
+        pip(interpreter, "--target", str(tools), *[one for one in versions if one.startswith(own)])
         make = [interpreter, "-m", "virtualenv", "--no-download", "--no-pip", "--no-setuptools", "--no-wheel"]
         subprocess.run([*make, str(tree)], check=True, timeout=120, env={**os.environ, "PYTHONPATH": str(tools)})
         variables = {"PYTHONPATH": str(tools)}

@@ -47,7 +47,7 @@ class Cluster:
         self.web = f"127.0.0.1:{free_port()}"
         self.excluded = directory / "yarn.exclude"
         self.excluded.write_text("# Hosts of the site\nretired1\n", encoding="utf-8")
-        images.add_jars(self.home / "share/hadoop/common", "hadoop")
+        images.add_jars(self.home / "share/hadoop/common", images.locks("el9")["hadoop"])
         images.add_webapps(self.home)
         names = ("address", "scheduler.address", "resource-tracker.address", "admin.address")
         self.common = {f"yarn.resourcemanager.{name}": f"127.0.0.1:{free_port()}" for name in names}
@@ -68,11 +68,12 @@ class Cluster:
             own |= {f"{one}-dirs": str(directory / name / one) for one in ("local", "log")}
             self.configure(name, {f"yarn.nodemanager.{key}": value for key, value in own.items()})
         self.program("yarn", f'[ "$1" = rmadmin ] && shift\nexec {self.java("$HADOOP_CONF_DIR", ADMIN)} "$@"\n')
-        for name in NODES:
-            self.program(
-                f"start-{name}",
-                f"{self.daemon(name)} > {directory}/{name}/out 2>&1 < /dev/null & echo $! > {directory}/{name}/pid\n",
-            )
+        for name in NODES:  # as systemctl restart
+            number = directory / name / "pid"
+            there = f"grep -qs {self.conf(name)} /proc/$(cat {number})/cmdline"
+            stop = f"[ ! -e {number} ] || while {there}; do kill $(cat {number}); sleep 0.2; done\n"
+            start = f"{self.daemon(name)} > {directory}/{name}/out 2>&1 < /dev/null & echo $! > {number}\n"
+            self.program(f"start-{name}", stop + start)
 
     def configure(self, name: str, values: dict[str, str]) -> None:
         scheduler = {"root.queues": "default", "root.default.capacity": "100", "maximum-am-resource-percent": "1.0"}
