@@ -179,6 +179,14 @@ def test_a_publisher_that_is_killed_leaves_what_the_next_one_replaces(cluster: C
     assert cluster.fetched == [], "its downloads are used"
 
 
+def test_a_publisher_whose_mirror_did_not_serve_succeeds_when_it_does(cluster: Cluster) -> None:
+    files = dict(cluster.site.mirror.files)
+    cluster.site.mirror.files.clear()
+    assert "The mirror must serve" in cluster.run("published")["problem"]
+    cluster.site.mirror.files.update(files)
+    assert (cluster.run("published")["problem"], len(cluster.names())) == ("", 4)
+
+
 def test_of_two_publishers_at_once_each_completes_what_the_other_does_not_take(
     cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -100,6 +100,9 @@ class Wheels(Hdfs):
             make(local)
             for entry in wanted:
                 if not has(local, entry):
+                    part = os.path.join(local, entry["file"])  # of a fetch that failed or was killed
+                    if os.path.lexists(part):
+                        os.unlink(part)
                     os.rename(fetch(entry, local), os.path.join(local, name_of(entry)))
             if made:
                 self.must(READABLE + ["-mkdir", "-p", self.directory])
