@@ -39,14 +39,8 @@ class AdditionalEnvironments(Component):
         }
 
     def publish(self, made: Plan, case: Case) -> None:
-        spark = "edge_nodes" in case.host.groups
         case.part["additional"] = [
-            {
-                **one.part,
-                "hadoop": one.stack is not None and one.stack.uses_hadoop,
-                "spark": spark and "tensorflowonspark" in one.parts,
-            }
-            for one in case.additional
+            {**one.part, "hadoop": one.stack is not None and one.stack.uses_hadoop} for one in case.additional
         ]
 
 
