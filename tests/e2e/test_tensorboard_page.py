@@ -1,6 +1,5 @@
 """The events that the training job of make demo wrote on YARN: in a browser on the controller by the ssh line that users get, and as a service."""
 
-import json
 import re
 import socket
 import subprocess
@@ -55,10 +54,6 @@ def test_a_browser_shows_the_curves_and_the_graph_of_the_job(cluster, page, tmp_
     assert tensorboard_page.problems(found, cluster.stack) == [], found
 
 
-def test_the_sites_service_shows_the_same_job(cluster, shell):
+def test_the_sites_service_shows_the_same_job(shell):
     """With Kerberos it logged in by itself: its ticket is its own."""
-    _, said = shell(
-        "edge1", "curl -s http://127.0.0.1:6100/data/runs; journalctl -u deeplearning-tensorboard-demo -n 5"
-    )
-    assert said.startswith('["'), said
-    assert "events" in json.loads(said.splitlines()[0]), said
+    assert shell("edge1", "curl -s http://127.0.0.1:6100/data/runs") == (0, '["events"]')
