@@ -104,6 +104,7 @@ def test_a_stack_without_tensorboard_is_refused() -> None:
         {"directory": "/a/../etc"},
         {"directory": "http://host/x"},
         {"keytab": "/a%h"},
+        {"keytab": ""},
         {"user": "root"},
         {"port": 80},
         {"name": "a/b"},

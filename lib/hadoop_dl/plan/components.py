@@ -299,11 +299,9 @@ class TensorBoard(Component):
         return wanted or case.receipt(self.name) is not None
 
     def compare(self, case: Case) -> Row | None:
-        row = super().compare(case)
-        if tensorboard.services(case.host):
-            return row
-        del case.digests[self.name]
-        return case.row(self.name, "this project's", "none", "no longer requested")
+        if not tensorboard.services(case.host):
+            return case.row(self.name, "this project's", "none", "no longer requested")
+        return super().compare(case)
 
     def deciders(self, case: Case) -> dict[str, str]:
         return {"node": canonical(""), "stack": canonical({})}
