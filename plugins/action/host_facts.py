@@ -6,6 +6,8 @@ It changes nothing and therefore runs in check mode.
 from __future__ import annotations
 
 import sys
+import time
+from dataclasses import replace
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
@@ -35,6 +37,8 @@ class ActionModule(ScriptAction):
             facts = host_facts.read_facts(self.run_script(host_script.reader(self.named(task_vars or {}))))
         except (host_script.NoAnswer, host_facts.FactsError) as problem:
             raise AnsibleConnectionFailure(f"{host}: {problem}") from problem
+        if facts.kerberos:
+            facts = replace(facts, kerberos=replace(facts.kerberos, received=int(time.time())))
         if facts.unanswered:
             result["warnings"] = [f"{host}: {sentence}." for sentence in facts.unanswered]
         result.update(changed=False, facts=typed.as_json(facts))

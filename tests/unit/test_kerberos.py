@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,9 +16,10 @@ from ansible.module_utils.hadoop_dl_host import host_kerberos, host_system, kerb
 from host_modules import run
 from kdc import REALM, Realm
 from loopback import Quiet, served
+from test_plan import REPOSITORY, changed_node, make_host
 
 from hadoop_dl.data import host_facts
-from hadoop_dl.plan import kerberos
+from hadoop_dl.plan import kerberos, make_plan
 from hadoop_dl.plan.model import Host
 
 SECURE = {"hadoop.security.authentication": "kerberos"}
@@ -172,9 +174,11 @@ def test_the_realm_is_read_where_krb5_reads_it(tmp_path: Path) -> None:
     (tmp_path / "etc/krb5.conf.d/site.conf").write_text(
         "[libdefaults]\n default_realm = SITE.EXAMPLE\n", encoding="utf-8"
     )
-    assert host_kerberos.realm(host_system.System(str(tmp_path)), ["/etc/krb5.conf"]) == "SITE.EXAMPLE"
+    assert (
+        host_kerberos.setting(host_system.System(str(tmp_path)), ["/etc/krb5.conf"], "default_realm") == "SITE.EXAMPLE"
+    )
     (tmp_path / "etc/krb5.conf.d/site.conf").write_text("include /etc/krb5.conf\n", encoding="utf-8")
-    assert host_kerberos.realm(host_system.System(str(tmp_path)), ["/etc/krb5.conf"]) is None
+    assert host_kerberos.setting(host_system.System(str(tmp_path)), ["/etc/krb5.conf"], "default_realm") is None
 
 
 def planned(tmp_path: Path, group: str, variables: dict[str, Any], **tree: Any) -> tuple[list[str], list[str]]:
@@ -213,3 +217,50 @@ def test_a_data_node_that_logs_in_needs_the_programs_for_it(tmp_path: Path) -> N
     problems, warnings = planned(tmp_path, "data_nodes", LOGIN, krb5_conf=GOOD["krb5_conf"], web=True)
     assert "the host has no kinit, curl. Install curl and krb5-workstation" in problems[0]
     assert warnings == []
+
+
+def clocks(clockskew: int | None = None, **ahead: int) -> list[str]:
+    """What the plan says of hosts whose clocks are that many seconds ahead of the controller's, which is an hour late itself."""
+    now = 1_795_000_000
+    hosts = [
+        make_host(
+            name,
+            node=changed_node(
+                kerberos={
+                    "secure": name != "insecure",
+                    "web": False,
+                    "realm": "A",
+                    "missing": [],
+                    "clock": now + 3600 + seconds,
+                    "received": now,
+                    "clockskew": clockskew,
+                }
+            ),
+            **LOGIN,
+        )
+        for name, seconds in ahead.items()
+    ]
+    return [problem for problem in make_plan(hosts, REPOSITORY).problems if "clock" in problem]
+
+
+def test_a_clock_that_kerberos_would_refuse_is_named_before_a_host_changes() -> None:
+    assert clocks(data1=0, data2=299, data3=-299, insecure=900) == []
+    (problem,) = clocks(data1=0, data2=2, data3=412, data4=1)
+    assert problem.startswith(
+        "data3: Kerberos requires clocks that differ by 300 s at most, but this host's is 411 s ahead"
+    )
+    (problem,) = clocks(data1=0, data2=2, data3=-7200)
+    assert "7200 s behind" in problem
+    assert clocks(clockskew=600, data1=0, data2=2, data3=412, data4=1) == []
+
+
+def test_one_host_alone_has_nothing_to_be_compared_with() -> None:
+    assert clocks(data1=9000) == []
+
+
+def test_the_reader_answers_its_clock_and_not_the_controllers(tmp_path: Path) -> None:
+    found = host_facts.read(host_facts.Kerberos, host_with(tmp_path, "[libdefaults]\nclockskew = 120\n"))
+    assert found.clockskew == 120
+    assert found.clock is not None
+    assert abs(found.clock - time.time()) < 5
+    assert found.received is None

@@ -32,6 +32,7 @@ Address = Annotated[str, Text(r"[0-9A-Fa-f:.]*", "an address of a PCI bus", "000
 Capability = Annotated[str, Text(r"[0-9]{1,2}\.[0-9]{1,2}", "a compute capability", "9.0")]
 Said = Annotated[str, Sentence()]
 Count = Annotated[int, Number(0, 100_000)]
+Seconds = Annotated[int, Number(0, 2**40)]  # since 1970
 Megabytes = Annotated[int, Number(0, 10**12)]
 
 
@@ -196,12 +197,18 @@ class Yarn:
 
 @dataclass(frozen=True)
 class Kerberos:
-    """Whether Hadoop asks for it, and its web interfaces too; `realm`: krb5.conf's default; `missing`: programs of the client."""
+    """Whether Hadoop asks for it, and its web interfaces too; `realm`: krb5.conf's default; `missing`: programs of the client.
+
+    clock: the host's; received: this controller's when the answer came, which no host says. clockskew: of krb5.conf, in seconds.
+    """
 
     secure: bool
     web: bool
     realm: Said | None
     missing: tuple[Word, ...]
+    clock: Seconds | None = None
+    clockskew: Count | None = None
+    received: Seconds | None = None
 
 
 @dataclass(frozen=True)

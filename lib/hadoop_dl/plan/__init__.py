@@ -55,7 +55,7 @@ def make_plan(
         examine(made, case)
     for name, sentence in yarn.drained(hosts):
         made.tell(name, warnings=[sentence])
-    made.problems += cluster_problems(read, wanted) + run.problems
+    made.problems += [*cluster_problems(read, wanted), *kerberos.clock_problems(read), *run.problems]
     made.warnings += [] if building else [*run.workbench.warnings, *cluster_warnings(read, wanted, additional)]
     for case in cases:
         add_host(made, case)

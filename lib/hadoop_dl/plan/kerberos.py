@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from statistics import median_low
 
 from hadoop_dl.plan.components import concerns
 from hadoop_dl.plan.model import Host
 
 LOGIN = "hadoop_login"  # hosts of this need log in before the first change (playbooks/preflight.yml)
+CLOCKSKEW = 300  # seconds, if krb5.conf sets none: Kerberos refuses tickets of a host whose clock is further away
 PACKAGES = {"kinit": "krb5-workstation", "klist": "krb5-workstation", "curl": "curl"}
 
 
@@ -45,6 +47,24 @@ def problems(host: Host) -> Iterator[str]:
             "core-site.xml requires Kerberos, but hadoop_principal and hadoop_keytab are not set, so nothing can be written to HDFS. Set them for "
             "edge_nodes, or set hadoop_login: none to run the steps in HDFS yourself (docs/kerberos.md)."
         )
+
+
+def clock_problems(hosts: Sequence[Host]) -> Iterator[str]:
+    """Hosts of a secure cluster whose clocks are too far from those of most others; the controller's own clock decides nothing."""
+    read = {
+        host.name: found
+        for host in hosts
+        if (found := host.known.kerberos) and found.secure and found.clock and found.received
+    }
+    ahead = {name: (found.clock or 0) - (found.received or 0) for name, found in read.items()}
+    middle = median_low(ahead.values()) if ahead else 0
+    for name, found in read.items():
+        apart, most = ahead[name] - middle, found.clockskew or CLOCKSKEW
+        if abs(apart) > most:
+            yield (
+                f"{name}: Kerberos requires clocks that differ by {most} s at most, but this host's is {abs(apart)} s "
+                f"{'ahead of' if apart > 0 else 'behind'} those of the others. Correct it (chronyc tracking shows what it follows)."
+            )
 
 
 def warnings(host: Host) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import absolute_import, division, print_function
 
 import os
 import re
+import time
 
 from . import kerberos_login, yarn_cluster
 
@@ -20,24 +21,27 @@ DEEPEST, MOST = 4, 100  # levels of files that include others, and files of one
 def read(system, directories):
     """Whether Hadoop's configuration asks for Kerberos, its web interfaces as well, and what of the client is here."""
     sites = [yarn_cluster.hadoop_configuration(system.at(directory)) for directory in sorted(directories)]
+    skew = setting(system, [KRB5_CONF], "clockskew") or ""
     return {
         "secure": any(kerberos_login.is_secure(values) for values in sites),
         "web": any(values.get(kerberos_login.WEB, "simple").lower() == "kerberos" for values in sites),
-        "realm": realm(system, [KRB5_CONF]),
+        "realm": setting(system, [KRB5_CONF], "default_realm"),
         "missing": [name for name in PROGRAMS if not any(system.exists("%s/%s" % (place, name)) for place in PLACES)],
+        "clock": int(time.time()),
+        "clockskew": int(skew) if re.match(r"\d{1,5}$", skew) else None,
     }
 
 
-def realm(system, paths, level=0):
-    """default_realm of the first of these files, or of those that they include, that has it; None: no default."""
+def setting(system, paths, name, level=0):
+    """The value in the first of these files, or of those that they include, that has it; None: not set."""
     for path in paths[:MOST]:
         for line in (system.text(path) or "").splitlines():
-            setting = re.match(r"\s*default_realm\s*=\s*([^\s#;]+)", line)
+            own = re.match(r"\s*%s\s*=\s*([^\s#;]+)" % name, line)
             other = re.match(r"\s*(include|includedir)\s+(/\S+)", line)
-            if setting:
-                return setting.group(1)
+            if own:
+                return own.group(1)
             if other and level < DEEPEST:
-                found = realm(system, included(system, *other.groups()), level + 1)
+                found = setting(system, included(system, *other.groups()), name, level + 1)
                 if found:
                     return found
     return None
