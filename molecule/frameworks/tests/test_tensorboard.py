@@ -36,3 +36,17 @@ def test_it_listens_on_this_host_alone(host):
 def test_a_service_that_is_not_requested_any_more_is_gone(host):
     assert not host.file("/etc/systemd/system/deeplearning-tensorboard-gone.service").exists
     assert not host.service("deeplearning-tensorboard-gone").is_running
+
+
+def test_a_program_that_has_the_port_is_not_taken_for_the_service(host):
+    """It answers on the port from the first moment; systemd must say that the service did not start."""
+    host.check_output("systemctl stop deeplearning-tensorboard-scenario")
+    host.check_output("systemd-run --unit other-program python3 -m http.server --bind 127.0.0.1 6100")
+    try:
+        host.check_output("for _ in $(seq 50); do curl -s http://127.0.0.1:6100 && break; sleep 0.2; done")
+        assert host.run("systemctl start deeplearning-tensorboard-scenario").rc != 0
+        said = host.check_output("journalctl -u deeplearning-tensorboard-scenario -n 20 -o cat --no-pager")
+        assert "a free port is required" in said
+    finally:
+        host.check_output("systemctl stop other-program; systemctl reset-failed deeplearning-tensorboard-scenario")
+    host.check_output("systemctl start deeplearning-tensorboard-scenario")
