@@ -30,6 +30,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = 3600  # for each run of pip
 IMPORT_SECONDS = 300
 ROOM = 4  # times the wheels' size, for the files that they become
+CHECK = (
+    "Check that the mirror serves it (curl -I %s), and proxy variables (no_proxy must name the mirror's host where a proxy does not reach "
+    "it)."
+)
 SECRET = re.compile(r"//[^/@\s]+@")
 
 
@@ -127,7 +131,7 @@ def make_wheels(wanted, directory):
             with open(path, "wb") as handle:
                 handle.write(answer.read(one["size"] + 1))
         except (IOError, ValueError) as problem:
-            raise Refusal("The mirror must serve %s, but: %s. Check it, and proxy variables." % (address, problem))
+            raise Refusal("The mirror must serve %s, but: %s. %s" % (address, problem, CHECK % wanted["mirror"]))
         with open(path, "rb") as handle:
             if hashlib.sha256(handle.read()).hexdigest() != one["sha256"]:
                 raise Refusal("%s must have the sha256 of the lock, but has not. Nothing was installed." % address)
@@ -158,9 +162,8 @@ def pip_install(name, wanted, wheels):
         return
     told = "it did not end within %d s" % SECONDS if status == -signal.SIGKILL else reason(last)
     raise Refusal(
-        "pip must install %s from %s, but ended with status %d: %s. Check that the mirror serves it (curl -I %s), and proxy variables "
-        "(no_proxy must name the mirror's host where a proxy does not reach it). Run again: what is there is not fetched again."
-        % (name, wanted["mirror"], status, told, wanted["mirror"])
+        "pip must install %s from %s, but ended with status %d: %s. %s Run again: what is there is not fetched again."
+        % (name, wanted["mirror"], status, told, CHECK % wanted["mirror"])
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from deeplearning_command import benchmark
 from deeplearning_edge import NEW, command
 from deeplearning_edge import run as run_command
 
+from hadoop_dl.cli import cdsw_project
 from hadoop_dl.hosts import benchmark as benchmark_of_hosts
 from hadoop_dl.hosts import host_script
 
@@ -89,6 +91,30 @@ def test_the_gpu_is_compared_with_the_cpu_of_the_same_host(trained: Any, tmp_pat
         assert row[3:6] == [f"{one['cpu']:.1f}", f"{one['gpu']:.1f}", f"{one['factor']:.1f}x"]
         assert row[6] == "#" * round(one["factor"] / 2)
     assert "17x to 61x" in done.stderr
+
+
+@pytest.mark.parametrize("gpus", [1, 0])
+def test_a_session_of_cdsw_trains_the_same_networks(trained: Any, gpus: int, tmp_path: Path) -> None:
+    for source in (cdsw_project.EXAMPLES / "cdsw/benchmark.py", cdsw_project.NETWORKS):
+        shutil.copy(source, tmp_path)
+    packages = trained.devices.parents[3]
+    variables = {**os.environ, "PYTHONPATH": str(packages), "GPUS": str(gpus)}
+    command = [sys.executable, str(tmp_path / "benchmark.py"), "--seconds", "0.1"]
+    done = subprocess.run([*command, "lstm"], env=variables, capture_output=True, text=True, check=True)
+    (row,) = rows(done)
+    assert row[:3] == ["lstm", "80", "words"]
+    assert float(row[3]) <= 32 / 0.02
+    assert (row[4:] == ["-", "-"]) is (gpus == 0)
+    if gpus:
+        assert "Tesla P100-PCIE-16GB" in done.stdout.splitlines()[0]
+        assert float(row[4]) / float(row[3]) == pytest.approx(float(row[5][:-1]), rel=0.1)
+        assert float(row[5][:-1]) > 2
+    wrong = subprocess.run([*command, "vgg"], env=variables, capture_output=True, text=True, check=False)
+    assert (wrong.returncode, "but found vgg" in wrong.stderr) == (2, True)
+    variables["FAILS"] = "LSTM cpu raise MemoryError('no room')"
+    failed = subprocess.run([*command, "lstm"], env=variables, capture_output=True, text=True, check=False)
+    assert (failed.returncode, "no room" in failed.stderr) == (1, True)
+    assert "lstm did not run on the CPU (exit status 1)" in failed.stderr
 
 
 def test_without_a_gpu_nothing_is_compared_and_this_is_said(trained: Any) -> None:

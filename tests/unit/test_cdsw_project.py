@@ -266,7 +266,16 @@ def test_tensorboard_outside_of_a_session_or_without_logs(site: Path, mirror: Mi
 def test_the_project_has_everything_and_its_readme_no_gap(site: Path, mirror: Mirror) -> None:
     project = made(site, mirror, "--ca", "/etc/ssl/site.pem")
     assert {path.name for path in project.iterdir()} == {
-        *("README.md", "data", "digits.py", "digits_cnn.py", "digits_with_summaries.py", "install.py"),
+        *(
+            "README.md",
+            "benchmark.py",
+            "data",
+            "digits.py",
+            "digits_cnn.py",
+            "digits_with_summaries.py",
+            "install.py",
+            "networks.py",
+        ),
         *("requirements-pip.txt", "requirements.txt", "run_tensorboard.py", "source_wheels.py", "stack.json"),
     }
     readme = (project / "README.md").read_text()

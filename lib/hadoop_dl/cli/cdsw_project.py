@@ -18,12 +18,15 @@ from hadoop_dl.data.locks import Lock, LockError
 from hadoop_dl.data.stacks import Stack, StackError, UnknownStack, add_directory, load_stack
 from hadoop_dl.resolver.request import Misuse
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+REPOSITORY = Path(__file__).resolve().parents[3]
+EXAMPLES = REPOSITORY / "examples"
+NETWORKS = REPOSITORY / "roles/deeplearning_command/files/deeplearning/deeplearning_command/networks.py"
 FILES: tuple[str, ...] = (
     "cdsw/install.py",
     "cdsw/run_tensorboard.py",
     "cdsw/digits_cnn.py",
     "cdsw/digits_with_summaries.py",
+    "cdsw/benchmark.py",
 )
 FILES += ("digits/digits.py", "digits/data/digits.csv.gz", "digits/data/README.md")
 MARK = "stack.json"
@@ -85,7 +88,8 @@ def write(stack: Stack, lock: Lock, directory: Path, mirror: str, ca: str = "") 
         for name in FILES:
             target = directory / name.partition("/")[2]
             shutil.copyfile(EXAMPLES / name, target)
-        shutil.copyfile(host_code.DIRECTORY / "source_wheels.py", directory / "source_wheels.py")
+        for source in (host_code.DIRECTORY / "source_wheels.py", NETWORKS):
+            shutil.copyfile(source, directory / source.name)
         for name, text in texts(stack, lock, mirror, ca).items():
             (directory / name).write_text(text, encoding="utf-8")
     except OSError as error:
