@@ -48,12 +48,6 @@ def test_a_component_that_a_receipt_records_has_a_play_that_writes_it(name: str)
     assert any(f"component: {name}\n" in text or f"'{name}'" in text for text in layers)
 
 
-@pytest.mark.parametrize("name", ["run_lock", "run_unlock"])
-def test_hosts_are_taken_and_released_with_the_tag_of_any_component(name: str) -> None:
-    (play,) = yaml.safe_load(LAYERS[name])
-    assert set(play["tags"]) == {*COMPONENTS, *COMPONENTS["environment"].roles}
-
-
 def test_verify_asks_the_hosts_that_have_something_to_verify() -> None:
     playbook = (REPOSITORY / "playbooks/verify.yml").read_text(encoding="utf-8")
     assert f"{list(COMPONENTS['verify'].groups)} | select('in', groups)" in playbook

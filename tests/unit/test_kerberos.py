@@ -12,7 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from ansible.module_utils.hadoop_dl_host import host_kerberos, host_system, kerberos_login, processes, yarn_cluster
+from ansible_programs import LOCAL, play
 from host_modules import run
 from kdc import REALM, Realm
 from loopback import Quiet, served
@@ -264,3 +266,19 @@ def test_the_reader_answers_its_clock_and_not_the_controllers(tmp_path: Path) ->
     assert found.clock is not None
     assert abs(found.clock - time.time()) < 5
     assert found.received is None
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [((), True), (("--skip-tags", "verify"), True), (("--tags", "verify"), True), (("--tags", "cuda"), False)],
+)
+def test_the_login_is_checked_for_each_run_that_may_use_it(
+    options: tuple[str, ...], asked: bool, tmp_path: Path
+) -> None:
+    """What --skip-tags leaves out must not take the check with it: other parts would fail in the middle."""
+    login = {"hadoop_principal": "a@A", "hadoop_keytab": str(tmp_path / "none")}
+    hosts = {"all": {"vars": {**LOCAL, **login}, "children": {"needs_hadoop_login": {"hosts": {"edge1": None}}}}}
+    (tmp_path / "hosts.yml").write_text(yaml.safe_dump(hosts), encoding="utf-8")
+    code, said = play("-i", tmp_path / "hosts.yml", REPOSITORY / "playbooks/layers/hadoop_login.yml", *options)
+    assert ("none is required, but" in said) is asked, said
+    assert code == (2 if asked else 0)

@@ -246,9 +246,26 @@ def test_a_run_that_fails_on_all_hosts_leaves_no_lock(site: Path) -> None:
     assert locked(site) == []
 
 
-def test_options_that_choose_tasks_choose_none_of_the_release(site: Path) -> None:
-    fails(site, "-e", json.dumps({"ask": "false"}), "--skip-tags", "always")
+@pytest.mark.parametrize("tag", ["verify", "environment"])
+def test_a_part_that_is_skipped_does_not_take_the_lock_with_it(tag: str, site: Path) -> None:
+    code, said = run(site, "--skip-tags", tag)
+    assert code == 0, said
+    assert (site / "data1" / "seen").exists(), "a copy of the lock"
+    fails(site, "--skip-tags", tag, "-e", json.dumps({"ask": "false"}))
     assert locked(site) == []
+
+
+def test_a_plan_alone_takes_no_host(site: Path) -> None:
+    layers = "".join(f"- ansible.builtin.import_playbook: {LAYERS}/{name}.yml\n" for name in ("run_lock", "run_unlock"))
+    (site / "change.yml").write_text(layers, encoding="utf-8")
+    found = yaml.safe_load((site / "hosts.yml").read_text(encoding="utf-8"))
+    found["all"]["children"] = {"needs_environment": {"hosts": dict.fromkeys(HOSTS)}}
+    (site / "hosts.yml").write_text(yaml.safe_dump(found), encoding="utf-8")
+    for options, taken in (((), 2), (("--tags", "environment"), 2), (("--tags", "plan"), 0)):
+        code, said = run(site, *options)
+        assert code == 0, said
+        assert said.count("TASK [Take the host]") == (1 if taken else 0)
+        assert len(re.findall(r"data\d : ok=", said)) == taken, said
 
 
 def test_a_run_without_the_callback_takes_no_host_and_names_the_setting(site: Path) -> None:
