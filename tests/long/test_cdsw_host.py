@@ -128,7 +128,7 @@ def test_in_a_window_the_switches_are_set_once(cdsw1: Workbench) -> None:
     assert cdsw1.changes("playbooks/cdsw.yml", *ALLOWED) == 0
     assert cdsw1.on_host("grep -c restart /srv/cdsw/calls") == restarts
     addressed = re.findall(rf"\(item={NAME}: ([^)]*)\)", cdsw1.must("playbooks/plan.yml"))
-    assert addressed == ["environment, hadoop_client, verify"], "a window leaves nothing to do"
+    assert addressed == ["environment, deeplearning_command, hadoop_client, verify"], "a window leaves nothing to do"
 
 
 def test_an_image_of_the_stack_is_built_once_and_told(cdsw1: Workbench) -> None:
