@@ -122,6 +122,33 @@ def test_a_job_is_listed_and_stopped_from_another_terminal_and_its_logs_are_read
     assert [row[2] for row in rows if row[0] == name] == ["KILLED"]
 
 
+@pytest.fixture
+def label(shell, cluster):
+    """The last data host has the node label gpu, which is exclusive."""
+
+    def rmadmin(*commands: str) -> None:
+        for command in commands:
+            code, said = shell("master1", f"su yarn -s /bin/sh -c 'yarn rmadmin {command}'")
+            assert code == 0, said
+
+    host = cluster.data_hosts[-1]
+    rmadmin('-addToClusterNodeLabels "gpu(exclusive=true)"')
+    try:
+        rmadmin(f"-replaceLabelsOnNode {host}=gpu")
+        yield host
+    finally:
+        rmadmin("-removeFromClusterNodeLabels gpu")
+
+
+def test_executors_with_a_label_come_to_its_node_and_the_master_does_not(submit, shell, label):
+    code, said = submit(PLACES, "--node-label", "gpu", "--memory", "1g", "--timeout", "180")
+    assert code == 0, said
+    assert f"ON {label} {label}" in said.splitlines()
+    assert not last_application(shell)["amHostHttpAddress"].startswith(f"{label}:")
+    code, said = submit(PLACES, "--node-label", "tpu")
+    assert (code, "the node label tpu must be one of YARN's, but YARN has gpu." in said) == (3, True), said
+
+
 def test_nothing_is_left_running(shell):
     assert [
         application["id"] for application in applications(shell) if application["state"] in ("ACCEPTED", "RUNNING")

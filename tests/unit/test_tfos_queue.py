@@ -14,7 +14,7 @@ from tfos_submit import waiting, yarn
 def scheduler(used: float) -> Any:
     """The recorded one, whose queue root.b.vision uses so many percent of its capacity."""
     info = json.loads((ANSWERS / "scheduler.json").read_text(encoding="utf-8"))["scheduler"]["schedulerInfo"]
-    waiting.leaf_queue(info, "vision")["usedCapacity"] = used
+    yarn.leaf_queue(info, "vision")["usedCapacity"] = used
     return info
 
 
@@ -95,5 +95,5 @@ def test_a_place_is_a_sentence(earlier: int, words: str) -> None:
 
 def test_a_queue_may_have_its_path() -> None:
     """As applications name it that were submitted to a path."""
-    assert waiting.leaf_queue(scheduler(7.0), "root.b.vision")["usedCapacity"] == 7.0
-    assert waiting.leaf_queue(scheduler(7.0), "b") == {}
+    assert yarn.leaf_queue(scheduler(7.0), "root.b.vision")["usedCapacity"] == 7.0
+    assert yarn.leaf_queue(scheduler(7.0), "b") == {}

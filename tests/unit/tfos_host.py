@@ -46,14 +46,21 @@ class Yarn:
     def __init__(self) -> None:
         self.application: dict[str, Any] | None = None
         self.nodes: list[dict[str, Any]] = []
+        self.labels: dict[str, Any] | None = {}  # what YARN answers without labels
+        self.scheduler: dict[str, Any] = {}
         self.confused = False
 
-    def answer(self, path: str) -> dict[str, Any]:
+    def answer(self, path: str) -> dict[str, Any] | None:
         if self.confused and "applicationTags" not in path:
             return {"apps": {"app": ["nonsense"]}, "appAttempts": {"appAttempt": ["nonsense"]}}
         if "/apps?" in path:
             return {"apps": {"app": [self.application]} if self.application else None}
-        return {"nodes": {"node": self.nodes}} if "/nodes" in path else {}
+        others = {
+            "/nodes": {"nodes": {"node": self.nodes}},
+            "/get-node-labels": self.labels,
+            "/scheduler": self.scheduler,
+        }
+        return next((answer for name, answer in others.items() if path.endswith(name)), {})
 
 
 class YarnHandler(Quiet):

@@ -14,7 +14,7 @@ from ansible.module_utils.hadoop_dl_host import own_packages, user_environment
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import hadoop_configuration, resource_manager_addresses
 
-from tfos_submit import applications, gpus, grid, installation, spark
+from tfos_submit import applications, gpus, grid, installation, labels, spark
 from tfos_submit.job import Job
 from tfos_submit.login import Login, yarn_user
 from tfos_submit.options import COMMANDS, arguments_parser, command_parser
@@ -64,6 +64,7 @@ def run(options):
     spark_conf = os.environ.get("SPARK_CONF_DIR") or os.path.join(spark_home, "conf")
     files = (os.path.join(spark_conf, "spark-defaults.conf"), client.get("spark_defaults", ""))
     defaults = [installation.text_of(path) for path in files]
+    spark.complete(options, defaults)
     configuration = hadoop_configuration(hadoop["HADOOP_CONF_DIR"])
     tag = "tfos-submit-" + uuid.uuid4().hex[:12]
     user, version = spark.hdfs_user(os.environ, configuration), installation.spark_version(spark_home)
@@ -76,6 +77,7 @@ def run(options):
         manager = ResourceManager(resource_manager_addresses(configuration))
         if options.per_node or not options.dry_run:
             login.begin()
+            manager.partition = labels.partition(options, manager)
         if options.per_node:
             options.memory = gpus.memory_for(options, manager.nodes())
         settings = spark.properties(options, environment, hadoop, tag, user, version)
@@ -84,10 +86,11 @@ def run(options):
             command = spark.submit_command(spark_home, "SETTINGS", options, archive="PACKAGES" if own else None)
             print(text + "\n" + " ".join(command))
             return OK
-        gpus.check_cluster(options, manager.nodes() if options.gpus else [])
+        if options.gpus:
+            gpus.check_cluster(options, manager.partition, manager.nodes())
         say(
-            "%d executors with %s each, environment %s"
-            % (options.executors, each(options), os.path.basename(environment))
+            "%d executors with %s each%s, environment %s"
+            % (options.executors, each(options), labels.words(options), os.path.basename(environment))
         )
         path = os.path.join(directory, "spark.conf")
         with open(path, "w") as output:

@@ -10,6 +10,8 @@ import re
 
 from ansible.module_utils.hadoop_dl_host.user_environment import HIDDEN, NotReady
 
+from tfos_submit import labels
+
 RESOURCE = "yarn.io/gpu"
 SCRIPT = "tfos-gpus"  # in the executors' working directory
 PREFIXES = ("spark.yarn.appMasterEnv.", "spark.executorEnv.")
@@ -83,28 +85,31 @@ def memory_for(options, nodes):
     return max(options.memory, max(totals) // (options.per_node + 1) + 1)
 
 
-def check_cluster(options, nodes):
-    """What YARN can never give is refused before anything is submitted. nodes: none if YARN does not answer."""
-    if not options.gpus or not nodes:
+def check_cluster(options, partition, nodes):
+    """What YARN can never give is refused before anything is submitted. partition: None if YARN does not answer. nodes: of it."""
+    if not partition or not nodes and not partition.others():
         return
     usable = [node for node in nodes if node["state"] == "RUNNING"]
     fits = sum(node["total_gpus"] // options.gpus for node in usable)
     if fits >= options.executors:
         return
     raise NotReady(
-        "%d executors with %d GPU%s each (%s, in queue %s) require more than YARN has: %d of them fit. "
-        "Nodes: %s. Ask for fewer (--executors, --gpus); if GPUs are missing there, run gpu-check on the node and "
+        "%d executors with %d GPU%s each (%s%s, in queue %s) require more than YARN has: %d of them fit. "
+        "Nodes: %s.%s Ask for fewer (--executors, --gpus); if GPUs are missing there, run gpu-check on the node and "
         "see its NodeManager's log."
         % (
             options.executors,
             options.gpus,
             "" if options.gpus == 1 else "s",
             RESOURCE,
+            labels.words(options),
             options.queue or "default",
             fits,
             "; ".join(
                 "%s (%s) has %d" % (node["name"], node["state"], node["total_gpus"])
                 for node in sorted(nodes, key=lambda node: str(node["name"]))
-            ),
+            )
+            or "none",
+            partition.others(),
         )
     )

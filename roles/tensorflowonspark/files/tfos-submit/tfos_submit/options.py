@@ -49,6 +49,12 @@ def gpu_count(text):
     return int(text)
 
 
+def label(text):
+    if not re.match(r"^[0-9A-Za-z][0-9A-Za-z_-]*$", text):  # Hadoop's own form (NodeLabelUtil.java)
+        raise argparse.ArgumentTypeError("a node label has letters, digits, - and _, but this is %r" % text)
+    return text
+
+
 def setting(text):
     name, separator, value = text.partition("=")
     if not separator or not name.startswith("spark."):
@@ -117,6 +123,12 @@ def arguments_parser():
         "--wait", type=count, default=40, help="seconds without all executors after the application began to run (40)"
     )
     parser.add_argument("--queue", help="YARN queue")
+    parser.add_argument(
+        "--node-label",
+        type=label,
+        metavar="LABEL",
+        help="executors come to nodes with this label of YARN alone, such as gpu (what the queue has)",
+    )
     parser.add_argument(
         "--principal", help="on a cluster with Kerberos: who the job runs as, with --keytab (the ticket's user)"
     )

@@ -5,6 +5,8 @@ from __future__ import absolute_import, division, print_function
 
 import re
 
+from tfos_submit import labels
+
 
 def each(options):
     """What every executor is asked with."""
@@ -19,10 +21,11 @@ def shortage(options, application, nodes, running):
     given = max(0, int(application.get("runningContainers", 0)) - 1)
     state = application.get("state")
     lines = [
-        "%d executors were asked for, each with %s, in queue %s; %s."
+        "%d executors were asked for, each with %s%s, in queue %s; %s."
         % (
             options.executors,
             each(options),
+            labels.words(options),
             application.get("queue", options.queue or "default"),
             "YARN has not started the application's own master yet (%s)" % state
             if state != "RUNNING"

@@ -10,11 +10,12 @@ import re
 from ansible.module_utils.hadoop_dl_host.user_environment import HADOOP_NAMES, program_variables
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import mark
 
-from tfos_submit import gpus
+from tfos_submit import gpus, labels
 
 LOG_DIRECTORY = "<LOG_DIR>"  # YARN puts in the directory of the container's logs, which are collected
 DRIVER_MB = 2048  # in cluster mode, beside the heap: the script's Python, TensorFlow included, is in the container
 PACKAGES = "deeplearning-packages"  # the user's own, in the containers' working directory
+QUEUE = "spark.yarn.queue"
 HEAP_MB = 1024  # of an executor's memory; TensorFlow lives in a Python process beside the JVM and takes the rest
 
 
@@ -71,7 +72,9 @@ def properties(options, environment, hadoop, tag, user=None, version=None):
     if options.deploy_mode == "cluster":
         settings += [(name, "%dm" % DRIVER_MB) for name in overhead_names(version, "driver")]
     if options.queue:
-        settings.append(("spark.yarn.queue", options.queue))
+        settings.append((QUEUE, options.queue))
+    if options.node_label:
+        settings.append((labels.SETTING, options.node_label))
     for prefix in ("spark.yarn.appMasterEnv.", "spark.executorEnv."):
         settings.append((prefix + "PYSPARK_PYTHON", python))
         settings += [(prefix + name, hadoop[name]) for name in HADOOP_NAMES]
@@ -81,11 +84,24 @@ def properties(options, environment, hadoop, tag, user=None, version=None):
     return settings + gpus.settings(options.gpus) + list(options.conf)
 
 
+def values_of(name, defaults, settings):
+    """What the site's defaults and then the settings have for a name; the last one counts."""
+    pattern = r"(?m)^[ \t]*%s(?:[ \t]*[=:][ \t]*|[ \t]+)(\S.*?)[ \t]*$" % re.escape(name)
+    named = [value for text in defaults for value in re.findall(pattern, text)]
+    return named + [value for key, value in settings if key == name]
+
+
+def complete(options, defaults):
+    """A queue and a label that --conf or the site's defaults name count as if they were options."""
+    for name, attribute in ((QUEUE, "queue"), (labels.SETTING, "node_label")):
+        given = getattr(options, attribute)
+        found = values_of(name, defaults, ([(name, given)] if given else []) + options.conf)
+        setattr(options, attribute, found[-1] if found else None)
+
+
 def with_jars(settings, defaults, jars):
     """The settings with the jars of every job, before those that the job or the site's defaults name."""
-    pattern = r"(?m)^[ \t]*spark\.jars(?:[ \t]*[=:][ \t]*|[ \t]+)(\S.*?)[ \t]*$"
-    named = [value for text in defaults for value in re.findall(pattern, text)]
-    named += [value for name, value in settings if name == "spark.jars"]
+    named = values_of("spark.jars", defaults, settings)
     return settings + ([("spark.jars", ",".join(jars + named[-1:]))] if jars else [])
 
 

@@ -9,7 +9,7 @@ from ansible.module_utils.hadoop_dl_host.yarn_cluster import entries
 
 from tfos_submit.outcome import say
 from tfos_submit.shortage import diagnostics
-from tfos_submit.yarn import WAITING, number
+from tfos_submit.yarn import WAITING, leaf_queue, number
 
 PAUSE = 60  # seconds between two looks at the queue; nothing new, nothing said
 
@@ -47,7 +47,7 @@ class Waiting(object):
         parts = ["the application waits in queue %s (%s)." % (queue, application.get("state"))]
         if earlier is not None:
             parts.append(place(earlier))
-        leaf = leaf_queue(((self.manager.get("/scheduler") or {}).get("scheduler") or {}).get("schedulerInfo"), queue)
+        leaf = leaf_queue(self.manager.scheduler(), queue)
         if leaf.get("absoluteCapacity"):  # 0 for a queue that has nodes with a label only
             parts.append(
                 "The queue uses %.0f %% of its capacity, which is %.0f %% of the cluster."
@@ -73,14 +73,3 @@ def place(earlier):
     if earlier == 1:
         return "1 application that was submitted earlier waits there, too."
     return "%d applications that were submitted earlier wait there, too." % earlier
-
-
-def leaf_queue(queue, name):
-    """The leaf of the capacity scheduler with this name or path, below this queue of the answer; {} if there is none."""
-    for child in entries(queue, "queues", "queue"):
-        found = leaf_queue(child, name)
-        if found:
-            return found
-        if not child.get("queues") and child.get("queueName") == name.rpartition(".")[2]:
-            return child
-    return {}

@@ -65,6 +65,7 @@ class ResourceManager(object):
     def __init__(self, addresses):
         self.addresses = list(addresses)
         self.problem = None  # why the last one that asked for a ticket did not answer
+        self.partition = None  # where the job's executors can come (labels.Partition); not known: everywhere
 
     def get(self, path):
         """The answer as a mapping, or None where no ResourceManager gives one."""
@@ -104,9 +105,18 @@ class ResourceManager(object):
         applications = entries(answer, "apps", "app")
         return applications[0] if applications else None
 
-    def nodes(self):
+    def every_node(self):
+        """None if YARN does not answer."""
         answer = self.get("/nodes")
-        return [node_summary(node) for node in entries(answer, "nodes", "node")]
+        return None if answer is None else [node_summary(node) for node in entries(answer, "nodes", "node")]
+
+    def nodes(self):
+        """Those that the job's executors can come to."""
+        return [node for node in self.every_node() or [] if not self.partition or self.partition.has(node)]
+
+    def scheduler(self):
+        """What the scheduler tells of itself and its queues; {} if YARN does not answer."""
+        return ((self.get("/scheduler") or {}).get("scheduler") or {}).get("schedulerInfo") or {}
 
     def containers(self, application):
         """Identifiers and NodeManager addresses of the containers that run now."""
@@ -118,6 +128,17 @@ class ResourceManager(object):
             for container in entries(answer, None, "container"):
                 containers.append((container.get("containerId"), container.get("nodeHttpAddress")))
         return [(name, address) for name, address in containers if name and address]
+
+
+def leaf_queue(queue, name):
+    """The leaf of the capacity scheduler with this name or path, below this queue of the answer; {} if there is none."""
+    for child in entries(queue, "queues", "queue"):
+        found = leaf_queue(child, name)
+        if found:
+            return found
+        if not child.get("queues") and child.get("queueName") == name.rpartition(".")[2]:
+            return child
+    return {}
 
 
 def gpus_in(resources):
@@ -139,6 +160,7 @@ def node_summary(node):
     return {
         "name": node.get("nodeHostName") or node.get("id"),
         "state": node.get("state"),
+        "labels": entries(node, None, "nodeLabels"),
         "free_mb": int(node.get("availMemoryMB", 0)),
         "total_mb": int(node.get("availMemoryMB", 0)) + int(node.get("usedMemoryMB", 0)),
         "free_vcores": int(node.get("availableVirtualCores", 0)),

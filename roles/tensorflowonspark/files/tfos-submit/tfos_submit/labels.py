@@ -1,0 +1,115 @@
+# -*- coding: utf-8 -*-
+"""--node-label: the nodes of YARN that executors can come to, and what must be true before a job asks for a label.
+
+https://hadoop.apache.org/docs/r3.3.6/hadoop-yarn/hadoop-yarn-site/NodeLabel.html: a node has one label at most. A request without a label gets nodes
+without one, and what is idle on those whose label is not exclusive.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
+from ansible.module_utils.hadoop_dl_host.yarn_cluster import entries
+
+from tfos_submit.yarn import leaf_queue
+
+SCHEDULER = "capacityScheduler"
+SETTING = "spark.yarn.executor.nodeLabelExpression"  # the master needs no GPU, so it is left to the queue
+
+
+class Partition(object):
+    """The nodes that executors can come to. label: of each; empty: none. exclusive: YARN's labels that are for requests with them alone."""
+
+    def __init__(self, label, exclusive):
+        self.label, self.exclusive = label, exclusive
+
+    def has(self, node):
+        if self.label:
+            return self.label in node["labels"]
+        return not self.exclusive.intersection(node["labels"])
+
+    def others(self):
+        """A sentence about nodes that do not count; empty if there can be none."""
+        if self.label or not self.exclusive:
+            return ""
+        return " Nodes with a label (%s) are for jobs with --node-label." % ", ".join(sorted(self.exclusive))
+
+
+def words(options):
+    """Beside what executors are asked with."""
+    return ", node label %s" % options.node_label if options.node_label else ""
+
+
+def partition(options, manager):
+    """Where the job's executors can come; None if YARN does not answer. If the job names no label, that of its queue counts."""
+    nodes = manager.every_node()
+    if nodes is None:
+        return None
+    known = dict((label, True) for node in nodes for label in node["labels"])
+    for one in entries(manager.get("/get-node-labels"), None, "nodeLabelInfo"):
+        known[one.get("name")] = str(one.get("exclusivity", True)).lower() != "false"
+    asked, queue = options.node_label, options.queue or "default"
+    scheduler = manager.scheduler() if known or asked else {}
+    if scheduler.get("type", SCHEDULER) != SCHEDULER:  # it ignores labels
+        if asked:
+            raise NotReady(
+                "the node label %s requires YARN's %s, but YARN has the %s, which gives every node to every job. Leave --node-label out; "
+                "docs/jobs.md has other ways to GPUs." % (asked, SCHEDULER, scheduler["type"])
+            )
+        return Partition(None, set())
+    leaf = leaf_queue(scheduler, queue)
+    options.node_label = asked or leaf.get("defaultNodeLabelExpression") or None
+    problem = asked and (unknown(asked, known) or nowhere(asked, nodes))
+    if options.queue and not problem:  # without a name YARN may choose another queue than `default` (queue-mappings)
+        problem = closed(options.node_label, queue, leaf)
+    if problem:
+        raise NotReady(problem)
+    return Partition(options.node_label, set(name for name, exclusive in known.items() if exclusive))
+
+
+def unknown(label, known):
+    if label in known:
+        return None
+    if not known:
+        return (
+            "the node label %s must be one of YARN's, but YARN has none: node labels are not enabled, or none was added. Leave --node-label out, or "
+            "ask the operator for the label (docs/yarn.md)." % label
+        )
+    return "the node label %s must be one of YARN's, but YARN has %s. Name one of them (--node-label)." % (
+        label,
+        ", ".join(sorted(known)),
+    )
+
+
+def nowhere(label, nodes):
+    having = [node for node in nodes if label in node["labels"]]
+    if any(node["state"] == "RUNNING" for node in having):
+        return None
+    return (
+        "a running node must have the label %s, but %s. Ask the operator for it (docs/yarn.md), or name another label."
+        % (
+            label,
+            ", ".join("%s is %s" % (node["name"], node["state"]) for node in having) or "no node has it",
+        )
+    )
+
+
+def closed(label, queue, leaf):
+    """Why a queue takes no job, or gives it nothing of a label. leaf: of the capacity scheduler's answer; {}: it is not known."""
+    ask = "Name another queue (--queue), or ask the operator (docs/yarn.md)."
+    if leaf.get("maxApplications") == 0:
+        return (
+            "the queue %s must take applications, but its maximum-applications is 0: without that setting, YARN derives it from the queue's share of "
+            "nodes without a label. %s" % (queue, ask)
+        )
+    if not leaf or not label:
+        return None
+    shares = dict(
+        (one.get("partitionName"), one.get("absoluteMaxCapacity", 0))
+        for one in entries(leaf.get("capacities"), None, "queueCapacitiesByPartition")
+    )
+    problem = None
+    if not set(["*", label]).intersection(entries(leaf, None, "nodeLabels")):
+        problem = "it has no access to them (accessible-node-labels)"
+    elif shares and not shares.get(label):
+        problem = "it has 0 %% of them (accessible-node-labels.%s.capacity)" % label
+    return problem and "the queue %s must give nodes with the label %s, but %s. %s" % (queue, label, problem, ask)

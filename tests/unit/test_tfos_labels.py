@@ -1,0 +1,203 @@
+"""tfos-submit --node-label: where executors can come, and what is refused before anything is submitted.
+
+yarn_answers/labels.json is recorded from Hadoop 3.3.6 on the demo cluster: data2 has the label gpu, which is exclusive; no node has spare, which is not.
+The queue vision may use gpu. The other three may not: batch has no access; late has access, but no share of it; gpus has no share of other nodes, no
+maximum-applications, and gpu as the label of its jobs.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from resource_manager import ANSWERS
+from test_tfos_gpus import gpu_node
+from tfos_host import app, parsed, submit, told
+from tfos_submit import labels, outcome, spark
+
+RECORDED = json.loads((ANSWERS / "labels.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def labelled(host: SimpleNamespace) -> SimpleNamespace:
+    """The host of a cluster with labels."""
+    answers = copy.deepcopy(RECORDED)
+    host.yarn.nodes = answers["nodes"]["nodes"]["node"]
+    host.yarn.labels, host.yarn.scheduler = answers["get-node-labels"], answers["scheduler"]
+    return host
+
+
+def settings(host: SimpleNamespace) -> dict[str, str]:
+    return dict(line.split(" ", 1) for line in (host.tmp / "settings").read_text().splitlines())
+
+
+def test_executors_ask_for_the_label_and_the_master_does_not() -> None:
+    assert told("--node-label", "gpu")["spark.yarn.executor.nodeLabelExpression"] == "gpu"
+    assert not [name for name in told("--node-label", "gpu") if name.startswith("spark.yarn.am.")]
+    assert "spark.yarn.executor.nodeLabelExpression" not in told()
+
+
+@pytest.mark.parametrize("text", ["gpu && big", "", "-gpu", "gpu,big"])
+def test_an_expression_that_yarn_has_not_is_wrong_usage(text: str) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        parsed("--node-label=" + text)
+    assert stopped.value.code == 2
+
+
+def test_a_job_with_a_label_that_its_queue_may_use_is_submitted(labelled: SimpleNamespace) -> None:
+    done = submit(labelled, "--node-label", "gpu", "--queue", "vision", "--gpus", "1")
+    assert (done.code, settings(labelled)[labels.SETTING]) == (0, "gpu"), done.error
+    assert "2 executors with 3072 MB, 1 vcore and 1 GPU (yarn.io/gpu) each, node label gpu, environment" in done.error
+
+
+@pytest.mark.parametrize(
+    ("label", "queue", "words"),
+    [
+        ("tpu", "vision", "the node label tpu must be one of YARN's, but YARN has gpu, spare. Name one of them"),
+        ("spare", "vision", "a running node must have the label spare, but no node has it."),
+        ("gpu", "batch", "the queue batch must give nodes with the label gpu, but it has no access to them"),
+        ("gpu", "late", "but it has 0 % of them (accessible-node-labels.gpu.capacity)"),
+        ("gpu", "gpus", "the queue gpus must take applications, but its maximum-applications is 0"),
+        ("", "gpus", "the queue gpus must take applications, but its maximum-applications is 0"),
+    ],
+)
+def test_a_label_that_can_give_nothing_is_refused(
+    labelled: SimpleNamespace, label: str, queue: str, words: str
+) -> None:
+    done = submit(labelled, *(["--node-label", label] if label else []), "--queue", queue)
+    assert done.code == outcome.NOT_READY
+    assert words in done.error
+    assert not (labelled.tmp / "settings").exists()
+
+
+def test_a_job_that_names_no_queue_is_not_refused_because_of_the_default_one(labelled: SimpleNamespace) -> None:
+    """YARN may have a queue for each user or group (yarn.scheduler.capacity.queue-mappings), which it does not tell."""
+    for queue in labelled.yarn.scheduler["scheduler"]["schedulerInfo"]["queues"]["queue"]:
+        queue["queueName"] = {"batch": "default"}.get(queue["queueName"], queue["queueName"])
+    assert submit(labelled, "--node-label", "gpu").code == 0
+    assert submit(labelled, "--node-label", "gpu", "--queue", "default").code == outcome.NOT_READY
+
+
+@pytest.mark.parametrize("answer", [{}, None])  # of Hadoop 3.3.6, and of 2.10.2
+def test_without_labels_in_yarn_one_is_refused(host: SimpleNamespace, answer: dict[str, Any] | None) -> None:
+    host.yarn.nodes, host.yarn.labels = [gpu_node("data1", 2)], answer
+    done = submit(host, "--node-label", "gpu")
+    assert done.code == outcome.NOT_READY
+    assert "must be one of YARN's, but YARN has none: node labels are not enabled, or none was added." in done.error
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_scheduler_that_ignores_labels_is_refused_by_its_name(labelled: SimpleNamespace, known: bool) -> None:
+    """That of Cloudera 5 and 6: executors would come anywhere."""
+    labelled.yarn.scheduler = {"scheduler": {"schedulerInfo": {"type": "fairScheduler", "rootQueue": {}}}}
+    labelled.yarn.labels = RECORDED["get-node-labels"] if known else {}
+    done = submit(labelled, "--node-label", "gpu")
+    assert done.code == outcome.NOT_READY
+    assert "the node label gpu requires YARN's capacityScheduler, but YARN has the fairScheduler" in done.error
+    assert submit(labelled, "--gpus", "1", "--executors", "4").code == 0, "it gives nodes with a label to anybody"
+
+
+def test_a_label_whose_nodes_do_not_run_is_refused_with_their_state(labelled: SimpleNamespace) -> None:
+    node(labelled, "data2").update(state="LOST")
+    done = submit(labelled, "--node-label", "gpu", "--queue", "vision")
+    assert (done.code, "have the label gpu, but data2 is LOST." in done.error) == (outcome.NOT_READY, True)
+
+
+def node(host: SimpleNamespace, name: str) -> dict[str, Any]:
+    return next(one for one in host.yarn.nodes if one["nodeHostName"] == name)
+
+
+def test_a_resource_manager_that_does_not_answer_refuses_nothing(labelled: SimpleNamespace) -> None:
+    (labelled.tmp / "conf/yarn-site.xml").write_text("<configuration/>")
+    assert submit(labelled, "--node-label", "tpu").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fit", "nodes"),
+    [
+        (
+            ["--queue", "vision"],
+            2,
+            "Nodes: data1 (RUNNING) has 2. Nodes with a label (gpu) are for jobs with --node-label.",
+        ),
+        (["--queue", "vision", "--node-label", "gpu"], 2, "Nodes: data2 (RUNNING) has 2. Ask"),
+        (
+            ["--queue", "vision", "--conf", "spark.yarn.executor.nodeLabelExpression=gpu"],
+            2,
+            "Nodes: data2 (RUNNING) has 2. Ask",
+        ),
+    ],
+)
+def test_gpus_count_on_nodes_that_executors_can_come_to(
+    labelled: SimpleNamespace, arguments: list[str], fit: int, nodes: str
+) -> None:
+    done = submit(labelled, "--gpus", "1", "--executors", "3", *arguments)
+    assert done.code == outcome.NOT_READY
+    assert f"require more than YARN has: {fit} of them fit. {nodes}" in done.error
+
+
+def test_a_cluster_whose_gpus_all_have_a_label_refuses_a_job_without_it(labelled: SimpleNamespace) -> None:
+    labelled.yarn.nodes = [node(labelled, "data2")]
+    done = submit(labelled, "--gpus", "1", "--queue", "vision")
+    assert done.code == outcome.NOT_READY
+    assert "0 of them fit. Nodes: none. Nodes with a label (gpu) are for jobs with --node-label." in done.error
+
+
+def shared(host: SimpleNamespace) -> None:
+    """As YARN answers for a label that is not exclusive."""
+    host.yarn.labels = {"nodeLabelInfo": {"name": "gpu", "exclusivity": "false"}}  # one is no list: recorded as well
+
+
+def by_the_queue(host: SimpleNamespace) -> None:
+    for queue in host.yarn.scheduler["scheduler"]["schedulerInfo"]["queues"]["queue"]:
+        queue.update({"defaultNodeLabelExpression": "gpu"} if queue["queueName"] == "vision" else {})
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "memory"),
+    [
+        (lambda host: None, [], 4097),
+        (lambda host: None, ["--node-label", "gpu"], 8193),
+        (by_the_queue, [], 8193),
+        (shared, [], 8193),
+    ],
+)
+def test_per_node_looks_at_nodes_that_executors_can_come_to(
+    labelled: SimpleNamespace, change: Callable[[SimpleNamespace], None], arguments: list[str], memory: int
+) -> None:
+    node(labelled, "data1").update(availMemoryMB=8192, usedMemoryMB=0)
+    node(labelled, "data2").update(availMemoryMB=16384, usedMemoryMB=0)
+    change(labelled)
+    done = submit(labelled, "--per-node", "1", "--queue", "vision", *arguments)
+    assert (done.code, f"with {memory} MB" in done.error) == (0, True), done.error
+
+
+def test_missing_executors_are_explained_with_the_nodes_of_the_label(labelled: SimpleNamespace) -> None:
+    labelled.yarn.application = app(containers=1, queue="vision")
+    labelled.spark_submit("exec sleep 60")
+    done = submit(labelled, "--node-label", "gpu", "--queue", "vision", "--wait", "1")
+    assert done.code == outcome.NO_EXECUTORS
+    assert "1 vcore, node label gpu, in queue vision; after 1 s YARN has given 0 of them" in done.error
+    table = done.error.partition("YARN has:")[2].partition("What to do:")[0]
+    assert ("data2" in table, "data1" in table) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "defaults", "queue", "label"),
+    [
+        ([], "", None, None),
+        ([], "spark.yarn.queue nights\nspark.yarn.executor.nodeLabelExpression = big\n", "nights", "big"),
+        (["--queue", "vision", "--node-label", "gpu"], "spark.yarn.queue nights\n", "vision", "gpu"),
+        (["--node-label", "gpu", "--conf", "spark.yarn.executor.nodeLabelExpression=big"], "", None, "big"),
+    ],
+)
+def test_queue_and_label_are_those_that_count_for_spark(
+    arguments: list[str], defaults: str, queue: str | None, label: str | None
+) -> None:
+    options = parsed(*arguments)
+    spark.complete(options, [defaults])
+    assert (options.queue, options.node_label) == (queue, label)
