@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import shutil
@@ -81,10 +82,13 @@ def test_after_a_canarys_job_that_failed_the_same_command_tries_again_and_the_ot
     assert all((cluster / name / "envs" / NEW).is_dir() for name in GROUPS)
     assert not list(cluster.glob("*/.run.json"))
     look = f"readlink {cluster}/*/current | sort | uniq -c; echo $DEEPLEARNING_ENVIRONMENT; ls -d {cluster}/*/envs/{OLD} | wc -l"
+    example = ansible_programs.REPOSITORY / "examples/digits"
+    look += f"; diff -r --exclude=__pycache__ . {example} && stat -c %a . && stat -c %U . data run.sh data/*.gz"
     code, said = run(cluster, **canary(f"({look}) > {cluster}/seen", "data1,edge1"), environment_keep=0)
     assert code == 0, said
     seen = (cluster / "seen").read_text().split()
-    assert seen == ["2", f"envs/{NEW}", "1", f"envs/{OLD}", NEW, "3"]
+    assert seen[:6] == ["2", f"envs/{NEW}", "1", f"envs/{OLD}", NEW, "3"]
+    assert seen[6:] == ["700", *[getpass.getuser()] * 4], "the example, nothing else, and its owner"
     assert active(cluster) == dict.fromkeys(GROUPS, NEW)
     assert not any((cluster / name / "envs" / OLD).exists() for name in GROUPS)
 
