@@ -28,7 +28,7 @@ def texts() -> list[str]:
     for path in (path for folder in PROGRAMS for path in sorted((REPOSITORY / folder).rglob("*.py"))):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                text = re.sub(r"%(?:\(\w+\))?[-.\d]*[a-z]|\{\d\}", "…", node.value)
+                text = re.sub(r"(%(?:\(\w+\))?[-.\d]*[a-z]|\{\d\})+", "…", node.value)
                 found.append(text.replace("%%", "%"))
     return found
 
