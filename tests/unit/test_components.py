@@ -48,6 +48,18 @@ def test_a_component_that_a_receipt_records_has_a_play_that_writes_it(name: str)
     assert any(f"component: {name}\n" in text or f"'{name}'" in text for text in layers)
 
 
+def test_what_serves_several_components_is_not_left_out_with_one_of_them() -> None:
+    """--skip-tags leaves out what has one of its tags: a lock, a record, a check of the login. No switch without all of an environment is right."""
+    names = {*COMPONENTS, *COMPONENTS["environment"].roles}
+    shared = {
+        layer
+        for layer, text in LAYERS.items()
+        for item in tasks_of(yaml.safe_load(text))
+        if len(names & set(item.get("tags") or ())) > 1
+    }
+    assert shared == {"activate"}
+
+
 def test_verify_asks_the_hosts_that_have_something_to_verify() -> None:
     playbook = (REPOSITORY / "playbooks/verify.yml").read_text(encoding="utf-8")
     assert f"{list(COMPONENTS['verify'].groups)} | select('in', groups)" in playbook
