@@ -383,11 +383,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # ansible-lint has one core for itself for two minutes: the unit tests begin beside it.
         quick = [[step] for layer in chosen if layer in ("lint", "unit") for step in plan[layer]]
         runner.run_side_by_side(quick, options.jobs + ("unit" in chosen))
-        beside = [step for step in plan["e2e"] if "e2e" in chosen and step.environment["E2E_STACK"] == SECURE]
-        lanes = [*([beside] if beside else []), *([step] for step in plan["molecule"] if "molecule" in chosen)]
-        runner.run_side_by_side(lanes, options.jobs + 1, show=len(lanes) == 1)
-        # The cluster of the faults alone: beside scenarios on two cores, a host under an installation did not always answer in time.
-        runner.run_in_order([step for step in plan["e2e"] if "e2e" in chosen and step not in beside])
+        scenarios_of_roles = [[step] for step in plan["molecule"] if "molecule" in chosen]
+        runner.run_side_by_side(scenarios_of_roles, options.jobs + 1, show=len(scenarios_of_roles) == 1)
+        # Alone: beside scenarios a cluster saves no time on two cores, they write its mirror, and a host under an installation was late (tests/faults).
+        runner.run_in_order([step for step in plan["e2e"] if "e2e" in chosen])
         stacks = [step for step in plan[LONG] if step.name.startswith("stacks ")]
         if LONG in chosen:
             runner.run_in_order([step for step in plan[LONG] if step not in stacks])
