@@ -31,7 +31,7 @@ SECONDS = 3600  # for each run of pip
 IMPORT_SECONDS = 300
 ROOM = 4  # times the wheels' size, for the files that they become
 CHECK = (
-    "Check that the mirror serves it (curl -I %s), and proxy variables (no_proxy must name the mirror's host where a proxy does not reach "
+    "Check that the mirror serves it (curl -I %s), and proxy variables (no_proxy must name the mirror's host if a proxy does not reach "
     "it)."
 )
 SECRET = re.compile(r"//[^/@\s]+@")

@@ -38,7 +38,7 @@ def test_the_plays_keep_the_order_of_the_table() -> None:
     assert [role for role in included("gpu") if role in COMPONENTS] == [
         name for name, component in COMPONENTS.items() if component.roles == (name,) and name in included("gpu")
     ]
-    made = [role for role in included("environment") if role != "tensorflowonspark"]  # where the set has it
+    made = [role for role in included("environment") if role != "tensorflowonspark"]  # if the set has it
     assert tuple(made) == COMPONENTS["environment"].roles
 
 
