@@ -47,6 +47,7 @@ spared: {description: Damaged trees that stay because processes still run from t
 
 import hashlib
 import os
+import re
 import signal
 
 from ansible.module_utils.basic import AnsibleModule
@@ -65,6 +66,7 @@ from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 
 LISTED = 10  # problems that a message names
+ERROR = re.compile(r"\w+(\.\w+)*(Error|Exception): .")
 
 
 def lock_problems(tree, lock):
@@ -118,7 +120,8 @@ def import_problem(run, environment, name, timeout):
     if answer.status == 0:
         return None
     said = [line for line in (answer.output + "\n" + answer.error).splitlines() if line.strip()]
-    last = said[-1].strip() if said else "no output"
+    raised = [line for line in said if ERROR.match(line)]  # TensorFlow 1 says more behind it
+    last = (raised or said or ["no output"])[-1].strip()
     if answer.status is None:
         return "import %s did not end within %d s (last: %s)." % (name, timeout, last)
     if answer.status == -signal.SIGILL:
@@ -160,6 +163,7 @@ def seal(tree, stack, digest, files):
         dict((path, row) for path, row in files.items() if not environment_tree.is_bytecode(path))
     )
     seal["contents_sha256"] = hashlib.sha256(bare).hexdigest()
+    seal["lock_sha256"] = (build.marker(tree, "tensorflow") or {}).get("lock_sha256")
     seal["python"] = (build.marker(tree, "made") or {}).get("build", {}).get("version")
     packages.write_json(packages.state_file(tree, "sealed.json"), seal)
 

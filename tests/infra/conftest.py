@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from hadoop_dl.data import stacks
-from hadoop_dl.data.questions import stack_parts
+from hadoop_dl.data.questions import distribution, stack_parts
 from hadoop_dl.hosts import host_script, verify
 from hadoop_dl.plan import components
 
@@ -138,7 +138,9 @@ def expected(host: Any, answers: dict[str, Any]) -> dict[str, Any]:
     wanted = dict(expectation(host))
     sealed = (answers["seal"] or {}).get("stack")
     if not wanted["stack"] and sealed in stacks.stack_names():
-        wanted["stack"] = stacks.load_stack(sealed).data
+        installed = (answers["inside"].get("versions") or {}).get("value") or {}
+        forms = [form.data for form in stacks.load_stack(sealed).forms]
+        wanted["stack"] = next((one for one in forms if distribution(one, "tensorflow") in installed), forms[0])
     return wanted
 
 

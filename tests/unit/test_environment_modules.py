@@ -179,10 +179,22 @@ def test_what_is_not_verified_does_not_become_active(unproved, damage, words):
     assert unproved.current is None
 
 
+# What TensorFlow 1.4 says.
+NO_CUBLAS = """Traceback (most recent call last):
+  File "<string>", line 1, in <module>
+ImportError: libcublas.so.8.0: cannot open shared object file: No such file or directory
+
+
+Failed to load the native TensorFlow runtime.
+
+for some common reasons and solutions.  Include the entire stack trace
+above this error message when asking for help."""
+
+
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("raise ImportError('libcudart.so.10.0: cannot open shared object file')", "GPU wheels of TensorFlow up to 1.14"),
+        (f"raise ImportError({NO_CUBLAS!r})", "libcublas.so.8.0: cannot open shared object file: No such file or directory. The GPU"),
         (f"import os; os.kill(os.getpid(), {int(signal.SIGILL)})", "illegal instruction"),
         ("raise RuntimeError('riddle')", "import keras fails: RuntimeError: riddle"),
         ("import time; time.sleep(60)", "import keras did not end within 2 s"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
-from test_gpu_layer import KERNELS, NOTHING, WISH, changed, gpu_rows, host, made
+from test_gpu_layer import KERNELS, NOTHING, REPOSITORY, WISH, changed, gpu_rows, host, made
 
+from hadoop_dl.data import stacks
+from hadoop_dl.hosts import mirror_contents
 from hadoop_dl.plan import gpu_conflicts, gpu_stack, target
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl_dev import invented_hosts
@@ -256,13 +260,65 @@ def test_a_wheel_that_imports_without_cuda_gets_none_on_a_host_without_gpus(stac
     assert part(edge(stack)) == {}
 
 
-def test_a_wheel_that_is_linked_to_the_driver_is_a_problem_on_a_host_without_it() -> None:
+def both(**edge_node: Any) -> list[plan_model.Host]:
+    """A data node with a GPU and an edge node without one, of the white paper's set."""
+    values = {"deeplearning_request": "tf1.4-py27-el7", **ACCEPTED}
+    node = changed(nvidia={**NO_GPUS, "installed": "470.82.01"}) | edge_node
+    return [host(**values), host(node, "edge1", ("edge_nodes",), **values), host(node, "mirror1", ("mirror_host",))]
+
+
+def test_hosts_with_and_without_gpus_have_both_forms_of_a_set_in_one_environment() -> None:
+    """Its jobs name one environment; only the data node can import the TensorFlow that is linked to the driver's library."""
+    answer = made(*both())
+    assert answer.problems == []
+    data, edge1 = answer.hosts["data1"], answer.hosts["edge1"]
+    assert data["environment"] == edge1["environment"]
+    assert data["environment"].startswith("tf1.4-py27-el7-")
+    assert [one["stack"]["tensorflow_package"] for one in (data, edge1)] == ["tensorflow-gpu", "tensorflow"]
+    assert "cuda_versions" in data["gpu"]
+    assert "cuda_versions" not in edge1["gpu"]
+    forms = ["tf1.4-cpu-py27-el7", "tf1.4-py27-el7"]
+    assert [entry[0] for entry in answer.hosts["mirror1"]["mirror_environments"]] == forms
+    listed = mirror_contents.contents(both(), (), REPOSITORY, str)
+    assert sorted(name for name, _ in listed.environments) == forms
+
+
+def test_a_form_for_hosts_without_gpus_that_has_another_package_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The environment's name would not change with that one."""
+    gpu_form, cpu_form = (stacks.load_stack(name) for name in ("tf1.4-py27-el7", "tf1.4-cpu-py27-el7"))
+    lock = cpu_form.lock_path("2.7").read_text()
+    other = replace(cpu_form, directory=tmp_path)
+    other.lock_path("2.7").parent.mkdir()
+    other.lock_path("2.7").write_text(lock.replace("werkzeug==1.0.1", "werkzeug==1.0.0"))
+    monkeypatch.setattr(stacks, "load_stack", lambda _: other)
+    with pytest.raises(stacks.StackError, match=r"wheel alone, but do in 2\.7\."):
+        _ = gpu_form.without_gpus
+
+
+def test_a_host_that_got_its_first_gpu_needs_the_other_form() -> None:
+    name = made(*both()).hosts["edge1"]["environment"]
+    locks = [stacks.load_stack("tf1.4-py27-el7").lock(), stacks.load_stack("tf1.4-cpu-py27-el7").lock()]
+    gpu_form, cpu_form = (lock.section_digest("tensorflow") for lock in locks)
+    there = {"current": name, "receipts": {}, "environments": {name: {"problem": None, "lock": cpu_form}}}
+    assert made(*both(deeplearning=there)).problems == []
+    there["environments"][name]["lock"] = gpu_form
+    (problem,) = made(*both(deeplearning=there)).problems
+    assert problem.startswith(f"edge1: {name} was installed there as on hosts with GPUs, but the host has 0 now.")
+
+
+def test_a_wheel_that_is_linked_to_the_driver_is_a_problem_on_a_host_without_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stacks.Stack, "without_gpus", None)
     (problem,) = edge("tf1.4-py27-el7").problems
     assert problem.startswith("data1: the TensorFlow of tf1.4-py27-el7 is linked to libcuda.so.1 of NVIDIA's driver")
     assert "tf1.4-cpu-py27-el7" in problem
 
 
-def test_a_wheel_that_is_linked_to_the_driver_gets_cudas_libraries_beside_it() -> None:
+def test_a_wheel_that_is_linked_to_the_driver_gets_cudas_libraries_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stacks.Stack, "without_gpus", None)
     answer = part(edge("tf1.4-py27-el7", nvidia={**NO_GPUS, "installed": "470.82.01"}))
     assert answer["cuda_versions"] == ["8.0"]
     assert "nvidia_driver_version" not in answer

@@ -234,12 +234,12 @@ def test_a_host_cannot_write_lines_of_the_report(site: list[Host]) -> None:
     assert "RHEL data0003 as planned" in report_text.text(made_of(evil))
 
 
-def sealed(files: str, python: str | None = "3.9.18 (main) [GCC 11.4.1]") -> Any:
-    """A change of a node: its active environment was sealed with these bytes by this Python."""
+def sealed(files: str, python: str | None = "3.9.18 (main) [GCC 11.4.1]", lock: str | None = None) -> Any:
+    """A change of a node: its active environment was sealed with these bytes by this Python, of this lock of TensorFlow."""
 
     def alter(node: dict[str, Any]) -> None:
         known = node["deeplearning"]
-        known["environments"][known["current"]] |= {"contents": files, "python": python}
+        known["environments"][known["current"]] |= {"contents": files, "python": python, "lock": lock}
 
     return alter
 
@@ -255,9 +255,9 @@ def test_an_environment_with_other_bytes_than_on_most_hosts_is_drift(site: list[
     )
     other = changed(hosts, odd[0]["host"], sealed("b" * 64, "3.9.21 (main) [GCC 11.5.0]"))
     assert made_of(other)["status"] == 0  # a Python of another build compiles other bytecode
-    assert (
-        made_of(changed(hosts, odd[0]["host"], sealed("b" * 64, None)))["status"] == 0
-    )  # sealed by an earlier version
+    earlier = changed(hosts, odd[0]["host"], sealed("b" * 64, None))
+    assert made_of(earlier)["status"] == 0  # sealed by an earlier version
+    assert report.other_bytes(changed(hosts, odd[0]["host"], sealed("b" * 64, lock="c" * 64))) == {}  # the other form
 
 
 @pytest.mark.parametrize("name", ["cuda", "cudnn", "nccl", "os", "kernel", "environment", "driver", "gpu"])

@@ -75,7 +75,7 @@ def extended(base: Stack, packages: list[str], directory: Path) -> Stack:
     requirements = {key: list(values) for key, values in base.data["requirements"].items()}
     requirements[COMPONENT] = [*requirements[COMPONENT], *wanted]
     data = {
-        **base.data,
+        **{key: value for key, value in base.data.items() if key != "without_gpus"},
         "name": name,
         "based_on": base.name,
         "description": f"{base.data['description']}; with {', '.join(wanted)}",

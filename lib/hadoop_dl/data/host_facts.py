@@ -215,14 +215,16 @@ class Kerberos:
 class Environment:
     """An installed environment; `added`: files that appeared in it after it was sealed.
 
-    python: the build of the interpreter. contents: the digest of all files but bytecode, which is one for all hosts with the same lock and
-    build: Python does not mark shared constants alike in each process that compiles. Both are None in trees of earlier versions.
+    lock: the sha256 of TensorFlow's section of it, which hosts with and without GPUs may not share. python: the build of the interpreter.
+    contents: the digest of all files but bytecode, which is one for all hosts with the same lock and build: Python does not mark shared
+    constants alike in each process that compiles. All three are None in trees of earlier versions.
     """
 
     problem: Said | None
     added: tuple[Said, ...] = ()
     python: Said | None = None
     contents: Word | None = None
+    lock: Word | None = None
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,10 @@ class Lock:
         lines = [entry.line() for entry in self.entries if entry.component == name]
         return "\n".join([f"# component: {name}", *lines]) + "\n" if lines else ""
 
+    def section_digest(self, name: str) -> str:
+        """The component's sha256, as hosts write it down beside what they installed (the module locked_packages)."""
+        return hashlib.sha256(self.component(name).encode()).hexdigest()
+
     @property
     def artifacts(self) -> list[dict[str, Any]]:
         return [

@@ -36,8 +36,11 @@ CHOICES = {"tensorflow_source": ("prebuilt", "built"), "driver_module": ("propri
 LISTS = ("os", "java", "cpu_features", "sources")
 SOURCE = re.compile(r"pypi:\S+$|https://\S+$")
 REQUIRED = ("name", "description", "os", "python", "tensorflow", "tensorflow_package", "tensorflow_source", "sources")
+# What both forms of a set have in common, beside their locks.
+SAME = ("os", "python", "tensorflow", "keras", "tensorflowonspark", "pyspark", "hdfs", "kafka", "files")
 BUILT = ("bazel", "tensorflow_commit")  # what a stack whose TensorFlow is built also names
-KNOWN = {*REQUIRED, *VERSIONS, *CHOICES, *LISTS, *BUILT, "hdfs", "kafka", "files", "requirements", "gcc", "based_on"}
+OTHERS = ("hdfs", "kafka", "files", "requirements", "gcc", "based_on", "without_gpus")
+KNOWN = {*REQUIRED, *VERSIONS, *CHOICES, *LISTS, *BUILT, *OTHERS}
 
 
 class UnknownStack(LookupError):
@@ -84,6 +87,35 @@ class Stack:
         """The stack that this one adds packages to; its locked versions stay."""
         name = self.data.get("based_on")
         return load_stack(name) if name else None
+
+    @property
+    def without_gpus(self) -> Stack | None:
+        """What hosts without GPUs get in an environment of the same name, because they cannot import this stack's TensorFlow.
+
+        Nothing but the wheel of TensorFlow may differ, so the name still changes with every version.
+        """
+        other = load_stack(self.data["without_gpus"]) if "without_gpus" in self.data else None
+        if other is None:
+            return None
+        different = [key for key in SAME if other.data.get(key) != self.data.get(key)]
+        different = different or [
+            name for name in self.pythons if self.beside_tensorflow(name) != other.beside_tensorflow(name)
+        ]
+        if different:
+            raise StackError(
+                f"{self.name} and {other.name} (without_gpus) must differ in TensorFlow's wheel alone, but do in {', '.join(different)}."
+            )
+        return other
+
+    def beside_tensorflow(self, python: str) -> list[str]:
+        """What the lock has but the wheel of TensorFlow."""
+        entries = self.base_lock(python).entries
+        return [entry.line() for entry in entries if entry.project != self.data["tensorflow_package"]]
+
+    @property
+    def forms(self) -> list[Stack]:
+        """Whose files the hosts of one cluster may need for it."""
+        return [self, self.without_gpus] if self.without_gpus else [self]
 
     def lock_path(self, python: str) -> Path:
         name = self.name if len(self.pythons) == 1 else f"{self.name}-py{python}"

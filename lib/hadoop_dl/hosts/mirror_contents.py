@@ -68,7 +68,8 @@ def contents(
         try:
             for stack, pythons in requested(host, values, chosen) if not checked.problems else ():
                 groups = [group for group in target.ENVIRONMENT_GROUPS if group in host.groups]
-                found.ask(stack.name, pythons, groups)
+                for form in stack.forms:
+                    found.ask(form.name, pythons, groups)
             if engine := engine_environment(host, values):
                 found.ask(engine[0].name, [engine[1]], ["cdsw_engine_stack"])
         except (stacks.UnknownStack, extras.ExtrasError, Misuse) as error:

@@ -187,14 +187,14 @@ def software(facts: HostFacts | None, part: Json) -> Json:
 
 def other_bytes(hosts: Sequence[Host]) -> dict[str, list[str]]:
     """Hosts whose active environment has other bytes than that of most hosts with the same lock and build of Python, each with a sentence."""
-    alike: dict[tuple[str, str], dict[str, list[str]]] = {}
+    alike: dict[tuple[object, ...], dict[str, list[str]]] = {}
     for host in hosts:
         current = (host.facts and host.facts.deeplearning.current) or ""
         known = host.facts and host.facts.deeplearning.environments.get(current)
         if known and known.python and known.contents:
-            alike.setdefault((current, known.python), {}).setdefault(known.contents, []).append(host.name)
+            alike.setdefault((current, known.python, known.lock), {}).setdefault(known.contents, []).append(host.name)
     found: dict[str, list[str]] = {}
-    for (name, _), kinds in alike.items():
+    for (name, *_), kinds in alike.items():
         most = max(len(names) for names in kinds.values())
         usual = [names for names in kinds.values() if len(names) == most]
         for names in kinds.values():

@@ -149,7 +149,7 @@ def engines(hosts: Sequence[Host]) -> tuple[list[tuple[str, str]], list[str]]:
 def installed_environments(hosts: Sequence[Host]) -> list[list[str]]:
     """Known stacks, with each of their Pythons, of which any host has an environment: a repair of it needs the mirror."""
     found = {name.rpartition("-")[0] for host in hosts for name in host.known.deeplearning.environments}
-    return [[stack.name, python] for stack in load_stacks(found) for python in stack.pythons]
+    return [[form.name, python] for stack in load_stacks(found) for form in stack.forms for python in form.pythons]
 
 
 def resolved(hosts: Sequence[Host], names: Mapping[str, str]) -> dict[str, Target]:

@@ -112,6 +112,14 @@ def host_problems(host: Host, targets: Sequence[Target]) -> list[str]:
                 f"its wheels are imported in a cell, but this host has none. {facts.cell_problem} Let root have namespaces and mounts of its own; a container "
                 "requires CAP_SYS_ADMIN."
             )
+    for one in targets:
+        known = there.get(one.environment)
+        if known and known.lock and one.lock and known.lock != one.lock.section_digest("tensorflow"):
+            form = "without" if facts.nvidia.count else "with"
+            found.append(
+                f"{one.environment} was installed there as on hosts {form} GPUs, but the host has {facts.nvidia.count} now. Remove it with "
+                f"playbooks/remove.yml --tags environments --limit {host.name}, then run site.yml."
+            )
     if concerns("environment", host) and not host.variables.get("mirror_url"):
         found.append(
             "mirror_url must be the address at which hosts reach the mirror, but is not set. Set it in group_vars/all."

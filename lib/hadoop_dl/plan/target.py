@@ -48,6 +48,7 @@ class Target:
 
     stack: Stack | None = None
     lock: Lock | None = None
+    namer: Lock | None = None  # the lock that names the environment; of two forms, that for GPUs
     python: str = ""
     interpreter: str = ""
     record: Record | None = None  # the wheel that the site built for it
@@ -57,7 +58,7 @@ class Target:
     @property
     def environment(self) -> str:
         """The directory's name, <stack>-<digest>."""
-        return f"{self.lock.stack}-{self.lock.digest}" if self.lock else ""
+        return f"{self.namer.stack}-{self.namer.digest}" if self.namer else ""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -115,11 +116,11 @@ def target_for(variables: Mapping[str, Any], facts: HostFacts, groups: Sequence[
         request = found[0]
     try:
         request = extras.requested_name(request, variables.get("deeplearning_extra_packages"))
-        stack = stacks.load_stack(request)
+        named = stacks.load_stack(request)
     except (stacks.UnknownStack, extras.ExtrasError) as error:
         wanted.problems.append(str(error))
         return wanted
-    wanted.stack = stack
+    wanted.stack = stack = (None if facts.nvidia.count else named.without_gpus) or named
     if facts.os.short not in stack.data["os"]:
         wanted.problems.append(
             f"{stack.name} is made for {', '.join(stack.data['os'])}, but the host runs {facts.os.name}. "
@@ -143,7 +144,7 @@ def target_for(variables: Mapping[str, Any], facts: HostFacts, groups: Sequence[
     wanted.python, wanted.interpreter = usable[0], facts.pythons[usable[0]]
     wanted.record = stack.record(wanted.python)
     if wanted.record or not stack.is_built:  # there is no environment before there is a wheel
-        wanted.lock = locked(stack, wanted.python)
+        wanted.lock, wanted.namer = locked(stack, wanted.python), locked(named, wanted.python)
     return wanted
 
 

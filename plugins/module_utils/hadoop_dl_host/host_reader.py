@@ -164,6 +164,7 @@ class Reader(host_system.System):
             problem, added = environment_tree.state(self.at(path)) if environment_tree else (None, [])
             seal = (environment_tree.seal_of(self.at(path)) if environment_tree else None) or {}
             found[name] = {"problem": problem, "python": seal.get("python"), "contents": seal.get("contents_sha256")}
+            found[name]["lock"] = seal.get("lock_sha256")
             if added:
                 found[name]["added"] = added[:3] + ["and %d more" % (len(added) - 3)] * (len(added) > 3)
         return found

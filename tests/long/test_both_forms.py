@@ -1,0 +1,93 @@
+"""The white paper's set on a cluster whose edge node has no GPU: two forms of it in one environment, and a job that uses both.
+
+TensorFlow's wheel for GPUs is the real one. What it is linked to is a stand-in: libraries with the functions that it names,
+each of which answers 100, CUDA's code for "no device". A cluster of its own, removed at the end. `make test-long` runs it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from demo_commands import run
+
+from hadoop_dl_dev.demo import images
+from hadoop_dl_dev.demo.cluster import Cluster
+
+STACK = "tf1.4-py27-el7"
+CLUSTER = Cluster(STACK, name="forms")
+SITE = (".venv/bin/ansible-playbook", "-i", str(CLUSTER.inventory))
+LIBRARIES = [f"lib{name}.so.8.0" for name in ("cublas", "cudart", "cufft", "curand", "cusolver")] + ["libcudnn.so.6"]
+JOB = """
+import pkg_resources, tensorflow
+from pyspark import SparkContext
+def form(_):
+    import pkg_resources, tensorflow
+    with tensorflow.Session() as session:
+        answer = session.run(tensorflow.constant(2) * 21)
+    return "%s=%d" % (" ".join(sorted({"tensorflow", "tensorflow-gpu"} & set(pkg_resources.working_set.by_key))), answer)
+print("DRIVER " + form(0))
+print("EXECUTORS " + " ".join(SparkContext().parallelize(range(2), 2).map(form).collect()))
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cluster_of_its_own() -> Iterator[None]:
+    run("scripts/demo", "up", "--name", CLUSTER.name, "--stack", STACK)
+    yield
+    run("scripts/demo", "down", "--name", CLUSTER.name)
+
+
+def on(host: str, text: str) -> str:
+    return run("docker", "exec", CLUSTER.container(host), "sh", "-c", text)
+
+
+def functions() -> list[str]:
+    """The functions of NVIDIA's libraries that TensorFlow names."""
+    (wheel,) = (images.REPOSITORY / ".cache/mirror/wheels").glob("tensorflow_gpu-1.4.1-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        linked = [archive.read(name) for name in archive.namelist() if name.endswith(".so")]
+    named = {name.decode() for data in linked for name in re.findall(rb"\0((?:__cuda|cu)[A-Za-z0-9_]+)(?=\0)", data)}
+    return sorted(name for name in named if not name.startswith("curl"))
+
+
+def install_libraries(directory: Path) -> None:
+    write = [sys.executable, str(images.REPOSITORY / "demo/gpu/files/elf.py"), "library"]
+    run(*write, str(directory / "libcuda.so.1"), "libcuda.so.1", *(f"{name}=100" for name in functions()))
+    for soname in LIBRARIES:
+        run(*write, str(directory / soname), soname, "stand_in=100")
+    for host in CLUSTER.data_hosts:
+        run("docker", "cp", f"{directory}/.", f"{CLUSTER.container(host)}:/usr/local/lib/")
+        on(host, "ldconfig")
+
+
+def test_both_forms(tmp_path: Path) -> None:
+    """One test, because each step starts from the one before."""
+    said = run(*SITE, "site.yml", status=2)
+    assert re.search(
+        r"import tensorflow fails: ImportError: lib\S+: cannot open shared object file", re.sub(r"\s+", " ", said)
+    )
+    assert on("edge1", "ls -A /opt/deeplearning | grep -cx current || true").strip() == "0", (
+        "nothing is active anywhere"
+    )
+
+    install_libraries(tmp_path)
+    assert "0 failed, 8 failed as expected" in run(*SITE, "site.yml")
+    names = {on(host, "readlink -f /opt/deeplearning/current") for host in ("edge1", *CLUSTER.data_hosts)}
+    assert len(names) == 1
+    assert not re.findall(r"changed=[1-9]", run(*SITE, "site.yml")), "nothing is left to do"
+
+    analyst = shlex.quote(f"printf %s {shlex.quote(JOB)} > form.py; tfos-submit --timeout 300 form.py")
+    lines = on("edge1", f"su - analyst -c {analyst}").splitlines()
+    assert "DRIVER tensorflow=42" in lines
+    assert "EXECUTORS tensorflow-gpu=42 tensorflow-gpu=42" in lines
+
+    run("docker", "cp", "molecule/gpu_layer/gpu_in_sysfs.sh", f"{CLUSTER.container('edge1')}:/usr/local/sbin/")
+    on("edge1", "sh /usr/local/sbin/gpu_in_sysfs.sh 0x15f8")
+    said = re.sub(r"\s+", " ", run(*SITE, "playbooks/plan.yml", "-e", '{"gpu_count": 1}', status=2))
+    assert "was installed there as on hosts without GPUs, but the host has 1 now" in said
