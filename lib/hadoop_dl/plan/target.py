@@ -117,10 +117,11 @@ def target_for(variables: Mapping[str, Any], facts: HostFacts, groups: Sequence[
     try:
         request = extras.requested_name(request, variables.get("deeplearning_extra_packages"))
         named = stacks.load_stack(request)
+        stack = (None if facts.nvidia.count else named.without_gpus) or named
     except (stacks.UnknownStack, extras.ExtrasError) as error:
         wanted.problems.append(str(error))
         return wanted
-    wanted.stack = stack = (None if facts.nvidia.count else named.without_gpus) or named
+    wanted.stack = stack
     if facts.os.short not in stack.data["os"]:
         wanted.problems.append(
             f"{stack.name} is made for {', '.join(stack.data['os'])}, but the host runs {facts.os.name}. "
