@@ -297,6 +297,14 @@ def test_a_form_for_hosts_without_gpus_that_has_another_package_is_refused(
         _ = gpu_form.without_gpus
 
 
+def test_a_form_for_hosts_without_gpus_that_does_not_exist_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = stacks.load_stack
+    named = replace(known("tf1.4-py27-el7"), data={**known("tf1.4-py27-el7").data, "without_gpus": "lost"})
+    monkeypatch.setattr(stacks, "load_stack", lambda name: named if name == named.name else known(name))
+    (problem,) = edge("tf1.4-py27-el7").problems
+    assert "none is called 'lost'" in problem
+
+
 def test_a_host_that_got_its_first_gpu_needs_the_other_form() -> None:
     name = made(*both()).hosts["edge1"]["environment"]
     locks = [stacks.load_stack("tf1.4-py27-el7").lock(), stacks.load_stack("tf1.4-cpu-py27-el7").lock()]

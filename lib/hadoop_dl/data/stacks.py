@@ -115,7 +115,7 @@ class Stack:
     @property
     def forms(self) -> list[Stack]:
         """Whose files the hosts of one cluster may need for it."""
-        return [self, self.without_gpus] if self.without_gpus else [self]
+        return [form for form in (self, self.without_gpus) if form]
 
     def lock_path(self, python: str) -> Path:
         name = self.name if len(self.pythons) == 1 else f"{self.name}-py{python}"

@@ -66,8 +66,7 @@ class Output(object):
 
     def __init__(self, pipes):
         self.open = list(pipes)
-        self.said = [bytearray() for _ in pipes]
-        self.places = dict(zip(pipes, self.said))
+        self.said = dict((pipe, bytearray()) for pipe in pipes)
 
     def follow(self, process, seconds):
         """Until the program has ended and its output is read, or the time is over. Its children get GRACE after its end."""
@@ -85,11 +84,11 @@ class Output(object):
         chunk = os.read(pipe.fileno(), CHUNK)
         if not chunk:
             self.open.remove(pipe)
-        elif len(self.places[pipe]) < LARGEST:
-            self.places[pipe] += chunk
+        elif len(self.said[pipe]) < LARGEST:
+            self.said[pipe] += chunk
 
-    def texts(self):
-        return [said.decode("utf-8", "replace").strip() for said in self.said]
+    def text(self, pipe):
+        return self.said[pipe].decode("utf-8", "replace").strip()
 
 
 def account(user):
@@ -167,7 +166,7 @@ def run(argv, seconds, environment=None, user=None, lock=None, directory="/", pr
     if late or said.open:
         end_group(process.pid)
         said.follow(process, GRACE)
-    output, error = said.texts()
+    output, error = map(said.text, pipes)
     for pipe in pipes:
         pipe.close()
     status = None if late else process.returncode
