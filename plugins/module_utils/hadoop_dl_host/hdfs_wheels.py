@@ -29,11 +29,12 @@ def missing(environment, lock):
     if environment_names.look(environment)[0]:
         return []
     tree = environment_build.unfinished_tree(environment)
-    known = {}
+    known = []
     live = environment_names.live_tree(environment)
     if live and packages.site_packages(live):
         site = os.path.relpath(packages.site_packages(live), live)
-        known = sealed_files.known_wheels(environment, site, None)
+        sealed = sealed_files.known_wheels(environment, site, None)
+        known = [sha256 for sha256, copies in sealed.items() if any(copy.is_there() for copy in copies)]
     found = []
     for component, section in packages.sections(lock).items():
         if not (tree and environment_build.is_complete(tree, component, packages.lock_digest(section))):

@@ -59,6 +59,14 @@ class Wheel(object):
     def __init__(self, tree, information, files, bytecode):
         self.tree, self.information, self.files, self.bytecode = tree, information, files, bytecode
 
+    def is_there(self):
+        """Whether each of its files is there, with its size. Bytes are compared when they are copied."""
+        try:
+            found = [(os.lstat(_full(self.tree, path)), row[1]) for path, row in self.files.items()]
+        except OSError:
+            return False
+        return all(stat.S_ISREG(status.st_mode) and status.st_size == size for status, size in found)
+
     def copy(self, path, root):
         """Whether the file is below root now, with the bytes that the wheel has."""
         return _copy(self.tree, path, self.files[path], root) is not None
