@@ -162,6 +162,7 @@ def test_trials_are_compared_and_a_bad_one_ends_alone(ready: Any) -> None:
     found = trial(ready, "layers=2,rate=0.5")
     assert found["parameters"] == {"layers": 2, "rate": 0.5}
     assert found["metrics"] == {"accuracy": 1.0, "gpus": 5.0, "epochs": 2.0}
+    assert found["gpus"] == ["5"]
     assert (found["status"], found["environment"], found["arguments"]) == ("done", "tf-0123456789ab", ["--epochs", "2"])
     assert found["sha256"] == hashlib.sha256(TRAIN.encode()).hexdigest()
     (code,) = ready.output.glob("code-*/train.py")

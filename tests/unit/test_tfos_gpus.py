@@ -334,6 +334,7 @@ def test_an_nvidia_smi_that_hangs_ends_at_the_limit(container: SimpleNamespace) 
 def test_what_the_script_says_is_a_hint(container: SimpleNamespace) -> None:
     found = hints.hints("24/11/24 00:15:28 INFO ResourceUtils: " + container.refused(5))
     assert found[0].startswith("An executor found no GPU of its own: 5 GPUs are required on ")
+    assert ".." not in found[0]
 
 
 def test_the_device_of_a_gpu_is_the_one_with_its_minor_number() -> None:

@@ -56,9 +56,10 @@ def attempt(spec, trial, output):
         command = [word if isinstance(word, str) else word.encode("utf-8") for word in command]  # Python 2.7
         # What Spark brought, such as --py-files, is on this process's path alone.
         variables = dict(os.environ, PYTHONPATH=os.pathsep.join(place for place in sys.path if place))
-        gpus = getattr(TaskContext.get(), "resources", dict)().get("gpu")
-        variables.update({"CUDA_VISIBLE_DEVICES": ",".join(gpus.addresses)} if gpus else {})
-        return dict(run(command, variables), host=socket.gethostname(), seconds=time.time() - began)
+        found = getattr(TaskContext.get(), "resources", dict)().get("gpu")
+        gpus = list(found.addresses) if found else []
+        variables.update({"CUDA_VISIBLE_DEVICES": ",".join(gpus)} if gpus else {})
+        return dict(run(command, variables), host=socket.gethostname(), gpus=gpus, seconds=time.time() - began)
     finally:
         shutil.rmtree(directory)
 
@@ -160,7 +161,8 @@ def one(spec, context, directory, trial):
         (found,) = context.parallelize([trial], 1).map(lambda asked: attempt(spec, asked, output)).collect()
     except Exception as error:  # noqa: B902 (of Java: the executor is gone)
         reason = re.search(LOST, str(error)) or re.search(r"(.*)", str(error))
-        found = {"status": "failed", "error": reason.group(1), "metrics": {}, "said": [], "host": "-", "seconds": 0}
+        found = {"status": "failed", "error": reason.group(1), "metrics": {}, "said": []}
+        found.update(host="-", gpus=[], seconds=0)
     trial.update(found)
     add_hparams(directory, trial)
     directory.write(path, json.dumps(trial, indent=1, sort_keys=True))

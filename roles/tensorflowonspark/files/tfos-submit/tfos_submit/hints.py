@@ -61,7 +61,7 @@ HINTS = (
         "An executor found no free GPU. Wait for the other jobs on its host, or ask for fewer GPUs.",
     ),
     (
-        r"tfos-gpus: (.*\S)",
+        r"tfos-gpus: (.*[^\s.])",
         "An executor found no GPU of its own: {0}. Look for jobs without --gpus and for other programs on that host.",
     ),
     (
