@@ -30,7 +30,7 @@ WHOLE = ("lint", LONG)  # layers that go on after a failure: all of what they fi
 STACKS = ("tf1.15-py27-el7", "tf2.15-cpu-py3-el9")  # the GPU form of the second is 2.8 GB
 SECURE = STACKS[1]  # its cluster has Kerberos
 # What depends on the stack is asked of each; the rest (queues, exit codes, printed commands, faults of hosts) of the other one only.
-JOBS = ("training", "jobs", "deeplearning_command", "notebook", "benchmark", "tensorboard_page")
+JOBS = ("training", "jobs", "additional_stack", "deeplearning_command", "notebook", "benchmark", "tensorboard_page")
 JOBS_OF_A_STACK = tuple(f"tests/e2e/test_{name}.py" for name in (*JOBS, "gpus_in_yarn", "gpus_in_cdsw_engine"))
 FAULTS_OF_A_STACK = ("tests/faults/test_repeated_run.py", "-k", "second_run")
 OF_KERBEROS = "tests/e2e/test_kerberos.py"  # also the testinfra suite, whose answers it reads; ends with the removal

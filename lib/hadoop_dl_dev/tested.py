@@ -195,8 +195,10 @@ all of them are installed side by side, and the driver is new enough for each. A
 environment on data nodes and on the edge node, so set the variable for both groups; the plan names
 the hosts that would lack one.
 
-An upgrade of the active stack leaves the additional ones alone. One that is no longer named is an
-old environment: it goes when old environments go (`environment_keep`).
+An upgrade of the active stack leaves the additional ones alone. The `site.yml` after which one is
+not named any more removes it, unless a process or an application in YARN still uses it; then a
+later run that changes environments does. `environment_keep` counts those that were active, no
+others.
 `deeplearning_extra_packages` belongs to the active stack; name an additional stack with packages by
 its own name (`scripts/stack list --stacks …`).
 

@@ -13,7 +13,7 @@ description:
   - C(current) is switched with one rename. Switching it back is the rollback, because the client's settings (Spark, Java, Hadoop) of each environment
     are in C(envs/<environment>.client), and C(etc/) only has links that go through C(current).
   - C(CURRENT.txt) tells everybody on the host what is active, since when, what was before, and how to go on with that; it changes with the same rename.
-  - Then environments beyond C(keep) are removed, the longest inactive ones first; never one that a process
+  - Then environments beyond C(keep) are removed, and those that were never active and are not in C(keep_names); never one that a process
     runs from or an application in YARN names, and none if YARN does not tell.
   - A switch that fails after C(current) changed goes back itself. C(reverted) goes back if another host failed. Then what was active before is active
     again, or nothing if nothing was, and the order of activations is as before.
@@ -27,7 +27,9 @@ options:
     choices: [ready, active, reverted]
     default: active
   previous: {description: "What C(reverted) goes back to, as the switch answered it. Empty if nothing was active.", type: str, default: ''}
-  keep: {description: How many environments besides the current one stay, type: int, default: 1}
+  keep:
+    description: How many environments stay besides the current one, of those that were active. Without it, all that are sealed stay.
+    type: int
   keep_names: {description: Environments that stay all the same, type: list, elements: str, default: []}
   timeout: {description: Seconds for another run on this host to end, type: int, default: 600}
   principal: {description: Whose login to a cluster with Kerberos; none without one, type: str, default: ""}
@@ -81,16 +83,20 @@ def replace_link(path, target):
 
 
 def old_environments(root, keep, active, previous, spared=()):
-    """Names of the environments that may go: all but the active one, the `keep` that were active last, and those of these names."""
+    """Names of the environments that may go: all but the active one, the `keep` that were active last, and those of these names.
+
+    One that was never active is no way back. Without `keep`, all that are sealed stay.
+    """
     numbers = activations(root)
-    sealed, others = [], []
+    usable, others = [], []
     for name in sorted(numbers):
         if name != active:
             path = os.path.join(root, "envs", name)
             ready = names.live_tree(path) and environment_tree.seal_of(path) is not None
-            (sealed if ready else others).append(name)
-    sealed.sort(key=lambda name: (name == previous, numbers[name], name), reverse=True)
-    return [name for name in others + sealed[keep:] if name not in spared]
+            was_active = numbers[name] != 0 or name == previous or keep is None
+            (usable if ready and was_active else others).append(name)
+    usable.sort(key=lambda name: (name == previous, numbers[name], name), reverse=True)
+    return [name for name in others + usable[len(usable) if keep is None else keep :] if name not in spared]
 
 
 def users_of(path):
@@ -268,7 +274,7 @@ def main():
             "path": {"type": "path", "required": True},
             "state": {"type": "str", "choices": ["ready", "active", "reverted"], "default": "active"},
             "previous": {"type": "str", "default": ""},
-            "keep": {"type": "int", "default": 1},
+            "keep": {"type": "int"},
             "keep_names": {"type": "list", "elements": "str", "default": []},
             "timeout": {"type": "int", "default": 600},
             "principal": {"type": "str", "default": ""},

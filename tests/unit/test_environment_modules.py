@@ -286,8 +286,8 @@ A, B, C, D = (f"{letter}-{letter * 12}" for letter in "abcd")
 
 def test_old_environments_go_and_the_ones_that_were_active_last_stay(done):
     for number, name in enumerate((A, B, C)):
-        old(done, name, number - 10, age=-86400 if name == A else 0)  # A was sealed while the clock was a day ahead
-    old(done, D, -1, sealed=False)
+        old(done, name, number + 1, age=-86400 if name == A else 0)  # A was sealed while the clock was a day ahead
+    old(done, D, 4, sealed=False)
     (done.root / "envs" / "notes").mkdir()
     (done.root / "envs" / f"{A}.client").mkdir()
     assert sorted(done.activate(check=True)["removed"]) == [A, B, D]
@@ -295,6 +295,15 @@ def test_old_environments_go_and_the_ones_that_were_active_last_stay(done):
     left = sorted(p.name for p in (done.root / "envs").iterdir() if not p.name.startswith("."))
     assert left == [C, f"{C}.1", NAME, f"{NAME}.1", f"{NAME}.client", "notes"]
     assert done.activate()["changed"] is False
+
+
+def test_one_that_was_never_active_goes_unless_it_is_named_and_is_no_way_back(done):
+    for name, number in ((A, 5), (B, 0), (C, 0)):
+        old(done, name, number)
+    assert done.activate(keep=None)["removed"] == [], "while hosts switch"
+    assert done.activate(check=True, keep_names=[C])["removed"] == [B]
+    assert done.activate(keep_names=[C])["removed"] == [B]
+    assert done.activate()["removed"] == [C]
 
 
 def test_the_previous_environment_stays_even_if_it_never_got_a_number(done):
