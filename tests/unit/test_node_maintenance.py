@@ -69,6 +69,7 @@ def test_a_host_may_leave(nodes: list[dict[str, Any]]) -> None:
         (yarn(node(state="LOST")), "must run before it is drained, but YARN has it as LOST"),
         (yarn(node(), running=1), "Another NodeManager must run while data1 is drained, but none would be left of 1"),
         (yarn(node(labels=["gpu"]), labels={"gpu": 1}), "Another NodeManager with the label gpu must run"),
+        (yarn(node(), running=1, labels={"gpu": 2}), "Another NodeManager without a label must run"),
         (yarn(node(), node("data2", "DECOMMISSIONING", excluded=True)), "would reset the time limit of data2"),
         (yarn(node(), node("data2", excluded=True)), "would take data2 out of YARN, too"),
         (yarn(node(**OURS), node("data2", "DECOMMISSIONING")), "would reset the time limit of data2"),
@@ -320,6 +321,11 @@ def test_what_a_real_resourcemanager_answers_is_read(site: Site, monkeypatch: py
     assert (found.version, dict(found.running)) == ("3.3.6", {"": 1})
     assert "(dr.who: nightly training)" in decisions.waiting("data1", found, 60)
     assert decisions.drain_problem("data1", found) is None
+
+
+def test_a_node_with_a_label_is_none_of_those_without() -> None:
+    nodes = [{"state": "RUNNING"}, {"state": "RUNNING", "nodeLabels": ["gpu"]}, {"state": "LOST"}]
+    assert yarn_nodes.running(nodes) == {"": 1, "gpu": 1}
 
 
 def test_gpus_of_a_node_are_those_that_yarn_counts() -> None:

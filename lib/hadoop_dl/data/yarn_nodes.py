@@ -72,7 +72,7 @@ class Application:
 
 @dataclass(frozen=True)
 class Yarn:
-    """running: label -> RUNNING nodes that have it; "" counts all."""
+    """running: label -> RUNNING nodes that have it; "" counts those without one."""
 
     version: Annotated[str, Text(r"\d{1,4}(\.\d{1,6}){1,4}[A-Za-z0-9_.-]*", "a version of Hadoop", "3.3.6", 60)]
     nodes: tuple[Node, ...]
@@ -137,9 +137,9 @@ def drain_problem(host: str, yarn: Yarn, together: int = 1, *, api: bool = False
         return f"{node.name} is {node.state} and excluded by the site, which also puts it back. Leave it out of this run, or put it back first."
     if node.state not in ACTIVE:
         return f"The NodeManager of {host} must run before it is drained, but YARN has it as {node.state}. Start it, or leave the host out of this run."
-    for label in ("", *node.labels):
+    for label in node.labels or ("",):
         if yarn.running.get(label, 0) - (together if node.state == "RUNNING" else together - 1) < 1:
-            of = f" with the label {label}" if label else ""
+            of = f" with the label {label}" if label else " without a label" if len(yarn.running) > 1 else ""
             return (
                 f"Another NodeManager{of} must run while {host} is drained, but none would be left of {yarn.running.get(label, 0)}. "
                 "Drain one host after the other (upgrade_batch), or leave this one out."

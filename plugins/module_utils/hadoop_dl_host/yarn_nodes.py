@@ -59,11 +59,11 @@ def gpus(node):
 
 
 def running(nodes):
-    """Label -> RUNNING nodes that have it; "" counts all."""
-    numbers = {"": 0}
+    """Label -> RUNNING nodes that have it; "" counts those without one: a label's nodes are closed to the jobs of others, or to their masters."""
+    numbers = {}
     for node in nodes:
         if node.get("state") == "RUNNING":
-            for label in [""] + yarn_cluster.entries(node, None, "nodeLabels"):
+            for label in yarn_cluster.entries(node, None, "nodeLabels") or [""]:
                 numbers[label] = numbers.get(label, 0) + 1
     return numbers
 
