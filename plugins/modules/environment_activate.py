@@ -22,9 +22,11 @@ options:
   root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
   path: {description: The environment's path, type: path, required: true}
   state:
-    description: C(ready) only checks that the environment is sealed, that its files are unchanged, and that the switch can be written
+    description:
+      - C(ready) only checks that the environment is sealed, that its files are unchanged, and that the switch can be written.
+      - C(cleaned) switches nothing and only removes old ones. C(path) stays, too, whether or not it is active yet.
     type: str
-    choices: [ready, active, reverted]
+    choices: [ready, active, reverted, cleaned]
     default: active
   previous: {description: "What C(reverted) goes back to, as the switch answered it. Empty if nothing was active.", type: str, default: ''}
   keep:
@@ -246,6 +248,11 @@ def work(module):
             with HostLock("asking whether %s can be activated" % name, module.params["timeout"], root):
                 check_writable(root, path)
         return result
+    if module.params["state"] == "cleaned":
+        if before is None:
+            return result
+        module.params["keep_names"] = module.params["keep_names"] + [name]
+        path, name, target = os.path.join(root, before), previous, before
     result["activated"] = before != target
     result["diff"] = {"before": "current: %s\n" % before, "after": "current: %s\n" % target}
     if module.check_mode:
@@ -272,7 +279,7 @@ def main():
         argument_spec={
             "root": {"type": "path", "default": "/opt/deeplearning"},
             "path": {"type": "path", "required": True},
-            "state": {"type": "str", "choices": ["ready", "active", "reverted"], "default": "active"},
+            "state": {"type": "str", "choices": ["ready", "active", "reverted", "cleaned"], "default": "active"},
             "previous": {"type": "str", "default": ""},
             "keep": {"type": "int"},
             "keep_names": {"type": "list", "elements": "str", "default": []},

@@ -306,6 +306,19 @@ def test_one_that_was_never_active_goes_unless_it_is_named_and_is_no_way_back(do
     assert done.activate()["removed"] == [C]
 
 
+def test_old_ones_are_removed_without_a_switch_to_one_that_is_requested(done):
+    """As after a rollback, or if the requested one is not complete yet."""
+    for name, number in ((A, 5), (B, 0), (C, 0)):
+        old(done, name, number)
+    done.path = done.root / "envs" / C
+    assert done.activate(state="cleaned", check=True)["removed"] == [B]
+    result = done.activate(state="cleaned")
+    assert (result["removed"], result["activated"], done.current) == ([B], False, f"envs/{NAME}")
+    assert done.activate(state="cleaned")["changed"] is False
+    (done.root / "current").unlink()
+    assert done.activate(state="cleaned", keep=0)["removed"] == []
+
+
 def test_the_previous_environment_stays_even_if_it_never_got_a_number(done):
     old(done, A, 5)
     (old(done, B, 0) / ".deeplearning" / "activated.json").unlink()
