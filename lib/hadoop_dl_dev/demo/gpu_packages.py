@@ -14,11 +14,12 @@ from typing import Any
 
 import yaml
 
-from hadoop_dl_dev.demo import gpu_debs, signed_packages
+from hadoop_dl_dev.demo import gpu_debs, module_streams, signed_packages
 from hadoop_dl_dev.demo.images import CACHE, DATA
 from hadoop_dl_dev.demo.shell import DemoError, print_path, run
 
 SOURCE = DATA / "gpu"
+PLACE = "/srv/gpu-packages"  # on a node (molecule/shared/gpu_node.yml)
 
 
 def builds(listed: dict[str, Any], system: str) -> list[tuple[str, dict[str, str]]]:
@@ -49,7 +50,7 @@ def ensure(system: str, cache: Path = CACHE) -> Path:
         raise DemoError(
             f"Fixture packages exist for el7, el9 and debian12, but {system!r} is requested. See demo/gpu/packages.yml."
         )
-    programs = [Path(__file__), Path(gpu_debs.__file__), Path(signed_packages.__file__)]
+    programs = [Path(__file__), *(Path(str(one.__file__)) for one in (gpu_debs, module_streams, signed_packages))]
     files = [path for path in [*SOURCE.rglob("*"), *programs] if path.is_file()]
     home = signed_packages.signing_key(cache / "gpg")
     return signed_packages.made_once(
@@ -69,6 +70,8 @@ def make_rpms(system: str, listed: dict[str, Any], directory: Path, made: Path, 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda job: build(directory, made, *job), enumerate(builds(listed, system))))
     signed_packages.index(made, home)
+    if listed[system]["el"] != "7":
+        module_streams.index(made, PLACE)
     write_runfiles(made, listed[system]["drivers"])
 
 

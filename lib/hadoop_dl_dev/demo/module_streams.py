@@ -1,0 +1,91 @@
+"""NVIDIA's repository as dnf sees it without module_hotfixes: each branch of the driver has module streams, and the active one hides all others.
+
+The rules are those of genmodules.py (https://github.com/NVIDIA/cuda-repo-management, commit 2944b7a): a stream has every version of its branch's packages,
+but of the module that dkms builds the newest alone; latest-dkms, the default, is the newest branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from hadoop_dl_dev.demo.shell import run
+
+OF_BRANCH = (
+    "cuda-drivers",
+    "nvidia-driver",
+    "nvidia-driver-NVML",
+    "nvidia-driver-NvFBCOpenGL",
+    "nvidia-driver-cuda",
+    "nvidia-driver-cuda-libs",
+    "nvidia-driver-devel",
+    "nvidia-driver-libs",
+    "nvidia-fabric-manager",
+    "nvidia-kmod-common",
+    "nvidia-modprobe",
+    "nvidia-persistenced",
+)
+LATEST = ("dnf-plugin-nvidia",)
+MODULES = {"": (), "-dkms": ("kmod-nvidia-latest-dkms",), "-open": ("kmod-nvidia-open-dkms",)}
+
+
+class Package(NamedTuple):
+    version: tuple[int, ...]
+    name: str
+    nevra: str
+
+
+def packages(directory: Path) -> list[Package]:
+    """Those in the directory of which streams speak."""
+    tags = "%{VERSION} %{NAME} %{NAME}-%{EPOCHNUM}:%{VERSION}-%{RELEASE}.%{ARCH}\n"
+    said = run("rpm", "-qp", "--nosignature", "--qf", tags, *sorted(map(str, directory.glob("*.rpm")))).stdout
+    rows = [line.split() for line in said.splitlines()]
+    known = {*OF_BRANCH, *LATEST, *MODULES["-dkms"], *MODULES["-open"]}
+    return [Package(tuple(map(int, row[0].split("."))), row[1], row[2]) for row in rows if row[1] in known]
+
+
+def newest(found: Iterable[Package], names: Sequence[str]) -> list[str]:
+    return [one.nevra for one in {one.name: one for one in sorted(found) if one.name in names}.values()]
+
+
+def stream(name: str, branch: int, kind: str, found: Sequence[Package]) -> dict[str, Any]:
+    """The description of one stream. https://github.com/fedora-modularity/libmodulemd, yaml_specs/modulemd_stream_v2.yaml"""
+    own = [one for one in found if one.version[0] == branch]
+    rpms = [one.nevra for one in own if one.name in OF_BRANCH]
+    data = {
+        "name": "nvidia-driver",
+        "stream": name,
+        "version": 1,
+        "context": "a" * 10,
+        "arch": "x86_64",
+        "summary": f"Nvidia driver for {name} branch",
+        "description": "Stand-ins",
+        "license": {"module": ["MIT"]},
+        "artifacts": {"rpms": rpms + newest(found, LATEST) + newest(own, MODULES[kind])},
+    }
+    return {"document": "modulemd", "version": 2, "data": data}
+
+
+def documents(found: Sequence[Package]) -> list[dict[str, Any]]:
+    branches = sorted({one.version[0] for one in found if one.name == "nvidia-driver"})
+    named = [(f"{branch}{kind}", branch, kind) for branch in branches for kind in MODULES]
+    named += [
+        ("latest", branches[-1], ""),
+        ("latest-dkms", branches[-1], "-dkms"),
+        ("open-dkms", branches[-1], "-open"),
+    ]
+    default = {"module": "nvidia-driver", "stream": "latest-dkms"}
+    return [*(stream(*one, found) for one in named), {"document": "modulemd-defaults", "version": 1, "data": default}]
+
+
+def index(made: Path, seen_at: str) -> None:
+    """Index the packages of a directory once more, with streams, in `modular` below it. seen_at: where a node has the directory."""
+    modular = made / "modular"
+    modular.mkdir()
+    run("createrepo_c", "--quiet", "--baseurl", f"file://{seen_at}", "--outputdir", str(modular), str(made))
+    listed = modular / "modules.yaml"
+    listed.write_text(yaml.safe_dump_all(documents(packages(made)), explicit_end=True), encoding="utf-8")
+    run("modifyrepo_c", "--mdtype=modules", str(listed), str(modular / "repodata"))
