@@ -22,11 +22,12 @@ class ActionModule(HostAction):
     """yarn_node: `state` drainable or returnable (checked, nothing changes), drained or running (waited for, at most `seconds`).
 
     `node` is the node's name in YARN if the inventory has another one. Returns `node` (name, state, gpus, recorded) and `refresh`, whether YARN
-    must read its file of excluded nodes again, `managed`, whether only a manager may change that file. `together`: hosts of this run that leave at the same time.
+    must read its file of excluded nodes again, `managed`, whether only a manager may change that file. `together`: hosts of the inventory that leave at the same time. `early`: before a
+    rollout, in which hosts that are out come back before this one leaves.
     """
 
     REQUIRED = ("state", "conf_dir")
-    OPTIONAL = ("node", "record", "seconds", "together")
+    OPTIONAL = ("node", "record", "seconds", "together", "early")
 
     def act(self) -> dict[str, Any]:
         state = str(self.args["state"])
@@ -48,7 +49,7 @@ class ActionModule(HostAction):
         yarn = self.ask()
         api = bool(yarn.manager) and self._templar.template(self.variables.get("cluster_manager")) == yarn.manager
         if state == "drainable":
-            problem = yarn_nodes.drain_problem(self.host, yarn, int(self.args.get("together") or 1), api=api)
+            problem = yarn_nodes.drain_problem(self.host, yarn, api=api, early=bool(self.args.get("early")))
         else:
             problem = yarn_nodes.return_problem(self.host, yarn, api=api)
         if problem:
@@ -96,6 +97,10 @@ class ActionModule(HostAction):
     def ask(self, applications: bool = False) -> yarn_nodes.Yarn:
         names = yarn_nodes.names_of(self.host, self.variables, str(self.args.get("node") or ""))
         asked = {"conf_dir": self.args["conf_dir"], "names": list(names), "applications": applications}
+        beside = [host for host in self.args.get("together") or [] if host != self.host]
+        if beside:
+            known = self.variables["hostvars"]
+            asked["together"] = [name for host in beside for name in yarn_nodes.names_of(host, known[host])]
         if self.args.get("record"):
             asked["record"] = self.args["record"]
         answer = self.ask_again("yarn_nodes_info", PATIENCE, POLL, "YARN goes on with what it was asked", **asked)

@@ -10,10 +10,11 @@ DOCUMENTATION = r"""
 module: yarn_nodes_info
 short_description: Read which NodeManagers leave YARN, and who excluded them
 description:
-  - Returns the nodes of these names, those that are being decommissioned and those that the file of excluded nodes has; of others their number.
+  - Returns the nodes of all these names, those that are being decommissioned and those that the file of excluded nodes has; of others their number.
 options:
   conf_dir: {description: Directory of the ResourceManager's configuration, type: path, required: true}
   names: {description: Names of the host whose node is wanted, type: list, elements: str, required: true}
+  together: {description: Names of hosts that leave at the same time, type: list, elements: str, default: []}
   applications: {description: Ask the node as well for what runs there, type: bool, default: false}
   record: {description: Which lines are this project's, type: path, default: /opt/deeplearning/etc/node_maintenance.json}
 """
@@ -37,10 +38,12 @@ def answer(wanted):
     matters = []
     for node in nodes:
         mine, name = yarn_nodes.is_named(node, wanted["names"]), node.get("nodeHostName")
-        if mine or name in excluded or node.get("state") == "DECOMMISSIONING":
+        beside = not mine and yarn_nodes.is_named(node, wanted["together"])
+        if mine or beside or name in excluded or node.get("state") == "DECOMMISSIONING":
             known = recorded.get(name) or {}
             ours = {
                 "mine": mine,
+                "beside": beside,
                 "excluded": name in excluded,
                 "recorded": name in recorded,
                 "had_gpus": known.get("gpus", 0),
@@ -62,6 +65,7 @@ def main():
         argument_spec={
             "conf_dir": {"type": "path", "required": True},
             "names": {"type": "list", "elements": "str", "required": True},
+            "together": {"type": "list", "elements": "str", "default": []},
             "applications": {"type": "bool", "default": False},
             "record": {"type": "path", "default": yarn_exclude.RECORD},
         },

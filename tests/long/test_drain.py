@@ -173,7 +173,7 @@ class Upgrade(Operator):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         layers = REPOSITORY / "playbooks" / "layers" / "upgrade.yml"
-        play = yaml.safe_load(layers.read_text(encoding="utf-8"))[1]
+        check, play = yaml.safe_load(layers.read_text(encoding="utf-8"))[:2]
         self.journal, self.broken = cluster.directory / "journal", cluster.directory / "broken"
         ask = f"curl --silent --show-error http://{cluster.web}/ws/v1/cluster/nodes >> {self.journal}; echo >> {self.journal}"
         cluster.program("change", f"{ask}\n[ ! -e {self.broken} ]\n")
@@ -184,11 +184,14 @@ class Upgrade(Operator):
             change if task["name"] == ours[1] else task for task in rollout["block"] if task["name"] in ours
         ]
         assert [task["name"] for task in rollout["block"]] == list(ours)
+        check["tasks"] = [task for task in check["tasks"] if task["name"] == "Check that the host can leave YARN"]
+        assert check["tasks"]
+        check.update(hosts="data_nodes", become=False)
         play.update(hosts="data_nodes", become=False, serial=1)
-        (cluster.directory / "play.yml").write_text(yaml.safe_dump([play]), encoding="utf-8")
+        (cluster.directory / "play.yml").write_text(yaml.safe_dump([check, play]), encoding="utf-8")
 
-    def run(self) -> tuple[int, str]:
-        given = ("-e", "upgrade_drain=true", "-e", "upgrade_way_back=x")
+    def run(self, *options: str) -> tuple[int, str]:
+        given = ("-e", "upgrade_drain=true", "-e", "upgrade_way_back=x", *options)
         process = self.starts("drained", "data_nodes", 120, *given)
         said = " ".join(process.communicate(timeout=600)[0].split())
         return process.returncode, said
@@ -222,4 +225,15 @@ def test_an_upgrade_changes_a_host_that_is_out_and_one_that_fails_stays_out_unti
     assert status == 0, said
     out = {"data1": "DECOMMISSIONED", "data2": "RUNNING"}
     assert upgrade.seen() == [out, out, {"data1": "RUNNING", "data2": "DECOMMISSIONED"}]
+    assert upgrade.is_as_before()
+
+
+def test_hosts_of_two_racks_do_not_leave_together_and_no_host_was_changed(cluster: Cluster) -> None:
+    upgrade = Upgrade(cluster)
+    upgrade.journal.unlink(missing_ok=True)
+    status, said = upgrade.run("-e", "upgrade_batch=100%")
+    assert status != 0
+    assert "must be of one rack" in said
+    assert "data1 is of /data1 and 127.0.0.3 of /data2" in said or "data2 is of /data2 and 127.0.0.2 of /data1" in said
+    assert not upgrade.journal.exists()
     assert upgrade.is_as_before()

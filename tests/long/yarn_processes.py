@@ -47,6 +47,8 @@ class Cluster:
         self.web = f"127.0.0.1:{free_port()}"
         self.excluded = directory / "yarn.exclude"
         self.excluded.write_text("# Hosts of the site\nretired1\n", encoding="utf-8")
+        self.racks = directory / "racks"
+        self.racks.write_text("".join(f"{address} /{name}\n" for name, address in NODES.items()), encoding="utf-8")
         images.add_jars(self.home / "share/hadoop/common", images.locks("el9")["hadoop"])
         images.add_webapps(self.home)
         names = ("address", "scheduler.address", "resource-tracker.address", "admin.address")
@@ -78,6 +80,8 @@ class Cluster:
     def configure(self, name: str, values: dict[str, str]) -> None:
         scheduler = {"root.queues": "default", "root.default.capacity": "100", "maximum-am-resource-percent": "1.0"}
         core = {"fs.defaultFS": "file:///", "hadoop.tmp.dir": str(self.directory / name / "tmp")}
+        racks = "net.topology.node.switch.mapping.impl", "net.topology.table.file.name"
+        core |= zip(racks, ("org.apache.hadoop.net.TableMapping", str(self.racks)), strict=True)
         files = {
             "core-site": core,
             "yarn-site": self.common | values,

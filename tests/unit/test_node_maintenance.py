@@ -30,7 +30,7 @@ def answered(name: str) -> Any:
 
 def node(name: str = "data1", state: str = "RUNNING", **values: Any) -> dict[str, Any]:
     rest = {"containers": 0, "gpus": 0, "labels": [], "health": "", "excluded": False, "recorded": False, "had_gpus": 0}
-    return {"name": name, "state": state, "mine": name == "data1", **rest, **values}
+    return {"name": name, "rack": "/r1", "state": state, "mine": name == "data1", "beside": False, **rest, **values}
 
 
 def yarn(*nodes: dict[str, Any], version: str = "3.3.6", running: int = 3, **values: Any) -> decisions.Yarn:
@@ -115,8 +115,30 @@ def test_ambari_takes_a_host_out_only_when_nothing_runs_there() -> None:
 
 
 def test_hosts_of_a_batch_leave_another_one_running() -> None:
-    assert decisions.drain_problem("data1", yarn(node(), running=3), together=2) is None
-    assert "none would be left of 2" in str(decisions.drain_problem("data1", yarn(node(), running=2), together=2))
+    beside = node("data2", beside=True)
+    assert decisions.drain_problem("data1", yarn(node(), beside, running=3)) is None
+    assert "none would be left of 2" in str(decisions.drain_problem("data1", yarn(node(), beside, running=2)))
+    left = node("data2", "DECOMMISSIONED", beside=True, **OURS)
+    assert decisions.drain_problem("data1", yarn(node(), left, running=2)) is None
+    labelled = node("data2", beside=True, labels=["gpu"])
+    assert decisions.drain_problem("data1", yarn(node(), labelled, running=2, labels={"gpu": 1})) is None
+
+
+def test_before_a_rollout_goes_on_a_host_that_it_left_out_counts_as_back() -> None:
+    found = yarn(node(), node("data2", "DECOMMISSIONED", **OURS), running=1)
+    assert decisions.drain_problem("data1", found, early=True) is None
+    assert "none would be left of 1" in str(decisions.drain_problem("data1", found))
+    by_the_site = yarn(node(), node("data2", "DECOMMISSIONED", excluded=True), running=1)
+    assert "none would be left of 1" in str(decisions.drain_problem("data1", by_the_site, early=True))
+
+
+def test_hosts_of_a_batch_are_of_one_rack() -> None:
+    """HDFS has a replica of each block on another rack; the ResourceManager names racks as HDFS does, by the same script of the site."""
+    others = [node("data2", beside=True), node("data3", rack="/r2")]
+    assert decisions.drain_problem("data1", yarn(node(), *others)) is None
+    other = node("data4", rack="/r2", beside=True)
+    told = str(decisions.drain_problem("data1", yarn(node(), *others, other, running=4)))
+    assert "data1 is of /r1 and data4 of /r2. Drain one host after the other (upgrade_batch), or rack by rack" in told
 
 
 @pytest.mark.parametrize("nodes", [[], [node(), node("data1")]])
@@ -313,9 +335,12 @@ def test_what_a_real_resourcemanager_answers_is_read(site: Site, monkeypatch: py
     yarn_exclude.write_record(str(site.record), {"data1": {"gpus": 0}})
     module = python_files.load(REPOSITORY / "plugins" / "modules" / "yarn_nodes_info.py")
     wanted = {"conf_dir": str(site.conf), "names": ["data1"], "applications": True, "record": str(site.record)}
+    wanted["together"] = ["data2.example.com", "data2"]
     found = decisions.read(module.answer(wanted))
+    assert [(one.name, one.rack) for one in found.nodes if one.beside] == [("data2", "/default-rack")]
     assert [(one.name, one.state, one.recorded) for one in found.nodes] == [
         ("data1", "DECOMMISSIONING", True),
+        ("data2", "RUNNING", False),
         ("retired1", "DECOMMISSIONED", False),
     ]
     assert (found.version, dict(found.running)) == ("3.3.6", {"": 1})

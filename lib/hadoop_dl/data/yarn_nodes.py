@@ -37,6 +37,7 @@ STEPS = {
 }
 
 NAME = Text(r"[A-Za-z0-9][A-Za-z0-9_.-]*", "the name of a host", "data1.example.com", 253)
+Rack = Annotated[str, Text(r"(/[A-Za-z0-9_.-]+)+", "a rack", "/dc1/rack1", 200)]
 State = Literal["NEW", "RUNNING", "UNHEALTHY", "DECOMMISSIONING", "DECOMMISSIONED", "LOST", "REBOOTED", "SHUTDOWN"]
 
 
@@ -46,15 +47,17 @@ class Refused(ValueError):
 
 @dataclass(frozen=True)
 class Node:
-    """mine: of the host in question; excluded: the file has it; recorded: by this project, when it offered `had_gpus`."""
+    """mine: of the host in question; beside: of one that leaves at the same time; excluded: the file has it; recorded: by this project, when it offered `had_gpus`."""
 
     name: Annotated[str, NAME]
+    rack: Rack | None  # of one that has left YARN tells none
     state: State
     containers: Count
     gpus: Count
     labels: tuple[Word, ...]
     health: Annotated[str, Sentence(200)]
     mine: bool
+    beside: bool
     excluded: bool
     recorded: bool
     had_gpus: Count
@@ -117,9 +120,9 @@ def refresh_problem(host: str, yarn: Yarn) -> str | None:
     return None
 
 
-def drain_problem(host: str, yarn: Yarn, together: int = 1, *, api: bool = False) -> str | None:
-    """Why the host must not leave YARN; None also for one that this project excluded before. together: hosts that leave at the same time.
-    api: the inventory has the login of the manager."""
+def drain_problem(host: str, yarn: Yarn, *, api: bool = False, early: bool = False) -> str | None:
+    """Why the host must not leave YARN; None also for one that this project excluded before. api: the inventory has the login of the manager.
+    early: others that this project has out come back first; which labels they have then, YARN does not tell yet."""
     numbers = tuple(int(one) for one in re.findall(r"\d+", yarn.version)[:2])
     if numbers < SINCE:
         return f"A drain requires Hadoop 2.10 or later, but YARN has {yarn.version}. Drain {host} by your own means (docs/day2.md)."
@@ -137,14 +140,32 @@ def drain_problem(host: str, yarn: Yarn, together: int = 1, *, api: bool = False
         return f"{node.name} is {node.state} and excluded by the site, which also puts it back. Leave it out of this run, or put it back first."
     if node.state not in ACTIVE:
         return f"The NodeManager of {host} must run before it is drained, but YARN has it as {node.state}. Start it, or leave the host out of this run."
-    for label in node.labels or ("",):
-        if yarn.running.get(label, 0) - (together if node.state == "RUNNING" else together - 1) < 1:
+    beside = [other for other in yarn.nodes if other.beside]
+    problem = rack_problem(host, node, beside)
+    if problem:
+        return problem
+    others_return = any(other.recorded and other.state != "RUNNING" for other in yarn.nodes)
+    leaving = [one.labels or ("",) for one in (node, *beside) if one.state == "RUNNING"]
+    for label in () if early and others_return else node.labels or ("",):
+        if yarn.running.get(label, 0) - sum(label in labels for labels in leaving) < 1:
             of = f" with the label {label}" if label else " without a label" if len(yarn.running) > 1 else ""
             return (
                 f"Another NodeManager{of} must run while {host} is drained, but none would be left of {yarn.running.get(label, 0)}. "
                 "Drain one host after the other (upgrade_batch), or leave this one out."
             )
     return refresh_problem(host, yarn)
+
+
+def rack_problem(host: str, node: Node, beside: Sequence[Node]) -> str | None:
+    """A block has replicas on at least two racks, if the topology has two
+    (https://hadoop.apache.org/docs/r3.3.6/hadoop-project-dist/hadoop-hdfs/HdfsDesign.html, replica placement)."""
+    for other in beside:
+        if other.rack and node.rack and other.rack != node.rack:
+            return (
+                f"Hosts that leave together must be of one rack, because HDFS keeps a replica of each block on another one, but {host} is of "
+                f"{node.rack} and {other.name} of {other.rack}. Drain one host after the other (upgrade_batch), or rack by rack (--limit)."
+            )
+    return None
 
 
 def return_problem(host: str, yarn: Yarn, *, api: bool = False) -> str | None:
@@ -209,6 +230,7 @@ def is_named(node: str, names: Sequence[str]) -> bool:
     return node in names or node.split(".")[0] in names
 
 
-def names_of(host: str, variables: Mapping[str, Any], named: str) -> Sequence[str]:
-    """Under which names a host's node is looked for."""
-    return [named] if named else [host, *([str(variables["ansible_host"])] if variables.get("ansible_host") else [])]
+def names_of(host: str, variables: Mapping[str, Any], named: str | None = None) -> Sequence[str]:
+    """Under which names a host's node is looked for. named: node_maintenance_node, if the variables are not templated yet."""
+    name = str(variables.get("node_maintenance_node") or "") if named is None else named
+    return [name] if name else [host, *([str(variables["ansible_host"])] if variables.get("ansible_host") else [])]

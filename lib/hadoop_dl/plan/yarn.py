@@ -157,7 +157,7 @@ def drained(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
 
 
 def yarn_names(host: Host) -> Sequence[str]:
-    return yarn_nodes.names_of(host.name, host.variables, str(host.variables.get("node_maintenance_node") or ""))
+    return yarn_nodes.names_of(host.name, host.variables)
 
 
 def site_problems(hosts: Sequence[Host], masters: Sequence[str]) -> list[str]:

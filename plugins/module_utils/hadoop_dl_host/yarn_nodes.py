@@ -38,6 +38,7 @@ def ask(address, path):
 def summary(node):
     return {
         "name": node.get("nodeHostName"),
+        "rack": node.get("rack"),
         "state": node.get("state"),
         "containers": node.get("numContainers") or 0,
         "gpus": gpus(node),
