@@ -72,6 +72,7 @@ RECORDS = ("before", "dcgm_before", "held", "headers", "packages_before", "worki
 FILES = {
     "settings": "/etc/modprobe.d/deeplearning-nouveau.conf",
     "unit": "/etc/systemd/system/nvidia-persistenced.service",
+    "stream": "/etc/dnf/modules.d/nvidia-driver.module",
     "grub": "/usr/sbin/update-grub",
     "installing": "/opt/deeplearning/etc/nvidia-driver-unfinished",
     "leaving": "/opt/deeplearning/etc/nvidia-driver-leaving",

@@ -14,7 +14,7 @@ APT: dict[str, Any] = {**LOCKS, "manager": "apt", "file": None, "ours": False, "
 RECORDS: dict[str, Any] = dict.fromkeys(
     ("before", "dcgm_before", "held", "headers", "packages_before", "working_versions")
 )
-FILES = dict.fromkeys(("settings", "unit", "grub", "installing", "leaving"), False)
+FILES = dict.fromkeys(("settings", "unit", "stream", "grub", "installing", "leaving"), False)
 ANSWER: dict[str, Any] = {
     "family": "RedHat",
     "distribution": "rhel",

@@ -18,6 +18,7 @@ from driver_hosts import DEBIAN, FILES, NEW, OLD, RECORDS, host, installed, modu
 from hadoop_dl.data import typed
 from hadoop_dl.data.driver_problems import signers
 from hadoop_dl.data.driver_work import Work, driver_work
+from hadoop_dl.data.gpu_host import Original
 
 ROLE = Path(__file__).resolve().parents[2] / "roles" / "nvidia_driver" / "tasks"
 NEXT = "5.14.0-427.20.1.el9_4"
@@ -357,7 +358,9 @@ def test_the_installer_is_told_the_kind_of_module_and_the_key(
 def test_what_the_host_had_is_recorded_before_the_first_change_only() -> None:
     arguments = {OLD: ["ro"], NEW: ["modprobe.blacklist=nouveau"]}
     found = work(boot_arguments=arguments, files={"unit": True}, driver={"source": "runfile"}).original
-    assert typed.as_json(found) == {"arguments": ["modprobe.blacklist=nouveau"], "runfile": True, "unit": True}
+    blacklist = ["modprobe.blacklist=nouveau"]
+    assert typed.as_json(found) == {"arguments": blacklist, "runfile": True, "unit": True, "stream": False}
+    assert work(files={"stream": True}).original == Original(stream=True)
     assert work(files={"settings": True}).original is None
 
 
@@ -416,6 +419,11 @@ def test_removal_goes_by_the_record_of_what_the_host_had(
     found = work({"state": "absent"}, records={"before": before}, files={"settings": settings}, boot_arguments=words)
     assert (found.removal.runfile, found.removal.arguments) == (runfile, arguments)
     assert (found.removal.unit, found.removal.images) == (unit, settings)
+
+
+@pytest.mark.parametrize(("record", "removed"), [({"stream": False}, True), ({"stream": True}, False), ({}, False)])
+def test_the_module_stream_goes_with_the_driver_if_the_host_had_none(record: dict[str, bool], removed: bool) -> None:
+    assert work({"state": "absent"}, records={"before": record}).removal.stream is removed
 
 
 def test_a_removal_that_was_killed_writes_the_images_although_no_setting_is_left() -> None:

@@ -57,13 +57,14 @@ class Installation:
 
 @dataclass(frozen=True)
 class Removal:
-    """By the records of earlier runs. runfile: its own uninstaller runs; unit: the persistence daemon's is this role's; images: every
-    initramfs is built again."""
+    """By the records of earlier runs. runfile: its own uninstaller runs; unit: the persistence daemon's is this role's; stream: dnf
+    enabled one for the driver; images: every initramfs is built again."""
 
     packages: tuple[str, ...]
     headers: tuple[str, ...]
     runfile: bool
     unit: bool
+    stream: bool
     arguments: tuple[str, ...]
     images: bool
 
@@ -183,7 +184,8 @@ def kernel_names(packages: Rpms) -> tuple[Pinned, ...]:
 
 def original(host: GpuHost) -> Original:
     words = {word for listed in host.boot_arguments.values() for word in listed}
-    return Original(tuple(one for one in ARGUMENTS if one in words), host.driver.source == "runfile", host.files.unit)
+    arguments = tuple(one for one in ARGUMENTS if one in words)
+    return Original(arguments, host.driver.source == "runfile", host.files.unit, host.files.stream)
 
 
 def working_versions(host: GpuHost) -> gpu_host.Versions:
@@ -243,6 +245,7 @@ def removal(host: GpuHost, wanted: Rpms) -> Removal:
         headers=records.headers or (),
         runfile=managed and not before.runfile,
         unit=managed and not before.unit,
+        stream=managed and not before.stream,
         arguments=arguments if managed and words & set(arguments) else (),
         images=host.files.settings or host.files.leaving,
     )

@@ -94,6 +94,7 @@ class Original:
     arguments: tuple[Argument, ...] = ()
     runfile: bool = False
     unit: bool = False
+    stream: bool = True  # records of earlier releases say nothing of module streams: what there is stays
 
 
 @dataclass(frozen=True)
@@ -116,10 +117,11 @@ class Records:
 
 @dataclass(frozen=True)
 class Files:
-    """Files that exist: settings of the role, a unit of the persistence daemon, update-grub, marks of what did not end."""
+    """Files that exist: settings of the role, a unit of the persistence daemon, dnf's state of the driver's module, update-grub, marks of what did not end."""
 
     settings: bool
     unit: bool
+    stream: bool
     grub: bool
     installing: bool
     leaving: bool

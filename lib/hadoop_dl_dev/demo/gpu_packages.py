@@ -71,7 +71,7 @@ def make_rpms(system: str, listed: dict[str, Any], directory: Path, made: Path, 
         list(pool.map(lambda job: build(directory, made, *job), enumerate(builds(listed, system))))
     signed_packages.index(made, home)
     if listed[system]["el"] != "7":
-        module_streams.index(made, PLACE)
+        module_streams.add(made)
     write_runfiles(made, listed[system]["drivers"])
 
 

@@ -81,11 +81,9 @@ def documents(found: Sequence[Package]) -> list[dict[str, Any]]:
     return [*(stream(*one, found) for one in named), {"document": "modulemd-defaults", "version": 1, "data": default}]
 
 
-def index(made: Path, seen_at: str) -> None:
-    """Index the packages of a directory once more, with streams, in `modular` below it. seen_at: where a node has the directory."""
-    modular = made / "modular"
-    modular.mkdir()
-    run("createrepo_c", "--quiet", "--baseurl", f"file://{seen_at}", "--outputdir", str(modular), str(made))
-    listed = modular / "modules.yaml"
+def add(made: Path) -> None:
+    """Add the streams of its packages to the index of a directory."""
+    listed = made / "modules.yaml"
     listed.write_text(yaml.safe_dump_all(documents(packages(made)), explicit_end=True), encoding="utf-8")
-    run("modifyrepo_c", "--mdtype=modules", str(listed), str(modular / "repodata"))
+    run("modifyrepo_c", "--mdtype=modules", str(listed), str(made / "repodata"))
+    listed.unlink()
