@@ -23,6 +23,8 @@ if command -v rpmbuild > /dev/null; then
     rpmbuild -bb --quiet --define "_topdir /build/rpm" --define "major ${VERSION_ID%%.*}" --define "release_version $VERSION_ID" /build/redhat-release.spec
     rpm --install /build/rpm/RPMS/noarch/*.rpm
 fi
+for settings in /etc/python3.*; do cp /build/sitecustomize.py "$settings"; done
+mkdir /var/cache/ansible-bytecode
 mkdir -p /etc/yum.repos.d # where RHEL and roles look for repositories
 
 for directory in hdfs:/var/lib/hadoop/hdfs yarn:/var/lib/hadoop/yarn/local yarn:/var/log/hadoop/containers kafka:/var/lib/kafka hdfs:/var/lib/hadoop/tmp; do

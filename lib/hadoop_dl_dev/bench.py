@@ -75,7 +75,7 @@ def table(results: dict[int, dict[str, list[Cost]]]) -> str:
 def make_image(source: str) -> None:
     """The data node as it is on disk; its daemons stay out."""
     raw = output("docker", "commit", source)
-    mask = "RUN systemctl disable hdfs-datanode yarn-nodemanager\n"
+    mask = "RUN systemctl disable hdfs-datanode yarn-nodemanager && rm -r /var/cache/ansible-bytecode\n"
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "Dockerfile").write_text(f"FROM {raw}\n{mask}", encoding="utf-8")
         run(

@@ -1,5 +1,6 @@
 """Modules import their utilities as on a host: from ansible.module_utils."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import ansible_programs
 import manager_server
 import pytest
 from ansible.module_utils.hadoop_dl_host import downloads, environment_notice, mirror_index, source_wheels
@@ -19,6 +21,14 @@ from source_distributions import NAME, RECIPE, digest, interpreter, source
 from tfos_host import host as host
 from tfos_host import program as program
 from upgrade_hosts import cluster as cluster
+
+# Modules on hosts that are this machine: their Python keeps bytecode, and reads its program in blocks instead of bytes.
+BYTECODE = ansible_programs.REPOSITORY / ".cache" / "test" / "bytecode"
+BYTECODE.mkdir(parents=True, exist_ok=True)
+with contextlib.suppress(FileExistsError):  # here it gets bytecode of its own, which must not go into images
+    (BYTECODE / "sitecustomize.py").symlink_to(ansible_programs.REPOSITORY / "demo" / "build" / "sitecustomize.py")
+os.environ.update(PYTHONPATH=str(BYTECODE), ANSIBLE_BYTECODE=str(BYTECODE))
+os.environ.pop("PYTHONUNBUFFERED", None)
 
 # These start first, the longest one before the others: what starts last decides when the unit tests end.
 LONGEST = (

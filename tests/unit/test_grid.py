@@ -342,7 +342,7 @@ def test_numbers_of_a_result_are_metrics(text: str, metrics: dict[str, float]) -
     ],
 )
 def test_how_a_trial_ended_is_told(code: str, error: str) -> None:
-    found = grid_job.run([sys.executable, "-c", code], None)
+    found = grid_job.run([sys.executable, "-u", "-c", code], None)
     assert (found["error"], found["status"]) == (error, "failed" if error else "done")
 
 
