@@ -30,6 +30,8 @@ def test_the_others_are_served(cluster, needs_hadoop_client, data2_unreachable):
     assert done_on_data1()
 
 
+# SSH waits half a minute for a frozen host: once is enough.
+@pytest.mark.parametrize("data2_unreachable", ["sshd is stopped"], indirect=True)
 def test_all_stop_when_the_operator_says_so(cluster, needs_hadoop_client, data2_unreachable):
     done_on_data1 = needs_hadoop_client("data1")
     run = cluster.site("-e", "deeplearning_unreachable=stop")
