@@ -29,7 +29,7 @@ class ActionModule(HostAction):
     that leave), if it would remove others, or if a lock of the site excludes one, and changes nothing; `present` installs them in one
     transaction, and turns the manager's failure into a sentence. downgrade: true lets it install an older version over a newer one, never of a
     kernel package. remove: installed packages that leave in the same transaction (dnf, yum), or patterns of those that may (`solvable` with apt).
-    unheld, preferences: the holds that are lifted and apt's preferences that are written before `present` (`solvable` with apt). names: names, or {name, version, kernel, other, least}; other is a second name to ask for, least the oldest version that will do. manager: dnf, yum or apt. title: what they are for, the subject of the
+    unheld, preferences: the holds that are lifted and apt's preferences, {file, content}, that are written before `present` (`solvable` with apt). names: names, or {name, version, kernel, other, least}; other is a second name to ask for, least the oldest version that will do. manager: dnf, yum or apt. title: what they are for, the subject of the
     sentences ("Driver 535.104.05"). repository: what signed_repository returned; the host's own repositories serve beside it, but with dnf and
     yum not those that check no signatures (gpgcheck=0): the host is asked which these are, unless repository has them.
     exclude: packages that the transaction must not touch, as patterns: one that would is refused. remedy: another way out than adding the package to the mirror.
@@ -90,7 +90,7 @@ class ActionModule(HostAction):
         self._wait_for_lock(source)
         gone, exclude, unheld = (self.args.get(key) or [] for key in ("remove", "exclude", "unheld"))
         if source.manager == "apt":
-            answer = self.command(transactions.simulation(wanted, str(self.args.get("preferences") or "")), SOLVING)
+            answer = self.command(transactions.simulation(wanted, **self.args["preferences"]), SOLVING)
             found = list(transactions.apt_reasons(source, answer, leaving=gone, unheld=unheld, exclude=exclude))
         else:
             answer = self.command(transactions.exchange(source, wanted, gone, exclude, solve=True), SOLVING)

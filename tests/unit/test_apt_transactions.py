@@ -42,6 +42,7 @@ class Apt(Host):
         (root / "etc/apt/sources.list").write_text(f"deb [trusted=yes] file:{root}/srv ./\n", encoding="utf-8")
         entries = [f"{one}Filename: ./x.deb\nSize: 1\nSHA256: {'0' * 64}\n" for one in offered]
         (root / "srv/Packages").write_text("\n".join(entries), encoding="utf-8")
+        self.preferences = root / "etc/apt/preferences.d/deeplearning-nvidia-driver"
         self.status = root / "status"
         self.status.write_text("\n".join(installed), encoding="utf-8")
         dirs = {"Dir": root, "Dir::State::status": self.status, "Dir::Bin::methods": "/usr/lib/apt/methods"}
@@ -72,10 +73,11 @@ def state(text: str, selection: str = "install") -> str:
 
 
 def solve(host: Apt, **args: Any) -> dict[str, Any]:
+    preferences = {"file": str(host.preferences), "content": PREFERENCES}
     return install(
         host,
         **{
-            **{"state": "solvable", "manager": "apt", "title": "Driver 535.261.03", "preferences": PREFERENCES},
+            **{"state": "solvable", "manager": "apt", "title": "Driver 535.261.03", "preferences": preferences},
             **{"names": [{"name": "nvidia-smi", "version": "535.261.03"}], "unheld": list(PARTS), **args},
         },
     )
@@ -96,8 +98,11 @@ HELD = [state(one, "hold") for one in driver(OLD)]
     ids=["first", "newer", "older"],
 )
 def test_a_transaction_that_apt_can_do_changes_nothing(tmp_path: Path, installed: list[str], version: str) -> None:
-    """Another branch is newer in the repository, and the installed packages are held: both as in an upgrade."""
+    """Another branch is newer in the repository, the installed packages are held, and their version is pinned: all as in an upgrade."""
     host = Apt(tmp_path, [*driver(OLD), *driver(NEW), *driver("550.1-1"), *OTHERS], installed)
+    if installed:
+        pinned = OLD if installed is HELD else "550.1-1"
+        host.preferences.write_text(PREFERENCES.replace("535.261.03-*", pinned), encoding="utf-8")
     before = host.status.read_bytes()
     assert not solve(host)["changed"]
     assert (host.status.read_bytes(), host.modules) == (before, [])

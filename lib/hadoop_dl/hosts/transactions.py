@@ -103,13 +103,14 @@ def reported(source: Source, said: Sequence[str]) -> str:
     return f"{source.manager} reports: {words if len(words) <= MOST_SAID else f'{words[:400]} … {words[-280:]}'}"
 
 
-def simulation(packages: Sequence[Package], preferences: str) -> list[str]:
-    """The command by which apt solves a transaction with further preferences. Holds are ignored, because the role lifts its own; it lists all of them."""
+def simulation(packages: Sequence[Package], file: str, content: str) -> list[str]:
+    """The command by which apt solves a transaction as if this file of preferences had this content: with what it has now, two versions would have
+    the same priority. Holds are ignored, because the role lifts its own; it lists all of them."""
     script = (
-        'f=$(mktemp) || exit; trap \'rm -f "$f"\' EXIT; { cat /etc/apt/preferences 2>/dev/null; printf "\\n%s\\n" "$1"; } >"$f" && shift && '
-        '"$@" -o Dir::Etc::Preferences="$f"'
+        'd=$(mktemp -d) || exit; trap \'rm -rf "$d"\' EXIT; cp -R "${1%/*}/." "$d" && printf "%s\\n" "$2" >"$d/${1##*/}" && shift 2 && '
+        '"$@" -o Dir::Etc::PreferencesParts="$d"'
     )
-    return ["sh", "-c", script, "sh", preferences, *simulate(packages), "-o", "APT::Ignore-Hold=true"]
+    return ["sh", "-c", script, "sh", file, content, *simulate(packages), "-o", "APT::Ignore-Hold=true"]
 
 
 def apt_reasons(
