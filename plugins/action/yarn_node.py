@@ -22,8 +22,8 @@ class ActionModule(HostAction):
     """yarn_node: `state` drainable or returnable (checked, nothing changes), drained or running (waited for, at most `seconds`).
 
     `node` is the node's name in YARN if the inventory has another one. Returns `node` (name, state, gpus, recorded) and `refresh`, whether YARN
-    must read its file of excluded nodes again, `managed`, whether only a manager may change that file. `together`: hosts of the inventory that leave at the same time. `early`: before a
-    rollout, in which hosts that are out come back before this one leaves.
+    must read its file of excluded nodes again, `managed`, whether only a manager may change that file. `together`: hosts of the inventory that
+    leave at the same time. `early`: before a rollout, in which hosts that are out come back before this one leaves.
     """
 
     REQUIRED = ("state", "conf_dir")

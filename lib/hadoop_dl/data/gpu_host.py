@@ -117,7 +117,8 @@ class Records:
 
 @dataclass(frozen=True)
 class Files:
-    """Files that exist: settings of the role, a unit of the persistence daemon, dnf's state of the driver's module, update-grub, marks of what did not end."""
+    """Files that exist: settings of the role, a unit of the persistence daemon, dnf's state of the driver's module, update-grub, marks of
+    what did not end."""
 
     settings: bool
     unit: bool

@@ -37,7 +37,6 @@ STEPS = {
 }
 
 NAME = Text(r"[A-Za-z0-9][A-Za-z0-9_.-]*", "the name of a host", "data1.example.com", 253)
-Rack = Annotated[str, Text(r"(/[A-Za-z0-9_.-]+)+", "a rack", "/dc1/rack1", 200)]
 State = Literal["NEW", "RUNNING", "UNHEALTHY", "DECOMMISSIONING", "DECOMMISSIONED", "LOST", "REBOOTED", "SHUTDOWN"]
 
 
@@ -47,10 +46,11 @@ class Refused(ValueError):
 
 @dataclass(frozen=True)
 class Node:
-    """mine: of the host in question; beside: of one that leaves at the same time; excluded: the file has it; recorded: by this project, when it offered `had_gpus`."""
+    """mine: of the host in question; beside: of one that leaves at the same time; excluded: the file has it; recorded: by this project, when it
+    offered `had_gpus`. rack: as the site's script names it; YARN tells none of a node that has left."""
 
     name: Annotated[str, NAME]
-    rack: Rack | None  # of one that has left YARN tells none
+    rack: Annotated[str, Sentence(200)] | None
     state: State
     containers: Count
     gpus: Count
