@@ -29,7 +29,9 @@ class ActionModule(HostAction):
     that leave), if it would remove others, or if a lock of the site excludes one, and changes nothing; `present` installs them in one
     transaction, and turns the manager's failure into a sentence. downgrade: true lets it install an older version over a newer one, never of a
     kernel package. remove: installed packages that leave in the same transaction (dnf, yum), or patterns of those that may (`solvable` with apt).
-    unheld, preferences: the holds that are lifted and apt's preferences, {file, content}, that are written before `present` (`solvable` with apt). names: names, or {name, version, kernel, other, least}; other is a second name to ask for, least the oldest version that will do. manager: dnf, yum or apt. title: what they are for, the subject of the
+    unheld, preferences: the holds that are lifted and apt's preferences, {file, content}, that are written before `present` (`solvable` with
+    apt, which requires the latter). names: names, or {name, version, kernel, other, least}; other is a second name to ask for, least the oldest
+    version that will do. manager: dnf, yum or apt. title: what they are for, the subject of the
     sentences ("Driver 535.104.05"). repository: what signed_repository returned; the host's own repositories serve beside it, but with dnf and
     yum not those that check no signatures (gpgcheck=0): the host is asked which these are, unless repository has them.
     exclude: packages that the transaction must not touch, as patterns: one that would is refused. remedy: another way out than adding the package to the mirror.

@@ -19,7 +19,6 @@ from hadoop_dl_dev.demo.images import CACHE, DATA
 from hadoop_dl_dev.demo.shell import DemoError, print_path, run
 
 SOURCE = DATA / "gpu"
-PLACE = "/srv/gpu-packages"  # on a node (molecule/shared/gpu_node.yml)
 
 
 def builds(listed: dict[str, Any], system: str) -> list[tuple[str, dict[str, str]]]:
