@@ -23,6 +23,7 @@ from gpu_check.sentences import no_library
 SLOW = 240  # seconds; the first import of TensorFlow from a cold disk, the first start of old wheels on a new GPU
 PRODUCT = [[22.0, 28.0], [49.0, 64.0]]
 CONVOLUTION = [[[[12.0], [16.0]], [[24.0], [28.0]]]]
+MISSING = "Run gpu-check gpus_by_driver_as_declared; if it passes, look at dmesg | grep -i -e nvrm -e xid for the missing GPU."
 
 
 def leaves_alone(host, name):
@@ -67,7 +68,8 @@ def required_gpus(host, seen, who, why):
     if host.mig() and 1 <= seen <= max(1, host.count()):
         return
     if seen != host.count():
-        raise Fail("%s must list %d GPUs but lists %d. %s" % (who, host.count(), seen, why or " ".join(devices(host))))
+        why = why or " ".join(devices(host)) or MISSING
+        raise Fail("%s must list %d GPUs but lists %d. %s" % (who, host.count(), seen, why))
 
 
 def base_python(host):
