@@ -86,10 +86,10 @@ def test_the_linker_finds_nvml(host, driver):
 
 
 def test_dcgm_is_of_its_version_locked_and_starts_at_boot(host):
-    version = host.ansible.get_variables().get("nvidia_driver_dcgm_version")
-    if version is None:
-        pytest.skip("this host gets none")
-    names = ("datacenter-gpu-manager-4-core", "datacenter-gpu-manager-4-cuda12")
+    variables = host.ansible.get_variables()
+    version, names = variables["nvidia_driver_dcgm_version"], ["datacenter-gpu-manager"]
+    if variables["gpu_system"] == "el9":
+        names = ["datacenter-gpu-manager-4-core", "datacenter-gpu-manager-4-cuda12"]
     assert sorted(host.check_output("rpm -qa 'datacenter-gpu-manager*'").splitlines()) == [
         f"{name}-{version}-1.x86_64" for name in names
     ]
