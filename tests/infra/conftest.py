@@ -24,6 +24,8 @@ ROOT = verify.ROOT
 DEFAULTS: dict[str, Any] = {"environment": f"{ROOT}/current", "stack": {}, "python": None, "gpu_count": 0}
 GPU_PARTS = {"gpu", "no gpu"}
 ACTIVE = "active"  # what is only true after the switch to the environment that is asked about
+YARN = "yarn"  # what the ResourceManager says of the host, if the site lets YARN schedule GPUs
+OF_THE_RUN = {*GPU_PARTS, ACTIVE, YARN}  # no parts of a stack
 # A host in one of them is asked about what its groups have, a host in none of them (as in molecule) about everything.
 KNOWN_GROUPS = {*components.GROUPS, "masters"}
 
@@ -74,18 +76,16 @@ def asked(item: pytest.Item) -> bool:
     has_gpus = int(wanted["gpu_count"]) > 0
     if ("gpu" in parts and not has_gpus) or ("no gpu" in parts and has_gpus):
         return False
-    if ACTIVE in parts and not wanted.get("active", True):
+    if (ACTIVE in parts and not wanted.get("active", True)) or (YARN in parts and not wanted.get("yarn")):
         return False
-    if "parts" in wanted and not parts - GPU_PARTS - {ACTIVE} <= set(wanted["parts"]):
+    if "parts" in wanted and not parts - OF_THE_RUN <= set(wanted["parts"]):
         return False
     return not wanted["stack"] or required_of_stack(item) <= stack_parts(wanted["stack"])
 
 
 def required_of_stack(item: pytest.Item) -> set[str]:
     """The parts of a stack that the question is about."""
-    return (
-        {marker.args[0] for name in ("part", "stack_has") for marker in item.iter_markers(name)} - GPU_PARTS - {ACTIVE}
-    )
+    return {marker.args[0] for name in ("part", "stack_has") for marker in item.iter_markers(name)} - OF_THE_RUN
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -162,7 +162,7 @@ def _only_what_the_stack_has(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def hdfs_asked(answers: dict[str, Any]) -> None:
-    """Questions to HDFS are skipped if the site logs in itself."""
+    """Questions to HDFS and YARN are skipped if the site logs in itself."""
     if answers["hdfs_unasked"]:
         pytest.skip(answers["hdfs_unasked"])
 

@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import ansible_programs
+import loopback
 import pytest
 import yaml
 
 from hadoop_dl.data.locks import canonicalize_name
 from hadoop_dl.data.questions import distribution, stack_parts
 from hadoop_dl.data.stacks import load_stack, stack_names
-from hadoop_dl.hosts import verify
+from hadoop_dl.hosts import host_script, verify
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 QUESTIONS = REPOSITORY / "roles/verify/files/environment_questions.py"
+YARN = Path(__file__).parent / "yarn_answers"
 STACKS = stack_names()
 PARTS = ("keras", "tensorflow_io", "tensorflowonspark")
 
@@ -136,6 +138,82 @@ def test_a_namenode_that_does_not_answer_is_named(tmp_path: Path) -> None:
             f"{refused}. If HDFS answers, run: ansible-playbook site.yml -e apply=all",
         ),
     }
+
+
+# Hadoop 3.3.6's answers have data1 that leaves, data2 that runs and retired1. Each GPU of data2 is added in the form of test_tfos_gpus.py's.
+OF_YARN = {
+    "every GPU": ("data2", 2, 2, {}),
+    "no GPU, and none is promised": ("data2", 0, 0, {}),
+    "fewer": (
+        "data2",
+        1,
+        2,
+        {"test_yarn_offers_every_gpu": "YARN should offer 2 GPUs of data2, but offers 1. Run playbooks/yarn_gpu.yml"},
+    ),
+    "it leaves": (
+        "data1",
+        0,
+        0,
+        {"test_its_nodemanager_runs": "should have the node data1 RUNNING, but has it DECOMMISSIONING"},
+    ),
+    "no node": (
+        "data9",
+        0,
+        0,
+        dict.fromkeys(("test_its_nodemanager_runs", "test_yarn_offers_every_gpu"), "has none with the name data9"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "offered", "promised", "failures"), OF_YARN.values(), ids=OF_YARN)
+def test_yarn_is_asked_for_the_gpus_of_the_host(
+    tmp_path: Path, name: str, offered: int, promised: int, failures: Mapping[str, str]
+) -> None:
+    answers = {part: json.loads((YARN / f"{part}.json").read_text(encoding="utf-8")) for part in ("nodes", "info")}
+    resources = answers["nodes"]["nodes"]["node"][1]["totalResource"]["resourceInformations"]["resourceInformation"]
+    resources.append({"name": "yarn.io/gpu", "resourceType": "COUNTABLE", "units": "", "value": offered})
+
+    class ResourceManager(loopback.Quiet):
+        def do_GET(self) -> None:
+            body = json.dumps(answers["nodes" if "/nodes" in self.path else "info"]).encode()
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+    with loopback.served(ResourceManager) as address:
+        key = "<name>yarn.resourcemanager.webapp.address</name>"
+        settings = f"<configuration><property>{key}<value>{address[7:]}</value></property></configuration>"
+        (tmp_path / "yarn-site.xml").write_text(settings, encoding="utf-8")
+        wanted = {"conf_dir": str(tmp_path), "gpus": promised, "node": name}
+        found = suite_about_yarn(tmp_path, wanted)
+    assert {test: outcome for test, (outcome, _) in found.items()} == {
+        test: verify.FAILED if test in failures else verify.PASSED
+        for test in ("test_its_nodemanager_runs", "test_yarn_offers_every_gpu")
+    }
+    assert all(words in found[test][1] for test, words in failures.items()), found
+
+
+def test_a_resourcemanager_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    found = suite_about_yarn(tmp_path, {"conf_dir": str(tmp_path), "gpus": 1, "node": ""})
+    sentence = "The ResourceManager should answer at its web address, but: yarn-site.xml names none"
+    assert found["test_yarn_offers_every_gpu"] == (verify.FAILED, sentence)
+
+
+def suite_about_yarn(directory: Path, wanted: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """What this host answers to the probe, and what the suite says of it."""
+    (directory / "hosts.yml").write_text("all: {children: {data_nodes: {hosts: {d: {}}}}}")
+    expectation = {"environment": str(directory), "yarn": wanted}
+    script, answers = verify.probe_script(expectation), verify.answer_file(directory, "d")
+    done = subprocess.run(["sh", "-c", host_script.command()], input=script, capture_output=True, text=True, check=True)
+    answers.parent.mkdir()
+    answers.write_text(done.stdout)
+    (directory / "expectations.json").write_text(json.dumps({"d": expectation}))
+    variables = {"VERIFY_ANSWERS": str(directory), "VERIFY_EXPECTATIONS": str(directory / "expectations.json")}
+    junit = directory / "junit.xml"
+    ask_suite(
+        directory, REPOSITORY / "tests/infra/test_yarn.py", f"--junitxml={junit}", "--hosts=ansible://d", **variables
+    )
+    return {result.test: (result.outcome, result.message) for result in verify.results(junit, [])}
 
 
 # The names that the program may use, in stand-ins with the surface of a real release: TensorFlow 1.4.1 has tf.Session and

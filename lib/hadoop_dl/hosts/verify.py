@@ -49,7 +49,8 @@ def probe_script(expectation: Mapping[str, Any]) -> str:
     minimum = (expectation.get("stack") or {}).get("driver_min", "")
     gpus = {"gpu_count": str(count), "driver_min": minimum} if count > 0 else {}
     programs = {path.stem: path.read_text(encoding="utf-8") for path in (QUESTIONS, host_code.GPU_CHECK / "product.py")}
-    return host_script.pack({"probe": PROBE}, ROOT, environment, gpus, programs, expectation.get("hadoop") or {})
+    login, yarn = expectation.get("hadoop") or {}, expectation.get("yarn") or {}
+    return host_script.pack({"probe": PROBE}, ROOT, environment, gpus, programs, login, yarn)
 
 
 def answer_file(directory: Path, host: str) -> Path:

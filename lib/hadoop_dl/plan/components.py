@@ -286,6 +286,7 @@ class YarnGpu(Component):
         made.tell(case.host.name, warnings=yarn.warnings(case.host, changing))
         if self.name in case.needs:
             case.part[self.name] = yarn.part(case.host)
+        case.part["yarn_node"] = yarn.node(case.host)
 
 
 class TensorBoard(Component):

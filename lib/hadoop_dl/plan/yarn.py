@@ -139,6 +139,19 @@ def part(host: Host) -> Json:
     }
 
 
+def node(host: Host) -> Json:
+    """What the ResourceManager must say of this host's node, for the suite; nothing if the site does not ask for GPUs under YARN."""
+    request = request_of(host)
+    if not asked(host) or NODE_MANAGER not in request.services:
+        return {}
+    gpus = host.known.nvidia.count if request.devices == "auto" else len(request.devices.split(","))
+    return {
+        "gpus": gpus if has_gpus(host) else 0,
+        "conf_dir": request.conf_dir,
+        "node": str(host.variables.get("node_maintenance_node") or ""),
+    }
+
+
 def drained(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
     """The nodes that node_maintenance has out of YARN: each once, with the host that the sentence is about."""
     told: set[str] = set()

@@ -10,6 +10,7 @@ from __future__ import absolute_import, division, print_function
 
 import json
 import os
+import socket
 import sys
 
 from ansible.module_utils.hadoop_dl_host import (
@@ -20,6 +21,7 @@ from ansible.module_utils.hadoop_dl_host import (
     kerberos_login,
     processes,
     yarn_cluster,
+    yarn_nodes,
 )
 from gpu_check.cli import results
 from gpu_check.host import Host
@@ -83,7 +85,7 @@ def seal(environment):
 def unasked(login, configuration):
     """Why HDFS is asked nothing; empty if it is asked."""
     if login.get("login") == "none":
-        return "hadoop_login is none: HDFS is asked nothing"
+        return "hadoop_login is none: HDFS and YARN are asked nothing"
     if kerberos_login.is_secure(configuration) and not login.get("principal"):
         return (
             "the cluster requires Kerberos, and this host has no hadoop_principal and hadoop_keytab (docs/kerberos.md)"
@@ -166,8 +168,24 @@ def spark(root, environment, variables, login):
     }
 
 
-def read(root, environment, expected, programs, login):
-    """Everything about this host. expected: what gpu-check must find, or nothing for a host that promises no GPU.
+def yarn(wanted, login):
+    """The nodes of this host's name, as the ResourceManager has them; None if it is not asked. wanted: conf_dir, and the node's name if it is not the host's."""
+    if not wanted or login is None:
+        return None
+    own = [socket.getfqdn(), socket.gethostname()]
+    names = [wanted["node"]] if wanted["node"] else sorted(set(own + [name.split(".")[0] for name in own]))
+    addresses = yarn_cluster.resource_manager_addresses(yarn_cluster.hadoop_configuration(wanted["conf_dir"]))
+    try:
+        with kerberos_login.logged_in(login.get("principal"), login.get("keytab")):
+            nodes = yarn_nodes.cluster(addresses)[2]
+    except (kerberos_login.NoLogin, yarn_nodes.Silent) as problem:
+        return {"error": str(problem), "names": names, "nodes": []}
+    mine = [yarn_nodes.summary(node) for node in nodes if yarn_nodes.is_named(node, names)]
+    return {"error": None, "names": names, "nodes": mine}
+
+
+def read(root, environment, expected, programs, login, wanted):
+    """Everything about this host. expected: what gpu-check must find, or nothing for a host that promises no GPU. wanted: of YARN, or nothing.
 
     programs: the texts of environment_questions.py and of gpu-check's product.py. login: to Hadoop (login, principal, keytab).
     """
@@ -205,12 +223,13 @@ def read(root, environment, expected, programs, login):
         "login": run(["su", "-", "-s", "/bin/sh", "nobody", "-c", "command -v tfos-submit"]),
         "hdfs_unasked": reason,
         "spark": spark(root, environment, variables, login),
+        "yarn": yarn(wanted, login),
     }
 
 
-def main(root, environment, expected, programs, login):
+def main(root, environment, expected, programs, login, wanted):
     try:
-        answer = processes.limited(lambda: read(root, environment, expected, programs, login), READ_TIMEOUT)
+        answer = processes.limited(lambda: read(root, environment, expected, programs, login, wanted), READ_TIMEOUT)
     except processes.Late as late:
         answer = {
             "late": "the host accepts connections, but asking it gave %s. A disk or a network file system that does not answer "

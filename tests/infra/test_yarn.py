@@ -1,0 +1,32 @@
+"""YARN gives jobs the GPUs of this host (yarn_gpu): what the ResourceManager says of its NodeManager."""
+
+import pytest
+
+pytestmark = [pytest.mark.part("yarn"), pytest.mark.usefixtures("hdfs_asked")]
+
+
+def node_in(found):
+    """This host's node; what fails here is the answer to each question."""
+    assert found["error"] is None, f"The ResourceManager should answer at its web address, but: {found['error']}"
+    names = ", ".join(found["names"])
+    assert found["nodes"], (
+        f"YARN should have a node of this host, but has none with the name {names}. Start its NodeManager; "
+        "if YARN has another name for it, set node_maintenance_node."
+    )
+    return next((one for one in found["nodes"] if one["state"] == "RUNNING"), found["nodes"][0])
+
+
+def test_its_nodemanager_runs(answers):
+    node = node_in(answers["yarn"])
+    assert node["state"] == "RUNNING", (
+        f"YARN should have the node {node['name']} RUNNING, but has it {node['state']}. {node['health']}"
+    )
+
+
+def test_yarn_offers_every_gpu(expected, answers):
+    node = node_in(answers["yarn"])
+    wanted = int(expected["yarn"]["gpus"])
+    assert node["gpus"] == wanted, (
+        f"YARN should offer {wanted} GPUs of {node['name']}, but offers {node['gpus']}. Run playbooks/yarn_gpu.yml, "
+        "which names what is missing; if nothing is, look into the NodeManager's log for GpuDiscoverer."
+    )
