@@ -9,11 +9,7 @@ import pytest
 from hadoop_dl_dev.demo import images, tour
 from hadoop_dl_dev.demo.shell import run
 
-# Of each active stack: the one beside it, and the version of its TensorFlow.
-BESIDE = {
-    "tf1.15-py27-el7": ("tf1.4-cpu-py27-el7", "1.4.1"),
-    "tf2.15-cpu-py3-el9": ("tf2.21-tfos-cpu-py311", "2.21.0"),
-}
+STACK, VERSION = "tf2.21-tfos-cpu-py311", "2.21.0"  # of TensorFlow; active is tf2.15-cpu-py3-el9
 JOB = """
 from pyspark import SparkContext
 def version(_):
@@ -32,20 +28,17 @@ def site(cluster, **variables):
 
 @pytest.fixture
 def beside(cluster, shell):
-    """Name of the stack, version of its TensorFlow, and what site.yml is told."""
-    stack, version = BESIDE[cluster.stack]
-    asked = {"deeplearning_additional_stacks": [stack]}
+    """What site.yml is told."""
+    asked = {"deeplearning_additional_stacks": [STACK]}
     everywhere = {"edge1", *cluster.data_hosts}
     assert everywhere <= site(cluster, **asked)
-    yield stack, version, asked
+    yield asked
     assert everywhere <= site(cluster), "it is not requested any more"
     for host in everywhere:
-        assert stack not in shell(host, "ls /opt/deeplearning/envs")[1]
+        assert STACK not in shell(host, "ls /opt/deeplearning/envs")[1]
 
 
 def test_a_job_runs_in_an_additional_stack_and_the_active_one_stays(shell, cluster, beside):
-    stack, version, asked = beside
-
     def analyst(text: str) -> list[str]:
         code, said = shell("edge1", f"su - analyst -c {shlex.quote(text)}")
         assert code == 0, said
@@ -53,11 +46,10 @@ def test_a_job_runs_in_an_additional_stack_and_the_active_one_stays(shell, clust
 
     listed = [line.split() for line in analyst("deeplearning list")]
     assert ["*", cluster.stack] in [row[:2] for row in listed]
-    assert stack in [row[0] for row in listed]
-    if not cluster.kerberos:  # there it takes half a minute, and is the same
-        removed = f"rm /opt/deeplearning/envs/{stack}-*.1/lib/python*/site-packages/tensorflow/__init__.py"
-        assert shell("data1", removed)[0] == 0
-        assert site(cluster, **asked) == {"data1"}, "it is repaired there, and nothing else is left to do"
+    assert STACK in [row[0] for row in listed]
+    lost = f"/opt/deeplearning/envs/{STACK}-*.1/lib/python*/site-packages/tensorflow/__init__.py"
+    assert shell("data1", f"rm {lost}")[0] == 0
+    assert site(cluster, **beside) == {"data1"}, "it is repaired there, and nothing else is left to do"
     analyst(f"printf %s {shlex.quote(JOB)} > version.py")
-    said = analyst(f"tfos-submit --stack {stack.partition('-')[0]} --memory 2g --timeout 300 version.py")
-    assert f"ON {version} {version}" in said
+    said = analyst(f"tfos-submit --stack {STACK.partition('-')[0]} --memory 2g --timeout 300 version.py")
+    assert f"ON {VERSION} {VERSION}" in said
