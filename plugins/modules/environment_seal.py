@@ -62,6 +62,7 @@ from ansible.module_utils.hadoop_dl_host import (
 from ansible.module_utils.hadoop_dl_host import environment_build as build
 from ansible.module_utils.hadoop_dl_host import environment_names as names
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
+from ansible.module_utils.hadoop_dl_host.environment_history import ACTIVATED
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 
@@ -198,6 +199,14 @@ def replaced_trees(path, tree):
     return [other for other in names.trees(path) if other != tree]
 
 
+def keep_activation(path, tree):
+    """A repaired environment stays the way back that it was: a run that ends before the switch leaves nothing to switch for the next one."""
+    records = [environment_tree.read_json(packages.state_file(one, ACTIVATED)) for one in names.trees(path)]
+    if any(records):
+        last = max((record for record in records if record), key=lambda record: record.get("number", 0))
+        packages.write_json(packages.state_file(tree, ACTIVATED), last)
+
+
 def work(module):
     path, stack, digest = module.params["path"].rstrip("/"), module.params["stack"], module.params["digest"]
     if os.path.basename(path) != "%s-%s" % (stack, digest):
@@ -226,6 +235,7 @@ def work(module):
             result["sealed"] = True
         moved = names.live_tree(path) != tree
         if moved:
+            keep_activation(path, tree)
             names.point(path, tree)
         names.remove_leftovers(os.path.dirname(path))
         staged_wheels.clear(staged_wheels.place(path))

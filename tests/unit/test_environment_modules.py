@@ -14,6 +14,7 @@ import environment_check
 import environment_seal
 import pytest
 from ansible.module_utils.hadoop_dl_host import (
+    environment_history,
     environment_names,
     environment_packages,
     environment_tree,
@@ -414,9 +415,20 @@ def test_damage_that_only_all_bytes_show_is_found_and_repaired_by_the_next_run(d
     assert words in found["msg"]
     assert check(done)["failed"] is True
     assert environment_names.problem(str(done.path)).startswith("damaged: ")
-    assert done.everything() == [True, True, True, True, True]
+    assert done.everything() == [True, True, True, True, False]  # the link points there already
     assert check(done) == {"changed": False, "added": []}
     assert os.readlink(done.path) == f"{NAME}.2"
+
+
+def test_a_repair_that_ends_before_the_switch_leaves_the_way_back(done):
+    """The next run finds the environment whole and active, so it switches nothing."""
+    old(done, A, 3)
+    (done.tree / ".deeplearning" / "activated.json").write_text('{"number": 4, "before": 0}')
+    shutil.rmtree(done.tree / "lib")
+    for component in ("pip", "tensorflow", "keras"):
+        done.install(component)
+    assert done.seal()["removed"] == [f"{NAME}.1"]
+    assert environment_history.activations(str(done.root)) == {A: 3, NAME: 4}
 
 
 def files(tree: Path) -> dict[str, tuple[float, bytes]]:
