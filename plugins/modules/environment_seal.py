@@ -201,9 +201,10 @@ def replaced_trees(path, tree):
 
 def keep_activation(path, tree):
     """A repaired environment stays the way back that it was: a run that ends before the switch leaves nothing to switch for the next one."""
-    records = [environment_tree.read_json(packages.state_file(one, ACTIVATED)) for one in names.trees(path)]
-    if any(records):
-        last = max((record for record in records if record), key=lambda record: record.get("number", 0))
+    found = [environment_tree.read_json(packages.state_file(one, ACTIVATED)) for one in names.trees(path)]
+    records = [record for record in found if record]
+    if records:
+        last = max(records, key=lambda record: record.get("number", 0))
         packages.write_json(packages.state_file(tree, ACTIVATED), last)
 
 

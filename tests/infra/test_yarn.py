@@ -5,10 +5,10 @@ import pytest
 pytestmark = [pytest.mark.part("yarn"), pytest.mark.usefixtures("hdfs_asked")]
 
 
-def node_in(found):
+def node_of(expected, found):
     """This host's node; what fails here is the answer to each question."""
     assert found["error"] is None, f"The ResourceManager should answer at its web address, but: {found['error']}"
-    names = ", ".join(found["names"])
+    names = ", ".join(expected["yarn"]["names"])
     assert found["nodes"], (
         f"YARN should have a node of this host, but has none with the name {names}. Start its NodeManager; "
         "if YARN has another name for it, set node_maintenance_node."
@@ -16,15 +16,15 @@ def node_in(found):
     return next((one for one in found["nodes"] if one["state"] == "RUNNING"), found["nodes"][0])
 
 
-def test_its_nodemanager_runs(answers):
-    node = node_in(answers["yarn"])
+def test_its_nodemanager_runs(expected, answers):
+    node = node_of(expected, answers["yarn"])
     assert node["state"] == "RUNNING", (
         f"YARN should have the node {node['name']} RUNNING, but has it {node['state']}. {node['health']}"
     )
 
 
 def test_yarn_offers_every_gpu(expected, answers):
-    node = node_in(answers["yarn"])
+    node = node_of(expected, answers["yarn"])
     wanted = int(expected["yarn"]["gpus"])
     assert node["gpus"] == wanted, (
         f"YARN should offer {wanted} GPUs of {node['name']}, but offers {node['gpus']}. Run playbooks/yarn_gpu.yml, "

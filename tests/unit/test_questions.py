@@ -184,7 +184,7 @@ def test_yarn_is_asked_for_the_gpus_of_the_host(
         key = "<name>yarn.resourcemanager.webapp.address</name>"
         settings = f"<configuration><property>{key}<value>{address[7:]}</value></property></configuration>"
         (tmp_path / "yarn-site.xml").write_text(settings, encoding="utf-8")
-        wanted = {"conf_dir": str(tmp_path), "gpus": promised, "node": name}
+        wanted = {"conf_dir": str(tmp_path), "gpus": promised, "names": [name]}
         found = suite_about_yarn(tmp_path, wanted)
     assert {test: outcome for test, (outcome, _) in found.items()} == {
         test: verify.FAILED if test in failures else verify.PASSED
@@ -194,7 +194,7 @@ def test_yarn_is_asked_for_the_gpus_of_the_host(
 
 
 def test_a_resourcemanager_that_does_not_answer_is_named(tmp_path: Path) -> None:
-    found = suite_about_yarn(tmp_path, {"conf_dir": str(tmp_path), "gpus": 1, "node": ""})
+    found = suite_about_yarn(tmp_path, {"conf_dir": str(tmp_path), "gpus": 1, "names": ["d"]})
     sentence = "The ResourceManager should answer at its web address, but: yarn-site.xml names none"
     assert found["test_yarn_offers_every_gpu"] == (verify.FAILED, sentence)
 

@@ -81,10 +81,10 @@ def test_daemons_get_what_their_groups_say() -> None:
         "isolation": {},
     }
     assert answer.hosts["master1"]["needs"] == ["yarn_gpu"]
-    assert answer.hosts["data1"]["yarn_node"] == {"gpus": 2, "conf_dir": CONF, "node": ""}
+    assert answer.hosts["data1"]["yarn_node"] == {"gpus": 2, "conf_dir": CONF, "names": ["data1"]}
     assert answer.hosts["master1"]["yarn_node"] == {}
     some = made(data(yarn_gpu_devices="1:1", node_maintenance_node="d1.example.com"), master())
-    assert some.hosts["data1"]["yarn_node"] == {"gpus": 1, "conf_dir": CONF, "node": "d1.example.com"}
+    assert some.hosts["data1"]["yarn_node"] == {"gpus": 1, "conf_dir": CONF, "names": ["d1.example.com"]}
     assert made(data(yarn_gpu=False), master()).hosts["data1"]["yarn_node"] == {}
 
 

@@ -148,7 +148,7 @@ def node(host: Host) -> Json:
     return {
         "gpus": gpus if has_gpus(host) else 0,
         "conf_dir": request.conf_dir,
-        "node": str(host.variables.get("node_maintenance_node") or ""),
+        "names": list(yarn_names(host)),
     }
 
 

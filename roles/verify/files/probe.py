@@ -10,7 +10,6 @@ from __future__ import absolute_import, division, print_function
 
 import json
 import os
-import socket
 import sys
 
 from ansible.module_utils.hadoop_dl_host import (
@@ -169,19 +168,17 @@ def spark(root, environment, variables, login):
 
 
 def yarn(wanted, login):
-    """The nodes of this host's name, as the ResourceManager has them; None if it is not asked. wanted: conf_dir, and the node's name if it is not the host's."""
+    """The nodes with one of these names, as the ResourceManager has them; None if it is not asked. wanted: conf_dir and names."""
     if not wanted or login is None:
         return None
-    own = [socket.getfqdn(), socket.gethostname()]
-    names = [wanted["node"]] if wanted["node"] else sorted(set(own + [name.split(".")[0] for name in own]))
     addresses = yarn_cluster.resource_manager_addresses(yarn_cluster.hadoop_configuration(wanted["conf_dir"]))
     try:
         with kerberos_login.logged_in(login.get("principal"), login.get("keytab")):
             nodes = yarn_nodes.cluster(addresses)[2]
     except (kerberos_login.NoLogin, yarn_nodes.Silent) as problem:
-        return {"error": str(problem), "names": names, "nodes": []}
-    mine = [yarn_nodes.summary(node) for node in nodes if yarn_nodes.is_named(node, names)]
-    return {"error": None, "names": names, "nodes": mine}
+        return {"error": str(problem), "nodes": []}
+    mine = [yarn_nodes.summary(node) for node in nodes if yarn_nodes.is_named(node, wanted["names"])]
+    return {"error": None, "nodes": mine}
 
 
 def read(root, environment, expected, programs, login, wanted):
