@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from hadoop_dl.data.stacks import load_stack, stack_names
-from hadoop_dl_dev import checks
-from hadoop_dl_dev.checks import Runner, Step
+from hadoop_dl_dev import check_steps, checks
+from hadoop_dl_dev.check_steps import Step
+from hadoop_dl_dev.checks import Runner
 from hadoop_dl_dev.demo import images
 
 
@@ -67,8 +68,29 @@ def test_a_cluster_that_was_started_is_removed_after_a_failure(runner):
         bash("other up", "true", "e2e", environment=other),
         bash("other down", "true", "e2e", environment=other, always=True),
     ]
-    runner.run_in_order(runner.steps)
+    runner.run_in_order(runner.steps[:1])
+    runner.run_in_order(runner.steps[1:])
     assert outcomes(runner) == ["FAILED", "passed", "not run", "not run"]
+
+
+def test_the_next_cluster_is_made_beside_jobs_and_both_are_removed_after_their_failure(tmp_path, monkeypatch):
+    def parts(_, stack: str) -> list[list[Step]]:
+        def step(name: str, script: str, **options) -> Step:
+            return bash(f"{stack} {name}", script, "e2e", environment={"E2E_STACK": stack}, **options)
+
+        waits = "while [ ! -e made-two ]; do sleep 0.05; done; exit 1"  # until the other cluster is there
+        made, jobs = step("made", f"touch made-{stack}"), step("jobs", waits)
+        return [[made], [jobs], [step("faults", "true"), step("down", "true", always=True)]]
+
+    monkeypatch.setattr(check_steps, "e2e_steps", parts)
+    monkeypatch.setattr(checks, "REPO", tmp_path)
+    monkeypatch.setattr(checks, "scenarios", lambda repo: [])
+    ran = []
+    monkeypatch.setattr(
+        Runner, "run", lambda runner, step, show, run=Runner.run: (ran.append(step.name), run(runner, step, show))
+    )
+    assert checks.main(["e2e", "--stack", "one", "--stack", "two"]) == 1
+    assert (ran[0], set(ran[1:3]), ran[3:]) == ("one made", {"one jobs", "two made"}, ["one down", "two down"])
 
 
 def test_a_command_that_does_not_exist_is_a_failure(runner, capsys):
@@ -114,9 +136,9 @@ def test_a_lane_runs_in_order_beside_others_and_cleans_up_after_their_failure(ru
 
 def test_a_scenario_does_its_long_part_in_the_long_layer_only(monkeypatch):
     monkeypatch.delenv("SCENARIO_LONG", raising=False)
-    [quick] = [step for step in checks.molecule_steps(checks.REPO) if step.name == checks.TWO_TIERS[0]]
-    [long] = [step for step in checks.long_steps(checks.REPO) if step.name == checks.TWO_TIERS[0]]
-    runner = Runner(checks.REPO)
+    [quick] = [step for step in check_steps.molecule_steps(check_steps.REPO) if step.name == check_steps.TWO_TIERS[0]]
+    [long] = [step for step in check_steps.long_steps(check_steps.REPO) if step.name == check_steps.TWO_TIERS[0]]
+    runner = Runner(check_steps.REPO)
     assert [runner.environment(step).get("SCENARIO_LONG") for step in (quick, long)] == [None, "yes"]
 
 
@@ -172,10 +194,10 @@ def test_the_summary_ends_with_the_cause_of_a_failure(runner, log, cause):
 
 
 def test_every_scenario_of_the_repository_is_found():
-    folders = {path.name for path in (checks.REPO / "molecule").iterdir() if (path / "converge.yml").exists()}
-    assert set(checks.scenarios(checks.REPO)) == folders - {"shared"}
-    assert checks.scenarios(checks.REPO)[: len(checks.LONGEST_SCENARIOS)] == list(
-        checks.LONGEST_SCENARIOS
+    folders = {path.name for path in (check_steps.REPO / "molecule").iterdir() if (path / "converge.yml").exists()}
+    assert set(check_steps.scenarios(check_steps.REPO)) == folders - {"shared"}
+    assert check_steps.scenarios(check_steps.REPO)[: len(check_steps.LONGEST_SCENARIOS)] == list(
+        check_steps.LONGEST_SCENARIOS
     )  # one that was renamed would wait its turn
 
 
@@ -190,17 +212,17 @@ def test_misuse_is_refused_with_the_choices(arguments, capsys):
 
 
 def test_what_is_slow_is_in_the_long_layer_only():
-    quick = {step.name for step in checks.molecule_steps(checks.REPO)}
-    long = {step.name for step in checks.long_steps(checks.REPO)}
-    assert set(checks.LONG_SCENARIOS) <= long
-    assert quick & long == set(checks.TWO_TIERS)
-    assert quick | long >= set(checks.scenarios(checks.REPO))
+    quick = {step.name for step in check_steps.molecule_steps(check_steps.REPO)}
+    long = {step.name for step in check_steps.long_steps(check_steps.REPO)}
+    assert set(check_steps.LONG_SCENARIOS) <= long
+    assert quick & long == set(check_steps.TWO_TIERS)
+    assert quick | long >= set(check_steps.scenarios(check_steps.REPO))
 
 
 def test_every_file_of_tests_long_is_a_step(tmp_path):
     (tmp_path / "tests/long").mkdir(parents=True)
     (tmp_path / "tests/long/test_killed.py").touch()
-    [step] = checks.long_steps(tmp_path)
+    [step] = check_steps.long_steps(tmp_path)
     assert (step.name, step.needs_tests, step.command[1]) == ("killed", True, "tests/long/test_killed.py")
 
 
@@ -221,7 +243,7 @@ def test_a_failure_does_not_end_the_long_layer(runner):
 
 def test_the_long_layer_installs_the_locks_of_every_image():
     wanted = {images_of(name) for name in stack_names()}
-    assert {step.command[3] for step in checks.stack_steps(checks.REPO)} == wanted
+    assert {step.command[3] for step in check_steps.stack_steps(check_steps.REPO)} == wanted
 
 
 def images_of(name: str) -> str:
@@ -237,5 +259,5 @@ def test_side_by_side_the_long_layer_continues_after_a_failure(runner):
 
 
 def test_every_unit_test_is_in_one_step_with_a_process_more_than_jobs() -> None:
-    (step,) = checks.unit_steps(checks.REPO, 4)
+    (step,) = check_steps.unit_steps(check_steps.REPO, 4)
     assert step.command[:4] == ["pytest", "tests/unit", "--numprocesses", "5"]

@@ -6,7 +6,7 @@ import parso
 import pytest
 import yaml
 
-from hadoop_dl_dev import checks
+from hadoop_dl_dev import check_steps
 
 REPO = Path(__file__).resolve().parents[2]
 GRAMMAR = parso.load_grammar(version="2.7")
@@ -19,7 +19,7 @@ FILES = [
         "examples/**/*.py",
     )
     for path in sorted(REPO.glob(pattern))
-    if str(path.relative_to(REPO)) not in checks.PYTHON3_HOST_CODE
+    if str(path.relative_to(REPO)) not in check_steps.PYTHON3_HOST_CODE
 ]
 
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from hadoop_dl_dev import checks
+from hadoop_dl_dev import check_steps
 from hadoop_dl_dev.demo import images, tour
 from hadoop_dl_dev.demo.cluster import Cluster
 
@@ -62,12 +62,12 @@ def test_make_knows_the_target(command: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("stack", checks.STACKS)
+@pytest.mark.parametrize("stack", check_steps.STACKS)
 def test_what_is_printed_is_what_the_end_to_end_tests_run(stack: str) -> None:
     """But for the status and the shell, which tests/e2e types, and with Kerberos the suite, which test_kerberos.py starts; the removal comes last."""
-    steps = [" ".join(step.command) for step in checks.e2e_steps(images.REPOSITORY, [stack])]
-    secure = stack == checks.SECURE
-    again, _status, _shell, verify, removal = commands(Cluster(stack, kerberos=secure))
-    expected = [again, removal] if secure else [again, verify, removal]
+    steps = [" ".join(step.command) for part in check_steps.e2e_steps(images.REPOSITORY, stack) for step in part]
+    cluster = check_steps.e2e_cluster(stack)
+    again, _status, _shell, verify, removal = commands(cluster)
+    expected = [again, removal] if cluster.kerberos else [again, verify, removal]
     assert [step for step in steps if step in (again, verify, removal)] == expected
     assert steps[-1] == removal

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from hadoop_dl_dev.demo import artifacts, workbench
-from hadoop_dl_dev.demo.cluster import CA_BUNDLE, KEYTAB, REALM, Cluster
+from hadoop_dl_dev.demo.cluster import CA_BUNDLE, DEFAULT_NAME, KEYTAB, REALM, Cluster
 from hadoop_dl_dev.demo.kerberos import USER_KEYTAB
 
 
@@ -51,6 +51,8 @@ def write(cluster: Cluster) -> None:
     if cluster.kerberos:
         variables |= {"hadoop_principal": f"deeplearning@{REALM}", "hadoop_keytab": KEYTAB}
         variables |= {"yarn_gpu_nodemanager_user": "analyst", "environment_source": "hdfs"}
+    if cluster.name != DEFAULT_NAME:  # its hosts have the names of the demo's, which may be verified meanwhile
+        variables["verify_report_directory"] = str(cluster.state / "verify")
     files: dict[str, Any] = {"hosts.yml": {"all": {"children": groups}}, "group_vars/all.yml": variables}
     if cluster.cdsw:
         files["group_vars/cdsw_hosts.yml"] = workbench.variables()

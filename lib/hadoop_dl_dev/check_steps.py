@@ -1,0 +1,188 @@
+"""The steps of every layer of checks: lint, unit, molecule, e2e, long. hadoop_dl_dev.checks runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hadoop_dl_dev.demo import tour
+from hadoop_dl_dev.demo.cluster import Cluster
+
+REPO = Path(__file__).resolve().parents[2]
+LONG = "long"  # make test-long: what is slow and rarely breaks
+STACKS = ("tf1.15-py27-el7", "tf2.15-cpu-py3-el9")  # the GPU form of the second is 2.8 GB
+SECURE = STACKS[1]  # its cluster has Kerberos
+# What depends on the stack is asked of each; the rest (queues, exit codes, printed commands, faults of hosts) of the other one only.
+JOBS = ("training", "jobs", "additional_stack", "deeplearning_command", "notebook", "benchmark", "tensorboard_page")
+JOBS_OF_A_STACK = tuple(f"tests/e2e/test_{name}.py" for name in (*JOBS, "gpus_in_yarn", "gpus_in_cdsw_engine"))
+FAULTS_OF_A_STACK = ("tests/faults/test_repeated_run.py", "-k", "second_run")
+OF_KERBEROS = "tests/e2e/test_kerberos.py"  # also the testinfra suite, whose answers it reads; ends with the removal
+OF_SECURE = (OF_KERBEROS, "tests/e2e/test_additional_stack.py")  # not on the other cluster
+# The longest scenarios start first: what starts last decides when the layer ends.
+LONGEST_SCENARIOS = ("nvidia_driver", "upgrade_driver")
+# One builds NVIDIA's real module, one installs and removes everything on three systems: six to ten minutes each; one has 190 MB of packages,
+# one compiles bazel for 20 minutes, one starts a Docker engine of its own inside a node.
+LONG_SCENARIOS = ("nvidia_driver_debian", "remove", "tensorflow_build_debian", "bazel_bootstrap", "cdsw_engine")
+# They have more to do in make test-long: their own `when: scenario_long`.
+TWO_TIERS = ("nvidia_driver", "upgrade_driver", "cuda", "bazel")
+# For ansible-lint: if the inventory of ansible.cfg, a demo's, is missing, imported playbooks fail to load, and it tries each for every import.
+NO_INVENTORY = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "False"}
+
+# Where a file may begin with #!/bin/sh or bash.
+SHELL_FOLDERS = ("scripts", ".ci", "demo", "lib", "roles", "molecule", "examples", "tests")
+
+# What runs on hosts: Python 2.7 there, or a Python 3 as old as RHEL 8's 3.6.
+HOST_CODE = ("plugins/modules", "plugins/module_utils", "roles", "examples")
+PYTHON3_HOST_CODE = (  # the mirror host
+    "plugins/module_utils/hadoop_dl_host/deb_sets.py",
+    "plugins/module_utils/hadoop_dl_host/mirror_files.py",
+    "plugins/module_utils/hadoop_dl_host/mirror_index.py",
+    "plugins/module_utils/hadoop_dl_host/mirror_pages.py",
+    "plugins/module_utils/hadoop_dl_host/mirror_prune.py",
+    "plugins/module_utils/hadoop_dl_host/mirror_served.py",
+    "plugins/module_utils/hadoop_dl_host/package_sets.py",
+    "plugins/modules/mirror_artifacts.py",
+    "plugins/modules/mirror_packages.py",
+    "roles/mirror/files/mirror_server.py",
+)
+
+
+@dataclass
+class Step:
+    """One command. Its log, and its JUnit file where it writes one, are named after it."""
+
+    layer: str
+    name: str
+    command: Sequence[str]
+    always: bool = False  # clean-up: runs also after a failure
+    environment: dict[str, str] = field(default_factory=dict)
+    needs_tests: bool = False  # a run that executed no test has verified nothing: molecule only warns about that
+    outcome: str = "not run"
+    seconds: float = 0.0
+
+    @property
+    def slug(self) -> str:
+        return f"{self.layer}-{self.name}".replace(" ", "-").replace("/", "-")
+
+
+def shell_scripts(repo: Path) -> list[str]:
+    """Find the files that a shell will read."""
+    candidates = [path for folder in SHELL_FOLDERS for path in sorted((repo / folder).rglob("*"))]
+    return [
+        str(path.relative_to(repo))
+        for path in candidates
+        if path.is_file() and path.read_bytes()[:64].split(b"\n")[0].endswith((b"bash", b"/sh", b"bash -e", b"sh -e"))
+    ]
+
+
+def lint_steps(repo: Path) -> list[Step]:
+    vermin = ["vermin", "--quiet", "--no-tips", "--violations"]
+    exclude = [part for path in PYTHON3_HOST_CODE for part in ("--exclude-regex", f"{path}$")]
+    return [
+        Step("lint", "ansible-lint", ["ansible-lint", "--strict", "--offline"], environment=NO_INVENTORY),  # longest
+        Step("lint", "ruff", ["ruff", "check", "."]),
+        Step("lint", "ruff format", ["ruff", "format", "--check", "."]),
+        Step("lint", "shell syntax", ["bash", "-n", *shell_scripts(repo)]),
+        Step("lint", "yamllint", ["yamllint", "--strict", "."]),
+        Step("lint", "mypy", ["mypy"]),
+        Step("lint", "python 2.7", [*vermin, "-t=2.7-", "-t=3.6-", *exclude, *HOST_CODE]),
+        Step("lint", "python 3.6", [*vermin, "-t=3.6-", *PYTHON3_HOST_CODE]),
+        Step("lint", "structure", ["scripts/_run", "hadoop_dl_dev.structure"]),
+    ]
+
+
+def unit_steps(repo: Path, jobs: int) -> list[Step]:
+    """The unit tests, a file at a time in each of `jobs` processes and one more: most of them wait for a process or a server."""
+    workers = ["--numprocesses", str(jobs + 1), "--dist", "loadfile", "--no-loadscope-reorder"]
+    return [Step("unit", "tests", ["pytest", "tests/unit", *workers, *junit("unit-tests", repo)], needs_tests=True)]
+
+
+def scenarios(repo: Path) -> list[str]:
+    names = sorted(path.parent.name for path in (repo / "molecule").glob("*/molecule.yml"))
+    return [name for name in LONGEST_SCENARIOS if name in names] + [
+        name for name in names if name not in LONGEST_SCENARIOS
+    ]
+
+
+def molecule_step(layer: str, name: str, repo: Path) -> Step:
+    """A scenario; testinfra adds its own JUnit file."""
+    report = junit(f"{layer}-{name}", repo)[0]
+    command = ["molecule", "test", "--scenario-name", name]
+    environment = {"PYTEST_ADDOPTS": report, **({"SCENARIO_LONG": "yes"} if layer == LONG else {})}
+    return Step(layer, name, command, environment=environment, needs_tests=True)
+
+
+def molecule_steps(repo: Path) -> list[Step]:
+    return [molecule_step("molecule", name, repo) for name in scenarios(repo) if name not in LONG_SCENARIOS]
+
+
+def long_steps(repo: Path) -> list[Step]:
+    """What takes too long for every change: slow scenarios, and each file of tests/long."""
+    steps = [molecule_step(LONG, name, repo) for name in scenarios(repo) if name in (*TWO_TIERS, *LONG_SCENARIOS)]
+    for path in sorted((repo / "tests" / "long").glob("test_*.py")):
+        name = path.stem.removeprefix("test_")
+        command = ["pytest", str(path.relative_to(repo)), *junit(f"{LONG}-{name}", repo)]
+        steps.append(Step(LONG, name, command, needs_tests=True))
+    return steps
+
+
+def stack_steps(repo: Path) -> list[Step]:
+    """Every lock of every stack, installed on a node of its system; a node for each image."""
+    return [
+        Step(
+            LONG,
+            f"stacks {image}",
+            ["pytest", "tests/stacks", "--image", image, *junit(f"{LONG}-stacks-{image}", repo)],
+            needs_tests=True,
+        )
+        for image in ("el7", "el7-hadoop2", "el8", "el9")
+    ]
+
+
+def e2e_cluster(stack: str) -> Cluster:
+    """The demo itself for the first stack; the other cluster is made beside its jobs, so it has another name."""
+    return Cluster(stack, name=Cluster.name if stack == STACKS[0] else "second", kerberos=stack == SECURE)
+
+
+def e2e_steps(repo: Path, stack: str) -> list[list[Step]]:
+    """A new cluster, in three parts: what make demo does; the suite and jobs; what breaks or removes something. Commands are those that it prints."""
+    cluster = e2e_cluster(stack)
+    demo, _status, _shell, verify, down = (one.command.split() for one in tour.suggestions(cluster))
+    play = ("ansible-playbook", "-i", str(cluster.inventory.relative_to(REPO)), "site.yml", "--check", "--diff")
+    absent = ("docker", "exec", cluster.container("data1"), "test", "!", "-e", "/opt/deeplearning")
+    which = {"E2E_STACK": stack, "E2E_CLUSTER": cluster.name}
+
+    def step(name: str, *command: str, always: bool = False) -> Step:
+        return Step("e2e", f"{stack} {name}", command, always, which)
+
+    def tests(name: str, *arguments: str) -> Step:
+        command = ["pytest", *arguments, *junit(f"e2e-{stack}-{name}", repo)]
+        return Step("e2e", f"{stack} {name}", command, environment=which, needs_tests=True)
+
+    up = ("scripts/demo", "up", "--name", cluster.name, "--stack", stack, *(["--kerberos"] if cluster.kerberos else []))
+    made = [
+        step("cluster", *up),
+        step("site.yml --check", *play),
+        step("nothing was made", *absent),
+        step("make demo", *demo),
+    ]
+    jobs = [step("testinfra", *verify), tests("jobs", "tests/e2e", *(f"--ignore={path}" for path in OF_SECURE))]
+    rest = [tests("faults", "tests/faults")]
+    if cluster.kerberos:
+        jobs = [tests("jobs", *JOBS_OF_A_STACK)]
+        rest = [tests("faults", *FAULTS_OF_A_STACK), tests("kerberos", OF_KERBEROS)]
+    return [made, jobs, [*rest, step("demo-down", *down, always=True)]]
+
+
+def e2e_phases(repo: Path, stacks: Sequence[str]) -> list[list[list[Step]]]:
+    """Lanes that run side by side, phase by phase: the next cluster is made while jobs of the one before wait for YARN, a third of their time."""
+    parts = [e2e_steps(repo, stack) for stack in stacks]
+    phases = [[parts[0][0]]]
+    for number, (_, jobs, rest) in enumerate(parts, 1):
+        phases += [[jobs, *(made for made, *_ in parts[number : number + 1])], [rest]]
+    return phases
+
+
+def junit(slug: str, repo: Path) -> list[str]:
+    return [f"--junitxml={repo / '.cache' / 'test' / (slug + '.xml')}"]
