@@ -460,3 +460,23 @@ def test_a_repair_needs_as_much_room_as_an_installation() -> None:
     assert plan.make_plan([done], REPOSITORY).problems == []
     done = altered(done, of_environments({"problem": "files changed since it was sealed: 1 gone (x)"}))
     assert "/opt requires" in plan.make_plan([done], REPOSITORY).problems[0]
+
+
+def test_hosts_for_which_all_is_the_same_are_one_part_of_the_table() -> None:
+    made = plan_model.Plan(hosts={f"data{number}": {} for number in range(301)})
+    for number in range(301):
+        driver = "535.104.05" if number == 7 else "none"
+        made.rows.append(plan_model.Row(f"data{number}", "nvidia_driver", driver, "550.90.07", "older"))
+        made.rows.append(plan_model.Row(f"data{number}", "environment", "none", "tf1.15-py27-el7", "missing"))
+        made.reboots.setdefault("nouveau holds the GPU; allowed", []).append(f"data{number}")
+    assert made.table().splitlines() == [
+        "PLAN: 301 of 301 hosts change. A reboot may be needed: data0, data1, data2, data3 and 297 more (nouveau holds the GPU; allowed). "
+        "Running jobs keep the environment they started with.",
+        "    component      now         requested        why",
+        "  data0, data1, data2, data3 and 296 more",
+        "    nvidia_driver  none        550.90.07        older",
+        "    environment    none        tf1.15-py27-el7  missing",
+        "  data7",
+        "    nvidia_driver  535.104.05  550.90.07        older",
+        "    environment    none        tf1.15-py27-el7  missing",
+    ]

@@ -174,7 +174,7 @@ def test_the_plan_tells_what_a_read_host_means_for_the_work(
 @pytest.mark.parametrize("name", ["no_gpu", "amd_only"])
 def test_a_host_without_nvidia_gpus_is_told_only_that_it_gets_no_driver(name: str, tmp_path: Path) -> None:
     made = planned(tmp_path, name, EL7 if name == "no_gpu" else EL9, gpu_count=0, **DRIVER)
-    assert (made.problems, made.reboots) == ([], [])
+    assert (made.problems, made.reboots) == ([], {})
     assert made.warnings == ["data1: nvidia_driver_version is set, but the host has no GPU: it gets no driver."]
     assert "nvidia_driver" not in made.table()
 

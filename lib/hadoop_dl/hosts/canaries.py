@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hadoop_dl.plan.problems import shorten
+from hadoop_dl.plan.model import shorten
 
 
 def chosen(hosts: Sequence[str], request: object) -> list[str]:

@@ -18,7 +18,7 @@ from hadoop_dl.data import typed
 from hadoop_dl.data.cdsw import session_words
 from hadoop_dl.data.host_facts import FactsError, Line, Path, Word, read
 from hadoop_dl.data.yarn_work import NAMES
-from hadoop_dl.plan.problems import shorten
+from hadoop_dl.plan.model import shorten
 
 GPU = ("nvidia_driver", "cuda", "cudnn", "nccl", "gpu_check")
 OTHER_TAGS = ("all", "always", "molecule-notest", "notest")  # Ansible's own, and what molecule skips in every playbook

@@ -20,8 +20,8 @@ from hadoop_dl.data.stacks import load_stack
 from hadoop_dl.data.terminal import one_line
 from hadoop_dl.plan import gpu_layer, target
 from hadoop_dl.plan.components import GROUPS
-from hadoop_dl.plan.model import Host, Json, Plan, Row
-from hadoop_dl.plan.problems import by_host, shorten
+from hadoop_dl.plan.model import Host, Json, Plan, Row, shorten
+from hadoop_dl.plan.problems import by_host
 
 SCHEMA = 1
 # The worst first: no answer; a GPU or the environment is damaged; something differs from the plan.

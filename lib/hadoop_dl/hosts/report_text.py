@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from hadoop_dl.data.terminal import PARAGRAPH, one_line
 from hadoop_dl.hosts.report import COMPARED, STATES, health_text, shown
-from hadoop_dl.plan.model import Json
-from hadoop_dl.plan.problems import group_alike, shorten
+from hadoop_dl.plan.model import Json, shorten
+from hadoop_dl.plan.problems import group_alike
 
 COLUMNS = (
     *(("state", "state"), ("os", "operating system"), ("kernel", "kernel"), ("driver", "driver")),

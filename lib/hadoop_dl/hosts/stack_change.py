@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from hadoop_dl.data import stacks, typed
 from hadoop_dl.data.locks import Lock, canonicalize_name
 from hadoop_dl.data.terminal import one_line
-from hadoop_dl.plan.model import Json
-from hadoop_dl.plan.problems import shorten
+from hadoop_dl.plan.model import Json, shorten
 
 TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu")
 TOOLS = ("virtualenv",)  # creates the environment and is no part of it

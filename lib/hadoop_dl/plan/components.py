@@ -154,8 +154,9 @@ class Driver(GpuPart):
         for version in versions:
             problems = gpu_layer.driver_problems(version, case.gpu_host, case.run.driver_upgrade)
             made.tell(name, problems, gpu_layer.kernel_warnings(version, facts, variables))
-        reboot = gpu_layer.reboot(name, versions, facts, variables) if self.name in case.needs else None
-        made.reboots += [reboot] if reboot else []
+        reboot = gpu_layer.reboot(versions, facts, variables) if self.name in case.needs else None
+        if reboot:
+            made.reboots.setdefault(reboot, []).append(name)
 
     def inputs(self, case: Case) -> Json:
         leaving = gpu_stack.there(self.name, case.facts)  # the role removes by the version's names

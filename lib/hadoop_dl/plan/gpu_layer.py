@@ -207,8 +207,8 @@ def models(nvidia: Nvidia) -> list[str]:
     return sorted({gpus.find_gpu(load(), name).name for name in nvidia.names}) if nvidia.names else []
 
 
-def reboot(host: str, versions: Sequence[str], facts: HostFacts, variables: Mapping[str, Any]) -> str | None:
-    """What the plan says about a reboot of this host; None if the new module can be loaded at once."""
+def reboot(versions: Sequence[str], facts: HostFacts, variables: Mapping[str, Any]) -> str | None:
+    """Why the host must be rebooted, and whether it may; None if the new module can be loaded at once."""
     if "nouveau" in facts.kernel.modules:
         reason = "nouveau holds the GPU"
     elif versions and facts.nvidia.driver not in (None, versions[0]):
@@ -216,4 +216,4 @@ def reboot(host: str, versions: Sequence[str], facts: HostFacts, variables: Mapp
     else:
         return None
     allowed = variables.get("nvidia_driver_reboot_allowed") is True
-    return f"{host} ({reason}; {'allowed' if allowed else 'not allowed, it will be reported'})"
+    return f"{reason}; {'allowed' if allowed else 'not allowed, it will be reported'}"

@@ -67,7 +67,7 @@ class Plan:
         default_factory=list
     )  # what the site decided or was warned of before: for the report alone
     unreachable: list[str] = field(default_factory=list)
-    reboots: list[str] = field(default_factory=list)
+    reboots: dict[str, list[str]] = field(default_factory=dict)  # the reason for one, and the hosts
     source: str = ""  # the sentence about wheels that come from HDFS
     restarts: list[str] = field(default_factory=list)  # of the workbench, with what they mean for its sessions
 
@@ -101,29 +101,43 @@ class Plan:
 
     def interruption(self) -> str:
         """Which work on the hosts the run interrupts."""
-        reboot = f"A reboot may be needed: {'; '.join(self.reboots)}." if self.reboots else "No reboot."
+        listed = "; ".join(f"{shorten(names)} ({reason})" for reason, names in self.reboots.items())
+        reboot = f"A reboot may be needed: {listed}." if listed else "No reboot."
         restart = f" CDSW restarts on {'; '.join(self.restarts)}." if self.restarts else ""
         return f"{reboot}{restart} Running jobs keep the environment they started with.{self.source}"
 
     def table(self) -> str:
-        """The plan for people: one line per host and component that needs work."""
+        """The plan for people: one line for each component that needs work, below the hosts for which all of that is the same."""
         asked = len(self.hosts)
         if self.problems:
             return "PLAN: nothing can be planned until the problems below are solved."
         if not self.rows:
             return f"PLAN: {asked} hosts are as planned; nothing to do."
-        changed = len({row.host for row in self.rows})
-        lines = [("host", "component", "now", "requested", "why")]
-        lines += [(row.host, row.component, row.now, row.wanted, row.reason) for row in self.rows]
-        widths = [max(len(line[column]) for line in lines) for column in range(4)]
-        text = "\n".join(
-            "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)) + "  " + line[4]
-            for line in lines
-        )
-        return f"PLAN: {changed} of {asked} hosts change. {self.interruption()}\n{text}"
+        works: dict[str, list[tuple[str, ...]]] = {}
+        for row in self.rows:
+            works.setdefault(row.host, []).append((row.component, row.now, row.wanted, row.reason))
+        alike: dict[tuple[tuple[str, ...], ...], list[str]] = {}
+        for name, lines_of_host in works.items():
+            alike.setdefault(tuple(lines_of_host), []).append(name)
+        head = ("component", "now", "requested", "why")
+        widths = [max(len(line[column]) for work in ((head,), *alike) for line in work) for column in range(3)]
+
+        def text(line: tuple[str, ...]) -> str:
+            cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=False))
+            return f"    {'  '.join(cells)}  {line[3]}"
+
+        lines = [f"PLAN: {len(works)} of {asked} hosts change. {self.interruption()}", text(head)]
+        for work, names in alike.items():
+            lines += [f"  {shorten(names)}", *map(text, work)]
+        return "\n".join(lines)
 
     def failure(self) -> str:
         return failure(self.problems)
+
+
+def shorten(names: Sequence[str]) -> str:
+    """The first ones and the number of the others."""
+    return ", ".join(names) if len(names) <= 5 else f"{', '.join(names[:4])} and {len(names) - 4} more"
 
 
 def failure(problems: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from hadoop_dl.data.host_facts import Nvidia
 from hadoop_dl.plan import gpu_layer
 from hadoop_dl.plan.components import GROUPS, concerns
-from hadoop_dl.plan.model import Host, Plan
+from hadoop_dl.plan.model import Host, Plan, shorten
 from hadoop_dl.plan.target import Target
 
 DISK_NEEDED_MB = 5000  # an environment of TensorFlow 2.15 takes 2.6 GB, and the old one stays beside it
@@ -72,10 +72,6 @@ def of_host(problem: str) -> tuple[str, str]:
     """A host's name and the sentence about it; no name where it is about several."""
     name, separator, sentence = problem.partition(": ")
     return (name, sentence) if separator and " " not in name else ("", problem)
-
-
-def shorten(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= 5 else f"{', '.join(names[:4])} and {len(names) - 4} more"
 
 
 def host_problems(host: Host, targets: Sequence[Target]) -> list[str]:

@@ -8,8 +8,7 @@ from typing import Any
 from hadoop_dl.plan import kerberos
 from hadoop_dl.plan.component import Case, Run
 from hadoop_dl.plan.components import concerns
-from hadoop_dl.plan.model import Plan
-from hadoop_dl.plan.problems import shorten
+from hadoop_dl.plan.model import Plan, shorten
 
 READS, PUTS = "wheels_from_hdfs", "wheels_to_hdfs"  # hosts of these needs (playbooks/layers/frameworks.yml)
 INSTALLS = {"environment", "additional_environments"}
