@@ -1,4 +1,5 @@
-"""scripts/bench: a run with nothing to do (noop), a thousand hosts in the resolver (resolve) and in the plan (plan), an installation (install).
+"""scripts/bench: a run with nothing to do (noop), a thousand hosts in the resolver (resolve) and in the plan (plan), an installation (install),
+and playbooks over slow links (link).
 
 noop: what a run that has nothing to do costs, beside a raw parallel ssh loop to the same hosts.
 
@@ -30,6 +31,7 @@ from hadoop_dl_dev.demo import cluster as demo
 from hadoop_dl_dev.demo import nodes
 from hadoop_dl_dev.demo.images import REPOSITORY
 from hadoop_dl_dev.demo.shell import DemoError, output, phase, run, say
+from hadoop_dl_dev.link_bench import close_connections, measure_links
 
 BIN = REPOSITORY / ".venv" / "bin"
 IMAGE = "hadoop-deeplearning/bench:latest"
@@ -150,11 +152,6 @@ def site(directory: Path, control: Path, environment: dict[str, str]) -> None:
         )
 
 
-def close_connections(control: Path) -> None:
-    for socket in control.iterdir() if control.exists() else []:
-        run("ssh", "-O", "exit", "-o", f"ControlPath={socket}", "none", check=False)
-
-
 def bench_noop(counts: Sequence[int], rounds: int) -> dict[int, dict[str, list[Cost]]]:
     base = demo.recorded(demo.DEFAULT_NAME)
     source = base.container("data1")
@@ -217,6 +214,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     installing.add_argument("--interpreter", default="/usr/bin/python3.11")
     installing.add_argument("--directory", type=Path, default=Path("/var/tmp/deeplearning-bench"))  # noqa: S108
     installing.add_argument("--rounds", type=int, default=3)
+    linking = commands.add_parser("link", help="site.yml and verify.yml over slow links to the demo's hosts")
+    linking.add_argument("--round-trip", type=float, default=0.1, help="seconds (default: 0.1)")
+    linking.add_argument("--rate", type=float, default=10e6, help="bit/s of each host's link (default: 10000000)")
     arguments = parser.parse_args(argv)
     if arguments.command == "install":
         from hadoop_dl_dev import install_bench  # (loads the modules of hosts, which the other commands do not need)
@@ -239,6 +239,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         say("\n" + resolver_bench.measure(arguments.hosts, arguments.rounds))
         return 0
     try:
+        if arguments.command == "link":
+            say("\n" + measure_links(arguments.round_trip, arguments.rate))
+            return 0
         say("\n" + table(bench_noop(sorted(int(count) for count in arguments.hosts.split(",")), arguments.rounds)))
     except DemoError as error:
         print(f"scripts/bench: {error}", file=sys.stderr)
