@@ -12,13 +12,12 @@ import subprocess
 import sys
 import tempfile
 
-from ansible.module_utils.hadoop_dl_host import benchmark_scale, processes, whole_files
+from ansible.module_utils.hadoop_dl_host import benchmark_scale, processes
 from ansible.module_utils.hadoop_dl_host.user_environment import HIDDEN, NotReady, program_variables
 
-from deeplearning_command import networks, options, programs
-from deeplearning_command.options import OK, say
+from deeplearning_command import networks, options, programs, resnet50
+from deeplearning_command.options import FAILED, INTERRUPTED, OK, say, write_result
 
-FAILED, INTERRUPTED = 1, 130
 SECONDS = 20
 START = 600  # seconds in which TensorFlow starts and trains its first batches, on the slowest disk and CPU
 COLUMNS = "%-14s %-15s %12s %12s %8s  %s"
@@ -26,11 +25,15 @@ CALL = "import sys; sys.path.insert(0, sys.argv[1]); from deeplearning_command i
 
 
 def main(arguments):
+    if resnet50.OPTION in arguments:
+        return resnet50.main(arguments)
     made = options.parser(
         "benchmark",
         "[--stack NAME | --venv DIR] [--networks NAME,NAME] [--seconds N] [--output FILE]",
         "Train small networks on made data, on the CPU and then on the first GPU, and show samples per second. It needs an idle\n"
-        "host: it takes all cores, and the memory of every GPU. Networks: %s." % ", ".join(networks.NAMES),
+        "host: it takes all cores, and the memory of every GPU. Networks: %s.\n"
+        "Whether more hosts train faster: deeplearning benchmark %s --help"
+        % (", ".join(networks.NAMES), resnet50.OPTION),
         ["deeplearning benchmark --networks lstm,resnet110", "deeplearning benchmark --output benchmark.json"],
     )
     options.add_environment(made)
@@ -118,7 +121,7 @@ def compare(asked, trainer):
         "seconds": asked.seconds,
         "networks": [],
     }
-    write(asked.output, result)
+    write_result(asked.output, result)
     print("%s on %s: %s" % (result["environment"], result["host"], gpus[0] if gpus else "TensorFlow sees no GPU"))
     print(COLUMNS % ("network", "data", "CPU", "GPU", "factor", "samples/s; # is %dx" % benchmark_scale.BAR))
     for name in asked.networks:
@@ -126,7 +129,7 @@ def compare(asked, trainer):
         result["networks"].append(one)
         print(line(one))
         sys.stdout.flush()
-        write(asked.output, result)  # after each: an interrupted run keeps what it has
+        write_result(asked.output, result)  # after each: an interrupted run keeps what it has
     if asked.output == "-":
         print(json.dumps(result, sort_keys=True))
     say(
@@ -135,18 +138,6 @@ def compare(asked, trainer):
         else "nothing was compared: there is no GPU that TensorFlow sees here (gpu-check says why)"
     )
     return FAILED if any(one["problem"] for one in result["networks"]) else OK
-
-
-def write(path, result):
-    if path in (None, "-"):
-        return
-    try:
-        text = json.dumps(result, indent=2, sort_keys=True) + "\n"
-        whole_files.write_whole(os.path.abspath(path), text.encode("utf-8"))
-    except (IOError, OSError) as error:
-        raise NotReady(
-            "%s must be writable for --output, but the system answers: %s. Name another file." % (path, error)
-        )
 
 
 def row(name, seconds, trainer, gpus):

@@ -37,7 +37,7 @@ commands (deeplearning COMMAND --help explains one, with an example):
   notebook     Jupyter on this host, in your browser
   kernel       an environment as a kernel of another Jupyter, such as JupyterHub
   tensorboard  show a training's events in your browser
-  benchmark    how much faster the GPU of this host trains than its CPU
+  benchmark    how much faster the GPU of this host trains than its CPU; --resnet50: what more hosts bring
   grid         a script with many sets of parameters at once, on the cluster, and a table of the results
 
 a first hour:

@@ -4,9 +4,6 @@
 from __future__ import absolute_import, division, print_function
 
 import os
-import sys
-
-from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 
 from deeplearning_command import options
 from deeplearning_command.options import OK, USAGE
@@ -50,7 +47,5 @@ def main(arguments):
     if not arguments or "-h" in arguments or "--help" in arguments:
         made.print_help()
         return OK if arguments else USAGE
-    program = os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), "tfos-submit")
-    if not os.access(program, os.X_OK):
-        raise NotReady("%s is required, but is not on this host. Log in on an edge node." % program)
+    program = options.tfos_submit()
     return os.execv(program, [program, "--grid"] + arguments)  # noqa: S606 (no shell is wanted)

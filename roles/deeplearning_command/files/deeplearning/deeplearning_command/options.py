@@ -4,13 +4,14 @@
 from __future__ import absolute_import, division, print_function
 
 import argparse
+import json
 import os
 import sys
 
-from ansible.module_utils.hadoop_dl_host import user_environment
-from ansible.module_utils.hadoop_dl_host.user_environment import DEFAULT, ROOT
+from ansible.module_utils.hadoop_dl_host import user_environment, whole_files
+from ansible.module_utils.hadoop_dl_host.user_environment import DEFAULT, ROOT, NotReady
 
-OK, USAGE, NOT_READY = 0, 2, 3
+OK, FAILED, USAGE, NOT_READY, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 class Refused(Exception):
@@ -67,3 +68,23 @@ def leading(made, arguments):
 def chosen(root, stack):
     """The path of the environment that --stack names, else the user's or the host's default."""
     return user_environment.environment_path(root, stack or os.environ.get(DEFAULT))
+
+
+def tfos_submit():
+    """The path of the program beside this one, which only edge nodes have."""
+    program = os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), "tfos-submit")
+    if not os.access(program, os.X_OK):
+        raise NotReady("%s is required, but is not on this host. Log in on an edge node." % program)
+    return program
+
+
+def write_result(path, result):
+    if path in (None, "-"):
+        return
+    try:
+        text = json.dumps(result, indent=2, sort_keys=True) + "\n"
+        whole_files.write_whole(os.path.abspath(path), text.encode("utf-8"))
+    except (IOError, OSError) as error:
+        raise NotReady(
+            "%s must be writable for --output, but the system answers: %s. Name another file." % (path, error)
+        )

@@ -1,0 +1,250 @@
+"""deeplearning benchmark --resnet50: what is asked of tfos-submit (a stand-in), the arithmetic of a row, refusals, and what is kept. The job: tests/long."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
+from deeplearning_command import resnet50
+from deeplearning_edge import NEW, OLD, command
+from deeplearning_edge import run as run_command
+from tfos_submit import options as of_jobs
+
+# Ends as the file behaves says for its number of executors: a Python statement; else it writes what the workers would report.
+SUBMIT = """#!{python}
+import json, os, sys, time
+given = sys.argv[1:]
+with open({base!r} + "/submitted", "a") as log:
+    log.write(json.dumps(given) + "\\n")
+spec, path, workers = json.loads(given[-1]), given[-2], int(given[given.index("--executors") + 1])
+print("26/11/26 10:00:00 INFO Client: Spark says much")
+def say(text):
+    sys.stderr.write("tfos-submit: " + text + "\\n")
+    sys.stderr.flush()
+say("%d executors" % workers)
+sums, reported = float(workers), workers
+exec(json.load(open({base!r} + "/behaves")).get(str(workers), ""))
+assert open(given[-3]).read().endswith("main(*sys.argv[1:])\\n")
+times = {{"input": [0.1] * spec["rounds"], "compute": [1.0] * spec["rounds"], "all_reduce": [0.5] * spec["rounds"], "step": [2.0] * spec["rounds"]}}
+found = {{"replicas": workers, "gpus": [], "sum_of_ones": sums, "gradient_bytes": 8, "seconds": times}}
+json.dump([dict(found, host="data%d" % number) for number in range(reported)], open(path, "w"))
+"""
+FAILS = 'say("the first error: container_1 on data1: OOM."); say("the job failed (application_1_0001)."); sys.exit(1)'
+
+
+@pytest.fixture
+def ready(edge: SimpleNamespace) -> Iterator[SimpleNamespace]:
+    """The edge node of the command's other tests, with TensorFlowOnSpark and a tfos-submit."""
+    (site,) = edge.root.glob(f"envs/{NEW}.1/lib/python*/site-packages")
+    (site / "tensorflowonspark-2.2.5.dist-info").mkdir(exist_ok=True)
+    program = edge.base / "tfos-submit"
+    program.write_text(SUBMIT.format(python=sys.executable, base=str(edge.base)))
+    program.chmod(0o755)
+    edge.site, edge.submit, edge.log = site, program, edge.base / "submitted"
+    edge.log.unlink(missing_ok=True)
+    behave(edge)
+    yield edge
+    program.unlink(missing_ok=True)
+
+
+def behave(ready: Any, **how: str) -> None:
+    (ready.base / "behaves").write_text(json.dumps({name.strip("_"): text for name, text in how.items()}))
+
+
+def run(ready: Any, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run_command(ready, "benchmark", "--resnet50", "--rounds", "3", *arguments)
+
+
+def report(step: list[float], **more: Any) -> dict[str, Any]:
+    seconds = {"input": [0.1, 0.1, 0.1], "compute": [1.0, 3.0, 2.0], "all_reduce": [0.5, 0.5, 9.0], "step": step}
+    return {
+        "host": "data1",
+        "replicas": 2,
+        "gpus": [],
+        "sum_of_ones": 2.0,
+        "gradient_bytes": 8,
+        "seconds": seconds,
+    } | more
+
+
+def test_each_number_of_workers_is_a_job_and_a_row(ready: Any, tmp_path: Path) -> None:
+    output = tmp_path / "found.json"
+    more = ["--gpus", "1", "--queue", "vision", "--conf", "spark.x=1", "--image-size", "64", "--batch", "4"]
+    done = run(ready, "--workers", "4,1,2", "--output", str(output), *more)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()[:-1]]
+    assert rows[1] == list(resnet50.TITLES)
+    assert rows[2] == ["1", "1", "2.0", "1.00", "0.100", "1.000", "0.500", "0.400", "2.000", "0", "%"]
+    assert [row[:4] for row in rows[3:]] == [["2", "2", "4.0", "1.00"], ["4", "4", "8.0", "1.00"]]
+    found = json.loads(output.read_text())
+    assert (found["environment"], found["networks"], found["gpus"]) == (NEW, [], [])
+    measured = found["resnet50"]
+    assert (measured["image_size"], measured["batch"], measured["rounds"]) == (64, 4, 3)
+    assert [one["workers"] for one in measured["workers"]] == [1, 2, 4]
+    assert "says nothing about GPUs" in done.stdout.splitlines()[-1]
+    assert "Spark says much" not in done.stdout + done.stderr
+    for line, workers in zip(ready.log.read_text().splitlines(), (1, 2, 4), strict=True):
+        asked = of_jobs.arguments_parser().parse_args(json.loads(line))
+        assert (asked.executors, asked.gpus, asked.queue, asked.memory) == (workers, 1, "vision", 6144)
+        assert (asked.conf, asked.timeout, asked.root) == ([("spark.x", "1")], 3600, str(ready.root))
+        assert asked.result == asked.arguments[0]
+        assert json.loads(asked.arguments[1]) == {"workers": workers, "image_size": 64, "batch": 4, "rounds": 3}
+
+
+def test_the_parts_and_the_remainder_are_the_step_and_the_slowest_worker_of_a_round_counts() -> None:
+    row = resnet50.row(2, 4, [report([4.0, 5.0, 4.0]), report([3.0, 6.0, 4.0])], None, [])
+    assert row["rounds"]["step"] == [4.0, 6.0, 4.0]
+    seconds = row["seconds"]
+    assert seconds == {"input": 0.1, "compute": 2.0, "all_reduce": 0.5, "step": 4.0, "remainder": pytest.approx(1.4)}
+    assert row["spread"] == {"input": 0.0, "compute": 1.0, "all_reduce": 4.25, "step": 1.0}
+    assert (row["images_per_second"], row["efficiency"]) == (2 * 4 / 4.0, None)
+    assert resnet50.line(row).split()[-2:] == ["25", "%"]
+
+
+def test_an_exchange_beside_the_computation_has_a_negative_remainder() -> None:
+    row = resnet50.row(2, 4, [report([2.0] * 3)] * 2, None, [])
+    assert row["seconds"]["remainder"] == pytest.approx(-0.6)
+    assert " -0.600 " in resnet50.line(row)
+
+
+def test_efficiency_is_by_the_images_of_one_worker() -> None:
+    one = resnet50.row(1, 4, [report([1.0] * 3, replicas=1, sum_of_ones=1.0)], None, [])
+    assert (one["images_per_second"], one["efficiency"]) == (4.0, 1.0)
+    assert resnet50.row(2, 4, [report([1.6] * 3)] * 2, None, [one])["efficiency"] == pytest.approx(5.0 / 8.0)
+    two_gpus = report([2.0] * 3, replicas=4, sum_of_ones=4.0, gpus=["V100", "V100"])
+    assert resnet50.row(2, 4, [two_gpus] * 2, None, [])["images_per_second"] == 8.0
+    failed = resnet50.row(1, 4, [], "no", [])
+    assert resnet50.row(2, 4, [report([1.6] * 3)] * 2, None, [failed])["efficiency"] is None
+
+
+@pytest.mark.parametrize(
+    ("values", "share", "quantile"),
+    [([3.0], 0.5, 3.0), ([3.0, 1.0, 2.0], 0.5, 2.0), ([4.0, 1.0, 2.0, 3.0], 0.5, 2.5), ([0.0, 1.0, 2.0], 0.25, 0.5)],
+)
+def test_quantiles(values: list[float], share: float, quantile: float) -> None:
+    assert resnet50.quantile(values, share) == quantile
+
+
+@pytest.mark.parametrize("reports", [[], [report([1.0] * 3)], [report([1.0] * 3, sum_of_ones=1.0)] * 2])
+def test_fewer_workers_than_asked_are_no_result(reports: list[Any]) -> None:
+    row = resnet50.row(2, 4, reports, None, [])
+    assert (row["images_per_second"], "2 workers must report" in row["problem"]) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        (FAILS, "the first error: container_1 on data1: OOM; the job failed (application_1_0001) (exit status 1)"),
+        ('say("after 40 s YARN has given 1 of them."); sys.exit(4)', "after 40 s YARN has given 1 of them (exit"),
+        ('say("require more than YARN has."); sys.exit(3)', "require more than YARN has (exit status 3)"),
+        ("reported = 1", "2 workers must report"),
+    ],
+)
+def test_a_number_that_fails_is_a_row_with_its_cause_and_the_others_are_measured(
+    ready: Any, tmp_path: Path, how: str, words: str
+) -> None:
+    behave(ready, _2=how)
+    output = tmp_path / "found.json"
+    done = run(ready, "--workers", "1,2,4", "--output", str(output))
+    assert (done.returncode, words in done.stdout) == (1, True), done.stdout
+    rows = json.loads(output.read_text())["resnet50"]["workers"]
+    assert [(one["workers"], one["efficiency"]) for one in rows] == [(1, 1.0), (2, None), (4, 1.0)]
+
+
+def test_what_was_measured_before_an_interruption_is_kept_and_the_job_is_ended(ready: Any, tmp_path: Path) -> None:
+    ended = tmp_path / "ended"
+    behave(
+        ready, _2=f"\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    open({str(ended)!r}, 'w'); sys.exit(130)"
+    )
+    output = tmp_path / "found.json"
+    arguments = ["--resnet50", "--workers", "1,2", "--rounds", "2", "--output", str(output)]
+    with subprocess.Popen(
+        command(ready, "benchmark", *arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    ) as process:
+        deadline = time.monotonic() + 30
+        while ready.log.read_text().count("\n") < 2 if ready.log.exists() else True:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        time.sleep(0.5)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, said = process.communicate(timeout=30)
+    assert (process.returncode, b"interrupted, and the job was ended" in said) == (130, True), said
+    assert ended.exists()
+    assert [one["workers"] for one in json.loads(output.read_text())["resnet50"]["workers"]] == [1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--workers", "0"], 2, "a whole number from 1 is required, but this is '0'"),
+        (["--workers", "1,x"], 2, "but this is 'x'"),
+        (["--image-size", "16"], 2, "from 32"),
+        (["--rounds", "1"], 2, "from 2"),
+        (["--executors", "3"], 2, "unrecognized arguments: --executors"),
+        (["train.py"], 2, "unrecognized arguments: train.py"),
+        (["--stack", "tf1.15"], 3, f"requires TensorFlow 2.4 to 2.15 and TensorFlowOnSpark, but {OLD} has TensorFlow 1.15.0"),
+        (["--output", "/missing/found.json"], 3, "must be writable for --output"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_measured_is_refused_before_a_job(
+    ready: Any, arguments: list[str], code: int, words: str
+) -> None:
+    done = run(ready, *arguments)
+    assert (done.returncode, done.stdout, words in done.stderr) == (code, "", True), done.stderr
+    assert not ready.log.exists()
+
+
+@pytest.mark.parametrize(
+    ("packages", "words"),
+    [
+        ({"tensorflow": "2.3.4", "tensorflowonspark": "2.2.5"}, "has TensorFlow 2.3.4"),
+        ({"tensorflow_cpu": "2.16.1", "tensorflowonspark": "2.2.5"}, "has TensorFlow 2.16.1"),
+        ({"tensorflow_cpu": "2.15.1"}, "TensorFlowOnSpark none"),
+        ({}, "TensorFlow none"),
+        ({"tensorflow": "2.4.4", "tensorflowonspark": "2.2.5"}, None),
+        ({"tensorflow_cpu": "2.15.1", "tensorflowonspark": "2.2.5"}, None),
+    ],
+)
+def test_which_environments_fit(tmp_path: Path, packages: dict[str, str], words: str | None) -> None:
+    for name, version in packages.items():
+        (tmp_path / f"lib/python3.11/site-packages/{name}-{version}.dist-info").mkdir(parents=True)
+    if words is None:
+        resnet50.check(str(tmp_path))
+        return
+    with pytest.raises(NotReady, match="deeplearning list") as refused:
+        resnet50.check(str(tmp_path))
+    assert words in str(refused.value)
+
+
+def test_a_wrong_option_of_tfos_submit_ends_all(ready: Any) -> None:
+    behave(ready, _1='say("a whole number is required"); sys.exit(2)')
+    assert run(ready, "--workers", "1,2").returncode == 2
+    assert len(ready.log.read_text().splitlines()) == 1
+
+
+def test_a_host_that_submits_nothing_says_so(ready: Any) -> None:
+    ready.submit.unlink()
+    done = run(ready)
+    assert (done.returncode, "Log in on an edge node." in done.stderr) == (3, True)
+
+
+def test_the_help_explains_the_columns(ready: Any) -> None:
+    done = run(ready, "--help")
+    assert done.returncode == 0
+    assert all(
+        f"  {name}" in done.stdout for name in resnet50.TITLES if name not in ("workers", "hosts", "images/s", "step")
+    )
