@@ -14,11 +14,12 @@ LONG = "long"  # make test-long: what is slow and rarely breaks
 STACKS = ("tf1.15-py27-el7", "tf2.15-cpu-py3-el9")  # the GPU form of the second is 2.8 GB
 SECURE = STACKS[1]  # its cluster has Kerberos
 # What depends on the stack is asked of each; the rest (queues, exit codes, printed commands, faults of hosts) of the other one only.
-JOBS = ("training", "jobs", "additional_stack", "deeplearning_command", "notebook", "benchmark", "tensorboard_page")
+JOBS = ("training", "jobs", "deeplearning_command", "notebook", "benchmark", "tensorboard_page")
 JOBS_OF_A_STACK = tuple(f"tests/e2e/test_{name}.py" for name in (*JOBS, "gpus_in_yarn", "gpus_in_cdsw_engine"))
 FAULTS_OF_A_STACK = ("tests/faults/test_repeated_run.py", "-k", "second_run")
 OF_KERBEROS = "tests/e2e/test_kerberos.py"  # also the testinfra suite, whose answers it reads; ends with the removal
-OF_SECURE = (OF_KERBEROS, "tests/e2e/test_additional_stack.py")  # not on the other cluster
+# tests/long asks for the notebook of Python 2.7.
+NOT_OF_THE_FIRST = (OF_KERBEROS, "tests/e2e/test_notebook.py")
 # The longest scenarios start first: what starts last decides when the layer ends.
 LONGEST_SCENARIOS = ("nvidia_driver", "upgrade_driver")
 # One builds NVIDIA's real module, one installs and removes everything on three systems: six to ten minutes each; one has 190 MB of packages,
@@ -167,7 +168,7 @@ def e2e_steps(repo: Path, stack: str) -> list[list[Step]]:
         step("nothing was made", *absent),
         step("make demo", *demo),
     ]
-    jobs = [step("testinfra", *verify), tests("jobs", "tests/e2e", *(f"--ignore={path}" for path in OF_SECURE))]
+    jobs = [step("testinfra", *verify), tests("jobs", "tests/e2e", *(f"--ignore={path}" for path in NOT_OF_THE_FIRST))]
     rest = [tests("faults", "tests/faults")]
     if cluster.kerberos:
         jobs = [tests("jobs", *JOBS_OF_A_STACK)]

@@ -1,0 +1,67 @@
+"""A second stack beside the active one, with Kerberos: a job names it, it is repaired, and it goes when nobody requests it any more. A cluster of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+
+import hadoop_clusters
+import pytest
+from demo_commands import run
+
+from hadoop_dl_dev.demo import kerberos
+from hadoop_dl_dev.demo.cluster import Cluster
+
+CLUSTER = Cluster("tf2.15-cpu-py3-el9", name="beside", kerberos=True)
+STACK, VERSION = "tf2.21-tfos-cpu-py311", "2.21.0"  # of TensorFlow; active is 2.15.1
+HOSTS = {"edge1", *CLUSTER.data_hosts}
+JOB = """
+from pyspark import SparkContext
+def version(_):
+    import tensorflow
+    return tensorflow.__version__
+print("ON " + " ".join(SparkContext().parallelize(range(2), 2).map(version).collect()))
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cluster_of_its_own() -> Iterator[None]:
+    yield from hadoop_clusters.of_its_own(CLUSTER)
+
+
+def site(**variables: object) -> set[str]:
+    """The hosts that site.yml changed."""
+    said = hadoop_clusters.play(CLUSTER, "site.yml", "-e", json.dumps(variables))
+    return set(re.findall(r"^(\S+) +: ok=\d+ +changed=[1-9]", said, re.MULTILINE))
+
+
+def on(host: str, *command: str) -> str:
+    return run("docker", "exec", CLUSTER.container(host), *command)
+
+
+@pytest.fixture
+def beside() -> Iterator[dict[str, object]]:
+    """What site.yml is told."""
+    asked: dict[str, object] = {"deeplearning_additional_stacks": [STACK]}
+    assert HOSTS <= site(**asked)
+    yield asked
+    assert HOSTS <= site(), "it is not requested any more"
+    for host in HOSTS:
+        assert STACK not in on(host, "ls", "/opt/deeplearning/envs")
+
+
+def test_a_job_runs_in_an_additional_stack_and_the_active_one_stays(beside: dict[str, object]) -> None:
+    def analyst(text: str) -> list[str]:
+        return on("edge1", "su", "-", "analyst", "-c", text).splitlines()
+
+    listed = [line.split() for line in analyst("deeplearning list")]
+    assert ["*", CLUSTER.stack] in [row[:2] for row in listed]
+    assert STACK in [row[0] for row in listed]
+    on("data1", "sh", "-c", f"rm /opt/deeplearning/envs/{STACK}-*.1/lib/python*/site-packages/tensorflow/__init__.py")
+    assert site(**beside) == {"data1"}, "it is repaired there, and nothing else is left to do"
+    analyst(f"printf %s {shlex.quote(JOB)} > version.py")
+    kerberos.log_in(CLUSTER)
+    said = analyst(f"tfos-submit --stack {STACK.partition('-')[0]} --memory 2g --timeout 300 version.py")
+    assert f"ON {VERSION} {VERSION}" in said
