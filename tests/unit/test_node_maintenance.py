@@ -353,6 +353,22 @@ def test_a_node_with_a_label_is_none_of_those_without() -> None:
     assert yarn_nodes.running(nodes) == {"": 1, "gpu": 1}
 
 
+@pytest.mark.parametrize(
+    ("nodes", "kept"),
+    [
+        ([("data1", "DECOMMISSIONED", 9), ("data1", "RUNNING", 8), ("data2", "LOST", 1)], [1, 2]),
+        ([("data1", "SHUTDOWN", 7), ("data1", "DECOMMISSIONED", 8)], [1]),
+        ([("data1", "LOST", None), ("data1", "SHUTDOWN", None)], [0]),
+        ([("data1", "RUNNING", 7), ("data1", "UNHEALTHY", 8)], [0, 1]),  # who knows which
+        ([("data1.a", "LOST", 7), ("data1.b", "RUNNING", 8)], [0, 1]),
+    ],
+)
+def test_a_node_of_an_earlier_port_does_not_count(nodes: list[tuple[str, str, Any]], kept: list[int]) -> None:
+    """A NodeManager whose address has the port 0, Hadoop's default, has another port after each start, and YARN a node of each."""
+    given = [{"nodeHostName": name, "state": state, "lastHealthUpdate": time} for name, state, time in nodes]
+    assert yarn_nodes.current(given) == [given[number] for number in kept]
+
+
 def test_gpus_of_a_node_are_those_that_yarn_counts() -> None:
     one = {"name": "yarn.io/gpu", "value": 2}
     assert (

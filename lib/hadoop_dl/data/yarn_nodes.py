@@ -19,7 +19,7 @@ from hadoop_dl.data import typed
 from hadoop_dl.data.host_facts import Count, Word
 from hadoop_dl.data.typed import Sentence, Text
 
-SINCE = (2, 10)  # -server is of YARN-5434; 3.3.6 alone was run
+SINCE = (2, 10)  # -server is of YARN-5434; 3.1.1 and 3.3.6 were run
 ACTIVE = ("NEW", "RUNNING", "UNHEALTHY")
 LEAVES = ("DECOMMISSIONING", "DECOMMISSIONED")
 SHOWN = 5  # applications of a line

@@ -11,7 +11,9 @@ import json
 from . import yarn_cluster
 
 GPU = "yarn.io/gpu"
-STATES = "NEW,RUNNING,UNHEALTHY,DECOMMISSIONING,DECOMMISSIONED,LOST,REBOOTED,SHUTDOWN"  # all; without them, inactive ones may be left out
+GONE = ("DECOMMISSIONED", "LOST", "REBOOTED", "SHUTDOWN")
+# All: if none is named, inactive nodes may be left out.
+STATES = ",".join(("NEW", "RUNNING", "UNHEALTHY", "DECOMMISSIONING") + GONE)
 
 
 class Silent(Exception):
@@ -25,10 +27,21 @@ def cluster(addresses):
         try:
             found = ask(address, "/ws/v1/cluster/nodes?states=" + STATES)
             version = ask(address, "/ws/v1/cluster/info")["clusterInfo"]["hadoopVersion"]
-            return address, version, yarn_cluster.entries(found, "nodes", "node")
+            return address, version, current(yarn_cluster.entries(found, "nodes", "node"))
         except yarn_cluster.NO_ANSWER as problem:
             said = "%s: %s" % (address, problem)
     raise Silent(said)
+
+
+def current(nodes):
+    """Without what is left of a NodeManager's earlier ports: with Hadoop's default it has another one after each start, and YARN has a node of each."""
+    latest = {}
+    for node in nodes:
+        name, time = "%s" % node.get("nodeHostName"), node.get("lastHealthUpdate")
+        rank = node.get("state") not in GONE, time if isinstance(time, int) else 0
+        if name not in latest or rank > latest[name][0]:
+            latest[name] = rank, node
+    return [one for one in nodes if one.get("state") not in GONE or one is latest["%s" % one.get("nodeHostName")][1]]
 
 
 def ask(address, path):
