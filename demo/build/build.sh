@@ -57,5 +57,6 @@ rm -f /etc/krb5.conf # of Debian's own realm; scripts/demo --kerberos writes the
 rm -f /etc/ssh/ssh_host_*                        # every node makes its own
 rm -f /etc/machine-id /var/lib/dbus/machine-id
 # Password prompts and their like: each watcher takes an inotify instance, and 25 nodes use up the kernel's 128.
-systemctl mask systemd-ask-password-console.path systemd-ask-password-wall.path systemd-firstboot.service systemd-udevd.service systemd-resolved.service dev-hugepages.mount sys-fs-fuse-connections.mount systemd-networkd.service > /dev/null 2>&1
+# tmp.mount: /tmp is on the disk in RHEL, but in memory in Debian 13.
+systemctl mask tmp.mount systemd-ask-password-console.path systemd-ask-password-wall.path systemd-firstboot.service systemd-udevd.service systemd-resolved.service dev-hugepages.mount sys-fs-fuse-connections.mount systemd-networkd.service > /dev/null 2>&1
 systemctl set-default multi-user.target > /dev/null 2>&1

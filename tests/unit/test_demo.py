@@ -37,6 +37,18 @@ def test_an_image_keeps_its_tag_until_something_in_it_changes(data: Path) -> Non
     assert images.tag("el7") != before
 
 
+def test_the_lock_of_another_hadoop_changes_no_tag(data: Path) -> None:
+    before = [images.tag(name) for name in ("el7", "el7-hadoop2", "el7-hadoop31")]
+    lock = data / "hadoop/jars-3.1.1.sha256"
+    lock.write_text(lock.read_text(encoding="utf-8") + "0" * 64 + "  a/new.jar\n", encoding="utf-8")
+    now = [images.tag(name) for name in ("el7", "el7-hadoop2", "el7-hadoop31")]
+    assert (now[:2], now[2] != before[2]) == (before[:2], True)
+
+
+def test_two_versions_of_hadoop_share_a_root_file_system() -> None:
+    assert images.base_tag("el7-hadoop31") == images.base_tag("el7-hadoop2") != images.base_tag("el7")
+
+
 def test_files_do_not_change_the_base(data: Path) -> None:
     before = images.base_tag("el9")
     (data / "rootfs/etc/new").write_text("new", encoding="utf-8")
@@ -127,7 +139,9 @@ def test_the_failure_of_either_end_of_a_pipe_is_told() -> None:
         pipe(["no-such-command"], ["cat"])
 
 
-@pytest.mark.parametrize("lock", [*images.locks("el7").values(), *images.locks("el7-hadoop2").values()], ids=str)
+@pytest.mark.parametrize(
+    "lock", sorted({lock for name in images.OF_CLUSTERS for lock in images.locks(name).values()}), ids=str
+)
 def test_every_jar_of_a_lock_has_a_digest_and_a_name_of_its_own(lock: Path) -> None:
     jars = artifacts.read_lock(lock)
     assert len({jar.name for jar in jars}) == len(jars) > 90
@@ -385,15 +399,17 @@ def test_the_image_follows_the_stack() -> None:
 
 def test_the_image_follows_the_version_of_hadoop() -> None:
     assert cluster.Cluster(hadoop="2.10.2").image == "el7-hadoop2"
+    assert cluster.Cluster(hadoop="3.1.1").image == "el7-hadoop31"
     assert cluster.Cluster(hadoop="3.3.6").image == "el7"
     with pytest.raises(DemoError, match="no node image for tf2.15-py3-el9 with Hadoop 2.10.2"):
         _ = cluster.Cluster("tf2.15-py3-el9", hadoop="2.10.2").image
 
 
+@pytest.mark.parametrize("hadoop", ["2.10.2", "3.1.1"])
 @pytest.mark.parametrize("given", [{"kerberos": True}, {"cdsw": "1.4.0"}])
-def test_what_was_never_tried_with_hadoop_2_is_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(DemoError, match="require Hadoop 3"):
-        cluster.Cluster(hadoop="2.10.2", **given)
+def test_what_was_never_tried_with_another_hadoop_is_refused(given: dict[str, Any], hadoop: str) -> None:
+    with pytest.raises(DemoError, match=r"require Hadoop 3\.3\.6"):
+        cluster.Cluster(hadoop=hadoop, **given)
 
 
 def test_packages_that_a_suite_lacks_come_from_another(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,8 +65,11 @@ class Cluster:
                 f"CDSW on the demo requires the stack {workbench.STACK}, but {self.stack} is requested. "
                 f"Leave out one of the two: make demo CDSW=1, or make demo STACK={self.stack}"
             )
-        if (self.kerberos or self.cdsw) and images.hadoop(self.image).startswith("2"):
-            raise DemoError("Kerberos and CDSW require Hadoop 3 on the demo. Leave out KERBEROS, CDSW or HADOOP.")
+        usual = images.definitions()["hadoop"]
+        if (self.kerberos or self.cdsw) and images.hadoop(self.image) != usual:
+            raise DemoError(
+                f"Kerberos and CDSW require Hadoop {usual} on the demo. Leave out KERBEROS, CDSW or HADOOP."
+            )
         if not 1 <= self.data_nodes <= MAX_DATA_NODES:
             raise DemoError(f"DATA_NODES must be 1 to {MAX_DATA_NODES} but is {self.data_nodes}.")
 

@@ -31,7 +31,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 DATA = REPOSITORY / "demo"
 CACHE = REPOSITORY / ".cache" / "demo"
 NAME = "hadoop-deeplearning"
-OF_CLUSTERS = ("el7", "el9", "el7-hadoop2")
+OF_CLUSTERS = ("el7", "el9", "el7-hadoop2", "el7-hadoop31")
 # A root file system of 1 GB with the packages it came from; the rest stays for whatever else runs here.
 MEMORY_FOR_BASE = 6 * 2**30
 DOCKERFILE = """\
@@ -84,11 +84,11 @@ def override(image: str) -> str | None:
 
 
 def base_tag(image: str) -> str:
-    """Tag of the root file system: changes with the packages only."""
+    """Tag of the root file system, which may be another image's: changes with the packages only."""
     defined = definitions()
     own = defined["images"][image]
     wanted = [defined["common"], own["suite"], own["packages"], *([own["also"]] if "also" in own else [])]
-    return f"{NAME}/{image}-base:{digest(json.dumps(wanted, sort_keys=True).encode())}"
+    return f"{NAME}/{own.get('base', image)}-base:{digest(json.dumps(wanted, sort_keys=True).encode())}"
 
 
 def tag(image: str) -> str:
@@ -103,9 +103,9 @@ def tag(image: str) -> str:
         json.dumps(definitions()["images"][image], sort_keys=True).encode(),
         DOCKERFILE.encode(),
     ]
-    for path in sorted(
-        path for name in ("rootfs", "hadoop", "kafka", "build") for path in (DATA / name).rglob("*") if path.is_file()
-    ):
+    files = {path for name in ("rootfs", "hadoop", "kafka", "build") for path in (DATA / name).rglob("*")}
+    others = {locks(other)["hadoop"] for other in image_names()} - {locks(image)["hadoop"]}
+    for path in sorted(path for path in files - others if path.is_file()):
         parts.append(f"{path.relative_to(DATA)} {path.stat().st_mode & 0o111}".encode() + path.read_bytes())
     return f"{NAME}/{image}:{digest(*parts)}"
 
