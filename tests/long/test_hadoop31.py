@@ -28,7 +28,7 @@ def test_the_suite_passes_on_every_host() -> None:
     assert " 0 failed" in hadoop_clusters.play(CLUSTER, "playbooks/verify.yml")
 
 
-@pytest.mark.parametrize("name", ["training", "submit", "gpus_in_yarn", "gpu_jobs"])
+@pytest.mark.parametrize("name", ["training", "submit", "gpus_in_yarn", "gpu_jobs", "notebook"])
 def test_jobs_behave_as_on_hadoop_3_3(name: str) -> None:
     hadoop_clusters.run_e2e(CLUSTER, name)
 
