@@ -45,9 +45,9 @@ def on(host: str, *command: str) -> str:
 def beside() -> Iterator[dict[str, object]]:
     """What site.yml is told."""
     asked: dict[str, object] = {"deeplearning_additional_stacks": [STACK]}
-    assert HOSTS <= site(**asked)
+    assert site(**asked) >= HOSTS
     yield asked
-    assert HOSTS <= site(), "it is not requested any more"
+    assert site() >= HOSTS, "it is not requested any more"
     for host in HOSTS:
         assert STACK not in on(host, "ls", "/opt/deeplearning/envs")
 
