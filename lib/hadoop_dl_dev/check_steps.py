@@ -142,8 +142,9 @@ def stack_steps(repo: Path) -> list[Step]:
 
 
 def e2e_cluster(stack: str) -> Cluster:
-    """The demo itself for the first stack; the other cluster is made beside its jobs, so it has another name."""
-    return Cluster(stack, name=Cluster.name if stack == STACKS[0] else "second", kerberos=stack == SECURE)
+    """The demo itself for the first stack. The next cluster is made beside the jobs of the one before, so each has a name of its own."""
+    name = {STACKS[0]: Cluster.name, SECURE: "second"}.get(stack, stack)
+    return Cluster(stack, name=name, kerberos=stack == SECURE)
 
 
 def e2e_steps(repo: Path, stack: str) -> list[list[Step]]:

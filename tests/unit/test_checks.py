@@ -93,6 +93,11 @@ def test_the_next_cluster_is_made_beside_jobs_and_both_are_removed_after_their_f
     assert (ran[0], set(ran[1:3]), ran[3:]) == ("one made", {"one jobs", "two made"}, ["one down", "two down"])
 
 
+def test_clusters_that_are_there_at_the_same_time_have_names_of_their_own() -> None:
+    names = [check_steps.e2e_cluster(stack).name for stack in stack_names()]
+    assert len(set(names)) == len(names)
+
+
 def test_a_command_that_does_not_exist_is_a_failure(runner, capsys):
     runner.steps = [Step("lint", "nothing", ["/no/such/command"])]
     runner.run_in_order(runner.steps)
