@@ -51,7 +51,7 @@ PYTHON3_HOST_CODE = (  # the mirror host
 
 @dataclass
 class Step:
-    """One command. Its log, and its JUnit file where it writes one, are named after it."""
+    """One command. Its log, and its JUnit file if it writes one, are named after it."""
 
     layer: str
     name: str

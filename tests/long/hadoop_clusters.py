@@ -7,6 +7,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+from demo_commands import run
+
 from hadoop_dl_dev.demo import cli, cluster, images, nodes, tour
 
 
@@ -20,10 +22,7 @@ def of_its_own(found: cluster.Cluster) -> Iterator[None]:
 
 
 def play(found: cluster.Cluster, *arguments: str) -> str:
-    command = [".venv/bin/ansible-playbook", "-i", str(found.inventory), *arguments]
-    done = subprocess.run(command, cwd=images.REPOSITORY, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-4000:]
-    return done.stdout
+    return run(".venv/bin/ansible-playbook", "-i", str(found.inventory), *arguments)
 
 
 def run_e2e(found: cluster.Cluster, name: str) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -139,6 +142,27 @@ def run(edge: Any, name: str, *arguments: str, **variables: str) -> subprocess.C
         env={**given, "HOME": str(edge.base), **variables},
         cwd=edge.base,
     )
+
+
+def interrupted(words: list[str], reached: Callable[[], bool], **variables: str) -> tuple[int, str]:
+    """Ctrl-C in a terminal, for the whole process group, once `reached`: the exit status and what went to standard error."""
+    with subprocess.Popen(
+        words,
+        env={**os.environ, **variables},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # SIGINT is ignored in a shell's background commands and in what they start. noqa: these tests have no other thread.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    ) as process:
+        deadline = time.monotonic() + 30
+        while not reached():
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.communicate(timeout=30)[1]
+    return process.returncode, said
 
 
 def free_port() -> int:

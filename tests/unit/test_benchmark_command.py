@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from deeplearning_command import benchmark
-from deeplearning_edge import NEW, command
+from deeplearning_edge import NEW, command, interrupted
 from deeplearning_edge import run as run_command
 
 from hadoop_dl.cli import cdsw_project
@@ -169,20 +167,9 @@ def test_what_was_measured_before_an_interruption_is_kept(trained: Any, tmp_path
     output, reached = tmp_path / "found.json", tmp_path / "reached"
     wait = f"open({str(reached)!r}, 'w').close(); import time; time.sleep(60)"
     arguments = ["--seconds", "0.1", "--networks", "lstm,conv1d", "--output", str(output)]
-    with subprocess.Popen(
-        command(trained, "benchmark", *arguments),
-        env={**os.environ, "GPUS": "1", "FAILS": f"Conv1D cpu {wait}"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
-    ) as process:
-        deadline = time.monotonic() + 30
-        while not reached.exists() and time.monotonic() < deadline:
-            time.sleep(0.1)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-        _, said = process.communicate(timeout=30)
-    assert (process.returncode, b"interrupted" in said) == (130, True)
+    words = command(trained, "benchmark", *arguments)
+    status, said = interrupted(words, reached.exists, GPUS="1", FAILS=f"Conv1D cpu {wait}")
+    assert (status, "interrupted" in said) == (130, True)
     assert [one["network"] for one in json.loads(output.read_text())["networks"]] == ["lstm"]
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +13,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from deeplearning_command import resnet50
-from deeplearning_edge import NEW, OLD, command
+from deeplearning_edge import NEW, OLD, command, interrupted
 from deeplearning_edge import run as run_command
 from tfos_submit import options as of_jobs
 
@@ -35,7 +32,8 @@ say("%d executors" % workers)
 sums, reported = float(workers), workers
 exec(json.load(open({base!r} + "/behaves")).get(str(workers), ""))
 assert open(given[-3]).read().endswith("main(*sys.argv[1:])\\n")
-times = {{"input": [0.1] * spec["rounds"], "compute": [1.0] * spec["rounds"], "all_reduce": [0.5] * spec["rounds"], "step": [2.0] * spec["rounds"]}}
+seconds = [("input", 0.1), ("compute", 1.0), ("all_reduce", 0.5), ("step", 2.0)]
+times = dict((part, [one] * spec["rounds"]) for part, one in seconds)
 found = {{"replicas": workers, "gpus": [], "sum_of_ones": sums, "gradient_bytes": 8, "seconds": times}}
 json.dump([dict(found, host="data%d" % number) for number in range(reported)], open(path, "w"))
 """
@@ -162,27 +160,12 @@ def test_a_number_that_fails_is_a_row_with_its_cause_and_the_others_are_measured
 
 
 def test_what_was_measured_before_an_interruption_is_kept_and_the_job_is_ended(ready: Any, tmp_path: Path) -> None:
-    ended = tmp_path / "ended"
-    behave(
-        ready, _2=f"\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    open({str(ended)!r}, 'w'); sys.exit(130)"
-    )
-    output = tmp_path / "found.json"
+    waits, ended, output = (tmp_path / name for name in ("waits", "ended", "found.json"))
+    wait = f"open({str(waits)!r}, 'w').close(); time.sleep(60)"
+    behave(ready, _2=f"\ntry:\n    {wait}\nexcept KeyboardInterrupt:\n    open({str(ended)!r}, 'w'); sys.exit(130)")
     arguments = ["--resnet50", "--workers", "1,2", "--rounds", "2", "--output", str(output)]
-    with subprocess.Popen(
-        command(ready, "benchmark", *arguments),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
-    ) as process:
-        deadline = time.monotonic() + 30
-        while ready.log.read_text().count("\n") < 2 if ready.log.exists() else True:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        time.sleep(0.5)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-        _, said = process.communicate(timeout=30)
-    assert (process.returncode, b"interrupted, and the job was ended" in said) == (130, True), said
+    status, said = interrupted(command(ready, "benchmark", *arguments), waits.exists)
+    assert (status, "interrupted, and the job was ended" in said) == (130, True), said
     assert ended.exists()
     assert [one["workers"] for one in json.loads(output.read_text())["resnet50"]["workers"]] == [1]
 

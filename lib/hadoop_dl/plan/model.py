@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible.module_utils.hadoop_dl_host.text_columns import columns
+
 from hadoop_dl.data.host_facts import FactsError, HostFacts, read_facts
 
 Json = dict[str, Any]
@@ -119,16 +121,10 @@ class Plan:
         alike: dict[tuple[tuple[str, ...], ...], list[str]] = {}
         for name, lines_of_host in works.items():
             alike.setdefault(tuple(lines_of_host), []).append(name)
-        head = ("component", "now", "requested", "why")
-        widths = [max(len(line[column]) for work in ((head,), *alike) for line in work) for column in range(3)]
-
-        def text(line: tuple[str, ...]) -> str:
-            cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=False))
-            return f"    {'  '.join(cells)}  {line[3]}"
-
-        lines = [f"PLAN: {len(works)} of {asked} hosts change. {self.interruption()}", text(head)]
+        head, *texts = columns([("component", "now", "requested", "why"), *(line for work in alike for line in work)])
+        lines = [f"PLAN: {len(works)} of {asked} hosts change. {self.interruption()}", f"    {head}"]
         for work, names in alike.items():
-            lines += [f"  {shorten(names)}", *map(text, work)]
+            lines += [f"  {shorten(names)}", *(f"    {texts.pop(0)}" for _ in work)]
         return "\n".join(lines)
 
     def failure(self) -> str:

@@ -29,7 +29,7 @@ GRACE = 5  # seconds in which an interrupted tfos-submit notices it by itself
 LEAST, MOST = (2, 4), (2, 15)  # TensorFlow: MultiWorkerMirroredStrategy, and Keras 2
 OF_JOBS = (
     ("--gpus", "N", "of each worker, from YARN", None),
-    ("--per-node", "N", "at most N workers on a host, where YARN does not know GPUs", None),
+    ("--per-node", "N", "at most N workers on a host, if YARN does not know GPUs", None),
     ("--queue", "NAME", "YARN queue", None),
     ("--node-label", "LABEL", "workers come to nodes with this label alone", None),
     ("--cores", "N", "of each worker (1)", None),
@@ -186,9 +186,7 @@ def follow(command):
         status = process.wait()
     finally:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        if (
-            process.poll() is None
-        ):  # it ends the application and then itself, also where Ctrl-C reached this process alone
+        if process.poll() is None:  # it ends the application and then itself, also if Ctrl-C reached this process alone
             timer = processes.Timer(GRACE, process.terminate)
             process.stdout.read()
             process.wait()
