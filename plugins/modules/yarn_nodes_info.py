@@ -26,15 +26,15 @@ yarn: {description: "version, nodes, running (label -> nodes), applications, man
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import host_yarn, yarn_cluster, yarn_exclude, yarn_nodes
+from ansible.module_utils.hadoop_dl_host import host_yarn, yarn_admin, yarn_exclude, yarn_nodes
+from ansible.module_utils.hadoop_dl_host.kerberos_login import NoLogin
 
 
-def answer(wanted):
+def answer(wanted, addresses):
     manager = next((name for name, path in host_yarn.MANAGERS if os.path.exists(path)), None)
     recorded = yarn_exclude.recorded(wanted["record"])
     excluded = set() if manager else yarn_exclude.names(yarn_exclude.read(yarn_exclude.place(wanted["conf_dir"])))
-    configuration = yarn_cluster.hadoop_configuration(wanted["conf_dir"])
-    address, version, nodes = yarn_nodes.cluster(yarn_cluster.resource_manager_addresses(configuration))
+    address, version, nodes = yarn_nodes.cluster(addresses)
     matters = []
     for node in nodes:
         mine, name = yarn_nodes.is_named(node, wanted["names"]), node.get("nodeHostName")
@@ -72,11 +72,15 @@ def main():
         supports_check_mode=True,
     )
     try:
-        module.exit_json(changed=False, yarn=answer(module.params))
+        with yarn_admin.Admin(module.params["conf_dir"], None, None) as admin:
+            found = answer(module.params, admin.addresses())
+        module.exit_json(changed=False, yarn=found)
+    except NoLogin as problem:
+        module.fail_json(msg="To ask the ResourceManager, %s." % problem)
     except yarn_nodes.Silent as problem:
         module.fail_json(
-            msg="The ResourceManager must answer at its web address, but did not (%s). Start it; if it requires a ticket, drain the host by your own "
-            "means (docs/day2.md)." % problem
+            msg="The ResourceManager must answer at its web address, but did not (%s). Start it; if it requires a ticket that its own keytab does not "
+            "give, drain the host by your own means (docs/day2.md)." % problem
         )
     except yarn_exclude.Unusable as problem:
         module.fail_json(msg=str(problem))

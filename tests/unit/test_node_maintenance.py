@@ -331,12 +331,11 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("answering")
 def test_what_a_real_resourcemanager_answers_is_read(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.file.write_bytes(b"retired1\ndata1\n")
-    monkeypatch.setattr(yarn_cluster, "resource_manager_addresses", lambda _: ["http://rm:8088"])
     yarn_exclude.write_record(str(site.record), {"data1": {"gpus": 0}})
     module = python_files.load(REPOSITORY / "plugins" / "modules" / "yarn_nodes_info.py")
     wanted = {"conf_dir": str(site.conf), "names": ["data1"], "applications": True, "record": str(site.record)}
     wanted["together"] = ["data2.example.com", "data2"]
-    found = decisions.read(module.answer(wanted))
+    found = decisions.read(module.answer(wanted, ["http://rm:8088"]))
     assert [(one.name, one.rack) for one in found.nodes if one.beside] == [("data2", "/default-rack")]
     assert [(one.name, one.state, one.recorded) for one in found.nodes] == [
         ("data1", "DECOMMISSIONING", True),

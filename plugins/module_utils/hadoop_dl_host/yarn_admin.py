@@ -1,0 +1,78 @@
+# -*- coding: utf-8 -*-
+"""Commands to a ResourceManager on its own host, as the account that it runs as. Python 2.7 and 3, standard library only.
+
+On a cluster with Kerberos the login is the ResourceManager's own, of yarn-site.xml, else a ticket that the account has. The ResourceManager's account is always an administrator of YARN
+(AdminService.java of 2.10.2 and 3.3.6), and root of this host can read its keytab anyway.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import os
+import socket
+
+from . import kerberos_login, processes, yarn_cluster
+
+PRINCIPAL, KEYTAB = "yarn.resourcemanager.principal", "yarn.resourcemanager.keytab"
+TIMEOUT = 300  # seconds for one command
+
+
+class Failed(Exception):
+    """A command that did not work; the text is a sentence."""
+
+
+def own_login(configuration):
+    """(principal, keytab) of the ResourceManager here; two empty ones without Kerberos, and where a manager keeps them elsewhere."""
+    if not kerberos_login.is_secure(configuration):
+        return "", ""
+    principal, keytab = (configuration.get(name, "") for name in (PRINCIPAL, KEYTAB))
+    if not principal or not keytab:
+        return "", ""
+    return principal.replace("_HOST", socket.getfqdn().lower()), keytab
+
+
+class Admin(object):
+    """`with` it the login is there, for commands and for YARN's web addresses. account: the ResourceManager's; program: yarn, by name or path."""
+
+    def __init__(self, conf_dir, account, program):
+        self.conf_dir, self.account, self.program = conf_dir, account, program
+        self.configuration = yarn_cluster.hadoop_configuration(conf_dir)
+
+    def __enter__(self):
+        principal, keytab = own_login(self.configuration)
+        self.login = kerberos_login.logged_in(principal, keytab, user=self.account)
+        self.login.__enter__()
+        return self
+
+    def __exit__(self, *details):
+        return self.login.__exit__(*details)
+
+    def addresses(self):
+        return yarn_cluster.resource_manager_addresses(self.configuration)
+
+    def run(self, program, *arguments):
+        environment = dict(os.environ, HADOOP_CONF_DIR=self.conf_dir)
+        return processes.run([program] + list(arguments), TIMEOUT, environment, user=self.account)
+
+    def rmadmin(self, *arguments):
+        answer = self.run(self.program, "rmadmin", *arguments)
+        if answer.problem:
+            raise Failed(
+                "`yarn rmadmin %s` must work as %s, but %s" % (" ".join(arguments), self.account, answer.problem)
+            )
+
+    def has_directory(self, uri):
+        """Whether a directory of Hadoop's file systems is there."""
+        return self.hdfs("-test", "-d", uri).status == 0
+
+    def own_directory(self, uri):
+        """Make it, if it is not there, and close it to others, which its owner alone can do."""
+        for arguments in (("-mkdir", "-p", uri), ("-chmod", "700", uri)):
+            answer = self.hdfs(*arguments)
+            if answer.problem:
+                raise Failed(
+                    "`hdfs dfs %s` must work as %s, but %s" % (" ".join(arguments), self.account, answer.problem)
+                )
+
+    def hdfs(self, *arguments):
+        """The program hdfs is beside yarn."""
+        return self.run(os.path.join(os.path.dirname(self.program), "hdfs"), "dfs", *arguments)
