@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hadoop_dl.data import yarn_work
-from hadoop_dl.data.yarn_work import Isolation, Request
+from hadoop_dl.data.yarn_work import Isolation, Labels, Request
 
 
 def settings(request: Mapping[str, Any], gpus: bool) -> yarn_work.Files:
     services = tuple(str(one) for one in request["services"])
     texts = {name: str(request[name]) for name in ("conf_dir", "devices", "discovery")}
     isolation = Isolation(**request["isolation"]) if request["isolation"] else None
-    return yarn_work.settings(Request(services=services, isolation=isolation, **texts), bool(gpus))
+    labels = Labels(**request["labels"]) if request["labels"] else None
+    return yarn_work.settings(Request(services=services, isolation=isolation, labels=labels, **texts), bool(gpus))
 
 
 class FilterModule:

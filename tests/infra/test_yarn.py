@@ -30,3 +30,12 @@ def test_yarn_offers_every_gpu(expected, answers):
         f"YARN should offer {wanted} GPUs of {node['name']}, but offers {node['gpus']}. Run playbooks/yarn_gpu.yml, "
         "which names what is missing; if nothing is, look into the NodeManager's log for GpuDiscoverer."
     )
+
+
+def test_its_node_has_the_label_of_its_plan(expected, answers):
+    node = node_of(expected, answers["yarn"])
+    wanted, found = expected["yarn"]["label"], " ".join(node["labels"])
+    assert not wanted or found == wanted, (
+        f"The node {node['name']} should have the node label {wanted}, but has {found or 'none'}. Run: "
+        "ansible-playbook playbooks/yarn_gpu.yml -e apply=all -e yarn_gpu_restart_allowed=true"
+    )

@@ -18,6 +18,7 @@ import yaml
 from hadoop_dl_dev.demo import images
 
 SERVER = "org.apache.hadoop.yarn.server"
+SHELL = "org.apache.hadoop.fs.FsShell"
 ADMIN = "org.apache.hadoop.yarn.client.cli.RMAdminCLI"
 OPTIONS = ["-Xmx200m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dhadoop.root.logger=INFO,console"]
 OPENED = [f"--add-opens=java.base/java.{one}=ALL-UNNAMED" for one in ("lang", "util")]
@@ -42,8 +43,10 @@ def until(question: Callable[[], Any], seconds: float, what: str) -> Any:
 class Cluster:
     """`directory` has a configuration, a log and the process's number for each daemon."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, **queues: str) -> None:
+        """queues: those of the site, with their shares; without any, default alone."""
         self.directory, self.home = directory, directory / "hadoop"
+        self.queues = queues or {"default": "100"}
         self.web = f"127.0.0.1:{free_port()}"
         self.excluded = directory / "yarn.exclude"
         self.excluded.write_text("# Hosts of the site\nretired1\n", encoding="utf-8")
@@ -70,7 +73,8 @@ class Cluster:
             own |= {f"{one}-dirs": str(directory / name / one) for one in ("local", "log")}
             self.configure(name, {f"yarn.nodemanager.{key}": value for key, value in own.items()})
         self.program("yarn", f'[ "$1" = rmadmin ] && shift\nexec {self.java("$HADOOP_CONF_DIR", ADMIN)} "$@"\n')
-        for name in NODES:  # as systemctl restart
+        self.program("hdfs", f'[ "$1" = dfs ] && shift\nexec {self.java("$HADOOP_CONF_DIR", SHELL)} "$@"\n')
+        for name in ("rm", *NODES):  # as systemctl restart
             number = directory / name / "pid"
             there = f"grep -qs {self.conf(name)} /proc/$(cat {number})/cmdline"
             stop = f"[ ! -e {number} ] || while {there}; do kill $(cat {number}); sleep 0.2; done\n"
@@ -78,7 +82,8 @@ class Cluster:
             self.program(f"start-{name}", stop + start)
 
     def configure(self, name: str, values: dict[str, str]) -> None:
-        scheduler = {"root.queues": "default", "root.default.capacity": "100", "maximum-am-resource-percent": "1.0"}
+        scheduler = {"root.queues": ",".join(self.queues), "maximum-am-resource-percent": "1.0"}
+        scheduler |= {f"root.{queue}.capacity": share for queue, share in self.queues.items()}
         core = {"fs.defaultFS": "file:///", "hadoop.tmp.dir": str(self.directory / name / "tmp")}
         racks = "net.topology.node.switch.mapping.impl", "net.topology.table.file.name"
         core |= zip(racks, ("org.apache.hadoop.net.TableMapping", str(self.racks)), strict=True)
@@ -113,10 +118,6 @@ class Cluster:
         path.chmod(0o755)
 
     def start(self) -> None:
-        self.program(
-            "start-rm",
-            f"{self.daemon('rm')} > {self.directory}/rm/out 2>&1 < /dev/null & echo $! > {self.directory}/rm/pid\n",
-        )
         for name in ("rm", *NODES):
             subprocess.run([str(self.directory / f"start-{name}")], check=True)
         until(lambda: set(self.states().values()) == {"RUNNING"} and len(self.states()) == 2, 240, "YARN must start")
@@ -145,7 +146,8 @@ class Cluster:
         by_address = {address: name for name, address in NODES.items()}
         return {by_address[node["nodeHostName"]]: node["state"] for node in nodes if node["nodeHostName"] in by_address}
 
-    def submit(self, name: str) -> Job:
+    def submit(self, name: str, **where: str) -> Job:
+        """where: as YARN's REST API names it, such as queue."""
         application = self.ask("/apps/new-application", {})["application-id"]
         job = Job(self, application, self.directory / f"end-{application}")
         command = self.java(self.conf("rm"), str(JOB), str(job.end))
@@ -156,6 +158,7 @@ class Cluster:
             "max-app-attempts": 1,
             "am-container-spec": {"commands": {"command": command}},
             "resource": {"memory": 384, "vCores": 1},
+            **where,
         }
         self.ask("/apps", body)
         until(lambda: job.state == "RUNNING", 180, f"{name} must run")

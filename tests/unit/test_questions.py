@@ -140,34 +140,45 @@ def test_a_namenode_that_does_not_answer_is_named(tmp_path: Path) -> None:
     }
 
 
+ABOUT_YARN = ("test_its_nodemanager_runs", "test_yarn_offers_every_gpu", "test_its_node_has_the_label_of_its_plan")
 # Hadoop 3.3.6's answers have data1 that leaves, data2 that runs and retired1. Each GPU of data2 is added in the form of test_tfos_gpus.py's.
 OF_YARN = {
-    "every GPU": ("data2", 2, 2, {}),
-    "no GPU, and none is promised": ("data2", 0, 0, {}),
+    "every GPU": ("data2", 2, 2, "", {}),
+    "no GPU, and none is promised": ("data2", 0, 0, "", {}),
+    "another label": (
+        "data2",
+        2,
+        2,
+        "gpu",
+        {"test_its_node_has_the_label_of_its_plan": "The node data2 should have the node label gpu, but has none. Run"},
+    ),
     "fewer": (
         "data2",
         1,
         2,
+        "",
         {"test_yarn_offers_every_gpu": "YARN should offer 2 GPUs of data2, but offers 1. Run playbooks/yarn_gpu.yml"},
     ),
     "it leaves": (
         "data1",
         0,
         0,
+        "",
         {"test_its_nodemanager_runs": "should have the node data1 RUNNING, but has it DECOMMISSIONING"},
     ),
     "no node": (
         "data9",
         0,
         0,
-        dict.fromkeys(("test_its_nodemanager_runs", "test_yarn_offers_every_gpu"), "has none with the name data9"),
+        "",
+        dict.fromkeys(ABOUT_YARN, "has none with the name data9"),
     ),
 }
 
 
-@pytest.mark.parametrize(("name", "offered", "promised", "failures"), OF_YARN.values(), ids=OF_YARN)
+@pytest.mark.parametrize(("name", "offered", "promised", "label", "failures"), OF_YARN.values(), ids=OF_YARN)
 def test_yarn_is_asked_for_the_gpus_of_the_host(
-    tmp_path: Path, name: str, offered: int, promised: int, failures: Mapping[str, str]
+    tmp_path: Path, name: str, offered: int, promised: int, label: str, failures: Mapping[str, str]
 ) -> None:
     answers = {part: json.loads((YARN / f"{part}.json").read_text(encoding="utf-8")) for part in ("nodes", "info")}
     resources = answers["nodes"]["nodes"]["node"][1]["totalResource"]["resourceInformations"]["resourceInformation"]
@@ -184,17 +195,16 @@ def test_yarn_is_asked_for_the_gpus_of_the_host(
         key = "<name>yarn.resourcemanager.webapp.address</name>"
         settings = f"<configuration><property>{key}<value>{address[7:]}</value></property></configuration>"
         (tmp_path / "yarn-site.xml").write_text(settings, encoding="utf-8")
-        wanted = {"conf_dir": str(tmp_path), "gpus": promised, "names": [name]}
+        wanted = {"conf_dir": str(tmp_path), "gpus": promised, "names": [name], "label": label}
         found = suite_about_yarn(tmp_path, wanted)
     assert {test: outcome for test, (outcome, _) in found.items()} == {
-        test: verify.FAILED if test in failures else verify.PASSED
-        for test in ("test_its_nodemanager_runs", "test_yarn_offers_every_gpu")
+        test: verify.FAILED if test in failures else verify.PASSED for test in ABOUT_YARN
     }
     assert all(words in found[test][1] for test, words in failures.items()), found
 
 
 def test_a_resourcemanager_that_does_not_answer_is_named(tmp_path: Path) -> None:
-    found = suite_about_yarn(tmp_path, {"conf_dir": str(tmp_path), "gpus": 1, "names": ["d"]})
+    found = suite_about_yarn(tmp_path, {"conf_dir": str(tmp_path), "gpus": 1, "names": ["d"], "label": ""})
     sentence = "The ResourceManager should answer at its web address, but: yarn-site.xml names none"
     assert found["test_yarn_offers_every_gpu"] == (verify.FAILED, sentence)
 

@@ -73,18 +73,22 @@ def test_daemons_get_what_their_groups_say() -> None:
         "services": ["nodemanager"],
         "gpu_count": 2,
         "isolation": {},
+        "label": "",
+        "labels": {},
     }
     assert answer.hosts["master1"]["yarn_gpu"] == {
         "conf_dir": CONF,
         "services": ["resourcemanager"],
         "gpu_count": 0,
         "isolation": {},
+        "label": "",
+        "labels": {},
     }
     assert answer.hosts["master1"]["needs"] == ["yarn_gpu"]
-    assert answer.hosts["data1"]["yarn_node"] == {"gpus": 2, "conf_dir": CONF, "names": ["data1"]}
+    assert answer.hosts["data1"]["yarn_node"] == {"gpus": 2, "conf_dir": CONF, "names": ["data1"], "label": ""}
     assert answer.hosts["master1"]["yarn_node"] == {}
     some = made(data(yarn_gpu_devices="1:1", node_maintenance_node="d1.example.com"), master())
-    assert some.hosts["data1"]["yarn_node"] == {"gpus": 1, "conf_dir": CONF, "names": ["d1.example.com"]}
+    assert some.hosts["data1"]["yarn_node"] == {"gpus": 1, "conf_dir": CONF, "names": ["d1.example.com"], "label": ""}
     assert made(data(yarn_gpu=False), master()).hosts["data1"]["yarn_node"] == {}
 
 
@@ -386,9 +390,91 @@ def test_files_of_a_manager_are_left_alone_and_the_exact_properties_are_printed(
 
 
 def test_a_site_without_masters_is_refused() -> None:
-    (problem,) = yarn.site_problems([data()], [])
+    (problem,) = yarn.site_problems([data()], [], ["data1"])
     assert problem.startswith("data1: yarn_gpu requires the ResourceManager in the group masters")
-    assert yarn.site_problems([data()], ["master1"]) == yarn.site_problems([data(yarn_gpu=False)], []) == []
+    assert yarn.site_problems([data()], ["master1"], ["data1"]) == []
+    assert yarn.site_problems([data(yarn_gpu=False)], [], ["data1"]) == []
+
+
+QUEUE = "yarn.scheduler.capacity.root"
+QUEUES = {f"{QUEUE}.queues": "default, vision", f"{QUEUE}.default.capacity": "100", f"{QUEUE}.vision.capacity": "0"}
+LABEL = {"yarn_gpu_node_label": "gpu", "yarn_gpu_node_label_queues": {"root.vision": 100}}
+
+
+def scheduler(**settings: str) -> dict[str, Any]:
+    """A ResourceManager's host; settings: of capacity-scheduler.xml beside QUEUES, below the root queue."""
+    named = {f"{QUEUE}.{name}": value for name, value in settings.items()}
+    return found(**{"capacity-scheduler": {"settings": {**QUEUES, **named}, "ours": {}, "problem": None}})
+
+
+def test_hosts_with_gpus_get_a_label_and_queues_their_share_of_them() -> None:
+    answer = made(data(**LABEL), master(scheduler(), **LABEL))
+    assert answer.problems == []
+    assert answer.hosts["data1"]["yarn_gpu"]["label"] == answer.hosts["data1"]["yarn_node"]["label"] == "gpu"
+    labels = answer.hosts["master1"]["yarn_gpu"]["labels"]
+    assert labels == {
+        "label": "gpu",
+        "store": "hdfs:///yarn/node-labels",
+        "shares": {"root.vision": 100},
+        "unlimited": ("root.vision",),
+    }
+    request = yarn_work.Request(CONF, ("resourcemanager",), labels=yarn_work.Labels(**labels))
+    files = yarn_work.settings(request, gpus=False)
+    assert files[f"{CONF}/yarn-site.xml"] == {
+        "yarn.node-labels.enabled": "true",
+        "yarn.node-labels.fs-store.root-dir": "hdfs:///yarn/node-labels",
+    }
+    assert files[f"{CONF}/capacity-scheduler.xml"] == {
+        CALCULATOR: f"{CALCULATORS}.DominantResourceCalculator",
+        f"{QUEUE}.accessible-node-labels.gpu.capacity": "100",
+        f"{QUEUE}.vision.accessible-node-labels.gpu.capacity": "100",
+        f"{QUEUE}.vision.maximum-applications": "1000",
+    }
+    assert about(answer.warnings, "data1: YARN gives it the exclusive node label gpu: jobs that do not name the label")
+    (row,) = [one for one in answer.rows if (one.host, one.component) == ("data1", "yarn_gpu")]
+    assert row.wanted == "yarn.io/gpu, not isolated, node label gpu"
+    same = made(data(), master(scheduler())).hosts["data1"]["digests"]["yarn_gpu"]
+    assert answer.hosts["data1"]["digests"]["yarn_gpu"] != same  # a host that gets a label, or loses it, has work
+
+
+def test_a_host_without_gpus_gets_no_label() -> None:
+    answer = made(
+        data(found(node=changed_node(nvidia={"gpus": [], "listed": []})), **LABEL), master(scheduler(), **LABEL)
+    )
+    assert answer.hosts["data1"]["yarn_node"]["label"] == ""
+
+
+def test_a_limit_of_the_site_and_a_share_of_other_hosts_stay() -> None:
+    for settings in ({"vision.maximum-applications": "50"}, {"vision.capacity": "20", "default.capacity": "80"}):
+        labels = made(master(scheduler(**settings), **LABEL)).hosts["master1"]["yarn_gpu"]["labels"]
+        assert labels["unlimited"] == ()
+
+
+@pytest.mark.parametrize(
+    ("shares", "settings", "problem"),
+    [
+        ({"root.visoin": 100}, {}, "root.visoin must be a queue of capacity-scheduler.xml, but root has default, vision there"),
+        ({"root.vision": 60}, {}, "the queues of root must have 100 percent together, but have 60. Correct it."),
+        ({"root.a.b": 100}, {"queues": "a", "a.queues": "b"}, "root.a must have a share, because its queues have one."),
+        ({"root.vision": 100}, {"vision.capacity": "[memory=10240]"}, "root.vision must have its capacity in percent"),
+        ({"root.vision": 100}, {"vision.accessible-node-labels": "fast"}, "root.vision must have access to the label gpu, but accessible-node-labels has fast."),
+        ({"root.vision": 100}, {"vision.accessible-node-labels.gpu.capacity": "30"}, "but the site has 30 there. It was left as it is."),
+    ],
+)  # fmt: skip
+def test_shares_with_which_the_resourcemanager_would_not_start_are_refused(
+    shares: dict[str, int], settings: dict[str, str], problem: str
+) -> None:
+    answer = made(master(scheduler(**settings), **{**LABEL, "yarn_gpu_node_label_queues": shares}))
+    assert about(answer.problems, problem), answer.problems
+
+
+def test_a_label_that_the_masters_do_not_know_or_that_every_host_gets_is_refused() -> None:
+    one = [master(scheduler(), **LABEL), data(yarn_gpu_node_label="v100"), data(yarn_gpu_node_label="")]
+    (problem,) = yarn.site_problems(one, ["master1"], ["data1", "data2"])
+    assert "yarn_gpu_node_label must be that of the group masters or empty" in problem
+    (problem,) = yarn.site_problems([master(scheduler(), **LABEL), data(**LABEL)], ["master1"], ["data1"])
+    assert problem.startswith("yarn_gpu_node_label would leave no data node to jobs that do not name the label")
+    assert yarn.site_problems([master(scheduler(), **LABEL), data(**LABEL)], ["master1"], ["data1", "data2"]) == []
 
 
 def test_a_wish_that_ends_leads_to_the_removal() -> None:

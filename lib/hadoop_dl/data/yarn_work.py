@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ansible.module_utils.hadoop_dl_host import hadoop_files
@@ -32,6 +32,10 @@ CONFIG = "container-executor.cfg"
 SCHEDULER = "yarn.resourcemanager.scheduler.class"
 DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
 NOT_ISOLATED = "containers are not isolated: YARN counts GPUs, but every container on a host sees all of them, and two jobs may use the same one"
+LABELS, STORE = "yarn.node-labels.enabled", "yarn.node-labels.fs-store.root-dir"
+QUEUE, SHARES = "yarn.scheduler.capacity", "yarn_gpu_node_label_queues"
+# Without it YARN derives it from the queue's share of hosts without a label, and a queue with 0 % of them refuses every job (seen with 3.3.6).
+MAXIMUM_APPLICATIONS = "1000"
 NO_DEVICES = (
     "LinuxContainerExecutor isolates GPUs with the controller devices of cgroup v1, which must be mounted and writable, but is not (RHEL 9 boots with "
     "cgroup v2, which Hadoop's GPU plugin cannot write): a NodeManager with GPUs would not start. Mount it, or set yarn_gpu: false for this host "
@@ -55,6 +59,16 @@ class Isolation:
 
 
 @dataclass(frozen=True)
+class Labels:
+    """The exclusive node label of hosts with GPUs. shares: queue -> percent of its parent's part of them; unlimited: those of them with 0 % elsewhere."""
+
+    label: str
+    store: str
+    shares: Mapping[str, int]
+    unlimited: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Request:
     """What YARN gets on a host. conf_dir: where the daemons' configuration is; services: which daemons run there."""
 
@@ -63,6 +77,7 @@ class Request:
     devices: str = "auto"
     discovery: str = "/usr/bin/nvidia-smi"
     isolation: Isolation | None = None
+    labels: Labels | None = None
 
 
 def schedules_gpus(hadoop: str) -> bool:
@@ -77,8 +92,12 @@ def settings(request: Request, gpus: bool) -> Files:
     files: Files = {f"{request.conf_dir}/resource-types.xml": {TYPES: GPU}}
     if RESOURCE_MANAGER in request.services:
         files[f"{request.conf_dir}/capacity-scheduler.xml"] = {CALCULATOR: DOMINANT}
+        if request.labels:
+            files[f"{request.conf_dir}/capacity-scheduler.xml"] |= queue_settings(request.labels)
+            files[f"{request.conf_dir}/yarn-site.xml"] = {LABELS: "true", STORE: request.labels.store}
     if NODE_MANAGER in request.services and gpus:
         files[f"{request.conf_dir}/yarn-site.xml"] = {
+            **files.get(f"{request.conf_dir}/yarn-site.xml", {}),
             PLUGINS: GPU,
             DEVICES: request.devices,
             DISCOVERY: posixpath.dirname(request.discovery),  # Hadoop 3.2 and 3.3 refuse the file
@@ -89,6 +108,51 @@ def settings(request: Request, gpus: bool) -> Files:
             values = {"[gpu] module.enabled": "true", "[cgroups] root": root, "[cgroups] yarn-hierarchy": hierarchy}
             files[request.isolation.config] = values
     return files
+
+
+def queue_settings(labels: Labels) -> dict[str, str]:
+    shares = {"root": 100, **labels.shares} if labels.shares else {}
+    return {
+        **{
+            f"{QUEUE}.{queue}.accessible-node-labels.{labels.label}.capacity": str(part)
+            for queue, part in shares.items()
+        },
+        **{f"{QUEUE}.{queue}.maximum-applications": MAXIMUM_APPLICATIONS for queue in labels.unlimited},
+    }
+
+
+def unlimited(shares: Iterable[str], scheduler: Mapping[str, str]) -> tuple[str, ...]:
+    """The queues that have nothing but hosts with the label, and no limit of the site. scheduler: capacity-scheduler.xml."""
+    return tuple(
+        queue
+        for queue in shares
+        if re.fullmatch(r"[0.]+%?", scheduler.get(f"{QUEUE}.{queue}.capacity", ""))
+        and scheduler.get(f"{QUEUE}.{queue}.maximum-applications", MAXIMUM_APPLICATIONS) == MAXIMUM_APPLICATIONS
+        and f"{QUEUE}.{queue}.queues" not in scheduler
+    )
+
+
+def queue_problems(labels: Labels, scheduler: Mapping[str, str]) -> Iterator[str]:
+    """Why the ResourceManager would not start with these shares, or a queue would not get them."""
+    sums: dict[str, int] = {}
+    for queue, share in labels.shares.items():
+        parent, _, name = queue.rpartition(".")
+        sums[parent] = sums.get(parent, 0) + share
+        there = scheduler.get(f"{QUEUE}.{parent}.queues", "")
+        words = hadoop_files.words(there)
+        given = scheduler.get(f"{QUEUE}.{queue}.capacity", "0")
+        accessible = hadoop_files.words(scheduler.get(f"{QUEUE}.{queue}.accessible-node-labels", "*"))
+        if name not in words:
+            yield f"{SHARES}: {queue} must be a queue of capacity-scheduler.xml, but {parent} has {there or 'none'} there. Name one of them."
+        elif not re.fullmatch(r"[0-9.]+%?", given):
+            yield f"{SHARES}: {queue} must have its capacity in percent, as the label's, but has {given}. Leave {SHARES} empty, and set the label's share yourself."
+        elif not {"*", labels.label} & set(accessible):
+            yield f"{SHARES}: {queue} must have access to the label {labels.label}, but accessible-node-labels has {', '.join(accessible)}. Add it there."
+    for parent, total in sums.items():
+        if parent != "root" and parent not in labels.shares:
+            yield f"{SHARES}: {parent} must have a share, because its queues have one. Add it."
+        if total != 100:
+            yield f"{SHARES}: the queues of {parent} must have 100 percent together, but have {total}. Correct it."
 
 
 def isolation(conf_dir: str, yarn: Yarn) -> Isolation | None:
@@ -131,6 +195,8 @@ def problems(request: Request, yarn: Yarn, gpus: bool) -> Iterator[str]:
             yield from (
                 differing(path, name, value, file) for name, value in values.items() if differs(name, value, file)
             )
+    if request.labels and RESOURCE_MANAGER in request.services:
+        yield from queue_problems(request.labels, values_of(yarn, f"{request.conf_dir}/capacity-scheduler.xml"))
     if gpus and site.get(EXECUTOR, "").endswith(f".{LINUX_EXECUTOR}"):
         yield from isolation_problems(request.isolation, yarn)
     scheduler = site.get(SCHEDULER, "")

@@ -40,7 +40,7 @@ class Inventory:
             self.check_later(host, made)
         groups = self.variables["groups"]
         lacking = mirror_problems(self.hosts, groups.get("mirror_host") or [])
-        lacking += yarn.site_problems(self.hosts, groups.get(yarn.MASTERS) or [])
+        lacking += yarn.site_problems(self.hosts, groups.get(yarn.MASTERS) or [], groups.get("data_nodes") or [])
         made.problems += group_alike(lacking) if grouped else lacking
         return made
 

@@ -7,14 +7,15 @@ from dataclasses import asdict
 
 from hadoop_dl.data import yarn_nodes, yarn_work
 from hadoop_dl.data.host_facts import Yarn
-from hadoop_dl.data.yarn_work import NAMES, NODE_MANAGER, RESOURCE_MANAGER, Request
-from hadoop_dl.plan.forms import TRUE
+from hadoop_dl.data.yarn_work import NAMES, NODE_MANAGER, RESOURCE_MANAGER, Labels, Request
+from hadoop_dl.plan.forms import TRUE, table
 from hadoop_dl.plan.inputs import is_template
 from hadoop_dl.plan.model import Host, Json
 
 MASTERS = "masters"  # the group of NameNodes and ResourceManagers
 GROUPS = (MASTERS, "data_nodes")
 SERVICES = {MASTERS: RESOURCE_MANAGER, "data_nodes": NODE_MANAGER}
+DEFAULT_STORE = table()["site"]["yarn_gpu_node_label_store"]["default"]
 MANAGERS = {"cloudera_manager": "Cloudera Manager", "ambari": "Ambari"}
 
 
@@ -35,7 +36,18 @@ def request_of(host: Host) -> Request:
     conf_dir = (conf_dir or (hadoop.conf_dir if hadoop else None) or "/etc/hadoop/conf").rstrip("/")
     isolation = yarn_work.isolation(conf_dir, found(host)) if linux_executor(host, conf_dir) else None
     services = tuple(SERVICES[group] for group in GROUPS if group in host.groups)
-    return Request(conf_dir, services, isolation=isolation, **given)
+    return Request(conf_dir, services, isolation=isolation, labels=labels_of(host, conf_dir), **given)
+
+
+def labels_of(host: Host, conf_dir: str) -> Labels | None:
+    """The node label that the site wants for hosts with GPUs, and what its queues get of them."""
+    label = host.variables.get("yarn_gpu_node_label")
+    if not label:
+        return None
+    shares = {queue: int(part) for queue, part in (host.variables.get(yarn_work.SHARES) or {}).items()}
+    scheduler = yarn_work.values_of(found(host), f"{conf_dir}/capacity-scheduler.xml")
+    store = str(host.variables.get("yarn_gpu_node_label_store") or DEFAULT_STORE)
+    return Labels(label, store, shares, yarn_work.unlimited(shares, scheduler))
 
 
 def found(host: Host) -> Yarn:
@@ -110,6 +122,8 @@ def warnings(host: Host, changing: bool) -> Iterator[str]:
         )
         if NODE_MANAGER in request.services:
             yield under_yarn(host, request)
+        if label(host):
+            yield f"YARN gives it the exclusive node label {label(host)}: jobs that do not name the label get no new container there any more (docs/yarn.md)."
 
 
 def under_yarn(host: Host, request: Request) -> str:
@@ -125,7 +139,14 @@ def offered(host: Host) -> str:
     """The same in a few words, for the plan's table."""
     if not has_gpus(host):
         return "yarn.io/gpu"
-    return f"yarn.io/gpu, {'isolated by the devices cgroup' if request_of(host).isolation else 'not isolated'}"
+    words = ["yarn.io/gpu", "isolated by the devices cgroup" if request_of(host).isolation else "not isolated"]
+    return ", ".join(words + [f"node label {label(host)}"] * bool(label(host)))
+
+
+def label(host: Host) -> str:
+    """The node label that its node gets; empty for none."""
+    labels = request_of(host).labels if has_gpus(host) and configures(host) else None
+    return labels.label if labels else ""
 
 
 def part(host: Host) -> Json:
@@ -136,6 +157,8 @@ def part(host: Host) -> Json:
         "services": list(request.services),
         "gpu_count": host.known.nvidia.count if has_gpus(host) else 0,
         "isolation": asdict(request.isolation) if request.isolation and has_gpus(host) else {},
+        "label": label(host),
+        "labels": asdict(request.labels) if request.labels and RESOURCE_MANAGER in request.services else {},
     }
 
 
@@ -149,6 +172,7 @@ def node(host: Host) -> Json:
         "gpus": gpus if has_gpus(host) else 0,
         "conf_dir": request.conf_dir,
         "names": list(yarn_names(host)),
+        "label": label(host),
     }
 
 
@@ -173,11 +197,23 @@ def yarn_names(host: Host) -> Sequence[str]:
     return yarn_nodes.names_of(host.name, host.variables)
 
 
-def site_problems(hosts: Sequence[Host], masters: Sequence[str]) -> list[str]:
-    """A NodeManager that offers what its ResourceManager does not know is refused by it. masters: all of the inventory, also of those not in this run."""
+def site_problems(hosts: Sequence[Host], masters: Sequence[str], data_nodes: Sequence[str]) -> list[str]:
+    """A NodeManager that offers what its ResourceManager does not know is refused by it. masters, data_nodes: all of the inventory, also of those not in this run."""
     concerned = [host for host in hosts if host.facts and "data_nodes" in host.groups and configures(host)]
-    return [
+    lacking = [
         f"{host.name}: yarn_gpu requires the ResourceManager in the group {MASTERS}, because it must know the resource first, but that group is empty. Add it."
         for host in concerned
         if not masters
     ]
+    known = {host.variables.get("yarn_gpu_node_label") for host in hosts if host.name in masters}
+    lacking += [
+        f"{host.name}: yarn_gpu_node_label must be that of the group {MASTERS} or empty, because its queues have one label, but is {label(host)}. Set it for all."
+        for host in concerned
+        if label(host) and known and known != {label(host)}
+    ]
+    if data_nodes and {host.name for host in concerned if label(host)} >= set(data_nodes):
+        lacking.append(
+            "yarn_gpu_node_label would leave no data node to jobs that do not name the label, and none to the masters of the others: every data node has GPUs. "
+            'Set yarn_gpu_node_label: "" for some of them, or for all.'
+        )
+    return lacking

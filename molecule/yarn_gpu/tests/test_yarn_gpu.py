@@ -56,6 +56,14 @@ def test_the_resourcemanager_counts_gpus(host, master):
     assert calculator == (DOMINANT if master else DOMINANT.replace("Dominant", "Default"))
 
 
+def test_the_resourcemanager_keeps_labels_and_gives_their_hosts_to_a_queue(host, master):
+    site, queues = values(host, "yarn-site.xml"), values(host, "capacity-scheduler.xml")
+    assert site.get("yarn.node-labels.enabled") == ("true" if master else None)
+    assert site.get("yarn.node-labels.fs-store.root-dir") == ("hdfs:///yarn/node-labels" if master else None)
+    share = queues.get("yarn.scheduler.capacity.root.default.accessible-node-labels.gpu.capacity")
+    assert share == ("100" if master else None)
+
+
 @pytest.mark.parametrize("text", ["<!-- The site's: two disks for logs. -->", "<!-- not on the system's disk -->"])
 def test_comments_and_access_stay(host, text):
     file = host.file(f"{CONF}/yarn-site.xml")

@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 """What a host has of YARN's configuration for GPUs, and which nodes left YARN. Python 2.7 and 3, standard library only; a part of host_reader.
 
-Of Hadoop's files only SETTINGS are read: they may hold secrets.
+Of Hadoop's files only SETTINGS and QUEUES are read: they may hold secrets.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -19,6 +19,8 @@ FILES = (SITE, "resource-types.xml", "capacity-scheduler.xml")
 LINUX = "yarn.nodemanager.linux-container-executor."
 SETTINGS = (
     "yarn.resource-types",
+    "yarn.node-labels.enabled",
+    "yarn.node-labels.fs-store.root-dir",
     "yarn.nodemanager.container-executor.class",
     "yarn.nodemanager.resource-plugins",
     "yarn.nodemanager.resource-plugins.gpu.allowed-gpu-devices",
@@ -34,6 +36,11 @@ SETTINGS = (
     "[gpu] gpu.allowed-device-minor-numbers",
     "[gpu] gpu.major-device-number",
     "[gpu] module.enabled",
+)
+# Of each queue its share, its queues, its limit and its labels.
+QUEUES = re.compile(
+    r"yarn[.]scheduler[.]capacity[.]root(|[.][A-Za-z0-9_.-]+)[.]"
+    r"(queues|capacity|maximum-applications|accessible-node-labels|accessible-node-labels[.][A-Za-z0-9_-]+[.]capacity)$"
 )
 PROGRAM = LINUX + "path"
 PROGRAMS = ("/bin/container-executor", "-yarn/bin/container-executor")  # of Hadoop's home: Apache; packages and parcels
@@ -103,11 +110,15 @@ def parsed(path):
         return {}, str(error)
 
 
+def matters(name):
+    return name in SETTINGS or QUEUES.match(name)
+
+
 def read_file(path, entry):
-    """The values of SETTINGS, and those that this project set."""
+    """The values that matter, and those that this project set."""
     values, problem = parsed(path)
-    kept = dict((name, values[name]) for name in SETTINGS if values.get(name))
-    ours = dict((name, one) for name, one in entry.items() if name in SETTINGS)
+    kept = dict((name, value) for name, value in values.items() if value and matters(name))
+    ours = dict((name, one) for name, one in entry.items() if matters(name))
     return {"settings": kept, "ours": ours, "problem": problem}
 
 

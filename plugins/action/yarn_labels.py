@@ -1,0 +1,39 @@
+"""Give the hosts of a batch their node label in YARN, on a ResourceManager's host (delegate_to, run_once). The work is in the module yarn_labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.utils.display import Display
+
+from hadoop_dl.data import yarn_nodes, yarn_work
+from hadoop_dl.hosts.actions import HostAction
+
+
+class ActionModule(HostAction):
+    """yarn_labels: `state` present (the label that the plan has for each host, or none), absent, or stored (the directory `store`).
+
+    `account` and `program` as the module's. A host that YARN has no node of is named, and gets its label from a later run.
+    """
+
+    REQUIRED = ("state", "conf_dir", "account", "program")
+    OPTIONAL = ("store", "record")
+
+    def act(self) -> dict[str, Any]:
+        nodes = [self.node(host) for host in self.variables["ansible_play_batch"]]
+        answer = self.module("yarn_labels", **self.args, nodes=[node for node in nodes if node])
+        missing = ", ".join(answer["missing"])
+        if missing and self.args["state"] == "present":
+            Display().warning(
+                f"YARN has no node of {missing}, so it has no label yet. Start its NodeManager, and run this again; if YARN has another name for it, "
+                "set node_maintenance_node."
+            )
+        return {"missing": answer["missing"]}
+
+    def node(self, host: str) -> dict[str, Any]:
+        """Nothing for a host that has no NodeManager by its plan."""
+        known = self.variables["hostvars"][host]
+        part = known["plan"]["yarn_gpu"] if self.args["state"] == "present" else {}
+        if part and yarn_work.NODE_MANAGER not in part["services"]:
+            return {}
+        return {"host": host, "names": list(yarn_nodes.names_of(host, known)), "label": part.get("label", "")}

@@ -1,0 +1,216 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+"""Give nodes of YARN their label, and take away only what was given here, on a host that has a ResourceManager."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: yarn_labels
+short_description: Set the node labels of NodeManagers, by a record
+description:
+  - A label is added to the cluster's labels, as an exclusive one, before a node gets it. One that was added here and that no node has any more is removed.
+  - A node with a label that is not recorded as set here is the site's. If another one is asked for, the module fails and nothing changes.
+  - The record is written before YARN is asked, so that a run after a killed one knows what it may take away.
+  - The login is that of M(yarn_rmadmin).
+options:
+  state:
+    description: "present: nodes have these labels; absent: they have none of this module's; stored: the directory of labels is there, and its account's own"
+    type: str
+    choices: [present, absent, stored]
+    default: present
+  nodes: {description: "Hosts: host, the names of its node, label (empty for none)", type: list, elements: dict, default: []}
+  store: {description: The directory in which the ResourceManager keeps labels, type: str, default: ""}
+  conf_dir: {description: Directory of the ResourceManager's configuration, type: path, required: true}
+  account: {description: Account of the ResourceManager, type: str, default: yarn}
+  program: {description: "The program yarn, by name or path; hdfs is beside it", type: str, default: yarn}
+  record: {description: Which labels are this project's, type: path, default: /opt/deeplearning/etc/yarn_labels.json}
+  wait: {description: Seconds for another run to end, type: int, default: 600}
+"""
+
+RETURN = r"""
+missing: {description: Hosts of which YARN has no node, type: list, returned: success}
+"""
+
+import json
+import os
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import whole_files, yarn_admin, yarn_cluster, yarn_nodes
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.kerberos_login import NoLogin
+
+AS_SUPERUSER = "hdfs dfs -mkdir -p {0} && hdfs dfs -chown {1} {0}"
+
+
+class Refused(Exception):
+    """Labels of the site that would change; the text is the message."""
+
+
+class Record(object):
+    """labels: of the cluster, added here. nodes: name in YARN -> the label that it got here."""
+
+    def __init__(self, path):
+        self.path, self.labels, self.nodes = path, [], {}
+        if os.path.exists(path):
+            with open(path, "rb") as handle:
+                text = handle.read().decode("utf-8", "replace")
+            try:
+                found = json.loads(text)
+                self.labels, self.nodes = list(found["labels"]), dict(found["nodes"])
+            except (ValueError, KeyError, TypeError):
+                raise Refused("%s must be the JSON object that this module wrote. Restore it from a backup." % path)
+
+    def write(self):
+        if not self.labels and not self.nodes:
+            if os.path.lexists(self.path):
+                os.unlink(self.path)
+            return
+        directory = os.path.dirname(self.path)
+        if not os.path.isdir(directory):
+            os.makedirs(directory, 0o755)
+        text = json.dumps({"labels": self.labels, "nodes": self.nodes}, indent=1, sort_keys=True) + "\n"
+        whole_files.write_whole(self.path, text.encode("utf-8"), mode=0o600)
+
+
+def label_of(node):
+    """A node has one label at most."""
+    return (yarn_cluster.entries(node, None, "nodeLabels") or [""])[0]
+
+
+def changes(hosts, nodes, record):
+    """(name in YARN -> (label, the one that it gets), hosts without a node)."""
+    found, missing, differing = {}, [], []
+    labels = dict(record.nodes)  # YARN keeps the label of a node that it has forgotten
+    labels.update(("%s" % one.get("nodeHostName"), label_of(one)) for one in nodes)
+    for host in hosts:
+        named = dict(one for one in labels.items() if yarn_nodes.is_named({"nodeHostName": one[0]}, host["names"]))
+        if len(named) != 1:
+            missing.append(host["host"])
+        for name, has in named.items():
+            ours = name in record.nodes and record.nodes[name] == has
+            if has == host["label"] or not (ours or host["label"]):
+                continue
+            if has and not ours:
+                differing.append("%s has the label %s" % (name, has))
+            found[name] = (has, host["label"])
+    if differing:
+        raise Refused(
+            "Nodes must have the label of yarn_gpu_node_label or none, but %s, which this project did not set. Nothing was changed. Take it away "
+            'there (yarn rmadmin -replaceLabelsOnNode "NODE="), or set yarn_gpu_node_label for these hosts.'
+            % ", ".join(sorted(differing))
+        )
+    return found, missing
+
+
+def settle(module, admin, record):
+    """Whether something changed, what a diff shows, and the hosts without a node."""
+    wanted = module.params
+    if not os.path.exists(wanted["record"]) and not any(host["label"] for host in wanted["nodes"]):
+        return False, [], []
+    address, _, nodes = yarn_nodes.cluster(admin.addresses())
+    found, missing = changes(wanted["nodes"], nodes, record)
+    diff = sorted((name, before, after) for name, (before, after) in found.items())
+    if found and not module.check_mode:
+        give(admin, address, record, found)
+    unused = [label for label in record.labels if label not in record.nodes.values()]
+    if unused and not module.check_mode:
+        take_away(module, admin, record, unused)
+    return bool(diff or unused), diff, missing
+
+
+def give(admin, address, record, found):
+    known = [
+        one.get("name")
+        for one in yarn_cluster.entries(
+            yarn_nodes.ask(address, "/ws/v1/cluster/get-node-labels"), None, "nodeLabelInfo"
+        )
+    ]
+    new = sorted(set(after for _, after in found.values() if after and after not in known))
+    record.labels += [label for label in new if label not in record.labels]
+    record.nodes.update((name, after) for name, (_, after) in found.items() if after)
+    record.write()
+    if new:
+        admin.rmadmin("-addToClusterNodeLabels", ",".join("%s(exclusive=true)" % label for label in new))
+    admin.rmadmin(
+        "-replaceLabelsOnNode", " ".join("%s=%s" % (name, after) for name, (_, after) in sorted(found.items()))
+    )
+    for name, (_, after) in found.items():
+        if not after:
+            record.nodes.pop(name, None)
+    record.write()
+
+
+def take_away(module, admin, record, unused):
+    """From the cluster's labels; YARN keeps one that a queue of the site names."""
+    for label in unused:
+        try:
+            admin.rmadmin("-removeFromClusterNodeLabels", label)
+        except yarn_admin.Failed as problem:
+            module.warn("YARN keeps the label %s, which no host of this project has any more: %s" % (label, problem))
+    record.labels = [label for label in record.labels if label not in unused]
+    record.write()
+
+
+def store(module, admin, uri):
+    """Whether the directory of labels had to be made. Without it a ResourceManager with labels does not start."""
+    there = admin.has_directory(uri)
+    if not module.check_mode:
+        try:
+            admin.own_directory(uri)
+        except yarn_admin.Failed as problem:
+            module.fail_json(
+                msg="The ResourceManager keeps labels in yarn_gpu_node_label_store, but %s. Nothing was changed. As the superuser of HDFS: %s"
+                % (problem, AS_SUPERUSER.format(uri, admin.account))
+            )
+    return not there
+
+
+def apply(module):
+    wanted = module.params
+    admin = yarn_admin.Admin(wanted["conf_dir"], wanted["account"], wanted["program"])
+    with admin:
+        if wanted["state"] == "stored":
+            module.exit_json(changed=store(module, admin, wanted["store"]), missing=[])
+        changed, diff, missing = settle(module, admin, Record(wanted["record"]))
+    sides = ["".join("%s %s\n" % (one[0], one[side]) for one in diff) for side in (1, 2)]
+    shown = {"before_header": "node labels", "after_header": "node labels", "before": sides[0], "after": sides[1]}
+    module.exit_json(changed=changed, missing=missing, diff=shown)
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["present", "absent", "stored"], "default": "present"},
+            "nodes": {"type": "list", "elements": "dict", "default": []},
+            "store": {"type": "str", "default": ""},
+            "conf_dir": {"type": "path", "required": True},
+            "account": {"type": "str", "default": "yarn"},
+            "program": {"type": "str", "default": "yarn"},
+            "record": {"type": "path", "default": "/opt/deeplearning/etc/yarn_labels.json"},
+            "wait": {"type": "int", "default": 600},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        if module.check_mode:
+            apply(module)
+        with HostLock("yarn_labels", module.params["wait"], os.path.dirname(os.path.dirname(module.params["record"]))):
+            apply(module)
+    except (Refused, HostLocked) as problem:
+        module.fail_json(msg=str(problem))
+    except NoLogin as problem:
+        module.fail_json(msg="To set node labels, %s. Nothing was changed." % problem)
+    except yarn_admin.Failed as problem:
+        module.fail_json(msg="%s. Run this again; it goes on from there." % problem)
+    except yarn_nodes.Silent as problem:
+        module.fail_json(
+            msg="The ResourceManager must answer at its web address, but did not (%s). Start it." % problem
+        )
+    except (IOError, OSError) as error:
+        module.fail_json(msg="The record of labels must be writable, but: %s. Solve that, and run again." % error)
+
+
+if __name__ == "__main__":
+    main()

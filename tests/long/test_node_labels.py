@@ -1,0 +1,160 @@
+"""Node labels by the roles yarn_gpu and node_maintenance, with a real ResourceManager, two real NodeManagers and jobs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from yarn_processes import NODES, Cluster, until
+
+from hadoop_dl.data import yarn_work
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SITE_FILES = ("yarn-site.xml", "capacity-scheduler.xml", "resource-types.xml")
+
+
+class Operator:
+    """Who runs the tasks of playbooks/layers/yarn_gpu.yml and of the removal, with records of the test's own."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster, self.conf = cluster, cluster.conf("rm")
+        self.store = cluster.directory / "labels"
+        self.record = cluster.directory / "opt/etc/yarn_labels.json"
+        self.before = self.files()
+
+    def files(self) -> dict[str, bytes | None]:
+        paths = [self.conf / name for name in SITE_FILES]
+        return {path.name: path.read_bytes() if path.exists() else None for path in paths}
+
+    def play(self, hosts: str, *tasks: dict[str, Any], **variables: Any) -> str:
+        """What Ansible says; the hosts of the group are one batch."""
+        play = {"hosts": hosts, "gather_facts": False, "any_errors_fatal": True, "tasks": list(tasks)}
+        path = self.cluster.directory / "play.yml"
+        path.write_text(yaml.safe_dump([play]), encoding="utf-8")
+        given = {"__node_maintenance_rm": "master1", **variables}
+        done = subprocess.run(
+            [
+                str(Path(sys.executable).parent / "ansible-playbook"),
+                "-i",
+                str(self.cluster.inventory(**given)),
+                str(path),
+            ],
+            env={
+                **os.environ,
+                "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
+                "ANSIBLE_ROLES_PATH": str(REPOSITORY / "roles"),
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+        self.status = done.returncode
+        return done.stdout + done.stderr
+
+    def configures(self, state: str = "present") -> str:
+        """The ResourceManager's part."""
+        labels = {"label": "gpu", "store": f"file://{self.store}", "shares": {"root.default": 0, "root.vision": 100}}
+        labels["unlimited"] = list(
+            yarn_work.unlimited(labels["shares"], {"yarn.scheduler.capacity.root.vision.capacity": "0"})
+        )
+        stored = {"yarn_labels": {"state": "stored", "store": labels["store"], **self.admin()}}
+        request = {"conf_dir": str(self.conf), "services": ["resourcemanager"], "devices": "auto", "discovery": ""}
+        request |= {"isolation": {}, "labels": labels}
+        files = "{{ request | yarn_gpu_settings(false) }}" if state == "present" else {}
+        settings = {"hadoop_settings": {"files": files, "record": str(self.record.with_name("yarn_gpu.json"))}}
+        restart = {"command": f"{self.cluster.directory}/start-rm"}
+        said = self.play("masters", *[stored] * (state == "present"), settings, restart, request=request)
+        assert self.status == 0, said
+        until(lambda: set(self.cluster.states().values()) == {"RUNNING"}, 120, "NodeManagers must register again")
+        return said
+
+    def admin(self) -> dict[str, str]:
+        named = {"conf_dir": str(self.conf), "account": "root", "program": str(self.cluster.directory / "yarn")}
+        return {**named, "record": str(self.record)}
+
+    def labels(self, state: str = "present", **hosts: str) -> str:
+        """hosts: their labels, as the plan has them."""
+        plans = {name: {"yarn_gpu": {"services": ["nodemanager"], "label": hosts.get(name, "")}} for name in NODES}
+        task = {"yarn_labels": {"state": state, **self.admin()}, "delegate_to": "master1", "run_once": True}
+        return self.play("data_nodes", task, plans=plans, plan="{{ plans[inventory_hostname] }}")
+
+    def has(self) -> dict[str, list[str]]:
+        """What YARN says: host -> labels."""
+        names = {address: name for name, address in NODES.items()}
+        nodes = self.cluster.ask("/nodes")["nodes"]["node"]  # the site has an excluded host, too
+        return {names[one["nodeHostName"]]: one.get("nodeLabels", []) for one in nodes if one["nodeHostName"] in names}
+
+
+@pytest.fixture(scope="module")
+def operator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    cluster = Cluster(tmp_path_factory.mktemp("yarn"), default="100", vision="0")
+    try:
+        cluster.start()
+        operator = Operator(cluster)
+        operator.configures()
+        yield operator
+    finally:
+        cluster.stop()
+
+
+def test_a_host_gets_its_label_once_and_jobs_without_it_go_elsewhere(operator: Operator) -> None:
+    said = operator.labels(data2="gpu")
+    assert (operator.status, operator.has()) == (0, {"data1": [], "data2": ["gpu"]}), said
+    assert "changed=1 " in said
+    assert operator.record.stat().st_mode & 0o777 == 0o600
+    assert "changed=0 " in operator.labels(data2="gpu")
+    plain = operator.cluster.submit("without a label")
+    # Its share of other hosts is 0 %, so without maximum-applications YARN would refuse it.
+    training = operator.cluster.submit("training", queue="vision", **{"am-container-node-label-expression": "gpu"})
+    assert (plain.host, training.host) == ("data1", "data2")
+    plain.finish()
+    training.finish()
+
+
+def test_a_label_survives_a_restart_of_yarn(operator: Operator) -> None:
+    operator.labels(data2="gpu")
+    subprocess.run([str(operator.cluster.directory / "start-rm")], check=True)
+    until(lambda: len(operator.cluster.states()) == 2, 120, "NodeManagers must register again")
+    assert operator.has() == {"data1": [], "data2": ["gpu"]}
+
+
+def test_a_label_of_the_site_is_neither_changed_nor_taken_away(operator: Operator) -> None:
+    operator.labels(data2="gpu")
+    yarn = [str(operator.cluster.directory / "yarn"), "rmadmin"]
+    environment = {**os.environ, "HADOOP_CONF_DIR": str(operator.conf)}
+    for arguments in (["-addToClusterNodeLabels", "fast"], ["-replaceLabelsOnNode", f"{NODES['data1']}=fast"]):
+        subprocess.run([*yarn, *arguments], check=True, env=environment)
+    said = " ".join(operator.labels(data1="gpu", data2="gpu").split())
+    assert operator.status != 0
+    assert f"but {NODES['data1']} has the label fast, which this project did not set. Nothing was changed." in said
+    operator.labels(data2="")
+    assert operator.has() == {"data1": ["fast"], "data2": []}
+    assert not operator.record.exists()
+    subprocess.run([*yarn, "-removeFromClusterNodeLabels", "fast"], check=True, env=environment)
+
+
+def test_the_removal_takes_every_label_and_setting_away(operator: Operator) -> None:
+    operator.labels(data2="gpu")
+    said = operator.labels("absent")
+    assert (operator.status, operator.has()) == (0, {"data1": [], "data2": []}), said
+    assert operator.cluster.ask("/get-node-labels").get("nodeLabelInfo") is None
+    assert "changed=0 " in operator.labels("absent")
+    operator.configures("absent")
+    assert operator.files() == operator.before
+
+
+def test_a_directory_that_cannot_be_made_is_refused_before_a_change(operator: Operator) -> None:
+    closed = operator.cluster.directory / "yarn.exclude" / "labels"
+    task = {"yarn_labels": {"state": "stored", "store": f"file://{closed}", **operator.admin()}}
+    said = " ".join(operator.play("masters", task).split())
+    assert operator.status != 0
+    assert f"hdfs dfs -mkdir -p file://{closed}` must work as root, but" in said
+    assert "As the superuser of HDFS: hdfs dfs -mkdir -p" in said

@@ -1,0 +1,169 @@
+"""yarn_labels: which labels it gives and takes away, in which order, and what it leaves to the site. tests/long/test_node_labels.py asks a real YARN."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import host_modules
+import loopback
+import pytest
+from ansible.module_utils.hadoop_dl_host import yarn_admin
+
+# As RMAdminCLI of 3.3.6: a node takes only a label that the cluster has; one that goes from the cluster goes from its nodes.
+ADMIN = """
+import json, pathlib, sys
+place = pathlib.Path(__file__).with_name("state.json")
+state, (_, command, given) = json.loads(place.read_text()), sys.argv[1:]
+state["commands"].append([command, given])
+if command == state.get("broken"):
+    place.write_text(json.dumps(state))
+    sys.exit("replaceLabelsOnNode: Call From master1 failed on connection exception")
+if command == "-addToClusterNodeLabels":
+    state["labels"] += [one.partition("(")[0] for one in given.split(",")]
+for node, _, label in (pair.partition("=") for pair in given.split(" ") if command == "-replaceLabelsOnNode"):
+    if label and label not in state["labels"]:
+        sys.exit("Not all labels being replaced contained by known label collections")
+    state["nodes"][node] = label
+if command == "-removeFromClusterNodeLabels":
+    if given in state["of_queues"]:
+        sys.exit(f"Cannot remove label={given}, because queue=root.vision is using this label.")
+    state["labels"].remove(given)
+place.write_text(json.dumps(state))
+"""
+
+
+class Yarn:
+    def __init__(self, directory: Path, address: str) -> None:
+        self.directory, self.record = directory, directory / "opt/etc/yarn_labels.json"
+        self.state = {"labels": [], "nodes": {"data1": "", "data2": ""}, "commands": [], "of_queues": []}
+        name, value = "yarn.resourcemanager.webapp.address", address.partition("//")[2]
+        text = f"<configuration><property><name>{name}</name><value>{value}</value></property></configuration>"
+        (directory / "yarn-site.xml").write_text(text, encoding="utf-8")
+        program = directory / "yarn"
+        program.write_text(f"#!{sys.executable}\n{ADMIN}", encoding="utf-8")
+        program.chmod(0o755)
+
+    @property
+    def state(self) -> Any:
+        return json.loads((self.directory / "state.json").read_text(encoding="utf-8"))
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        (self.directory / "state.json").write_text(json.dumps(value), encoding="utf-8")
+
+    def has(self, **values: Any) -> None:
+        self.state = {**self.state, **values}
+
+    def run(self, state: str = "present", *, check: bool = False, **labels: str) -> dict[str, Any]:
+        nodes = [{"host": host, "names": [host], "label": label} for host, label in labels.items()]
+        arguments = {"state": state, "nodes": nodes, "conf_dir": str(self.directory), "record": str(self.record)}
+        arguments |= {"account": "root", "program": str(self.directory / "yarn"), "_ansible_check_mode": check}
+        return host_modules.run("yarn_labels", **arguments)
+
+
+@pytest.fixture
+def yarn(tmp_path: Path) -> Iterator[Yarn]:
+    class ResourceManager(loopback.Quiet):
+        def do_GET(self) -> None:
+            state = json.loads((tmp_path / "state.json").read_text(encoding="utf-8"))
+            answer: dict[str, Any] = {"clusterInfo": {"hadoopVersion": "3.3.6"}}
+            if "/nodes" in self.path:
+                labelled = [(name, {"nodeLabels": [label]} if label else {}) for name, label in state["nodes"].items()]
+                nodes = [{"nodeHostName": name, "state": "RUNNING", **label} for name, label in labelled]
+                answer = {"nodes": {"node": nodes}}
+            elif "/get-node-labels" in self.path:
+                answer = {"nodeLabelInfo": [{"name": one, "exclusivity": "true"} for one in state["labels"]]}
+            body = json.dumps(answer).encode()
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+    with loopback.served(ResourceManager) as address:
+        yield Yarn(tmp_path, address)
+
+
+def test_a_batch_gets_its_labels_by_two_commands_and_a_second_run_by_none(yarn: Yarn) -> None:
+    planned = yarn.run(data1="gpu", data2="gpu", check=True)
+    assert (planned["changed"], planned["diff"]["after"]) == (True, "data1 gpu\ndata2 gpu\n")
+    assert (yarn.state["commands"], yarn.record.exists()) == ([], False)
+    assert yarn.run(data1="gpu", data2="gpu")["changed"]
+    commands = [["-addToClusterNodeLabels", "gpu(exclusive=true)"], ["-replaceLabelsOnNode", "data1=gpu data2=gpu"]]
+    assert yarn.state["commands"] == commands
+    assert not yarn.run(data1="gpu", data2="gpu")["changed"]
+    assert yarn.state["commands"] == commands
+
+
+def test_a_site_without_labels_is_not_even_asked(yarn: Yarn) -> None:
+    (yarn.directory / "yarn-site.xml").unlink()
+    assert not yarn.run(data1="")["changed"]
+    assert not yarn.run("absent", data1="")["changed"]
+
+
+def test_a_host_that_wants_none_any_more_loses_only_what_it_got_here(yarn: Yarn) -> None:
+    yarn.has(labels=["fast"], nodes={"data1": "fast", "data2": ""})
+    yarn.run(data2="gpu")
+    yarn.run(data1="", data2="")
+    assert yarn.state["nodes"] == {"data1": "fast", "data2": ""}
+    assert yarn.state["labels"] == ["fast"]
+    assert not yarn.record.exists()
+
+
+def test_another_label_of_the_site_is_refused_before_a_change(yarn: Yarn) -> None:
+    yarn.has(labels=["fast"], nodes={"data1": "fast", "data2": ""})
+    answer = yarn.run(data1="gpu", data2="gpu")
+    assert "but data1 has the label fast, which this project did not set. Nothing was changed." in answer["msg"]
+    assert yarn.state["commands"] == []
+
+
+def test_another_name_of_the_label_replaces_the_earlier_one(yarn: Yarn) -> None:
+    yarn.run(data1="gpu", data2="gpu")
+    yarn.run(data1="v100", data2="v100")
+    assert (yarn.state["labels"], yarn.state["nodes"]) == (["v100"], {"data1": "v100", "data2": "v100"})
+
+
+def test_the_removal_keeps_a_label_that_a_queue_of_the_site_names_and_says_so(yarn: Yarn) -> None:
+    yarn.run(data1="gpu")
+    yarn.has(of_queues=["gpu"])
+    answer = yarn.run("absent", data1="")
+    assert "YARN keeps the label gpu, which no host of this project has any more" in answer["warnings"][0]
+    assert yarn.state["nodes"] == {"data1": "", "data2": ""}
+    assert not yarn.record.exists()
+
+
+def test_a_host_that_yarn_does_not_know_is_named(yarn: Yarn) -> None:
+    assert yarn.run(data1="gpu", data9="gpu")["missing"] == ["data9"]
+    assert yarn.state["nodes"]["data1"] == "gpu"
+
+
+def test_a_host_that_yarn_has_forgotten_loses_its_label(yarn: Yarn) -> None:
+    yarn.run(data1="gpu")
+    yarn.has(nodes={"data2": ""})
+    yarn.run("absent", data1="")
+    assert ["-replaceLabelsOnNode", "data1="] in yarn.state["commands"]
+    assert not yarn.record.exists()
+
+
+def test_a_run_that_failed_on_the_way_is_resumed_and_its_label_is_known_as_ours(yarn: Yarn) -> None:
+    yarn.has(broken="-replaceLabelsOnNode")
+    answer = yarn.run(data1="gpu")
+    assert "`yarn rmadmin -replaceLabelsOnNode data1=gpu` must work as root, but" in answer["msg"]
+    yarn.has(broken=None)
+    assert yarn.run(data1="gpu")["changed"]
+    yarn.run("absent", data1="")
+    assert (yarn.state["labels"], yarn.record.exists()) == ([], False)
+
+
+def test_the_login_is_the_resourcemanagers_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    secure = {"hadoop.security.authentication": "kerberos"}
+    named = {yarn_admin.PRINCIPAL: "rm/_HOST@EXAMPLE.COM", yarn_admin.KEYTAB: "/etc/security/rm.keytab"}
+    monkeypatch.setattr(yarn_admin.socket, "getfqdn", lambda: "Master1.example.com")
+    assert yarn_admin.own_login(named) == ("", "")
+    assert yarn_admin.own_login({**secure, **named}) == (
+        "rm/master1.example.com@EXAMPLE.COM",
+        "/etc/security/rm.keytab",
+    )
+    assert yarn_admin.own_login(secure) == ("", "")  # Cloudera Manager keeps it in a directory of its own
