@@ -11,7 +11,7 @@ from hadoop_dl.hosts.actions import HostAction
 
 
 class ActionModule(HostAction):
-    """yarn_labels: `state` present (the label that the plan has for each host, or none), absent, or stored (the directory `store`).
+    """yarn_labels: `state` present (the label that the plan has for each host, or no one), absent, none, or stored (the directory `store`).
 
     `account` and `program` as the module's. A host that YARN has no node of is named, and gets its label from a later run.
     """

@@ -16,9 +16,9 @@ description:
   - The login is that of M(yarn_rmadmin).
 options:
   state:
-    description: "present: nodes have these labels; absent: they have none of this module's; stored: the directory of labels is there, and its account's own"
+    description: "present: nodes have these labels; absent: they have none of this module's; none: no node has; stored: the directory of labels is ready"
     type: str
-    choices: [present, absent, stored]
+    choices: [present, absent, none, stored]
     default: present
   nodes: {description: "Hosts: host, the names of its node, label (empty for none)", type: list, elements: dict, default: []}
   store: {description: The directory in which the ResourceManager keeps labels, type: str, default: ""}
@@ -110,7 +110,8 @@ def settle(module, admin, record):
     if not os.path.exists(wanted["record"]) and not any(host["label"] for host in wanted["nodes"]):
         return False, [], []
     address, _, nodes = yarn_nodes.cluster(admin.addresses())
-    found, missing = changes(wanted["nodes"], nodes, record)
+    everything = [{"host": name, "names": [name], "label": ""} for name in record.nodes]
+    found, missing = changes(everything if wanted["state"] == "none" else wanted["nodes"], nodes, record)
     diff = sorted((name, before, after) for name, (before, after) in found.items())
     if found and not module.check_mode:
         give(admin, address, record, found)
@@ -182,7 +183,7 @@ def apply(module):
 def main():
     module = AnsibleModule(
         argument_spec={
-            "state": {"type": "str", "choices": ["present", "absent", "stored"], "default": "present"},
+            "state": {"type": "str", "choices": ["present", "absent", "none", "stored"], "default": "present"},
             "nodes": {"type": "list", "elements": "dict", "default": []},
             "store": {"type": "str", "default": ""},
             "conf_dir": {"type": "path", "required": True},

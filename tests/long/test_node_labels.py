@@ -156,5 +156,5 @@ def test_a_directory_that_cannot_be_made_is_refused_before_a_change(operator: Op
     task = {"yarn_labels": {"state": "stored", "store": f"file://{closed}", **operator.admin()}}
     said = " ".join(operator.play("masters", task).split())
     assert operator.status != 0
-    assert f"hdfs dfs -mkdir -p file://{closed}` must work as root, but" in said
+    assert f"hdfs dfs -mkdir -p file://{closed}` must work as root, but:" in said
     assert "As the superuser of HDFS: hdfs dfs -mkdir -p" in said

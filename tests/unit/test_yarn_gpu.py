@@ -433,6 +433,8 @@ def test_hosts_with_gpus_get_a_label_and_queues_their_share_of_them() -> None:
     assert about(answer.warnings, "data1: YARN gives it the exclusive node label gpu: jobs that do not name the label")
     (row,) = [one for one in answer.rows if (one.host, one.component) == ("data1", "yarn_gpu")]
     assert row.wanted == "yarn.io/gpu, not isolated, node label gpu"
+    (row,) = [one for one in answer.rows if (one.host, one.component) == ("master1", "yarn_gpu")]
+    assert row.wanted == "yarn.io/gpu, node label gpu for root.vision"
     same = made(data(), master(scheduler())).hosts["data1"]["digests"]["yarn_gpu"]
     assert answer.hosts["data1"]["digests"]["yarn_gpu"] != same  # a host that gets a label, or loses it, has work
 

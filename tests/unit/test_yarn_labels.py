@@ -134,6 +134,15 @@ def test_the_removal_keeps_a_label_that_a_queue_of_the_site_names_and_says_so(ya
     assert not yarn.record.exists()
 
 
+def test_before_a_resourcemanager_forgets_labels_every_host_loses_the_one_it_got_here(yarn: Yarn) -> None:
+    yarn.has(labels=["fast"], nodes={"data1": "fast", "data2": ""})
+    assert not yarn.run("none")["changed"]
+    yarn.run(data2="gpu")
+    assert yarn.run("none")["changed"]
+    assert (yarn.state["labels"], yarn.state["nodes"]) == (["fast"], {"data1": "fast", "data2": ""})
+    assert not yarn.record.exists()
+
+
 def test_a_host_that_yarn_does_not_know_is_named(yarn: Yarn) -> None:
     assert yarn.run(data1="gpu", data9="gpu")["missing"] == ["data9"]
     assert yarn.state["nodes"]["data1"] == "gpu"
@@ -150,7 +159,10 @@ def test_a_host_that_yarn_has_forgotten_loses_its_label(yarn: Yarn) -> None:
 def test_a_run_that_failed_on_the_way_is_resumed_and_its_label_is_known_as_ours(yarn: Yarn) -> None:
     yarn.has(broken="-replaceLabelsOnNode")
     answer = yarn.run(data1="gpu")
-    assert "`yarn rmadmin -replaceLabelsOnNode data1=gpu` must work as root, but" in answer["msg"]
+    assert (
+        "`yarn rmadmin -replaceLabelsOnNode data1=gpu` must work as root, but: replaceLabelsOnNode: Call"
+        in answer["msg"]
+    )
     yarn.has(broken=None)
     assert yarn.run(data1="gpu")["changed"]
     yarn.run("absent", data1="")

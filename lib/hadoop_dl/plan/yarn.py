@@ -138,7 +138,10 @@ def under_yarn(host: Host, request: Request) -> str:
 def offered(host: Host) -> str:
     """The same in a few words, for the plan's table."""
     if not has_gpus(host):
-        return "yarn.io/gpu"
+        labels = request_of(host).labels if RESOURCE_MANAGER in request_of(host).services else None
+        return "yarn.io/gpu" + (
+            f", node label {labels.label} for {', '.join(labels.shares) or 'hosts'}" if labels else ""
+        )
     words = ["yarn.io/gpu", "isolated by the devices cgroup" if request_of(host).isolation else "not isolated"]
     return ", ".join(words + [f"node label {label(host)}"] * bool(label(host)))
 

@@ -54,11 +54,13 @@ class Admin(object):
         return processes.run([program] + list(arguments), TIMEOUT, environment, user=self.account)
 
     def rmadmin(self, *arguments):
-        answer = self.run(self.program, "rmadmin", *arguments)
+        self.check("yarn rmadmin", arguments, self.run(self.program, "rmadmin", *arguments))
+
+    def check(self, program, arguments, answer):
         if answer.problem:
-            raise Failed(
-                "`yarn rmadmin %s` must work as %s, but %s" % (" ".join(arguments), self.account, answer.problem)
-            )
+            said = (answer.error or answer.output).splitlines()[-1:] if answer.status not in (None, 127) else []
+            what = said[0] if said else answer.problem
+            raise Failed("`%s %s` must work as %s, but: %s" % (program, " ".join(arguments), self.account, what))
 
     def has_directory(self, uri):
         """Whether a directory of Hadoop's file systems is there."""
@@ -67,11 +69,7 @@ class Admin(object):
     def own_directory(self, uri):
         """Make it, if it is not there, and close it to others, which its owner alone can do."""
         for arguments in (("-mkdir", "-p", uri), ("-chmod", "700", uri)):
-            answer = self.hdfs(*arguments)
-            if answer.problem:
-                raise Failed(
-                    "`hdfs dfs %s` must work as %s, but %s" % (" ".join(arguments), self.account, answer.problem)
-                )
+            self.check("hdfs dfs", arguments, self.hdfs(*arguments))
 
     def hdfs(self, *arguments):
         """The program hdfs is beside yarn."""
