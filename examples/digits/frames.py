@@ -1,10 +1,12 @@
 # -*- coding: utf-8 -*-
-"""From a DataFrame to a DataFrame: Spark writes TFRecords, TensorFlow trains on them, executors apply the model to other rows.
+"""From a DataFrame to a DataFrame: TensorFlow trains on a table in Parquet, executors apply the model to other rows.
 
     tfos-submit --executors 2 --py-files digits.py,job.py,storage.py,train_tf2.py frames.py \\
         --data hdfs:///user/me/digits --output hdfs:///user/me/model-dataframe
 
-In the output directory: tfrecords/, model/, events/, and guesses/ (Parquet with the columns digit and guess).
+tensorflow: Spark writes the table's rows as TFRecords, which each worker reads; spark: Spark feeds them, on every stack.
+In the output directory: table/ (Parquet with the columns pixels and digit, as a table of yours), model/, events/, guesses/ (Parquet
+with the columns digit and guess), and for tensorflow tfrecords/.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -34,7 +36,6 @@ def main():
     from tensorflowonspark import dfutil
 
     arguments = job.options(__doc__.splitlines()[0])
-    arguments.input_mode = "tensorflow"
     started = time.time()
     tf = storage.tensorflow()
     network = importlib.import_module("train_tf%d" % storage.version(tf)[0])
@@ -43,14 +44,20 @@ def main():
     count = job.executors(context)
     storage.fresh(tf, arguments.output)
 
-    rows = context.textFile(arguments.data + "/csv/train").map(digits.parse)
-    training = spark.createDataFrame(rows, ["pixels", "digit"])
-    held_out = dfutil.loadTFRecords(context, arguments.data + "/tfrecords/held-out")  # TensorFlow wrote these
+    training, held_out = (
+        spark.createDataFrame(context.textFile(arguments.data + part).map(digits.parse), ["pixels", "digit"])
+        for part in ("/csv/train", "/csv/held-out")
+    )
+    training.write.parquet(arguments.output + "/table")
+    training = spark.read.parquet(arguments.output + "/table")
+    if arguments.input_mode == "tensorflow":
+        held_out = dfutil.loadTFRecords(context, arguments.data + "/tfrecords/held-out")  # TensorFlow wrote these
+        dfutil.saveAsTFRecords(training, arguments.output + "/tfrecords/train")
     arguments.rows, arguments.data = training.count(), arguments.output
-    dfutil.saveAsTFRecords(training, arguments.data + "/tfrecords/train")
 
     nodes = job.start(context, arguments, network.train, network.CLUSTER)
-    nodes.shutdown()
+    rows = training.rdd.map(lambda row: (row.pixels, row.digit))
+    job.finish(arguments, nodes, rows, count - network.CLUSTER["num_ps"])
 
     apply_model = functools.partial(guesses, guess=network.guess, model=arguments.output + "/model")
     guessed = held_out.repartition(count).rdd.mapPartitions(apply_model)

@@ -46,6 +46,18 @@ def start(context, arguments, train, cluster):
     )
 
 
+def finish(arguments, nodes, rows, workers):
+    """Train until the model is complete; in input mode spark with these rows, (pixels, digit)."""
+    if arguments.input_mode == "spark":
+        # TensorFlowOnSpark moves item by item, and looks once a second whether a partition has been taken: feed blocks
+        # of rows, and all epochs from one partition for each worker.
+        blocks = functools.partial(digits.blocks, size=arguments.batch_size, epochs=arguments.epochs)
+        nodes.train(rows.repartition(workers).mapPartitions(blocks), num_epochs=1)
+        # The last rows are in the workers' queues now, not yet in the model.
+        storage.wait(storage.tensorflow(), arguments.output + "/finished", seconds=180)
+    nodes.shutdown()
+
+
 def run(arguments, train, guess, cluster):
     """Train in every executor, ask the model about the held-out digits here, and leave result.json beside it."""
     from pyspark import SparkConf, SparkContext
@@ -57,14 +69,7 @@ def run(arguments, train, guess, cluster):
     arguments.rows = rows.count()
 
     nodes = start(context, arguments, train, cluster)
-    if arguments.input_mode == "spark":
-        # TensorFlowOnSpark moves item by item, and looks once a second whether a partition has been taken: feed blocks
-        # of rows, and all epochs from one partition for each worker.
-        blocks = functools.partial(digits.blocks, size=arguments.batch_size, epochs=arguments.epochs)
-        nodes.train(rows.repartition(executors(context) - cluster["num_ps"]).mapPartitions(blocks), num_epochs=1)
-        # The last rows are in the workers' queues now, not yet in the model.
-        storage.wait(storage.tensorflow(), arguments.output + "/finished", seconds=180)
-    nodes.shutdown()
+    finish(arguments, nodes, rows, executors(context) - cluster["num_ps"])
     count = executors(context)
     context.stop()
 

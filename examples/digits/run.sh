@@ -1,5 +1,5 @@
 #!/bin/sh
-# The whole example on an edge node, as the user who runs it: sh run.sh spark|tensorflow|dataframe|kafka
+# The whole example on an edge node, as the user who runs it: sh run.sh spark|tensorflow|parquet|dataframe|kafka
 # Writes the digits into HDFS (or the Kafka topic), trains, and leaves the job's result in result.json here.
 set -eu
 cd "$(dirname "$0")"
@@ -8,11 +8,12 @@ PATH="/opt/deeplearning/bin:$PATH"
 home="hdfs:///user/$(id -un)"
 
 case $mode in
-    spark | tensorflow | dataframe)
+    spark | tensorflow | parquet | dataframe)
         shared=digits.py,job.py,storage.py input=$mode
         [ "$mode" != dataframe ] || input=tensorflow
+        [ "$mode" != parquet ] || input=spark
         train=$(tfos-submit --local choose.py "$input")
-        [ "$mode" != dataframe ] || shared="$shared,$train" train=frames.py
+        [ "$mode" = "$input" ] || shared="$shared,$train" train=frames.py
         tfos-submit --local prepare.py "$home/digits"
         tfos-submit --executors "${EXECUTORS:-2}" --memory "${MEMORY:-3g}" --timeout "${TIMEOUT:-600}" --py-files "$shared" \
             "$train" --data "$home/digits" --output "$home/model-$mode" --input-mode "$input" --num-gpus "${GPUS:-1}" \
@@ -26,7 +27,7 @@ case $mode in
         tfos-submit --local "$train" --brokers "$brokers" --topic "$topic" --minimum-accuracy 0.95 --result result.json
         ;;
     *)
-        echo "run.sh: the mode must be spark, tensorflow, dataframe or kafka but is '$mode'." >&2
+        echo "run.sh: the mode must be spark, tensorflow, parquet, dataframe or kafka but is '$mode'." >&2
         exit 2
         ;;
 esac

@@ -13,6 +13,7 @@ from demo_commands import run
 
 from hadoop_dl_dev.demo import kerberos
 from hadoop_dl_dev.demo.cluster import Cluster
+from hadoop_dl_dev.demo.images import REPOSITORY
 
 CLUSTER = Cluster("tf2.15-cpu-py3-el9", name="beside", kerberos=True)
 STACK, VERSION = "tf2.21-tfos-cpu-py311", "2.21.0"  # of TensorFlow; active is 2.15.1
@@ -65,3 +66,8 @@ def test_a_job_runs_in_an_additional_stack_and_the_active_one_stays(beside: dict
     kerberos.log_in(CLUSTER)
     said = analyst(f"tfos-submit --stack {STACK.partition('-')[0]} --memory 2g --timeout 300 version.py")
     assert f"ON {VERSION} {VERSION}" in said
+    # TensorFlow 2.21 knows no HDFS: Spark feeds a table in Parquet, and the model's guesses are one.
+    run("docker", "cp", str(REPOSITORY / "examples" / "digits"), f"{CLUSTER.container('edge1')}:/home/analyst/digits")
+    on("edge1", "chown", "-R", "analyst:", "/home/analyst/digits")
+    said = analyst(f"cd digits && DEEPLEARNING_ENVIRONMENT={STACK.partition('-')[0]} sh run.sh parquet")
+    assert json.loads(next(line for line in said if line.startswith("RESULT "))[7:])["accuracy"] >= 0.95
