@@ -17,6 +17,9 @@ from hadoop_dl.hosts.report_text import differences, sentences
 from hadoop_dl.plan.model import Json
 
 PARTS = Path(__file__).with_name("page")
+TEMPLATES = Environment(
+    loader=FileSystemLoader(PARTS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+)
 COLUMNS = {
     "state": "State",
     "host": "Host",
@@ -53,13 +56,10 @@ LOOKS = {
 
 def page(found: Json) -> str:
     """The whole page."""
-    environment = Environment(
-        loader=FileSystemLoader(PARTS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     # Of this project's own files: markup on purpose.
     style, script = (Markup((PARTS / name).read_text(encoding="utf-8")) for name in ("report.css", "report.js"))  # noqa: S704 (own files)
     order = sorted(found["hosts"], key=lambda entry: STATES.index(entry["state"]))
-    return environment.get_template("report.html.j2").render(
+    return TEMPLATES.get_template("report.html.j2").render(
         style=style,
         style_hash=source_hash(style),
         script=script,
