@@ -1,7 +1,7 @@
 """Python of nodes and tests compiles the sources of each of Ansible's modules once.
 
 Ansible sends a module with its utilities as a new zip file each time. Python keeps no bytecode of those, and compiling them is half of a
-module's time. Here bytecode is kept by the digest of its source.
+module's time. Here bytecode is kept by the digest of its source. An import reads a source twice, for its place and its code; here it reads it once.
 """
 
 import hashlib
@@ -12,6 +12,8 @@ import zipimport
 
 FOLDER = os.environ.get("ANSIBLE_BYTECODE", "/var/cache/ansible-bytecode")
 compile_source = getattr(zipimport, "_compile_source", None)  # since Python 3.8
+module_code = getattr(zipimport, "_get_module_code", None)
+MODULES = {}
 
 
 def compiled(pathname, source):
@@ -32,5 +34,13 @@ def compiled(pathname, source):
     return code
 
 
+def read_once(importer, name):
+    key = (importer.archive, importer.prefix, name)
+    if key not in MODULES:
+        MODULES[key] = module_code(importer, name)
+    return MODULES[key]
+
+
 if compile_source and os.path.isdir(FOLDER):
     zipimport._compile_source = compiled
+    zipimport._get_module_code = read_once
