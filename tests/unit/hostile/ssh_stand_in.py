@@ -1,33 +1,53 @@
-"""A stand-in for ssh: `python ssh_stand_in.py SITE` and ssh's arguments. SITE/site.json tells of each host what it answers, and whether it is hostile.
+"""A stand-in for ssh: SITE/ssh, with ssh's arguments. SITE/site.json tells of each host what it answers, and whether it is hostile.
 
 An honest host answers the readers from its recorded facts, modules from SITE/site.json, and runs what else it is told in a directory of its own. A
 hostile host answers the same, as its attack changes it. SITE/asked.jsonl records what every host was asked, and with which options.
+
+It starts for every task on every host, so it imports little: pathlib, subprocess, typing and the site's packages would take most of its time.
 """
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import re
-import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Any
 
 MARK = "of-a-hostile-host"  # in every text of a hostile host: nothing of it may reach another host
 LONG = "9" * 5000
 MEGABYTE = 1 << 20
+PROGRAM = f"""#!{sys.executable} -IS
+import sys
+sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
+import ssh_stand_in
+sys.exit(ssh_stand_in.main())
+"""
 
 
-def template(site: Path) -> str:
+def install(site: Path) -> None:
+    program = site / "ssh"
+    program.write_text(PROGRAM)
+    program.chmod(0o755)
+
+
+def read(path: str) -> Any:
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def template(site: str) -> str:
     """What leaves SITE/evaluated where anything evaluates it."""
     return f"{MARK} {{{{ lookup('ansible.builtin.pipe', 'touch {site}/evaluated') }}}}"
 
 
-def path(site: Path) -> str:
-    return f"{'../' * 40}{str(site).lstrip('/')}/outside/{MARK}"
+def path(site: str) -> str:
+    return f"{'../' * 40}{site.lstrip('/')}/outside/{MARK}"
 
 
 def leaves(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -43,7 +63,7 @@ def texts(text: str) -> Callable[[Any], Any]:
     return lambda leaf: text if isinstance(leaf, str) else leaf
 
 
-def result_keys(answer: Any, site: Path) -> Any:
+def result_keys(answer: Any, site: str) -> Any:
     """Every key that Ansible gives a meaning, as far as a host may choose its value."""
     variables = {
         "ansible_ssh_executable": f"{site}/outside/{MARK}",
@@ -51,7 +71,7 @@ def result_keys(answer: Any, site: Path) -> Any:
         "report_directory": f"{site}/outside",
         "verify_report_directory": f"{site}/outside",
     }
-    hosts = json.loads((site / "site.json").read_text())["hosts"]
+    hosts = read(f"{site}/site.json")["hosts"]
     honest = next(name for name in reversed(hosts) if not hosts[name].get("attack"))
     return answer | {
         "add_host": {"host_name": honest, "groups": [MARK], "host_vars": variables},
@@ -71,7 +91,7 @@ def result_keys(answer: Any, site: Path) -> Any:
     }
 
 
-ATTACKS: dict[str, Callable[[Any, Path], Any]] = {
+ATTACKS: dict[str, Callable[[Any, str], Any]] = {
     "keys": result_keys,
     "failed": lambda answer, site: answer | {"failed": True, "unreachable": True, "msg": template(site)},
     "skipped": lambda answer, site: answer | {"skipped": 1, "failed_when_result": 0, "msg": template(site)},
@@ -87,7 +107,7 @@ ATTACKS: dict[str, Callable[[Any, Path], Any]] = {
 }
 
 
-def respond(name: str, answer: Any, site: Path) -> int:
+def respond(name: str, answer: Any, site: str) -> int:
     """Print what the attack makes of an honest answer; the exit status of ssh."""
     if name == "broken":
         print(template(site), file=sys.stderr)
@@ -119,19 +139,19 @@ def question(script: str) -> tuple[str, Any]:
     given = re.search(r"^\s*ANSIBALLZ_PARAMS = (.+)$", script, re.MULTILINE)
     if not module or not given:
         return "", None
-    parameters = ast.literal_eval(given[1])
-    found = json.loads(parameters if isinstance(parameters, str) else parameters.decode())["ANSIBLE_MODULE_ARGS"]
+    # JSON in ASCII as Python writes a text
+    found = json.loads(given[1][1:-1].encode("ascii").decode("unicode_escape"))["ANSIBLE_MODULE_ARGS"]
     return module[1], {key: value for key, value in found.items() if not key.startswith("_ansible_")}
 
 
 def main() -> int:
-    site, (options, host, command) = Path(sys.argv[1]), arguments(sys.argv[2:])
+    site, (options, host, command) = os.path.dirname(sys.argv[0]), arguments(sys.argv[1:])
     script = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
     kind, parameters = question(script.decode(errors="replace"))
-    told = json.loads((site / "site.json").read_text())
+    told = read(f"{site}/site.json")
     known = told["hosts"].get(host, {})
     record = {"host": host, "options": options, "asked": kind or command, "arguments": parameters}
-    with (site / "asked.jsonl").open("a") as record_file:
+    with open(f"{site}/asked.jsonl", "a") as record_file:
         record_file.write(json.dumps(record) + "\n")
     attack = known.get("attack") if not kind or kind not in told["spared"] else None
     if kind in ("facts", "report"):
@@ -143,17 +163,15 @@ def main() -> int:
     elif attack == "broken":
         answer = None
     else:
-        home = site / "hosts" / host
-        home.mkdir(parents=True, exist_ok=True)
-        environment = {**os.environ, "HOME": str(home), "TMPDIR": str(home)}
-        return subprocess.run(
-            ["/bin/sh", "-c", command], input=script, cwd=home, env=environment, check=False
-        ).returncode
+        home = f"{site}/hosts/{host}"
+        os.makedirs(home, exist_ok=True)
+        os.chdir(home)
+        input_file = os.memfd_create("input")
+        os.write(input_file, script)
+        os.lseek(input_file, 0, os.SEEK_SET)
+        os.dup2(input_file, 0)
+        os.execve("/bin/sh", ["/bin/sh", "-c", command], {**os.environ, "HOME": home, "TMPDIR": home})  # noqa: S606 (ssh does)
     if attack:
         return respond(attack, answer, site)
     print(json.dumps(answer))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

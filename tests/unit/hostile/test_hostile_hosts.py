@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -168,9 +167,7 @@ class Site:
         for name in ("outside", "home", "results", "cache"):
             (directory / name).mkdir()
         (directory / "outside" / "secret").write_text("secret")
-        program = directory / "ssh"
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} {ssh_stand_in.__file__} {directory} "$@"\n')
-        program.chmod(0o755)
+        ssh_stand_in.install(directory)
 
     def inventory(self, attacks: Iterable[str], **facts: Any) -> None:
         """Hostile hosts come first: their answers could reach every host that is asked later."""
