@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,13 @@ def tasks_of(found: Any) -> Iterator[dict[str, Any]]:
         yield item
         for part in ("pre_tasks", "tasks", "post_tasks", "handlers", "block", "rescue", "always"):
             yield from tasks_of(item.get(part))
+
+
+@cache
+def tasks_in(path: Path) -> tuple[dict[str, Any], ...]:
+    """Every task of a file, which is read once."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return tuple(tasks_of(yaml.load(path.read_text(encoding="utf-8"), loader)))  # noqa: S506 (a safe loader)
 
 
 def run(

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from ansible.module_utils.hadoop_dl_host import bazel_versions
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
-from ansible_programs import tasks_of
+from ansible_programs import tasks_in
 
 from hadoop_dl.data import bazel
 from hadoop_dl_dev.demo import bazel_files
@@ -326,7 +326,7 @@ def test_no_secret_input_is_in_a_command_line_through_environment() -> None:
     secrets = {name for name, row in rows.items() if row.get("secret")}
     assert "bazel_environment" in secrets
     files = [*REPOSITORY.glob("roles/*/*/*.yml"), *REPOSITORY.glob("playbooks/**/*.yml")]
-    tasks = [task for file in files for task in tasks_of(yaml.safe_load(file.read_text()))]
+    tasks = [task for file in files for task in tasks_in(file)]
     assert [task["name"] for task in tasks if any(name in str(task.get("environment")) for name in secrets)] == []
 
 

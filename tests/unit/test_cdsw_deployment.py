@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
-from ansible_programs import tasks_of
+from ansible_programs import tasks_in
 from cdsw_deployment import HOSTS, MASTER, REPOSITORY, SAMPLE, WORKER, Site, failures
 
 WITH_TEMPLATE = "{{ lookup('pipe', 'touch SITE/evaluated') }}"
@@ -106,7 +105,7 @@ def test_every_task_that_asks_a_host_has_a_time_limit() -> None:
     without = [
         f"{path.name}: {task['name']}"
         for path in sorted((REPOSITORY / "roles/cdsw/tasks").glob("*.yml"))
-        for task in tasks_of(yaml.safe_load(path.read_text(encoding="utf-8")))
+        for task in tasks_in(path)
         if not {"block", *here} & set(task) and "timeout" not in task
     ]
     assert without == []

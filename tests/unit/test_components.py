@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_programs import tasks_of
+from ansible_programs import tasks_in
 from test_plan import make_host
 
 from hadoop_dl import plan
@@ -18,13 +18,13 @@ from hadoop_dl.plan.model import Plan
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 INCLUDE = "ansible.builtin.include_role"
-LAYERS = {path.stem: path.read_text(encoding="utf-8") for path in (REPOSITORY / "playbooks/layers").glob("**/*.yml")}
+PATHS = {path.stem: path for path in (REPOSITORY / "playbooks/layers").glob("**/*.yml")}
+LAYERS = {name: path.read_text(encoding="utf-8") for name, path in PATHS.items()}
 
 
 def included(layer: str) -> list[str]:
     """The roles that a layer's plays include, in their order."""
-    tasks = tasks_of(yaml.safe_load(LAYERS[layer]))
-    return [task[INCLUDE]["name"] for task in tasks if INCLUDE in task]
+    return [task[INCLUDE]["name"] for task in tasks_in(PATHS[layer]) if INCLUDE in task]
 
 
 @pytest.mark.parametrize("component", COMPONENTS.values(), ids=COMPONENTS)
@@ -53,8 +53,8 @@ def test_what_serves_several_components_is_not_left_out_with_one_of_them() -> No
     names = {*COMPONENTS, *COMPONENTS["environment"].roles}
     shared = {
         layer
-        for layer, text in LAYERS.items()
-        for item in tasks_of(yaml.safe_load(text))
+        for layer, path in PATHS.items()
+        for item in tasks_in(path)
         if len(names & set(item.get("tags") or ())) > 1
     }
     assert shared == {"activate"}

@@ -10,7 +10,7 @@ import jinja2
 import pytest
 import python_files
 import yaml
-from ansible_programs import tasks_of
+from ansible_programs import tasks_in
 from driver_hosts import APT, DEBIAN, NEW, OLD, host, module, request
 
 from hadoop_dl.data import driver_state
@@ -298,7 +298,7 @@ def test_the_host_that_runs_ansible(connection: str, machine: str, boot: str, co
 def order(name: str) -> list[str]:
     """What the tasks of a file run, in their order: the file that they include, or the first words of a command."""
     found = []
-    for task in tasks_of(yaml.safe_load((ROLE / f"{name}.yml").read_text(encoding="utf-8"))):
+    for task in tasks_in(ROLE / f"{name}.yml"):
         if file := task.get("ansible.builtin.include_tasks"):
             found.append(str(file))
         elif command := task.get("limited_command"):
@@ -371,7 +371,7 @@ def test_records_of_what_the_host_had_are_written_once() -> None:
     copies = [
         task["ansible.builtin.copy"]
         for name in ("main", "headers", "package")
-        for task in tasks_of(yaml.safe_load((ROLE / f"{name}.yml").read_text(encoding="utf-8")))
+        for task in tasks_in(ROLE / f"{name}.yml")
         if "__nvidia_driver_records" in str(task.get("ansible.builtin.copy", {}).get("dest"))
     ]
     assert len(copies) == 4

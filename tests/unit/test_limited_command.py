@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from ansible_programs import tasks_of
+from ansible_programs import tasks_in
 from host_modules import run
 
 ROLES = Path(__file__).resolve().parents[2] / "roles"
@@ -61,7 +60,7 @@ def test_no_task_starts_a_program_on_a_host_without_a_limit() -> None:
     found = [
         f"{path.relative_to(ROLES)}: {task.get('name')}"
         for path in files
-        for task in tasks_of(yaml.safe_load(path.read_text(encoding="utf-8")))
+        for task in tasks_in(path)
         if UNLIMITED & set(task) and task.get("delegate_to") != "localhost"
     ]
     assert found == []

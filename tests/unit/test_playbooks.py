@@ -18,7 +18,7 @@ import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.mod_args import ModuleArgsParser
 from ansible.template import Templar
-from ansible_programs import run, tasks_of
+from ansible_programs import run, tasks_in
 
 from hadoop_dl.plan import inputs
 
@@ -382,7 +382,7 @@ def test_verify_compares_every_byte_of_the_environment_and_site_does_not() -> No
 def test_no_path_of_an_include_is_read_as_options() -> None:
     """Ansible takes `name=value` in the short form for an option, also in a template's comparison, and only a run shows it."""
     for path in sorted(REPOSITORY.glob("roles/*/tasks/*.yml")):
-        for task in tasks_of(yaml.safe_load(path.read_text(encoding="utf-8"))):
+        for task in tasks_in(path):
             for action in ("ansible.builtin.include_tasks", "ansible.builtin.import_tasks"):
                 if isinstance(task.get(action), str):
                     assert set(ModuleArgsParser(task).parse()[1]) == {"_raw_params"}, (path.name, task[action])

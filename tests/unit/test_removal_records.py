@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_programs import tasks_of
+from ansible_programs import tasks_in
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 OWN_NAME = "a fixed name that only this project uses"
@@ -62,7 +62,7 @@ SET_BY_PLAYBOOKS = {"tensorflowonspark_root", "tensorflowonspark_directory", "de
 
 
 def removals(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for task in tasks_of(yaml.safe_load(path.read_text(encoding="utf-8"))):
+    for task in tasks_in(path):
         for key, given in task.items():
             module = key.rpartition(".")[2]
             text = str(given)
