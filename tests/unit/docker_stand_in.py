@@ -1,20 +1,39 @@
-#!/usr/bin/python3
-"""docker for tests of modules: images are a file; what programs in images answer, and what fails, is in $DOCKER_STATE.
+"""docker for tests of modules: images are a file; what programs in images answer, and what fails, is in its first argument.
 
 The words of its refusals are those of Docker 20.10. The real daemon is asked by molecule's scenario cdsw_engine.
+A module asks it 25 times for an image, so it starts without pathlib and the site's packages.
 """
 
-import hashlib
 import json
 import os
 import sys
-from pathlib import Path
 
-STATE = Path(os.environ["DOCKER_STATE"])
+PROGRAM = f"""#!{sys.executable} -IS
+import sys
+sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
+import docker_stand_in
+sys.exit(docker_stand_in.main(STATE, sys.argv[1:]))
+"""
 
 
-def main(argv: list[str]) -> int:
-    state = json.loads(STATE.read_text())
+def read(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def digest(content: str) -> str:
+    import hashlib  # of two commands alone
+
+    return "sha256:" + hashlib.sha256(content.encode()).hexdigest()
+
+
+def main(path: str, argv: list[str]) -> int:
+    state = json.loads(read(path))
     assert argv[0] == "--host"
     socket, command, rest = argv[1], argv[2], argv[3:]
     state["calls"].append([command, *[word for word in rest if len(word) < 200]])
@@ -24,7 +43,7 @@ def main(argv: list[str]) -> int:
         status = 1
     else:
         status = COMMANDS[command](state, rest)
-    STATE.write_text(json.dumps(state))
+    write(path, json.dumps(state))
     return status
 
 
@@ -60,21 +79,21 @@ def inspect(state: dict, rest: list[str]) -> int:
 
 
 def build(state: dict, rest: list[str]) -> int:
-    tag, directory = rest[rest.index("--tag") + 1], Path(rest[-1])
-    first, *begins = (directory / "Dockerfile").read_text().splitlines()
+    tag, directory = rest[rest.index("--tag") + 1], rest[-1]
+    first, *begins = read(f"{directory}/Dockerfile").splitlines()
     if first == f"FROM {tag}":  # after the installation
         assert rest[:2] == ["--network", "none"]
         state["begins"] = begins
         return 0
-    state["built"] = {path.name: path.read_text(errors="replace") for path in directory.iterdir()}
-    state["modes"] = {path.name: path.stat().st_mode & 0o777 for path in directory.iterdir()}
+    state["built"] = {entry.name: read(entry.path) for entry in os.scandir(directory)}
+    state["modes"] = {entry.name: entry.stat().st_mode & 0o777 for entry in os.scandir(directory)}
     if state["fail"] == "build":
         state["images"]["sha256:" + "5" * 64] = {"id": "5", "size": 1, "labels": {}}
         print("Step 5/9 : RUN apt-get install\nE: Failed to fetch http://me:s3cret@mirror/cuda.deb.")
         return refuse("The command '/bin/sh -c apt-get install' returned a non-zero code: 100")
-    content = hashlib.sha256(json.dumps(state["built"], sort_keys=True).encode()).hexdigest()
+    content = json.dumps(state["built"], sort_keys=True)
     labels = {"hadoop-deeplearning.stack": "x"}
-    state["images"][tag] = {"id": f"sha256:{content}", "size": state["size"], "labels": labels}
+    state["images"][tag] = {"id": digest(content), "size": state["size"], "labels": labels}
     return 0
 
 
@@ -86,7 +105,7 @@ def create(state: dict, rest: list[str]) -> int:
 
 def cp(state: dict, rest: list[str]) -> int:
     assert rest[1].startswith(state["container"]["name"] + ":")
-    state["wheels"] = {path.name: path.read_bytes().decode("latin-1") for path in Path(rest[0]).iterdir()}
+    state["wheels"] = {entry.name: read(entry.path) for entry in os.scandir(rest[0])}
     return 0
 
 
@@ -99,8 +118,7 @@ def start(state: dict, rest: list[str]) -> int:
 
 def commit(state: dict, rest: list[str]) -> int:
     old, installed = state["images"][rest[-1]], json.dumps([state["container"], state["wheels"]], sort_keys=True)
-    content = hashlib.sha256((old["id"] + installed).encode()).hexdigest()
-    state["images"][rest[-1]] = {**old, "id": f"sha256:{content}"}
+    state["images"][rest[-1]] = {**old, "id": digest(old["id"] + installed)}
     return 0
 
 
@@ -130,11 +148,11 @@ def rmi(state: dict, rest: list[str]) -> int:
 
 
 def save(state: dict, rest: list[str]) -> int:
-    path = Path(rest[rest.index("--output") + 1])
-    path.write_text("a part of " + rest[-1])
+    path = rest[rest.index("--output") + 1]
+    write(path, "a part of " + rest[-1])
     if state["fail"] == "save":
         return refuse(f"write {path}: no space left on device")
-    path.write_text("all of " + rest[-1])
+    write(path, "all of " + rest[-1])
     return 0
 
 
@@ -143,6 +161,3 @@ COMMANDS = {
     for function in (version, info, images, inspect, build, run, tag, rmi, save, create, cp, start, commit)
 }
 COMMANDS["rm"] = lambda state, rest: 0
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import docker_stand_in
 import host_modules
 import pytest
 import python_files
@@ -185,8 +186,7 @@ class Host:
         )  # fmt: skip
         (directory / "bin").mkdir()
         program = directory / "bin/docker"
-        stand_in = Path(__file__).with_name("docker_stand_in.py")
-        program.write_text(f'#!/bin/sh\nDOCKER_STATE={self.file} exec {sys.executable} -I -S {stand_in} "$@"\n')
+        program.write_text(docker_stand_in.PROGRAM.replace("STATE", repr(str(self.file))))
         program.chmod(0o755)
         monkeypatch.setenv("PATH", str(directory / "bin"), prepend=":")
         self.record = directory / "opt/etc/cdsw_engine.json"
