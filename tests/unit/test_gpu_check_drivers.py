@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import redirect_stdout
+from io import StringIO
+
 import pytest
 from gpu_check.cli import results
 from gpu_check.questions import QUESTIONS
 from gpu_check_hosts import host
-from test_nvidia_smi_stand_in import BRANCHES, smi
+from python_files import load
+from test_nvidia_smi_stand_in import BRANCHES, PROGRAM, written
+
+# In this process: a start of Python for each question would take most of the time. test_nvidia_smi_stand_in.py starts the program.
+STAND_IN = load(PROGRAM.resolve())
 
 ASKED_OF_NVIDIA_SMI = (
     *("gpus_by_driver_as_declared", "driver_runs", "persistence", "compute_mode", "ecc_errors", "retired_pages"),
@@ -18,13 +25,15 @@ GPU = {"name": "A100", "uuid": "GPU-0", "bus_id": "00000000:3B:00.0", "persisten
 def asked(directory, branch, names=ASKED_OF_NVIDIA_SMI, gpu=None, answers=None, **state):
     """Outcome and message by question, of a host whose nvidia-smi is the stand-in of this branch."""
     machine = host(directory, answers=answers)
+    STAND_IN.STATE = str(directory / "state.json")
     others = machine.execute
 
     def execute(argv, seconds=None):
         if argv[0] != "nvidia-smi":
             return others(argv)
-        done = smi(directory, *argv[1:], driver=BRANCHES[branch], gpus=[{**GPU, **(gpu or {})}], **state)
-        return done.returncode, done.stdout
+        written(directory, driver=BRANCHES[branch], gpus=[{**GPU, **(gpu or {})}], **state)
+        with redirect_stdout(StringIO()) as said:
+            return STAND_IN.main(argv[1:]), said.getvalue()
 
     machine.execute = execute
     return {one["name"]: (one["outcome"], one["message"]) for one in results(machine, names)}

@@ -13,18 +13,22 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEMO = REPOSITORY / "demo/fixtures/nvidia-smi"
-STAND_IN = DEMO / "nvidia-smi"
+PROGRAM = DEMO / "nvidia-smi"
 BRANCHES = {418: "418.67", 470: "470.82.01", 535: "535.104.05", 580: "580.95.05"}
 
 
-def smi(directory: Path, *arguments: str, **state: object) -> subprocess.CompletedProcess[str]:
-    """Run it; the state is the demo's, with these parts changed."""
+def written(directory: Path, **state: object) -> Path:
+    """The demo's state, with these parts changed."""
     path = directory / "state.json"
     content = json.loads((DEMO / "nvidia-smi-stand-in.json").read_text(encoding="utf-8"))
     path.write_text(json.dumps({**content, **state}), encoding="utf-8")
-    environment = {**os.environ, "NVIDIA_SMI_STAND_IN": str(path)}
+    return path
+
+
+def smi(directory: Path, *arguments: str, **state: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NVIDIA_SMI_STAND_IN": str(written(directory, **state))}
     return subprocess.run(
-        [sys.executable, str(STAND_IN), *arguments], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, str(PROGRAM), *arguments], env=environment, capture_output=True, text=True, check=False
     )
 
 
@@ -61,7 +65,7 @@ def test_without_gpus_it_fails_as_the_real_one(tmp_path: Path) -> None:
 def test_without_a_driver_it_fails_as_the_real_one(tmp_path: Path) -> None:
     environment = {**os.environ, "NVIDIA_SMI_STAND_IN": str(tmp_path / "none")}
     done = subprocess.run(
-        [sys.executable, str(STAND_IN), "-L"], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, str(PROGRAM), "-L"], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 9
     assert "couldn't communicate with the NVIDIA driver" in done.stdout
