@@ -143,7 +143,7 @@ def prepare(cluster: Cluster, release: Release = ONE) -> None:
     changed["verify_expected_failures"] = [*changed["verify_expected_failures"], CONVOLVES]
     head = "---\n# Written by scripts/demo build-host; scripts/demo up writes the one of before.\n"
     settings.write_text(head + yaml.safe_dump(changed, sort_keys=False), encoding="utf-8")
-    group: Json = {"build_hosts": {"hosts": {BUILD_HOST: {}}}}
+    group: Json = {"build_hosts": {"hosts": {BUILD_HOST: {"tensorboard_services": []}}}}  # it has no TensorBoard
     (cluster.inventory / "build.yml").write_text(yaml.safe_dump(group), encoding="utf-8")
     inventory = (
         cluster.inventory.relative_to(Path.cwd()) if cluster.inventory.is_relative_to(Path.cwd()) else cluster.inventory
