@@ -8,13 +8,6 @@ import json
 import os
 import sys
 
-PROGRAM = f"""#!{sys.executable} -IS
-import sys
-sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
-import docker_stand_in
-sys.exit(docker_stand_in.main(STATE, sys.argv[1:]))
-"""
-
 
 def read(path: str) -> str:
     with open(path, encoding="utf-8", errors="replace") as file:

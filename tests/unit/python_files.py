@@ -1,11 +1,28 @@
-"""Python files that no import finds by their name: plugins, and programs of roles and examples."""
+"""Python files that no import finds by their name: plugins, programs of roles and examples; and programs that are stand-ins."""
 
 from __future__ import annotations
 
 import importlib.util
+import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
+
+# Starts a stand-in that is asked often: with its bytecode, and without the site's packages.
+PROGRAM = """\
+#!{python} -IS
+import sys
+sys.path.insert(0, {folder!r})
+import {name}
+sys.exit({name}.main({given!r}, sys.argv[1:]))
+"""
+
+
+def write_program(path: Path, module: ModuleType, given: Path) -> None:
+    """A program that calls the module's main() with the path of its state and the arguments."""
+    folder, name = str(Path(str(module.__file__)).parent), module.__name__
+    path.write_text(PROGRAM.format(python=sys.executable, folder=folder, name=name, given=str(given)))
+    path.chmod(0o755)
 
 
 def load(path: Path) -> ModuleType:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import ansible_programs
-import pytest
 import yaml
-from manager_server import Cloudera, manager_inputs, serving
+from manager_server import Cloudera, manager_inputs
 
 GPU, PATH = "cdsw.enable.gpu.config", "cdsw.nvidia.lib.path.config"
 STATUS = """#!/bin/sh
@@ -24,12 +22,6 @@ echo "|  NAME | STATUS | CREATED-AT | VERSION | EXTERNAL-IP | OS-IMAGE | KERNEL-
 echo "|  $(uname -n) | True | 2018-01-28 14:40:09+00:00 | v1.6.11 | None | CentOS Linux 7 (Core) | 3.10.0 | $(cat DIRECTORY/gpus) | True |"
 echo "Cloudera Data Science Workbench is ready!"
 """
-
-
-@pytest.fixture
-def cloudera() -> Iterator[Cloudera]:
-    with serving(Cloudera()) as manager:
-        yield manager
 
 
 class Site:

@@ -186,8 +186,7 @@ class Host:
         )  # fmt: skip
         (directory / "bin").mkdir()
         program = directory / "bin/docker"
-        program.write_text(docker_stand_in.PROGRAM.replace("STATE", repr(str(self.file))))
-        program.chmod(0o755)
+        python_files.write_program(program, docker_stand_in, self.file)
         monkeypatch.setenv("PATH", str(directory / "bin"), prepend=":")
         self.record = directory / "opt/etc/cdsw_engine.json"
 

@@ -16,24 +16,11 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from typing import Any
 
 MARK = "of-a-hostile-host"  # in every text of a hostile host: nothing of it may reach another host
 LONG = "9" * 5000
 MEGABYTE = 1 << 20
-PROGRAM = f"""#!{sys.executable} -IS
-import sys
-sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
-import ssh_stand_in
-sys.exit(ssh_stand_in.main())
-"""
-
-
-def install(site: Path) -> None:
-    program = site / "ssh"
-    program.write_text(PROGRAM)
-    program.chmod(0o755)
 
 
 def read(path: str) -> Any:
@@ -144,8 +131,8 @@ def question(script: str) -> tuple[str, Any]:
     return module[1], {key: value for key, value in found.items() if not key.startswith("_ansible_")}
 
 
-def main() -> int:
-    site, (options, host, command) = os.path.dirname(sys.argv[0]), arguments(sys.argv[1:])
+def main(site: str, argv: list[str]) -> int:
+    options, host, command = arguments(argv)
     script = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
     kind, parameters = question(script.decode(errors="replace"))
     told = read(f"{site}/site.json")

@@ -15,6 +15,7 @@ from typing import Any
 import ansible_programs
 import driver_hosts
 import pytest
+import python_files
 import ssh_stand_in
 import yaml
 
@@ -167,7 +168,7 @@ class Site:
         for name in ("outside", "home", "results", "cache"):
             (directory / name).mkdir()
         (directory / "outside" / "secret").write_text("secret")
-        ssh_stand_in.install(directory)
+        python_files.write_program(directory / "ssh", ssh_stand_in, directory)
 
     def inventory(self, attacks: Iterable[str], **facts: Any) -> None:
         """Hostile hosts come first: their answers could reach every host that is asked later."""
