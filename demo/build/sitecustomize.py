@@ -1,9 +1,10 @@
 """Python of nodes and tests compiles the sources of each of Ansible's modules once.
 
-Ansible sends a module with its utilities as a new zip file each time. Python keeps no bytecode of those, and compiling them is half of a
-module's time. Here bytecode is kept by the digest of its source. An import reads a source twice, for its place and its code; here it reads it once.
+Ansible sends a module with its utilities as a new zip file each time. Python keeps no bytecode of those, and compiling them is half of a module's
+time. Here bytecode is kept by the digest of its source, and an import reads a source once, not for its place and for its code.
 """
 
+import functools
 import hashlib
 import marshal
 import os
@@ -12,8 +13,6 @@ import zipimport
 
 FOLDER = os.environ.get("ANSIBLE_BYTECODE", "/var/cache/ansible-bytecode")
 compile_source = getattr(zipimport, "_compile_source", None)  # since Python 3.8
-module_code = getattr(zipimport, "_get_module_code", None)
-MODULES = {}
 
 
 def compiled(pathname, source):
@@ -34,13 +33,6 @@ def compiled(pathname, source):
     return code
 
 
-def read_once(importer, name):
-    key = (importer.archive, importer.prefix, name)
-    if key not in MODULES:
-        MODULES[key] = module_code(importer, name)
-    return MODULES[key]
-
-
 if compile_source and os.path.isdir(FOLDER):
     zipimport._compile_source = compiled
-    zipimport._get_module_code = read_once
+    zipimport._get_module_code = functools.lru_cache(maxsize=None)(zipimport._get_module_code)
