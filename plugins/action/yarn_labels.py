@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.utils.display import Display
-
 from hadoop_dl.data import yarn_nodes, yarn_work
 from hadoop_dl.hosts.actions import HostAction
 
@@ -21,14 +19,8 @@ class ActionModule(HostAction):
 
     def act(self) -> dict[str, Any]:
         nodes = [self.node(host) for host in self.variables["ansible_play_batch"]]
-        answer = self.module("yarn_labels", **self.args, nodes=[node for node in nodes if node])
-        missing = ", ".join(answer["missing"])
-        if missing and self.args["state"] == "present":
-            Display().warning(
-                f"YARN has no node of {missing}, so it has no label yet. Start its NodeManager, and run this again; if YARN has another name for it, "
-                "set node_maintenance_node."
-            )
-        return {"missing": answer["missing"]}
+        self.module("yarn_labels", **self.args, nodes=[node for node in nodes if node])
+        return {}
 
     def node(self, host: str) -> dict[str, Any]:
         """Nothing for a host that has no NodeManager by its plan."""

@@ -26,18 +26,20 @@ options:
   account: {description: Account of the ResourceManager, type: str, default: yarn}
   program: {description: "The program yarn, by name or path; hdfs is beside it", type: str, default: yarn}
   record: {description: Which labels are this project's, type: path, default: /opt/deeplearning/etc/yarn_labels.json}
+  patience: {description: Seconds for NodeManagers to register, type: int, default: 120}
   wait: {description: Seconds for another run to end, type: int, default: 600}
 """
 
 RETURN = r"""
-missing: {description: Hosts of which YARN has no node, type: list, returned: success}
+{}
 """
 
 import json
 import os
+import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import whole_files, yarn_admin, yarn_cluster, yarn_nodes
+from ansible.module_utils.hadoop_dl_host import processes, whole_files, yarn_admin, yarn_cluster, yarn_nodes
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 from ansible.module_utils.hadoop_dl_host.kerberos_login import NoLogin
 
@@ -79,15 +81,30 @@ def label_of(node):
     return (yarn_cluster.entries(node, None, "nodeLabels") or [""])[0]
 
 
+def registered(admin, hosts, seconds):
+    """(address, nodes) of YARN, once it has a node of each host that gets a label: a NodeManager that has just started is not there at once."""
+    end = processes.clock() + seconds
+    while True:
+        address, _, nodes = yarn_nodes.cluster(admin.addresses())
+        wanted = [host for host in hosts if host["label"]]
+        missing = [host["host"] for host in wanted if not any(yarn_nodes.is_named(one, host["names"]) for one in nodes)]
+        if not missing:
+            return address, nodes
+        if processes.clock() > end:
+            raise Refused(
+                "YARN must have a node of %s, but has none after %d s. No label was changed. Start the NodeManager, and run this again; if YARN has "
+                "another name for the host, set node_maintenance_node." % (", ".join(missing), seconds)
+            )
+        time.sleep(2)
+
+
 def changes(hosts, nodes, record):
-    """(name in YARN -> (label, the one that it gets), hosts without a node)."""
-    found, missing, differing = {}, [], []
+    """Name in YARN -> (label, the one that it gets)."""
+    found, differing = {}, []
     labels = dict(record.nodes)  # YARN keeps the label of a node that it has forgotten
     labels.update(("%s" % one.get("nodeHostName"), label_of(one)) for one in nodes)
     for host in hosts:
         named = dict(one for one in labels.items() if yarn_nodes.is_named({"nodeHostName": one[0]}, host["names"]))
-        if len(named) != 1:
-            missing.append(host["host"])
         for name, has in named.items():
             ours = name in record.nodes and record.nodes[name] == has
             if has == host["label"] or not (ours or host["label"]):
@@ -101,24 +118,26 @@ def changes(hosts, nodes, record):
             'there (yarn rmadmin -replaceLabelsOnNode "NODE="), or set yarn_gpu_node_label for these hosts.'
             % ", ".join(sorted(differing))
         )
-    return found, missing
+    return found
 
 
 def settle(module, admin, record):
-    """Whether something changed, what a diff shows, and the hosts without a node."""
+    """Whether something changed, and what a diff shows."""
     wanted = module.params
     if not os.path.exists(wanted["record"]) and not any(host["label"] for host in wanted["nodes"]):
-        return False, [], []
-    address, _, nodes = yarn_nodes.cluster(admin.addresses())
-    everything = [{"host": name, "names": [name], "label": ""} for name in record.nodes]
-    found, missing = changes(everything if wanted["state"] == "none" else wanted["nodes"], nodes, record)
+        return False, []
+    hosts = wanted["nodes"]
+    if wanted["state"] == "none":
+        hosts = [{"host": name, "names": [name], "label": ""} for name in record.nodes]
+    address, nodes = registered(admin, hosts, 0 if module.check_mode else wanted["patience"])
+    found = changes(hosts, nodes, record)
     diff = sorted((name, before, after) for name, (before, after) in found.items())
     if found and not module.check_mode:
         give(admin, address, record, found)
     unused = [label for label in record.labels if label not in record.nodes.values()]
     if unused and not module.check_mode:
         take_away(module, admin, record, unused)
-    return bool(diff or unused), diff, missing
+    return bool(diff or unused), diff
 
 
 def give(admin, address, record, found):
@@ -173,11 +192,11 @@ def apply(module):
     admin = yarn_admin.Admin(wanted["conf_dir"], wanted["account"], wanted["program"])
     with admin:
         if wanted["state"] == "stored":
-            module.exit_json(changed=store(module, admin, wanted["store"]), missing=[])
-        changed, diff, missing = settle(module, admin, Record(wanted["record"]))
+            module.exit_json(changed=store(module, admin, wanted["store"]))
+        changed, diff = settle(module, admin, Record(wanted["record"]))
     sides = ["".join("%s %s\n" % (one[0], one[side]) for one in diff) for side in (1, 2)]
     shown = {"before_header": "node labels", "after_header": "node labels", "before": sides[0], "after": sides[1]}
-    module.exit_json(changed=changed, missing=missing, diff=shown)
+    module.exit_json(changed=changed, diff=shown)
 
 
 def main():
@@ -190,6 +209,7 @@ def main():
             "account": {"type": "str", "default": "yarn"},
             "program": {"type": "str", "default": "yarn"},
             "record": {"type": "path", "default": "/opt/deeplearning/etc/yarn_labels.json"},
+            "patience": {"type": "int", "default": 120},
             "wait": {"type": "int", "default": 600},
         },
         supports_check_mode=True,

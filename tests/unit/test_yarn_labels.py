@@ -61,7 +61,12 @@ class Yarn:
     def run(self, state: str = "present", *, check: bool = False, **labels: str) -> dict[str, Any]:
         nodes = [{"host": host, "names": [host], "label": label} for host, label in labels.items()]
         arguments = {"state": state, "nodes": nodes, "conf_dir": str(self.directory), "record": str(self.record)}
-        arguments |= {"account": "root", "program": str(self.directory / "yarn"), "_ansible_check_mode": check}
+        arguments |= {
+            "patience": 1,
+            "account": "root",
+            "program": str(self.directory / "yarn"),
+            "_ansible_check_mode": check,
+        }
         return host_modules.run("yarn_labels", **arguments)
 
 
@@ -72,6 +77,10 @@ def yarn(tmp_path: Path) -> Iterator[Yarn]:
             state = json.loads((tmp_path / "state.json").read_text(encoding="utf-8"))
             answer: dict[str, Any] = {"clusterInfo": {"hadoopVersion": "3.3.6"}}
             if "/nodes" in self.path:
+                if "later" in state:
+                    following = {**state, "nodes": state.pop("later")}
+                    del following["later"]
+                    (tmp_path / "state.json").write_text(json.dumps(following), encoding="utf-8")
                 labelled = [(name, {"nodeLabels": [label]} if label else {}) for name, label in state["nodes"].items()]
                 nodes = [{"nodeHostName": name, "state": "RUNNING", **label} for name, label in labelled]
                 answer = {"nodes": {"node": nodes}}
@@ -143,9 +152,16 @@ def test_before_a_resourcemanager_forgets_labels_every_host_loses_the_one_it_got
     assert not yarn.record.exists()
 
 
-def test_a_host_that_yarn_does_not_know_is_named(yarn: Yarn) -> None:
-    assert yarn.run(data1="gpu", data9="gpu")["missing"] == ["data9"]
-    assert yarn.state["nodes"]["data1"] == "gpu"
+def test_a_nodemanager_that_has_just_started_is_waited_for(yarn: Yarn) -> None:
+    yarn.has(nodes={"data1": ""}, later={"data1": "", "data2": ""})
+    assert yarn.run(data1="gpu", data2="gpu")["changed"]
+    assert yarn.state["nodes"] == {"data1": "gpu", "data2": "gpu"}
+
+
+def test_a_host_that_yarn_does_not_know_is_named_and_nothing_changes(yarn: Yarn) -> None:
+    answer = yarn.run(data1="gpu", data9="gpu")
+    assert "YARN must have a node of data9, but has none after 1 s. No label was changed." in answer["msg"]
+    assert yarn.state["commands"] == []
 
 
 def test_a_host_that_yarn_has_forgotten_loses_its_label(yarn: Yarn) -> None:
