@@ -268,6 +268,23 @@ def test_a_plan_alone_takes_no_host(site: Path) -> None:
         assert len(re.findall(r"data\d : ok=", said)) == taken, said
 
 
+def test_a_run_that_skips_the_verification_leaves_hosts_alone_that_need_nothing_else(site: Path) -> None:
+    layers = "".join(f"- ansible.builtin.import_playbook: {LAYERS}/{name}.yml\n" for name in ("run_lock", "run_unlock"))
+    (site / "change.yml").write_text(layers, encoding="utf-8")
+    found = yaml.safe_load((site / "hosts.yml").read_text(encoding="utf-8"))
+    needs = {"needs_environment": ["data1"], "needs_verify": HOSTS}
+    found["all"]["children"] = {group: {"hosts": dict.fromkeys(names)} for group, names in needs.items()}
+    (site / "hosts.yml").write_text(yaml.safe_dump(found), encoding="utf-8")
+    for options, taken in (
+        ((), HOSTS),
+        (("--skip-tags", "environment"), HOSTS),
+        (("--skip-tags", "verify"), ("data1",)),
+    ):
+        code, said = run(site, *options)
+        assert code == 0, said
+        assert re.findall(r"(data\d) +: ok=", said) == list(taken), said
+
+
 def test_a_run_without_the_callback_takes_no_host_and_names_the_setting(site: Path) -> None:
     code, said = ansible_programs.play(
         "-i", site / "hosts.yml", site / "change.yml", ANSIBLE_CALLBACK_PLUGINS=str(site / "none")
