@@ -9,10 +9,7 @@ from hadoop_dl.hosts.actions import HostAction
 
 
 class ActionModule(HostAction):
-    """yarn_labels: `state` present (the label that the plan has for each host, or no one), absent, none, or stored (the directory `store`).
-
-    `account` and `program` as the module's. A host that YARN has no node of is named, and gets its label from a later run.
-    """
+    """yarn_labels: `state` present (what the plan has for each host), absent, none, or stored (the directory `store`); the others as the module's."""
 
     REQUIRED = ("state", "conf_dir", "account", "program")
     OPTIONAL = ("store", "record")

@@ -36,6 +36,7 @@ RETURN = r"""
 
 import json
 import os
+import re
 import time
 
 from ansible.module_utils.basic import AnsibleModule
@@ -43,6 +44,8 @@ from ansible.module_utils.hadoop_dl_host import processes, whole_files, yarn_adm
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 from ansible.module_utils.hadoop_dl_host.kerberos_login import NoLogin
 
+# A NodeManager names itself, and the name becomes a part of NODE=LABEL NODE=LABEL.
+PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
 AS_SUPERUSER = "hdfs dfs -mkdir -p {0} && hdfs dfs -chown {1} {0}"
 
 
@@ -102,7 +105,7 @@ def changes(hosts, nodes, record):
     """Name in YARN -> (label, the one that it gets)."""
     found, differing = {}, []
     labels = dict(record.nodes)  # YARN keeps the label of a node that it has forgotten
-    labels.update(("%s" % one.get("nodeHostName"), label_of(one)) for one in nodes)
+    labels.update((one["nodeHostName"], label_of(one)) for one in nodes if PLAIN.match("%s" % one.get("nodeHostName")))
     for host in hosts:
         named = dict(one for one in labels.items() if yarn_nodes.is_named({"nodeHostName": one[0]}, host["names"]))
         for name, has in named.items():

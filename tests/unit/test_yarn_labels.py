@@ -152,6 +152,12 @@ def test_before_a_resourcemanager_forgets_labels_every_host_loses_the_one_it_got
     assert not yarn.record.exists()
 
 
+def test_a_node_whose_name_is_none_of_a_host_becomes_no_part_of_a_command(yarn: Yarn) -> None:
+    yarn.has(nodes={"data1": "", "data1.x data2=gpu y": ""})
+    yarn.run(data1="gpu")
+    assert yarn.state["commands"][-1] == ["-replaceLabelsOnNode", "data1=gpu"]
+
+
 def test_a_nodemanager_that_has_just_started_is_waited_for(yarn: Yarn) -> None:
     yarn.has(nodes={"data1": ""}, later={"data1": "", "data2": ""})
     assert yarn.run(data1="gpu", data2="gpu")["changed"]
