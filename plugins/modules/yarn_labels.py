@@ -127,8 +127,6 @@ def changes(hosts, nodes, record):
 def settle(module, admin, record):
     """Whether something changed, and what a diff shows."""
     wanted = module.params
-    if not os.path.exists(wanted["record"]) and not any(host["label"] for host in wanted["nodes"]):
-        return False, []
     hosts = wanted["nodes"]
     if wanted["state"] == "none":
         hosts = [{"host": name, "names": [name], "label": ""} for name in record.nodes]
@@ -190,6 +188,12 @@ def store(module, admin, uri):
     return not there
 
 
+def idle(wanted):
+    """Whether nobody asks for a label, and none was given: then YARN is not asked, and nobody logs in."""
+    labels = any(host["label"] for host in wanted["nodes"])
+    return wanted["state"] != "stored" and not labels and not os.path.exists(wanted["record"])
+
+
 def apply(module):
     wanted = module.params
     admin = yarn_admin.Admin(wanted["conf_dir"], wanted["account"], wanted["program"])
@@ -217,6 +221,8 @@ def main():
         },
         supports_check_mode=True,
     )
+    if idle(module.params):
+        module.exit_json(changed=False)
     try:
         if module.check_mode:
             apply(module)

@@ -106,10 +106,15 @@ def test_a_batch_gets_its_labels_by_two_commands_and_a_second_run_by_none(yarn: 
     assert yarn.state["commands"] == commands
 
 
-def test_a_site_without_labels_is_not_even_asked(yarn: Yarn) -> None:
-    (yarn.directory / "yarn-site.xml").unlink()
+def test_a_site_without_labels_is_not_even_asked_and_nobody_logs_in(yarn: Yarn) -> None:
+    secure = {"hadoop.security.authentication": "kerberos", yarn_admin.PRINCIPAL: "rm", yarn_admin.KEYTAB: "/nowhere"}
+    text = "".join(f"<property><name>{name}</name><value>{value}</value></property>" for name, value in secure.items())
+    (yarn.directory / "yarn-site.xml").write_text(f"<configuration>{text}</configuration>", encoding="utf-8")
     assert not yarn.run(data1="")["changed"]
     assert not yarn.run("absent", data1="")["changed"]
+    assert not yarn.run("none")["changed"]
+    assert not (yarn.directory / "opt").exists()
+    assert "the keytab /nowhere is required" in yarn.run(data1="gpu")["msg"]
 
 
 def test_a_host_that_wants_none_any_more_loses_only_what_it_got_here(yarn: Yarn) -> None:

@@ -1,8 +1,8 @@
 # -*- coding: utf-8 -*-
 """Commands to a ResourceManager on its own host, as the account that it runs as. Python 2.7 and 3, standard library only.
 
-On a cluster with Kerberos the login is the ResourceManager's own, of yarn-site.xml, else a ticket that the account has. The ResourceManager's account is always an administrator of YARN
-(AdminService.java of 2.10.2 and 3.3.6), and root of this host can read its keytab anyway.
+On a cluster with Kerberos the login is the ResourceManager's own, of yarn-site.xml, else a ticket that the account has. The ResourceManager's account
+is always an administrator of YARN (AdminService.java of 2.10.2 and 3.3.6), and root of this host can read its keytab anyway.
 """
 
 from __future__ import absolute_import, division, print_function
