@@ -4,7 +4,7 @@
     tfos-submit --executors 2 --py-files digits.py,job.py,storage.py,train_tf2.py frames.py \\
         --data hdfs:///user/me/digits --output hdfs:///user/me/model-dataframe
 
-tensorflow: Spark writes the table's rows as TFRecords, which each worker reads; spark: Spark feeds them, on every stack.
+tensorflow: Spark writes the table's rows as TFRecords, which each worker reads; spark: Spark feeds them, also if TensorFlow knows no HDFS.
 In the output directory: table/ (Parquet with the columns pixels and digit, as a table of yours), model/, events/, guesses/ (Parquet
 with the columns digit and guess), and for tensorflow tfrecords/.
 """

@@ -60,11 +60,7 @@ def recorded(path):
 
 
 def write_record(path, files, services):
-    directory = os.path.dirname(path)
-    if not os.path.isdir(directory):
-        os.makedirs(directory, 0o755)
-    content = {"files": files, "restart_pending": True, "services": services}
-    whole_files.write_whole(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("utf-8"), mode=0o600)
+    whole_files.write_record(path, {"files": files, "restart_pending": True, "services": services})
 
 
 def write(path, data):
@@ -110,12 +106,8 @@ def restarted(module, path):
     record = recorded(path)
     pending = record.get("restart_pending") is True
     if pending and not module.check_mode:
-        if record.get("files"):
-            del record["restart_pending"]
-            text = json.dumps(record, indent=1, sort_keys=True) + "\n"
-            whole_files.write_whole(path, text.encode("utf-8"), mode=0o600)
-        else:
-            os.unlink(path)
+        del record["restart_pending"]
+        whole_files.write_record(path, record if record.get("files") else None)
     module.exit_json(changed=pending, restart=False, previous={})
 
 

@@ -68,15 +68,8 @@ class Record(object):
                 raise Refused("%s must be the JSON object that this module wrote. Restore it from a backup." % path)
 
     def write(self):
-        if not self.labels and not self.nodes:
-            if os.path.lexists(self.path):
-                os.unlink(self.path)
-            return
-        directory = os.path.dirname(self.path)
-        if not os.path.isdir(directory):
-            os.makedirs(directory, 0o755)
-        text = json.dumps({"labels": self.labels, "nodes": self.nodes}, indent=1, sort_keys=True) + "\n"
-        whole_files.write_whole(self.path, text.encode("utf-8"), mode=0o600)
+        content = {"labels": self.labels, "nodes": self.nodes}
+        whole_files.write_record(self.path, content if self.labels or self.nodes else None)
 
 
 def label_of(node):

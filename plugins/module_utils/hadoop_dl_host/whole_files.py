@@ -4,6 +4,7 @@
 from __future__ import absolute_import, division, print_function
 
 import hashlib
+import json
 import os
 import stat
 
@@ -73,3 +74,15 @@ def is_being_written(draft):
     except (ValueError, OSError):
         return False
     return True
+
+
+def write_record(path, content):
+    """What only this project knows, as JSON that root alone reads; nothing to remember removes the file."""
+    if not content:
+        if os.path.lexists(path):
+            os.unlink(path)
+        return
+    directory = os.path.dirname(path)
+    if not os.path.isdir(directory):
+        os.makedirs(directory, 0o755)
+    write_whole(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("utf-8"), mode=0o600)

@@ -95,15 +95,7 @@ def recorded(path):
 
 
 def write_record(path, nodes):
-    if not nodes:
-        if os.path.lexists(path):
-            os.unlink(path)
-        return
-    directory = os.path.dirname(path)
-    if not os.path.isdir(directory):
-        os.makedirs(directory, 0o755)
-    text = json.dumps({"nodes": nodes}, indent=1, sort_keys=True) + "\n"
-    whole_files.write_whole(path, text.encode("utf-8"), mode=0o600)
+    whole_files.write_record(path, {"nodes": nodes} if nodes else None)
 
 
 def write(path, data):
