@@ -29,12 +29,11 @@ uri: {description: "Address of the archive with the cluster's file system, as sp
 """
 
 import os
-import socket
 import zipfile
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import hdfs_record, kerberos_login
-from ansible.module_utils.hadoop_dl_host.hdfs_command import ASK, PUT, Failure, Hdfs
+from ansible.module_utils.hadoop_dl_host.hdfs_command import PUT, Failure, Hdfs
 
 
 class Archive(Hdfs):
@@ -70,22 +69,13 @@ def make_zip(jars, path):
                 archive.write(os.path.join(jars, name), name)
 
 
-def upload(hdfs, jars, archive, downloads, mine=None):
-    """Put the archive into HDFS; under its own name only when it is complete. Another edge node may do the same at this moment."""
-    mine = mine or "%s-%d" % (socket.gethostname(), os.getpid())
-    local = os.path.join(downloads, "%s.%s" % (os.path.basename(archive), mine))
-    uploading = "%s.uploading-%s" % (archive, mine)
+def upload(hdfs, jars, archive, downloads):
+    """Put the archive into HDFS."""
+    local = os.path.join(downloads, "%s.%d" % (os.path.basename(archive), os.getpid()))
     try:
         make_zip(jars, local)
         hdfs.must(["-mkdir", "-p", os.path.dirname(archive)])
-        hdfs.must(["-put", "-f", local, uploading], PUT)
-        hdfs.must(["-chmod", "644", uploading])
-        try:
-            hdfs.must(["-mv", uploading, archive])
-        except Failure:
-            if not hdfs.has(archive):
-                raise
-            hdfs.run(["-rm", "-skipTrash", uploading], ASK)  # the other node was first, with the same jars
+        hdfs.publish(lambda draft: hdfs.must(["-put", "-f", local, draft], PUT), archive)
         hdfs.check(archive, jars)
     finally:
         if os.path.exists(local):

@@ -36,3 +36,29 @@ def check_versions(found: cluster.Cluster) -> None:
     edge = found.container("edge1")
     assert nodes.execute(edge, "hadoop", "version").startswith(f"Hadoop {found.hadoop}")
     assert 'version "1.8.' in nodes.execute(edge, "sh", "-c", "java -version 2>&1")
+
+
+ENVIRONMENTS, ASIDE = "/opt/deeplearning/envs", "/opt/deeplearning/aside"
+TRAIN = """
+exec 2>&1; set -e; cd digits; home=hdfs:///user/analyst
+train=$(tfos-submit --local choose.py tensorflow)
+tfos-submit --archive $home/envs --deploy-mode MODE --memory 2g --timeout 600 --py-files digits.py,job.py,storage.py --result result.json \
+    "$train" --data $home/digits --output $home/archive-MODE --input-mode tensorflow --num-gpus 0 --minimum-accuracy 0.95 --result result.json
+"""
+
+
+def train_without_environments(found: cluster.Cluster) -> None:
+    """TensorFlow reads HDFS in executors whose hosts have no environment: YARN brings it. The driver is on the edge node, then on a data node."""
+    hosts = [found.container(host) for host in found.data_hosts]
+    for host in hosts:
+        nodes.execute(host, "mv", ENVIRONMENTS, ASIDE)
+    try:
+        for mode in ("client", "cluster"):
+            said = nodes.execute(
+                found.container("edge1"), "su", "-", "analyst", "-c", TRAIN.replace("MODE", mode), check=False
+            )
+            assert 'RESULT {"accuracy": 0.9' in said, said
+            assert ("; later jobs find it there" in said) is (mode == "client")
+    finally:
+        for host in hosts:
+            nodes.execute(host, "mv", ASIDE, ENVIRONMENTS)

@@ -71,3 +71,8 @@ def test_a_job_runs_in_an_additional_stack_and_the_active_one_stays(beside: dict
     on("edge1", "chown", "-R", "analyst:", "/home/analyst/digits")
     said = analyst(f"cd digits && DEEPLEARNING_ENVIRONMENT={STACK.partition('-')[0]} sh run.sh parquet")
     assert json.loads(next(line for line in said if line.startswith("RESULT "))[7:])["accuracy"] >= 0.95
+
+
+def test_hosts_without_an_environment_get_it_by_yarn() -> None:
+    kerberos.log_in(CLUSTER)
+    hadoop_clusters.train_without_environments(CLUSTER)

@@ -26,6 +26,10 @@ def test_jobs_behave_as_on_hadoop_3(name: str) -> None:
     hadoop_clusters.run_e2e(CLUSTER, name)
 
 
+def test_hosts_without_an_environment_get_it_by_yarn() -> None:
+    hadoop_clusters.train_without_environments(CLUSTER)
+
+
 def test_a_request_for_gpus_is_refused_before_submission() -> None:
     """YARN has them, but this Spark cannot ask for them."""
     submit = "cd digits && tfos-submit --gpus 1 train_tf1.py; echo status $?"

@@ -14,13 +14,14 @@ while [ "$1" = -D ]; do
     case $2 in fs.permissions.umask-mode=*) umask "${2#*=}" ;; *) echo "$2" >> @TMP@/hdfs.properties ;; esac; shift 2
 done
 action=$1; shift; echo "$HADOOP_USER_NAME $action" >> @TMP@/hdfs.log
+prefix=; case " $*" in *" hdfs:///"*) prefix=hdfs://; set -- $(printf '%s\n' "$@" | sed 's,^hdfs://,,') ;; esac
 [ "$action" = @BROKEN@ ] && { echo "WARN noise"; echo "$action: Permission denied"; exit 1; }
 [ -e @TMP@/hangs ] && exec sleep 60
 [ -e @TMP@/down ] && { echo "WARN noise"; echo "$action: Call From data1 to master1:8020 failed on connection exception"; exit 1; }
 root=@ROOT@ status=0
 copy() { # FROM TO NAME
     target=$2; [ -d "$2" ] && target=$2/${1##*/}
-    [ -e "$1" ] || { echo "${action#-}: \`$3': No such file or directory"; status=1; return; }
+    [ -e "$1" ] || [ "$1" = - ] || { echo "${action#-}: \`$3': No such file or directory"; status=1; return; }
     [ -e "$target" ] && [ -z "$force" ] && { echo "${action#-}: \`$3': File exists"; status=1; return; }
     $4 "$1" "$target"
 }
@@ -34,8 +35,7 @@ case $action in
             [ "$list" ] && names=$(ls -A "$root$path") || names=
             [ "$list" ] && echo "Found $(echo "$names" | wc -l) items"
             for one in $([ "$list" ] && for name in $names; do echo "$path/$name"; done || echo "$path"); do
-                kind=-; [ -d "$root$one" ] && kind=d
-                echo "${kind}rw-r--r--   3 hdfs supergroup $(stat -c %s "$root$one") 2026-11-25 03:12 $one"
+                echo "$(stat -c %A "$root$one")   3 hdfs supergroup $(stat -c %s "$root$one") 2026-11-25 03:12 $prefix$one"
             done
         done; exit $status ;;
     -mkdir) mkdir -p "$root$2" ;;

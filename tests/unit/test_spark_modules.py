@@ -181,7 +181,7 @@ def test_two_edge_nodes_that_upload_at_once_both_succeed(tmp_path: Path, jars: P
         downloads = tmp_path / f"downloads{number}"
         downloads.mkdir()
         try:
-            spark_libraries.upload(spark(hdfs), str(jars), "/apps/libs.zip", str(downloads), f"edge{number}-1")
+            spark_libraries.upload(spark(hdfs), str(jars), "/apps/libs.zip", str(downloads))
         except Exception as problem:
             problems.append(problem)
 

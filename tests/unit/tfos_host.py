@@ -130,8 +130,10 @@ def host(tmp_path: Path, program: Path) -> Iterator[SimpleNamespace]:
         yield found
 
 
-def start(host: SimpleNamespace, *arguments: str, of_script: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-    command = [sys.executable, str(host.program), "--root", str(host.root), "--poll", "0.1", *arguments]
+def start(
+    host: SimpleNamespace, *arguments: str, of_script: tuple[str, ...] = (), python: str = sys.executable
+) -> subprocess.Popen[str]:
+    command = [python, str(host.program), "--root", str(host.root), "--poll", "0.1", *arguments]
     return subprocess.Popen(
         [*command, str(host.script), *of_script],
         stdout=subprocess.PIPE,
@@ -142,7 +144,9 @@ def start(host: SimpleNamespace, *arguments: str, of_script: tuple[str, ...] = (
     )
 
 
-def submit(host: SimpleNamespace, *arguments: str, of_script: tuple[str, ...] = ()) -> SimpleNamespace:
-    process = start(host, *arguments, of_script=of_script)
+def submit(
+    host: SimpleNamespace, *arguments: str, of_script: tuple[str, ...] = (), python: str = sys.executable
+) -> SimpleNamespace:
+    process = start(host, *arguments, of_script=of_script, python=python)
     output, error = process.communicate(timeout=60)
     return SimpleNamespace(code=process.returncode, output=output, error=error)

@@ -5,6 +5,7 @@ from __future__ import absolute_import, division, print_function
 
 import glob
 import os
+import uuid
 import xml.etree.ElementTree as ElementTree
 
 from . import kerberos_login, processes
@@ -25,8 +26,9 @@ def refusal(output):
 
 
 def answer(output):
-    """The last line of Hadoop's answer that is no warning of its log."""
-    return ([line for line in output.splitlines() if "WARN" not in line] or ["no word"])[-1]
+    """The last line of Hadoop's answer that is neither a warning of its log nor its usage, which follows some answers."""
+    said = output.split("\nUsage: hadoop fs ")[0]
+    return ([line for line in said.splitlines() if "WARN" not in line] or ["no word"])[-1]
 
 
 def shown(arguments):
@@ -41,22 +43,33 @@ class Failure(Exception):
 class Hdfs(object):
     """The hdfs command, in the environment that the role hadoop_client wrote."""
 
+    # What to do without a login, and if a command is refused.
+    log_in = "Set hadoop_principal and hadoop_keytab for this host, or hadoop_login: none (docs/kerberos.md)."
+    way = (
+        "Check that HDFS is up and out of safe mode (hdfs dfsadmin -report), or name a user and a directory that may be written "
+        "(tensorflowonspark_hdfs_user, tensorflowonspark_hdfs_directory)."
+    )
+
     def __init__(self, environment_file, user):
         self.environment_file, self.user = environment_file, user
 
+    def command(self, arguments):
+        script = '. "$1"; shift; unset CLASSPATH; PATH="$HADOOP_HOME/bin:$PATH"; exec hdfs dfs "$@"'
+        return ["/bin/sh", "-c", script, "sh", self.environment_file] + arguments
+
+    def variables(self):
+        return dict(os.environ, HADOOP_USER_NAME=self.user)
+
     def run(self, arguments, timeout):
         """(exit status, what it said)."""
-        script = '. "$1"; shift; unset CLASSPATH; PATH="$HADOOP_HOME/bin:$PATH"; exec hdfs dfs "$@"'
-        command = ["/bin/sh", "-c", script, "sh", self.environment_file] + arguments
-        environment = dict(os.environ, HADOOP_USER_NAME=self.user)
-        answer = processes.run(command, timeout, environment)
+        answer = processes.run(self.command(arguments), timeout, self.variables())
         output = "\n".join(part for part in (answer.output, answer.error) if part)
         if answer.late:
             return LATE, "%s\nit did not end within %d s" % (output, timeout)
         if answer.status and kerberos_login.REFUSED.search(output):
             raise Failure(
-                "HDFS requires a Kerberos login that it accepts, but `hdfs dfs %s` was refused: %s. Set hadoop_principal and hadoop_keytab for this host, "
-                "or hadoop_login: none (docs/kerberos.md)." % (shown(arguments), refusal(output))
+                "HDFS requires a Kerberos login that it accepts, but `hdfs dfs %s` was refused: %s. %s"
+                % (shown(arguments), refusal(output), self.log_in)
             )
         return answer.status, output
 
@@ -94,11 +107,22 @@ class Hdfs(object):
         status, output = self.run(arguments, timeout)
         if status:
             raise Failure(
-                "`hdfs dfs %s` must work as the user %s, but answered: %s. Check that HDFS is up and out of safe mode (hdfs dfsadmin -report), "
-                "or name a user and a directory that may be written (tensorflowonspark_hdfs_user, tensorflowonspark_hdfs_directory)."
-                % (shown(arguments), self.user, answer(output))
+                "`hdfs dfs %s` must work as the user %s, but answered: %s. %s"
+                % (shown(arguments), self.user, answer(output), self.way)
             )
         return output
+
+    def publish(self, put, path):
+        """Put a file for everyone: put(draft) writes it, and it has its own name only if it is complete. Another host may do the same at this moment."""
+        draft = "%s.uploading-%s" % (path, uuid.uuid4().hex[:12])
+        try:
+            put(draft)
+            self.must(["-chmod", "644", draft])
+            self.must(["-mv", draft, path])
+        except BaseException as problem:  # also if a user interrupts it
+            self.run(["-rm", "-f", "-skipTrash", draft, draft + "._COPYING_"], ASK)  # that name while -put writes it
+            if not isinstance(problem, Failure) or not self.has(path):  # the other one was first
+                raise
 
     def has(self, path):
         status, output = self.run(["-test", "-f", path], ASK)

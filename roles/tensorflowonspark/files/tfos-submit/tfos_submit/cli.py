@@ -14,7 +14,7 @@ from ansible.module_utils.hadoop_dl_host import own_packages, user_environment
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import hadoop_configuration, resource_manager_addresses
 
-from tfos_submit import applications, gpus, grid, installation, labels, spark
+from tfos_submit import applications, archive, gpus, grid, installation, labels, spark
 from tfos_submit.job import Job
 from tfos_submit.login import Login, yarn_user
 from tfos_submit.options import COMMANDS, arguments_parser, command_parser
@@ -55,7 +55,8 @@ def run(options):
     check_files(options)
     own = own_packages.opened(root, options.venv) if options.venv else None
     environment = own.environment if own else user_environment.environment_path(root, options.environment)
-    hadoop = user_environment.hadoop_environment(user_environment.client_file(root, environment, "hadoop-env.sh"))
+    environment_file = user_environment.client_file(root, environment, "hadoop-env.sh")
+    hadoop = user_environment.hadoop_environment(environment_file)
     if options.local:
         run_here(options, environment, hadoop, own)
     client = installation.client_settings(user_environment.client_file(root, environment, "tfos-submit.json"))
@@ -83,22 +84,28 @@ def run(options):
         settings = spark.properties(options, environment, hadoop, tag, user, version)
         text = spark.properties_text(defaults, spark.with_jars(settings, defaults, jars))
         if options.dry_run:
-            command = spark.submit_command(spark_home, "SETTINGS", options, archive="PACKAGES" if own else None)
+            archives = [("PACKAGES", spark.PACKAGES)] if own else []
+            archives += [("ARCHIVE", spark.ENVIRONMENT)] if options.archive else []
+            command = spark.submit_command(spark_home, "SETTINGS", options, archives=archives)
             print(text + "\n" + " ".join(command))
             return OK
         if options.gpus:
             gpus.check_cluster(options, manager.partition, manager.nodes())
+        place = " from " + options.archive if options.archive else ""
         say(
-            "%d executors with %s each%s, environment %s"
-            % (options.executors, each(options), labels.words(options), os.path.basename(environment))
+            "%d executors with %s each%s, environment %s%s"
+            % (options.executors, each(options), labels.words(options), os.path.basename(environment), place)
         )
         path = os.path.join(directory, "spark.conf")
         with open(path, "w") as output:
             output.write(text)
         script = gpus.write_script(directory) if options.gpus else None
-        archive = own_packages.pack(own, os.path.join(directory, "packages.zip")) if own else None
-        command = spark.submit_command(spark_home, path, options, script, archive)
-        variables = spark.driver_environment(os.environ, spark_home, environment, hadoop, own)
+        archives = [(own_packages.pack(own, os.path.join(directory, "packages.zip")), spark.PACKAGES)] if own else []
+        if options.archive:
+            archives.append((archive.kept(options.archive, environment, environment_file), spark.ENVIRONMENT))
+        command = spark.submit_command(spark_home, path, options, script, archives)
+        pythons = spark.pythons(options, environment)
+        variables = spark.driver_environment(os.environ, spark_home, environment, hadoop, own, pythons)
         gpus.hide(variables, options.gpus)
         status = Job(options, command, variables, tag, manager, hadoop, login).run()
         return grid.report(options, status) if options.params else status

@@ -17,7 +17,7 @@ import re
 from ansible.module_utils.hadoop_dl_host.text_columns import columns
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 
-from tfos_submit.options import arguments_parser, count
+from tfos_submit.options import address, arguments_parser, count
 from tfos_submit.outcome import FAILED, OK, say, write
 
 OPTION = "--grid"  # as the first one; deeplearning grid adds it
@@ -35,12 +35,6 @@ def parser():
     made.add_argument("--metric", default="accuracy")
     made.add_argument("--lowest", action="store_true")
     return made
-
-
-def address(text):
-    if "://" not in text:
-        raise argparse.ArgumentTypeError("all hosts must reach it, as hdfs:///user/me/grid, but this is %r" % str(text))
-    return text.rstrip("/")
 
 
 def parameters(path):

@@ -12,7 +12,11 @@ from tfos_submit.outcome import say
 HINTS = (
     (
         r"Cannot run program \"([^\"]*/envs/[^\"/]+)/bin/python\"",
-        "An executor's host has no environment {0}. Install it there: ansible-playbook site.yml --limit data_nodes",
+        "An executor's host has no environment {0}. Bring it there with --archive, or install it: ansible-playbook site.yml --limit data_nodes",
+    ),
+    (
+        r"Cannot run program \"\./deeplearning-environment/bin/python\"",
+        "An executor's host has no Python where this host has it, and --archive does not bring Python itself. Ask the operator to install it there.",
     ),
     (
         r"above the max threshold \((\d+) MB\)",

@@ -49,6 +49,12 @@ def gpu_count(text):
     return int(text)
 
 
+def address(text):
+    if "://" not in text:
+        raise argparse.ArgumentTypeError("all hosts must reach it, as hdfs:///user/me/DIR, but this is %r" % str(text))
+    return text.rstrip("/")
+
+
 def label(text):
     if not re.match(r"^[0-9A-Za-z][0-9A-Za-z_-]*$", text):  # Hadoop's own form (NodeLabelUtil.java)
         raise argparse.ArgumentTypeError("a node label has letters, digits, - and _, but this is %r" % text)
@@ -153,6 +159,12 @@ def arguments_parser():
         dest="environment",
         default=os.environ.get(DEFAULT),
         help="another environment than the active one, such as tf2.15 (deeplearning list; %s)" % DEFAULT,
+    )
+    parser.add_argument(
+        "--archive",
+        type=address,
+        metavar="DIR",
+        help="executors get the environment from this directory of HDFS, so their hosts need none; the first job packs it",
     )
     parser.add_argument(
         "--local", action="store_true", help="run the script here, in the same environment, without YARN"

@@ -14,7 +14,8 @@ from tfos_submit import gpus, labels
 
 LOG_DIRECTORY = "<LOG_DIR>"  # YARN puts in the directory of the container's logs, which are collected
 DRIVER_MB = 2048  # in cluster mode, beside the heap: the script's Python, TensorFlow included, is in the container
-PACKAGES = "deeplearning-packages"  # the user's own, in the containers' working directory
+# In the containers' working directory: the user's own packages, and with --archive the environment.
+PACKAGES, ENVIRONMENT = "deeplearning-packages", "deeplearning-environment"
 QUEUE = "spark.yarn.queue"
 HEAP_MB = 1024  # of an executor's memory; TensorFlow lives in a Python process beside the JVM and takes the rest
 
@@ -37,9 +38,18 @@ def overhead_names(version, role="executor"):
     return since if version >= (2, 3) else before
 
 
+def pythons(options, environment):
+    """The Python of the executors and that of the driver."""
+    installed = os.path.join(environment, "bin", "python")
+    if not options.archive:
+        return installed, installed
+    unpacked = "./%s/bin/python" % ENVIRONMENT
+    return unpacked, unpacked if options.deploy_mode == "cluster" else installed
+
+
 def properties(options, environment, hadoop, tag, user=None, version=None):
     """The settings of the job, in the order in which they are written. version: of Spark, (major, minor)."""
-    python = os.path.join(environment, "bin", "python")
+    there, here = pythons(options, environment)
     heap = min(HEAP_MB, options.memory // 2)
     settings = [
         ("spark.master", "yarn"),
@@ -55,17 +65,17 @@ def properties(options, environment, hadoop, tag, user=None, version=None):
         ("spark.executor.cores", str(options.cores)),
         ("spark.task.cpus", str(options.cores)),
         ("spark.scheduler.minRegisteredResourcesRatio", "1.0"),
-        # An executor that finds no GPU of its own ends: with fewer the job never starts.
+        # An executor that finds no GPU of its own ends, and one that unpacks the environment is late: with fewer the job never starts.
         (
             "spark.scheduler.maxRegisteredResourcesWaitingTime",
-            "%ds" % (options.timeout if options.gpus else options.wait + 60),
+            "%ds" % (options.timeout if options.gpus or options.archive else options.wait + 60),
         ),
         # A second try finds the first one's TensorFlow node in its way, and hides what went wrong.
         ("spark.task.maxFailures", "1"),
         ("spark.executor.memory", "%dm" % heap),
         ("spark.driver.memory", options.driver_memory),
-        ("spark.pyspark.python", python),
-        ("spark.pyspark.driver.python", python),
+        ("spark.pyspark.python", there),
+        ("spark.pyspark.driver.python", here),
         ("spark.ui.showConsoleProgress", "false"),
     ]
     settings += [(name, "%dm" % (options.memory - heap)) for name in overhead_names(version)]
@@ -76,7 +86,7 @@ def properties(options, environment, hadoop, tag, user=None, version=None):
     if options.node_label:
         settings.append((labels.SETTING, options.node_label))
     for prefix in ("spark.yarn.appMasterEnv.", "spark.executorEnv."):
-        settings.append((prefix + "PYSPARK_PYTHON", python))
+        settings.append((prefix + "PYSPARK_PYTHON", there))
         settings += [(prefix + name, hadoop[name]) for name in HADOOP_NAMES]
         settings += [(prefix + "HADOOP_USER_NAME", user)] if user else []
         # YARN puts the container's directory in; Spark adds its own part behind.
@@ -119,23 +129,24 @@ def result_arguments(options):
     return [re.sub("(^|=)%s$" % re.escape(options.result), r"\1" + path, text) for text in options.arguments]
 
 
-def submit_command(spark_home, properties_file, options, script=None, archive=None):
-    """script: with which executors find their GPUs. archive: the user's own packages."""
+def submit_command(spark_home, properties_file, options, script=None, archives=()):
+    """script: with which executors find their GPUs. archives: pairs of a path, and the directory that executors have for it."""
     command = [os.path.join(spark_home, "bin", "spark-submit"), "--properties-file", properties_file]
     files = ",".join(path for path in (options.files, script) if path)
-    archives = "%s#%s" % (archive, PACKAGES) if archive else None
-    for name, value in (("--py-files", options.py_files), ("--files", files), ("--archives", archives)):
+    unpacked = ",".join("%s#%s" % pair for pair in archives)
+    for name, value in (("--py-files", options.py_files), ("--files", files), ("--archives", unpacked)):
         command += [name, value] if value else []
     command += ["--principal", options.principal, "--keytab", options.keytab] if options.keytab else []
     return command + [options.script] + result_arguments(options)
 
 
-def driver_environment(inherited, spark_home, environment, hadoop, own=None):
-    """The driver runs here and needs the same variables as the executors. own: the user's own packages."""
+def driver_environment(inherited, spark_home, environment, hadoop, own=None, pythons=None):
+    """The driver runs here and needs the same variables as the executors. own: the user's own packages. pythons: if they differ."""
     variables = program_variables(inherited, environment, hadoop)
     if spark_home:
         variables["SPARK_HOME"] = spark_home
     if own:
         variables["PYTHONPATH"] = own.site
-    variables["PYSPARK_PYTHON"] = variables["PYSPARK_DRIVER_PYTHON"] = os.path.join(environment, "bin", "python")
+    python = os.path.join(environment, "bin", "python")
+    variables["PYSPARK_PYTHON"], variables["PYSPARK_DRIVER_PYTHON"] = pythons or (python, python)
     return variables

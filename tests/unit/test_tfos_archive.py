@@ -1,0 +1,225 @@
+"""tfos-submit --archive: the environment is in HDFS once, as it was sealed, and executors get it by YARN."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import tarfile
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+from ansible.module_utils.hadoop_dl_host import environment_bytes, environment_tree
+from hdfs_stand_in import Hdfs
+from interpreters import HOST_PYTHONS
+from tfos_host import executable, start, submit, told
+from tfos_submit import hints
+
+NAME = "tf-0123456789ab"
+DIRECTORY = "hdfs:///user/anna/envs"
+HERE = "/opt/deeplearning/envs/e/bin/python"
+THERE = "./deeplearning-environment/bin/python"
+
+
+@pytest.fixture
+def edge(host: SimpleNamespace) -> SimpleNamespace:
+    """A host with a sealed environment and HDFS."""
+    host.environment = host.root / "envs" / NAME
+    site = host.environment / "lib/python3.9/site-packages"
+    site.mkdir(parents=True)
+    (site / "größe.py").write_text("1\n")
+    (site / "large.so").write_bytes(os.urandom(3 << 20))
+    (host.environment / "lib64").symlink_to("lib")
+    for path in host.environment.rglob("*"):
+        os.utime(path, (315532800, 315532800), follow_symlinks=False)
+    root = str(host.environment)
+    sizes = {path: status.st_size for path, status in environment_tree.entries(root.encode())}
+    digests = environment_bytes.contents(root, sizes)
+    listed = environment_bytes.manifest({path: (digests[path], size) for path, size in sizes.items()})
+    (host.environment / ".deeplearning/files.txt").write_bytes(listed)
+    seal = {"files_sha256": hashlib.sha256(listed).hexdigest(), "contents_sha256": "e816b0467f4a" + 52 * "0"}
+    (host.environment / ".deeplearning/sealed.json").write_text(json.dumps(seal))
+    aside = host.tmp / "aside"
+    aside.mkdir()
+    host.hdfs = Hdfs(aside)
+    (host.tmp / "hadoop/bin/hdfs").symlink_to(aside / "hadoop/bin/hdfs")
+    host.archive = host.hdfs.root / f"user/anna/envs/{NAME}-e816b0467f4a.tar.gz"
+    host.spark_submit(f'cat "$2" > {host.tmp}/settings; echo "$*" > {host.tmp}/command; env > {host.tmp}/variables\n')
+    return host
+
+
+def in_hdfs(edge: SimpleNamespace) -> list[str]:
+    return [path.name for path in edge.hdfs.root.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_the_archive_has_the_sealed_environment_and_nothing_else(edge: SimpleNamespace, python: str) -> None:
+    (edge.environment / "lib/added.pyc").write_text("after the seal")
+    done = submit(edge, "--archive", DIRECTORY, python=python)
+    assert done.code == 0, done.error
+    there = edge.tmp / "there"
+    there.mkdir()
+    subprocess.run(["tar", "-C", there, "-xf", edge.archive], check=True)  # as a NodeManager does
+    with tarfile.open(edge.archive) as archive:
+        assert {(member.uid, member.gid, member.mtime) for member in archive} == {(0, 0, 315532800)}
+    names = sorted(str(path.relative_to(there)) for path in there.rglob("*") if not path.is_dir() or path.is_symlink())
+    site = "lib/python3.9/site-packages/"
+    assert names == ["bin/python", site + "größe.py", site + "large.so", "lib64"]
+    for name in names:
+        assert environment_bytes.content(bytes(there / name)) == environment_bytes.content(
+            bytes(edge.environment / name)
+        )
+    assert [os.access(there / name, os.X_OK) for name in ("bin/python", site + "large.so")] == [True, False]
+    assert edge.archive.stat().st_mode & 0o777 == 0o644
+
+
+def test_the_first_job_packs_it_and_the_next_ones_find_it(edge: SimpleNamespace) -> None:
+    first = submit(edge, "--archive", DIRECTORY + "/")
+    address = f"{DIRECTORY}/{edge.archive.name}"
+    assert f"packing {NAME} into {address}; later jobs find it there" in first.error
+    assert f"--archives {address}#deeplearning-environment" in (edge.tmp / "command").read_text()
+    assert edge.hdfs.actions == ["-ls", "-mkdir", "-put", "-chmod", "-mv"]
+    second = submit(edge, "--archive", DIRECTORY)
+    assert (second.code, "packing" in second.error) == (0, False)
+    assert edge.hdfs.actions[5:] == ["-ls"]
+    assert f"environment {NAME} from {DIRECTORY}" in second.error
+
+
+@pytest.mark.parametrize(
+    ("mode", "driver"), [("client", HERE), ("cluster", THERE)], ids=["the driver is here", "the driver is there"]
+)
+def test_executors_use_what_they_unpack_and_a_driver_on_this_host_what_it_has(mode: str, driver: str) -> None:
+    made = told("--archive", DIRECTORY, "--deploy-mode", mode)
+    assert {made[name] for name in ("spark.pyspark.python", "spark.executorEnv.PYSPARK_PYTHON")} == {THERE}
+    assert made["spark.pyspark.driver.python"] == driver
+
+
+def test_the_driver_tells_executors_their_own_python(edge: SimpleNamespace) -> None:
+    assert submit(edge, "--archive", DIRECTORY).code == 0
+    variables = (edge.tmp / "variables").read_text().splitlines()
+    assert f"PYSPARK_PYTHON={THERE}" in variables
+    assert f"PYSPARK_DRIVER_PYTHON={edge.environment}/bin/python" in variables
+
+
+def test_a_job_waits_for_executors_that_still_unpack() -> None:
+    """With fewer Spark would start without them, and TensorFlowOnSpark would wait for the others."""
+    name = "spark.scheduler.maxRegisteredResourcesWaitingTime"
+    assert told("--archive", DIRECTORY, "--timeout", "900")[name] == "900s"
+    assert told("--timeout", "900")[name] == "100s"
+
+
+def other_bytes(edge: SimpleNamespace) -> None:
+    (edge.environment / "lib/python3.9/site-packages/größe.py").write_text("2\n")
+
+
+def gone(edge: SimpleNamespace) -> None:
+    (edge.environment / "lib/python3.9/site-packages/large.so").unlink()
+
+
+def shorter(edge: SimpleNamespace) -> None:
+    os.truncate(edge.environment / "lib/python3.9/site-packages/large.so", 1 << 20)
+
+
+def other_list(edge: SimpleNamespace) -> None:
+    (edge.environment / ".deeplearning/files.txt").write_text("")
+
+
+@pytest.mark.parametrize("damage", [other_bytes, gone, shorter, other_list])
+def test_a_damaged_environment_goes_nowhere(edge: SimpleNamespace, damage: Callable[[SimpleNamespace], None]) -> None:
+    damage(edge)
+    done = submit(edge, "--archive", DIRECTORY)
+    assert done.code == 3, done.error
+    assert "must be as it was sealed, but" in done.error
+    assert "Ask the operator for ansible-playbook site.yml" in done.error
+    assert in_hdfs(edge) == []
+    assert not (edge.tmp / "command").exists(), "nothing was submitted"
+
+
+@pytest.mark.parametrize("broken", ["-mkdir", "-put", "-chmod", "-mv"])
+def test_an_archive_that_cannot_be_put_is_reported_and_leaves_nothing(edge: SimpleNamespace, broken: str) -> None:
+    command = edge.tmp / "hadoop/bin/hdfs"
+    text = command.read_text().replace('"$action" = nothing', f'"$action" = {broken}')
+    command.unlink()
+    executable(command, text)
+    done = submit(edge, "--archive", DIRECTORY)
+    assert done.code == 3, done.error
+    assert f"{broken}: Permission denied. Check that HDFS is up, and that you may write to" in done.error
+    assert in_hdfs(edge) == []
+    assert not (edge.tmp / "command").exists()
+
+
+@pytest.mark.parametrize(("place", "mode"), [("directory", 0o775), ("directory", 0o757), ("archive", 0o664)])
+def test_an_archive_that_others_can_replace_is_refused(edge: SimpleNamespace, place: str, mode: int) -> None:
+    assert submit(edge, "--archive", DIRECTORY).code == 0
+    (edge.tmp / "command").unlink()
+    (edge.archive if place == "archive" else edge.archive.parent).chmod(mode)
+    done = submit(edge, "--archive", DIRECTORY)
+    assert done.code == 3, done.error
+    name = f"{DIRECTORY}/{edge.archive.name}" if place == "archive" else DIRECTORY
+    assert f"hdfs dfs -chmod go-w {name}" in done.error
+    assert not (edge.tmp / "command").exists()
+
+
+# Of Hadoop 3.3.6, without most of its usage; some lines begin like those of files.
+UNKNOWN = """\
+26/11/27 03:05:23 WARN fs.FileSystem: Failed to initialize filesystem hdfs://nowhere:8020/envs: java.net.UnknownHostException: nowhere
+-ACTION: java.net.UnknownHostException: nowhere
+Usage: hadoop fs [generic options]
+\t[-appendToFile [-n] <localsrc> ... <dst>]
+Generic options supported are:
+-conf <configuration file>        specify an application configuration file
+-fs <file:///|hdfs://namenode:port> specify default filesystem URL to use, overrides 'fs.defaultFS' property from configurations.
+
+Usage: hadoop fs [generic options] -ACTION [-p] <path> ...
+"""
+
+
+def test_an_address_that_hdfs_does_not_know_is_reported(edge: SimpleNamespace) -> None:
+    (edge.tmp / "unknown").write_text(UNKNOWN)
+    command = f'#!/bin/sh\nsed "s/-ACTION/$2/" {edge.tmp}/unknown >&2; exit 255\n'
+    executable(edge.hdfs.tmp_path / "hadoop/bin/hdfs", command)
+    done = submit(edge, "--archive", "hdfs://nowhere:8020/envs")
+    assert done.code == 3, done.error
+    assert "answered: -mkdir: java.net.UnknownHostException: nowhere. Check that" in done.error
+
+
+def test_a_shared_directory_with_the_sticky_bit_is_accepted(edge: SimpleNamespace) -> None:
+    assert submit(edge, "--archive", DIRECTORY).code == 0
+    edge.archive.parent.chmod(0o1777)
+    assert submit(edge, "--archive", DIRECTORY).code == 0
+
+
+def test_ctrl_c_while_it_is_packed_leaves_nothing(edge: SimpleNamespace) -> None:
+    command = edge.tmp / "hadoop/bin/hdfs"
+    text = command.read_text().replace("upload()", 'upload() { : > "$2._COPYING_"; sleep 60; }\nnever()')
+    command.unlink()
+    executable(command, text)
+    process = start(edge, "--archive", DIRECTORY)
+    limit = time.monotonic() + 30
+    while not in_hdfs(edge) and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert in_hdfs(edge)[0].endswith("._COPYING_")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+    assert in_hdfs(edge) == []
+
+
+def test_a_dry_run_packs_nothing(edge: SimpleNamespace) -> None:
+    done = submit(edge, "--archive", DIRECTORY, "--dry-run")
+    assert "--archives ARCHIVE#deeplearning-environment" in done.output
+    assert edge.hdfs.actions == []
+
+
+def test_a_directory_that_hosts_do_not_share_is_wrong_usage(edge: SimpleNamespace) -> None:
+    done = submit(edge, "--archive", "envs")
+    assert done.code == 2
+    assert "all hosts must reach it, as hdfs:///user/me/DIR, but this is 'envs'" in done.error
+
+
+def test_a_host_without_python_is_explained() -> None:
+    said = 'java.io.IOException: Cannot run program "./deeplearning-environment/bin/python": error=2, No such file'
+    assert "--archive does not bring Python itself" in hints.hints(said)[0]
