@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import io
 import json
 import os
 import signal
@@ -17,7 +19,7 @@ from ansible.module_utils.hadoop_dl_host import environment_bytes, environment_t
 from hdfs_stand_in import Hdfs
 from interpreters import HOST_PYTHONS
 from tfos_host import executable, start, submit, told
-from tfos_submit import hints
+from tfos_submit import archive, hints
 
 NAME = "tf-0123456789ab"
 DIRECTORY = "hdfs:///user/anna/envs"
@@ -80,7 +82,7 @@ def test_the_archive_has_the_sealed_environment_and_nothing_else(edge: SimpleNam
 def test_the_first_job_packs_it_and_the_next_ones_find_it(edge: SimpleNamespace) -> None:
     first = submit(edge, "--archive", DIRECTORY + "/")
     address = f"{DIRECTORY}/{edge.archive.name}"
-    assert f"packing {NAME} into {address}; later jobs find it there" in first.error
+    assert f"packing {NAME} (3 MB) into {address}; later jobs find it there" in first.error
     assert f"--archives {address}#deeplearning-environment" in (edge.tmp / "command").read_text()
     assert edge.hdfs.actions == ["-ls", "-mkdir", "-put", "-chmod", "-mv"]
     second = submit(edge, "--archive", DIRECTORY)
@@ -116,6 +118,10 @@ def other_bytes(edge: SimpleNamespace) -> None:
     (edge.environment / "lib/python3.9/site-packages/größe.py").write_text("2\n")
 
 
+def without_list(edge: SimpleNamespace) -> None:
+    (edge.environment / ".deeplearning/files.txt").unlink()
+
+
 def gone(edge: SimpleNamespace) -> None:
     (edge.environment / "lib/python3.9/site-packages/large.so").unlink()
 
@@ -128,7 +134,7 @@ def other_list(edge: SimpleNamespace) -> None:
     (edge.environment / ".deeplearning/files.txt").write_text("")
 
 
-@pytest.mark.parametrize("damage", [other_bytes, gone, shorter, other_list])
+@pytest.mark.parametrize("damage", [other_bytes, gone, shorter, other_list, without_list])
 def test_a_damaged_environment_goes_nowhere(edge: SimpleNamespace, damage: Callable[[SimpleNamespace], None]) -> None:
     damage(edge)
     done = submit(edge, "--archive", DIRECTORY)
@@ -152,7 +158,9 @@ def test_an_archive_that_cannot_be_put_is_reported_and_leaves_nothing(edge: Simp
     assert not (edge.tmp / "command").exists()
 
 
-@pytest.mark.parametrize(("place", "mode"), [("directory", 0o775), ("directory", 0o757), ("archive", 0o664)])
+@pytest.mark.parametrize(
+    ("place", "mode"), [("directory", 0o775), ("directory", 0o757), ("directory", 0o1777), ("archive", 0o664)]
+)
 def test_an_archive_that_others_can_replace_is_refused(edge: SimpleNamespace, place: str, mode: int) -> None:
     assert submit(edge, "--archive", DIRECTORY).code == 0
     (edge.tmp / "command").unlink()
@@ -187,10 +195,15 @@ def test_an_address_that_hdfs_does_not_know_is_reported(edge: SimpleNamespace) -
     assert "answered: -mkdir: java.net.UnknownHostException: nowhere. Check that" in done.error
 
 
-def test_a_shared_directory_with_the_sticky_bit_is_accepted(edge: SimpleNamespace) -> None:
-    assert submit(edge, "--archive", DIRECTORY).code == 0
-    edge.archive.parent.chmod(0o1777)
-    assert submit(edge, "--archive", DIRECTORY).code == 0
+def test_a_disk_that_cannot_be_read_is_damage_and_no_end_of_the_upload() -> None:
+    class Broken(io.BytesIO):
+        name = b"/envs/e/large.so"
+
+        def read(self, size: int | None = -1) -> bytes:
+            raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.raises(ValueError, match=r"/envs/e/large\.so cannot be read: Input/output error"):
+        archive.Hashed(Broken()).read(1)
 
 
 def test_ctrl_c_while_it_is_packed_leaves_nothing(edge: SimpleNamespace) -> None:

@@ -61,15 +61,15 @@ class Store(Hdfs):
                 )
 
     def has_archive(self, path):
-        """Whether the archive is there. What others can replace is refused: this user's jobs would run it."""
+        """Whether the archive is there. A place in which others can put one is refused: this user's jobs would run it."""
         directory = os.path.dirname(path)
         output = self.run(["-ls", "-d", directory, path], ASK)[1]
         rows = [line.split(None, 7) for line in output.splitlines() if ROW.match(line)]
         modes = dict((row[7], row[0]) for row in rows if len(row) == 8)
         for name, mode in modes.items():
-            if "w" in mode[5] + mode[8] and mode[9] not in "tT":
+            if "w" in mode[5] + mode[8]:
                 raise NotReady(
-                    "only you and the owner may be able to write to %s (--archive), because your jobs run what is there, but its mode is "
+                    "only its owner may be able to write to %s (--archive), because your jobs run what is there, but its mode is "
                     "%s. hdfs dfs -chmod go-w %s" % (name, mode, name)
                 )
         return path in modes
@@ -100,7 +100,13 @@ class Hashed(object):
         self.stream, self.digest = stream, hashlib.sha256()
 
     def read(self, size):
-        chunk = self.stream.read(size)
+        try:
+            chunk = self.stream.read(size)
+        except (
+            IOError,
+            OSError,
+        ) as error:  # of the disk; those of the stream that is written to mean that nobody reads it
+            raise ValueError("%s cannot be read: %s" % (text(self.stream.name), error.strerror))
         self.digest.update(chunk)
         return chunk
 
@@ -110,12 +116,20 @@ def text(path):
     return path if isinstance(path, str) else os.fsdecode(path)  # novermin (Python 3 alone comes here)
 
 
-def write_archive(environment, seal, stream):
-    """Write the environment's sealed files as tar.gz: no owners, and the times with which their bytecode is valid."""
-    listed = os.path.join(environment, environment_tree.STATE, "files.txt")
+def sealed_files(environment, seal):
+    """The list that was made at the seal; ValueError if it is damaged."""
+    try:
+        path = os.path.join(environment, environment_tree.STATE, "files.txt")
+        return environment_bytes.read_manifest(path, seal.get("files_sha256"))
+    except (IOError, OSError) as error:
+        raise ValueError("files.txt cannot be read: %s" % error.strerror)
+
+
+def write_archive(environment, rows, stream):
+    """Write files of the environment as tar.gz: no owners, and the times with which their bytecode is valid. rows: of environment_bytes."""
     packed = Packed(stream)
     archive = tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT)
-    for relative, (sha256, size) in sorted(environment_bytes.read_manifest(listed, seal.get("files_sha256")).items()):
+    for relative, (sha256, size) in sorted(rows.items()):
         if add(archive, os.path.join(environment.encode("utf-8"), relative), text(relative), size) != sha256:
             raise ValueError("%s has other bytes" % text(relative))
     archive.close()
@@ -146,14 +160,19 @@ def add(archive, path, name, size):
 def kept(directory, environment, environment_file):
     """The address of the environment's archive below a directory of HDFS, in which it is from now on."""
     seal = environment_tree.seal_of(environment)
+    digest = seal.get("contents_sha256") or seal.get(
+        "files_sha256", ""
+    )  # the latter alone if an earlier version sealed it
     store = Store(environment_file, os.environ.get("HADOOP_USER_NAME") or getpass.getuser())
-    path = "%s/%s-%s.tar.gz" % (directory, os.path.basename(environment), seal["contents_sha256"][:12])
+    path = "%s/%s-%s.tar.gz" % (directory, os.path.basename(environment), digest[:12])
     try:
         if store.has_archive(path):
             return path
-        say("packing %s into %s; later jobs find it there" % (os.path.basename(environment), path))
+        rows = sealed_files(environment, seal)
+        size = sum(size for _, size in rows.values()) >> 20
+        say("packing %s (%d MB) into %s; later jobs find it there" % (os.path.basename(environment), size, path))
         store.must(["-mkdir", "-p", directory])
-        store.publish(lambda draft: store.put(lambda stream: write_archive(environment, seal, stream), draft), path)
+        store.publish(lambda draft: store.put(lambda stream: write_archive(environment, rows, stream), draft), path)
     except Failure as failure:
         raise NotReady(str(failure))
     except ValueError as damage:
