@@ -22,7 +22,7 @@ import yaml
 REPOSITORY = Path(__file__).resolve().parents[2]
 LIMITS = Path(".config/structure.yml")
 LONG_FILE, LONG_TASKS, LONG_EXPRESSION = 400, 80, 120  # lines, lines, characters
-JARS = ("demo/hadoop/jars-", "demo/kafka/jars.sha256")
+JARS = ("demo/hadoop/jars-", "demo/kafka/jars.sha256", "examples/dl4j/jars.yml")
 DATA = ("compat/", "stacks/", "tests/unit/resolver/requests.yml", "requirements.lock", *JARS)
 LAYERS = ("hadoop_dl_dev", *(f"hadoop_dl.{name}" for name in ("cli", "hosts", "plan", "resolver", "data")))
 LARGE = ("demo", "docs", "examples", "lib", "molecule", "playbooks", "plugins", "roles", "tests")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import hadoop_clusters
 import pytest
 from demo_commands import run
 
 from hadoop_dl_dev.demo import kerberos
+from hadoop_dl_dev.demo.artifacts import MAVEN
 from hadoop_dl_dev.demo.cluster import Cluster
 from hadoop_dl_dev.demo.images import REPOSITORY
 
@@ -76,3 +79,16 @@ def test_a_job_runs_in_an_additional_stack_and_the_active_one_stays(beside: dict
 def test_hosts_without_an_environment_get_it_by_yarn() -> None:
     kerberos.log_in(CLUSTER)
     hadoop_clusters.train_without_environments(CLUSTER)
+
+
+def test_dl4j_trains_on_the_cluster(tmp_path: Path) -> None:
+    """From Maven Central, or MAVEN_CENTRAL_URL. The digits are in HDFS since the cluster's first job."""
+    example = shutil.copytree(REPOSITORY / "examples" / "dl4j", tmp_path / "dl4j")
+    jars = example / "jars.yml"
+    jars.write_text(jars.read_text().replace("https://repo1.maven.org/maven2", MAVEN))
+    run("sh", str(example / "fetch.sh"))
+    run("docker", "cp", str(example), f"{CLUSTER.container('edge1')}:/home/analyst/dl4j")
+    on("edge1", "chown", "-R", "analyst:", "/home/analyst/dl4j")
+    kerberos.log_in(CLUSTER)
+    said = on("edge1", "su", "-", "analyst", "-c", "cd dl4j && sh run.sh")
+    assert 'RESULT {"accuracy": 0.9' in said

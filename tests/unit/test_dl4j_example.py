@@ -1,0 +1,74 @@
+"""examples/dl4j without a cluster: its jars as an input of the mirror, and how they come to an edge node."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from loopback import Quiet, served
+
+from hadoop_dl.plan import inputs
+
+REPOSITORY = Path(__file__).parents[2]
+EXAMPLE = REPOSITORY / "examples/dl4j"
+JARS = {"one-1.0.jar": b"one", "two-2.0.jar": b"two"}
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    """The example with two small jars."""
+    shutil.copytree(EXAMPLE, tmp_path / "dl4j")
+    listed = {
+        name: {"file": f"http://127.0.0.1:9/maven2/{name}", "sha256": hashlib.sha256(jar).hexdigest()}
+        for name, jar in JARS.items()
+    }
+    (tmp_path / "dl4j/jars.yml").write_text(yaml.safe_dump({"mirror_files": listed}))
+    return tmp_path / "dl4j"
+
+
+class Mirror(Quiet):
+    jars = JARS
+
+    def do_GET(self) -> None:
+        jar = self.jars[self.path.rpartition("/")[2]]
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(jar)))
+        self.end_headers()
+        self.wfile.write(jar)
+
+
+def fetch(example: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["sh", example / "fetch.sh", *arguments], capture_output=True, text=True, check=False)
+
+
+def found(example: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (example / "jars").glob("*.jar")}
+
+
+def test_the_list_is_an_input_of_the_mirror() -> None:
+    given = yaml.safe_load((EXAMPLE / "jars.yml").read_text())
+    assert list(given) == ["mirror_files"]
+    assert not inputs.check(given, REPOSITORY).problems
+    assert all(one["file"].endswith("/" + name) for name, one in given["mirror_files"].items())
+    assert "nd4j-native-1.0.0-M2-linux-x86_64.jar" in given["mirror_files"]
+
+
+def test_jars_come_from_a_mirror_and_only_once(example: Path) -> None:
+    with served(Mirror) as address:
+        done = fetch(example, address + "/files")
+    assert (done.returncode, found(example)) == (0, JARS), done.stderr
+    again = fetch(example, "http://127.0.0.1:9/files")
+    assert again.returncode == 0, "nothing is missing"
+    assert "2 jars are in" in again.stdout
+
+
+def test_a_jar_with_other_bytes_is_refused(example: Path) -> None:
+    with served(type("Lying", (Mirror,), {"jars": {**JARS, "two-2.0.jar": b"2"}})) as address:
+        done = fetch(example, address + "/files")
+    assert done.returncode != 0
+    assert "two-2.0.jar.part: FAILED" in done.stdout
+    assert list(found(example)) == ["one-1.0.jar"]
