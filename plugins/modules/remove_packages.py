@@ -11,7 +11,7 @@ module: remove_packages
 short_description: Remove packages together with the dependencies that only they needed
 description:
   - The modules of the package managers either leave dependencies behind or clean up the whole system.
-  - With apt, what can be removed automatically before the removal stays; only what became so is removed too.
+  - With apt, what can be removed automatically before the removal stays; only what becomes so is removed too.
 options:
   names: {description: Packages to remove; one that is not installed is none to remove, type: list, elements: str, required: true}
   refuse_if_required: {description: Refuse if other installed packages need them; otherwise those go too, type: bool, default: false}
@@ -20,7 +20,7 @@ options:
 
 RETURN = r"""
 removed: {description: Packages that were asked for and installed, type: list, returned: always}
-dependencies: {description: Packages that nobody needed afterwards (apt), type: list, returned: always}
+dependencies: {description: Packages that nobody else needed (apt), type: list, returned: always}
 """
 
 import os
@@ -139,11 +139,10 @@ class Packages(object):
         if self.manager != "apt":
             self.run(REMOVE[self.manager] + names)
             return []
-        unneeded = automatic(self.run(UNNEEDED))
-        self.run(REMOVE["apt"] + names)
-        orphans = [name for name in automatic(self.run(UNNEEDED)) if name not in unneeded]
-        if orphans:
-            self.run(REMOVE["apt"] + orphans)
+        others = set(names + automatic(self.run(UNNEEDED)) + automatic(self.run(SIMULATE + names)))
+        orphans = [name for name in automatic(self.run(SIMULATE + ["--auto-remove"] + names)) if name not in others]
+        # One transaction, which ends also if this module is killed. After two, a killed one's orphans would be some that were unneeded before.
+        self.run(REMOVE["apt"] + names + orphans)
         return orphans
 
 

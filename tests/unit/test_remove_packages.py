@@ -14,27 +14,32 @@ class Programs:
 
     def __call__(self, argv, seconds, environment):
         self.ran.append(argv)
-        kind = argv[0] if argv[0] in ("rpm", "dpkg-query") else argv[-1] if argv[-1] == "autoremove" else "remove"
+        words = {"rpm": "rpm", "dpkg-query": "dpkg-query", "autoremove": "autoremove", "--auto-remove": "simulated"}
+        kind = next((kind for word, kind in words.items() if word in argv), "remove")
         answers = self.answers.get(kind, [(0, "", "")])
         status, output, error = answers.pop(0) if len(answers) > 1 else answers[0]
         return processes.Answer(status, output, error, status is None, "it did not end" if status is None else None)
 
 
 def removed(module):
-    return [argv[argv.index("purge") + 1 :] for argv in module.ran if "purge" in argv]
+    return [argv[argv.index("purge") + 1 :] for argv in module.ran if "purge" in argv and "--simulate" not in argv]
 
 
-def test_apt_takes_what_became_unneeded_and_nothing_that_was_so_before():
-    before = "Remv old-kernel [5.1]\n"
-    after = "Remv old-kernel [5.1]\nRemv libnvidia-ptxjitcompiler1 [535]\nRemv nvidia-support:amd64 [1] [x]\n"
-    module = Programs(autoremove=[(0, before, ""), (0, after, "")])
+# Of apt 2.6.1, for a package whose dependency nobody else needs.
+BEFORE = "Remv old-kernel [5.1]\n"
+WITH_IT = "Purg nvidia-smi [535]\nPurg libnvidia-ptxjitcompiler1 [535]\nPurg nvidia-support:amd64 [1] [x]\nPurg old-kernel [5.1]\n"
+
+
+def test_apt_takes_what_becomes_unneeded_and_nothing_that_was_so_before():
+    """In one transaction: it goes on without its caller. After two, the rest of one that was killed between them would look unneeded before."""
+    module = Programs(autoremove=[(0, BEFORE, "")], simulated=[(0, WITH_IT, "")])
     orphans = remove_packages.Packages("apt", module).remove(["nvidia-smi"])
     assert orphans == ["libnvidia-ptxjitcompiler1", "nvidia-support"]
-    assert removed(module) == [["nvidia-smi"], orphans]
+    assert removed(module) == [["nvidia-smi", *orphans]]
 
 
-def test_apt_has_nothing_more_to_do_where_nothing_became_unneeded():
-    module = Programs(autoremove=[(0, "", "")])
+def test_apt_has_nothing_more_to_do_where_nothing_becomes_unneeded():
+    module = Programs(autoremove=[(0, "", "")], simulated=[(0, "Purg cuda-toolkit-12-2 [12.2]\n", "")])
     assert remove_packages.Packages("apt", module).remove(["cuda-toolkit-12-2"]) == []
     assert removed(module) == [["cuda-toolkit-12-2"]]
 
