@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import pwd
 import signal
 import subprocess
 import tarfile
@@ -219,6 +220,18 @@ def test_ctrl_c_while_it_is_packed_leaves_nothing(edge: SimpleNamespace) -> None
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 130
     assert in_hdfs(edge) == []
+
+
+@pytest.mark.parametrize(("given", "expected"), [("anna", "anna"), ("", pwd.getpwuid(os.geteuid()).pw_name)])
+def test_it_is_put_as_the_user_of_the_job(
+    edge: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, given: str, expected: str
+) -> None:
+    monkeypatch.setenv("HADOOP_USER_NAME", given)
+    monkeypatch.setenv("LOGNAME", "of-another-shell")
+    assert submit(edge, "--archive", DIRECTORY).code == 0
+    log = (edge.hdfs.tmp_path / "hdfs.log").read_text().splitlines()
+    assert {line.split()[0] for line in log} == {expected}
+    assert f"spark.executorEnv.HADOOP_USER_NAME {expected}" in (edge.tmp / "settings").read_text().splitlines()
 
 
 def test_a_dry_run_packs_nothing(edge: SimpleNamespace) -> None:

@@ -3,9 +3,9 @@
 
 from __future__ import absolute_import, division, print_function
 
-import getpass
 import hashlib
 import os
+import pwd
 import re
 import subprocess
 import tarfile
@@ -157,13 +157,13 @@ def add(archive, path, name, size):
         return hashed.digest.hexdigest()
 
 
-def kept(directory, environment, environment_file):
-    """The address of the environment's archive below a directory of HDFS, in which it is from now on."""
+def kept(directory, environment, environment_file, user):
+    """The address of the environment's archive below a directory of HDFS, in which it is from now on. user: who writes there, without Kerberos."""
     seal = environment_tree.seal_of(environment)
     digest = seal.get("contents_sha256") or seal.get(
         "files_sha256", ""
     )  # the latter alone if an earlier version sealed it
-    store = Store(environment_file, os.environ.get("HADOOP_USER_NAME") or getpass.getuser())
+    store = Store(environment_file, user or pwd.getpwuid(os.geteuid()).pw_name)
     path = "%s/%s-%s.tar.gz" % (directory, os.path.basename(environment), digest[:12])
     try:
         if store.has_archive(path):

@@ -102,7 +102,8 @@ def run(options):
         script = gpus.write_script(directory) if options.gpus else None
         archives = [(own_packages.pack(own, os.path.join(directory, "packages.zip")), spark.PACKAGES)] if own else []
         if options.archive:
-            archives.append((archive.kept(options.archive, environment, environment_file), spark.ENVIRONMENT))
+            kept = archive.kept(options.archive, environment, environment_file, user)
+            archives.append((kept, spark.ENVIRONMENT))
         command = spark.submit_command(spark_home, path, options, script, archives)
         pythons = spark.pythons(options, environment)
         variables = spark.driver_environment(os.environ, spark_home, environment, hadoop, own, pythons)
