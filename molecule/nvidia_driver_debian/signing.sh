@@ -1,5 +1,6 @@
 #!/bin/sh
 # The real dkms, with a small module: install --force does not sign again what is built. remove, then install, does (roles/nvidia_driver/tasks/verify_module.yml).
+# gcc-12 comes with the headers of Debian 12's kernels, and is compiler enough for the package dkms: there may be no gcc.
 set -eu
 kernel=$(uname -r)
 here=$(mktemp -d)
@@ -9,7 +10,7 @@ PACKAGE_NAME=toy
 PACKAGE_VERSION=1.0
 BUILT_MODULE_NAME[0]=toy
 DEST_MODULE_LOCATION[0]=/extra
-MAKE[0]="gcc -c -o toy.ko toy.c"
+MAKE[0]="gcc-12 -c -o toy.ko toy.c"
 CLEAN=true
 END
 echo 'const char license[] __attribute__((section(".modinfo"))) = "license=GPL";' > /usr/src/toy-1.0/toy.c
