@@ -235,6 +235,14 @@ def test_executors_get_the_own_packages_alone(edge: Any, own: Path, tmp_path: Pa
     assert Path(opened.environment) == edge.root / "envs" / NEW
 
 
+def test_a_directory_without_packages_sends_nothing(edge: Any, own: Path, tmp_path: Path) -> None:
+    """YARN fails at an empty zip archive: it makes no directory of it, and then cannot change its mode (seen with 3.3.6)."""
+    empty = tmp_path / "empty"
+    assert run(edge, "venv", str(empty)).returncode == 0
+    opened = own_packages.opened(str(edge.root), str(empty))
+    assert own_packages.pack(opened, str(tmp_path / "packages.zip")) is None
+
+
 def test_the_directory_must_be_new(edge: Any, own: Path) -> None:
     done = run(edge, "venv", str(own))
     assert (done.returncode, "is in use" in done.stderr) == (3, True)

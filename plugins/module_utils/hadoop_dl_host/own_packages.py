@@ -39,7 +39,7 @@ def opened(root, directory):
 
 
 def pack(own, path):
-    """Write the packages alone into a zip archive, which another host unpacks beside the environment; its path."""
+    """Write the packages alone into a zip archive, which another host unpacks beside the environment; its path, None without packages."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:
         for parent, directories, files in os.walk(own.site):
             directories[:] = sorted(name for name in directories if name != "__pycache__")
@@ -47,4 +47,4 @@ def pack(own, path):
                 full = os.path.join(parent, name)
                 if not name.endswith(".pyc") and full != os.path.join(own.site, BEHIND):
                     archive.write(full, os.path.relpath(full, own.site))
-    return path
+        return path if archive.namelist() else None

@@ -100,7 +100,8 @@ def run(options):
         with open(path, "w") as output:
             output.write(text)
         script = gpus.write_script(directory) if options.gpus else None
-        archives = [(own_packages.pack(own, os.path.join(directory, "packages.zip")), spark.PACKAGES)] if own else []
+        packages = own_packages.pack(own, os.path.join(directory, "packages.zip")) if own else None
+        archives = [(packages, spark.PACKAGES)] if packages else []
         if options.archive:
             kept = archive.kept(options.archive, environment, environment_file, user)
             archives.append((kept, spark.ENVIRONMENT))
