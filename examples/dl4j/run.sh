@@ -15,10 +15,9 @@ jars=$(find jars -name '*.jar' | sort | paste -sd, -)
 }
 # Spark's jars have Scala's compiler, so no JDK is needed.
 "$JAVA_HOME/bin/java" -cp "$spark/jars/*:jars/*" scala.tools.nsc.Main -usejavacp -d digits.jar Digits.scala
-executors=${EXECUTORS:-2} memory=1g
 # ND4J has its arrays outside the heap: the limit of JavaCPP for them is a part of the memory beside the heap.
 offheap="-Dorg.bytedeco.javacpp.maxbytes=1g -Dorg.bytedeco.javacpp.maxphysicalbytes=2560m"
 exec "$spark/bin/spark-submit" --master yarn --class Digits --properties-file "$client/spark-defaults.conf" \
-    --conf spark.dynamicAllocation.enabled=false --num-executors "$executors" --executor-memory "$memory" \
+    --conf spark.dynamicAllocation.enabled=false --num-executors "${EXECUTORS:-2}" --executor-memory 1g \
     --conf spark.executor.memoryOverhead=2g --conf "spark.executor.extraJavaOptions=$offheap" --driver-memory 2g \
     --conf spark.serializer=org.apache.spark.serializer.JavaSerializer --jars "$jars" digits.jar "hdfs:///user/$(id -un)/digits" 0.9

@@ -75,7 +75,7 @@ def upload(hdfs, jars, archive, downloads):
     try:
         make_zip(jars, local)
         hdfs.must(["-mkdir", "-p", os.path.dirname(archive)])
-        hdfs.publish(lambda draft: hdfs.must(["-put", "-f", local, draft], PUT), archive)
+        hdfs.put_whole(lambda draft: hdfs.must(["-put", "-f", local, draft], PUT), archive)
         hdfs.check(archive, jars)
     finally:
         if os.path.exists(local):

@@ -112,7 +112,7 @@ class Hdfs(object):
             )
         return output
 
-    def publish(self, put, path):
+    def put_whole(self, put, path):
         """Put a file for everyone: put(draft) writes it, and it has its own name only if it is complete. Another host may do the same at this moment."""
         draft = "%s.uploading-%s" % (path, uuid.uuid4().hex[:12])
         try:

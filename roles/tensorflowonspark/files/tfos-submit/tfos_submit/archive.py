@@ -3,7 +3,7 @@
 
 from __future__ import absolute_import, division, print_function
 
-import hashlib
+import errno
 import os
 import pwd
 import re
@@ -45,11 +45,11 @@ class Store(Hdfs):
                 write(process.stdin)
                 process.stdin.close()
                 process.wait()
-            except (IOError, OSError):  # it reads no more, and says why
-                process.wait()
-            except BaseException:
-                processes.end_group(process.pid)
-                raise
+            except BaseException as problem:
+                if getattr(problem, "errno", None) != errno.EPIPE:
+                    processes.end_group(process.pid)
+                    raise
+                process.wait()  # it reads no more, and says why
             finally:
                 timer.cancel()
             if process.returncode:
@@ -93,91 +93,45 @@ class Packed(object):
         self.stream.write(self.packer.flush())
 
 
-class Hashed(object):
-    """A file whose bytes are hashed while they are read."""
-
-    def __init__(self, stream):
-        self.stream, self.digest = stream, hashlib.sha256()
-
-    def read(self, size):
-        try:
-            chunk = self.stream.read(size)
-        except (
-            IOError,
-            OSError,
-        ) as error:  # of the disk; those of the stream that is written to mean that nobody reads it
-            raise ValueError("%s cannot be read: %s" % (text(self.stream.name), error.strerror))
-        self.digest.update(chunk)
-        return chunk
-
-
-def text(path):
-    """A path as tarfile has it."""
-    return path if isinstance(path, str) else os.fsdecode(path)  # novermin (Python 3 alone comes here)
-
-
-def sealed_files(environment, seal):
-    """The list that was made at the seal; ValueError if it is damaged."""
-    try:
-        path = os.path.join(environment, environment_tree.STATE, "files.txt")
-        return environment_bytes.read_manifest(path, seal.get("files_sha256"))
-    except (IOError, OSError) as error:
-        raise ValueError("files.txt cannot be read: %s" % error.strerror)
-
-
-def write_archive(environment, rows, stream):
-    """Write files of the environment as tar.gz: no owners, and the times with which their bytecode is valid. rows: of environment_bytes."""
+def write_archive(environment, stream):
+    """Write the environment's sealed files as tar.gz: no owners, and the times with which their bytecode is valid."""
     packed = Packed(stream)
     archive = tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT)
-    for relative, (sha256, size) in sorted(rows.items()):
-        if add(archive, os.path.join(environment.encode("utf-8"), relative), text(relative), size) != sha256:
-            raise ValueError("%s has other bytes" % text(relative))
+    # What was added since the seal is not listed, and stays here.
+    for relative in sorted(
+        environment_bytes.read_manifest(os.path.join(environment, environment_tree.STATE, "files.txt"))
+    ):
+        name = relative if isinstance(relative, str) else os.fsdecode(relative)  # novermin (Python 3 alone comes here)
+        archive.add(os.path.join(environment, name), name, recursive=False, filter=ownerless)
     archive.close()
     packed.close()
 
 
-def add(archive, path, name, size):
-    """Add a file or a link; the sha256 of what was added."""
-    try:
-        status, link = os.lstat(path), os.path.islink(path)
-        content = None if link else open(path, "rb")
-    except (IOError, OSError) as error:
-        raise ValueError("%s cannot be read: %s" % (name, error.strerror))
-    entry = tarfile.TarInfo(name)
-    entry.mtime, entry.mode = status[8], 0o755 if status.st_mode & 0o111 else 0o644
-    if link:
-        entry.type, entry.linkname = tarfile.SYMTYPE, text(os.readlink(path))
-        archive.addfile(entry)
-        return environment_bytes.content(path)
-    with content:
-        if status.st_size != size:
-            return ""
-        entry.size, hashed = size, Hashed(content)
-        archive.addfile(entry, hashed)
-        return hashed.digest.hexdigest()
+def ownerless(entry):
+    entry.uid, entry.gid, entry.uname, entry.gname = 0, 0, "", ""
+    entry.mode = 0o755 if entry.mode & 0o111 else 0o644
+    return entry
 
 
 def kept(directory, environment, environment_file, user):
     """The address of the environment's archive below a directory of HDFS, in which it is from now on. user: who writes there, without Kerberos."""
     seal = environment_tree.seal_of(environment)
-    digest = seal.get("contents_sha256") or seal.get(
-        "files_sha256", ""
-    )  # the latter alone if an earlier version sealed it
+    digest = seal.get("contents_sha256") or seal.get("files_sha256", "")  # of an earlier version's the latter alone
+    name = os.path.basename(environment)
     store = Store(environment_file, user or pwd.getpwuid(os.geteuid()).pw_name)
-    path = "%s/%s-%s.tar.gz" % (directory, os.path.basename(environment), digest[:12])
+    path = "%s/%s-%s.tar.gz" % (directory, name, digest[:12])
     try:
         if store.has_archive(path):
             return path
-        rows = sealed_files(environment, seal)
-        size = sum(size for _, size in rows.values()) >> 20
-        say("packing %s (%d MB) into %s; later jobs find it there" % (os.path.basename(environment), size, path))
+        say("packing %s into %s; later jobs find it there" % (name, path))
+        damage = environment_bytes.deep_problem(environment)
+        if damage:
+            raise NotReady(
+                "%s must be as it was sealed, but is not: %s. Ask the operator for ansible-playbook site.yml, which builds it again."
+                % (environment, damage)
+            )
         store.must(["-mkdir", "-p", directory])
-        store.publish(lambda draft: store.put(lambda stream: write_archive(environment, rows, stream), draft), path)
+        store.put_whole(lambda draft: store.put(lambda stream: write_archive(environment, stream), draft), path)
     except Failure as failure:
         raise NotReady(str(failure))
-    except ValueError as damage:
-        raise NotReady(
-            "%s must be as it was sealed, but %s. Ask the operator for ansible-playbook site.yml, which builds it again."
-            % (environment, damage)
-        )
     return path

@@ -16,7 +16,7 @@ HINTS = (
     ),
     (
         r"Cannot run program \"\./deeplearning-environment/bin/python\"",
-        "An executor's host has no Python where this host has it, and --archive does not bring Python itself. Ask the operator to install it there.",
+        "An executor's host lacks the Python of this host, which --archive does not bring. Ask the operator to install it there, at the same path.",
     ),
     (
         r"above the max threshold \((\d+) MB\)",
