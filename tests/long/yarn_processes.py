@@ -1,4 +1,4 @@
-"""A real ResourceManager and two real NodeManagers of Hadoop 3.3.6 (the demo's jars) as processes of this machine, and jobs on them."""
+"""A real ResourceManager and two real NodeManagers of one of the demo's Hadoops (its jars) as processes of this machine, and jobs on them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from hadoop_dl_dev.demo import images
+from hadoop_dl_dev.demo import artifacts, images
 
 SERVER = "org.apache.hadoop.yarn.server"
 SHELL = "org.apache.hadoop.fs.FsShell"
@@ -43,8 +43,8 @@ def until(question: Callable[[], Any], seconds: float, what: str) -> Any:
 class Cluster:
     """`directory` has a configuration, a log and the process's number for each daemon."""
 
-    def __init__(self, directory: Path, **queues: str) -> None:
-        """queues: those of the site, with their shares; without any, default alone."""
+    def __init__(self, directory: Path, image: str = "el9", **queues: str) -> None:
+        """image: of whose Hadoop. queues: those of the site, with their shares; without any, default alone."""
         self.directory, self.home = directory, directory / "hadoop"
         self.queues = queues or {"default": "100"}
         self.web = f"127.0.0.1:{free_port()}"
@@ -52,8 +52,11 @@ class Cluster:
         self.excluded.write_text("# Hosts of the site\nretired1\n", encoding="utf-8")
         self.racks = directory / "racks"
         self.racks.write_text("".join(f"{address} /{name}\n" for name, address in NODES.items()), encoding="utf-8")
-        images.add_jars(self.home / "share/hadoop/common", images.locks("el9")["hadoop"])
+        images.add_jars(self.home / "share/hadoop/common", images.locks(image)["hadoop"])
         images.add_webapps(self.home)
+        jars = artifacts.read_lock(images.locks("el7-hadoop2")["hadoop"])
+        lacking = [one for one in jars if one.name.startswith("activation-")]  # a part of Java 8, so 3.1.1 has none
+        self.activation = artifacts.fetch_all(lacking, images.CACHE / "jars")[0]
         names = ("address", "scheduler.address", "resource-tracker.address", "admin.address")
         self.common = {f"yarn.resourcemanager.{name}": f"127.0.0.1:{free_port()}" for name in names}
         self.common |= {
@@ -104,7 +107,7 @@ class Cluster:
         return self.directory / name / "conf"
 
     def java(self, conf: Path | str, *arguments: str) -> str:
-        path = f"{conf}:{self.home}:{self.home}/share/hadoop/common/*"
+        path = f"{conf}:{self.home}:{self.home}/share/hadoop/common/*:{self.activation}"
         return " ".join([str(shutil.which("java")), *OPTIONS, *OPENED, "-cp", f'"{path}"', *arguments])
 
     def daemon(self, name: str) -> str:
