@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
+import yaml
 from demo_commands import run
 
-from hadoop_dl_dev.demo import cli, cluster, images, nodes, tour
+from hadoop_dl_dev.demo import cli, cluster, images, nodes, services, tour
 
 
 def of_its_own(found: cluster.Cluster) -> Iterator[None]:
@@ -25,6 +31,76 @@ def play(found: cluster.Cluster, *arguments: str) -> str:
     return run(".venv/bin/ansible-playbook", "-i", str(found.inventory), *arguments)
 
 
+def changes(said: str) -> set[str]:
+    return set(re.findall(r"changed=(\d+)", said))
+
+
+@contextmanager
+def labelled(found: cluster.Cluster, label: str, queues: dict[str, int]) -> Iterator[None]:
+    """The site gives data2 the label, and data1 none."""
+    variables = {"yarn_gpu_node_label": label, "yarn_gpu_node_label_queues": queues}
+    written: dict[str, dict[str, Any]] = {f"group_vars/{group}.yml": variables for group in ("data_nodes", "masters")}
+    written["host_vars/data1.yml"] = {"yarn_gpu_node_label": ""}
+    for name, content in written.items():
+        (found.inventory / name).parent.mkdir(exist_ok=True)
+        (found.inventory / name).write_text(yaml.safe_dump(content), encoding="utf-8")
+    try:
+        yield
+    finally:
+        for name in written:
+            (found.inventory / name).unlink()
+
+
+def labels(found: cluster.Cluster) -> dict[str, list[str]]:
+    """Node that runs -> what YARN says, once all are registered again."""
+    services.until("YARN", lambda: services.yarn_problem(found))
+    told = services.get(found, ":8088/ws/v1/cluster/nodes?states=RUNNING")["nodes"]["node"]
+    return {node["nodeHostName"]: node.get("nodeLabels", []) for node in told}
+
+
+def configuration(found: cluster.Cluster) -> dict[str, str]:
+    """Host -> the names and bytes of its files of Hadoop's configuration."""
+    show = f"cd /{CONF}; for file in *; do echo $file; cat $file; done"
+    return {host: nodes.execute(found.container(host), "sh", "-c", show) for host in ("master1", *found.data_hosts)}
+
+
+def check_labels(found: cluster.Cluster) -> None:
+    """The role gives a label, the suite asks for it, a job uses it. YARN loses it and gets it again, and the role takes it away."""
+    master, before = found.container("master1"), configuration(found)
+    nodes.execute(master, "sh", "-c", f"hdfs dfs -mkdir -p {STORE} && hdfs dfs -chown yarn {STORE}", user="hdfs")
+    with labelled(found, "fast", {"root.default": 100}):
+        said = play(found, *WINDOW)
+        assert labels(found) == {"data1": [], "data2": ["fast"]}, said
+        assert changes(play(found, *WINDOW)) == {"0"}
+        assert " 0 failed" in play(found, "playbooks/verify.yml")
+        submit = "cat > places.py; tfos-submit --node-label fast --memory 1g --timeout 180 places.py"
+        edge = ("docker", "exec", "--interactive", found.container("edge1"), "su", "-", "analyst", "-c", submit)
+        told = subprocess.run(edge, input=PLACES, capture_output=True, text=True, check=True).stdout
+        assert "ON data2 data2" in told.splitlines(), told
+        nodes.execute(master, "yarn", "rmadmin", "-replaceLabelsOnNode", "data2=", user="yarn")
+        said = run(".venv/bin/ansible-playbook", "-i", str(found.inventory), "playbooks/verify.yml", status=2)
+        assert "data2 should have the node label fast, but has none." in said
+        play(found, *WINDOW, "-e", "apply=all")
+        assert labels(found) == {"data1": [], "data2": ["fast"]}
+    play(found, *WINDOW)
+    assert (labels(found), configuration(found)) == ({"data1": [], "data2": []}, before)
+
+
+def check_removal(found: cluster.Cluster) -> None:
+    """Of yarn_gpu with a label; the daemons' files are the image's again."""
+    with labelled(found, "fast", {"root.default": 100}):
+        play(found, *WINDOW)
+        assert labels(found)["data2"] == ["fast"]
+        allowed = ("-e", "remove_confirmed=true", "-e", "yarn_gpu_restart_allowed=true")
+        play(found, "playbooks/remove.yml", "--tags", "yarn_gpu", *allowed)
+    files = {path.name: path.read_text(encoding="utf-8") for path in (images.DATA / "rootfs" / CONF).iterdir()}
+    said = "".join(f"{name}\n{files[name]}" for name in sorted(files))
+    assert configuration(found) == dict.fromkeys(("master1", *found.data_hosts), said)
+    assert labels(found) == {"data1": [], "data2": []}
+    told = json.dumps([services.get(found, f":8088/ws/v1/cluster/{one}") for one in ("nodes", "get-node-labels")])
+    assert not re.search("yarn.io/gpu|fast", told)
+
+
 def run_e2e(found: cluster.Cluster, name: str) -> None:
     """tests/e2e/test_NAME.py on this cluster."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"tests/e2e/test_{name}.py"]
@@ -38,6 +114,9 @@ def check_versions(found: cluster.Cluster) -> None:
     assert 'version "1.8.' in nodes.execute(edge, "sh", "-c", "java -version 2>&1")
 
 
+CONF, STORE = "etc/hadoop/conf", "/yarn/node-labels"
+WINDOW = ("playbooks/yarn_gpu.yml", "-e", "yarn_gpu_restart_allowed=true")
+PLACES = runpy.run_path(str(images.REPOSITORY / "tests/e2e/test_submit.py"))["PLACES"]
 ENVIRONMENTS, ASIDE = "/opt/deeplearning/envs", "/opt/deeplearning/aside"
 TRAIN = """
 exec 2>&1; set -e; cd digits; home=hdfs:///user/analyst

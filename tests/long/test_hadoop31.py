@@ -1,18 +1,15 @@
-"""Hadoop 3.1: site.yml with the suite, every input mode, what tests/e2e asks of jobs and GPUs, yarn_gpu again and removed. A cluster of its own, removed at the end."""
+"""Hadoop 3.1: site.yml with the suite, every input mode, what tests/e2e asks of jobs and GPUs, yarn_gpu again, with a node label and removed. A cluster of its own, removed at the end."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 
 import hadoop_clusters
 import pytest
 
-from hadoop_dl_dev.demo import cluster, images, nodes, services
+from hadoop_dl_dev.demo import cluster
 
 CLUSTER = cluster.Cluster("tf1.15-py27-el7", name="hadoop31", hadoop="3.1.1")
-CONF = "etc/hadoop/conf"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -35,15 +32,12 @@ def test_jobs_behave_as_on_hadoop_3_3(name: str) -> None:
 
 def test_yarn_gpu_again_changes_nothing() -> None:
     said = hadoop_clusters.play(CLUSTER, "playbooks/yarn_gpu.yml", "-e", "apply=all")
-    assert set(re.findall(r"changed=(\d+)", said)) == {"0"}
+    assert hadoop_clusters.changes(said) == {"0"}
 
 
-def test_the_removal_of_yarn_gpu_restores_every_byte() -> None:
-    allowed = ("-e", "remove_confirmed=true", "-e", "yarn_gpu_restart_allowed=true")
-    hadoop_clusters.play(CLUSTER, "playbooks/remove.yml", "--tags", "yarn_gpu", *allowed)
-    files = {path.name: path.read_text(encoding="utf-8") for path in (images.DATA / "rootfs" / CONF).iterdir()}
-    for host in ("master1", *CLUSTER.data_hosts):
-        names = nodes.execute(CLUSTER.container(host), "ls", f"/{CONF}").split()
-        assert {name: nodes.execute(CLUSTER.container(host), "cat", f"/{CONF}/{name}") for name in names} == files
-    services.until("YARN", lambda: services.yarn_problem(CLUSTER))
-    assert "yarn.io/gpu" not in json.dumps(services.get(CLUSTER, ":8088/ws/v1/cluster/nodes"))
+def test_a_label_by_the_role_comes_serves_a_job_and_goes() -> None:
+    hadoop_clusters.check_labels(CLUSTER)
+
+
+def test_the_removal_of_yarn_gpu_restores_every_byte_and_takes_the_label_away() -> None:
+    hadoop_clusters.check_removal(CLUSTER)
