@@ -1,4 +1,4 @@
-"""Spark 2.4 on Hadoop 2.10: site.yml with the suite, every input mode, what tests/e2e asks of jobs, --gpus refused. A cluster of its own, removed at the end."""
+"""Spark 2.4 on Hadoop 2.10: site.yml with the suite, every input mode, what tests/e2e asks of jobs, --gpus refused, yarn_gpu with a node label and removed. A cluster of its own, removed at the end."""
 
 from __future__ import annotations
 
@@ -41,3 +41,11 @@ def test_a_request_for_gpus_is_refused_before_submission() -> None:
 
 def test_the_hosts_have_hadoop_2_and_java_8() -> None:
     hadoop_clusters.check_versions(CLUSTER)
+
+
+def test_a_label_by_the_role_comes_serves_a_job_and_goes() -> None:
+    hadoop_clusters.check_labels(CLUSTER)
+
+
+def test_the_removal_of_yarn_gpu_restores_every_byte_and_takes_the_label_away() -> None:
+    hadoop_clusters.check_removal(CLUSTER)
