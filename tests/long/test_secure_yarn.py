@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
-import yaml
 from demo_commands import run
-from hadoop_clusters import play
+from hadoop_clusters import STORE, WINDOW, changes, labelled, play
 from yarn_processes import until
 
 from hadoop_dl_dev.demo import cli, cluster, nodes
@@ -17,8 +16,6 @@ from hadoop_dl_dev.demo.cluster import REALM, Cluster
 
 CLUSTER = Cluster("tf2.15-py3-el9", name="secure", kerberos=True)
 MASTER, CONF, KEYTABS = CLUSTER.container("master1"), "/etc/hadoop/conf", "/etc/security/keytabs"
-STORE, RECORD = "/yarn/node-labels", "/opt/deeplearning/etc/yarn_labels.json"
-WINDOW = ("playbooks/yarn_gpu.yml", "-e", "yarn_gpu_restart_allowed=true")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,33 +48,16 @@ def files() -> str:
     return nodes.execute(MASTER, "sh", "-c", f"sha256sum {CONF}/*.xml")
 
 
-@pytest.fixture
-def labelled() -> Iterator[None]:
-    """The site gives data2 the label, and data1 none."""
-    variables = {"yarn_gpu_node_label": "gpu", "yarn_gpu_node_label_queues": {"root.default": 100}}
-    written = {"group_vars/data_nodes.yml": variables, "group_vars/masters.yml": variables}
-    written["host_vars/data1.yml"] = {"yarn_gpu_node_label": ""}
-    paths = []
-    for name, content in written.items():
-        paths.append(CLUSTER.inventory / name)
-        paths[-1].parent.mkdir(exist_ok=True)
-        paths[-1].write_text(yaml.safe_dump(content), encoding="utf-8")
-    yield
-    for path in paths:
-        path.unlink(missing_ok=True)
-
-
-def test_a_label_comes_survives_and_goes(labelled: None) -> None:
+def test_a_label_comes_survives_and_goes() -> None:
     before = files()
-    said = run(".venv/bin/ansible-playbook", "-i", str(CLUSTER.inventory), *WINDOW, status=2)
-    assert f"As the superuser of HDFS: hdfs dfs -mkdir -p hdfs://{STORE}" in " ".join(said.split())
-    assert files() == before
-    as_daemon("hdfs", f"hdfs dfs -mkdir -p {STORE} && hdfs dfs -chown yarn {STORE}")
-    said = play(CLUSTER, *WINDOW)
-    assert yarn("nodeLabels") == {"data1": None, "data2": ["gpu"]}, said
-    assert not re.search(r"changed=[1-9]", play(CLUSTER, *WINDOW))
-    for path in ("group_vars/data_nodes.yml", "group_vars/masters.yml", "host_vars/data1.yml"):
-        (CLUSTER.inventory / path).unlink()
+    with labelled(CLUSTER, "gpu", {"root.default": 100}):
+        said = run(".venv/bin/ansible-playbook", "-i", str(CLUSTER.inventory), *WINDOW, status=2)
+        assert f"As the superuser of HDFS: hdfs dfs -mkdir -p hdfs://{STORE}" in " ".join(said.split())
+        assert files() == before
+        as_daemon("hdfs", f"hdfs dfs -mkdir -p {STORE} && hdfs dfs -chown yarn {STORE}")
+        said = play(CLUSTER, *WINDOW)
+        assert yarn("nodeLabels") == {"data1": None, "data2": ["gpu"]}, said
+        assert changes(play(CLUSTER, *WINDOW)) == {"0"}
     play(CLUSTER, *WINDOW)
     assert files() == before
     assert run("docker", "exec", MASTER, "ls", "/opt/deeplearning/etc").split() == ["yarn_gpu.json"]
