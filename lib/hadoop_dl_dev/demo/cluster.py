@@ -66,10 +66,10 @@ class Cluster:
                 f"Leave out one of the two: make demo CDSW=1, or make demo STACK={self.stack}"
             )
         usual = images.definitions()["hadoop"]
-        if (self.kerberos or self.cdsw) and images.hadoop(self.image) != usual:
-            raise DemoError(
-                f"Kerberos and CDSW require Hadoop {usual} on the demo. Leave out KERBEROS, CDSW or HADOOP."
-            )
+        if self.cdsw and images.hadoop(self.image) != usual:
+            raise DemoError(f"CDSW requires Hadoop {usual} on the demo. Leave out CDSW or HADOOP.")
+        if self.kerberos and images.hadoop(self.image) not in (usual, "3.1.1"):
+            raise DemoError(f"Kerberos requires Hadoop {usual} or 3.1.1 on the demo. Leave out KERBEROS or HADOOP.")
         if not 1 <= self.data_nodes <= MAX_DATA_NODES:
             raise DemoError(f"DATA_NODES must be 1 to {MAX_DATA_NODES} but is {self.data_nodes}.")
 

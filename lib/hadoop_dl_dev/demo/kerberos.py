@@ -165,7 +165,7 @@ def settle(cluster: Cluster, host: str, secret: str) -> None:
         nodes.execute(container, "systemctl", "daemon-reload")
         if isolates():
             install_executor(cluster, host)
-    if host == "master1":
+    if host == "master1" and images.hadoop(cluster.image).startswith("3.3."):  # of 3.1.1 none spins
         nodes.execute(container, "mkdir", "-p", RESOURCEMANAGER)
         write(cluster, host, f"{RESOURCEMANAGER}/calm.conf", CALM, "root:root", "0644")
         nodes.execute(container, "systemctl", "daemon-reload")
