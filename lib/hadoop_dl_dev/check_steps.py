@@ -148,7 +148,7 @@ def e2e_cluster(stack: str) -> Cluster:
 
 
 def e2e_steps(repo: Path, stack: str) -> list[list[Step]]:
-    """A new cluster, in three parts: what make demo does; the suite and jobs; what breaks or removes something. Commands are those that it prints."""
+    """A new cluster, in two parts: what make demo does; the suite, jobs, what breaks or removes something. Commands are those that it prints."""
     cluster = e2e_cluster(stack)
     demo, _status, _shell, verify, down = (one.command.split() for one in tour.suggestions(cluster))
     play = ("ansible-playbook", "-i", str(cluster.inventory.relative_to(REPO)), "site.yml", "--check", "--diff")
@@ -174,16 +174,13 @@ def e2e_steps(repo: Path, stack: str) -> list[list[Step]]:
     if cluster.kerberos:
         jobs = [tests("jobs", *JOBS_OF_A_STACK)]
         rest = [tests("faults", *FAULTS_OF_A_STACK), tests("kerberos", OF_KERBEROS)]
-    return [made, jobs, [*rest, step("demo-down", *down, always=True)]]
+    return [made, [*jobs, *rest, step("demo-down", *down, always=True)]]
 
 
 def e2e_phases(repo: Path, stacks: Sequence[str]) -> list[list[list[Step]]]:
-    """Lanes that run side by side, phase by phase: the next cluster is made while jobs of the one before wait for YARN, a third of their time."""
-    parts = [e2e_steps(repo, stack) for stack in stacks]
-    phases = [[parts[0][0]]]
-    for number, (_, jobs, rest) in enumerate(parts, 1):
-        phases += [[jobs, *(made for made, *_ in parts[number : number + 1])], [rest]]
-    return phases
+    """Lanes that run side by side, phase by phase: the first cluster is made, then its jobs wait for YARN a third of their time, beside all of the others."""
+    (made, tests), *others = [e2e_steps(repo, stack) for stack in stacks]
+    return [[made], [tests, *([*made, *tests] for made, tests in others)]]
 
 
 def junit(slug: str, repo: Path) -> list[str]:

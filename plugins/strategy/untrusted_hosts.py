@@ -6,6 +6,7 @@ from collections import deque
 from typing import Any
 
 from ansible import constants as C
+from ansible.plugins.loader import filter_loader, test_loader
 from ansible.plugins.strategy.linear import StrategyModule as Linear
 from ansible.utils.unsafe_proxy import wrap_var
 
@@ -43,3 +44,6 @@ class StrategyModule(Linear):  # type: ignore[misc]
     def __init__(self, tqm: Any) -> None:
         super().__init__(tqm)
         self._results = Results()
+        # Ansible loads the files of all filters at the first one that it meets, and this is mostly in a worker: every task of every host would load them.
+        for loader in (filter_loader, test_loader):
+            next(loader.all(), None)

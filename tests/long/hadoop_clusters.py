@@ -121,22 +121,27 @@ ENVIRONMENTS, ASIDE = "/opt/deeplearning/envs", "/opt/deeplearning/aside"
 TRAIN = """
 exec 2>&1; set -e; cd digits; home=hdfs:///user/analyst
 train=$(tfos-submit --local choose.py tensorflow)
-tfos-submit --archive $home/envs --deploy-mode MODE --memory 2g --timeout 600 --py-files digits.py,job.py,storage.py --result result.json \
-    "$train" --data $home/digits --output $home/archive-MODE --input-mode tensorflow --num-gpus 0 --minimum-accuracy 0.95 --result result.json
+tfos-submit OPTIONS --deploy-mode MODE --memory 2g --timeout 600 --py-files digits.py,job.py,storage.py --result result.json \
+    "$train" --data $home/digits --output $home/trained-MODE --input-mode tensorflow --num-gpus 0 --minimum-accuracy 0.95 --result result.json
 """
 
 
+def train(found: cluster.Cluster, mode: str, options: str = "") -> str:
+    """What was said while TensorFlow read the digits from HDFS. The driver is on the edge node, or on a data node."""
+    script = TRAIN.replace("OPTIONS", options).replace("MODE", mode)
+    said = nodes.execute(found.container("edge1"), "su", "-", "analyst", "-c", script, check=False)
+    assert 'RESULT {"accuracy": 0.9' in said, said
+    return said
+
+
 def train_without_environments(found: cluster.Cluster) -> None:
-    """TensorFlow reads HDFS in executors whose hosts have no environment: YARN brings it. The driver is on the edge node, then on a data node."""
+    """Executors whose hosts have no environment get it by YARN."""
     hosts = [found.container(host) for host in found.data_hosts]
     for host in hosts:
         nodes.execute(host, "mv", ENVIRONMENTS, ASIDE)
     try:
         for mode in ("client", "cluster"):
-            said = nodes.execute(
-                found.container("edge1"), "su", "-", "analyst", "-c", TRAIN.replace("MODE", mode), check=False
-            )
-            assert 'RESULT {"accuracy": 0.9' in said, said
+            said = train(found, mode, "--archive $home/envs")
             assert ("; later jobs find it there" in said) is (mode == "client")
     finally:
         for host in hosts:

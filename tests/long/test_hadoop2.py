@@ -1,11 +1,13 @@
-"""Spark 2.4 on Hadoop 2.10: site.yml with the suite, every input mode, what tests/e2e asks of jobs, --gpus refused, yarn_gpu with a node label and removed. A cluster of its own, removed at the end."""
+"""Spark 2.4 on Hadoop 2.10: site.yml with the suite, every input mode, what tests/e2e asks of jobs, --gpus refused, yarn_gpu with a node label and removed; then a site's Spark 2.4 and 2.3. A cluster of its own, removed at the end."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import hadoop_clusters
 import pytest
+import site_spark
 
 from hadoop_dl_dev.demo import cluster, nodes
 
@@ -49,3 +51,37 @@ def test_a_label_by_the_role_comes_serves_a_job_and_goes() -> None:
 
 def test_the_removal_of_yarn_gpu_restores_every_byte_and_takes_the_label_away() -> None:
     hadoop_clusters.check_removal(CLUSTER)
+
+
+@pytest.fixture(scope="module")
+def _spark_of_the_site(_cluster_of_its_own: None) -> None:
+    """The last tests have it."""
+    site_spark.install(CLUSTER)
+    site_spark.activate(CLUSTER, "2.4.8")
+    given = ("-e", f"spark_home={site_spark.HOME}")
+    hadoop_clusters.play(CLUSTER, "site.yml", *given)
+    assert " 0 failed" in hadoop_clusters.play(CLUSTER, "playbooks/verify.yml", *given)
+
+
+@pytest.mark.usefixtures("_spark_of_the_site")
+@pytest.mark.parametrize("mode", ["client", "cluster"])
+@pytest.mark.parametrize("version", site_spark.VERSIONS)
+def test_jobs_run_with_a_sites_spark_and_its_settings(version: str, mode: str) -> None:
+    site_spark.activate(CLUSTER, version)
+    hadoop_clusters.train(CLUSTER, mode)
+    status, said = site_spark.ask(CLUSTER, f"tfos-submit --deploy-mode {mode}")
+    pyspark = f"{site_spark.HOME}/python/lib/pyspark.zip/pyspark/__init__.py {version} 1.15.0"
+    assert f"DRIVER {pyspark} {'spark-env.sh' if mode == 'client' else 'spark-defaults.conf'}\n" in said, said
+    assert f"EXECUTOR {pyspark} spark-defaults.conf\n" in said, said
+    assert "JVM 1.8 org.apache.spark.serializer.KryoSerializer 512m None\n" in said, said
+    expected = [*(["ask.py"] if mode == "cluster" else []), "packages.zip", "tensorflow-hadoop-1.15.0.jar"]
+    assert site_spark.uploaded(said) == expected, "every host has what spark.yarn.jars and PYSPARK_ARCHIVES_PATH name"
+    assert (status, "ZeroDivisionError" in said) == (1, True), said
+
+
+@pytest.mark.usefixtures("_spark_of_the_site")
+def test_without_its_settings_a_sites_spark_is_uploaded() -> None:
+    site_spark.activate(CLUSTER, "2.4.8")
+    _, said = site_spark.ask(CLUSTER, "SPARK_CONF_DIR=/nowhere tfos-submit")
+    assert "falling back to uploading libraries under SPARK_HOME" in said, said
+    assert re.search(r"EXECUTOR /\S+/container_\S+/pyspark.zip/pyspark/__init__.py 2\.4\.8 1\.15\.0 -", said), said

@@ -302,6 +302,7 @@ def test_tensorboard_is_for_this_host_and_ends_with_the_command(edge: Any, numbe
         "--logdir": where,
         "--host": "127.0.0.1",
         "--port": str(port),
+        "--reload_interval": "30",
         "cuda": "",
         "jars": "/opt/hadoop/a.jar",
     }

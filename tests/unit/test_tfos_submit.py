@@ -143,6 +143,15 @@ def test_the_driver_gets_what_the_executors_get() -> None:
 
 
 @pytest.mark.parametrize(
+    ("spark_home", "path"), [("/spark", "{{PWD}}/deeplearning-packages:/mine/site"), ("", "/mine/site")]
+)
+def test_executors_of_spark_2_3_get_the_users_packages_by_the_drivers_path(spark_home: str, path: str) -> None:
+    """It writes the driver's PYTHONPATH over spark.executorEnv.PYTHONPATH (SPARK-22151); YARN puts the container's directory in."""
+    own = SimpleNamespace(site="/mine/site")
+    assert spark.driver_environment({}, spark_home, "/env", HADOOP, own)["PYTHONPATH"] == path
+
+
+@pytest.mark.parametrize(
     ("configuration", "addresses"),
     [
         ({"yarn.resourcemanager.hostname": "rm"}, ["http://rm:8088"]),

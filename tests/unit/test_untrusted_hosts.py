@@ -51,3 +51,19 @@ def test_another_strategy_is_refused_before_a_host_is_asked(tmp_path: Path, task
     assert "Traceback" not in said
     for accepted in ("untrusted_hosts", "ansible.legacy.untrusted_hosts"):
         assert "The strategy must be" not in ansible_programs.play(*arguments, ANSIBLE_STRATEGY=accepted)[1]
+
+
+def test_filters_are_loaded_once_and_not_by_every_task_of_every_host(tmp_path: Path) -> None:
+    loaded = tmp_path / "loaded"
+    (tmp_path / "filters").mkdir()
+    (tmp_path / "filters" / "counted.py").write_text(
+        f"open({str(loaded)!r}, 'a').write('once\\n')\nclass FilterModule:\n    def filters(self):\n        return {{'counted': str.upper}}\n"
+    )
+    tasks = [{"ansible.builtin.assert": {"that": "('a' | counted) == 'A'"}}] * 2
+    (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
+    hosts = {"data1": {}, "data2": {}, "data3": {}}
+    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "hosts": hosts}}))
+    arguments = ("-i", tmp_path / "hosts.yml", tmp_path / "play.yml")
+    code, said = ansible_programs.play(*arguments, ANSIBLE_FILTER_PLUGINS=str(tmp_path / "filters"))
+    assert code == 0, said
+    assert loaded.read_text().split() == ["once"]

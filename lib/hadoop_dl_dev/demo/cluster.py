@@ -30,8 +30,8 @@ DEFAULT_NAME = "demo"
 CDSW = f"{nodes.LABEL}.cdsw"  # the label of a host of CDSW: its release and kind
 KERBEROS = f"{nodes.LABEL}.kerberos"  # the label of the hosts of a cluster with Kerberos
 HADOOP = f"{nodes.LABEL}.hadoop"  # the label of the version that was requested
-# A ResourceManager of Hadoop 3.3 with Kerberos keeps a core busy (YARN-11178): the other nodes come first; within its own node, kerberos.CALM.
-SPINNING = ("--cpu-shares", "256")
+# A ResourceManager of Hadoop 3.3 with Kerberos keeps a core busy (YARN-11178); kerberos.CALM limits it.
+MAY_LIMIT_THREADS = ("--cap-add", "SYS_NICE")
 # One rule for each device: the kernel removes a rule for one container, but not a part of a rule.
 GPU_DEVICES = ("--device-cgroup-rule", "c 195:0 rmw", "--device-cgroup-rule", "c 195:1 rmw")
 REALM = "DEMO.EXAMPLE"
@@ -179,7 +179,7 @@ def node_options(cluster: Cluster, host: str) -> list[str]:
         labels[CDSW] = cluster.cdsw
         own = workbench.OPTIONS
     if cluster.kerberos:
-        own = SPINNING if host == "master1" else GPU_DEVICES if host in cluster.data_hosts else own
+        own = MAY_LIMIT_THREADS if host == "master1" else GPU_DEVICES if host in cluster.data_hosts else own
     options = nodes.options_of(
         cluster.container(host),
         network=cluster.name,

@@ -22,11 +22,13 @@ CONF = "/etc/hadoop/conf"
 KEYTABS = "/etc/security/keytabs"
 NODEMANAGER = "/etc/systemd/system/yarn-nodemanager.service.d"
 RESOURCEMANAGER = "/etc/systemd/system/yarn-resourcemanager.service.d"
-# Its thread that spins runs only while no other thread of its node wants a core. It appears some seconds after the start; so does every restart's.
+# Its thread that spins gets a hundredth of a core, in steps of 10 ms, because every other thread waits for it at a safepoint. It appears some seconds
+# after the start; so does every restart's.
 CALM = """\
 [Service]
-ExecStartPost=/bin/sh -c 'for second in $$(seq 60); do for task in /proc/$MAINPID/task/*; do \
-    read -r name < $$task/comm && [ "$$name" = DelegationToken ] && exec chrt --idle --pid 0 $${task##*/}; done; sleep 1; done'
+ExecStartPost=+/bin/sh -c 'for second in $$(seq 60); do for task in /proc/$MAINPID/task/*; do \
+    read -r name < $$task/comm && [ "$$name" = DelegationToken ] && \
+    exec chrt --deadline --sched-runtime 100000 --sched-deadline 10000000 --sched-period 10000000 --pid 0 $${task##*/}; done; sleep 1; done'
 """
 USER_KEYTAB = "/home/analyst/analyst.keytab"
 KRB5_CONF = f"""\

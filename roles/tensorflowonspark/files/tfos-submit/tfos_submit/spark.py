@@ -146,7 +146,8 @@ def driver_environment(inherited, spark_home, environment, hadoop, own=None, pyt
     if spark_home:
         variables["SPARK_HOME"] = spark_home
     if own:
-        variables["PYTHONPATH"] = own.site
+        # Before 2.4 Spark writes this over what the containers' settings have (SPARK-22151): the first part is theirs.
+        variables["PYTHONPATH"] = "{{PWD}}/%s:%s" % (PACKAGES, own.site) if spark_home else own.site
     python = os.path.join(environment, "bin", "python")
     variables["PYSPARK_PYTHON"], variables["PYSPARK_DRIVER_PYTHON"] = pythons or (python, python)
     return variables
