@@ -94,8 +94,8 @@ def lint_steps(repo: Path) -> list[Step]:
 
 
 def unit_steps(repo: Path, jobs: int) -> list[Step]:
-    """The unit tests, a file at a time in each of `jobs` processes and one more: most of them wait for a process or a server."""
-    workers = ["--numprocesses", str(jobs + 1), "--dist", "loadfile", "--no-loadscope-reorder"]
+    """The unit tests, a file at a time in each of `jobs` processes and two more: most of them wait for a process or a server."""
+    workers = ["--numprocesses", str(jobs + 2), "--dist", "loadfile", "--no-loadscope-reorder"]
     return [Step("unit", "tests", ["pytest", "tests/unit", *workers, *junit("unit-tests", repo)], needs_tests=True)]
 
 

@@ -78,9 +78,13 @@ def test_the_next_cluster_is_made_beside_jobs_and_both_are_removed_after_their_f
         def step(name: str, script: str, **options) -> Step:
             return bash(f"{stack} {name}", script, "e2e", environment={"E2E_STACK": stack}, **options)
 
-        waits = "while [ ! -e made-two ]; do sleep 0.05; done; exit 1"  # until the other cluster is there
-        made, jobs = step("made", f"touch made-{stack}"), step("jobs", waits)
-        return [[made], [jobs, step("faults", "true"), step("down", "true", always=True)]]
+        # Those of the first cluster fail when those of the second, which is there then, have begun; these end after the first one's removal.
+        scripts = {
+            "one": "while [ ! -e begun ]; do sleep 0.05; done; exit 1",
+            "two": "touch begun; while [ ! -e down-one ]; do sleep 0.05; done",
+        }
+        down = step("down", f"touch down-{stack}", always=True)
+        return [[step("made", "true")], [step("jobs", scripts[stack]), step("faults", "true"), down]]
 
     monkeypatch.setattr(check_steps, "e2e_steps", parts)
     monkeypatch.setattr(checks, "REPO", tmp_path)
@@ -90,7 +94,11 @@ def test_the_next_cluster_is_made_beside_jobs_and_both_are_removed_after_their_f
         Runner, "run", lambda runner, step, show, run=Runner.run: (ran.append(step.name), run(runner, step, show))
     )
     assert checks.main(["e2e", "--stack", "one", "--stack", "two"]) == 1
-    assert (ran[0], set(ran[1:3]), sorted(ran[3:])) == ("one made", {"one jobs", "two made"}, ["one down", "two down"])
+    assert (ran[0], set(ran[1:3]), ran[3:]) == (
+        "one made",
+        {"one jobs", "two made"},
+        ["two jobs", "one down", "two down"],
+    )
 
 
 def test_clusters_that_are_there_at_the_same_time_have_names_of_their_own() -> None:
@@ -263,6 +271,6 @@ def test_side_by_side_the_long_layer_continues_after_a_failure(runner):
     assert outcomes(runner) == ["FAILED", "passed"]
 
 
-def test_every_unit_test_is_in_one_step_with_a_process_more_than_jobs() -> None:
+def test_every_unit_test_is_in_one_step_with_two_processes_more_than_jobs() -> None:
     (step,) = check_steps.unit_steps(check_steps.REPO, 4)
-    assert step.command[:4] == ["pytest", "tests/unit", "--numprocesses", "5"]
+    assert step.command[:4] == ["pytest", "tests/unit", "--numprocesses", "6"]
