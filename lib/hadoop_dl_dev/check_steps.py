@@ -94,8 +94,8 @@ def lint_steps(repo: Path) -> list[Step]:
 
 
 def unit_steps(repo: Path, jobs: int) -> list[Step]:
-    """The unit tests, a file at a time in each of `jobs` processes and two more: most of them wait for a process or a server."""
-    workers = ["--numprocesses", str(jobs + 2), "--dist", "loadfile", "--no-loadscope-reorder"]
+    """The unit tests, a file at a time in each of `jobs` processes and one more: most of them wait for a process or a server."""
+    workers = ["--numprocesses", str(jobs + 1), "--dist", "loadfile", "--no-loadscope-reorder"]
     return [Step("unit", "tests", ["pytest", "tests/unit", *workers, *junit("unit-tests", repo)], needs_tests=True)]
 
 
@@ -178,7 +178,7 @@ def e2e_steps(repo: Path, stack: str) -> list[list[Step]]:
 
 
 def e2e_phases(repo: Path, stacks: Sequence[str]) -> list[list[list[Step]]]:
-    """Lanes that run side by side, phase by phase: the first cluster is made, then its jobs wait for YARN a third of their time, beside all of the others."""
+    """Lanes that run side by side, phase by phase. The first cluster is made alone; then each has a lane, as jobs wait for YARN a third of their time."""
     (made, tests), *others = [e2e_steps(repo, stack) for stack in stacks]
     return [[made], [tests, *([*made, *tests] for made, tests in others)]]
 

@@ -190,7 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--jobs",
         type=int,
         default=2,
-        help="lint, stacks: steps at a time; molecule: one scenario more; unit: two processes more (default: %(default)s)",
+        help="lint, stacks: steps at a time; unit: processes, molecule: scenarios, and one more (default: %(default)s)",
     )
     parser.add_argument(
         "--from", dest="begin", metavar="STEP", help="long: begin with this step, as the table names it"

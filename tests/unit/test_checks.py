@@ -271,6 +271,6 @@ def test_side_by_side_the_long_layer_continues_after_a_failure(runner):
     assert outcomes(runner) == ["FAILED", "passed"]
 
 
-def test_every_unit_test_is_in_one_step_with_two_processes_more_than_jobs() -> None:
+def test_every_unit_test_is_in_one_step_with_a_process_more_than_jobs() -> None:
     (step,) = check_steps.unit_steps(check_steps.REPO, 4)
-    assert step.command[:4] == ["pytest", "tests/unit", "--numprocesses", "6"]
+    assert step.command[:4] == ["pytest", "tests/unit", "--numprocesses", "5"]
