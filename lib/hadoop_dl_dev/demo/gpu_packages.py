@@ -47,7 +47,7 @@ def ensure(system: str, cache: Path = CACHE) -> Path:
     listed = yaml.safe_load((SOURCE / "packages.yml").read_text(encoding="utf-8"))
     if system not in listed or "kernels" not in listed[system]:
         raise DemoError(
-            f"Fixture packages exist for el7, el9 and debian12, but {system!r} is requested. See demo/gpu/packages.yml."
+            f"Fixture packages exist for el7, el8, el9 and debian12, but {system!r} is requested. See demo/gpu/packages.yml."
         )
     programs = [Path(__file__), *(Path(str(one.__file__)) for one in (gpu_debs, module_streams, signed_packages))]
     files = [path for path in [*SOURCE.rglob("*"), *programs] if path.is_file()]
@@ -109,4 +109,4 @@ def write_runfiles(made: Path, versions: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(print_path("gpu_packages", lambda: ensure(sys.argv[1]), "name el7, el9 or debian12"))
+    sys.exit(print_path("gpu_packages", lambda: ensure(sys.argv[1]), "name el7, el8, el9 or debian12"))
