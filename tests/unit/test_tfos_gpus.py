@@ -409,6 +409,14 @@ ValueError: the second
 EARLY = LATE.replace("00:48:58", "00:48:57").replace("the second", "the first")
 TERMINATED = "26/11/24 00:48:50 ERROR CoarseGrainedExecutorBackend: RECEIVED SIGNAL TERM\n"
 OF_THE_DRIVER = "26/11/24 00:48:57 ERROR TaskSetManager: Task 0 in stage 1.0 failed 1 times; aborting job\n"
+# Of an executor that starts when the script has ended (Spark 2.4.8).
+WITHOUT_DRIVER = """26/11/27 12:03:07 ERROR executor.CoarseGrainedExecutorBackend: Executor self-exiting due to : Unable to create executor due to Exception thrown in awaitResult:
+org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.util.ThreadUtils$.awaitResult(ThreadUtils.scala:226)
+Caused by: java.io.IOException: Failed to connect to edge1/172.30.69.211:41503
+\tat java.lang.Thread.run(Thread.java:750)
+Caused by: java.net.ConnectException: Connection refused
+"""
 IN_A_PROCESS = (
     "2026-11-24 00:48:56,001 INFO (MainThread-7) started\nTraceback (most recent call last):\n  File x\nOSError: full\n"
 )
@@ -421,6 +429,7 @@ IN_A_PROCESS = (
         ([TERMINATED, LATE], "c3 on data1 at 00:48:58: ValueError: the second"),
         ([LATE, IN_A_PROCESS], "c3 on data1 at 00:48:56: OSError: full"),
         (["26/11/24 00:48:58 INFO Executor: well\n"], ""),
+        ([WITHOUT_DRIVER], ""),
     ],
 )
 def test_the_first_error_is_that_of_the_executor_that_failed_first(logs: list[str], expected: str) -> None:

@@ -297,6 +297,10 @@ def test_other_applications_are_a_reason_to_wait() -> None:
     ("said", "hint"),
     [
         (
+            "usage: mnist_spark.py [-h] [--format {csv2,tfr}]\nmnist_spark.py: error: argument --format: invalid choice: 'csv'\n",
+            "The script refused its arguments: argument --format: invalid choice: 'csv'",
+        ),
+        (
             'java.io.IOException: Cannot run program "/opt/deeplearning/envs/tf-1/bin/python": error=2',
             "no environment /opt/deeplearning/envs/tf-1",
         ),

@@ -81,5 +81,7 @@ def exception_after(lines):
     if starts:
         after = [line for line in lines[starts[0] + 1 :] if line[:1].strip()]
         return after[0].strip() if after else ""
-    exceptions = [line for line in lines if EXCEPTION.match(line)]
-    return exceptions[0].strip() if exceptions else ""
+    exceptions = [line.strip() for line in lines if EXCEPTION.match(line)]
+    if not exceptions:
+        return ""
+    return exceptions[-1 if exceptions[0].endswith(" awaitResult:") else 0]  # what it waited for is below

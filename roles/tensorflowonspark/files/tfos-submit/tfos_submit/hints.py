@@ -11,6 +11,10 @@ from tfos_submit.outcome import say
 # What people get wrong, by what Spark or TensorFlow then says.
 HINTS = (
     (
+        r"(?m)^\S+\.py: error: (.+)$",
+        "The script refused its arguments: {0}",
+    ),
+    (
         r"Cannot run program \"([^\"]*/envs/[^\"/]+)/bin/python\"",
         "An executor's host has no environment {0}. Bring it there with --archive, or install it: ansible-playbook site.yml --limit data_nodes",
     ),
