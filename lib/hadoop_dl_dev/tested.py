@@ -171,8 +171,8 @@ since counts as not tested.
 - **TFoS trained**: two executors of Spark's `local-cluster` train the digits to at least 95 %. The
   stacks of `make e2e` do so on YARN.
 
-`–`: the stack does not promise it. `image` is the node image: `el8` stands in for RHEL 7 if the
-test's Python requires a newer C library.
+`–`: the stack does not promise it. `image` is the node image: a newer one stands in for RHEL 7 or 8
+if the test's Python requires its C library, or Spark its Java (`el7-hadoop2` has Java 8).
 """
 NOTES = "## Reasons"
 BUILT = """\

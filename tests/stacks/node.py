@@ -22,7 +22,12 @@ HERE = Path(__file__).resolve().parent
 MIRROR = REPOSITORY / ".cache" / "mirror"
 MIRROR_URL = "http://127.0.0.1:8000"
 ROOT = "/opt/deeplearning"
-NEWER = ("el7", "el8", "el9")  # an older system's lock may be tried on a newer one, never the other way round
+NEWER = (
+    "el7",
+    "el8",
+    "el9",
+    "el7-hadoop2",
+)  # by their C libraries: an older system's lock may be tried on a newer one, never the other way round
 OF_IMAGE = {
     "el7": ("2.7",),
     "el7-hadoop2": ("2.7",),
@@ -164,8 +169,7 @@ def last_words(stdout: str, stderr: str) -> str:
 
 
 def images_of(stack: stacks.Stack) -> list[str]:
-    """The images to try: of the stack's own systems the first one with a Java for its Spark, then newer ones."""
-    own = [name for name in images.image_names() if name.partition("-")[0] in stack.data["os"]]
+    """The images to try, from the stack's first system on; those with a Java for its Spark come first."""
+    first = next(number for number, name in enumerate(NEWER) if name in stack.data["os"])
     javas = stack.data.get("java", [])
-    first = next((name for name in own if images.java(name) in javas), own[0])
-    return [first, *(name for name in NEWER if name > first)]
+    return sorted(NEWER[first:], key=lambda name: images.java(name) not in javas)

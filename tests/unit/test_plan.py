@@ -84,6 +84,26 @@ def test_an_edge_node_also_gets_the_spark_client() -> None:
     assert "tensorflowonspark" in needs(made, "edge1")
 
 
+def test_the_sites_own_spark_decides_for_hosts_that_lack_it_too() -> None:
+    """Its edge node has it (spark_home). Constraints choose a stack for that Spark; a named one for another is refused."""
+    home = {"paths": {"/opt/spark2": True}, "accounts": {}, "sparks": {"/opt/spark2": "2.4.0"}}
+    java = [{"home": "/usr/lib/jvm/java-8", "version": "1.8.0_412", "major": "8"}]
+    node = changed_node(java=java)
+
+    def made(request: Any) -> plan_model.Plan:
+        site = {"deeplearning_request": request, "spark_home": "/opt/spark2"}
+        edge = make_host("edge1", ("edge_nodes",), {**node, "named": home}, **site)
+        return plan.make_plan([make_host(node=node, **site), edge], REPOSITORY)
+
+    chosen = made({"tensorflow": "1.15"})
+    assert chosen.problems == []
+    assert {host["stack"]["name"] for host in chosen.hosts.values()} == {"tf1.15-spark2-py27-el7"}
+    (problem,) = made(STACK).problems
+    assert problem.startswith(
+        f"edge1: {STACK}: A stack for Spark 3 does not serve Spark 2; the site's Spark 2.4.0 (spark_home) is what there is"
+    )
+
+
 def test_a_host_of_no_group_needs_nothing_and_is_named() -> None:
     hosts = [make_host("other1", ("others",)), make_host("master1", ("masters",)), make_host()]
     made = plan.make_plan(hosts, REPOSITORY)

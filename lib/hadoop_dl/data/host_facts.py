@@ -252,10 +252,11 @@ class Account:
 
 @dataclass(frozen=True)
 class Named:
-    """What inputs name on the host: whether each path exists, and each account, None if there is none."""
+    """What inputs name on the host: whether each path exists, its Spark's release, and each account, None if there is none."""
 
     paths: Mapping[Path, bool]
     accounts: Mapping[Line, Account | None]
+    sparks: Mapping[Path, Version] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -303,6 +304,7 @@ class HostFacts:
             driver=self.nvidia.driver,
             architecture=self.architecture,
             cdsw=self.cdsw,
+            spark=next(iter(self.named.sparks.values()), None) if self.named else None,
         )
 
     @cached_property
@@ -319,7 +321,10 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class HostProfile:
-    """The facts that decide which versions fit. None means not known; an empty tuple means known to be none."""
+    """The facts that decide which versions fit. None means not known; an empty tuple means known to be none.
+
+    spark: the release of the site's own Spark, that of the input spark_home.
+    """
 
     os: str | None = None
     gpus: tuple[str, ...] | None = None
@@ -331,6 +336,7 @@ class HostProfile:
     driver: str | None = None
     architecture: str | None = None
     cdsw: bool = False
+    spark: str | None = None
 
 
 def read_facts(answer: Any) -> HostFacts:

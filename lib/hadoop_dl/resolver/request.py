@@ -125,7 +125,7 @@ class Item:
     specs: tuple[Spec, ...] = ()
     subject: System | Gpu | Hadoop | HostProfile | Unknown | UnknownGpu | None = None
     host_fact: str = (
-        ""  # the fact of a host that this item carries: python, glibc, cpu, java; for an OS: its host was read
+        ""  # the fact of a host that this item carries: python, glibc, cpu, java, spark; for an OS: its host was read
     )
     levels: tuple[str, ...] = field(default=())
 
@@ -280,6 +280,8 @@ def host_items(host: HostProfile | None) -> list[Item]:
         add("cpu", "the host's CPU", "tensorflow", cpu_features=host.cpu_features)
     if host.javas:
         add("java", f"the host's Java {listed(host.javas)}", "spark", javas=host.javas)
+    if host.spark:
+        add("spark", f"the site's Spark {host.spark} (spark_home)", "spark", spark=host.spark)
     if host.driver and host.gpus != ():
         add("driver", f"the host's driver {host.driver}", "driver", driver=host.driver)
     if host.architecture not in (None, "x86_64"):

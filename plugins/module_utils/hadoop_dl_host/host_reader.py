@@ -112,18 +112,24 @@ class Reader(host_system.System):
         return set(named + [(hadoop or {}).get("conf_dir") or "/etc/hadoop/conf"])
 
     def named(self, names):
-        """Of the paths and accounts that inputs name: whether the path exists; the account's number and home, None if there is none."""
-        paths, accounts = {}, {}
+        """Of the paths and accounts that inputs name: whether the path exists; the account's number and home, None if there is none.
+
+        And the release of the Spark that is there, by its jar: spark-core_2.11-2.4.0-cdh6.3.4.jar is 2.4.0.
+        """
+        paths, accounts, sparks = {}, {}, {}
         for name in names:
             if name.startswith("/"):
                 paths[name] = self.exists(name)
+                for jar in self.glob(name + "/jars/spark-core_*.jar"):
+                    match = re.search(r"spark-core_[\d.]+-(\d+\.\d+\.\d+)", jar)
+                    sparks.update({name: match.group(1)} if match else {})
                 continue
             try:
                 entry = pwd.getpwnam(name)
                 accounts[name] = {"uid": entry.pw_uid, "home": entry.pw_dir}
             except KeyError:
                 accounts[name] = None
-        return {"paths": paths, "accounts": accounts}
+        return {"paths": paths, "accounts": accounts, "sparks": sparks}
 
     def disk_free_mb(self):
         result = {}

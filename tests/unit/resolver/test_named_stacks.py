@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -50,6 +51,14 @@ def test_gpu_and_cpu_forms_are_there_where_both_exist() -> None:
         ("tf1.15-py27-el7", HostProfile(os="rhel-7.9", pythons=("3.6",)), "the host has Python 3.6"),
         ("tf2.21-py311", HostProfile(os="rhel-7.9"), "need glibc 2.27"),
         ("tf2.21-tfos-py311", HostProfile(os="rhel-8.10", javas=("8",), pythons=("3.7", "3.11")), ""),
+        (
+            "tf1.15-py27-el7",
+            HostProfile(os="rhel-7.9", javas=("8",), spark="2.4.0"),
+            "A stack for Spark 3 does not serve Spark 2",
+        ),
+        ("tf1.15-spark2-py27-el7", HostProfile(os="rhel-7.9", javas=("8",), spark="2.3.2"), ""),
+        ("tf1.15-spark2-py27-el7", HostProfile(os="rhel-7.9", javas=("11",), spark="2.4.0"), "runs on Java 8"),
+        ("tf2.11-py39", HostProfile(os="rhel-8.10", javas=("8",), spark="3.3.2"), ""),
         ("tf2.15-py3-el9", HostProfile(os="rhel-9.4", pythons=("3.9",)), ""),
     ],
 )
@@ -69,6 +78,8 @@ P100 = HostProfile(os="rhel-7.9", gpus=("10de:15f8",), pythons=("2.7",), javas=(
         ({"tensorflow": "1.15"}, HostProfile(os="rhel-7.9", gpus=(), pythons=("2.7", "3.6")), "tf1.15-cpu-py36-el7"),
         ({"tensorflow": "1.15"}, HostProfile(os="rhel-7.9", gpus=(), pythons=("2.7",)), "tf1.15-cpu-py27-el7"),
         ({"tensorflow": "1.15"}, HostProfile(os="rhel-8.10"), "tf1.15-cpu-py36-el8"),
+        ({"tensorflow": "1.15"}, replace(P100, spark="2.4.0"), "tf1.15-spark2-py27-el7"),
+        ({"tensorflow": "1.15"}, HostProfile(os="rhel-8.10", spark="2.4.7"), "tf1.15-spark2-cpu-py36-el8"),
         ({"hdfs": True}, HostProfile(os="rhel-9.4", gpus=("10de:20b0",)), "tf2.17-py311"),
         ({"tensorflowonspark": "none"}, HostProfile(os="rhel-9.4", gpus=("10de:20b0",)), "tf2.21-py311"),
     ],
