@@ -31,6 +31,8 @@ TRIALS = {"epochs": [1, "many"], "learning-rate": [0.001]}
 GRID = f"cd ../images && deeplearning grid {BY_KEYTAB} --gpus 1 --params /tmp/grid.json --timeout 300 --py-files images.py --output hdfs://"
 # Without a driver, an open that the kernel allows ends with ENXIO.
 OPEN_GPUS = """
+from __future__ import print_function
+
 import errno, os, socket, sys
 from pyspark import SparkConf, SparkContext
 
@@ -97,7 +99,7 @@ def test_each_wheel_left_the_mirror_once_and_hdfs_has_it_as_locked(cluster: Clus
     entries = environment_packages.parse_section(stacks.load_stack(cluster.stack).lock().text)
     locked = sorted(entries, key=name_of)
     log = shell("mirror1", "journalctl --unit deeplearning-mirror --output cat")[1]
-    served = re.findall(r'^(\S+) "GET /wheels/(\S+\.whl) HTTP/1\.1" 200 ', log, re.MULTILINE)
+    served = re.findall(r'^(\S+) "GET /wheels/(\S+) HTTP/1\.1" 200 ', log, re.MULTILINE)
     assert {entry["file"] for entry in locked} <= {name for _, name in served}
     assert set(Counter(name for _, name in served).values()) == {1}
     assert {client.rpartition(":")[2] for client, _ in served} == {cluster.address("edge1")}
@@ -236,5 +238,7 @@ def test_removal_restores_yarn_and_leaves_nothing_in_hdfs(
         assert shell(host, f"cat {kerberos.CONF}/yarn-site.xml") == (0, kerberos.settings("yarn-site.xml"))
         assert shell(host, f"cat {kerberos.CONF}/capacity-scheduler.xml") == (0, scheduler)
         assert shell(host, f"test ! -e {kerberos.CONF}/resource-types.xml") == (0, "")
+    for host in cluster.data_hosts if kerberos.isolates() else ():
+        assert shell(host, f"cat {kerberos.EXECUTOR_CONFIG}") == (0, kerberos.EXECUTOR_SETTINGS)
     services.until("YARN", lambda: services.yarn_problem(cluster))
     assert "yarn.io/gpu" not in json.dumps(services.get(cluster, ":8088/ws/v1/cluster/nodes"))
