@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from demo_commands import run
 
-from hadoop_dl_dev.demo import cli, cluster, images, nodes, services, tour
+from hadoop_dl_dev.demo import cli, cluster, images, kerberos, nodes, services, tour
 
 
 def of_its_own(found: cluster.Cluster) -> Iterator[None]:
@@ -64,10 +64,18 @@ def configuration(found: cluster.Cluster) -> dict[str, str]:
     return {host: nodes.execute(found.container(host), "sh", "-c", show) for host in ("master1", *found.data_hosts)}
 
 
+def as_daemon(found: cluster.Cluster, name: str, command: str) -> str:
+    """The command on master1 by one of Hadoop's accounts, with its login if there is Kerberos."""
+    if found.kerberos:
+        login = f"kinit -k -t {kerberos.KEYTABS}/{name}.keytab {name}/master1@{cluster.REALM}"
+        command = f"export KRB5CCNAME=/tmp/{name}; {login} && {command}"
+    return nodes.execute(found.container("master1"), "sh", "-c", command, user=name)
+
+
 def check_labels(found: cluster.Cluster) -> None:
     """The role gives a label, the suite asks for it, a job uses it. YARN loses it and gets it again, and the role takes it away."""
-    master, before = found.container("master1"), configuration(found)
-    nodes.execute(master, "sh", "-c", f"hdfs dfs -mkdir -p {STORE} && hdfs dfs -chown yarn {STORE}", user="hdfs")
+    before = configuration(found)
+    as_daemon(found, "hdfs", f"hdfs dfs -mkdir -p {STORE} && hdfs dfs -chown yarn {STORE}")
     with labelled(found, "fast", {"root.default": 100}):
         said = play(found, *WINDOW)
         assert labels(found) == {"data1": [], "data2": ["fast"]}, said
@@ -77,7 +85,7 @@ def check_labels(found: cluster.Cluster) -> None:
         edge = ("docker", "exec", "--interactive", found.container("edge1"), "su", "-", "analyst", "-c", submit)
         told = subprocess.run(edge, input=PLACES, capture_output=True, text=True, check=True).stdout
         assert "ON data2 data2" in told.splitlines(), told
-        nodes.execute(master, "yarn", "rmadmin", "-replaceLabelsOnNode", "data2=", user="yarn")
+        as_daemon(found, "yarn", "yarn rmadmin -replaceLabelsOnNode data2=")
         said = run(".venv/bin/ansible-playbook", "-i", str(found.inventory), "playbooks/verify.yml", status=2)
         assert "data2 should have the node label fast, but has none." in said
         play(found, *WINDOW, "-e", "apply=all")

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 from demo_commands import run
-from hadoop_clusters import STORE, WINDOW, changes, labelled, play
+from hadoop_clusters import STORE, WINDOW, as_daemon, changes, labelled, play
 from yarn_processes import until
 
 from hadoop_dl_dev.demo import cli, cluster, nodes
-from hadoop_dl_dev.demo.cluster import REALM, Cluster
+from hadoop_dl_dev.demo.cluster import Cluster
 
 CLUSTER = Cluster("tf2.15-py3-el9", name="secure", kerberos=True)
-MASTER, CONF, KEYTABS = CLUSTER.container("master1"), "/etc/hadoop/conf", "/etc/security/keytabs"
+MASTER, CONF = CLUSTER.container("master1"), "/etc/hadoop/conf"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,15 +31,9 @@ def _cluster_of_its_own() -> Iterator[None]:
         cluster.down(CLUSTER.name)
 
 
-def as_daemon(name: str, command: str) -> str:
-    """The command on master1 with the login of one of Hadoop's accounts there."""
-    login = f"kinit -k -t {KEYTABS}/{name}.keytab {name}/master1@{REALM}"
-    return nodes.execute(MASTER, "sh", "-c", f"export KRB5CCNAME=/tmp/{name}; {login} && {command}", user=name)
-
-
 def yarn(key: str) -> dict[str, object]:
     """Node -> what YARN says of it. A NodeManager that has another port after a restart is there twice: the one that runs counts."""
-    said = as_daemon("yarn", "curl --silent --negotiate --user : http://master1:8088/ws/v1/cluster/nodes")
+    said = as_daemon(CLUSTER, "yarn", "curl --silent --negotiate --user : http://master1:8088/ws/v1/cluster/nodes")
     found = sorted(json.loads(said)["nodes"].get("node", []), key=lambda node: node["state"] == "RUNNING")
     return {node["nodeHostName"]: node.get(key) for node in found}
 
@@ -54,14 +48,14 @@ def test_a_label_comes_survives_and_goes() -> None:
         said = run(".venv/bin/ansible-playbook", "-i", str(CLUSTER.inventory), *WINDOW, status=2)
         assert f"As the superuser of HDFS: hdfs dfs -mkdir -p hdfs://{STORE}" in " ".join(said.split())
         assert files() == before
-        as_daemon("hdfs", f"hdfs dfs -mkdir -p {STORE} && hdfs dfs -chown yarn {STORE}")
+        as_daemon(CLUSTER, "hdfs", f"hdfs dfs -mkdir -p {STORE} && hdfs dfs -chown yarn {STORE}")
         said = play(CLUSTER, *WINDOW)
         assert yarn("nodeLabels") == {"data1": None, "data2": ["gpu"]}, said
         assert changes(play(CLUSTER, *WINDOW)) == {"0"}
     play(CLUSTER, *WINDOW)
     assert files() == before
     assert run("docker", "exec", MASTER, "ls", "/opt/deeplearning/etc").split() == ["yarn_gpu.json"]
-    assert as_daemon("hdfs", f"hdfs dfs -cat {STORE}/nodelabel.editlog").count("gpu") > 0, "it was kept there"
+    assert as_daemon(CLUSTER, "hdfs", f"hdfs dfs -cat {STORE}/nodelabel.editlog").count("gpu") > 0, "it was kept there"
 
 
 def test_a_host_leaves_and_comes_back() -> None:
