@@ -125,7 +125,9 @@ def test_a_wheel_that_is_missing_or_short_comes_from_the_mirror_and_the_next_pub
     assert "No such file or directory" in problem
     cluster.site.everything()
     assert len(cluster.fetched) == 2
+    before = len(cluster.hdfs.actions)
     assert {name.partition("-")[0] for name in cluster.run("published")["published"]} == {"keras", "six"}
+    assert cluster.hdfs.actions[before:] == ["-ls", "-put"], "no JVM asks for directories that are there"
     assert len(cluster.names()) == 4
 
 

@@ -63,12 +63,12 @@ class Wheels(Hdfs):
     def path(self, entry):
         return "%s/%s" % (self.directory, name_of(entry))
 
-    def sizes(self):
-        """Path -> size of the files in the directory."""
+    def look(self):
+        """Path -> size of the files in the directory, and whether it is there."""
         status, sizes, output = self.listed([self.directory])
         if status and "No such file" not in output:
             raise Failure("`hdfs dfs -ls %s` must work, but answered: %s." % (self.directory, answer(output)))
-        return sizes
+        return sizes, not status
 
     def read(self, entries, directory):
         """Have wheels in the local directory; those that are not there afterwards, and what HDFS answered."""
@@ -93,10 +93,10 @@ class Wheels(Hdfs):
 
         fetch: gets one entry from the mirror into a directory, verified. kept: sha256 of every wheel that is still needed.
         """
-        sizes = self.sizes()
+        sizes, is_there = self.look()
         wanted = largest_first(entry for entry in entries if sizes.get(self.path(entry)) != entry["size"])
         if wanted:
-            made = self.missing_directories(self.directory)
+            made = [] if is_there else self.missing_directories(self.directory)
             hdfs_record.add(record, [self.path(entry) for entry in wanted], made, self.user)
             make(local)
             for entry in wanted:
