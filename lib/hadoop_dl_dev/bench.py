@@ -1,5 +1,5 @@
 """scripts/bench: a run with nothing to do (noop), a thousand hosts in the resolver (resolve) and in the plan (plan), an installation (install),
-and playbooks over slow links (link).
+playbooks over slow links to the hosts (link), and many hosts behind one link of the mirror (wheels).
 
 noop: what a run that has nothing to do costs, beside a raw parallel ssh loop to the same hosts.
 
@@ -20,22 +20,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from hadoop_dl.hosts import host_script
+from hadoop_dl_dev import light_hosts, wheels_bench
 from hadoop_dl_dev.demo import cluster as demo
 from hadoop_dl_dev.demo import nodes
 from hadoop_dl_dev.demo.images import REPOSITORY
-from hadoop_dl_dev.demo.shell import DemoError, output, phase, run, say
+from hadoop_dl_dev.demo.shell import DemoError, phase, run, say
 from hadoop_dl_dev.link_bench import close_connections, measure_links
 
 BIN = REPOSITORY / ".venv" / "bin"
-IMAGE = "hadoop-deeplearning/bench:latest"
-LABEL = "bench"
 WAYS = ("loop", "site.yml warm", "site.yml cold")
 
 
@@ -72,56 +68,6 @@ def table(results: dict[int, dict[str, list[Cost]]]) -> str:
             )
             lines.append(f"| {count} | {way} | {wall:.2f} | {cpu:.2f} | {ratios[0]} | {ratios[1]} |")
     return "\n".join(lines)
-
-
-def make_image(source: str) -> None:
-    """The data node as it is on disk; its daemons stay out."""
-    raw = output("docker", "commit", source)
-    mask = "RUN systemctl disable hdfs-datanode yarn-nodemanager && rm -r /var/cache/ansible-bytecode\n"
-    with tempfile.TemporaryDirectory() as directory:
-        Path(directory, "Dockerfile").write_text(f"FROM {raw}\n{mask}", encoding="utf-8")
-        run(
-            *("docker", "build", "--network", "none", "--tag", IMAGE, directory),
-            env={**os.environ, "DOCKER_BUILDKIT": "0"},
-        )
-
-
-def start_hosts(count: int, base: demo.Cluster) -> dict[str, str]:
-    """Names and addresses of `count` light containers in the demo's network."""
-    names = [f"{LABEL}-{number}" for number in range(1, count + 1)]
-    os.environ[f"NODE_IMAGE_{base.image.upper()}"] = IMAGE
-    with ThreadPoolExecutor(4) as pool:
-        list(
-            pool.map(
-                lambda name: nodes.start(
-                    name,
-                    base.image,
-                    nodes.options_of(name, base.name, hosts=base.addresses, labels={nodes.LABEL: LABEL}),
-                ),
-                names,
-            )
-        )
-    shown = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
-    return {name: output("docker", "inspect", "--format", shown, name) for name in names}
-
-
-def write_inventory(directory: Path, hosts: dict[str, str], base: demo.Cluster) -> None:
-    """The demo's site with these hosts as its data nodes; what is written of data1 holds for each of them."""
-    data_nodes = yaml.safe_load((base.inventory / "hosts.yml").read_text(encoding="utf-8"))["all"]["children"][
-        "data_nodes"
-    ]
-    variables = yaml.safe_load((base.inventory / "group_vars" / "all.yml").read_text(encoding="utf-8"))
-    known = "".join(
-        f"{address} {' '.join(nodes.execute(name, 'cat', '/etc/ssh/ssh_host_ed25519_key.pub').split()[:2])}\n"
-        for name, address in hosts.items()
-    )
-    (directory / "known_hosts").write_text(known, encoding="utf-8")
-    variables["ansible_ssh_common_args"] = f"-o UserKnownHostsFile={directory / 'known_hosts'}"
-    data_nodes["hosts"] = {
-        name: {**data_nodes["hosts"]["data1"], "ansible_host": address} for name, address in hosts.items()
-    }
-    content = {"all": {"vars": variables, "children": {"data_nodes": data_nodes}}}
-    (directory / "hosts.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
 
 
 def loop_script(directory: Path, hosts: dict[str, str], base: demo.Cluster) -> list[str]:
@@ -167,8 +113,8 @@ def bench_noop(counts: Sequence[int], rounds: int) -> dict[int, dict[str, list[C
     }
     try:
         with phase(f"{max(counts)} light containers from {source}"):
-            make_image(source)
-            everyone = start_hosts(max(counts), base)
+            light_hosts.make_image(source)
+            everyone = light_hosts.start(max(counts), base)
         # An ssh control socket's path must be short.
         with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory(prefix="b") as short:
             control = Path(short)
@@ -176,7 +122,7 @@ def bench_noop(counts: Sequence[int], rounds: int) -> dict[int, dict[str, list[C
                 directory = Path(made) / str(count)
                 directory.mkdir()
                 hosts = dict(list(everyone.items())[:count])
-                write_inventory(directory, hosts, base)
+                light_hosts.write_inventory(directory, hosts, base)
                 loop = loop_script(directory, hosts, base)
                 results[count] = {way: [] for way in WAYS}
                 with phase(f"{count} hosts, {rounds} rounds"):
@@ -188,8 +134,7 @@ def bench_noop(counts: Sequence[int], rounds: int) -> dict[int, dict[str, list[C
                         results[count]["site.yml cold"].append(measure(lambda: site(directory, control, environment)))  # noqa: B023
                     close_connections(control)
     finally:
-        nodes.remove(*demo.existing(LABEL))
-        run("docker", "image", "rm", IMAGE, check=False)
+        light_hosts.remove()
     return results
 
 
@@ -217,6 +162,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     linking = commands.add_parser("link", help="site.yml and verify.yml over slow links to the demo's hosts")
     linking.add_argument("--round-trip", type=float, default=0.1, help="seconds (default: 0.1)")
     linking.add_argument("--rate", type=float, default=10e6, help="bit/s of each host's link (default: 10000000)")
+    taking = commands.add_parser(
+        "wheels", help="the same environment on 1 and on 8 hosts over the mirror's limited link"
+    )
+    usual = "mirror:1,mirror:8,hdfs:1,hdfs:8"
+    taking.add_argument("--runs", default=usual, help=f"environment_source and number of hosts (default: {usual})")
+    taking.add_argument("--rate", type=float, default=20e6, help="bit/s of the mirror's link (default: 20000000)")
+    taking.add_argument("--name", default=demo.DEFAULT_NAME, help="of the demo cluster")
+    taking.add_argument("--rounds", type=int, default=1)
     arguments = parser.parse_args(argv)
     if arguments.command == "install":
         from hadoop_dl_dev import install_bench  # (loads the modules of hosts, which the other commands do not need)
@@ -241,6 +194,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if arguments.command == "link":
             say("\n" + measure_links(arguments.round_trip, arguments.rate))
+            return 0
+        if arguments.command == "wheels":
+            say("\n" + wheels_bench.bench(arguments.name, arguments.runs, arguments.rate, arguments.rounds))
             return 0
         say("\n" + table(bench_noop(sorted(int(count) for count in arguments.hosts.split(",")), arguments.rounds)))
     except DemoError as error:

@@ -28,11 +28,7 @@ def measure_links(round_trip: float, rate: float) -> str:
     """A Markdown table: of each run its seconds, and what crossed the link of the data node with the most bytes. round_trip: s; rate: bit/s."""
     base = demo.recorded(demo.DEFAULT_NAME)
     data = {base.addresses[host] for host in base.data_hosts}
-    if nodes.state(base.container("data1")) != "running":
-        raise DemoError("the bench needs the demo's hosts without the platform on them. Run scripts/demo up first.")
-    current = ("test", "-e", "/opt/deeplearning/current")
-    if not subprocess.run(["docker", "exec", base.container("data1"), *current], check=False).returncode:
-        raise DemoError("data1 has the platform already. Run make demo-down and scripts/demo up first.")
+    check_bare(base)
     rows = [HEAD]
     for name, playbook in RUNS:
         with phase(name), tempfile.TemporaryDirectory(prefix="b") as directory:
@@ -41,6 +37,15 @@ def measure_links(round_trip: float, rate: float) -> str:
         sizes = " | ".join(f"{most[way] / 1000:.0f}" for way in ("up", "down"))
         rows.append(f"| {name} | {seconds:.1f} | {sizes} | {most['rounds']} |")
     return "\n".join(rows)
+
+
+def check_bare(base: demo.Cluster) -> None:
+    """The demo's data node runs, without the platform."""
+    if nodes.state(base.container("data1")) != "running":
+        raise DemoError("the bench needs the demo's hosts without the platform on them. Run scripts/demo up first.")
+    current = ("test", "-e", "/opt/deeplearning/current")
+    if not subprocess.run(["docker", "exec", base.container("data1"), *current], check=False).returncode:
+        raise DemoError("data1 has the platform already. Run make demo-down and scripts/demo up first.")
 
 
 def over_links(
