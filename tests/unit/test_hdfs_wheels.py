@@ -148,6 +148,11 @@ def test_hdfs_that_is_down_or_hangs_costs_a_limit_and_nothing_else(
     assert len(cluster.fetched) == 4
 
 
+def test_300_hosts_that_read_a_stack_for_gpus_at_once_have_twice_the_time_that_it_takes() -> None:
+    """2.8 GB for each (docs/mirror.md), from the ten copies, each on a host with 1 Gbit/s."""
+    assert through_hdfs.limit([{"size": 2_800_000_000}]) > 2 * 300 * 2_800_000_000 * 8 / 10 / 10**9
+
+
 @pytest.mark.parametrize("action", ["-mkdir", "-put", "-ls"])
 def test_a_publisher_that_is_refused_says_so_and_leaves_no_wheel_under_its_name(
     site: Any, tmp_path: Path, action: str

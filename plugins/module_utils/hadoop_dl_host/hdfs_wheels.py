@@ -17,7 +17,7 @@ from .staged_wheels import has, name_of
 
 WHEEL = re.compile(r"[0-9a-f]{64}-.")
 READABLE = ["-D", "fs.permissions.umask-mode=022"]  # hosts of another principal read there
-RATE = 5 << 20  # bytes each second that HDFS must at least give or take
+RATE = 2 << 20  # bytes each second that HDFS must at least give or take, while many hosts read
 
 
 def limit(entries):
