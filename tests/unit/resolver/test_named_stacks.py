@@ -105,6 +105,12 @@ def test_the_kernel_module_of_a_named_stack_is_the_one_that_the_hosts_gpus_need(
     assert resolution.stack["driver_module"] == module
 
 
+def test_what_all_lines_of_spark_have_against_them_is_said_once() -> None:
+    request = {"tensorflow": "2.15", "tensorflowonspark": "2.2.5"}
+    problem = unmet(request, HostProfile(os="rhel-9.4", spark="2.4.0")).problems[0]
+    assert [problem.count(f"A stack for Spark {major} does not serve Spark 2") for major in (3, 4)] == [1, 1]
+
+
 def test_a_set_without_a_lock_says_what_to_do() -> None:
     resolution = unmet({"tensorflow": "1.12"}, P100)
     assert not resolution.ok

@@ -308,5 +308,5 @@ class Spark(Part):
         found = [next(self.spark_refusals(build.python, row, items), None) for row in there]
         against_it = [finding for finding in found if finding]
         if against_it and all(found):
-            said = "; ".join(finding.text for finding in against_it[:4])
+            said = "; ".join(list(dict.fromkeys(finding.text for finding in against_it))[:4])
             yield Finding(f"For Python {build.python}: {said}", against_it[0].sources)
