@@ -278,15 +278,29 @@ def newest_wheel(request: Mapping[str, Any], gpu: bool, compat: Compat | None = 
 
 def unmet(request: Mapping[str, Any], host: HostProfile | None = None, compat: Compat | None = None) -> Resolution:
     """Why no named stack meets the constraints on the host, and the stacks that do fit it."""
-    resolution = compose(request, host, compat)
-    if not resolution.fits:
-        return resolution
-    stack = resolution.stack
-    message = (
-        f"TensorFlow {stack['tensorflow']} on Python {stack['python']} would meet the request, but no stack under stacks/ does. "
-        f"Request less, or add stacks/NAME.yml with these versions and run scripts/stack lock NAME. "
-        f"Known stacks: {', '.join(stack_names())}."
+    data = compat or load()
+    message = but_for_spark(data, request, host)
+    found: tuple[str, ...] = ()
+    if not message:
+        resolution = compose(request, host, data)
+        if not resolution.fits:
+            return resolution
+        stack, found = resolution.stack, resolution.reasons[0].sources
+        message = (
+            f"TensorFlow {stack['tensorflow']} on Python {stack['python']} would meet the request, but no stack under stacks/ does. "
+            f"Request less, or add stacks/NAME.yml with these versions and run scripts/stack lock NAME. "
+            f"Known stacks: {', '.join(stack_names())}."
+        )
+    near = tuple({"stack": other.name} for other in fitting(data, {}, host)[:3])
+    return Resolution(CONFLICT, conflicts=(Conflict(tuple(sorted(request)), message, found),), nearest=near)
+
+
+def but_for_spark(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> str:
+    """A sentence about the stack that the site's own Spark alone keeps from meeting a request; empty if there is none."""
+    beside = fitting(compat, request, replace(host, spark=None)) if host and host.spark else []
+    if not host or not beside:
+        return ""
+    return (
+        f"{beside[0].name} would meet the request, but is for Spark {beside[0].stack.data['pyspark']}, and spark_home is Spark {host.spark}. "
+        "Remove spark_home from the inventory, and jobs use the stack's own Spark; or request less."
     )
-    near = tuple({"stack": other.name} for other in fitting(compat or load(), {}, host)[:3])
-    conflict = Conflict(tuple(sorted(request)), message, resolution.reasons[0].sources)
-    return Resolution(CONFLICT, conflicts=(conflict,), nearest=near)

@@ -106,9 +106,19 @@ def test_the_kernel_module_of_a_named_stack_is_the_one_that_the_hosts_gpus_need(
 
 
 def test_what_all_lines_of_spark_have_against_them_is_said_once() -> None:
-    request = {"tensorflow": "2.15", "tensorflowonspark": "2.2.5"}
+    request = {"tensorflow": "2.14", "tensorflowonspark": "2.2.5"}  # no stack has it
     problem = unmet(request, HostProfile(os="rhel-9.4", spark="2.4.0")).problems[0]
     assert [problem.count(f"A stack for Spark {major} does not serve Spark 2") for major in (3, 4)] == [1, 1]
+
+
+def test_a_stack_that_fits_but_for_the_sites_spark_is_named() -> None:
+    """Spark 2 ends at Python 3.7: newer releases of TensorFlow run with the Spark of their stacks."""
+    host = HostProfile(os="rhel-9.4", gpus=(), spark="2.4.8")
+    problem = unmet({"tensorflow": "2.15"}, host).problems[0]
+    assert problem == (
+        "tf2.15-cpu-py3-el9 would meet the request, but is for Spark 3.5.8, and spark_home is Spark 2.4.8. Remove spark_home from the "
+        "inventory, and jobs use the stack's own Spark; or request less."
+    )
 
 
 def test_a_set_without_a_lock_says_what_to_do() -> None:
