@@ -168,7 +168,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     usual = "mirror:1,mirror:8,hdfs:1,hdfs:8"
     taking.add_argument("--runs", default=usual, help=f"environment_source and number of hosts (default: {usual})")
     taking.add_argument("--rate", type=float, default=20e6, help="bit/s of the mirror's link (default: 20000000)")
-    taking.add_argument("--name", default=demo.DEFAULT_NAME, help="of the demo cluster")
     taking.add_argument("--rounds", type=int, default=1)
     arguments = parser.parse_args(argv)
     if arguments.command == "install":
@@ -196,7 +195,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             say("\n" + measure_links(arguments.round_trip, arguments.rate))
             return 0
         if arguments.command == "wheels":
-            say("\n" + wheels_bench.bench(arguments.name, arguments.runs, arguments.rate, arguments.rounds))
+            say("\n" + wheels_bench.bench(arguments.runs, arguments.rate, arguments.rounds))
             return 0
         say("\n" + table(bench_noop(sorted(int(count) for count in arguments.hosts.split(",")), arguments.rounds)))
     except DemoError as error:

@@ -74,12 +74,12 @@ def used(containers: Sequence[str]) -> float:
     return sum(int(nodes.execute(name, "sh", "-c", USED)) for name in containers) / 1e9
 
 
-def bench(name: str, wanted: str, rate: float, rounds: int) -> str:
-    """The table, of the demo cluster with this name. wanted: such as mirror:1,hdfs:8.
+def bench(wanted: str, rate: float, rounds: int) -> str:
+    """The table, of the demo cluster. wanted: such as mirror:1,hdfs:8.
 
     Each run begins with hosts without an environment, and HDFS without wheels.
     """
-    base = demo.recorded(name)
+    base = demo.recorded(demo.DEFAULT_NAME)
     check_bare(base)
     fill_mirror(base)
     pairs = [one.split(":") for one in wanted.split(",")]

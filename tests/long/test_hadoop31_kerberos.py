@@ -1,4 +1,4 @@
-"""Hadoop 3.1 with Kerberos, as CDP 7.1 has it: site.yml, a node label, logins, refusals, GPUs, the removal. A cluster of its own, removed at the end."""
+"""Hadoop 3.1 with Kerberos: site.yml, a node label, logins, refusals, GPUs, the removal. A cluster of its own, removed at the end."""
 
 from __future__ import annotations
 

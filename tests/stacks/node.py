@@ -22,12 +22,8 @@ HERE = Path(__file__).resolve().parent
 MIRROR = REPOSITORY / ".cache" / "mirror"
 MIRROR_URL = "http://127.0.0.1:8000"
 ROOT = "/opt/deeplearning"
-NEWER = (
-    "el7",
-    "el8",
-    "el9",
-    "el7-hadoop2",
-)  # by their C libraries: an older system's lock may be tried on a newer one, never the other way round
+# By their C libraries: an older system's lock may be tried on a newer one, never the other way round.
+NEWER = ("el7", "el8", "el9", "el7-hadoop2")
 OF_IMAGE = {
     "el7": ("2.7",),
     "el7-hadoop2": ("2.7",),

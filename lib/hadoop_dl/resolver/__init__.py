@@ -297,8 +297,10 @@ def unmet(request: Mapping[str, Any], host: HostProfile | None = None, compat: C
 
 def but_for_spark(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> str:
     """A sentence about the stack that the site's own Spark alone keeps from meeting a request; empty if there is none."""
-    beside = fitting(compat, request, replace(host, spark=None)) if host and host.spark else []
-    if not host or not beside:
+    if host is None or host.spark is None:
+        return ""
+    beside = fitting(compat, request, replace(host, spark=None))
+    if not beside:
         return ""
     return (
         f"{beside[0].name} would meet the request, but is for Spark {beside[0].stack.data['pyspark']}, and spark_home is Spark {host.spark}. "

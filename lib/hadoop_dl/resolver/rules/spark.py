@@ -30,11 +30,6 @@ def line_of(release: str) -> str:
     return ".".join(release.split(".")[:2])
 
 
-def facts_of(items: Sequence[Item], fact: str) -> list[HostProfile]:
-    """What the items that carry this fact of a host have of it."""
-    return [item.subject for item in items if item.host_fact == fact and isinstance(item.subject, HostProfile)]
-
-
 class Spark(Part):
     """The newest TensorFlowOnSpark that fits, on a Spark with which it was seen to run if there is one."""
 
@@ -127,7 +122,7 @@ class Spark(Part):
     def javas(self, row: Row, items: Sequence[Item]) -> list[str] | None:
         """The Java versions that remain; None if the items leave none."""
         pins = [item for item in items if item.key == "java"]
-        hosts = facts_of(items, "java")
+        hosts = [item.subject for item in items if isinstance(item.subject, HostProfile) and item.subject.javas]
         if row["java"] is None:
             return None if pins or hosts else []
         left = [java for java in row["java"] if all(item.accepts(java) for item in pins)]
@@ -143,10 +138,12 @@ class Spark(Part):
         if self.javas(row, items) is None:
             runs = f"Spark {row['line']} runs on Java {listed(row['java'] or (), 'or')}"
             yield Finding(runs if row["java"] else f"The data has no Java for Spark {row['line']}", sources(row))
-        for host in facts_of(items, "spark"):
-            there, major = (host.spark or "").partition(".")[0], row["line"].partition(".")[0]
-            if there != major:  # other Javas, Pythons and names of settings
-                yield Finding(f"A stack for Spark {major} does not serve Spark {there}", ())
+        major = row["line"].partition(".")[0]
+        for item in items:
+            if isinstance(item.subject, HostProfile) and item.subject.spark:
+                there = item.subject.spark.partition(".")[0]
+                if there != major:  # other Javas, Pythons and names of settings
+                    yield Finding(f"A stack for Spark {major} does not serve Spark {there}", ())
         if not row["gpu_scheduling"] and any(item.key == "yarn_gpu" and item.flag for item in items):
             yield Finding(f"Spark {row['line']} does not schedule GPUs", sources(row))
 
