@@ -21,21 +21,20 @@ def lines(path):
     """One line per file and link of the tree: size, modification time in seconds, path. Sorted, as bytes."""
     root = path if isinstance(path, bytes) else path.encode("utf-8")
     found = []
-    for relative, status in entries(root):
-        if not is_bytecode(relative):
-            # Index 8 is the time in whole seconds: exact, where st_mtime is a rounded float.
-            numbers = "%d %d " % (status.st_size, status[8])
-            found.append(numbers.encode("ascii") + relative)
+    for relative, status in entries(root, bytecode=False):
+        # Index 8 is the time in whole seconds: exact, where st_mtime is a rounded float.
+        numbers = "%d %d " % (status.st_size, status[8])
+        found.append(numbers.encode("ascii") + relative)
     return sorted(found, key=lambda line: line.split(b" ", 2)[2])
 
 
-def entries(root):
-    """Path (bytes, relative) and lstat of every file and link below root, without the state."""
+def entries(root, bytecode=True):
+    """Path (bytes, relative) and lstat of every file and link below root, without the state, and without bytecode if nobody asks for it."""
     waiting = [b""]
     while waiting:
         directory = waiting.pop()
         for name in os.listdir(os.path.join(root, directory)):
-            if not directory and name == STATE.encode():
+            if (not directory and name == STATE.encode()) or (not bytecode and is_bytecode(name)):
                 continue
             relative = os.path.join(directory, name) if directory else name
             status = os.lstat(os.path.join(root, relative))
