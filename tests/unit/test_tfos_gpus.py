@@ -417,6 +417,20 @@ Caused by: java.io.IOException: Failed to connect to edge1/172.30.69.211:41503
 \tat java.lang.Thread.run(Thread.java:750)
 Caused by: java.net.ConnectException: Connection refused
 """
+# Two processes of Horovod 0.28.1: what they print, it writes into the executor's log.
+HOROVOD_FAILED = """26/11/27 15:25:49 INFO Executor: Running task 1.0 in stage 0.0 (TID 1)
+[1]<stderr>:2026-11-27 15:26:04.772374: I tensorflow/core/util/port.cc:113] oneDNN custom operations are on.
+[1]<stderr>:Traceback (most recent call last):
+[1]<stderr>:  File "bad.py", line 5, in <module>
+[1]<stderr>:    open("/nonexistent/data")
+[1]<stderr>:FileNotFoundError: [Errno 2] No such file or directory: '/nonexistent/data'
+"""
+HOROVOD_ENDED = """[0]<stderr>:2026-11-27 15:26:03.124622: I tensorflow/core/util/port.cc:113] oneDNN custom operations are on.
+[0]<stderr>:Traceback (most recent call last):
+[0]<stderr>:  File "bad.py", line 8, in <module>
+[0]<stderr>:    hvd.allreduce(tf.constant([1.0])); time.sleep(0.1)
+[0]<stderr>:tensorflow.python.framework.errors_impl.UnknownError: Horovod has been shut down. This was caused by an exception on one of the ranks
+"""
 IN_A_PROCESS = (
     "2026-11-24 00:48:56,001 INFO (MainThread-7) started\nTraceback (most recent call last):\n  File x\nOSError: full\n"
 )
@@ -430,6 +444,10 @@ IN_A_PROCESS = (
         ([LATE, IN_A_PROCESS], "c3 on data1 at 00:48:56: OSError: full"),
         (["26/11/24 00:48:58 INFO Executor: well\n"], ""),
         ([WITHOUT_DRIVER], ""),
+        (
+            [HOROVOD_ENDED, HOROVOD_FAILED],
+            "c3 on data1 at 15:26:04: FileNotFoundError: [Errno 2] No such file or directory: '/nonexistent/data'",
+        ),
     ],
 )
 def test_the_first_error_is_that_of_the_executor_that_failed_first(logs: list[str], expected: str) -> None:

@@ -14,10 +14,12 @@ ERROR = re.compile(r"^\S+ \S+ (?:ERROR|FATAL) (.*)")
 TRACEBACK = "Traceback (most recent call last):"
 EXCEPTION = re.compile(r"^(?:Caused by: )?[\w.$]+(?:Error|Exception|Interrupt|Failure)\b.*")
 OURS = re.compile(r".*?(tfos-gpus: .*)")
+RANK = re.compile(r"^\[\d+\]<std(?:out|err)>:")  # Horovod puts it before what its processes print
 # What an executor says because another one failed, or because the job is ended.
 CONSEQUENCES = re.compile(
     r"RECEIVED SIGNAL|self-exiting|[Dd]river .*(?:disassociated|disconnected|commanded)|Driver terminated|Shutdown hook|"
-    r"Connection (?:reset|refused)|Broken pipe|EOFError|BlockManager|TaskKilled|aborting job|User application exited"
+    r"Connection (?:reset|refused)|Broken pipe|EOFError|BlockManager|TaskKilled|aborting job|User application exited|"
+    r"Horovod has been shut down"
 )
 
 
@@ -42,7 +44,7 @@ def containers(text):
         elif start:
             kind = start.group(1)
         elif name and kind and kind.startswith(("stderr", "stdout")):
-            bodies.setdefault((name, kind), []).append(line)
+            bodies.setdefault((name, kind), []).append(RANK.sub("", line))
     return [(container, re.sub(r"[_:]\d+$", "", host), lines) for ((container, host), _), lines in bodies.items()]
 
 
