@@ -20,19 +20,6 @@ PYTHON = "import sys; print('%d.%d' % sys.version_info[:2])"
 COPIES = ("examples/digits", "examples/notebook", "tests/e2e/notebook/cells.py")
 
 
-def wheels(python: str) -> list[Path]:
-    """The packages for a Python, verified."""
-    index = artifacts.index_url() or "https://pypi.org/simple"
-    lines = [line.split() for line in (FILES / f"py{python}.sha256").read_text(encoding="utf-8").splitlines()]
-    return artifacts.fetch_all(
-        [
-            artifacts.Artifact(name, sha256, f"{index}/{re.sub('[-_.]+', '-', re.split(r'-[0-9]', name)[0]).lower()}/")
-            for sha256, name in lines
-        ],
-        images.CACHE / f"notebook-py{python}",
-    )
-
-
 def test_the_example_trains_here_and_on_yarn_and_leaves_no_process(cluster, shell):
     edge, home = cluster.container("edge1"), "/home/analyst/with-notebook"
 
@@ -44,9 +31,10 @@ def test_the_example_trains_here_and_on_yarn_and_leaves_no_process(cluster, shel
     if cluster.kerberos:
         kerberos.log_in(cluster)
     python = analyst(f"deeplearning python -c {shlex.quote(PYTHON)}").split()[-1]
+    packages = artifacts.fetch_packages(FILES / f"py{python}.sha256", images.CACHE / f"notebook-py{python}")
     nodes.execute(edge, "rm", "-rf", home)
     nodes.execute(edge, "mkdir", "-p", f"{home}/packages")
-    for path in [*wheels(python), *(images.REPOSITORY / name for name in COPIES)]:
+    for path in [*packages, *(images.REPOSITORY / name for name in COPIES)]:
         output(
             "docker", "cp", str(path), f"{edge}:{home}{'/packages' if path.is_file() and path.suffix != '.py' else ''}"
         )

@@ -59,6 +59,17 @@ def libhdfs() -> Artifact:
     )
 
 
+def fetch_packages(listing: Path, directory: Path) -> list[Path]:
+    """Files of the package index, which `listing` names as sha256sum prints them."""
+    index = index_url() or "https://pypi.org/simple"
+    found = []
+    for line in listing.read_text(encoding="utf-8").splitlines():
+        sha256, name = line.split()
+        project = re.sub("[-_.]+", "-", re.split(r"-[0-9]", name)[0]).lower()
+        found.append(Artifact(name, sha256, f"{index}/{project}/"))
+    return fetch_all(found, directory)
+
+
 def fetch_all(artifacts: Iterable[Artifact], directory: Path) -> list[Path]:
     """Fetch what is missing or incomplete, eight at a time; every file is verified before it gets its name."""
     directory.mkdir(parents=True, exist_ok=True)

@@ -116,12 +116,12 @@ def serve(node: str) -> None:
     nodes.execute(node, "systemd-run", "--quiet", "--unit", "downloads", *server)
 
 
-def install_compiler(node: str, image: str) -> None:
-    """Compiler, git and Python's headers, as the site has them on its build host."""
+def install_compiler(node: str, image: str, packages: tuple[str, ...] = ()) -> None:
+    """Debian's packages; by default compiler, git and Python's headers, as the site has them on its build host."""
     if run("docker", "exec", node, "test", "-x", "/usr/bin/g++", check=False).returncode == 0:
         return
-    packages = bazel_files.compiler(image, bazel_files.BUILDING[image])
-    run("docker", "cp", str(packages), f"{node}:/srv/compiler")
+    fetched = bazel_files.compiler(image, packages or bazel_files.BUILDING[image])
+    run("docker", "cp", str(fetched), f"{node}:/srv/compiler")
     nodes.execute(node, "sh", "-c", "dpkg --install --force-unsafe-io /srv/compiler/*.deb > /dev/null")
 
 

@@ -1,0 +1,104 @@
+"""The commands of examples/horovod and examples/parquet on YARN with Kerberos: packages that a user compiles and installs. A cluster of its own, removed at the end.
+
+The packages are those that pip chose from PyPI with the stack's constraints (own_packages.sha256, as sha256sum prints them); nodes reach no index.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import hadoop_clusters
+import pytest
+
+from hadoop_dl_dev.demo import artifacts, build_site, images, kerberos, nodes
+from hadoop_dl_dev.demo.cluster import Cluster
+from hadoop_dl_dev.demo.shell import output
+
+CLUSTER = Cluster("tf2.15-cpu-py3-el9", name="own-packages", kerberos=True)
+EDGE, HOME = CLUSTER.container("edge1"), "/home/analyst"
+EXAMPLES = images.REPOSITORY / "examples"
+FAILS = """
+import horovod.tensorflow as hvd
+import tensorflow as tf
+
+hvd.init()
+for step in range(600):
+    hvd.allreduce(tf.constant([1.0]))
+    if step == 3 and hvd.rank() == 1:
+        open("/nonexistent/data")
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cluster_with_compiler_and_packages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    for _ in hadoop_clusters.of_its_own(CLUSTER):
+        build_site.install_compiler(EDGE, CLUSTER.image, ("g++", "cmake", "make"))
+        artifacts.fetch_packages(Path(__file__).with_name("own_packages.sha256"), images.CACHE / "own-packages")
+        failing = tmp_path_factory.mktemp("scripts") / "fails.py"
+        failing.write_text(FAILS, encoding="utf-8")
+        for path in (images.CACHE / "own-packages", EXAMPLES / "horovod", EXAMPLES / "parquet"):
+            output("docker", "cp", str(path), f"{EDGE}:{HOME}")
+        for path in (EXAMPLES / "images/images.py", failing):
+            output("docker", "cp", str(path), f"{EDGE}:{HOME}/horovod")
+        nodes.execute(EDGE, "chown", "-R", "analyst:", HOME)
+        for host in CLUSTER.data_hosts:  # as in every distribution; the image has only /etc/hadoop/conf
+            link = "mkdir -p /opt/hadoop/etc && ln -s /etc/hadoop/conf /opt/hadoop/etc/hadoop"
+            nodes.execute(CLUSTER.container(host), "sh", "-c", link)
+        kerberos.log_in(CLUSTER)
+        yield
+
+
+def analyst(script: str) -> str:
+    """What the user sees of commands in a shell, each of which must succeed."""
+    pip = f"PIP_NO_INDEX=1 PIP_FIND_LINKS={HOME}/own-packages"
+    return nodes.execute(EDGE, "su", "-", "analyst", "-c", f"exec 2>&1; set -e; export {pip}\n{script}")
+
+
+def commands(example: str) -> list[str]:
+    """The page's blocks of commands, for this cluster."""
+    page = (EXAMPLES / example / "README.md").read_text(encoding="utf-8")
+    found = re.findall(r"(?:^    .*\n)+", page.replace("namenode:8020/user/me", "master1:8020/user/analyst"), re.M)
+    return [f"cd ~/{example}\n{textwrap.dedent(block)}" for block in found]
+
+
+def results(said: str) -> list[str]:
+    """The lines RESULT in the logs of the job, whose output this is."""
+    application = re.findall(r"application_\d+_\d+", said)[-1]
+    return sorted(re.findall(r"RESULT (.*)", analyst(f"tfos-submit logs {application}")))
+
+
+def test_horovod_is_compiled_and_trains_here_and_on_yarn() -> None:
+    install, train = commands("horovod")
+    analyst(install)
+    said = analyst(train)
+    for lines in (sorted(re.findall(r"RESULT (.*)", said)), results(said)):
+        accuracies = re.findall(r"process [01] of 2 accuracy (\S+)", "\n".join(lines))
+        assert len(accuracies) == 2, said
+        assert accuracies[0] == accuracies[1], "both have the same weights, from different images"
+        assert float(accuracies[0]) > 0.3, said
+    analyst("hdfs dfs -test -e hvd/model/saved_model.pb")
+
+
+def test_the_error_of_one_process_is_the_jobs() -> None:
+    submit = "tfos-submit --executors 2 --venv ~/hvd --files fails.py launch.py fails.py || echo status $?"
+    said = analyst(f"cd horovod; {submit}")
+    assert "FileNotFoundError: [Errno 2] No such file or directory: '/nonexistent/data'" in said.split("first error")[1]
+    assert said.endswith("status 1\n")
+
+
+def test_executors_read_parquet_themselves() -> None:
+    analyst("cd digits && sh run.sh parquet")
+    *reads, measure = commands("parquet")
+    found = [results(analyst(block)) for block in reads]
+    rows = [int(re.findall(r"rows (\d+)", line)[0]) for line in found[0]]
+    assert sum(rows) == 1437, "every row of the training, once"
+    assert min(rows) > 0
+    assert found[0] == found[1], "Petastorm reads the same"
+    said = analyst(f"{measure.strip()} --megabytes 20 --rounds 3")
+    assert "78124 rows " in said, said
+    ratios = dict(re.findall(r"^(\w[\w ]*?) +\d+ +[\d.]+ +([\d.]+) \(", said, re.M))
+    assert list(ratios) == ["bare bytes of the Parquet", "TFRecords by TensorFlow", "Parquet by pyarrow"]
+    assert float(ratios["bare bytes of the Parquet"]) == 1, said
