@@ -6,6 +6,7 @@ yarn_answers/*.json: captured from a ResourceManager of Hadoop 3.3.6 with two No
 from __future__ import annotations
 
 import json
+import re
 import stat
 from pathlib import Path
 from types import SimpleNamespace
@@ -345,6 +346,25 @@ def test_what_a_real_resourcemanager_answers_is_read(site: Site, monkeypatch: py
     assert (found.version, dict(found.running)) == ("3.3.6", {"": 1})
     assert "(dr.who: nightly training)" in decisions.waiting("data1", found, 60)
     assert decisions.drain_problem("data1", found) is None
+
+
+def test_hadoop_2_7_is_not_asked_for_states_that_it_does_not_know(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """hadoop27.json is recorded from 2.7.7: `refused` is its answer, with status 400, to DECOMMISSIONING, a state of Hadoop 2.8."""
+    recorded = answered("hadoop27")
+
+    def fetch(url: str) -> str:
+        if re.search("DECOMMISSIONING|SHUTDOWN", url):
+            raise OSError(recorded["refused"]["RemoteException"]["message"])
+        return json.dumps(recorded[url.rpartition("/")[2].partition("?")[0]])
+
+    monkeypatch.setattr(yarn_cluster, "fetch", fetch)
+    module = python_files.load(REPOSITORY / "plugins" / "modules" / "yarn_nodes_info.py")
+    wanted = {"conf_dir": str(site.conf), "names": ["data1"], "applications": False, "record": str(site.record)}
+    found = decisions.read(module.answer({**wanted, "together": []}, ["http://rm:8088"]))
+    assert [(one.name, one.state) for one in found.nodes] == [("data1", "RUNNING"), ("retired1", "DECOMMISSIONED")]
+    assert dict(found.running) == {"": 1, "gpu": 1}
+    assert "A drain requires Hadoop 2.10 or later, but YARN has 2.7.7." in str(decisions.drain_problem("data1", found))
+    assert decisions.return_problem("data1", found) is None
 
 
 def test_a_node_with_a_label_is_none_of_those_without() -> None:
