@@ -90,6 +90,17 @@ def test_without_labels_in_yarn_one_is_refused(host: SimpleNamespace, answer: di
     assert "must be one of YARN's, but YARN has none: node labels are not enabled, or none was added." in done.error
 
 
+def test_a_label_of_hadoop_2_7_which_tells_its_name_alone_is_known(host: SimpleNamespace) -> None:
+    """hadoop27.json is recorded from 2.7.7: data2 has gpu."""
+    answers = json.loads((ANSWERS / "hadoop27.json").read_text(encoding="utf-8"))
+    host.yarn.nodes = answers["nodes"]["nodes"]["node"]
+    host.yarn.labels, host.yarn.scheduler = answers["get-node-labels"], answers["scheduler"]
+    asked = ("--node-label", "gpu", "--queue", "vision")
+    assert submit(host, *asked).code == 0
+    del node(host, "data2")["nodeLabels"]
+    assert "a running node must have the label gpu, but no node has it." in submit(host, *asked).error
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_a_scheduler_that_ignores_labels_is_refused_by_its_name(labelled: SimpleNamespace, known: bool) -> None:
     """That of Cloudera 5 and 6: executors would come anywhere."""

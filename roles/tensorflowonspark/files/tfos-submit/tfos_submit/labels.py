@@ -45,7 +45,9 @@ def partition(options, manager):
     if nodes is None:
         return None
     known = dict((label, True) for node in nodes for label in node["labels"])
-    for one in entries(manager.get("/get-node-labels"), None, "nodeLabelInfo"):
+    told = manager.get("/get-node-labels")
+    known.update((name, True) for name in entries(told, None, "nodeLabels"))  # of Hadoop 2.7
+    for one in entries(told, None, "nodeLabelInfo"):
         known[one.get("name")] = str(one.get("exclusivity", True)).lower() != "false"
     asked, queue = options.node_label, options.queue or "default"
     scheduler = manager.scheduler() if known or asked else {}
