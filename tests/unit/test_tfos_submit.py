@@ -349,6 +349,16 @@ def test_of_long_logs_the_ends_are_kept() -> None:
     assert short.endswith("short")
 
 
+def test_of_logs_of_hadoop_2_7_the_lines_of_programs_are_kept() -> None:
+    """As `yarn logs` of 2.7.7 prints them."""
+    head = "\n\nContainer: container_1 on data1_33223\n" + "=" * 70
+    parts = [
+        f"\nLogType:{name}\nLog Upload Time:Fri Nov 27 15:35:05 +0000 2026\nLogLength:{len(content)}\nLog Contents:\n{content}End of LogType:{name}\n"
+        for name, content in (("stderr", "a line\n"), ("stdout", ""))
+    ]
+    assert logs.shorten_logs(head + "".join(parts)) == "---- container_1 on data1_33223, stderr\na line\n"
+
+
 # Whole runs.
 
 

@@ -38,7 +38,7 @@ def shorten_logs(text, lines=LOG_LINES):
             kind = start.group(1) if start else None
             container = "%s on %s" % header.groups() if header else container
         elif re.match(
-            r"^(LogLastModifiedTime|Log Upload Time|LogLength|LogContents|LogAggregationType|[=*]{20,}$|End of LogType)",
+            r"^(LogLastModifiedTime|Log Upload Time|LogLength|Log ?Contents|LogAggregationType|[=*]{20,}$|End of LogType)",
             line,
         ):
             continue
