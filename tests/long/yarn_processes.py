@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,8 @@ def until(question: Callable[[], Any], seconds: float, what: str) -> Any:
 class Cluster:
     """`directory` has a configuration, a log and the process's number for each daemon."""
 
-    def __init__(self, directory: Path, image: str = "el9", **queues: str) -> None:
-        """image: of whose Hadoop. queues: those of the site, with their shares; without any, default alone."""
+    def __init__(self, directory: Path, image: str = "el9", lock: Path | None = None, **queues: str) -> None:
+        """image: of whose Hadoop. lock: of another one's jars. queues: those of the site, with their shares; without any, default alone."""
         self.directory, self.home = directory, directory / "hadoop"
         self.queues = queues or {"default": "100"}
         self.web = f"127.0.0.1:{free_port()}"
@@ -52,7 +52,7 @@ class Cluster:
         self.excluded.write_text("# Hosts of the site\nretired1\n", encoding="utf-8")
         self.racks = directory / "racks"
         self.racks.write_text("".join(f"{address} /{name}\n" for name, address in NODES.items()), encoding="utf-8")
-        images.add_jars(self.home / "share/hadoop/common", images.locks(image)["hadoop"])
+        images.add_jars(self.home / "share/hadoop/common", lock or images.locks(image)["hadoop"])
         images.add_webapps(self.home)
         jars = artifacts.read_lock(images.locks("el7-hadoop2")["hadoop"])
         lacking = [one for one in jars if one.name.startswith("activation-")]  # a part of Java 8, so 3.1.1 has none
@@ -149,11 +149,12 @@ class Cluster:
         by_address = {address: name for name, address in NODES.items()}
         return {by_address[node["nodeHostName"]]: node["state"] for node in nodes if node["nodeHostName"] in by_address}
 
-    def submit(self, name: str, **where: str) -> Job:
-        """where: as YARN's REST API names it, such as queue."""
+    def submit(self, name: str, containers: Sequence[tuple[int, int]] = (), **where: Any) -> Job:
+        """containers: MB and cores of each that its master asks for. where: as YARN's REST API names it, such as queue."""
         application = self.ask("/apps/new-application", {})["application-id"]
         job = Job(self, application, self.directory / f"end-{application}")
-        command = self.java(self.conf("rm"), str(JOB), str(job.end))
+        sizes = [str(number) for one in containers for number in one]
+        command = self.java(self.conf("rm"), str(JOB), str(job.end), *sizes)
         body = {
             "application-id": application,
             "application-name": name,
