@@ -18,7 +18,8 @@ from tfos_host import host as host
 from tfos_host import program as program
 from yarn_processes import NODES, Cluster, Job, until
 
-# The jars of Maven Central that Apache's release has: hadoop-project 2.7.7 names their versions.
+# By Maven, as demo/README.md has it: what hadoop-common, -yarn-client, -yarn-server-resourcemanager and -nodemanager need, in the versions of
+# hadoop-project 2.7.7 (scope import), which Apache's release has. Without them httpclient is one that the ResourceManager cannot use.
 LOCK = Path(__file__).with_name("hadoop-2.7.7.sha256")
 APPLICATIONS = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
 QUEUE = "yarn.scheduler.capacity.root"
