@@ -68,6 +68,13 @@ class Edge:
         return process, self.cluster.submit(settings["spark.app.name"], executors, **{"application-tags": tags})
 
 
+@pytest.fixture
+def edge(host: SimpleNamespace, cluster: Cluster) -> Iterator[Edge]:
+    found = Edge(host, cluster)
+    yield found
+    found.end.touch()
+
+
 def used(cluster: Cluster) -> list[tuple[int, int]]:
     """Containers and MB of each node."""
     nodes = cluster.ask("/nodes")["nodes"]["node"]
@@ -75,9 +82,8 @@ def used(cluster: Cluster) -> list[tuple[int, int]]:
 
 
 def test_executors_of_per_node_are_alone_on_their_nodes_and_keep_those_of_others_away(
-    host: SimpleNamespace, cluster: Cluster
+    edge: Edge, cluster: Cluster
 ) -> None:
-    edge = Edge(host, cluster)
     asked = ("--memory", "256m", "--per-node", "1")
     process, job = edge.starts("--executors", "2", *asked)
     # Of 1024 MB: 513 for an executor, which YARN rounds to 640, and 384 for the master.
