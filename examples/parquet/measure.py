@@ -4,7 +4,6 @@ deeplearning run --venv ~/arrow measure.py hdfs://namenode:8020/user/me/measured
 """
 
 import argparse
-import statistics
 import time
 
 import read
@@ -91,9 +90,9 @@ def main(arguments):
     print("%-26s %10s %8s %22s" % ("%d rows" % rows, "rows/s", "s", "times the bare bytes"))
     for name, seconds in taken.items():
         ratios = sorted(one / other for one, other in zip(seconds, first))  # noqa: B905
-        middle = statistics.median(seconds)
-        shown = "%.1f (%.1f - %.1f)" % (statistics.median(ratios), ratios[0], ratios[-1])
-        print("%-26s %10.0f %8.2f %22s" % (name, rows / middle, middle, shown))
+        median = sorted(seconds)[len(seconds) // 2]
+        shown = "%.1f (%.1f - %.1f)" % (ratios[len(ratios) // 2], ratios[0], ratios[-1])
+        print("%-26s %10.0f %8.2f %22s" % (name, rows / median, median, shown))
 
 
 if __name__ == "__main__":

@@ -44,8 +44,9 @@ def _cluster_with_compiler_and_packages(tmp_path_factory: pytest.TempPathFactory
         for path in (EXAMPLES / "images/images.py", failing):
             output("docker", "cp", str(path), f"{EDGE}:{HOME}/horovod")
         nodes.execute(EDGE, "chown", "-R", "analyst:", HOME)
-        for host in CLUSTER.data_hosts:  # as in every distribution; the image has only /etc/hadoop/conf
-            link = "mkdir -p /opt/hadoop/etc && ln -s /etc/hadoop/conf /opt/hadoop/etc/hadoop"
+        home = "/opt/hadoop/etc/hadoop"  # HADOOP_HOME has it in every distribution; the image has only /etc/hadoop/conf
+        for host in CLUSTER.data_hosts:
+            link = f"mkdir -p {home} && ln -s /etc/hadoop/conf/*.xml {home}"
             nodes.execute(CLUSTER.container(host), "sh", "-c", link)
         kerberos.log_in(CLUSTER)
         yield
