@@ -13,7 +13,9 @@ COLUMNS, WIDTH, FILES = ["pixels", "digit"], 64, 4
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("directory", help="hdfs://NAMENODE:PORT/PATH, which does not exist yet: it gets made rows")
+    parser.add_argument(
+        "directory", help="hdfs://NAMENODE:PORT/PATH, which does not exist: it gets made rows, and is removed"
+    )
     parser.add_argument("--megabytes", type=int, default=200, help="of each form")
     parser.add_argument("--rounds", type=int, default=5, help="each reads every form once")
     parser.add_argument("--batch", type=int, default=256, help="rows of a batch")
@@ -59,6 +61,8 @@ def main(arguments):
     from pyarrow import fs
 
     hdfs, path = fs.FileSystem.from_uri(arguments.directory)
+    if hdfs.get_file_info(path).type != fs.FileType.NotFound:
+        raise SystemExit("A directory that does not exist is required, but %s does." % arguments.directory)
     rows = write(tf, arguments, hdfs, path)
     table = argparse.Namespace(
         table=arguments.directory + "/parquet", columns=COLUMNS, batch=arguments.batch, petastorm=False
@@ -93,6 +97,7 @@ def main(arguments):
         median = sorted(seconds)[len(seconds) // 2]
         shown = "%.1f (%.1f - %.1f)" % (ratios[len(ratios) // 2], ratios[0], ratios[-1])
         print("%-26s %10.0f %8.2f %22s" % (name, rows / median, median, shown))
+    hdfs.delete_dir(path)
 
 
 if __name__ == "__main__":
