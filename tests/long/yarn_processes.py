@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -126,11 +128,11 @@ class Cluster:
         until(lambda: set(self.states().values()) == {"RUNNING"} and len(self.states()) == 2, 240, "YARN must start")
 
     def stop(self) -> None:
-        for path in self.directory.glob("*/pid"):
-            try:
-                os.kill(int(path.read_text(encoding="utf-8")), 15)
-            except ProcessLookupError:
-                continue
+        """Daemons, and the masters of jobs, which outlive their NodeManager."""
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):  # it has ended
+                if f"{self.directory}/".encode() in path.read_bytes():
+                    os.kill(int(path.parent.name), signal.SIGKILL)
 
     def ask(self, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
