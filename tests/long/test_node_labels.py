@@ -72,10 +72,10 @@ class Operator:
         request |= {"isolation": {}, "labels": labels}
         files = "{{ request | yarn_gpu_settings(false) }}" if state == "present" else {}
         settings = {"hadoop_settings": {"files": files, "record": str(self.record.with_name("yarn_gpu.json"))}}
-        restart = {"command": f"{self.cluster.directory}/start-rm"}
+        restart = {"command": f"{self.cluster.directory}/restart"}
         said = self.play("masters", *[stored] * (state == "present"), settings, restart, request=request)
         assert self.status == 0, said
-        until(lambda: set(self.cluster.states().values()) == {"RUNNING"}, 120, "NodeManagers must register again")
+        until(lambda: list(self.cluster.states().values()) == ["RUNNING"] * 2, 120, "NodeManagers must register again")
         return said
 
     def admin(self) -> dict[str, str]:
@@ -123,8 +123,8 @@ def test_a_host_gets_its_label_once_and_jobs_without_it_go_elsewhere(operator: O
 
 def test_a_label_survives_a_restart_of_yarn(operator: Operator) -> None:
     operator.labels(data2="gpu")
-    subprocess.run([str(operator.cluster.directory / "start-rm")], check=True)
-    until(lambda: len(operator.cluster.states()) == 2, 120, "NodeManagers must register again")
+    subprocess.run([str(operator.cluster.directory / "restart")], check=True)
+    until(lambda: list(operator.cluster.states().values()) == ["RUNNING"] * 2, 120, "NodeManagers must register again")
     assert operator.has() == {"data1": [], "data2": ["gpu"]}
 
 
