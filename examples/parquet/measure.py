@@ -93,7 +93,7 @@ def main(arguments):
     first = taken["bare bytes of the Parquet"]
     print("%-26s %10s %8s %22s" % ("%d rows" % rows, "rows/s", "s", "times the bare bytes"))
     for name, seconds in taken.items():
-        ratios = sorted(one / other for one, other in zip(seconds, first))  # noqa: B905
+        ratios = sorted(one / other for one, other in zip(seconds, first))  # noqa: B905 (Python 3.6)
         median = sorted(seconds)[len(seconds) // 2]
         shown = "%.1f (%.1f - %.1f)" % (ratios[len(ratios) // 2], ratios[0], ratios[-1])
         print("%-26s %10.0f %8.2f %22s" % (name, rows / median, median, shown))

@@ -118,7 +118,7 @@ def test_a_drain_is_refused_and_nothing_on_the_host_ends(cluster: Cluster) -> No
 
 
 def test_a_refresh_by_hand_ends_what_runs_on_the_host(cluster: Cluster) -> None:
-    """As docs/day2.md says."""
+    """As docs/hadoop.md says."""
     job, before = cluster.submit("nightly training"), cluster.excluded.read_bytes()
     host = job.host
     cluster.excluded.write_bytes(before + f"{NODES[host]}\n".encode())

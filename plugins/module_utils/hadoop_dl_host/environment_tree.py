@@ -29,7 +29,7 @@ def lines(path):
 
 
 def entries(root, bytecode=True):
-    """Path (bytes, relative) and lstat of every file and link below root, without the state, and without bytecode if nobody asks for it."""
+    """Path (bytes, relative) and lstat of every file and link below root, without the state. bytecode: Python's, too."""
     waiting = [b""]
     while waiting:
         directory = waiting.pop()
