@@ -23,7 +23,7 @@ CALCULATORS = "org.apache.hadoop.yarn.util.resource"
 LINUX_EXECUTOR = "org.apache.hadoop.yarn.server.nodemanager.LinuxContainerExecutor"
 CGROUPS = "yarn.nodemanager.linux-container-executor.cgroups"
 CFG = "/etc/hadoop/container-executor.cfg"
-ISOLATION = {"config": CFG, "root": "/sys/fs/cgroup", "hierarchy": "hadoop-yarn"}
+ISOLATION = {"config": CFG, "root": "/sys/fs/cgroup", "hierarchy": "hadoop-yarn", "mount": False}
 WINDOW = {
     "yarn_gpu": True,
     "yarn_gpu_restart_allowed": True,
@@ -206,6 +206,36 @@ def test_linux_container_executor_isolates_by_the_devices_cgroup_and_the_plan_sa
     assert row.wanted == "yarn.io/gpu, isolated by the devices cgroup"
 
 
+@pytest.mark.parametrize("mounted", [None, "/run/deeplearning-cgroup/devices"])
+def test_a_host_with_cgroup_v2_gets_the_controller_mounted_and_stays_as_it_is(mounted: str | None) -> None:
+    answer = made(data(linux(devices=mounted, devices_unused=mounted is None)), master())
+    assert answer.problems == []
+    assert answer.hosts["data1"]["yarn_gpu"]["isolation"] == {
+        **ISOLATION,
+        "root": "/run/deeplearning-cgroup",
+        "mount": True,
+    }
+    assert about(answer.warnings, "/run/deeplearning-cgroup/devices/hadoop-yarn, which it mounts beside cgroup v2.")
+
+
+def test_on_a_manager_s_host_with_cgroup_v2_nothing_is_mounted() -> None:
+    (said,) = about(
+        made(data(linux(devices=None, devices_unused=True, manager="ambari")), master()).warnings, "must be mounted"
+    )
+    assert said.startswith("data1: LinuxContainerExecutor isolates GPUs with")
+
+
+@pytest.mark.parametrize(("version", "refused"), [("3.3.0", True), ("3.3.1", False), ("3.3.0.7", False)])
+def test_a_container_executor_that_starts_no_container_is_refused(version: str, refused: bool) -> None:
+    node = linux()
+    node["hadoop"] = {**node["hadoop"], "version": version}
+    problems = made(data(node), master()).problems
+    assert [words for words in problems if "no container starts (YARN-10391)" in words] == problems
+    assert bool(problems) is refused
+    isolated = {**node, "yarn": {**node["yarn"], "files": {}}}
+    assert made(data(isolated), master()).problems == [], "without LinuxContainerExecutor"
+
+
 def test_the_settings_of_the_isolation_are_the_same_in_both_files() -> None:
     files = yarn_work.settings(
         yarn_work.Request(CONF, ("nodemanager",), isolation=yarn_work.Isolation(**ISOLATION)), gpus=True
@@ -239,7 +269,7 @@ def test_the_hierarchy_of_the_site_stays(node: dict[str, Any], hierarchy: str) -
 @pytest.mark.parametrize(
     ("node", "words"),
     [
-        (linux(devices=None), "which must be mounted and writable, but is not (RHEL 9 boots with cgroup v2"),
+        (linux(devices=None), "which must be mounted and writable, but is not (Hadoop's GPU plugin cannot"),
         (linux(executor_config=None), "container-executor.cfg must be where the program container-executor reads it"),
         (linux(executor_config="/opt/x/container-executor.cfg"), "but /opt/x/container-executor.cfg was found"),
         (linux({f"{CGROUPS}.mount": "true"}), f"must have false for {CGROUPS}.mount, but the site has true"),
@@ -300,6 +330,13 @@ def test_the_reader_finds_the_devices_controller_as_hadoop_does(
 ) -> None:
     assert host_yarn.devices_mount(MOUNTS.format(path=path, kind=kind, access=access)) == expected
     assert host_yarn.devices_mount(None) is None
+
+
+@pytest.mark.parametrize(("row", "unused"), [("0\t187\t1", True), ("5\t187\t1", False), ("0\t1\t0", False)])
+def test_the_reader_finds_that_the_devices_controller_can_be_mounted(row: str, unused: bool) -> None:
+    text = f"#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpu\t0\t187\t1\ndevices\t{row}\n"
+    assert host_yarn.devices_unused(text) is unused
+    assert host_yarn.devices_unused(None) is False
 
 
 @pytest.mark.parametrize(

@@ -186,13 +186,17 @@ class HadoopFile:
 
 @dataclass(frozen=True)
 class Yarn:
-    """`manager`: whose agent writes the files. `drained`: nodes that node_maintenance has out, and since when. `devices`: that controller of cgroup v1."""
+    """`manager`: whose agent writes the files. `drained`: nodes that node_maintenance has out, and since when. `devices`: that controller of cgroup v1, where it is mounted.
+
+    devices_unused: the kernel has it, and it is mounted nowhere, as in RHEL 9.
+    """
 
     manager: Literal["cloudera_manager", "ambari"] | None
     files: Mapping[Path, HadoopFile]
     drained: Mapping[Line, Said] = field(default_factory=dict)
     executor_config: UnitPath | None = None  # container-executor.cfg
     devices: UnitPath | None = None
+    devices_unused: bool = False
 
 
 @dataclass(frozen=True)

@@ -36,22 +36,29 @@ LABELS, STORE = "yarn.node-labels.enabled", "yarn.node-labels.fs-store.root-dir"
 QUEUE, SHARES = "yarn.scheduler.capacity", "yarn_gpu_node_label_queues"
 # Without it YARN derives it from the queue's share of hosts without a label, and a queue with 0 % of them refuses every job (seen with 3.3.6).
 MAXIMUM_APPLICATIONS = "1000"
+# Beside cgroup v2, which has /sys/fs/cgroup to itself; empty after a boot.
+OWN_ROOT = "/run/deeplearning-cgroup"
 NO_DEVICES = (
-    "LinuxContainerExecutor isolates GPUs with the controller devices of cgroup v1, which must be mounted and writable, but is not (RHEL 9 boots with "
-    "cgroup v2, which Hadoop's GPU plugin cannot write): a NodeManager with GPUs would not start. Mount it, or set yarn_gpu: false for this host "
-    "(docs/yarn.md)."
+    "LinuxContainerExecutor isolates GPUs with the controller devices of cgroup v1, which must be mounted and writable, but is not (Hadoop's GPU plugin "
+    "cannot write cgroup v2): a NodeManager with GPUs would not start. Mount it, or set yarn_gpu: false for this host (docs/yarn.md)."
 )
+# Fixed in 3.3.1 by YARN-10391 (its CHANGELOG). The program denies the device, and then ends with status 3: no container starts, with GPUs or without.
+BROKEN_PROGRAM = re.compile(r"3\.3\.0(?![0-9.])")
 
 Files = dict[str, dict[str, str]]
 
 
 @dataclass(frozen=True)
 class Isolation:
-    """LinuxContainerExecutor denies a container the GPUs of others in ROOT/devices/HIERARCHY/CONTAINER (cgroup v1). config: container-executor.cfg."""
+    """LinuxContainerExecutor denies a container the GPUs of others in ROOT/devices/HIERARCHY/CONTAINER (cgroup v1).
+
+    config: container-executor.cfg. mount: whether this project mounts the controller.
+    """
 
     config: str
     root: str
     hierarchy: str
+    mount: bool = False
 
     @property
     def directory(self) -> str:
@@ -155,15 +162,16 @@ def queue_problems(labels: Labels, scheduler: Mapping[str, str]) -> Iterator[str
             yield f"{SHARES}: the queues of {parent} must have 100 percent together, but have {total}. Correct it."
 
 
-def isolation(conf_dir: str, yarn: Yarn) -> Isolation | None:
+def isolation(conf_dir: str, yarn: Yarn, may_mount: bool) -> Isolation | None:
     """How this host isolates containers with LinuxContainerExecutor, in the hierarchy that the site has; None if it cannot."""
-    if not yarn.devices:
+    root = posixpath.dirname(yarn.devices or "") or (OWN_ROOT if yarn.devices_unused and may_mount else "")
+    if not root:
         return None
     config = yarn.executor_config or f"{conf_dir}/{CONFIG}"
     named = values_of(yarn, f"{conf_dir}/yarn-site.xml").get(HIERARCHY) or values_of(yarn, config).get(
         "[cgroups] yarn-hierarchy"
     )
-    return Isolation(config, posixpath.dirname(yarn.devices), (named or "hadoop-yarn").strip("/"))
+    return Isolation(config, root, (named or "hadoop-yarn").strip("/"), mount=root == OWN_ROOT)
 
 
 def values_of(yarn: Yarn, path: str) -> Mapping[str, str]:

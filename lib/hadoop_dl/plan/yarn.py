@@ -34,7 +34,8 @@ def request_of(host: Host) -> Request:
     named = variables.get("yarn_gpu_conf_dir")
     conf_dir = None if is_template(named) else named  # a template is what the playbooks compute of this answer
     conf_dir = (conf_dir or (hadoop.conf_dir if hadoop else None) or "/etc/hadoop/conf").rstrip("/")
-    isolation = yarn_work.isolation(conf_dir, found(host)) if linux_executor(host, conf_dir) else None
+    isolates = linux_executor(host, conf_dir)
+    isolation = yarn_work.isolation(conf_dir, found(host), may_mount=not manager(host)) if isolates else None
     services = tuple(SERVICES[group] for group in GROUPS if group in host.groups)
     return Request(conf_dir, services, isolation=isolation, labels=labels_of(host, conf_dir), **given)
 
@@ -94,6 +95,11 @@ def problems(host: Host) -> Iterator[str]:
     if hadoop and hadoop.version and not yarn_work.schedules_gpus(hadoop.version):
         yield f"yarn_gpu requires Hadoop 3.1 or later, or 2.10, but the host has {hadoop.version}. Set yarn_gpu: false (docs/yarn.md)."
         return
+    if hadoop and hadoop.version and request.isolation and yarn_work.BROKEN_PROGRAM.match(hadoop.version):
+        yield (
+            f"yarn_gpu requires another Hadoop than {hadoop.version}: with LinuxContainerExecutor and the GPU module of its program container-executor no "
+            "container starts (YARN-10391). Upgrade to 3.3.1 or later, or set yarn_gpu: false for this host."
+        )
     yield from yarn_work.problems(request, found(host), has_gpus(host))
     for one, command in restarts(host).items() if allowed(host) else ():
         if not command:
@@ -132,7 +138,8 @@ def under_yarn(host: Host, request: Request) -> str:
         return "it has no GPU, so its NodeManager offers none."
     if request.isolation is None:
         return f"under YARN {yarn_work.NOT_ISOLATED}."
-    return f"under YARN a container sees its own GPUs alone: LinuxContainerExecutor denies it the others in {request.isolation.directory}."
+    beside = ", which it mounts beside cgroup v2" if request.isolation.mount else ""
+    return f"under YARN a container sees its own GPUs alone: LinuxContainerExecutor denies it the others in {request.isolation.directory}{beside}."
 
 
 def offered(host: Host) -> str:

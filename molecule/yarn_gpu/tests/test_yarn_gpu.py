@@ -41,12 +41,13 @@ def test_the_gpu_module_is_enabled_beside_what_the_site_has(host, master):
 
 
 def test_the_directory_of_containers_is_there_at_each_boot(host, master):
-    directory = host.file("/srv/cgroup/devices/hadoop-yarn")
+    directory = host.file("/run/deeplearning-cgroup/devices/hadoop-yarn")
     assert directory.exists is not master
     assert host.service("deeplearning-yarn-cgroup").is_enabled is not master
     if master:
         return
     assert (directory.user, directory.mode) == ("yarn", 0o755)
+    assert host.file(f"{directory.path}/devices.deny").exists, "the kernel's controller, which the unit mounted"
     after = host.check_output("systemctl show -p After basic.target")
     assert "deeplearning-yarn-cgroup.service" in after, "before every ordinary service"
 

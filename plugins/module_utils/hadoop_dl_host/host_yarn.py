@@ -70,6 +70,7 @@ def read(system, directories, home):
         "files": files,
         "executor_config": config,
         "devices": devices_mount(system.text("/proc/mounts")),
+        "devices_unused": devices_unused(system.text("/proc/cgroups")),
         "drained": drained(system.text(DRAINED)),
     }
 
@@ -97,6 +98,12 @@ def devices_mount(mounts):
         if fields[2:3] == ["cgroup"] and "devices" in options and "rw" in options and DEVICES.match(fields[1]):
             return fields[1]
     return None
+
+
+def devices_unused(controllers):
+    """Whether the kernel has the devices controller of cgroup v1 in no hierarchy, so that it can be mounted: cgroups(7), /proc/cgroups."""
+    rows = [line.split() for line in (controllers or "").splitlines()]
+    return any(row[:1] == ["devices"] and row[1:2] == ["0"] and row[3:] == ["1"] for row in rows)
 
 
 def parsed(path):
