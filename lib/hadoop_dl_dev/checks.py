@@ -54,7 +54,9 @@ class Runner:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         if step.command[0] == "molecule":
             path = f"{self.repo / 'molecule/shared/bin'}{os.pathsep}{path}"
-        given = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", **step.environment}
+        callbacks = f"{self.repo / 'plugins/callback'}:{self.repo / 'tests/callback'}"
+        given = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", "ANSIBLE_CALLBACK_PLUGINS": callbacks}
+        given |= step.environment
         # Without bytecode, each start of Ansible compiles some 400 modules first: a quarter of its time.
         given.pop("PYTHONDONTWRITEBYTECODE", None)
         return given
