@@ -1,4 +1,5 @@
-"""scripts/bench install: how long an environment takes, beside `cp -a` and sync of the same tree. Also a second stack and a repair.
+"""scripts/bench install: how long an environment takes, beside `cp -a` and sync of the same tree. Also a second stack and a repair, and other
+tools with the same wheels: uv, pip, and an archive of the tree.
 
 The modules of the roles run here, in this process's Python, with a directory of this machine as /opt/deeplearning and the controller's cache as
 mirror (a web server on loopback). What counts is the ratio within a round; absolute times belong to the machine.
@@ -84,6 +85,43 @@ def copy(tree: Path, target: Path) -> None:
     subprocess.run(["sync", "-f", str(target)], check=True)
 
 
+def other_tools(stack: str, python: str, interpreter: str, tree: Path, place: Path) -> dict[str, list[list[str]]]:
+    """Name -> the commands that put the same packages into a directory of `place`, of a lock without source distributions.
+
+    The archive is made here, and its time does not count.
+    """
+    lock = stacks.load_stack(stack).lock(python)
+    requirements, archive = place / "requirements.txt", place / "tree.tar.zst"
+    place.mkdir()
+    requirements.write_text(lock.text, encoding="utf-8")
+    subprocess.run(["tar", "-C", str(tree.parent), "--zstd", "-cf", str(archive), tree.name], check=True)
+    uv, common = str(Path(sys.executable).parent / "uv"), ["--quiet", "--no-index", "--no-deps", "--require-hashes"]
+    common += ["--find-links", str(CACHE / "wheels"), "-r", str(requirements)]
+    return {
+        "uv, compiling": [
+            [uv, "venv", "--quiet", "--python", interpreter, str(place / "uv")],
+            [
+                uv,
+                "pip",
+                "install",
+                "--python",
+                str(place / "uv"),
+                "--compile-bytecode",
+                "--link-mode=copy",
+                "--no-cache",
+                *common,
+            ],
+        ],
+        "pip": [
+            [interpreter, "-m", "venv", str(place / "pip")],
+            [str(place / "pip/bin/pip"), "--no-cache-dir", "--disable-pip-version-check", "install", *common],
+        ],
+        f"unpacking an archive of {archive.stat().st_size // 10**6} MB": [
+            ["tar", "-C", str(place), "--zstd", "-xf", str(archive)]
+        ],
+    }
+
+
 def damage(tree: Path) -> None:
     next(tree.glob("lib/python*/site-packages/*/__init__.py")).unlink()
 
@@ -105,10 +143,11 @@ def since(began: tuple[float, float]) -> tuple[float, float]:
 
 
 def measure(pair: Sequence[str], python: str, interpreter: str, directory: Path, rounds: int) -> str:
-    """A Markdown table: for the first stack, the second one beside it, and a repair, seconds and the ratio to a copy.
+    """Markdown tables: for the first stack, the second one beside it, and a repair, seconds and the ratio to a copy; and for other tools.
 
     In brackets the processor time, which can be compared where the machine has other work.
     """
+    others: dict[str, list[tuple[float, float, float]]] = {}
     times: dict[str, list[tuple[float, float, float, float]]] = {}
     trees: dict[str, tuple[int, int]] = {}
     for stack in pair:
@@ -134,6 +173,14 @@ def measure(pair: Sequence[str], python: str, interpreter: str, directory: Path,
                 )  # deleted later: that slows the disk down
                 times.setdefault(what, []).append((*spent, *since(installed)))
                 trees[what] = size(tree)
+                if what == pair[0]:
+                    place = directory / f"tools-{len(times[what])}"
+                    for name, commands in other_tools(stack, python, interpreter, tree, place).items():
+                        began = now()
+                        for command in [*commands, ["sync", "-f", str(place)]]:
+                            subprocess.run(command, check=True)
+                        wall, processor = since(began)
+                        others.setdefault(name, []).append((wall, processor, wall / spent[0]))
     shutil.rmtree(directory)
     lines = ["| what | files | MB | install, s (CPU) | cp -a and sync, s (CPU) | ratio |", "|---|---|---|---|---|---|"]
     for what, rows in times.items():
@@ -143,4 +190,8 @@ def measure(pair: Sequence[str], python: str, interpreter: str, directory: Path,
         lines.append(
             f"| {what} | {trees[what][0]} | {trees[what][1]} | {wall:.1f} ({processor:.1f}) | {copied:.1f} ({copying:.1f}) | {spread} |"
         )
+    lines += ["", "| other tools | s (CPU) | to the first installation |", "|---|---|---|"]
+    for name, shares in others.items():
+        wall, processor, ratio = (statistics.median(values) for values in zip(*shares, strict=True))
+        lines.append(f"| {name} | {wall:.1f} ({processor:.1f}) | {ratio:.2f} |")
     return "\n".join(lines)
