@@ -49,7 +49,10 @@ def start(count: int, base: demo.Cluster) -> dict[str, str]:
 
 
 def write_inventory(directory: Path, hosts: dict[str, str], base: demo.Cluster) -> None:
-    """The demo's site with these hosts as its data nodes; what is written of data1 holds for each of them."""
+    """The demo's site with these hosts as its data nodes, without the mirror's host and the ResourceManager's.
+
+    What is written of data1 holds for each of them.
+    """
     data_nodes = yaml.safe_load((base.inventory / "hosts.yml").read_text(encoding="utf-8"))["all"]["children"][
         "data_nodes"
     ]
@@ -60,6 +63,7 @@ def write_inventory(directory: Path, hosts: dict[str, str], base: demo.Cluster) 
     )
     (directory / "known_hosts").write_text(known, encoding="utf-8")
     variables["ansible_ssh_common_args"] = f"-o UserKnownHostsFile={directory / 'known_hosts'}"
+    variables |= {"mirror_mode": "external", "yarn_gpu": False}
     data_nodes["hosts"] = {
         name: {**data_nodes["hosts"]["data1"], "ansible_host": address} for name, address in hosts.items()
     }

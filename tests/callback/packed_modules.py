@@ -53,7 +53,7 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_stats(self, stats: object) -> None:
         for path in OWN.iterdir():
-            # Modules of a directory beside a playbook have the same names as Ansible's own.
+            # Not those of collections, whose files are not in the digest.
             if path.is_symlink() or path.name.endswith("-part") or not path.name.startswith("ansible.modules."):
                 continue
             draft = self.kept / f".{path.name}.{os.getpid()}"
