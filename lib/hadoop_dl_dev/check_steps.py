@@ -27,6 +27,8 @@ LONGEST_SCENARIOS = ("nvidia_driver", "upgrade_driver")
 LONG_SCENARIOS = ("nvidia_driver_debian", "remove", "tensorflow_build_debian", "bazel_bootstrap", "cdsw_engine")
 # They have more to do in make test-long: their own `when: scenario_long`.
 TWO_TIERS = ("nvidia_driver", "upgrade_driver", "cuda", "bazel")
+# Of the runs in all checks: the project's own, and the one that packs modules once.
+CALLBACKS = ":".join(str(REPO / one / "callback") for one in ("plugins", "tests"))
 # For ansible-lint: if the inventory of ansible.cfg, a demo's, is missing, imported playbooks fail to load, and it tries each for every import.
 NO_INVENTORY = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "False"}
 

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from hadoop_dl_dev.check_results import Count, causes, count_junit
 from hadoop_dl_dev.check_steps import (
+    CALLBACKS,
     LONG,
     REPO,
     STACKS,
@@ -54,8 +55,7 @@ class Runner:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         if step.command[0] == "molecule":
             path = f"{self.repo / 'molecule/shared/bin'}{os.pathsep}{path}"
-        callbacks = f"{self.repo / 'plugins/callback'}:{self.repo / 'tests/callback'}"
-        given = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", "ANSIBLE_CALLBACK_PLUGINS": callbacks}
+        given = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", "ANSIBLE_CALLBACK_PLUGINS": CALLBACKS}
         given |= step.environment
         # Without bytecode, each start of Ansible compiles some 400 modules first: a quarter of its time.
         given.pop("PYTHONDONTWRITEBYTECODE", None)

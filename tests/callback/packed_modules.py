@@ -33,7 +33,7 @@ def digest() -> str:
     made = hashlib.sha256(f"{__version__} {sys.version}".encode())
     for folder in (*C.DEFAULT_MODULE_PATH, *C.DEFAULT_MODULE_UTILS_PATH):
         for path in sorted(Path(folder).rglob("*.py")):
-            made.update(str(path).encode() + hashlib.sha256(path.read_bytes()).digest())
+            made.update(str(path.relative_to(folder)).encode() + hashlib.sha256(path.read_bytes()).digest())
     return made.hexdigest()[:16]
 
 
@@ -57,6 +57,5 @@ class CallbackModule(CallbackBase):
             if path.is_symlink() or path.name.endswith("-part") or not path.name.startswith("ansible.modules."):
                 continue
             draft = self.kept / f".{path.name}.{os.getpid()}"
-            with contextlib.suppress(OSError):
-                shutil.copyfile(path, draft)
-                draft.rename(self.kept / path.name)
+            shutil.copyfile(path, draft)
+            draft.rename(self.kept / path.name)

@@ -22,14 +22,15 @@ from tfos_host import host as host
 from tfos_host import program as program
 from upgrade_hosts import cluster as cluster
 
+from hadoop_dl_dev.check_steps import CALLBACKS
+
 # Modules on hosts that are this machine: their Python keeps bytecode, and reads its program in blocks instead of bytes.
 BYTECODE = ansible_programs.REPOSITORY / ".cache" / "test" / "bytecode"
 BYTECODE.mkdir(parents=True, exist_ok=True)
 with contextlib.suppress(FileExistsError):  # here it gets bytecode of its own, which must not go into images
     (BYTECODE / "sitecustomize.py").symlink_to(ansible_programs.REPOSITORY / "demo" / "build" / "sitecustomize.py")
 os.environ.update(PYTHONPATH=str(BYTECODE), ANSIBLE_BYTECODE=str(BYTECODE))
-CALLBACKS = [ansible_programs.REPOSITORY / one / "callback" for one in ("plugins", "tests")]
-os.environ["ANSIBLE_CALLBACK_PLUGINS"] = ":".join(map(str, CALLBACKS))
+os.environ["ANSIBLE_CALLBACK_PLUGINS"] = CALLBACKS
 os.environ.pop("PYTHONUNBUFFERED", None)
 
 # These start first, the longest one before the others: what starts last decides when the unit tests end.
