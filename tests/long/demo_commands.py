@@ -1,10 +1,13 @@
-"""The demo's commands as a person runs them at the repository's root."""
+"""The demo's commands and playbooks as a person runs them at the repository's root."""
 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from hadoop_dl_dev.demo import images
+from hadoop_dl_dev.demo.cluster import Cluster
 
 
 def run(*command: str, status: int = 0) -> str:
@@ -13,3 +16,18 @@ def run(*command: str, status: int = 0) -> str:
     done = subprocess.run(command, cwd=images.REPOSITORY, text=True, check=False, **streams)
     assert done.returncode == status, done.stdout[-6000:]
     return done.stdout
+
+
+def play(cluster: Cluster, *arguments: str, status: int = 0) -> str:
+    """What ansible-playbook printed on the hosts of a cluster; it must end with this status."""
+    return run(".venv/bin/ansible-playbook", "-i", str(cluster.inventory), *arguments, status=status)
+
+
+@contextmanager
+def nodes_alone(cluster: Cluster) -> Iterator[None]:
+    """The nodes of a cluster before site.yml; removed at the end."""
+    try:
+        run("scripts/demo", "up", "--name", cluster.name, "--stack", cluster.stack)
+        yield
+    finally:
+        run("scripts/demo", "down", "--name", cluster.name)

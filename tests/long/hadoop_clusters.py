@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import yaml
-from demo_commands import run
+from demo_commands import play
 
 from hadoop_dl_dev.demo import cli, cluster, images, kerberos, nodes, services, tour
 
 
+@contextmanager
 def of_its_own(found: cluster.Cluster) -> Iterator[None]:
     """After the job that Spark feeds; removed at the end."""
     try:
@@ -25,10 +26,6 @@ def of_its_own(found: cluster.Cluster) -> Iterator[None]:
         yield
     finally:
         cluster.down(found.name)
-
-
-def play(found: cluster.Cluster, *arguments: str) -> str:
-    return run(".venv/bin/ansible-playbook", "-i", str(found.inventory), *arguments)
 
 
 def changes(said: str) -> set[str]:
@@ -86,7 +83,7 @@ def check_labels(found: cluster.Cluster) -> None:
         told = subprocess.run(edge, input=PLACES, capture_output=True, text=True, check=True).stdout
         assert "ON data2 data2" in told.splitlines(), told
         as_daemon(found, "yarn", "yarn rmadmin -replaceLabelsOnNode data2=")
-        said = run(".venv/bin/ansible-playbook", "-i", str(found.inventory), "playbooks/verify.yml", status=2)
+        said = play(found, "playbooks/verify.yml", status=2)
         assert "data2 should have the node label fast, but has none." in said
         play(found, *WINDOW, "-e", "apply=all")
         assert labels(found) == {"data1": [], "data2": ["fast"]}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import hadoop_clusters
 import pytest
-from demo_commands import run
+from demo_commands import play, run
 
 from hadoop_dl_dev.demo import kerberos
 from hadoop_dl_dev.demo.artifacts import MAVEN
@@ -32,12 +32,13 @@ print("ON " + " ".join(SparkContext().parallelize(range(2), 2).map(version).coll
 
 @pytest.fixture(scope="module", autouse=True)
 def _cluster_of_its_own() -> Iterator[None]:
-    yield from hadoop_clusters.of_its_own(CLUSTER)
+    with hadoop_clusters.of_its_own(CLUSTER):
+        yield
 
 
 def site(**variables: object) -> set[str]:
     """The hosts that site.yml changed."""
-    said = hadoop_clusters.play(CLUSTER, "site.yml", "-e", json.dumps(variables))
+    said = play(CLUSTER, "site.yml", "-e", json.dumps(variables))
     return set(re.findall(r"^(\S+) +: ok=\d+ +changed=[1-9]", said, re.MULTILINE))
 
 

@@ -14,14 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from demo_commands import run
+from demo_commands import nodes_alone, play, run
 
 from hadoop_dl_dev.demo import images
 from hadoop_dl_dev.demo.cluster import Cluster
 
-STACK = "tf1.4-py27-el7"
-CLUSTER = Cluster(STACK, name="forms")
-SITE = (".venv/bin/ansible-playbook", "-i", str(CLUSTER.inventory))
+CLUSTER = Cluster("tf1.4-py27-el7", name="forms")
 LIBRARIES = [f"lib{name}.so.8.0" for name in ("cublas", "cudart", "cufft", "curand", "cusolver")] + ["libcudnn.so.6"]
 JOB = """
 import pkg_resources, tensorflow
@@ -38,9 +36,8 @@ print("EXECUTORS " + " ".join(SparkContext().parallelize(range(2), 2).map(form).
 
 @pytest.fixture(scope="module", autouse=True)
 def _cluster_of_its_own() -> Iterator[None]:
-    run("scripts/demo", "up", "--name", CLUSTER.name, "--stack", STACK)
-    yield
-    run("scripts/demo", "down", "--name", CLUSTER.name)
+    with nodes_alone(CLUSTER):
+        yield
 
 
 def on(host: str, text: str) -> str:
@@ -68,17 +65,17 @@ def install_libraries(directory: Path) -> None:
 
 def test_both_forms(tmp_path: Path) -> None:
     """One test, because each step starts from the one before."""
-    said = run(*SITE, "site.yml", status=2)
+    said = play(CLUSTER, "site.yml", status=2)
     assert re.search(
         r"import tensorflow fails: ImportError: lib\S+: cannot open shared object file", re.sub(r"\s+", " ", said)
     )
     on("edge1", "test ! -e /opt/deeplearning/current")  # nothing is active anywhere
 
     install_libraries(tmp_path)
-    assert "0 failed, 8 failed as expected" in run(*SITE, "site.yml")
+    assert "0 failed, 8 failed as expected" in play(CLUSTER, "site.yml")
     names = {on(host, "readlink -f /opt/deeplearning/current") for host in ("edge1", *CLUSTER.data_hosts)}
     assert len(names) == 1
-    assert not re.findall(r"changed=[1-9]", run(*SITE, "site.yml")), "nothing is left to do"
+    assert not re.findall(r"changed=[1-9]", play(CLUSTER, "site.yml")), "nothing is left to do"
 
     analyst = shlex.quote(f"printf %s {shlex.quote(JOB)} > form.py; tfos-submit --timeout 300 form.py")
     lines = on("edge1", f"su - analyst -c {analyst}").splitlines()
@@ -87,5 +84,5 @@ def test_both_forms(tmp_path: Path) -> None:
 
     run("docker", "cp", "molecule/gpu_layer/gpu_in_sysfs.sh", f"{CLUSTER.container('edge1')}:/usr/local/sbin/")
     on("edge1", "sh /usr/local/sbin/gpu_in_sysfs.sh 0x15f8")
-    said = re.sub(r"\s+", " ", run(*SITE, "playbooks/plan.yml", "-e", '{"gpu_count": 1}', status=2))
+    said = re.sub(r"\s+", " ", play(CLUSTER, "playbooks/plan.yml", "-e", '{"gpu_count": 1}', status=2))
     assert "was installed there as on hosts without GPUs, but the host has 1 now" in said

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from demo_commands import run
+from building_host import said_once
+from demo_commands import nodes_alone, play, run
 
 from hadoop_dl_dev.demo import build_site, images, nodes
 from hadoop_dl_dev.demo.cluster import Cluster
@@ -35,17 +36,11 @@ with open("/tmp/answers.json", "w") as target:
 """
 
 
-def play(playbook: str) -> str:
-    """What Ansible printed, without the line breaks that it puts into messages."""
-    return " ".join(run(".venv/bin/ansible-playbook", "-i", str(CLUSTER.inventory), playbook).split())
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _cluster_of_its_own() -> Iterator[None]:
-    run("scripts/demo", "up", "--name", CLUSTER.name, "--stack", CLUSTER.stack)
-    run("scripts/demo", "build-host", "--name", CLUSTER.name)
-    yield
-    run("scripts/demo", "down", "--name", CLUSTER.name)
+    with nodes_alone(CLUSTER):
+        run("scripts/demo", "build-host", "--name", CLUSTER.name)
+        yield
 
 
 def record() -> dict[str, Any]:
@@ -55,7 +50,7 @@ def record() -> dict[str, Any]:
 
 
 def test_the_playbook_builds_once_from_what_the_mirror_serves() -> None:
-    play("playbooks/build_tensorflow.yml")
+    play(CLUSTER, "playbooks/build_tensorflow.yml")
     found = record()
     assert (found["bazel"]["version"], found["check"]["hdfs"], found["check"]["kafka"]) == ("0.26.1", True, True)
     served = nodes.execute(CLUSTER.container("mirror1"), "ls", "/srv/deeplearning-mirror/files").split()
@@ -63,7 +58,7 @@ def test_the_playbook_builds_once_from_what_the_mirror_serves() -> None:
 
 
 def test_site_yml_installs_it_and_verify_shows_its_provenance() -> None:
-    play("site.yml")
+    play(CLUSTER, "site.yml")
     wheel = record()["wheel"]["name"]
     for host in (*CLUSTER.data_hosts, "edge1"):
         look = (
@@ -72,7 +67,7 @@ def test_site_yml_installs_it_and_verify_shows_its_provenance() -> None:
         said = nodes.execute(CLUSTER.container(host), "sh", "-c", look)
         assert f"/envs/{RELEASE.stack}-" in said
         assert f"Version: {RELEASE.version}" in said
-    said = play("playbooks/verify.yml")
+    said = said_once(play(CLUSTER, "playbooks/verify.yml"))
     assert " 0 failed" in said
     assert f"{wheel}, built {record()['built']} on Red Hat" in said
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 from cdsw_sessions import assert_a_session_computes, assert_a_session_gets_the_driver
-from demo_commands import run
+from demo_commands import play, run
 
 from hadoop_dl_dev.demo import cluster, tour, workbench
 
@@ -37,8 +37,7 @@ class Demo(workbench.Host):
 
     def play(self, *arguments: str, status: int = 0) -> str:
         """What it printed, on one line."""
-        command = (".venv/bin/ansible-playbook", "-i", str(self.cluster.inventory), *arguments)
-        return " ".join(run(*command, status=status).split())
+        return " ".join(play(self.cluster, *arguments, status=status).split())
 
     def images_and_restarts(self) -> str:
         restarts = "grep -c restart /srv/cdsw/calls || true"  # that of a parcel is Cloudera Manager's

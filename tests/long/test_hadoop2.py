@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import hadoop_clusters
 import pytest
 import site_spark
+from demo_commands import play
 
 from hadoop_dl_dev.demo import cluster, nodes
 
@@ -16,11 +17,12 @@ CLUSTER = cluster.Cluster("tf1.15-spark2-cpu-py27-el7", name="hadoop2", hadoop="
 
 @pytest.fixture(scope="module", autouse=True)
 def _cluster_of_its_own() -> Iterator[None]:
-    yield from hadoop_clusters.of_its_own(CLUSTER)
+    with hadoop_clusters.of_its_own(CLUSTER):
+        yield
 
 
 def test_the_suite_passes_on_every_host() -> None:
-    assert " 0 failed" in hadoop_clusters.play(CLUSTER, "playbooks/verify.yml")
+    assert " 0 failed" in play(CLUSTER, "playbooks/verify.yml")
 
 
 @pytest.mark.parametrize("name", ["training", "submit"])
@@ -59,8 +61,8 @@ def _spark_of_the_site(_cluster_of_its_own: None) -> None:
     site_spark.install(CLUSTER)
     site_spark.activate(CLUSTER, "2.4.8")
     given = ("-e", f"spark_home={site_spark.HOME}")
-    hadoop_clusters.play(CLUSTER, "site.yml", *given)
-    assert " 0 failed" in hadoop_clusters.play(CLUSTER, "playbooks/verify.yml", *given)
+    play(CLUSTER, "site.yml", *given)
+    assert " 0 failed" in play(CLUSTER, "playbooks/verify.yml", *given)
 
 
 @pytest.mark.usefixtures("_spark_of_the_site")

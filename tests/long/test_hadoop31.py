@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import hadoop_clusters
 import pytest
+from demo_commands import play
 
 from hadoop_dl_dev.demo import cluster
 
@@ -14,7 +15,8 @@ CLUSTER = cluster.Cluster("tf1.15-py27-el7", name="hadoop31", hadoop="3.1.1")
 
 @pytest.fixture(scope="module", autouse=True)
 def _cluster_of_its_own() -> Iterator[None]:
-    yield from hadoop_clusters.of_its_own(CLUSTER)
+    with hadoop_clusters.of_its_own(CLUSTER):
+        yield
 
 
 def test_the_hosts_have_hadoop_3_1_and_java_8() -> None:
@@ -22,7 +24,7 @@ def test_the_hosts_have_hadoop_3_1_and_java_8() -> None:
 
 
 def test_the_suite_passes_on_every_host() -> None:
-    assert " 0 failed" in hadoop_clusters.play(CLUSTER, "playbooks/verify.yml")
+    assert " 0 failed" in play(CLUSTER, "playbooks/verify.yml")
 
 
 @pytest.mark.parametrize("name", ["training", "submit", "gpus_in_yarn", "gpu_jobs", "notebook"])
@@ -31,7 +33,7 @@ def test_jobs_behave_as_on_hadoop_3_3(name: str) -> None:
 
 
 def test_yarn_gpu_again_changes_nothing() -> None:
-    said = hadoop_clusters.play(CLUSTER, "playbooks/yarn_gpu.yml", "-e", "apply=all")
+    said = play(CLUSTER, "playbooks/yarn_gpu.yml", "-e", "apply=all")
     assert hadoop_clusters.changes(said) == {"0"}
 
 

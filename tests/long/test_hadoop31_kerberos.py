@@ -14,7 +14,8 @@ CLUSTER = Cluster("tf1.15-py27-el7", name="hadoop31-kerberos", hadoop="3.1.1", k
 
 @pytest.fixture(scope="module", autouse=True)
 def _cluster_of_its_own() -> Iterator[None]:
-    yield from hadoop_clusters.of_its_own(CLUSTER)
+    with hadoop_clusters.of_its_own(CLUSTER):
+        yield
 
 
 def test_the_hosts_have_hadoop_3_1_and_java_8() -> None:

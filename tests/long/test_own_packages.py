@@ -34,7 +34,7 @@ for step in range(600):
 
 @pytest.fixture(scope="module", autouse=True)
 def _cluster_with_compiler_and_packages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    for _ in hadoop_clusters.of_its_own(CLUSTER):
+    with hadoop_clusters.of_its_own(CLUSTER):
         build_site.install_compiler(EDGE, CLUSTER.image, ("g++", "cmake", "make"))
         artifacts.fetch_packages(Path(__file__).with_name("own_packages.sha256"), images.CACHE / "own-packages")
         failing = tmp_path_factory.mktemp("scripts") / "fails.py"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from demo_commands import run
+from demo_commands import nodes_alone, play, run
 
 from hadoop_dl_dev.demo.cluster import Cluster
 
@@ -32,10 +32,9 @@ def analyst(text: str) -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def _cluster_of_its_own() -> Iterator[None]:
-    run("scripts/demo", "up", "--name", CLUSTER.name, "--stack", CLUSTER.stack)
-    run(".venv/bin/ansible-playbook", "-i", str(CLUSTER.inventory), "site.yml")
-    yield
-    run("scripts/demo", "down", "--name", CLUSTER.name)
+    with nodes_alone(CLUSTER):
+        play(CLUSTER, "site.yml")
+        yield
 
 
 def test_one_and_two_workers_are_measured_and_the_columns_add_up() -> None:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from demo_commands import run
-from hadoop_clusters import STORE, WINDOW, as_daemon, changes, labelled, play
+from demo_commands import play, run
+from hadoop_clusters import STORE, WINDOW, as_daemon, changes, labelled
 from yarn_processes import until
 
 from hadoop_dl_dev.demo import cli, cluster, nodes
@@ -45,7 +45,7 @@ def files() -> str:
 def test_a_label_comes_survives_and_goes() -> None:
     before = files()
     with labelled(CLUSTER, "gpu", {"root.default": 100}):
-        said = run(".venv/bin/ansible-playbook", "-i", str(CLUSTER.inventory), *WINDOW, status=2)
+        said = play(CLUSTER, *WINDOW, status=2)
         assert f"As the superuser of HDFS: hdfs dfs -mkdir -p hdfs://{STORE}" in " ".join(said.split())
         assert files() == before
         as_daemon(CLUSTER, "hdfs", f"hdfs dfs -mkdir -p {STORE} && hdfs dfs -chown yarn {STORE}")

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from demo_commands import run
+from demo_commands import play, run
 
 from hadoop_dl_dev.demo import tour
 from hadoop_dl_dev.demo.cluster import Cluster
@@ -35,8 +35,7 @@ def seals(cluster: Cluster) -> dict[str, str]:
 
 def verified(cluster: Cluster) -> None:
     """The suite on every host."""
-    said = run(".venv/bin/ansible-playbook", "-i", str(cluster.inventory), "playbooks/verify.yml")
-    assert " 0 failed" in said
+    assert " 0 failed" in play(cluster, "playbooks/verify.yml")
 
 
 def switch(stack: str) -> dict[str, str]:
@@ -53,8 +52,7 @@ def switch(stack: str) -> dict[str, str]:
 def roll_back(*options: str) -> dict[str, str]:
     """Every host's active environment and its seal, after the way back; a job runs with it."""
     cluster = Cluster(SECOND, name=NAME)
-    said = run(".venv/bin/ansible-playbook", "-i", str(cluster.inventory), "playbooks/rollback.yml", *options)
-    print(said)
+    print(play(cluster, "playbooks/rollback.yml", *options))
     assert tour.train(cluster)["accuracy"] >= ACCURACY
     return seals(cluster)
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from demo_commands import run
+from demo_commands import nodes_alone, play
 
 from hadoop_dl.data import stacks
 from hadoop_dl_dev.demo import nodes
@@ -56,18 +56,11 @@ SEEN = re.compile(r"^SEEN (\S+) \S*/envs/([^/]+-[0-9a-f]{12})[./]", re.MULTILINE
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     cluster = Cluster(FIRST, name=NAME)
-    run("scripts/demo", "up", "--name", NAME, "--stack", FIRST)
-    play(cluster, "site.yml")
-    write = ["docker", "exec", "--interactive", cluster.container("edge1"), "sh", "-c", "cat > /home/analyst/look.py"]
-    subprocess.run(write, input=JOB, text=True, check=True)
-    yield cluster
-    run("scripts/demo", "down", "--name", NAME)
-
-
-def play(cluster: Cluster, *arguments: str) -> str:
-    said = run(".venv/bin/ansible-playbook", "-i", str(cluster.inventory), *arguments)
-    print(said)
-    return said
+    with nodes_alone(cluster):
+        play(cluster, "site.yml")
+        write = ["docker", "exec", "-i", cluster.container("edge1"), "sh", "-c", "cat > /home/analyst/look.py"]
+        subprocess.run(write, input=JOB, text=True, check=True)
+        yield cluster
 
 
 class Jobs(threading.Thread):
@@ -126,7 +119,7 @@ def test_every_job_sees_one_environment_while_stacks_change(cluster: Cluster) ->
             (("playbooks/rollback.yml",), FIRST),
             (upgrade, SECOND),
         ):
-            play(cluster, *step)
+            print(play(cluster, *step))
             assert active(cluster) == {ENVIRONMENTS[expected]}
             moments.append(switched(cluster))
             count = len(jobs.done)
