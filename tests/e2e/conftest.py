@@ -1,11 +1,13 @@
 """The demo cluster after site.yml, as its users see it. E2E_STACK says which stack is on it."""
 
 import os
+import shlex
 import subprocess
+from collections.abc import Callable
 
 import pytest
 
-from hadoop_dl_dev.demo import nodes
+from hadoop_dl_dev.demo import images, nodes
 from hadoop_dl_dev.demo.cluster import Cluster, existing, has_kerberos
 
 
@@ -21,7 +23,7 @@ def cluster() -> Cluster:
     return cluster
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def shell(cluster):
     """Run a command on a node, as root, without SSH: its exit status and output."""
 
@@ -35,6 +37,31 @@ def shell(cluster):
         return done.returncode, done.stdout + done.stderr
 
     return shell
+
+
+@pytest.fixture
+def analyst(shell) -> Callable[[str], str]:
+    """Run shell text as analyst in a login shell of the edge node, which must succeed: its output."""
+
+    def analyst(text: str) -> str:
+        code, said = shell("edge1", f"su - analyst -c {shlex.quote(text)}")
+        assert code == 0, said[-6000:]
+        return said
+
+    return analyst
+
+
+@pytest.fixture
+def play(cluster) -> Callable[..., tuple[int, str]]:
+    """Run a playbook on the cluster: its exit status and output."""
+
+    def play(playbook: str, *options: str) -> tuple[int, str]:
+        command = ["ansible-playbook", "-i", str(cluster.inventory), playbook, *options]
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        done = subprocess.run(command, cwd=images.REPOSITORY, text=True, check=False, **streams)
+        return done.returncode, done.stdout
+
+    return play
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,6 @@
 """playbooks/benchmark.yml and deeplearning benchmark with the TensorFlow of the cluster's stack. There is no GPU, and it must say so."""
 
 import json
-import subprocess
-
-from hadoop_dl_dev.demo import images
 
 ALL = """
 import sys
@@ -17,14 +14,12 @@ print("TRAINED %d of %d" % (len(trained), len(networks.NAMES)))
 """
 
 
-def test_a_network_trains_on_the_cpu_of_two_hosts_and_nothing_is_compared(cluster, tmp_path):
+def test_a_network_trains_on_the_cpu_of_two_hosts_and_nothing_is_compared(play, tmp_path):
     options = {"benchmark_networks": ["lstm"], "benchmark_seconds": 1, "report_directory": str(tmp_path)}
-    playbook = ["playbooks/benchmark.yml", "--limit", "edge1,data1", "-e", json.dumps(options)]
-    command = ["ansible-playbook", "-i", str(cluster.inventory), *playbook]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=images.REPOSITORY)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "BENCHMARK: 2 of 2 hosts were measured." in done.stdout
-    assert "Nothing was compared" in done.stdout
+    code, said = play("playbooks/benchmark.yml", "--limit", "edge1,data1", "-e", json.dumps(options))
+    assert code == 0, said
+    assert "BENCHMARK: 2 of 2 hosts were measured." in said
+    assert "Nothing was compared" in said
     found = json.loads((tmp_path / "benchmark.json").read_text())
     for host in ("edge1", "data1"):
         (one,) = found[host]["networks"]

@@ -37,18 +37,6 @@ print("SUM %d" % sum(SparkContext().parallelize(range(4), 2).map(imported).colle
 """
 
 
-@pytest.fixture
-def analyst(shell):
-    """Run shell text as analyst on the edge node; its output."""
-
-    def analyst(text: str) -> str:
-        code, said = shell("edge1", f"su - analyst -c {shlex.quote(text)}")
-        assert code == 0, said
-        return said
-
-    return analyst
-
-
 @pytest.mark.parametrize("host", ["data1", "edge1"])
 def test_every_host_lists_its_environment_as_the_default(shell, cluster, host):
     code, said = shell(host, "deeplearning list")

@@ -4,9 +4,10 @@ The GPUs are those of a stand-in nvidia-smi.
 """
 
 import json
-import subprocess
 
 import pytest
+
+from hadoop_dl_dev.demo import nodes
 
 JOB = """
 import json, os, socket, sys
@@ -30,18 +31,14 @@ context.stop()
 """
 
 
-@pytest.fixture(scope="module")
-def submit_job(cluster, gpu_devices):
-    """Submit JOB as analyst."""
-    edge = cluster.container("edge1")
-    subprocess.run(["docker", "exec", "-i", edge, "sh", "-c", "cat > /tmp/gpus.py"], input=JOB, text=True, check=True)
+@pytest.fixture
+def submit_job(shell, gpu_devices):
+    """Submit JOB as analyst: exit status and output."""
+    assert shell("edge1", f"cat > /tmp/gpus.py <<'END'\n{JOB}END")[0] == 0
 
     def submit(*arguments: str) -> tuple[int, str]:
         command = f"cd ~ && rm -f gpus.json && tfos-submit --memory 1g --timeout 180 {' '.join(arguments)} /tmp/gpus.py gpus.json"
-        done = subprocess.run(
-            ["docker", "exec", edge, "su", "-", "analyst", "-c", command], capture_output=True, text=True, check=False
-        )
-        return done.returncode, done.stdout + done.stderr
+        return shell("edge1", f"su - analyst -c '{command}'")
 
     return submit
 
@@ -50,8 +47,7 @@ def test_four_executors_on_two_nodes_in_cluster_mode_never_share_a_gpu(cluster, 
     code, said = submit_job("--executors", "4", "--gpus", "1", "--deploy-mode", "cluster", "--result", "gpus.json")
     assert code == 0, said[-4000:]
     assert "the job is done" in said
-    command = ["docker", "exec", cluster.container("edge1"), "cat", "/home/analyst/gpus.json"]
-    result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    result = json.loads(nodes.execute(cluster.container("edge1"), "cat", "/home/analyst/gpus.json"))
     assert sorted((one["host"], *one["gpus"]) for one in result["found"]) == [
         (host, gpu) for host in cluster.data_hosts for gpu in ("0", "1")
     ]

@@ -19,8 +19,8 @@ import pytest
 
 from hadoop_dl.data import programs
 from hadoop_dl_dev.demo import images, nodes
+from hadoop_dl_dev.demo.shell import run
 
-REPO = Path(__file__).resolve().parents[2]
 DRIVER, OLDER = "418.67", "410.104"  # the stand-in's own, and the one before it
 USER = "8536:8536"  # cdsw
 ENVIRONMENT = {
@@ -66,9 +66,7 @@ TENSORFLOW = {
 
 
 def docker(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False)
-    assert not check or done.returncode == 0, f"docker {' '.join(arguments)}: {done.stderr}"
-    return done
+    return run("docker", *arguments, check=check)
 
 
 def driver_directory(root: Path, node: str, version: str) -> Path:
@@ -84,7 +82,7 @@ def driver_directory(root: Path, node: str, version: str) -> Path:
         no_device, answer = "cuInit=803", "nvmlInit_v2=18"
     for name, function in (("libcuda.so", no_device), ("libnvidia-ml.so", answer)):
         library = target / "lib64" / f"{name}.{version}"
-        elf = REPO / "demo/gpu/files/elf.py"
+        elf = images.REPOSITORY / "demo/gpu/files/elf.py"
         subprocess.run([sys.executable, str(elf), "library", str(library), f"{name}.1", function], check=True)
         (target / "lib64" / f"{name}.1").symlink_to(library.name)
     for path in (target, *target.rglob("*")):
@@ -96,7 +94,7 @@ def files_of_the_gpu_layer() -> bytes:
     """What the role gpu_check installs on a host with a driver; the demo's nodes have none."""
     expected = {"gpu_count": "2", "driver": DRIVER, "persistence": True}
     content = {
-        "bin/gpu-check": programs.pack(REPO / "roles/gpu_check/files/gpu-check"),
+        "bin/gpu-check": programs.pack(images.REPOSITORY / "roles/gpu_check/files/gpu-check"),
         "etc/gpu-check.json": json.dumps(expected).encode(),
     }
     packed = io.BytesIO()

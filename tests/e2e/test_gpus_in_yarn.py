@@ -1,32 +1,28 @@
 """gpu-check inside YARN containers. The demo's GPUs are a stand-in nvidia-smi: TensorFlow must not see them, and the answer says why."""
 
 import json
-import subprocess
-from pathlib import Path
 
 import pytest
 
 from hadoop_dl.data import programs
-
-REPO = Path(__file__).resolve().parents[2]
+from hadoop_dl_dev.demo import images, nodes
+from hadoop_dl_dev.demo.shell import output
 
 
 @pytest.fixture(scope="module")
-def asked(cluster, tmp_path_factory) -> tuple[int, list[dict]]:
+def asked(cluster, shell, tmp_path_factory) -> tuple[int, list[dict]]:
     """The exit status, and what each executor answered."""
     edge = cluster.container("edge1")
-    subprocess.run(["docker", "exec", edge, "mkdir", "-p", "/tmp/gpus"], check=True)
+    nodes.execute(edge, "mkdir", "-p", "/tmp/gpus")
     program = tmp_path_factory.mktemp("program") / "gpu-check"
-    programs.main([str(REPO / "roles/gpu_check/files/gpu-check"), str(program)])
-    for source in (program, REPO / "examples/gpus/ask_executors.py"):
-        subprocess.run(["docker", "cp", str(source), f"{edge}:/tmp/gpus/{source.name}"], check=True)
+    programs.main([str(images.REPOSITORY / "roles/gpu_check/files/gpu-check"), str(program)])
+    for source in (program, images.REPOSITORY / "examples/gpus/ask_executors.py"):
+        output("docker", "cp", str(source), f"{edge}:/tmp/gpus/{source.name}")
     submit = "cd /tmp/gpus && /opt/deeplearning/bin/tfos-submit --executors 2 --timeout 300 --files gpu-check ask_executors.py"
-    done = subprocess.run(
-        ["docker", "exec", edge, "su", "analyst", "-c", submit], capture_output=True, text=True, check=False
-    )
-    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
-    assert len(lines) == 1, done.stdout + done.stderr
-    return done.returncode, json.loads(lines[0].removeprefix("RESULT "))
+    code, said = shell("edge1", f"su analyst -c '{submit}'")
+    lines = [line for line in said.splitlines() if line.startswith("RESULT ")]
+    assert len(lines) == 1, said
+    return code, json.loads(lines[0].removeprefix("RESULT "))
 
 
 def answers(asked, name: str) -> dict[str, dict]:

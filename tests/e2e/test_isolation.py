@@ -1,31 +1,32 @@
 """Data nodes have no internet: what they run came from the mirror."""
 
 import socket
-import subprocess
 import time
 
 import pytest
+
+from hadoop_dl_dev.demo.shell import output
 
 HOSTS = ["master1", "data1", "data2", "edge1"]
 CONNECT = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 3)"
 
 
-def docker(*arguments: str) -> str:
-    return subprocess.run(["docker", *arguments], capture_output=True, text=True, check=True).stdout.strip()
-
-
 @pytest.fixture(scope="module")
 def outside(cluster):
     """A server on the network through which this machine's containers reach the world: its address and port."""
-    image = docker("inspect", "--format", "{{.Config.Image}}", cluster.container("mirror1"))
-    server = docker("run", "--detach", "--rm", "--entrypoint", "python3", image, "-m", "http.server", "8000")
-    address = docker("inspect", "--format", "{{.NetworkSettings.Networks.bridge.IPAddress}}", server), 8000
-    end = time.monotonic() + 30
-    while socket.socket().connect_ex(address):
-        assert time.monotonic() < end, f"the server at {address} did not answer within 30 s"
-        time.sleep(0.2)
-    yield address
-    docker("rm", "--force", server)
+    image = output("docker", "inspect", "--format", "{{.Config.Image}}", cluster.container("mirror1"))
+    serve = ("--entrypoint", "python3", image, "-m", "http.server", "8000")
+    server = output("docker", "run", "--detach", "--rm", *serve)
+    try:
+        shown = "{{.NetworkSettings.Networks.bridge.IPAddress}}"
+        address = output("docker", "inspect", "--format", shown, server), 8000
+        end = time.monotonic() + 30
+        while socket.socket().connect_ex(address):
+            assert time.monotonic() < end, f"the server at {address} did not answer within 30 s"
+            time.sleep(0.2)
+        yield address
+    finally:
+        output("docker", "rm", "--force", server)
 
 
 def connects(shell, host: str, address: str, port: int) -> bool:

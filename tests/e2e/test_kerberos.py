@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -63,20 +62,8 @@ Shell = Callable[[str, str], Answer]
 
 
 @pytest.fixture
-def play(cluster: Cluster) -> Callable[..., Answer]:
-    def play(playbook: str, *options: str) -> Answer:
-        command = ["ansible-playbook", "-i", str(cluster.inventory), playbook, *options]
-        done = subprocess.run(
-            command, cwd=images.REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-        )
-        return done.returncode, done.stdout
-
-    return play
-
-
-@pytest.fixture
 def analyst(shell: Shell) -> Callable[[str], Answer]:
-    """A command of the user in the example's directory; its ticket cache is its own for each command."""
+    """Run a command as analyst in the example's directory, with a ticket cache of its own: exit status and output."""
 
     def analyst(line: str) -> Answer:
         script = f"cd {DIGITS} && export KRB5CCNAME=$(mktemp -u) && {line}"

@@ -20,13 +20,8 @@ PYTHON = "import sys; print('%d.%d' % sys.version_info[:2])"
 COPIES = ("examples/digits", "examples/notebook", "tests/e2e/notebook/cells.py")
 
 
-def test_the_example_trains_here_and_on_yarn_and_leaves_no_process(cluster, shell):
+def test_the_example_trains_here_and_on_yarn_and_leaves_no_process(cluster, shell, analyst):
     edge, home = cluster.container("edge1"), "/home/analyst/with-notebook"
-
-    def analyst(text: str) -> str:
-        code, said = shell("edge1", f"su - analyst -c {shlex.quote(text)}")
-        assert code == 0, said[-6000:]
-        return said
 
     if cluster.kerberos:
         kerberos.log_in(cluster)

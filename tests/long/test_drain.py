@@ -7,16 +7,17 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import ansible_programs
 import pytest
 import yaml
 from yarn_processes import NODES, Cluster, until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NOTHING = "changed=0 "
+SETTINGS = {"ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_ROLES_PATH": str(REPOSITORY / "roles")}
 
 
 @pytest.fixture(scope="module")
@@ -45,27 +46,10 @@ class Operator:
         (cluster.directory / "play.yml").write_text(yaml.safe_dump([play]), encoding="utf-8")
 
     def starts(self, state: str, host: str, seconds: int = 120, *options: str) -> subprocess.Popen[str]:
-        given = {
-            "node_maintenance_state": state,
-            "node_maintenance_seconds": seconds,
-            "__node_maintenance_record": str(self.record),
-        }
-        inventory = self.cluster.inventory(**given)
-        program = str(Path(sys.executable).parent / "ansible-playbook")
-        return subprocess.Popen(
-            [program, "-i", str(inventory), str(self.cluster.directory / "play.yml"), "--limit", host, *options]
-            + ["-e", f"__node_maintenance_record={self.record}"],
-            env={
-                **os.environ,
-                "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
-                "ANSIBLE_ROLES_PATH": str(REPOSITORY / "roles"),
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        inventory = self.cluster.inventory(node_maintenance_state=state, node_maintenance_seconds=seconds)
+        given = ("-e", f"__node_maintenance_record={self.record}")
+        play = self.cluster.directory / "play.yml"
+        return ansible_programs.start("-i", inventory, play, "--limit", host, *options, *given, **SETTINGS)
 
     def runs(self, state: str, host: str, seconds: int = 120, *options: str) -> str:
         return self.ends(self.starts(state, host, seconds, *options))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import ansible_programs
 import pytest
 import yaml
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import entries
@@ -40,23 +40,11 @@ class Operator:
         path = self.cluster.directory / "play.yml"
         path.write_text(yaml.safe_dump([play]), encoding="utf-8")
         given = {"__node_maintenance_rm": "master1", **variables}
-        done = subprocess.run(
-            [
-                str(Path(sys.executable).parent / "ansible-playbook"),
-                "-i",
-                str(self.cluster.inventory(**given)),
-                str(path),
-            ],
-            env={
-                **os.environ,
-                "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
-                "ANSIBLE_ROLES_PATH": str(REPOSITORY / "roles"),
-            },
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
+        done = ansible_programs.run(
+            "ansible-playbook",
+            *("-i", self.cluster.inventory(**given), path),
             timeout=900,
-            check=False,
+            ANSIBLE_ROLES_PATH=str(REPOSITORY / "roles"),
         )
         self.status = done.returncode
         return done.stdout + done.stderr

@@ -6,10 +6,10 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
+import ansible_programs
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -20,16 +20,8 @@ CONFIRMED = ("-e", "remove_confirmed=true")
 
 
 def start(*options: str) -> subprocess.Popen[str]:
-    playbook = str(Path(sys.executable).parent / "ansible-playbook")
-    return subprocess.Popen(
-        [playbook, "-i", os.environ["MOLECULE_INVENTORY_FILE"], str(REPOSITORY / "playbooks" / "remove.yml"), *options],
-        cwd=REPOSITORY,
-        env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    given = ("-i", os.environ["MOLECULE_INVENTORY_FILE"], REPOSITORY / "playbooks" / "remove.yml")
+    return ansible_programs.start(*given, *options, ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"))
 
 
 def run(*options: str) -> tuple[int, str]:
