@@ -3,29 +3,17 @@
 import json
 
 import pytest
+from offline_build import OFFLINE, OWN_RULES, build
 
 testinfra_hosts = ["ansible://bazel-el7"]
 VERSIONS = ["0.26.1", "0.28.1", "2.1.0"]
-# From 0.29 on bazel fetches its own rules, if nobody names a directory with them.
-OWN_RULES = " ".join(f"--override_repository={name}=/srv/rules/{name}" for name in ("rules_cc", "rules_java"))
 RULES = {"2.1.0": OWN_RULES}
-# A process with a network of its own has the loopback device alone; bazel's client and server talk over it.
-OFFLINE = (
-    "systemd-run --quiet --wait --pipe --collect --property=PrivateNetwork=yes --property=User=builder "
-    "--setenv=HOME=/home/builder --working-directory=/home/builder/project "
-)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_user_builds_offline(host, version):
     bazel = f"/opt/bazel/{version}/bin/bazel --batch --output_user_root=/home/builder/{version}"
-    host.check_output(
-        f"{OFFLINE} {bazel} build --spawn_strategy=standalone {RULES.get(version, '')} //:libanswer.so //:show"
-    )
-    out = "/home/builder/project/bazel-bin"
-    load = f"import ctypes; print(ctypes.CDLL('{out}/libanswer.so').answer())"
-    assert host.check_output(f'python2.7 -c "{load}"') == "42"
-    assert host.check_output(f"{out}/show") == "made by a rule"
+    build(host, bazel, "python2.7", RULES.get(version, ""))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

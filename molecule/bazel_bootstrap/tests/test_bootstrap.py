@@ -2,22 +2,14 @@
 
 import json
 
+from offline_build import OFFLINE, OWN_RULES, build
+
 HOME = "/home/builder"
 BAZEL = f"{HOME}/bin/bazel --batch --output_user_root={HOME}/output"
-# From 0.29 on bazel fetches its own rules, if nobody names a directory with them.
-RULES = " ".join(f"--override_repository={name}=/srv/rules/{name}" for name in ("rules_cc", "rules_java"))
-# A process with a network of its own has the loopback device alone; bazel's client and server talk over it.
-OFFLINE = (
-    "systemd-run --quiet --wait --pipe --collect --property=PrivateNetwork=yes --property=User=builder "
-    f"--setenv=HOME={HOME} --working-directory={HOME}/project"
-)
 
 
 def test_the_user_builds_offline(host):
-    host.check_output(f"{OFFLINE} {BAZEL} build --spawn_strategy=standalone {RULES} //:libanswer.so //:show")
-    load = f"import ctypes; print(ctypes.CDLL('{HOME}/project/bazel-bin/libanswer.so').answer())"
-    assert host.check_output(f'python3 -c "{load}"') == "42"
-    assert host.check_output(f"{HOME}/project/bazel-bin/show") == "made by a rule"
+    build(host, BAZEL, "python3", OWN_RULES)
 
 
 def test_it_is_the_version(host):

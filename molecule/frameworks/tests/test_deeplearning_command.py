@@ -25,14 +25,14 @@ kill -TERM $program; wait $program; echo "status $?"
 """
 
 
-def on(host, version: str) -> bool:
-    return f'VERSION_ID="{version}' in host.file("/etc/os-release").content_string
+def is_el7(host) -> bool:
+    return 'VERSION_ID="7' in host.file("/etc/os-release").content_string
 
 
 def test_the_environment_is_listed_as_the_default(host):
     lines = host.check_output(f"{USER} deeplearning list").splitlines()
     assert lines[0].split()[0] == "STACK"
-    python = "2.7" if on(host, "7") else "3.11"
+    python = "2.7" if is_el7(host) else "3.11"
     assert lines[1].split()[:2] == ["*", "scenario"]
     assert python in lines[1].split()
     assert lines[1].split()[-1] == NAME
@@ -72,7 +72,7 @@ def test_tensorboard_listens_on_this_host_alone(host, option):
 
 
 def test_tensorboard_shows_events_of_the_same_tensorflow_and_ends_with_the_command(host):
-    if not on(host, "7"):
+    if not is_el7(host):
         pytest.skip("only the node with RHEL 7 has TensorFlow here; make e2e shows events of TensorFlow 2")
     host.check_output(f"rm -rf /tmp/events && {USER} deeplearning python --gpus none -c {shlex.quote(EVENTS)}")
     answer, status = host.check_output(f"{USER} sh -c {shlex.quote(PAGE)}").splitlines()

@@ -1,33 +1,12 @@
 """The published wheel, as a user of the node sees it."""
 
-import json
-
 import pytest
-
-PUBLISHED = "/var/lib/deeplearning-build/published"
-PYTHON = "/opt/deeplearning/envs/scenario-0123456789ab/bin/python"
-
-
-def published(host, version):
-    """The provenance of the one wheel of this version."""
-    keys = host.check_output(f"ls {PUBLISHED}").split()
-    found = [json.loads(host.file(f"{PUBLISHED}/{key}/provenance.json").content_string) for key in keys]
-    assert sorted(one["key"] for one in found) == sorted(keys)
-    [chosen] = [one for one in found if one["version"] == version]
-    return chosen
-
-
-def install(host, provenance):
-    """How a program starts that has only this wheel and the packages of the lock."""
-    wheel = f"{PUBLISHED}/{provenance['key']}/{provenance['wheel']['name']}"
-    target = f"/srv/installed-{provenance['version']}"
-    host.check_output(f"rm -rf {target} && {PYTHON} -m pip install --no-deps --no-index --target {target} {wheel}")
-    return f"PYTHONPATH={target} {PYTHON}"
+from built_wheels import PUBLISHED, install, provenance_of
 
 
 @pytest.fixture
 def provenance(host):
-    return published(host, "1.15.0")
+    return provenance_of(host, "1.15.0")
 
 
 @pytest.fixture
@@ -36,7 +15,7 @@ def installed(host, provenance):
 
 
 def test_the_wheel_of_tensorflow_2_multiplies_and_has_no_hdfs(host):
-    found = published(host, "2.1.0")
+    found = provenance_of(host, "2.1.0")
     assert found["bazel"]["version"] == "0.28.1"
     assert "--config=nohdfs" in found["flags"]
     assert (found["check"]["hdfs"], found["check"]["kafka"]) == (False, False)

@@ -1,33 +1,23 @@
 """The wheels of TensorFlow 2's interface, as a user of the node sees them."""
 
-import json
-
 import pytest
+from built_wheels import install, provenance_of
 
-PUBLISHED = "/var/lib/deeplearning-build/published"
-PYTHON = "/opt/deeplearning/envs/scenario-0123456789ab/bin/python"
 BAZEL = {"2.8.0": "4.2.3", "2.2.0": "2.0.0"}
 
 
 @pytest.fixture(params=sorted(BAZEL))
 def provenance(host, request):
-    """The provenance of the one wheel of this version."""
-    keys = host.check_output(f"ls {PUBLISHED}").split()
-    found = [json.loads(host.file(f"{PUBLISHED}/{key}/provenance.json").content_string) for key in keys]
-    [chosen] = [one for one in found if one["version"] == request.param]
-    return chosen
+    return provenance_of(host, request.param)
 
 
 def test_pip_installs_it_and_it_multiplies(host, provenance):
-    wheel = f"{PUBLISHED}/{provenance['key']}/{provenance['wheel']['name']}"
-    target = f"/srv/installed-{provenance['version']}"
-    host.check_output(f"rm -rf {target} && {PYTHON} -m pip install --no-deps --no-index --target {target} {wheel}")
     program = (
         "import tensorflow as tf; a = tf.constant([[2.0]]); print(tf.matmul(a, a).numpy().tolist(), tf.python.FEATURES)"
     )
-    features = ["sse4_1", "sse4_2", "avx"] + (["hdfs"] if provenance["version"] == "2.8.0" else [])
     # HDFS is off in 2.8 unless a flag asks for it, and on in 2.2 unless a flag refuses it.
-    assert host.check_output(f"PYTHONPATH={target} {PYTHON} -c '{program}'") == f"[[4.0]] {features}"
+    features = ["sse4_1", "sse4_2", "avx"] + (["hdfs"] if provenance["version"] == "2.8.0" else [])
+    assert host.check_output(f"{install(host, provenance)} -c '{program}'") == f"[[4.0]] {features}"
 
 
 def test_the_provenance_names_bazel_and_the_system(provenance):

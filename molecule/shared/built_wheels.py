@@ -1,0 +1,23 @@
+"""The wheels of TensorFlow that a node has published, and a Python with one of them."""
+
+import json
+
+PUBLISHED = "/var/lib/deeplearning-build/published"
+PYTHON = "/opt/deeplearning/envs/scenario-0123456789ab/bin/python"
+
+
+def provenance_of(host, version):
+    """The provenance of the one wheel of this version."""
+    keys = host.check_output(f"ls {PUBLISHED}").split()
+    found = [json.loads(host.file(f"{PUBLISHED}/{key}/provenance.json").content_string) for key in keys]
+    assert sorted(one["key"] for one in found) == sorted(keys)
+    [chosen] = [one for one in found if one["version"] == version]
+    return chosen
+
+
+def install(host, provenance):
+    """The command that starts Python with only this wheel and the packages of the lock."""
+    wheel = f"{PUBLISHED}/{provenance['key']}/{provenance['wheel']['name']}"
+    target = f"/srv/installed-{provenance['version']}"
+    host.check_output(f"rm -rf {target} && {PYTHON} -m pip install --no-deps --no-index --target {target} {wheel}")
+    return f"PYTHONPATH={target} {PYTHON}"
