@@ -10,7 +10,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -182,13 +181,6 @@ class Hosts:
         if victims:
             self.shell(name, f"kill -KILL {' '.join(victims)}", check=False)
         return [words for pid, _, words in table if pid in victims]
-
-    def wait(self, name: str, command: str, seconds: float) -> None:
-        """Until the command succeeds on the host."""
-        end = time.monotonic() + seconds
-        while run("docker", "exec", self.container(name), "sh", "-c", command, check=False).returncode != 0:
-            assert time.monotonic() < end, f"{command!r} did not become true on {name} within {seconds:.0f} s"
-            time.sleep(0.2)
 
     def content(self, name: str) -> set[str]:
         """Everything below /opt/deeplearning, and the names of everything else that differs from the image."""

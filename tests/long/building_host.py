@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import ansible_programs
 import yaml
+from waiting import until
 
 from hadoop_dl_dev.demo import build_site, nodes
 from hadoop_dl_dev.demo.build_site import Release
@@ -74,10 +74,7 @@ class Site:
         return nodes.execute(self.node, "sh", "-c", command, check=check)
 
     def until(self, what: str, question: Callable[[], bool]) -> None:
-        end = time.monotonic() + LIMIT
-        while not question():
-            assert time.monotonic() < end, f"{what} within {LIMIT} s"
-            time.sleep(0.5)
+        until(question, LIMIT, f"{what} within {LIMIT} s")
 
 
 def said_once(text: str) -> str:

@@ -13,7 +13,8 @@ from pathlib import Path
 import ansible_programs
 import pytest
 import yaml
-from yarn_processes import NODES, Cluster, until
+from waiting import until
+from yarn_processes import NODES, Cluster
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NOTHING = "changed=0 "

@@ -16,7 +16,8 @@ from test_drain import NOTHING, Operator
 from tfos_host import executable, start
 from tfos_host import host as host
 from tfos_host import program as program
-from yarn_processes import NODES, Cluster, Job, until
+from waiting import until
+from yarn_processes import NODES, Cluster, Job
 
 # By Maven, as demo/README.md has it: what hadoop-common, -yarn-client, -yarn-server-resourcemanager and -nodemanager need, in the versions of
 # hadoop-project 2.7.7 (scope import), which Apache's release has. Without them httpclient is one that the ResourceManager cannot use.

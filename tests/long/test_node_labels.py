@@ -12,7 +12,8 @@ import ansible_programs
 import pytest
 import yaml
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import entries
-from yarn_processes import NODES, Cluster, until
+from waiting import until
+from yarn_processes import NODES, Cluster
 
 from hadoop_dl.data import yarn_work
 from hadoop_dl_dev.demo import images

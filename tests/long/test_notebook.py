@@ -20,6 +20,7 @@ import pytest
 from ansible.module_utils.hadoop_dl_host import lock_lines
 from interpreters import python
 from tfos_submit import options
+from waiting import until
 
 from hadoop_dl.data import programs
 
@@ -88,13 +89,6 @@ def answers(address: str, token: str | None) -> int:
     raise AssertionError("no answer within a minute")
 
 
-def until(condition: object, seconds: float = 30) -> bool:
-    end = time.monotonic() + seconds
-    while not (done := condition()) and time.monotonic() < end:  # type: ignore[operator]
-        time.sleep(0.2)
-    return bool(done)
-
-
 @pytest.mark.parametrize(
     ("lock", "interpreter"), [pytest.param(lock, *one.values, id=lock, marks=one.marks) for lock, one in CASES]
 )  # type: ignore[attr-defined]
@@ -152,7 +146,9 @@ def test_a_notebook_trains_submits_and_leaves_no_process(lock: str, interpreter:
         assert "here: accuracy 0.9" in shown
         assert "on 2 executors: accuracy 0.970" in shown
         sleeping = cells("sleeps.ipynb")
-        assert until(lambda: any(words.endswith("sleep 6543 ") for words in with_token(token).values()))
+        until(
+            lambda: any(words.endswith("sleep 6543 ") for words in with_token(token).values()), 30, "the cell must run"
+        )
         sleeping.kill()
         sleeping.communicate()
         listed = with_token(token)
@@ -160,7 +156,7 @@ def test_a_notebook_trains_submits_and_leaves_no_process(lock: str, interpreter:
         assert with_token(token, "cmdline") == {}, "others see arguments"
         server.send_signal(signal.SIGINT)
         server.communicate(timeout=60)
-        assert until(lambda: not with_token(token)), with_token(token)
+        until(lambda: not with_token(token), 30, "no process may be left")
     finally:
         server.kill()
         os.close(controller)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import ansible_programs
 import pytest
+from waiting import until
 
 from hadoop_dl_dev.demo import fixtures, nodes
 from hadoop_dl_dev.demo.shell import run
@@ -84,22 +84,20 @@ def test_a_lock_is_waited_for_and_its_holder_is_named(image: str, holder: str, t
     if tag == "remove":
         assert play(image, "install").returncode == 0
     container = f"lock-{image}"
+
+    def succeeds(*command: str) -> bool:
+        return run("docker", "exec", container, *command, check=False).returncode == 0
+
     nodes.execute(container, "systemd-run", "--unit", "holder", "/usr/bin/python3", "-c", program)
     try:
-        end = time.monotonic() + 30
-        while run("docker", "exec", container, "sh", "-c", shows, check=False).returncode:
-            assert time.monotonic() < end, "the lock is not held"
-            time.sleep(0.2)
+        until(lambda: succeeds("sh", "-c", shows), 30, "the lock must be held")
         done = play(image, tag)
     finally:
         nodes.execute(container, "systemctl", "kill", "--signal=KILL", "holder")
     said = " ".join(done.stdout.split())
     assert done.returncode == 2, said
     assert re.search(named, said), said
-    end = time.monotonic() + 30
-    while run("docker", "exec", container, "systemctl", "is-active", "--quiet", "holder", check=False).returncode == 0:
-        assert time.monotonic() < end
-        time.sleep(0.2)
+    until(lambda: not succeeds("systemctl", "is-active", "--quiet", "holder"), 30, "its holder must end")
     nodes.execute(container, "systemctl", "reset-failed", "holder", check=False)
     healed = play(image, tag)
     assert healed.returncode == 0, healed.stdout

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from demo_commands import play, run
 from hadoop_clusters import STORE, WINDOW, as_daemon, changes, labelled
-from yarn_processes import until
+from waiting import until
 
 from hadoop_dl_dev.demo import cli, cluster, nodes
 from hadoop_dl_dev.demo.cluster import Cluster

@@ -8,14 +8,14 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
+from waiting import until
 
 from hadoop_dl_dev.demo import artifacts, images
 
@@ -32,14 +32,6 @@ def free_port(address: str = "127.0.0.1") -> int:
     with socket.socket() as one:
         one.bind((address, 0))
         return int(one.getsockname()[1])
-
-
-def until(question: Callable[[], Any], seconds: float, what: str) -> Any:
-    end = time.monotonic() + seconds
-    while not (found := question()):
-        assert time.monotonic() < end, what
-        time.sleep(0.5)
-    return found
 
 
 class Cluster:

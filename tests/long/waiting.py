@@ -1,0 +1,16 @@
+"""Every wait of these tests has a limit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def until(question: Callable[[], Any], seconds: float, what: str) -> Any:
+    """Ask again until the answer is true, and return it. After the limit the test fails with `what`."""
+    end = time.monotonic() + seconds
+    while not (answer := question()):
+        assert time.monotonic() < end, what
+        time.sleep(0.5)
+    return answer
