@@ -1,5 +1,5 @@
 #!/bin/sh
-# prepare.sh: a user who builds, a stand-in of a JDK for the bootstrap, a web server, and (where it was copied) a C++ compiler.
+# prepare.sh: a user who builds, a stand-in of a JDK for the bootstrap, a web server, and a C++ compiler if it was copied.
 set -eu
 mkdir -p /etc/yum.repos.d /etc/pki/rpm-gpg /srv/jdk/bin
 useradd --create-home builder

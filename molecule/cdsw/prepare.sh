@@ -2,7 +2,7 @@
 # prepare.sh KIND RELEASE: a host of CDSW that runs, with two GPUs that it does not use.
 set -eu
 mkdir -p /srv/cdsw
-# Only root of a container may put a file under /proc, where the driver tells its version.
+# Only root of a container may put a file under /proc, where the driver shows its version.
 mount -t tmpfs none /proc/driver
 mkdir /proc/driver/nvidia
 echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  418.67  Sat Apr  6 03:07:24 CDT 2019' > /proc/driver/nvidia/version

@@ -1,5 +1,5 @@
 #!/bin/sh
-# full_disk.sh on|off: a file system of 4 KiB where the archive's content goes.
+# full_disk.sh on|off: a file system of 4 KiB for the content of the archive.
 set -eu
 if [ "$1" = off ]; then
     umount /usr/local/cuda-8.0

@@ -7,7 +7,7 @@ full() { # a file system without a byte left
     head -c 4096 /dev/zero > "$1/filler"
 }
 case $1 in
-    full_packages) full "/usr/src/nvidia-$2" ;; # where the package of the module lays its source
+    full_packages) full "/usr/src/nvidia-$2" ;; # the package of the module has its source there
     full_modules) full "/lib/modules/$(grubby --default-kernel | sed 's/.*vmlinuz-//')/kernel/drivers/video" ;;
     undo)
         for place in /usr/src/nvidia-* /lib/modules/*/kernel/drivers/video; do

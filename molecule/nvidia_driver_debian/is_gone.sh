@@ -1,5 +1,5 @@
 #!/bin/bash
-# What removal must leave: no package, no hold, no module, no setting, in no initramfs.
+# Check that the removal left no package, hold, module or setting, and nothing in an initramfs.
 fail() { echo "$*"; exit 1; }
 packages=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' '*nvidia*' 'libcuda1' 'linux-headers-*' 2> /dev/null | grep '^.i')
 [ -z "$packages" ] || fail "packages: $packages"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Debian's non-free section, and the newest kernel for clouds; a container's uname would tell the machine's own kernel.
+# Debian's non-free section, and the newest kernel for clouds; a container's own uname would print the machine's kernel.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 sed -i 's/ main$/ main contrib non-free non-free-firmware/' /etc/apt/sources.list

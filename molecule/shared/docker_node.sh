@@ -1,5 +1,5 @@
 #!/bin/sh
-# docker_node.sh: Docker's daemon from /srv/docker, one that runs containers. The node has /var/lib/docker on a volume.
+# docker_node.sh: install Docker's daemon from /srv/docker so that it runs containers. The node has /var/lib/docker on a volume.
 set -eu
 # The engine mounts the hierarchies read-only, and runc makes a group for each container.
 for place in /sys/fs/cgroup /sys/fs/cgroup/*; do

@@ -12,6 +12,6 @@ fi
 rpm --import /srv/gpu-packages/RPM-GPG-KEY-fixtures
 # shellcheck disable=SC2086 # one word for each package
 dnf --assumeyes --quiet --repofrompath=gpu,file:///srv/gpu-packages --repo=gpu install $packages
-rpm --erase --allmatches gpg-pubkey # the role brings the key
+rpm --erase --allmatches gpg-pubkey # the role installs the key
 # A lock of the site's own, which no role may touch.
 rpm --query --queryformat '%{NAME}-0:%{VERSION}-%{RELEASE}.*\n' stand-in-base >> /etc/dnf/plugins/versionlock.list

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""host_state.py: what a host is like, as JSON on standard output: every path of /etc, /opt, /usr, /var, /boot and /srv with its type, mode, owner, content
+"""host_state.py: print the state of a host as JSON: every path of /etc, /opt, /usr, /var, /boot and /srv with its type, mode, owner, content
 and extended attributes, every package, key, hold and user. Two of them compare a host before the first installation with the host after the removal.
 """
 
@@ -21,8 +21,8 @@ IGNORED = (
     r"/etc/dnf/(modules\.d|protected\.d)(/|$)",  # dnf creates the directories when it first runs
     r"/var/(log|tmp|spool)(/|$)",
     r"/var/cache/(dnf|yum|apt|debconf|man|ldconfig)(/|$)|/var/cache$",  # of package managers
-    r"/var/lib/(dnf|yum|rpm|dpkg|apt|systemd|private|misc|pam|nfs)(/|$)|/var/lib$",  # data bases; packages are compared below
-    r"/usr/lib/sysimage(/|$)",  # rpm's data base
+    r"/var/lib/(dnf|yum|rpm|dpkg|apt|systemd|private|misc|pam|nfs)(/|$)|/var/lib$",  # databases; packages are compared below
+    r"/usr/lib/sysimage(/|$)",  # rpm's database
     r"/usr/share/(man|info)(/|$)",
     r"/var/lib/dkms/mok\.",  # a key that dkms makes for itself, once
     r"\.pyc$|/__pycache__$",  # Python's own, written by whoever imports first

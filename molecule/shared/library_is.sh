@@ -1,5 +1,5 @@
 #!/bin/bash
-# library_is.sh SONAME VERSION|none: what the linker finds under this name.
+# library_is.sh SONAME VERSION|none: check that the linker finds this version under this name.
 set -eu
 path=$(ldconfig -p | awk -v name="$1" '$1 == name {print $NF; exit}')
 found=none

@@ -1,4 +1,4 @@
-"""A file of a package that lost its content, as after a power failure, while a question is asked."""
+"""Empty a file of a package while a test asks about it, as a power failure does."""
 
 from contextlib import contextmanager
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# platform_python.sh: RHEL 7 has yum, and Python 2.7 imports it. The stand-in el7 has dnf on Python 3, which Ansible's dnf module starts
-# from 2.7 with its arguments as text where Python 3 needs bytes.
+# platform_python.sh: let Ansible's dnf module work on the stand-in el7. RHEL 7 has yum, which Python 2.7 imports; el7 has dnf on Python 3.
+# The module starts it from Python 2.7 and passes its arguments as text, but Python 3 requires bytes.
 set -eu
 [ -x /usr/bin/python2.7 ] || exit 0
 mkdir -p /usr/libexec
