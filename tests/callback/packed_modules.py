@@ -1,7 +1,7 @@
 """Ansible's modules, packed once for all runs of the checks.
 
-Ansible packs a module with its utilities once in each run: 0.1 s of processor time, and the checks are some thousand short runs. Packed files depend on
-Ansible and on this repository alone, and are kept by a digest of both. A run gets links to them, and leaves what it packed itself.
+Each run of Ansible packs a module with its utilities, which takes 0.1 s of processor time, and the checks are some thousand short runs. Packed files
+depend only on Ansible and on this repository, so a directory for the digest of both keeps them. A run links those, and adds the modules that it packed itself.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OWN = Path(C.DEFAULT_LOCAL_TMP) / "ansiballz_cache"  # ansible.executor.module_c
 
 
 def digest() -> str:
-    """Of all that a packed file can have: modules and utilities of this run's paths, and the version of Ansible."""
+    """The digest of all that packed files depend on: modules and utilities in this run's paths, and the versions of Ansible and Python."""
     made = hashlib.sha256(f"{__version__} {sys.version}".encode())
     for folder in (*C.DEFAULT_MODULE_PATH, *C.DEFAULT_MODULE_UTILS_PATH):
         for path in sorted(Path(folder).rglob("*.py")):

@@ -1,4 +1,4 @@
-"""playbooks/benchmark.yml and deeplearning benchmark with the TensorFlow of the cluster's stack. There is no GPU, and it must say so."""
+"""playbooks/benchmark.yml and deeplearning benchmark with the TensorFlow of the cluster's stack. There is no GPU, and both must report that."""
 
 import json
 

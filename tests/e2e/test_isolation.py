@@ -1,4 +1,4 @@
-"""Data nodes have no internet: what they run came from the mirror."""
+"""Data nodes have no internet: all that they run came from the mirror."""
 
 import socket
 import time

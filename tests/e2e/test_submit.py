@@ -1,4 +1,4 @@
-"""tfos-submit on a real cluster: what it says and how it ends when something is wrong."""
+"""tfos-submit on a real cluster: its messages and exit status if something is wrong."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""The suite asks hosts what is true. Each host is read once (roles/verify/files/probe.py); every test asks one question of the answer.
+"""The suite verifies hosts. Each host is read once (roles/verify/files/probe.py); every test asks one question about the answer.
 
 What should be true comes from the role verify (a JSON file named in VERIFY_EXPECTATIONS: host, then environment, stack,
 gpu_count, parts), or, in molecule, from the inventory's variables of the same names with the prefix verify_.

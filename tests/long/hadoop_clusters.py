@@ -1,4 +1,4 @@
-"""A demo cluster of another Hadoop than the usual one, and what is asked of each."""
+"""Demo clusters with another Hadoop or with Kerberos, and the checks that several of them share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hadoop_dl_dev.demo import cli, cluster, images, kerberos, nodes, services, 
 
 @contextmanager
 def of_its_own(found: cluster.Cluster) -> Iterator[None]:
-    """After the job that Spark feeds; removed at the end."""
+    """The cluster after its first job, which trains on the digits; removed at the end."""
     try:
         assert tour.run_all(found, cli.up) == 0
         yield
@@ -92,7 +92,7 @@ def check_labels(found: cluster.Cluster) -> None:
 
 
 def check_removal(found: cluster.Cluster) -> None:
-    """Of yarn_gpu with a label; the daemons' files are the image's again."""
+    """The removal of yarn_gpu and its label restores the files of the image, byte by byte."""
     with labelled(found, "fast", {"root.default": 100}):
         play(found, *WINDOW)
         assert labels(found)["data2"] == ["fast"]

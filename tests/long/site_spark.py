@@ -1,4 +1,4 @@
-"""A site's own Spark on a demo cluster: Apache's pyspark in a parcel on every host, with the settings that Cloudera Manager writes on edge1."""
+"""A site's own Spark on a demo cluster: Apache's pyspark in a parcel on every host; edge1 has the settings that Cloudera Manager writes."""
 
 from __future__ import annotations
 

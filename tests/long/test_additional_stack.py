@@ -1,4 +1,7 @@
-"""A second stack beside the active one, with Kerberos: a job names it, it is repaired, and it goes when nobody requests it any more. A cluster of its own."""
+"""A second stack beside the active one, with Kerberos: a job names it, site.yml repairs it, and removes it once it is no longer requested.
+
+A cluster of its own.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ def on(host: str, *command: str) -> str:
 
 @pytest.fixture
 def beside() -> Iterator[dict[str, object]]:
-    """What site.yml is told."""
+    """The variables that request the second stack, which is installed."""
     asked: dict[str, object] = {"deeplearning_additional_stacks": [STACK]}
     assert site(**asked) >= HOSTS
     yield asked

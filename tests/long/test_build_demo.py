@@ -1,5 +1,4 @@
-"""The white paper's way on a whole cluster: the wheel is built on edge1 with a real bazel, installed on the data nodes through the built lock, and a job on YARN runs
-with it.
+"""A cluster with its own TensorFlow: edge1 builds the wheel with a real bazel, site.yml installs it on all hosts, and a job on YARN uses it.
 
 A cluster of its own, removed at the end. The sources are the stand-in's (demo/tensorflow), whose library reads HDFS through the cluster's libhdfs.
 """

@@ -1,7 +1,7 @@
 """What ends a build of TensorFlow in the middle, with real bazel and a real kernel: no memory, SIGKILL of the build, SIGKILL of the controller, a second run.
 
-The sources are demo/tensorflow's release that waits, or takes memory, as the host says. Each test builds a wheel of its own (another flag), so that nothing of it
-is compiled or published before. A full disk is in molecule/tensorflow_build.
+The sources are demo/tensorflow's release, which waits or takes memory if a file of the host says so. Each test builds a wheel of its own (another flag),
+of which nothing was compiled or published before. A full disk is in molecule/tensorflow_build.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Faulty(Site):
         return [int(line.split()[0]) for line in lines if word in line.split(None, 1)[1]]
 
     def waits(self) -> bool:
-        """Whether all is compiled and bazel has come to what waits."""
+        """Whether everything before the step that waits is compiled."""
         return bool(self.processes(HOLD))
 
     def started(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def site(host: Faulty) -> Iterator[Faulty]:
 
 @pytest.mark.parametrize("victim", ["compiler", "bazel"])
 def test_where_the_kernel_ends_the_build_for_memory_the_jobs_are_named(site: Faulty, victim: str) -> None:
-    """The kernel takes who has most; bazel where it is told to. With less to do at a time, or memory, the same command goes on."""
+    """The kernel ends the process with the most memory, or bazel if its oom_score_adj says so. With fewer jobs the same command resumes."""
     site.flag(f"NO_MEMORY_{victim}")
     site.shell(f"cat > {HUNGRY_FILE} <<'END'\n{HUNGRY}\nEND")
     before = kills(site)

@@ -1,4 +1,4 @@
-"""SIGKILL at ten random points of a change of CDSW's hosts and at each step of its command; the same command ends as an undisturbed run.
+"""SIGKILL at ten random points of a run that changes CDSW's hosts, and at each step of its command; the same command ends as an undisturbed run.
 
 The role cdsw on a master and a worker, behind stand-ins of ssh and of CDSW's command (tests/unit/cdsw_deployment.py).
 The points are one in each tenth of an undisturbed run. KILL_POINTS_SEED repeats a run that failed; KILL_POINTS is their number.

@@ -1,4 +1,4 @@
-"""compat/ against PyPI: nothing is missing here or wrong. What is newer there is printed, and is no failure."""
+"""compat/ agrees with PyPI: no version is missing or wrong. Newer versions there are printed and are no failure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A host that an earlier version of this project installed, with that version's own playbooks: today's site.yml takes it as it is, and so does the earlier one again.
+"""Hosts that an earlier version of this project installed: today's site.yml rebuilds nothing on them, and the earlier one works there again.
 
-EARLIER is a commit of this project's history, because no release is tagged yet; EARLIER_VERSION names another. A clone without its history cannot have it.
+EARLIER is a commit of this project's history, because no release is tagged yet; EARLIER_VERSION names another. A clone without history skips the test.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]
 
 
 def missing(repository: Path) -> str:
-    """Why the earlier version cannot be had here; empty if it can."""
+    """Why this clone does not have the earlier version; empty if it has."""
     if git(repository, "cat-file", "-e", f"{EARLIER}^{{commit}}").returncode == 0:
         return ""
     return f"{EARLIER[:12]} must be in this clone's history, but is not. git fetch --unshallow brings it; EARLIER_VERSION names another commit."

@@ -1,4 +1,7 @@
-"""Spark 2.4 on Hadoop 2.10: site.yml with the suite, every input mode, what tests/e2e asks of jobs, --gpus refused, yarn_gpu with a node label and removed; then a site's Spark 2.4 and 2.3. A cluster of its own, removed at the end."""
+"""Spark 2.4 on Hadoop 2.10: the suite, the jobs of tests/e2e, a node label, the removal of yarn_gpu, and a site's own Spark 2.4 and 2.3.
+
+--gpus is refused, because Spark 2.4 cannot request GPUs. A cluster of its own, removed at the end.
+"""
 
 from __future__ import annotations
 

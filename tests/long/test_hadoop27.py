@@ -1,4 +1,7 @@
-"""Hadoop 2.7.7, the line of CDH 5 and HDP 2: tfos-submit --per-node on a real ResourceManager and two real NodeManagers, what is read of nodes, a refused drain, labels by hand."""
+"""Hadoop 2.7.7, the line of CDH 5 and HDP 2: tfos-submit --per-node, the plan's reading of nodes, a refused drain, labels by hand.
+
+The ResourceManager and two NodeManagers are real.
+"""
 
 from __future__ import annotations
 

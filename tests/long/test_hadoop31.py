@@ -1,4 +1,7 @@
-"""Hadoop 3.1: site.yml with the suite, every input mode, what tests/e2e asks of jobs and GPUs, yarn_gpu again, with a node label and removed. A cluster of its own, removed at the end."""
+"""Hadoop 3.1: the suite, the jobs of tests/e2e with and without GPUs, a node label, the removal of yarn_gpu.
+
+A cluster of its own, removed at the end.
+"""
 
 from __future__ import annotations
 

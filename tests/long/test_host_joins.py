@@ -1,4 +1,4 @@
-"""A host joins, and a host is replaced by an empty one: one run of site.yml makes it like the others, and touches no other host."""
+"""A host joins, and an empty host replaces another: one run of site.yml makes it like the others and changes no other host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A host is lost while its environment is installed: the run ends in time and names it, the others are served, and the same command heals."""
+"""A host is lost while its environment is installed: the run ends in time and names it, the others continue, and the same command heals it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_host_that_is_lost_in_the_middle_is_named_and_healed(
     assert code != 0
     assert re.search(r"^data2 .*unreachable=1 ", said, re.MULTILINE), said[-3000:]
     assert re.search(r"^data1 .*unreachable=0 ", said, re.MULTILINE)
-    assert hosts.shell("data1", f"cat {PATH}/.deeplearning/sealed.json"), "data1 is served"
+    assert hosts.shell("data1", f"cat {PATH}/.deeplearning/sealed.json"), "data1 has its environment"
     assert "is not ready on data2, so it was not activated on any of data1, data2" in " ".join(said.split()), said[
         -3000:
     ]

@@ -1,6 +1,6 @@
 """deeplearning benchmark --resnet50 on YARN: real all-reduce between two workers, what the columns add up to, and a job that is interrupted.
 
-A cluster of its own, removed at the end. Images are tiny, and all hosts share the cores of one machine: this proves the measurement, and no speed.
+A cluster of its own, removed at the end. Images are tiny, and all hosts share the cores of one machine: this verifies the measurement, not a speed.
 """
 
 from __future__ import annotations

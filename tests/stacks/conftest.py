@@ -1,4 +1,4 @@
-"""Every lock of every stack, installed on a node of its operating system; what it answers is kept in stacks/locks/tested.yml."""
+"""Every lock of every stack, installed on a node of its operating system. stacks/locks/tested.yml keeps the answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stack promises, asked of each of its locks. A test is one question; questions that a stack does not raise are left out."""
+"""Each lock has what its stack promises. A test is one question; a stack is asked only the questions about its own parts."""
 
 import json
 

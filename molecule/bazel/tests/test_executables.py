@@ -1,4 +1,4 @@
-"""The node with two executables, as a user without root and without a network builds with them."""
+"""The node with three executables: a user without root builds with each of them, without a network."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Only if the distribution keeps libhdfs elsewhere is there a home of links."""
+"""A directory of links replaces Hadoop's home only if the distribution keeps libhdfs elsewhere."""
 
 LINKED = "/opt/deeplearning/hadoop"
 
@@ -7,13 +7,13 @@ def is_cdh(host):
     return host.file("/opt/cloudera").exists
 
 
-def test_the_distributions_home_is_used_where_it_has_libhdfs(host):
+def test_the_distributions_home_is_used_if_it_has_libhdfs(host):
     written = host.file("/opt/deeplearning/etc/hadoop-env.sh").content_string
     expected = LINKED if is_cdh(host) else "/opt/hadoop"
     assert f"export HADOOP_HDFS_HOME={expected}\n" in written
 
 
-def test_links_are_made_only_where_they_are_needed(host):
+def test_links_are_made_only_if_they_are_needed(host):
     assert host.file(f"{LINKED}/lib/native/libhdfs.so").is_symlink == is_cdh(host)
 
 

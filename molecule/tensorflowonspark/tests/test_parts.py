@@ -11,7 +11,8 @@ def settings(host):
     return json.loads(host.file("/opt/deeplearning/etc/tfos-submit.json").content_string)
 
 
-def is_made(host):
+def has_own_spark(host):
+    """Whether this project installed Spark; the other node uses the site's."""
     return settings(host)["spark_home"].startswith("/opt/deeplearning/")
 
 
@@ -22,7 +23,7 @@ def test_the_locked_tensorflowonspark_is_in_the_environment(host):
 
 @pytest.mark.parametrize("path", ["bin/spark-submit", "jars", "python/lib/pyspark.zip", "python/pyspark/context.py"])
 def test_a_spark_of_ours_has_sparks_layout(host, path):
-    assert host.file(f"/opt/deeplearning/spark/pyspark-3.0.3/{path}").exists == is_made(host)
+    assert host.file(f"/opt/deeplearning/spark/pyspark-3.0.3/{path}").exists == has_own_spark(host)
 
 
 def test_every_job_gets_the_jar_that_reads_tfrecords(host):
@@ -38,7 +39,7 @@ def test_nothing_half_made_is_left(host):
 
 def test_the_sites_settings_reach_every_job(host):
     defaults = host.file("/opt/deeplearning/etc/spark-defaults.conf").content_string
-    assert ("spark.yarn.queue gpu" in defaults) == (not is_made(host))
+    assert ("spark.yarn.queue gpu" in defaults) == (not has_own_spark(host))
 
 
 def test_a_job_without_an_active_environment_is_refused_with_the_next_step(host):
