@@ -10,6 +10,8 @@ import os
 import re
 import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +127,16 @@ class Hosts:
         }
         inventory = {"all": {"children": {self.group: {"hosts": hosts, "vars": {**variables, **self.variables}}}}}
         (self.directory / "inventory.json").write_text(json.dumps(inventory))
+
+    @contextmanager
+    def running(self) -> Iterator[Hosts]:
+        """The hosts from their start to their removal."""
+        try:
+            self.start()
+            yield self
+        finally:
+            self.close_connections()
+            self.remove()
 
     def remove(self) -> None:
         nodes.remove(*(self.container(name) for name in self.names))

@@ -74,12 +74,8 @@ class Workbench(Hosts, workbench.Host):
 @pytest.fixture(scope="module")
 def cdsw1(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
     host = Workbench(tmp_path_factory.mktemp("w"))
-    try:
-        host.start()
+    with host.running():
         yield host
-    finally:
-        host.close_connections()
-        host.remove()
 
 
 @contextmanager

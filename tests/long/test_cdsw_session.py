@@ -63,18 +63,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         target = "/usr/local/lib/python2.7/dist-packages"
         execute(f"mkdir -p {target} && {PYTHON} -c \"d = '{target}'; {unpack}\"", user="root")
         execute(f"cp -r /srv/session/project/. {HOME} && chown -R 8536:8536 {HOME}", user="root")
-        run(
-            "docker",
-            "exec",
-            "--detach",
-            NAME,
-            "/usr/bin/python3",
-            "-m",
-            "http.server",
-            "8000",
-            "--directory",
-            "/srv/mirror",
-        )
+        serve = ("/usr/bin/python3", "-m", "http.server", "8000", "--directory", "/srv/mirror")
+        run("docker", "exec", "--detach", NAME, *serve)
         yield
     finally:
         run("docker", "rm", "--force", "--volumes", NAME, check=False)

@@ -14,7 +14,7 @@ import ansible_programs
 import pytest
 import yaml
 from waiting import until
-from yarn_processes import NODES, Cluster
+from yarn_processes import NAMES, NODES, Cluster
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NOTHING = "changed=0 "
@@ -184,12 +184,11 @@ class Upgrade(Operator):
     def seen(self) -> list[dict[str, str]]:
         """YARN's states at each change."""
         answers = [json.loads(line) for line in self.journal.read_text(encoding="utf-8").splitlines()]
-        names = {address: name for name, address in NODES.items()}
         return [
             {
-                names[one["nodeHostName"]]: one["state"]
+                NAMES[one["nodeHostName"]]: one["state"]
                 for one in found["nodes"]["node"]
-                if one["nodeHostName"] in names  # the site has an excluded host, too
+                if one["nodeHostName"] in NAMES  # the site has an excluded host, too
             }
             for found in answers
         ]

@@ -42,10 +42,8 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def hosts(earlier: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    hosts = Hosts("earlier", ("data1", "data2"), tmp_path_factory.mktemp("e"))
-    hosts.start()
-    yield hosts
-    hosts.remove()
+    with Hosts("earlier", ("data1", "data2"), tmp_path_factory.mktemp("e")).running() as hosts:
+        yield hosts
 
 
 def test_a_clone_without_history_says_what_brings_it(tmp_path: Path) -> None:

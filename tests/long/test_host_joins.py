@@ -16,10 +16,8 @@ EVERYTHING = r"find / -xdev -path /srv/mirror -prune -o ! -type s -printf '%C@ %
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    hosts = Hosts("joins", (OLD, REPLACED, NEW), tmp_path_factory.mktemp("j"))
-    hosts.start()
-    yield hosts
-    hosts.remove()
+    with Hosts("joins", (OLD, REPLACED, NEW), tmp_path_factory.mktemp("j")).running() as hosts:
+        yield hosts
 
 
 def everything(hosts: Hosts, name: str) -> list[str]:

@@ -34,10 +34,8 @@ RESET = {
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    hosts = Hosts("kill", (HOST,), tmp_path_factory.mktemp("k"))
-    hosts.start()
-    yield hosts
-    hosts.remove()
+    with Hosts("kill", (HOST,), tmp_path_factory.mktemp("k")).running() as hosts:
+        yield hosts
 
 
 @pytest.fixture(scope="module")

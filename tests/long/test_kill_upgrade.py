@@ -38,9 +38,8 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     text = (stack.directory / f"{STACK}.yml").read_text(encoding="utf-8")
     (own / f"{OTHER}.yml").write_text(text.replace(f"name: {STACK}", f"name: {OTHER}"), encoding="utf-8")
     (own / "locks" / f"{OTHER}.txt").write_text(stack.lock().text, encoding="utf-8")
-    hosts.start()
-    yield hosts
-    hosts.remove()
+    with hosts.running():
+        yield hosts
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,8 @@ HOLD = f"until [ -e {MARKS}.started ]; do sleep 0.02; done; systemctl kill --sig
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    hosts = Hosts("lost", ("data1", "data2"), tmp_path_factory.mktemp("l"))
-    hosts.start()
-    yield hosts
-    hosts.remove()
+    with Hosts("lost", ("data1", "data2"), tmp_path_factory.mktemp("l")).running() as hosts:
+        yield hosts
 
 
 def freeze(hosts: Hosts) -> Callable[[], object]:

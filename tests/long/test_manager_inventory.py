@@ -22,11 +22,9 @@ test -e /etc/hadoop/conf || ln -s /opt/hadoop/etc/hadoop /etc/hadoop/conf
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    hosts = Hosts("managed", ("data1",), tmp_path_factory.mktemp("m"))
-    hosts.start()
-    hosts.shell("data1", PARCEL)
-    yield hosts
-    hosts.remove()
+    with Hosts("managed", ("data1",), tmp_path_factory.mktemp("m")).running() as hosts:
+        hosts.shell("data1", PARCEL)
+        yield hosts
 
 
 def test_site_yml_installs_what_the_manager_calls_a_data_node(hosts: Hosts, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import entries
 from waiting import until
-from yarn_processes import NODES, Cluster
+from yarn_processes import NAMES, NODES, Cluster
 
 from hadoop_dl.data import yarn_work
 from hadoop_dl_dev.demo import images
@@ -79,9 +79,8 @@ class Operator:
 
     def has(self) -> dict[str, list[str]]:
         """What YARN says: host -> labels."""
-        names = {address: name for name, address in NODES.items()}
         nodes = self.cluster.ask("/nodes")["nodes"]["node"]  # the site has an excluded host, too
-        return {names[one["nodeHostName"]]: one.get("nodeLabels", []) for one in nodes if one["nodeHostName"] in names}
+        return {NAMES[one["nodeHostName"]]: one.get("nodeLabels", []) for one in nodes if one["nodeHostName"] in NAMES}
 
 
 @pytest.fixture(scope="module", params=["el9", "el7-hadoop31", "el7-hadoop2"], ids=images.hadoop)

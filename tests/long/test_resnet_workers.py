@@ -55,18 +55,7 @@ def test_one_and_two_workers_are_measured_and_the_columns_add_up() -> None:
         assert all(min(row["rounds"][part]) > 0 for part in (*PARTS, "step"))
     table = [line.split() for line in printed if re.match(r" +\d+ ", line)]
     titles = next(line.split() for line in printed if line.startswith("workers"))
-    assert titles == [
-        "workers",
-        "hosts",
-        "images/s",
-        "efficiency",
-        "input",
-        "compute",
-        "all-reduce",
-        "remainder",
-        "step",
-        "spread",
-    ]
+    assert " ".join(titles) == "workers hosts images/s efficiency input compute all-reduce remainder step spread"
     assert [row[:2] for row in table] == [["1", "1"], ["2", "2"]]
     for row in table:
         *parts, step = (float(cell) for cell in row[4:9])

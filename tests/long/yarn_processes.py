@@ -25,6 +25,7 @@ ADMIN = "org.apache.hadoop.yarn.client.cli.RMAdminCLI"
 OPTIONS = ["-Xmx200m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dhadoop.root.logger=INFO,console"]
 OPENED = [f"--add-opens=java.base/java.{one}=ALL-UNNAMED" for one in ("lang", "util")]
 NODES = {"data1": "127.0.0.2", "data2": "127.0.0.3"}  # YARN knows them by their addresses, which need no name server
+NAMES = {address: name for name, address in NODES.items()}
 JOB = Path(__file__).parent / "YarnJob.java"
 
 
@@ -142,8 +143,7 @@ class Cluster:
 
     def states(self) -> dict[str, str]:
         nodes = (self.ask("/nodes").get("nodes") or {}).get("node", [])
-        by_address = {address: name for name, address in NODES.items()}
-        return {by_address[node["nodeHostName"]]: node["state"] for node in nodes if node["nodeHostName"] in by_address}
+        return {NAMES[node["nodeHostName"]]: node["state"] for node in nodes if node["nodeHostName"] in NAMES}
 
     def submit(self, name: str, containers: Sequence[tuple[int, int]] = (), **where: Any) -> Job:
         """containers: MB and cores of each that its master asks for. where: as YARN's REST API names it, such as queue."""
@@ -204,8 +204,7 @@ class Job:
 
     @property
     def host(self) -> str:
-        address = self.told()["amHostHttpAddress"].partition(":")[0]
-        return next(name for name, one in NODES.items() if one == address)
+        return NAMES[self.told()["amHostHttpAddress"].partition(":")[0]]
 
     def finish(self) -> None:
         self.end.touch()
