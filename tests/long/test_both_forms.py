@@ -1,7 +1,7 @@
 """The white paper's set on a cluster whose edge node has no GPU: two forms of it in one environment, and a job that uses both.
 
 TensorFlow's wheel for GPUs is the real one. What it is linked to is a stand-in: libraries with the functions that it names,
-each of which answers 100, CUDA's code for "no device". A cluster of its own, removed at the end. `make test-long` runs it.
+each of which answers 100, CUDA's code for "no device". A cluster of its own, removed at the end.
 """
 
 from __future__ import annotations

@@ -117,16 +117,12 @@ class Site:
 
     def installed(self) -> str:
         """The version of the package; empty for none."""
-        ask = (
-            "rpm -q --qf %{VERSION} rotation-test"
-            if self.image == "el9"
-            else "dpkg-query -W -f '${source:Upstream-Version}' rotation-test"
-        )
-        return (
-            nodes.execute(self.node, "sh", "-c", f"{ask} 2>/dev/null || true")
-            .replace("package rotation-test is not installed", "")
-            .strip()
-        )
+        ask = {
+            "el9": "rpm -q --qf %{VERSION} rotation-test",
+            "debian12": "dpkg-query -W -f '${source:Upstream-Version}' rotation-test",
+        }
+        found = f"version=$({ask[self.image]} 2>/dev/null) && echo $version"
+        return nodes.execute(self.node, "sh", "-c", found, check=False).strip()
 
     def remove(self) -> None:
         remove = "rpm -e rotation-test" if self.image == "el9" else "dpkg --purge rotation-test"

@@ -1,6 +1,6 @@
 """A cluster changes its stack, goes back and forward by the links alone, and changes back; after each step the digits train on YARN.
 
-A cluster of its own (SWITCH_STACKS names other stacks for one image), removed at the end. `make test-long` runs it.
+A cluster of its own (SWITCH_STACKS names other stacks for one image), removed at the end.
 """
 
 from __future__ import annotations

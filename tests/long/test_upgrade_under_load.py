@@ -1,6 +1,6 @@
 """Jobs run one after the other while the stack is upgraded (a canary first), rolled back and upgraded again: each sees one environment, none fails.
 
-A cluster of its own, removed at the end. `make test-long` runs it.
+A cluster of its own, removed at the end.
 """
 
 from __future__ import annotations

@@ -97,7 +97,6 @@ def test_the_server_cannot_write_to_what_it_serves(host):
 
 
 def test_parts_of_downloads_are_closed_to_others(host):
-    # Where the controller pushes, there are none.
     staging = host.file(f"{ROOT}/.staging")
     assert staging.mode == 0o700
     assert staging.user == "root"
