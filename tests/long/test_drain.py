@@ -23,12 +23,8 @@ SETTINGS = {"ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_ROLES_PA
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    found = Cluster(tmp_path_factory.mktemp("yarn"))
-    try:
-        found.start()
-        yield found
-    finally:
-        found.stop()
+    with Cluster(tmp_path_factory.mktemp("yarn")).running() as cluster:
+        yield cluster
 
 
 class Operator:

@@ -42,11 +42,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     add(found.conf("rm") / "yarn-site.xml", {f"yarn.node-labels.{name}": value for name, value in labels.items()})
     shares = {f"{queue}.accessible-node-labels.gpu.capacity": "100" for queue in (QUEUE, f"{QUEUE}.default")}
     add(found.conf("rm") / "capacity-scheduler.xml", shares)
-    try:
-        found.start()
+    with found.running():
         yield found
-    finally:
-        found.stop()
 
 
 class Edge:

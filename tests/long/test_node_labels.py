@@ -85,14 +85,10 @@ class Operator:
 
 @pytest.fixture(scope="module", params=["el9", "el7-hadoop31", "el7-hadoop2"], ids=images.hadoop)
 def operator(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Operator]:
-    cluster = Cluster(tmp_path_factory.mktemp("yarn"), request.param, default="100", vision="0")
-    try:
-        cluster.start()
+    with Cluster(tmp_path_factory.mktemp("yarn"), request.param, default="100", vision="0").running() as cluster:
         operator = Operator(cluster)
         operator.configures()
         yield operator
-    finally:
-        cluster.stop()
 
 
 def test_a_host_gets_its_label_once_and_jobs_without_it_go_elsewhere(operator: Operator) -> None:

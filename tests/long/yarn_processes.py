@@ -9,8 +9,8 @@ import signal
 import socket
 import subprocess
 import urllib.request
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +116,15 @@ class Cluster:
         path = self.directory / name
         path.write_text(f"#!/bin/sh\n{text}", encoding="utf-8")
         path.chmod(0o755)
+
+    @contextmanager
+    def running(self) -> Iterator[Cluster]:
+        """The cluster from its start to its end."""
+        try:
+            self.start()
+            yield self
+        finally:
+            self.stop()
 
     def start(self) -> None:
         for name in ("rm", *NODES):
