@@ -4,7 +4,7 @@ testinfra_hosts = ["ansible://cuda-el9"]
 
 
 @pytest.mark.parametrize("version", ["8.0", "12.2"])
-def test_toolkits_lie_side_by_side(host, version):
+def test_toolkits_are_side_by_side(host, version):
     assert f"release {version}" in host.check_output(f"/usr/local/cuda-{version}/bin/nvcc --version")
 
 
