@@ -106,7 +106,7 @@ def mirror_files(release: Release) -> Json:
 def serve(node: str) -> None:
     """What the mirror of a site fetches from the internet, on a port of the mirror host."""
     directory = "/srv/downloads"
-    if run("docker", "exec", node, "systemctl", "is-active", "downloads", check=False).returncode == 0:
+    if nodes.succeeds(node, "systemctl", "is-active", "downloads"):
         return
     bazel = bazel_files.ensure()
     run("docker", "cp", str(tensorflow_source.ensure()), f"{node}:{directory}")
@@ -118,7 +118,7 @@ def serve(node: str) -> None:
 
 def install_compiler(node: str, image: str, packages: tuple[str, ...] = ()) -> None:
     """Debian's packages; by default compiler, git and Python's headers, as the site has them on its build host."""
-    if run("docker", "exec", node, "test", "-x", "/usr/bin/g++", check=False).returncode == 0:
+    if nodes.succeeds(node, "test", "-x", "/usr/bin/g++"):
         return
     fetched = bazel_files.compiler(image, packages or bazel_files.BUILDING[image])
     run("docker", "cp", str(fetched), f"{node}:/srv/compiler")

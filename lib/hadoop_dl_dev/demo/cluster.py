@@ -234,11 +234,7 @@ def make_reachable(cluster: Cluster) -> None:
     key = cluster.state / "id_ed25519"
     if not key.exists():
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"{cluster.name} cluster", "-f", str(key))
-    # Through the engine, which already has the nodes in its hand: the network is not asked who they are.
-    lines = []
-    for host in cluster.hosts:
-        public = nodes.execute(cluster.container(host), "cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()
-        lines.append(f"{cluster.addresses[host]} {public[0]} {public[1]}\n")
+    lines = [nodes.host_key(cluster.container(host), address) for host, address in cluster.addresses.items()]
     (cluster.state / "known_hosts").write_text("".join(lines), encoding="utf-8")
     for address in cluster.addresses.values():
         wait_for_sshd(address)
@@ -246,7 +242,7 @@ def make_reachable(cluster: Cluster) -> None:
         return
     password = secrets.token_urlsafe(24)
     for host in cluster.hosts:
-        run("docker", "exec", "--interactive", cluster.container(host), "chpasswd", stdin=f"deploy:{password}\n")
+        nodes.execute(cluster.container(host), "chpasswd", stdin=f"deploy:{password}\n")
     secret, vault = cluster.state / "vault-secret", cluster.state / "password.yml"
     for path, content in ((secret, secrets.token_urlsafe(24)), (vault, f"ansible_password: {password}\n")):
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as handle:
@@ -264,7 +260,7 @@ def make_reachable(cluster: Cluster) -> None:
     vault.unlink()
     secret.unlink()
     for host in cluster.hosts:  # the password has done its work
-        run("docker", "exec", cluster.container(host), "passwd", "--lock", "deploy")
+        nodes.execute(cluster.container(host), "passwd", "--lock", "deploy")
     if status:
         raise DemoError("scripts/bootstrap_ssh could not make every node reachable; its table says which and why.")
 

@@ -231,15 +231,13 @@ def build(image: str, reference: str) -> None:
             shutil.copy(path, root / "build" / path.name)
         (root / "build" / "purge").write_text(" ".join(definitions()["common"]["build_only"]) + "\n", encoding="utf-8")
         (Path(directory) / "Dockerfile").write_text(DOCKERFILE.format(base=base_tag(image)), encoding="utf-8")
-        run(
-            *("docker", "build", "--network", "none", "--tag", reference, directory),
-            env=classic_builder(),
-        )
+        docker_build(reference, directory)
 
 
-def classic_builder() -> dict[str, str]:
-    """For docker build: BuildKit is a plugin that distributions package apart."""
-    return {**os.environ, "DOCKER_BUILDKIT": "0"}
+def docker_build(reference: str, directory: str | Path) -> None:
+    """Without BuildKit, a plugin that distributions package apart."""
+    environment = {**os.environ, "DOCKER_BUILDKIT": "0"}
+    run("docker", "build", "--network", "none", "--tag", reference, str(directory), env=environment)
 
 
 def write_release(root: Path, defined: dict[str, Any]) -> None:

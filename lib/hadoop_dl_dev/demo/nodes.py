@@ -99,8 +99,20 @@ def wait_booted(name: str) -> None:
     )
 
 
-def execute(name: str, *argv: str, user: str = "root", check: bool = True) -> str:
-    return run("docker", "exec", "--user", user, name, *argv, check=check).stdout
+def execute(name: str, *argv: str, user: str = "root", check: bool = True, stdin: str | None = None) -> str:
+    options = ("--user", user, *(("--interactive",) if stdin is not None else ()))
+    return run("docker", "exec", *options, name, *argv, check=check, stdin=stdin).stdout
+
+
+def succeeds(name: str, *argv: str) -> bool:
+    """Whether a command on the node ends with status 0."""
+    return run("docker", "exec", name, *argv, check=False).returncode == 0
+
+
+def host_key(name: str, address: str) -> str:
+    """The node's line of known_hosts, from the engine: the network is not asked who they are."""
+    kind, key = execute(name, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()[:2]
+    return f"{address} {kind} {key}\n"
 
 
 def remove(*names: str) -> None:

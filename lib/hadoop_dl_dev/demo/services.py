@@ -17,7 +17,7 @@ from typing import Any
 
 from hadoop_dl_dev.demo import fixtures, nodes
 from hadoop_dl_dev.demo.cluster import Cluster
-from hadoop_dl_dev.demo.shell import DemoError, run, say
+from hadoop_dl_dev.demo.shell import DemoError, say
 
 UNITS = {
     "master": ("hdfs-namenode", "yarn-resourcemanager"),
@@ -57,10 +57,7 @@ def start(cluster: Cluster) -> None:
 def start_on(cluster: Cluster, host: str) -> None:
     container = cluster.container(host)
     if host in cluster.data_hosts:
-        run(
-            *("docker", "exec", "--interactive", container, "sh", "-c", INSTALL_STAND_IN),
-            stdin=fixtures.REPOSITORY_FILE,
-        )
+        nodes.execute(container, "sh", "-c", INSTALL_STAND_IN, stdin=fixtures.REPOSITORY_FILE)
     if units_of(host):
         nodes.execute(container, "systemctl", "enable", "--quiet", "--now", "--no-block", *units_of(host))
 

@@ -14,7 +14,6 @@ import yaml
 from hadoop_dl.data.cdsw import driver_path, support
 from hadoop_dl_dev.demo import container_packages, engine_base, gpu_packages, nodes, workbench_packages
 from hadoop_dl_dev.demo.images import DATA, REPOSITORY
-from hadoop_dl_dev.demo.shell import run
 
 NAME, ENGINE = "cdsw1", "engine"
 IMAGE, STACK = "el7", "tf1.15-py27-el7"  # of the node, and the one in the engine
@@ -134,14 +133,13 @@ class Host:
         return True
 
     def script(self, path: str, *arguments: str) -> None:
-        argv = ["docker", "exec", "--interactive", self.node, "sh", "-s", *arguments]
-        run(*argv, stdin=(REPOSITORY / path).read_text(encoding="utf-8"))
+        nodes.execute(self.node, "sh", "-s", *arguments, stdin=(REPOSITORY / path).read_text(encoding="utf-8"))
 
     def on_host(self, command: str, check: bool = True) -> str:
         return nodes.execute(self.node, "sh", "-c", command, check=check)
 
     def has(self, path: str) -> bool:
-        return run("docker", "exec", self.node, "test", "-e", path, check=False).returncode == 0
+        return nodes.succeeds(self.node, "test", "-e", path)
 
     def active_image(self) -> str:
         record = json.loads(self.on_host("cat /opt/deeplearning/etc/cdsw_engine.json"))
