@@ -1,4 +1,4 @@
-"""Hosts that nobody has, for tests and benchmarks: what is not given of a host's answer is empty."""
+"""Invented hosts for tests and benchmarks. Everything that is not given of a host's answer is empty."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What of this project's structure can be counted, and the limits that it keeps: `make structure`, a step of lint.
+"""Count what can be counted of this project's structure, and compare it with limits: `make structure`, a step of lint.
 
-The limits are in .config/structure.yml. Where a count is lower than its limit, the limit is lowered (--lower), so that it stays low.
+The limits are in .config/structure.yml. If a count is lower than its limit, --lower writes it as the new limit.
 """
 
 from __future__ import annotations
