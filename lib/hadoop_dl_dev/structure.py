@@ -168,16 +168,19 @@ def closure(start: str, edges: dict[str, set[str]]) -> set[str]:
     return found
 
 
+def longer(tree: Tree, names: Sequence[str], limit: int) -> list[str]:
+    counts = {name: lines(tree.text(name)) for name in names}
+    return [f"{name}: {count}" for name, count in counts.items() if count > limit]
+
+
 def long_files(tree: Tree) -> Measure:
-    sizes = {name: lines(tree.text(name)) for name in tree.python()}
-    places = [f"{name}: {size}" for name, size in sizes.items() if size > LONG_FILE]
-    return Measure.of("long_python_files", f"Python files outside tests of more than {LONG_FILE} lines", places)
+    what = f"Python files outside tests of more than {LONG_FILE} lines"
+    return Measure.of("long_python_files", what, longer(tree, tree.python(), LONG_FILE))
 
 
 def long_tasks(tree: Tree) -> Measure:
-    sizes = {name: lines(tree.text(name)) for name in tree.tasks()}
-    places = [f"{name}: {size}" for name, size in sizes.items() if size > LONG_TASKS]
-    return Measure.of("long_task_files", f"task files of more than {LONG_TASKS} lines", places)
+    what = f"task files of more than {LONG_TASKS} lines"
+    return Measure.of("long_task_files", what, longer(tree, tree.tasks(), LONG_TASKS))
 
 
 def median_tasks(tree: Tree) -> Measure:

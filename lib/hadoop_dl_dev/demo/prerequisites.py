@@ -190,7 +190,9 @@ def ensure(cluster: str = "demo", cdsw: str = "") -> None:
     machine = look(cluster, cdsw)
     found = problems(machine)
     if found:
-        raise DemoError("This machine lacks what the demo requires:\n" + "\n".join(f"  - {problem}" for problem in found))
+        raise DemoError(
+            "This machine lacks what the demo requires:\n" + "\n".join(f"  - {problem}" for problem in found)
+        )
     if machine.packages:
         say(f"    installing {' '.join(machine.packages)} …")
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
