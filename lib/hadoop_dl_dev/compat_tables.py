@@ -36,7 +36,7 @@ def tensorflow(compat: Compat) -> Table:
 
 
 def cpus(compat: Compat) -> str:
-    """What the wheels ask of a CPU, as a sentence for each span of releases that asks for something."""
+    """The CPU features that wheels require, as a sentence for each span of releases that requires any."""
     return " ".join(
         f"TensorFlow {span(row['first'], row['last'])}: the wheels need a CPU with {cell(row['features']).upper()}; a build does not."
         for row in compat.rows("tensorflow", "cpu_features")

@@ -36,7 +36,7 @@ def cluster(installed: bool) -> demo.Cluster:
 
 
 def play(inventory: Path, playbook: str, *arguments: str, control: Path | None = None) -> str:
-    """What a playbook printed. control: a directory for the connections of ssh."""
+    """Run a playbook and return its output. control: a directory for the connections of ssh."""
     environment = {**ENVIRONMENT, **({"ANSIBLE_SSH_CONTROL_PATH_DIR": str(control)} if control else {})}
     command = (str(BIN / "ansible-playbook"), "-i", str(inventory), str(images.REPOSITORY / playbook), *arguments)
     done = run(*command, env=environment, timeout=LONGEST, check=False)

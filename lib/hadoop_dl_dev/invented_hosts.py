@@ -14,7 +14,7 @@ from hadoop_dl.plan.model import Host, Json, Plan, host_of
 
 
 def answer(parts: Mapping[str, Any] | None = None) -> Json:
-    """What the reader answers of a host with these facts."""
+    """The reader's answer for a host with these facts."""
     filled: Json = completed(HostFacts, dict(parts or {}))
     return filled
 

@@ -44,7 +44,7 @@ def host(number: int, asked: tuple[Any, ...]) -> plan_model.Host:
 
 
 def once(site: str, count: str, verdicts: str) -> None:
-    """One round, as a line of JSON: seconds, and what came out."""
+    """Print one round as a line of JSON: seconds, rows and new verdicts."""
     target.VERDICTS = Path(verdicts)
     hosts = [host(number, SITES[site]) for number in range(int(count))]
     begin = time.process_time()

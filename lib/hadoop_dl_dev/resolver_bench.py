@@ -57,7 +57,7 @@ def fits(asked: Any, profile: HostProfile) -> bool:
 
 
 def once(count: str) -> None:
-    """One round, as a line of JSON: seconds, and what came out."""
+    """Print one round as a line of JSON: seconds of each step, kinds of hosts, and hosts that get a stack."""
     lines = [json.dumps(node(number)) for number in range(int(count))]
     begin = time.perf_counter()
     resolve({}, suggest=False)

@@ -20,7 +20,7 @@ from hadoop_dl_dev.demo.shell import only_one
 REPOSITORY = DIRECTORY.parent
 RECORDS = DIRECTORY / "locks" / "tested.yml"
 PAGE = REPOSITORY / "docs" / "stacks.md"
-# What is asked of a lock, in the order of the page's columns. Only what the stack promises is asked.
+# Questions about a lock, in the order of the page's columns. A test asks only what the stack promises.
 QUESTIONS = {
     "installed": "installed",
     "imports": "imports, versions",
@@ -36,7 +36,7 @@ HEAD = "# Written by tests/stacks: what each lock answered. A record counts whil
 
 @dataclass(frozen=True)
 class Record:
-    """What one lock answered: to each question `yes`, or the sentence that says why not."""
+    """The answers of one lock: to each question `yes`, or a sentence with the reason."""
 
     stack: str
     python: str
@@ -59,7 +59,7 @@ def digest(stack: Stack, python: str) -> str:
 
 
 def questions(stack: Stack, python: str) -> list[str]:
-    """What the stack promises, and so is asked."""
+    """The questions that the stack promises to answer."""
     data = stack.data
     projects = {entry.project for entry in stack.lock(python).entries}
     asked = {

@@ -27,7 +27,7 @@ WHEELS = "/apps/deeplearning/spark/wheels"
 
 @dataclass(frozen=True)
 class Run:
-    """What a playbook took. link: bytes that the mirror sent; cpu: seconds of the controller and of all containers."""
+    """The cost of a playbook. link: bytes that the mirror sent; cpu: seconds of the controller and of all containers."""
 
     wall: float
     cpu: float

@@ -144,7 +144,7 @@ def status(name: str) -> int:
         return 1
     problems = services.status(cluster.recorded(name))
     if problems:
-        say(f"Not as it should be: {'; '.join(problems)}. make demo starts what does not run.")
+        say(f"Problems: {'; '.join(problems)}. make demo starts what does not run.")
     return 1 if problems else 0
 
 

@@ -22,7 +22,7 @@ BOOT_SECONDS = 90
 
 
 def inspect(name: str, template: str) -> str | None:
-    """What docker's template shows of a container; None if there is none."""
+    """A container's properties by docker's template; None if there is no container."""
     done = run("docker", "container", "inspect", "--format", template, name, check=False)
     return done.stdout.strip() if done.returncode == 0 else None
 

@@ -137,7 +137,7 @@ def webhdfs(cluster: Cluster, path: str, operation: str, **parameters: str) -> N
 
 
 def status(cluster: Cluster) -> list[str]:
-    """Print a line for every node; returns what is not as it should be."""
+    """Print a line for every node, and return the problems."""
     problems = []
     for host in cluster.hosts:
         container = cluster.container(host)

@@ -46,7 +46,7 @@ WITH_GPU = "/srv/kernel.log"  # the last file of stand_in_kernel.sh
 
 
 def mounts() -> list[str]:
-    """What the node is given: Docker, and the packages that a site has in its repositories."""
+    """The node's mounts: Docker's directory, and the packages that a site has in its repositories."""
     return [
         "/var/lib/docker",  # a container's own file system cannot be a layer of another
         f"{engine_base.ensure()}:/srv/engine-base:ro",
@@ -61,7 +61,7 @@ def mounts() -> list[str]:
 
 
 def variables() -> dict[str, Any]:
-    """What docs/cdsw.md writes into the inventory for cdsw_hosts."""
+    """The variables of cdsw_hosts in docs/cdsw.md."""
     return {
         "gpu_count": 1,
         "nvidia_license_accepted": True,
@@ -96,7 +96,7 @@ class Host:
         self.node = container
 
     def prepare(self, kind: str) -> None:
-        """Docker, a GPU, and CDSW of this release and kind; what a restart of the node took is made again."""
+        """Install Docker, a GPU, and CDSW of this release and kind; restore what a restart of the node removed."""
         if self.has(PREPARED):
             return
         self.script("molecule/shared/docker_node.sh")
@@ -121,11 +121,11 @@ class Host:
             self.script("demo/cdsw/runtime.sh")
 
     def restart_parcel(self, enabled: str, path: str = "") -> None:
-        """What the restart of the service in Cloudera Manager does: its settings reach the host."""
+        """Restart the service as Cloudera Manager does, after which its settings are on the host."""
         self.on_host(f"printf 'NVIDIA_GPU_ENABLE=%s\\nNVIDIA_LIBRARY_PATH=%s\\n' '{enabled}' '{path}' > {RUNNING}")
 
     def enter_settings(self, kind: str) -> bool:
-        """What an administrator enters in Cloudera Manager for a parcel, and restarts; whether anything was to be entered."""
+        """Enter an administrator's settings for a parcel in Cloudera Manager and restart. False: there was nothing to enter."""
         release, _, parcel = kind.partition("-")
         if not parcel or "NVIDIA_GPU_ENABLE=true" in self.on_host(f"cat {RUNNING}"):
             return False
