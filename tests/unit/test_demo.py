@@ -178,36 +178,40 @@ def test_what_is_fetched_is_what_the_lock_says(served: tuple[Path, str], tmp_pat
     assert artifacts.fetch_all([wanted], tmp_path)[0].read_bytes() == b"jar"
 
 
-def test_other_bytes_are_refused_and_leave_nothing(served: tuple[Path, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("other.jar", "a.jar with sha256 .* is required, but .*/other.jar delivered 5 bytes with sha256"),
+        ("login.html", "answers with a web page instead .a login page"),
+        ("project/", "a.jar is required, but .* lists 1 files of project without it"),
+        ("login/", "login is required, but .* answers something that lists no files"),
+    ],
+)
+def test_what_is_not_the_artifact_is_refused_and_leaves_nothing(
+    served: tuple[Path, str], tmp_path: Path, place: str, words: str
+) -> None:
     root, url = served
-    (root / "a.jar").write_bytes(b"<html>please log in</html>")
-    with pytest.raises(DemoError, match="must have the sha256"):
-        artifacts.fetch_all([artifacts.Artifact("a.jar", JAR, f"{url}/a.jar")], tmp_path / "out")
-    assert list((tmp_path / "out").iterdir()) == []
+    page = "<html>please log in</html>"
+    for name, text in (
+        ("other.jar", "other"),
+        ("login.html", page),
+        ("login/index.html", page),
+        ("project/index.html", '<a href="../b-1.tar.gz">b</a>'),
+    ):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    with pytest.raises(DemoError, match=f"{words}.*variables of the environment: https_proxy"):
+        artifacts.fetch_all([artifacts.Artifact("a.jar", JAR, f"{url}/{place}")], tmp_path / "out")
+    assert not (tmp_path / "out/a.jar").exists()
 
 
-def test_a_file_of_a_project_is_found_by_its_name(served: tuple[Path, str], tmp_path: Path) -> None:
+def test_a_file_of_a_project_is_found_by_its_digest(served: tuple[Path, str], tmp_path: Path) -> None:
     root, url = served
+    (root / "x-1.tar.gz").write_bytes(b"jar")
     (root / "simple").mkdir()
-    (root / "simple/index.html").write_text(f'<a href="../a.jar#sha256={JAR}">x</a>', encoding="utf-8")
-    wanted = artifacts.Artifact("a.jar", JAR, f"{url}/simple/")
+    (root / "simple/index.html").write_text(f'<a href="../x-1.tar.gz#sha256={JAR}">x</a>', encoding="utf-8")
+    wanted = artifacts.Artifact("x-1.tar.gz", JAR, f"{url}/simple/")
     assert artifacts.fetch_all([wanted], tmp_path / "out")[0].read_bytes() == b"jar"
-
-
-@pytest.mark.parametrize("body", ['<a href="../x-1.tar.gz?a=1&amp;b=2">', "no link", '<a href="other-x-1.tar.gz.asc">'])
-def test_a_page_without_the_file_is_told(served: tuple[Path, str], body: str) -> None:
-    root, url = served
-    (root / "index.html").write_text(body, encoding="utf-8")
-    with pytest.raises(DemoError, match=r"must list x-1\.tar\.gz"):
-        artifacts.file_url(artifacts.Artifact("x-1.tar.gz", "0" * 64, f"{url}/"))
-
-
-def test_an_index_that_has_only_json_will_do(served: tuple[Path, str]) -> None:
-    root, url = served
-    (root / "index.html").write_text(
-        '{"files": [{"filename": "x-1.tar.gz", "url": "../p/x-1.tar.gz"}]}', encoding="utf-8"
-    )
-    assert artifacts.file_url(artifacts.Artifact("x-1.tar.gz", "0" * 64, f"{url}/")) == f"{url}/p/x-1.tar.gz"
 
 
 def test_all_that_a_machine_lacks_is_said_at_once() -> None:
