@@ -49,26 +49,23 @@ def index_url() -> str | None:
     return (os.environ.get("PIP_INDEX_URL") or configured).rstrip("/") or None
 
 
-def project_page(project: str) -> str:
-    return f"{index_url() or mirror_index.DEFAULT_INDEX}/{project}/"
-
-
 def libhdfs() -> Artifact:
     """libhdfs's sources are inside pydoop's source archive: https://pypi.org/project/pydoop/2.0.0/#files"""
     return Artifact(
         "pydoop-2.0.0.tar.gz",
         "c7eb2ad8c36d2a75dc1c6cee701928334614f2e862a70798b0cb278e3102f77d",
-        project_page("pydoop"),
+        f"{index_url() or mirror_index.DEFAULT_INDEX}/pydoop/",
     )
 
 
 def fetch_packages(listing: Path, directory: Path) -> list[Path]:
     """Files of the package index, which `listing` names as sha256sum prints them."""
+    index = index_url() or mirror_index.DEFAULT_INDEX
     found = []
     for line in listing.read_text(encoding="utf-8").splitlines():
         sha256, name = line.split()
         project = re.sub("[-_.]+", "-", re.split(r"-[0-9]", name)[0]).lower()
-        found.append(Artifact(name, sha256, project_page(project)))
+        found.append(Artifact(name, sha256, f"{index}/{project}/"))
     return fetch_all(found, directory)
 
 
