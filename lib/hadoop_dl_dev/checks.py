@@ -33,6 +33,7 @@ from hadoop_dl_dev.check_steps import (
     stack_steps,
     unit_steps,
 )
+from hadoop_dl_dev.demo.shell import say
 
 LAYERS = ("lint", "unit", "molecule", "e2e")  # make test
 WHOLE = ("lint", LONG)  # layers that continue after a failure
@@ -164,10 +165,6 @@ def was_started(clean_up: Step, steps: Sequence[Step]) -> bool:
 
 def clock(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
-
-
-def say(text: str) -> None:
-    print(text, flush=True)
 
 
 @contextmanager

@@ -13,14 +13,13 @@ import io
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tarfile
 from pathlib import Path
 
 from hadoop_dl_dev.demo import signed_packages
 from hadoop_dl_dev.demo.images import CACHE, DATA
-from hadoop_dl_dev.demo.shell import DemoError, print_path
+from hadoop_dl_dev.demo.shell import print_path, run
 
 SOURCE = DATA / "tensorflow"
 VERSIONS = ("1.6.0", "1.15.0", "2.1.0", "2.2.0", "2.8.0")
@@ -73,12 +72,7 @@ AUTHOR = {
 
 def git(directory: Path, *arguments: str) -> str:
     variables = {**os.environ, **AUTHOR, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    answer = subprocess.run(
-        ["git", *arguments], cwd=directory, env=variables, capture_output=True, text=True, check=False
-    )
-    if answer.returncode != 0:
-        raise DemoError(f"git {' '.join(arguments)} failed: {answer.stderr.strip()}")
-    return answer.stdout.strip()
+    return run("git", "-C", str(directory), *arguments, env=variables).stdout.strip()
 
 
 def archive_name(name: str) -> str:
