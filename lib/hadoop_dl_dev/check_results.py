@@ -1,4 +1,4 @@
-"""What a check's step left behind: tests counted from its JUnit file, and the lines of its log that say why it failed."""
+"""Results of a check's step: the count of tests in its JUnit file, and the lines of its log that say why it failed."""
 
 from __future__ import annotations
 

@@ -13,29 +13,29 @@ REPO = Path(__file__).resolve().parents[2]
 LONG = "long"  # make test-long: what is slow and rarely breaks
 STACKS = ("tf1.15-py27-el7", "tf2.15-cpu-py3-el9")  # the GPU form of the second is 2.8 GB
 SECURE = STACKS[1]  # its cluster has Kerberos
-# What depends on the stack is asked of each; the rest (queues, exit codes, printed commands, faults of hosts) of the other one only.
+# Tests that depend on the stack run for each. The rest (queues, exit codes, printed commands, faults of hosts) runs for the first one only.
 JOBS = ("training", "jobs", "deeplearning_command", "notebook", "benchmark", "tensorboard_page")
 JOBS_OF_A_STACK = tuple(f"tests/e2e/test_{name}.py" for name in (*JOBS, "gpus_in_yarn", "gpus_in_cdsw_engine"))
 FAULTS_OF_A_STACK = ("tests/faults/test_repeated_run.py", "-k", "second_run")
 OF_KERBEROS = "tests/e2e/test_kerberos.py"  # also the testinfra suite, whose answers it reads; ends with the removal
 # tests/long asks for the notebook of Python 2.7.
 NOT_OF_THE_FIRST = (OF_KERBEROS, "tests/e2e/test_notebook.py")
-# The longest scenarios start first: what starts last decides when the layer ends.
+# The longest scenarios start first, because the last one to start decides when the layer ends.
 LONGEST_SCENARIOS = ("nvidia_driver", "upgrade_driver")
-# One builds NVIDIA's real module, one installs and removes everything on three systems: six to ten minutes each; one has 190 MB of packages,
-# one compiles bazel for 20 minutes, one starts a Docker engine of its own inside a node.
+# In their order: NVIDIA's real module, and everything installed and removed on three systems (six to ten minutes each); 190 MB of packages;
+# bazel compiled for 20 minutes; a Docker engine inside a node.
 LONG_SCENARIOS = ("nvidia_driver_debian", "remove", "tensorflow_build_debian", "bazel_bootstrap", "cdsw_engine")
-# They have more to do in make test-long: their own `when: scenario_long`.
+# They have tasks that only make test-long runs (`when: scenario_long`).
 TWO_TIERS = ("nvidia_driver", "upgrade_driver", "cuda", "bazel")
-# Of the runs in all checks: the project's own, and the one that packs modules once.
+# For all runs of Ansible in checks: the project's own callback, and the one that packs modules once.
 CALLBACKS = ":".join(str(REPO / one / "callback") for one in ("plugins", "tests"))
 # For ansible-lint: if the inventory of ansible.cfg, a demo's, is missing, imported playbooks fail to load, and it tries each for every import.
 NO_INVENTORY = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "False"}
 
-# Where a file may begin with #!/bin/sh or bash.
+# Folders with files that may begin with #!/bin/sh or bash.
 SHELL_FOLDERS = ("scripts", ".ci", "demo", "lib", "roles", "molecule", "examples", "tests")
 
-# What runs on hosts: Python 2.7 there, or a Python 3 as old as RHEL 8's 3.6.
+# Code for hosts, which have Python 2.7, or a Python 3 as old as RHEL 8's 3.6.
 HOST_CODE = ("plugins/modules", "plugins/module_utils", "roles", "examples")
 PYTHON3_HOST_CODE = (  # the mirror host
     "plugins/module_utils/hadoop_dl_host/deb_sets.py",
@@ -121,7 +121,7 @@ def molecule_steps(repo: Path) -> list[Step]:
 
 
 def long_steps(repo: Path) -> list[Step]:
-    """What takes too long for every change: slow scenarios, and each file of tests/long."""
+    """Steps that take too long for every change: slow scenarios, and each file of tests/long."""
     steps = [molecule_step(LONG, name, repo) for name in scenarios(repo) if name in (*TWO_TIERS, *LONG_SCENARIOS)]
     for path in sorted((repo / "tests" / "long").glob("test_*.py")):
         name = path.stem.removeprefix("test_")

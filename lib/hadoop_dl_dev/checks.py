@@ -1,8 +1,7 @@
 """Every check of this project, in the order that fails soonest: lint, unit, molecule, e2e; and long.
 
-`make test` runs the first four through scripts/check, `make test-long` the last. The first failure ends the run (of the quick lint steps all are
-run); a table of what ran, what did not, and how long each step took comes last in every case. Logs and JUnit files
-stay in .cache/test.
+`make test` runs the first four, `make test-long` the last, both through scripts/check. The first failure ends the run, except in lint and long,
+where all steps run. The last output is always a table of the steps with their results and times. Logs and JUnit files are in .cache/test.
 """
 
 from __future__ import annotations
@@ -34,9 +33,10 @@ from hadoop_dl_dev.check_steps import (
     stack_steps,
     unit_steps,
 )
+from hadoop_dl_dev.demo.shell import say
 
 LAYERS = ("lint", "unit", "molecule", "e2e")  # make test
-WHOLE = ("lint", LONG)  # layers that go on after a failure: all of what they find is wanted
+WHOLE = ("lint", LONG)  # layers that continue after a failure
 
 
 class Runner:
@@ -167,10 +167,6 @@ def clock(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
-def say(text: str) -> None:
-    print(text, flush=True)
-
-
 @contextmanager
 def interrupted_politely(runner: Runner) -> Iterator[None]:
     try:
@@ -198,14 +194,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--from", dest="begin", metavar="STEP", help="long: begin with this step, as the table names it"
     )
     options = parser.parse_args(arguments)
+
+    def refuse_others(what: str, given: Sequence[str], known: Sequence[str]) -> None:
+        others = [name for name in given if name not in known]
+        if others:
+            parser.error(f"{what} is one of {', '.join(known)}; found {', '.join(others)}. Choose one of those.")
+
     layers = (*LAYERS, LONG)
-    unknown = sorted(set(options.layers) - set(layers))
-    if unknown:
-        parser.error(f"a layer is one of {', '.join(layers)}; found {', '.join(unknown)}. Choose one of those.")
-    known = scenarios(REPO)
-    for name in options.scenario or ():
-        if name not in known:
-            parser.error(f"a scenario is one of {', '.join(known)}; found {name}. Choose one of those.")
+    refuse_others("a layer", options.layers, layers)
+    refuse_others("a scenario", options.scenario or (), scenarios(REPO))
 
     runner = Runner(REPO)
     runner.logs.mkdir(parents=True, exist_ok=True)
@@ -222,8 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     if options.begin:
         names = [step.name for step in plan[LONG]]
-        if options.begin not in names:
-            parser.error(f"a step of {LONG} is one of {', '.join(names)}; found {options.begin}. Choose one of those.")
+        refuse_others(f"a step of {LONG}", [options.begin], names)
         plan[LONG] = plan[LONG][names.index(options.begin) :]
     runner.steps = [step for layer in chosen for step in plan[layer]]
     with interrupted_politely(runner):

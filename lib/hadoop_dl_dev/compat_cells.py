@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -38,6 +38,15 @@ class Table:
         lines = [f"## {self.title}", "", *([wrapped(self.text), ""] if self.text else [])]
         lines += [line(self.columns), line(["---"] * len(self.columns)), *[line(row) for row in self.rows]]
         return "\n".join(lines)
+
+
+def of_rows(
+    title: str, text: str, columns: tuple[str, ...], rows: Iterable[Row], cells: Callable[[Row], list[str]]
+) -> Table:
+    """A table of rows of compat/. Its first cell is marked if the row is unsure; the last column has the sources."""
+    lines = [(row, cells(row)) for row in rows]
+    found = [[sure(row, first), *others, links(row["source"])] for row, (first, *others) in lines]
+    return Table(title, text, (*columns, "sources"), found)
 
 
 def wrapped(text: str, indent: str = "") -> str:

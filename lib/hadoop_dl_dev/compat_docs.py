@@ -1,15 +1,9 @@
-"""docs/compatibility.md, written from compat/ and stacks/: the same rows that the resolver reads, as tables for people.
-
-scripts/stack docs            write it
-scripts/stack docs --check    say whether it is current
-"""
+"""docs/compatibility.md, written from compat/ and stacks/: the same rows that the resolver reads, as tables for people."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.data.compat import Compat, load
 from hadoop_dl.data.stacks import Stack, load_stacks
 from hadoop_dl.resolver.versions import version
@@ -88,22 +82,3 @@ def page(compat: Compat | None = None) -> str:
 
 def anchor(title: str) -> str:
     return "".join(letter for letter in title.lower().replace(" ", "-") if letter.isalnum() or letter == "-")
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Exit status 0: written, or current; 1: not current."""
-    parser = Parser(prog="stack docs", description=__doc__.splitlines()[0], allow_abbrev=False)
-    parser.add_argument("--check", action="store_true", help="write nothing; say whether the page is current")
-    options = parser.parse_args(list(arguments))
-    text = page()
-    there = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    name = PAGE.relative_to(REPOSITORY)
-    if there == text:
-        print(f"{name} is current.")
-        return 0
-    if options.check:
-        print(f"{name} is not what compat/ and stacks/ say now. Run scripts/stack docs, and commit it with them.")
-        return 1
-    PAGE.write_text(text, encoding="utf-8")
-    print(f"{name} was written.")
-    return 0

@@ -10,13 +10,13 @@ from hadoop_dl.data.compat import Compat, Row
 from hadoop_dl.resolver.gpus import Gpu, common_names, find_gpu
 from hadoop_dl.resolver.rules.driver_branches import least_driver
 from hadoop_dl.resolver.versions import version
-from hadoop_dl_dev.compat_cells import Table, cell, links, span, sure
+from hadoop_dl_dev.compat_cells import Table, cell, links, of_rows, span, sure
 
 
 def tensorflow(compat: Compat) -> Table:
-    rows = [
-        [
-            sure(row, row["line"]),
+    def cells(row: Row) -> list[str]:
+        return [
+            row["line"],
             row["tested_version"],
             cell(row["python_wheels"]),
             row["cuda"],
@@ -24,21 +24,19 @@ def tensorflow(compat: Compat) -> Table:
             f"{row['bazel']['tested']} ({bazel(row)})",
             f"{row['compiler']['name']} {row['compiler']['version']}",
             row["wheel_min_glibc"],
-            links(row["source"]),
         ]
-        for row in reversed(compat.rows("tensorflow", "lines"))
-    ]
+
     text = (
         "The tested build configurations, and the requirements of the wheels on PyPI. `bazel`: the tested one, and in brackets "
         "those that the release accepts. `glibc`: the newest symbol version in TensorFlow's own wheels; other packages of a "
         f"stack may require a newer one. {cpus(compat)}"
     )
-    columns = ("TensorFlow", "tested", "Python wheels", "CUDA", "cuDNN", "bazel", "compiler", "glibc", "sources")
-    return Table("TensorFlow", text, columns, rows)
+    columns = ("TensorFlow", "tested", "Python wheels", "CUDA", "cuDNN", "bazel", "compiler", "glibc")
+    return of_rows("TensorFlow", text, columns, reversed(compat.rows("tensorflow", "lines")), cells)
 
 
 def cpus(compat: Compat) -> str:
-    """What the wheels ask of a CPU, as a sentence for each span of releases that asks for something."""
+    """The CPU features that wheels require, as a sentence for each span of releases that requires any."""
     return " ".join(
         f"TensorFlow {span(row['first'], row['last'])}: the wheels need a CPU with {cell(row['features']).upper()}; a build does not."
         for row in compat.rows("tensorflow", "cpu_features")
@@ -93,43 +91,39 @@ def reads(row: Row) -> str:
 
 
 def cuda(compat: Compat) -> Table:
-    systems = ("rhel7", "rhel8", "rhel9")
     packaged = {row["os"]: row for row in compat.rows("cuda", "os_support")}
-    rows = []
-    for row in reversed(compat.rows("cuda", "toolkits")):
+
+    def cells(row: Row) -> list[str]:
         there = [
             sure(packaged[name], name.replace("rhel", "RHEL "))
-            for name in systems
+            for name in ("rhel7", "rhel8", "rhel9")
             if version(packaged[name]["first"]) <= version(row["version"]) <= version(packaged[name]["last"])
         ]
-        rows.append(
-            [
-                sure(row, row["version"]),
-                least_driver(row),
-                row["min_driver"],
-                row["bundled_driver"],
-                span(row["nvcc_min_cc"], row["nvcc_max_cc"]),
-                span(row["gcc_min"], row["gcc_max"]),
-                cell(there),
-                links(row["source"]),
-            ]
-        )
+        return [
+            row["version"],
+            least_driver(row),
+            row["min_driver"],
+            row["bundled_driver"],
+            span(row["nvcc_min_cc"], row["nvcc_max_cc"]),
+            span(row["gcc_min"], row["gcc_max"]),
+            cell(there),
+        ]
+
     text = (
         "`driver at least`: from CUDA 11 on any driver of the same major release works (minor version compatibility). "
         "`for everything`: the requirement of the release notes. `its own`: the driver inside the runfile; code that exists only "
         "as PTX requires one as new."
     )
-    columns = ("CUDA", "driver at least", "for everything", "its own", "GPUs", "gcc", "packages for", "sources")
-    return Table("CUDA and the driver", text, columns, rows)
+    columns = ("CUDA", "driver at least", "for everything", "its own", "GPUs", "gcc", "packages for")
+    return of_rows("CUDA and the driver", text, columns, reversed(compat.rows("cuda", "toolkits")), cells)
 
 
 def cudnn(compat: Compat) -> Table:
-    rows = [
-        [sure(row, row["version"]), cell(row["soname"]), cell(row["cuda"]), links(row["source"])]
-        for row in reversed(compat.rows("cuda", "cudnn"))
-    ]
+    def cells(row: Row) -> list[str]:
+        return [row["version"], cell(row["soname"]), cell(row["cuda"])]
+
     text = "TensorFlow accepts a newer cuDNN than the tested one as long as the soname is the same."
-    return Table("cuDNN", text, ("cuDNN", "soname", "CUDA", "sources"), rows)
+    return of_rows("cuDNN", text, ("cuDNN", "soname", "CUDA"), reversed(compat.rows("cuda", "cudnn")), cells)
 
 
 def model(compat: Compat, name: str) -> str:
@@ -185,8 +179,8 @@ def packaged(system: str, releases: Sequence[str], newest: str) -> str:
 
 def drivers(compat: Compat) -> Table:
     modules = {row["module"]: row for row in compat.rows("drivers", "modules")}
-    rows = []
-    for row in reversed(compat.rows("drivers", "branches")):
+
+    def cells(row: Row) -> list[str]:
         number = int(row["branch"])
         kinds = [
             name
@@ -194,94 +188,61 @@ def drivers(compat: Compat) -> Table:
             if int(span_["first_branch"] or 0) <= number <= int(span_["last_branch"] or number)
         ]
         ended = {True: "ended", False: "", None: "**?**"}[row["is_eol"]]
-        rows.append(
-            [
-                sure(row, row["branch"]),
-                cell(row["kind"]),
-                f"{row['eol'] or ''} {ended}".strip() or "–",
-                row["latest_known"],
-                cell(row["max_cuda"]),
-                f"{row['min_cc']} and newer",
-                cell(sorted(kinds, reverse=True)),
-                cell([packaged(system, releases, row["latest_known"]) for system, releases in row["releases"].items()]),
-                links(row["source"]),
-            ]
-        )
+        return [
+            row["branch"],
+            cell(row["kind"]),
+            f"{row['eol'] or ''} {ended}".strip() or "–",
+            row["latest_known"],
+            cell(row["max_cuda"]),
+            f"{row['min_cc']} and newer",
+            cell(sorted(kinds, reverse=True)),
+            cell([packaged(system, releases, row["latest_known"]) for system, releases in row["releases"].items()]),
+        ]
+
     text = (
         "LTSB: long-term support. PB: production. NFB: new feature. EDB: for developers. `newest CUDA`: the newest toolkit whose own driver is "
         "of this branch. A GPU also needs a branch from its own span in the table above."
     )
-    columns = ("branch", "kind", "support until", "newest known", "newest CUDA", "GPUs from", "modules", "packages for", "sources")  # fmt: skip
-    return Table("Driver branches", text, columns, rows)
+    columns = ("branch", "kind", "support until", "newest known", "newest CUDA", "GPUs from", "modules", "packages for")
+    return of_rows("Driver branches", text, columns, reversed(compat.rows("drivers", "branches")), cells)
 
 
 def tfos(compat: Compat) -> Table:
-    rows = []
-    for row in reversed(compat.rows("tensorflowonspark", "releases")):
+    def cells(row: Row) -> list[str]:
         least, below = row["tensorflow"]["min"], row["tensorflow"]["below"]
         wanted = " ".join([*([f"{least} or newer"] if least else []), *([f"older than {below}"] if below else [])])
-        rows.append(
-            [
-                sure(row, row["version"]),
-                wanted or "any",
-                cell(row["tensorflow_distribution"]),
-                cell(row["requires_python"]),
-                cell(row["python_classifiers"]),
-                cell(row["ci_spark"]),
-                links(row["source"]),
-            ]
-        )
+        kept = ("tensorflow_distribution", "requires_python", "python_classifiers", "ci_spark")
+        return [row["version"], wanted or "any", *(cell(row[name]) for name in kept)]
+
     text = (
         "`as package`: under which names it finds TensorFlow. `its tests' Spark`: the Spark in its own tests; what was really run is in "
         "[compat/observed_stacks.yml](../compat/observed_stacks.yml)."
     )
-    columns = (
-        "TensorFlowOnSpark",
-        "TensorFlow",
-        "as package",
-        "needs Python",
-        "names Python",
-        "its tests' Spark",
-        "sources",
-    )
-    return Table("TensorFlowOnSpark", text, columns, rows)
+    columns = ("TensorFlowOnSpark", "TensorFlow", "as package", "needs Python", "names Python", "its tests' Spark")
+    return of_rows("TensorFlowOnSpark", text, columns, reversed(compat.rows("tensorflowonspark", "releases")), cells)
 
 
 def spark(compat: Compat) -> Table:
-    rows = [
-        [
-            sure(row, row["line"]),
-            row["latest"],
-            row["python"],
-            cell(row["java"]),
-            cell(row["pypi_hadoop"]),
-            cell(row["gpu_scheduling"]),
-            links(row["source"]),
-        ]
-        for row in reversed(compat.rows("spark", "lines"))
-    ]
+    def cells(row: Row) -> list[str]:
+        kept = ("java", "pypi_hadoop", "gpu_scheduling")
+        return [row["line"], row["latest"], row["python"], *(cell(row[name]) for name in kept)]
+
     text = "`Hadoop inside`: the client in PyPI's pyspark. `schedules GPUs`: with YARN 3.1 or newer."
-    columns = ("Spark", "newest", "Python", "Java", "Hadoop inside", "schedules GPUs", "sources")
-    return Table("Spark and Java", text, columns, rows)
+    columns = ("Spark", "newest", "Python", "Java", "Hadoop inside", "schedules GPUs")
+    return of_rows("Spark and Java", text, columns, reversed(compat.rows("spark", "lines")), cells)
 
 
 def hadoop(compat: Compat) -> Table:
     names = {"apache": "Apache", "mapr": "MapR"}
-    rows = []
-    for row in compat.rows("hadoop", "distributions"):
+
+    def cells(row: Row) -> list[str]:
+        name = names.get(row["distribution"], row["distribution"].upper())
         gpu = None if row["hadoop"] is None else version(row["hadoop"]) >= version("3.1.0")
-        rows.append(
-            [
-                sure(row, names.get(row["distribution"], row["distribution"].upper())),
-                span(row["first"], row["last"]),
-                cell(row["hadoop"]),
-                cell(row["java"]),
-                cell(gpu),
-                links(row["source"]),
-            ]
-        )
+        return [name, span(row["first"], row["last"]), cell(row["hadoop"]), cell(row["java"]), cell(gpu)]
+
     text = "YARN schedules GPUs in Hadoop 2.10 and from 3.1.0 on. In other releases every job on a host sees all of its GPUs."
-    return Table("Hadoop", text, ("distribution", "releases", "Hadoop", "Java", "schedules GPUs", "sources"), rows)
+    columns = ("distribution", "releases", "Hadoop", "Java", "schedules GPUs")
+    return of_rows("Hadoop", text, columns, compat.rows("hadoop", "distributions"), cells)
 
 
 FACTS = (

@@ -132,7 +132,7 @@ def metadata_differences(compat: Compat, offers: Offers, metadata: Metadata) -> 
 
 
 def requirements(text: str) -> tuple[dict[str, set[SpecifierSet]], dict[str, set[SpecifierSet]]]:
-    """What a wheel requires always, and what its extra and-cuda adds."""
+    """The requirements of a wheel, and those that its extra and-cuda adds."""
     own: dict[str, set[SpecifierSet]] = {}
     extra: dict[str, set[SpecifierSet]] = {}
     for line in HeaderParser().parsestr(text).get_all("Requires-Dist") or []:
@@ -152,7 +152,7 @@ def same_range(text: str, found: set[SpecifierSet]) -> bool:
 
 
 def nvidia_differences(compat: Compat, offers: Offers) -> Iterator[Difference]:
-    """What NVIDIA's wheels tell of releases: the only list of cuDNN, and the newest CUDA and driver branch."""
+    """Releases that NVIDIA's wheels show: all of cuDNN, and the newest of CUDA and of the driver's branches."""
     newest = max((row["version"] for row in compat.rows("cuda", "cudnn")), key=version)
     for text in sorted(published(offers("nvidia-cudnn-cu12")), key=version):
         if version(text) > version(newest):

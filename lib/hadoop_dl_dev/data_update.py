@@ -96,7 +96,7 @@ def tensorflow_row(compat: Compat, files: Files, release: str, metadata: data_ch
 
 
 def required(text: str, name: str, extra: bool) -> str:
-    """What METADATA requires of a package, always or for and-cuda; the forms for several Pythons one after the other."""
+    """The requirement of a package in METADATA, always or for and-cuda. Forms for several Pythons are joined by |."""
     forms = set()
     for line in HeaderParser().parsestr(text).get_all("Requires-Dist") or []:
         one = Requirement(line)

@@ -107,14 +107,3 @@ def page() -> str:
     names = "\n".join(f"| `{name}` | {reason} |" for name, reason in forms.table()["refused"].items())
     sections.append(f"## Names that are no inputs\n\n| refused | because |\n| --- | --- |\n{names}\n")
     return "\n".join(sections)
-
-
-def write(check: bool) -> int:
-    """Write the page, or say that it is not current."""
-    current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == page()
-    if check and not current:
-        print("docs/inputs.md is not what the roles' inputs are now. Run scripts/stack docs, and commit it with them.")
-        return 1
-    if not current:
-        PAGE.write_text(page(), encoding="utf-8")
-    return 0

@@ -11,12 +11,10 @@ import http.server
 import importlib
 import multiprocessing
 import os
-import resource
 import shutil
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -25,9 +23,14 @@ from typing import Any
 
 from hadoop_dl.cli.mirror import fetch_artifacts
 from hadoop_dl.data import stacks
+from hadoop_dl_dev import measurements
+from hadoop_dl_dev.measurements import Cost
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CACHE = REPOSITORY / ".cache" / "mirror"
+STACKS, PYTHON, INTERPRETER = ("tf2.15-cpu-py3-el9", "tf2.17-cpu-py311"), "3.11", "/usr/bin/python3.11"
+DIRECTORY = Path("/var/tmp/deeplearning-bench")  # noqa: S108
+HEAD = ("what", "files", "MB", "install, s", "`cp -a` and `sync`, s", "ratio")
 
 
 class Module:
@@ -64,13 +67,13 @@ def host_modules() -> tuple[Any, Any]:
     return importlib.import_module("locked_packages"), importlib.import_module("environment_seal")
 
 
-def install(root: Path, url: str, stack: str, python: str, interpreter: str) -> Path:
+def install(root: Path, url: str, stack: str) -> Path:
     """Install and seal an environment; its tree."""
     locked_packages, environment_seal = host_modules()
-    lock = stacks.load_stack(stack).lock(python)
+    lock = stacks.load_stack(stack).lock(PYTHON)
     path = root / "envs" / f"{stack}-{lock.digest}"
     common: dict[str, Any] = {"environment": str(path), "mirror_url": url, "mirror_ca": None, "mirror_login": None}
-    common.update(python=interpreter, timeout=3600)
+    common.update(python=INTERPRETER, timeout=3600)
     for component in lock.components:
         locked_packages.work(Module(component=component, lock=lock.component(component), **common))
     environment_seal.work(
@@ -85,35 +88,26 @@ def copy(tree: Path, target: Path) -> None:
     subprocess.run(["sync", "-f", str(target)], check=True)
 
 
-def other_tools(stack: str, python: str, interpreter: str, tree: Path, place: Path) -> dict[str, list[list[str]]]:
+def other_tools(stack: str, tree: Path, place: Path) -> dict[str, list[list[str]]]:
     """Name -> the commands that put the same packages into a directory of `place`, of a lock without source distributions.
 
     The archive is made here, and its time does not count.
     """
-    lock = stacks.load_stack(stack).lock(python)
+    lock = stacks.load_stack(stack).lock(PYTHON)
     requirements, archive = place / "requirements.txt", place / "tree.tar.zst"
     place.mkdir()
     requirements.write_text(lock.text, encoding="utf-8")
     subprocess.run(["tar", "-C", str(tree.parent), "--zstd", "-cf", str(archive), tree.name], check=True)
     uv, common = str(Path(sys.executable).parent / "uv"), ["--quiet", "--no-index", "--no-deps", "--require-hashes"]
     common += ["--find-links", str(CACHE / "wheels"), "-r", str(requirements)]
+    options = ["--compile-bytecode", "--link-mode=copy", "--no-cache", *common]
     return {
         "uv, compiling": [
-            [uv, "venv", "--quiet", "--python", interpreter, str(place / "uv")],
-            [
-                uv,
-                "pip",
-                "install",
-                "--python",
-                str(place / "uv"),
-                "--compile-bytecode",
-                "--link-mode=copy",
-                "--no-cache",
-                *common,
-            ],
+            [uv, "venv", "--quiet", "--python", INTERPRETER, str(place / "uv")],
+            [uv, "pip", "install", "--python", str(place / "uv"), *options],
         ],
         "pip": [
-            [interpreter, "-m", "venv", str(place / "pip")],
+            [INTERPRETER, "-m", "venv", str(place / "pip")],
             [str(place / "pip/bin/pip"), "--no-cache-dir", "--disable-pip-version-check", "install", *common],
         ],
         f"unpacking an archive of {archive.stat().st_size // 10**6} MB": [
@@ -131,67 +125,55 @@ def size(tree: Path) -> tuple[int, int]:
     return len(files), sum(path.stat().st_size for path in files) // 10**6
 
 
-def now() -> tuple[float, float]:
-    """Time, and processor time of this process and of the programs that it ran; the mirror's does not count."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return time.monotonic(), sum(one.ru_utime + one.ru_stime for one in used)
-
-
-def since(began: tuple[float, float]) -> tuple[float, float]:
-    wall, processor = now()
-    return wall - began[0], processor - began[1]
-
-
-def measure(pair: Sequence[str], python: str, interpreter: str, directory: Path, rounds: int) -> str:
+def measure(rounds: int) -> str:
     """Markdown tables: for the first stack, the second one beside it, and a repair, seconds and the ratio to a copy; and for other tools.
 
-    In brackets the processor time, which can be compared where the machine has other work.
+    In brackets the processor time, which can be compared where the machine has other work. The mirror's does not count.
     """
-    others: dict[str, list[tuple[float, float, float]]] = {}
-    times: dict[str, list[tuple[float, float, float, float]]] = {}
+    first, second = STACKS
+    steps = ((first, first), (f"{second}, beside it", second), (f"repair of {first}", first))
+    others: dict[str, list[tuple[Cost, float]]] = {}
+    times: dict[str, list[tuple[Cost, Cost]]] = {what: [] for what, _ in steps}
     trees: dict[str, tuple[int, int]] = {}
-    for stack in pair:
-        fetch_artifacts(stacks.load_stack(stack).artifacts(python), CACHE, progress=print)
+    for stack in STACKS:
+        fetch_artifacts(stacks.load_stack(stack).artifacts(PYTHON), CACHE, progress=print)
     with mirror(CACHE) as url:
-        for _ in range(rounds):
-            root = directory / "deeplearning"
-            shutil.rmtree(directory, ignore_errors=True)
-            directory.mkdir(parents=True)
+        for number in range(rounds):
+            root = DIRECTORY / "deeplearning"
+            shutil.rmtree(DIRECTORY, ignore_errors=True)
+            DIRECTORY.mkdir(parents=True)
             os.sync()  # what was deleted is written now, and not during the installation
-            for what, stack in (
-                (pair[0], pair[0]),
-                (f"{pair[1]}, beside it", pair[1]),
-                (f"repair of {pair[0]}", pair[0]),
-            ):
+            for step, (what, stack) in enumerate(steps):
                 if what.startswith("repair"):
                     damage(next((root / "envs").glob(f"{stack}-*.1")))
-                began = now()
-                tree = install(root, url, stack, python, interpreter)
-                spent, installed = since(began), now()
-                copy(
-                    tree, directory / f"copy-{len(times)}-{len(times.get(what, []))}"
-                )  # deleted later: that slows the disk down
-                times.setdefault(what, []).append((*spent, *since(installed)))
+                began = measurements.now()
+                tree = install(root, url, stack)
+                spent, installed = measurements.since(began), measurements.now()
+                copy(tree, DIRECTORY / f"copy-{step}")  # deleted later: that slows the disk down
+                times[what].append((spent, measurements.since(installed)))
                 trees[what] = size(tree)
-                if what == pair[0]:
-                    place = directory / f"tools-{len(times[what])}"
-                    for name, commands in other_tools(stack, python, interpreter, tree, place).items():
-                        began = now()
+                if what == first:
+                    place = DIRECTORY / f"tools-{number}"
+                    for name, commands in other_tools(stack, tree, place).items():
+                        began = measurements.now()
                         for command in [*commands, ["sync", "-f", str(place)]]:
                             subprocess.run(command, check=True)
-                        wall, processor = since(began)
-                        others.setdefault(name, []).append((wall, processor, wall / spent[0]))
-    shutil.rmtree(directory)
-    lines = ["| what | files | MB | install, s (CPU) | cp -a and sync, s (CPU) | ratio |", "|---|---|---|---|---|---|"]
-    for what, rows in times.items():
-        ratios = [row[0] / row[2] for row in rows]
-        wall, processor, copied, copying = (statistics.median(values) for values in zip(*rows, strict=True))
-        spread = f"{statistics.median(ratios):.1f} ({min(ratios):.1f} - {max(ratios):.1f})"
-        lines.append(
-            f"| {what} | {trees[what][0]} | {trees[what][1]} | {wall:.1f} ({processor:.1f}) | {copied:.1f} ({copying:.1f}) | {spread} |"
-        )
-    lines += ["", "| other tools | s (CPU) | to the first installation |", "|---|---|---|"]
-    for name, shares in others.items():
-        wall, processor, ratio = (statistics.median(values) for values in zip(*shares, strict=True))
-        lines.append(f"| {name} | {wall:.1f} ({processor:.1f}) | {ratio:.2f} |")
-    return "\n".join(lines)
+                        taken = measurements.since(began)
+                        others.setdefault(name, []).append((taken, taken.wall / spent.wall))
+    shutil.rmtree(DIRECTORY)
+    rows: list[tuple[object, ...]] = []
+    for what, pairs in times.items():
+        ratio = measurements.spread((spent.wall / copied.wall for spent, copied in pairs), 1)
+        seconds = [shown([pair[which] for pair in pairs]) for which in (0, 1)]
+        rows.append((what, *trees[what], *seconds, ratio))
+    tools = [
+        (name, shown([cost for cost, _ in shares]), f"{statistics.median(ratio for _, ratio in shares):.2f}")
+        for name, shares in others.items()
+    ]
+    return f"{measurements.table(HEAD, rows)}\n\n{measurements.table(('what', 's (CPU)', 'to the first installation'), tools)}"
+
+
+def shown(costs: Sequence[Cost]) -> str:
+    """The medians of seconds by the clock, and in brackets of processor time."""
+    wall, processor = (statistics.median(getattr(cost, name) for cost in costs) for name in ("wall", "cpu"))
+    return f"{wall:.1f} ({processor:.1f})"

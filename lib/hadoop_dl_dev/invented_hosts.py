@@ -1,4 +1,4 @@
-"""Hosts that nobody has, for tests and benchmarks: what is not given of a host's answer is empty."""
+"""Invented hosts for tests and benchmarks. Everything that is not given of a host's answer is empty."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hadoop_dl.plan.model import Host, Json, Plan, host_of
 
 
 def answer(parts: Mapping[str, Any] | None = None) -> Json:
-    """What the reader answers of a host with these facts."""
+    """The reader's answer for a host with these facts."""
     filled: Json = completed(HostFacts, dict(parts or {}))
     return filled
 

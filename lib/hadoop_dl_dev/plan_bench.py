@@ -9,9 +9,6 @@ The hosts are those of scripts/bench resolve: three operating systems, five mode
 from __future__ import annotations
 
 import json
-import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -20,14 +17,14 @@ from typing import Any
 from hadoop_dl import plan
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl.plan import target
-from hadoop_dl_dev import resolver_bench
+from hadoop_dl_dev import measurements, resolver_bench
 
 SITES: dict[str, tuple[Any, ...]] = {
     "constraints, one for all hosts": ({"hdfs": True},),
     "constraints, three, and a name": resolver_bench.REQUESTS,
     "a name, one for all hosts": ("tf1.15-py27-el7",),
 }
-CHILD = "import sys; from hadoop_dl_dev import plan_bench; plan_bench.once(*sys.argv[1:])"
+HEAD = ("requests", "hosts", "verdicts", "rows", "first plan, CPU ms", "next plan, CPU ms")
 
 
 def host(number: int, asked: tuple[Any, ...]) -> plan_model.Host:
@@ -47,7 +44,7 @@ def host(number: int, asked: tuple[Any, ...]) -> plan_model.Host:
 
 
 def once(site: str, count: str, verdicts: str) -> None:
-    """One round, as a line of JSON: seconds, and what came out."""
+    """Print one round as a line of JSON: seconds, rows and new verdicts."""
     target.VERDICTS = Path(verdicts)
     hosts = [host(number, SITES[site]) for number in range(int(count))]
     begin = time.process_time()
@@ -59,32 +56,17 @@ def once(site: str, count: str, verdicts: str) -> None:
     print(json.dumps({"seconds": seconds, "rows": len(made.rows), "verdicts": len(target.verdicts().new)}))
 
 
-def run(site: str, count: int, verdicts: Path) -> dict[str, Any]:
-    command = [sys.executable, "-I", "-c", CHILD, site, str(count), str(verdicts)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
-def measure(counts: list[int], rounds: int) -> str:
+def measure(hosts: list[int], rounds: int) -> str:
     """A Markdown table: medians, with the spread in brackets."""
-    lines = [
-        "| requests | hosts | verdicts | rows | first plan, CPU ms | next plan, CPU ms |",
-        "|---|---|---|---|---|---|",
-    ]
+    rows = []
     for site in SITES:
-        for count in counts:
+        for count in hosts:
             first, following = [], []
             for _ in range(rounds):
                 with tempfile.TemporaryDirectory() as directory:
-                    path = Path(directory, "verdicts.json")
-                    first.append(run(site, count, path))
-                    following.append(run(site, count, path))
-            cells = [site, count, first[0]["verdicts"], first[0]["rows"], spread(first), spread(following)]
-            lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join(lines)
-
-
-def spread(rounds: list[dict[str, Any]]) -> str:
-    times = [one["seconds"] * 1000 for one in rounds]
-    return f"{statistics.median(times):.0f} ({min(times):.0f} - {max(times):.0f})"
+                    arguments = (site, count, Path(directory, "verdicts.json"))
+                    first.append(measurements.fresh_round("plan_bench", *arguments))
+                    following.append(measurements.fresh_round("plan_bench", *arguments))
+            times = [measurements.spread(one["seconds"] * 1000 for one in plans) for plans in (first, following)]
+            rows.append((site, count, first[0]["verdicts"], first[0]["rows"], *times))
+    return measurements.table(HEAD, rows)

@@ -41,7 +41,7 @@ SITE: Json = {
 
 
 def node(number: int, gpus: int) -> Json:
-    """What a host answers that has everything but what the playbooks install."""
+    """The answer of a host that lacks only what the playbooks install."""
     cards = [
         {"vendor": "10de", "device": ("1eb8", "20b2")[number % 100 >= 50], "address": f"0000:{place:02x}:00.0"}
         for place in range(gpus)

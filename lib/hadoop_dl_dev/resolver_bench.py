@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
-import sys
 import time
 from typing import Any
 
@@ -18,7 +16,7 @@ from hadoop_dl.data.host_facts import HostProfile, read_facts
 from hadoop_dl.data.stacks import load_stack
 from hadoop_dl.resolver import resolve
 from hadoop_dl.resolver.named_stacks import try_stack
-from hadoop_dl_dev import invented_hosts
+from hadoop_dl_dev import invented_hosts, measurements
 
 DEVICES = ("15f8", "1db4", "1eb8", "20b2", "2330")
 SYSTEMS = (
@@ -32,7 +30,7 @@ REQUESTS: tuple[Any, ...] = (
     {"tensorflow": "1.15", "python": "2.7"},
     "tf1.15-py27-el7",
 )
-CHILD = "import sys; from hadoop_dl_dev import resolver_bench; resolver_bench.once(int(sys.argv[1]))"
+HEAD = ("hosts", "kinds", "get a stack", "the data, ms", "the facts, ms", "resolving, ms", "resolving / facts")
 
 
 def node(number: int) -> dict[str, Any]:
@@ -58,9 +56,9 @@ def fits(asked: Any, profile: HostProfile) -> bool:
     return resolve(asked, profile).ok
 
 
-def once(count: int) -> None:
-    """One round, as a line of JSON: seconds, and what came out."""
-    lines = [json.dumps(node(number)) for number in range(count)]
+def once(count: str) -> None:
+    """Print one round as a line of JSON: seconds of each step, kinds of hosts, and hosts that get a stack."""
+    lines = [json.dumps(node(number)) for number in range(int(count))]
     begin = time.perf_counter()
     resolve({}, suggest=False)
     data = time.perf_counter()
@@ -80,21 +78,9 @@ def once(count: int) -> None:
     print(json.dumps(found))
 
 
-def measure(count: int, rounds: int) -> str:
+def measure(hosts: int, rounds: int) -> str:
     """A Markdown table: medians, and the spread of what counts."""
-    found = []
-    for _ in range(rounds):
-        command = [sys.executable, "-I", "-c", CHILD, str(count)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        found.append(json.loads(done.stdout))
-
-    def shown(name: str) -> str:
-        times = [one[name] * 1000 for one in found]
-        return f"{statistics.median(times):.0f} ({min(times):.0f} - {max(times):.0f})"
-
+    found = [measurements.fresh_round("resolver_bench", hosts) for _ in range(rounds)]
+    times = [measurements.spread(one[name] * 1000 for one in found) for name in ("data", "facts", "resolving")]
     ratio = statistics.median(one["resolving"] / one["facts"] for one in found)
-    return (
-        "| hosts | kinds | get a stack | the data, ms | the facts, ms | resolving, ms | resolving / facts |\n"
-        "|---|---|---|---|---|---|---|\n"
-        f"| {count} | {found[0]['kinds']} | {found[0]['fits']} | {shown('data')} | {shown('facts')} | {shown('resolving')} | {ratio:.0f} |"
-    )
+    return measurements.table(HEAD, [(hosts, found[0]["kinds"], found[0]["fits"], *times, f"{ratio:.0f}")])

@@ -1,6 +1,6 @@
-"""What of this project's structure can be counted, and the limits that it keeps: `make structure`, a step of lint.
+"""Count what can be counted of this project's structure, and compare it with limits: `make structure`, a step of lint.
 
-The limits are in .config/structure.yml. Where a count is lower than its limit, the limit is lowered (--lower), so that it stays low.
+The limits are in .config/structure.yml. If a count is lower than its limit, --lower writes it as the new limit.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ LARGE = ("demo", "docs", "examples", "lib", "molecule", "playbooks", "plugins", 
 SHOWN = 12
 CONDITIONS = ("when", "that", "until", "changed_when", "failed_when")
 ACTIONS = "plugins/action/"
-# What an action may add to its result as it is: the base class's result, and mappings whose keys this project's code names.
+# Mappings that an action may spread into its result: the base class's result, and those whose keys this project's code names.
 OWN_KEYS = ("result", "self.act()", "self.conclude(inventory, made)", "self.shown(result)")
 
 
 @dataclass(frozen=True)
 class Measure:
-    """name: of the limit. what: one line of the table. places: where; their number is the count, unless `count` has it."""
+    """name: of the limit. what: one line of the table. places: files and lines that count, empty if the count is of something else."""
 
     name: str
     what: str
@@ -157,7 +157,7 @@ def imported(text: str, known: set[str], module: str) -> Iterator[str]:
 
 
 def closure(start: str, edges: dict[str, set[str]]) -> set[str]:
-    """Everything that can be reached from `start`, itself only over a cycle."""
+    """Everything that can be reached from `start`; `start` itself only over a cycle."""
     found: set[str] = set()
     pending = list(edges[start])
     while pending:
@@ -168,16 +168,19 @@ def closure(start: str, edges: dict[str, set[str]]) -> set[str]:
     return found
 
 
+def longer(tree: Tree, names: Sequence[str], limit: int) -> list[str]:
+    counts = {name: lines(tree.text(name)) for name in names}
+    return [f"{name}: {count}" for name, count in counts.items() if count > limit]
+
+
 def long_files(tree: Tree) -> Measure:
-    sizes = {name: lines(tree.text(name)) for name in tree.python()}
-    places = [f"{name}: {size}" for name, size in sizes.items() if size > LONG_FILE]
-    return Measure.of("long_python_files", f"Python files outside tests of more than {LONG_FILE} lines", places)
+    what = f"Python files outside tests of more than {LONG_FILE} lines"
+    return Measure.of("long_python_files", what, longer(tree, tree.python(), LONG_FILE))
 
 
 def long_tasks(tree: Tree) -> Measure:
-    sizes = {name: lines(tree.text(name)) for name in tree.tasks()}
-    places = [f"{name}: {size}" for name, size in sizes.items() if size > LONG_TASKS]
-    return Measure.of("long_task_files", f"task files of more than {LONG_TASKS} lines", places)
+    what = f"task files of more than {LONG_TASKS} lines"
+    return Measure.of("long_task_files", what, longer(tree, tree.tasks(), LONG_TASKS))
 
 
 def median_tasks(tree: Tree) -> Measure:
@@ -202,7 +205,7 @@ def long_expressions(tree: Tree) -> Measure:
 
 
 def expressions(value: Any, key: str = "") -> Iterator[str]:
-    """What is between braces, and each condition, which has none; without its line breaks."""
+    """Text between braces, and conditions, which have none, without line breaks."""
     if isinstance(value, str):
         bare = key in CONDITIONS and "{{" not in value
         yield from (" ".join(one.split()) for one in ([value] if bare else re.findall(r"{{(.*?)}}", value, re.DOTALL)))
@@ -215,7 +218,7 @@ def expressions(value: Any, key: str = "") -> Iterator[str]:
 
 
 def spread_answers(tree: Tree) -> Measure:
-    """Where an action could give a host's answer as the keys of its result: Ansible obeys some of them (add_host).
+    """Places where an action could give a host's answer as the keys of its result. Ansible obeys some of them (add_host).
 
     A result is that of the base class, with keys that the code names.
     """

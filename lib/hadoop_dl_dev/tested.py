@@ -6,13 +6,12 @@ A record counts for one digest: that of all artifacts of the lock. A lock that c
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import yaml
 
-from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.data.stacks import DIRECTORY, Stack, load_stack, load_stacks
 from hadoop_dl_dev.compat_cells import wrapped
 from hadoop_dl_dev.demo.images import CACHE
@@ -21,7 +20,7 @@ from hadoop_dl_dev.demo.shell import only_one
 REPOSITORY = DIRECTORY.parent
 RECORDS = DIRECTORY / "locks" / "tested.yml"
 PAGE = REPOSITORY / "docs" / "stacks.md"
-# What is asked of a lock, in the order of the page's columns. Only what the stack promises is asked.
+# Questions about a lock, in the order of the page's columns. A test asks only what the stack promises.
 QUESTIONS = {
     "installed": "installed",
     "imports": "imports, versions",
@@ -37,7 +36,7 @@ HEAD = "# Written by tests/stacks: what each lock answered. A record counts whil
 
 @dataclass(frozen=True)
 class Record:
-    """What one lock answered: to each question `yes`, or the sentence that says why not."""
+    """The answers of one lock: to each question `yes`, or a sentence with the reason."""
 
     stack: str
     python: str
@@ -60,7 +59,7 @@ def digest(stack: Stack, python: str) -> str:
 
 
 def questions(stack: Stack, python: str) -> list[str]:
-    """What the stack promises, and so is asked."""
+    """The questions that the stack promises to answer."""
     data = stack.data
     projects = {entry.project for entry in stack.lock(python).entries}
     asked = {
@@ -235,23 +234,3 @@ every package with its exact version, dependencies too. Versions and files come 
 Pythons that the images lack (3.6, 3.8, 3.9) come from pyenv or uv on this machine; a lock whose
 Python is missing is skipped.
 """
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Exit status 0: written, or current; 1: not current."""
-    parser = Parser(prog="stack docs", description=__doc__.splitlines()[0] if __doc__ else "", allow_abbrev=False)
-    parser.add_argument("--check", action="store_true", help="write nothing; say whether the page is current")
-    options = parser.parse_args(list(arguments))
-    text = page()
-    name = PAGE.relative_to(REPOSITORY)
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
-        print(f"{name} is current.")
-        return 0
-    if options.check:
-        print(
-            f"{name} is not what stacks/ and stacks/locks/tested.yml say now. Run scripts/stack docs, and commit it with them."
-        )
-        return 1
-    PAGE.write_text(text, encoding="utf-8")
-    print(f"{name} was written.")
-    return 0

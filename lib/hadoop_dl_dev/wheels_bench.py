@@ -7,52 +7,41 @@ Hosts and mirror share this machine, so the processor time tells what separate h
 from __future__ import annotations
 
 import os
-import statistics
-import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hadoop_dl_dev import light_hosts
+from hadoop_dl_dev import demo_hosts, measurements
 from hadoop_dl_dev.demo import cluster as demo
 from hadoop_dl_dev.demo import nodes
-from hadoop_dl_dev.demo.images import REPOSITORY
 from hadoop_dl_dev.demo.shell import DemoError, phase, say
-from hadoop_dl_dev.demo.tour import BIN, ENVIRONMENT, fill_mirror
-from hadoop_dl_dev.install_bench import now, since
-from hadoop_dl_dev.link_bench import check_bare
+from hadoop_dl_dev.demo.tour import fill_mirror
 
-HEAD = """| hosts | wheels from | the mirror sent, MB | on its link, s | wall s | wall / link | wall / first row | CPU s |
-|---|---|---|---|---|---|---|---|"""
+HEAD = ("Mbit/s", "hosts", "wheels from", "the mirror sent, MB", "on its link, s", "wall s", "to one host", "CPU s")
 # Nanoseconds of cgroup 1, or microseconds of cgroup 2.
 USED = "cat /sys/fs/cgroup/cpuacct/cpuacct.usage 2>/dev/null || sed -n 's/^usage_usec \\(.*\\)/\\1000/p' /sys/fs/cgroup/cpu.stat"
 WHEELS = "/apps/deeplearning/spark/wheels"
-LONGEST = 3600  # seconds of one run
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a playbook took. link: bytes that the mirror sent; cpu: seconds of the controller and of all containers."""
+    """The cost of a playbook. link: bytes that the mirror sent; cpu: seconds of the controller and of all containers."""
 
     wall: float
     cpu: float
     link: int
 
 
-def table(results: dict[tuple[str, int], list[Run]], rate: float) -> str:
-    """Markdown, a row for each source and number of hosts: medians, and the ratio to the first row in the same round."""
-    lines = [HEAD]
-    first = next(iter(results.values()))
-    for (source, count), runs in results.items():
-        wall, cpu, sent = (statistics.median(getattr(one, name) for one in runs) for name in ("wall", "cpu", "link"))
-        ratio = statistics.median(one.wall / other.wall for one, other in zip(runs, first, strict=True))
-        link = sent * 8 / rate
-        lines.append(
-            f"| {count} | {source} | {sent / 1e6:.0f} | {link:.0f} | {wall:.0f} | {wall / link:.2f} | {ratio:.2f} | {cpu:.0f} |"
-        )
-    return "\n".join(lines)
+def table(runs: Sequence[tuple[str, int, Run]], rate: float) -> str:
+    """Markdown, a row for each source and number of hosts, with the ratio to the first row."""
+    rows = []
+    for source, count, run in runs:
+        ratio = run.wall / runs[0][2].wall
+        sizes = (f"{run.link / 1e6:.0f}", f"{run.link * 8 / rate:.0f}", f"{run.wall:.0f}", f"{ratio:.2f}")
+        rows.append((f"{rate / 1e6:g}", count, source, *sizes, f"{run.cpu:.0f}"))
+    return measurements.table(HEAD, rows)
 
 
 @contextmanager
@@ -73,36 +62,29 @@ def used(containers: Sequence[str]) -> float:
     return sum(int(nodes.execute(name, "sh", "-c", USED)) for name in containers) / 1e9
 
 
-def bench(wanted: str, rate: float, rounds: int) -> str:
-    """The table, of the demo cluster. wanted: such as mirror:1,hdfs:8.
+def measure(runs: str, rate: float) -> str:
+    """The table, of the demo cluster. runs: such as mirror:1,hdfs:8.
 
     Each run begins with hosts without an environment, and HDFS without wheels.
     """
-    base = demo.recorded(demo.DEFAULT_NAME)
-    check_bare(base)
+    base = demo_hosts.cluster(installed=False)
     fill_mirror(base)
-    pairs = [one.split(":") for one in wanted.split(",")]
-    results: dict[tuple[str, int], list[Run]] = {(source, int(count)): [] for source, count in pairs}
-    most = max(count for _, count in results)
-    mirror = base.container("mirror1")
-    try:
-        with phase(f"{most} light containers from {base.container('data1')}"):
-            light_hosts.make_image(base.container("data1"))
-            hosts = light_hosts.start(most, base)
-        with limited(mirror, base.addresses["mirror1"], rate) as interface, tempfile.TemporaryDirectory() as made:
-            for number in range(rounds):
-                for source, count in results:
-                    chosen = dict(list(hosts.items())[:count])
-                    directory = Path(made, f"{number}-{source}-{count}")
-                    directory.mkdir()
-                    light_hosts.write_inventory(directory, chosen, base)
-                    with phase(f"{count} hosts, wheels from {source}"):
-                        clear(base, list(chosen))
-                        taken = installed(base, directory, list(chosen), source, interface)
-                    say(f"    {taken}")
-                    results[source, count].append(taken)
-    finally:
-        light_hosts.remove()
+    wanted = [(source, int(count)) for source, count in (one.split(":") for one in runs.split(","))]
+    results = []
+    with (
+        demo_hosts.light_containers(base, max(count for _, count in wanted)) as hosts,
+        limited(base.container("mirror1"), base.addresses["mirror1"], rate) as interface,
+        tempfile.TemporaryDirectory() as made,
+    ):
+        for source, count in wanted:
+            chosen = dict(list(hosts.items())[:count])
+            directory = Path(made, f"{source}-{count}")
+            demo_hosts.write_inventory(directory, chosen, base)
+            with phase(f"{count} hosts, wheels from {source}"):
+                clear(base, list(chosen))
+                taken = installed(base, directory, list(chosen), source, interface)
+            say(f"    {taken}")
+            results.append((source, count, taken))
     return table(results, rate)
 
 
@@ -121,15 +103,10 @@ def installed(base: demo.Cluster, directory: Path, hosts: Sequence[str], source:
     def sent() -> int:
         return int(nodes.execute(mirror, "cat", f"/sys/class/net/{interface}/statistics/tx_bytes"))
 
-    command = [str(BIN / "ansible-playbook"), "-i", str(directory / "hosts.yml")]
-    command += [str(REPOSITORY / "playbooks" / "frameworks.yml"), "-e", f"environment_source={source}"]
-    log = directory / "log"
     before, cpu = sent(), used(containers)
-    with log.open("w", encoding="utf-8") as out:
-        began = now()
-        done = subprocess.run(command, env=ENVIRONMENT, stdout=out, stderr=out, timeout=LONGEST, check=False)
-        wall, controller = since(began)
-    text = log.read_text(encoding="utf-8")
-    if done.returncode or "wheels come from the mirror" in text.lower():
-        raise DemoError(f"The run must take its wheels from {source} on every host, but its log ends:\n{text[-3000:]}")
-    return Run(wall, controller + used(containers) - cpu, sent() - before)
+    began = measurements.now()
+    said = demo_hosts.play(directory / "hosts.yml", "playbooks/frameworks.yml", "-e", f"environment_source={source}")
+    cost = measurements.since(began)
+    if "wheels come from the mirror" in said.lower():
+        raise DemoError(f"The run must take its wheels from {source} on every host, but its log ends:\n{said[-3000:]}")
+    return Run(cost.wall, cost.cpu + used(containers) - cpu, sent() - before)

@@ -16,6 +16,7 @@ import pytest
 from hadoop_dl.cli import cdsw_project, mirror
 from hadoop_dl.data import stacks
 from hadoop_dl_dev.demo import images
+from hadoop_dl_dev.demo.engine_base import OLD_PIP
 from hadoop_dl_dev.demo.shell import run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -23,14 +24,6 @@ MIRROR = REPOSITORY / ".cache" / "mirror"
 STACK = "tf1.4-cpu-py27-el7"
 NAME, HOME, PORT = "cdsw-session", "/home/cdsw", "8100"
 PYTHON = "/usr/bin/python2.7"
-# What engines of that time had. It cannot install wheels for manylinux2010 and later.
-OLD_PIP = {
-    "folder": "wheels",
-    "name": "pip-9.0.3-py2.py3-none-any.whl",
-    "project": "pip",
-    "sha256": "c3ede34530e0e0b2381e7363aded78e0c33291654937e7373032fda04e8803e5",
-    "size": 1400985,
-}
 
 
 def execute(command: str, user: str = "8536:8536", check: bool = True, **environment: str) -> tuple[int, str]:

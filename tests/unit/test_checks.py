@@ -26,19 +26,20 @@ def outcomes(runner: Runner) -> list[str]:
     return [step.outcome for step in runner.steps]
 
 
-def test_the_first_failure_ends_the_run(runner):
-    runner.steps = [bash("one", "true"), bash("two", "exit 3"), bash("three", "true")]
-    runner.run_in_order(runner.steps)
-    assert outcomes(runner) == ["passed", "FAILED", "not run"]
+@pytest.mark.parametrize(
+    ("layer", "next_one"), [("unit", "not run"), ("molecule", "not run"), ("lint", "passed"), (checks.LONG, "passed")]
+)
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_failure_ends_the_run_of_all_layers_but_lint_and_long(runner, layer, next_one, beside):
+    runner.steps = [bash("one", "true", layer), bash("two", "exit 3", layer), bash("three", "true", layer)]
+    if beside:
+        runner.run_side_by_side([[step] for step in runner.steps], jobs=1)
+    else:
+        runner.run_in_order(runner.steps)
+    assert outcomes(runner) == ["passed", "FAILED", next_one]
     assert runner.failed
-    assert str(runner.count()) == "1 passed, 1 failed, 0 skipped"
-
-
-def test_all_lint_steps_run_although_one_failed(runner):
-    runner.steps = [bash("one", "exit 1", "lint"), bash("two", "true", "lint")]
-    runner.run_side_by_side([[step] for step in runner.steps], jobs=1)
-    assert outcomes(runner) == ["FAILED", "passed"]
-    assert runner.failed
+    passed = outcomes(runner).count("passed")
+    assert str(runner.count()) == f"{passed} passed, 1 failed, 0 skipped"
 
 
 @pytest.mark.parametrize(("ends", "unit"), [("exit 0", "passed"), ("exit 1", "not run")])
@@ -122,12 +123,6 @@ def test_side_by_side_runs_everything_and_shows_the_log_of_what_failed(runner, c
     assert "all fine" not in shown
 
 
-def test_side_by_side_starts_nothing_new_after_a_failure(runner):
-    runner.steps = [bash("bad", "exit 1", "molecule"), bash("next", "true", "molecule")]
-    runner.run_side_by_side([[step] for step in runner.steps], jobs=1)
-    assert outcomes(runner) == ["FAILED", "not run"]
-
-
 def test_a_lane_runs_in_order_beside_others_and_cleans_up_after_their_failure(runner):
     here = {"E2E_STACK": "here"}
     lane = [
@@ -167,18 +162,20 @@ def test_a_scenario_that_ran_no_test_is_a_failure(runner, capsys):
     assert "ran none" in capsys.readouterr().out
 
 
-def test_tests_are_counted_from_junit(runner):
-    xml = '<testsuites><testsuite tests="7" failures="1" errors="1" skipped="2"/></testsuites>'
-    runner.steps = [bash("pytest", f"echo '{xml}' > .cache/test/unit-pytest.xml; exit 1", "unit")]
+@pytest.mark.parametrize(
+    ("writes", "count"),
+    [
+        ('<testsuite tests="7" failures="1" errors="1" skipped="2"/>', "3 passed, 2 failed, 2 skipped"),
+        ("", "0 passed, 1 failed, 0 skipped"),  # the report of an earlier run is not counted
+    ],
+)
+def test_tests_are_counted_from_the_junit_file_of_this_run(runner, writes, count):
+    report = ".cache/test/unit-pytest.xml"
+    (runner.repo / report).write_text('<testsuites><testsuite tests="7"/></testsuites>')
+    write = f"echo '<testsuites>{writes}</testsuites>' > {report}; " if writes else ""
+    runner.steps = [bash("pytest", f"{write}exit 1", "unit")]
     runner.run_in_order(runner.steps)
-    assert str(runner.count()) == "3 passed, 2 failed, 2 skipped"
-
-
-def test_an_old_report_is_not_counted(runner):
-    (runner.logs / "unit-pytest.xml").write_text('<testsuites><testsuite tests="7"/></testsuites>')
-    runner.steps = [bash("pytest", "exit 2", "unit")]
-    runner.run_in_order(runner.steps)
-    assert str(runner.count()) == "0 passed, 1 failed, 0 skipped"
+    assert str(runner.count()) == count
 
 
 def test_the_summary_names_every_step_and_ends_with_the_count(runner):
@@ -248,12 +245,6 @@ def test_the_long_layer_begins_where_it_is_told_to(tmp_path: Path, monkeypatch: 
     assert [(tmp_path / step.name).exists() for step in steps] == [False, True, True]
 
 
-def test_a_failure_does_not_end_the_long_layer(runner):
-    runner.steps = [bash("one", "exit 1", checks.LONG), bash("two", "true", checks.LONG)]
-    runner.run_in_order(runner.steps)
-    assert outcomes(runner) == ["FAILED", "passed"]
-
-
 def test_the_long_layer_installs_the_locks_of_every_image():
     wanted = {images_of(name) for name in stack_names()}
     assert {step.command[3] for step in check_steps.stack_steps(check_steps.REPO)} == wanted
@@ -263,12 +254,6 @@ def images_of(name: str) -> str:
     stack = load_stack(name).data
     own = [image for image in images.image_names() if image.partition("-")[0] in stack["os"]]
     return next((image for image in own if images.java(image) in stack.get("java", [])), own[0])
-
-
-def test_side_by_side_the_long_layer_continues_after_a_failure(runner):
-    runner.steps = [bash("bad", "exit 1", "long"), bash("next", "true", "long")]
-    runner.run_side_by_side([[step] for step in runner.steps], jobs=1)
-    assert outcomes(runner) == ["FAILED", "passed"]
 
 
 def test_every_unit_test_is_in_one_step_with_a_process_more_than_jobs() -> None:

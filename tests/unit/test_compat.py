@@ -143,26 +143,13 @@ def test_the_page_is_what_the_data_says_now() -> None:
     assert compat_docs.PAGE.read_text(encoding="utf-8") == compat_docs.page(), "run scripts/stack docs"
 
 
-def test_another_fact_is_another_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_another_fact_is_another_page() -> None:
     toolkits = [dict(row) for row in DATA.rows("cuda", "toolkits")]
     toolkits[0]["min_driver"] = "375.99"
     cuda = {**DATA.subjects["cuda"], "toolkits": toolkits}
     other = compat.Compat({**DATA.subjects, "cuda": cuda}, "other")
     assert "375.99" not in compat_docs.page()
     assert "| 8.0 | 375.99 | 375.99 |" in compat_docs.page(other)
-
-
-def test_a_page_that_is_not_current_is_told_and_written(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(compat_docs, "REPOSITORY", tmp_path)
-    monkeypatch.setattr(compat_docs, "PAGE", tmp_path / "compatibility.md")
-    assert compat_docs.main(["--check"]) == 1
-    assert "Run scripts/stack docs" in capsys.readouterr().out
-    assert not (tmp_path / "compatibility.md").exists()
-    assert compat_docs.main([]) == 0
-    assert compat_docs.main(["--check"]) == 0
-    assert (tmp_path / "compatibility.md").read_text(encoding="utf-8") == compat_docs.page()
 
 
 def test_every_row_of_the_page_has_all_its_cells_and_every_heading_is_linked() -> None:

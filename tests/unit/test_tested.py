@@ -8,7 +8,7 @@ import pytest
 from hadoop_dl.cli import stack
 from hadoop_dl.data.stacks import load_stack, stack_names
 from hadoop_dl_dev import tested
-from hadoop_dl_dev.stack import COMMANDS
+from hadoop_dl_dev.stack import COMMANDS, PAGES
 
 STACK, PYTHON = load_stack("tf2.15-cpu-py3-el9"), "3.11"
 ANSWERS = dict.fromkeys(tested.questions(STACK, PYTHON), tested.YES)
@@ -112,10 +112,17 @@ def test_cpu_stacks_say_so_in_their_name():
     assert [name for name in stack_names() if ("cuda" in load_stack(name).data) == ("-cpu-" in name)] == []
 
 
-def test_docs_writes_both_pages(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(tested, "REPOSITORY", tmp_path)
-    monkeypatch.setattr(tested, "PAGE", tmp_path / "stacks.md")
+def test_docs_writes_every_page_that_is_not_current(monkeypatch, tmp_path, capsys):
+    for source, _ in PAGES:
+        monkeypatch.setattr(source, "PAGE", tmp_path / source.PAGE.name)
+    names = ["compatibility.md", "inputs.md", "stacks.md"]
     assert stack.main(["docs", "--check"], COMMANDS) == 1
-    assert "stacks.md is not what" in capsys.readouterr().out
-    assert tested.main([]) == 0
+    said = capsys.readouterr().out
+    assert [name for name in names if f"docs/{name} is not what" in said] == names
+    assert said.count("Run scripts/stack docs") == 3
+    assert list(tmp_path.iterdir()) == []
+    assert stack.main(["docs"], COMMANDS) == 0
     assert stack.main(["docs", "--check"], COMMANDS) == 0
+    assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {
+        source.PAGE.name: source.page() for source, _ in PAGES
+    }

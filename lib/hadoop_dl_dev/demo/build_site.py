@@ -80,7 +80,7 @@ def write_stack(directory: Path, release: Release, *, spark: bool = False) -> No
 
 
 def variables(release: Release, server: str = "{{ mirror_url }}/files") -> Json:
-    """What docs/build.md writes into the inventory."""
+    """The variables of the inventory in docs/build.md."""
     found = digests()
     sums = {release.program: release.sha256, release.bundle: found[release.version]["sha256"]}
     archives = {name: found[name]["sha256"] for name in found if name.endswith(".tar.gz")}
@@ -104,9 +104,9 @@ def mirror_files(release: Release) -> Json:
 
 
 def serve(node: str) -> None:
-    """What the mirror of a site fetches from the internet, on a port of the mirror host."""
+    """Serve on a port of the mirror host what a site's mirror fetches from the internet."""
     directory = "/srv/downloads"
-    if run("docker", "exec", node, "systemctl", "is-active", "downloads", check=False).returncode == 0:
+    if nodes.succeeds(node, "systemctl", "is-active", "downloads"):
         return
     bazel = bazel_files.ensure()
     run("docker", "cp", str(tensorflow_source.ensure()), f"{node}:{directory}")
@@ -118,7 +118,7 @@ def serve(node: str) -> None:
 
 def install_compiler(node: str, image: str, packages: tuple[str, ...] = ()) -> None:
     """Debian's packages; by default compiler, git and Python's headers, as the site has them on its build host."""
-    if run("docker", "exec", node, "test", "-x", "/usr/bin/g++", check=False).returncode == 0:
+    if nodes.succeeds(node, "test", "-x", "/usr/bin/g++"):
         return
     fetched = bazel_files.compiler(image, packages or bazel_files.BUILDING[image])
     run("docker", "cp", str(fetched), f"{node}:/srv/compiler")
@@ -126,7 +126,7 @@ def install_compiler(node: str, image: str, packages: tuple[str, ...] = ()) -> N
 
 
 def prepare(cluster: Cluster, release: Release = ONE) -> None:
-    """The demo as a site that builds the stand-in; scripts/demo up makes it as before."""
+    """Make the demo a site that builds the stand-in. scripts/demo up restores it."""
     if cluster.image != "el7":
         raise DemoError(
             f"The stand-in of TensorFlow 1.15 is built on el7 nodes, but this demo's are {cluster.image}. Start one for {BASE}: scripts/demo up --stack {BASE}"

@@ -28,28 +28,32 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="scripts/demo", description="A Hadoop cluster of containers, and the platform on it."
     )
-    commands = made.add_subparsers(dest="command", required=True)
-    image = commands.add_parser("image", help="build a node image if needed and print its tag")
-    image.add_argument("image", choices=images.image_names())
+    commands = made.add_subparsers(metavar="COMMAND", required=True)
+    named = argparse.ArgumentParser(add_help=False)
+    named.add_argument("--name", default=cluster.DEFAULT_NAME, help="prefix of the containers")
     node = commands.add_parser("node", help="start or remove one node, as molecule's scenarios do")
-    actions = node.add_subparsers(dest="action", required=True)
+    actions = node.add_subparsers(metavar="ACTION", required=True)
     start = actions.add_parser("start")
     start.add_argument("name")
     start.add_argument("--image", required=True, choices=images.image_names())
-    start.add_argument("--network")
     start.add_argument("--mount", action="append", default=[], metavar="SOURCE:TARGET[:ro]")
+    start.set_defaults(act=start_node)
     stop = actions.add_parser("stop")
     stop.add_argument("name", nargs="+")
-    for name, text in (
-        ("run", "everything: the cluster, site.yml, a training job, a summary"),
-        ("up", "the cluster alone"),
+    stop.set_defaults(act=lambda given: nodes.remove(*given.name))
+    for name, text, act in (
+        (
+            "run",
+            "everything: the cluster, site.yml, a training job, a summary",
+            lambda given: tour.run_all(asked(given), up),
+        ),
+        ("up", "the cluster alone", lambda given: up(asked(given))),
     ):
-        command = commands.add_parser(name, help=text)
-        command.add_argument(
-            "--stack", default=cluster.Cluster.stack, help="one of: " + ", ".join(stacks.stack_names())
-        )
+        command = commands.add_parser(name, help=text, parents=[named])
+        command.set_defaults(act=act)
+        known = ", ".join(stacks.stack_names())
+        command.add_argument("--stack", default=cluster.Cluster.stack, help=f"one of: {known}")
         command.add_argument("--data-nodes", type=int, default=2)
-        command.add_argument("--name", default=cluster.DEFAULT_NAME, help="prefix of the containers")
         command.add_argument(
             "--cdsw",
             nargs="?",
@@ -58,41 +62,44 @@ def parser() -> argparse.ArgumentParser:
             choices=workbench.KINDS,
             help=f"also a host of CDSW, {workbench.NAME}, with a GPU and Docker (default: {workbench.KINDS[0]})",
         )
-        command.add_argument(
-            "--kerberos", action="store_true", help="HDFS and YARN with Kerberos; its KDC is on master1"
-        )
-        command.add_argument(
-            "--hadoop",
-            default="",
-            choices=sorted({images.hadoop(name) for name in images.image_names()}),
-            help="its version",
-        )
-    build = commands.add_parser(
-        "build-host", help="make edge1 a build host, and request a stack whose TensorFlow (a stand-in) is built there"
-    )
-    build.add_argument("--name", default=cluster.DEFAULT_NAME)
-    down = commands.add_parser("down", help="remove the cluster")
-    down.add_argument("--name", default=cluster.DEFAULT_NAME)
-    down.add_argument("--everything", action="store_true", help="images and downloads, too")
-    status = commands.add_parser("status", help="what runs on which node")
-    status.add_argument("--name", default=cluster.DEFAULT_NAME)
-    shell = commands.add_parser("shell", help="open a shell on a node")
-    shell.add_argument("host")
-    shell.add_argument("--name", default=cluster.DEFAULT_NAME)
+        security = "HDFS and YARN with Kerberos; its KDC is on master1"
+        command.add_argument("--kerberos", action="store_true", help=security)
+        versions = sorted({images.hadoop(name) for name in images.image_names()})
+        command.add_argument("--hadoop", default="", choices=versions, help="its version")
+    text = "make edge1 a build host, and request a stack whose TensorFlow (a stand-in) is built there"
+    build = commands.add_parser("build-host", help=text, parents=[named])
+    build.set_defaults(act=lambda given: build_site.prepare(cluster.recorded(given.name)))
+    remove = commands.add_parser("down", help="remove the cluster", parents=[named])
+    remove.add_argument("--everything", action="store_true", help="images and downloads, too")
+    remove.set_defaults(act=lambda given: down(given.name, given.everything))
+    show = commands.add_parser("status", help="what runs on which node", parents=[named])
+    show.set_defaults(act=lambda given: status(given.name))
+    enter = commands.add_parser("shell", help="open a shell on a node", parents=[named])
+    enter.add_argument("host")
+    enter.set_defaults(act=lambda given: shell(given.name, given.host))
     return made
+
+
+def asked(given: argparse.Namespace) -> cluster.Cluster:
+    return cluster.Cluster(given.stack, given.data_nodes, given.name, given.cdsw, given.kerberos, given.hadoop)
+
+
+def start_node(given: argparse.Namespace) -> None:
+    nodes.start(given.name, given.image, nodes.options_of(given.name, mounts=given.mount))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit status 0: done; 1: something the message explains; 2: misuse."""
     arguments = parser().parse_args(argv)
     try:
-        return dispatch(arguments)
+        status: int | None = arguments.act(arguments)
     except (DemoError, stacks.UnknownStack) as error:
         print(f"scripts/demo: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nscripts/demo: interrupted; the same command continues from here.", file=sys.stderr)
         return 130
+    return status or 0
 
 
 def up(
@@ -137,7 +144,7 @@ def status(name: str) -> int:
         return 1
     problems = services.status(cluster.recorded(name))
     if problems:
-        say(f"Not as it should be: {'; '.join(problems)}. make demo starts what does not run.")
+        say(f"Problems: {'; '.join(problems)}. make demo starts what does not run.")
     return 1 if problems else 0
 
 
@@ -148,40 +155,8 @@ def shell(name: str, host: str) -> int:
         raise DemoError(
             f"there is no node {host}. " + (f"Nodes: {known}." if known else "The demo is not up: make demo")
         )
-    return subprocess.run(
-        ["docker", "exec", "--interactive", "--tty", container, "bash", "--login"], check=False
-    ).returncode
-
-
-def dispatch(arguments: argparse.Namespace) -> int:
-    if arguments.command in ("run", "up"):
-        wanted = cluster.Cluster(
-            arguments.stack,
-            arguments.data_nodes,
-            arguments.name,
-            arguments.cdsw,
-            arguments.kerberos,
-            arguments.hadoop,
-        )
-        if arguments.command == "run":
-            return tour.run_all(wanted, up)
-        up(wanted)
-    elif arguments.command == "build-host":
-        build_site.prepare(cluster.recorded(arguments.name))
-    elif arguments.command == "down":
-        return down(arguments.name, arguments.everything)
-    elif arguments.command == "status":
-        return status(arguments.name)
-    elif arguments.command == "shell":
-        return shell(arguments.name, arguments.host)
-    elif arguments.command == "image":
-        say(images.ensure(arguments.image))
-    elif arguments.command == "node" and arguments.action == "start":
-        options = nodes.options_of(arguments.name, network=arguments.network, mounts=arguments.mount)
-        nodes.start(arguments.name, arguments.image, options)
-    elif arguments.command == "node":
-        nodes.remove(*arguments.name)
-    return 0
+    command = ["docker", "exec", "--interactive", "--tty", container, "bash", "--login"]
+    return subprocess.run(command, check=False).returncode
 
 
 if __name__ == "__main__":

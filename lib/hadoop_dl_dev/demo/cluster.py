@@ -6,6 +6,7 @@ Every step looks first and does only what is missing, so that an interrupted run
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
 import secrets
 import shutil
@@ -40,11 +41,9 @@ KEYTAB = "/etc/security/keytabs/deeplearning.keytab"
 
 def inventory_of(name: str) -> Path:
     """inventories/demo is the demo's; a second cluster keeps its own with its keys."""
-    return (
-        images.REPOSITORY / "inventories" / "demo"
-        if name == DEFAULT_NAME
-        else images.CACHE / "clusters" / name / "inventory"
-    )
+    if name == DEFAULT_NAME:
+        return images.REPOSITORY / "inventories" / "demo"
+    return images.CACHE / "clusters" / name / "inventory"
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ class Cluster:
 
 
 def start(cluster: Cluster) -> None:
-    """Network and nodes. Nodes of another kind under the same name are a clear error, not a surprise."""
+    """Network and nodes. Nodes of another kind under the same name are refused."""
     check_nodes(cluster)
     fixtures.ensure()
     make_network(cluster)
@@ -141,14 +140,8 @@ def start(cluster: Cluster) -> None:
         ]
         for one in starts:
             one.result()
-    connected = output(
-        "docker",
-        "inspect",
-        "--format",
-        "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}",
-        cluster.container("mirror1"),
-    )
-    if "bridge" not in connected.split():
+    connected = nodes.inspect(cluster.container("mirror1"), "{{json .NetworkSettings.Networks}}")
+    if "bridge" not in json.loads(connected or "{}"):
         run("docker", "network", "connect", "bridge", cluster.container("mirror1"))
 
 
@@ -193,7 +186,7 @@ def node_options(cluster: Cluster, host: str) -> list[str]:
 
 
 def check_nodes(cluster: Cluster) -> None:
-    """What is there already must be what is asked for, before minutes go into images."""
+    """Refuse existing nodes that are not the requested ones, before minutes go into images."""
     there = existing(cluster.name)
     remove = "Remove the demo first: " + (
         "make demo-down" if cluster.name == DEFAULT_NAME else f"scripts/demo down --name {cluster.name}"
@@ -213,7 +206,7 @@ def check_nodes(cluster: Cluster) -> None:
 
 
 def wait_for_sshd(address: str, seconds: float = 30) -> None:
-    """A node that has booted may still be starting its sshd; it is there once it greets."""
+    """A node that has booted may still be starting its sshd, which is ready once it greets."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -234,11 +227,7 @@ def make_reachable(cluster: Cluster) -> None:
     key = cluster.state / "id_ed25519"
     if not key.exists():
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"{cluster.name} cluster", "-f", str(key))
-    # Through the engine, which already has the nodes in its hand: the network is not asked who they are.
-    lines = []
-    for host in cluster.hosts:
-        public = nodes.execute(cluster.container(host), "cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()
-        lines.append(f"{cluster.addresses[host]} {public[0]} {public[1]}\n")
+    lines = [nodes.host_key(cluster.container(host), address) for host, address in cluster.addresses.items()]
     (cluster.state / "known_hosts").write_text("".join(lines), encoding="utf-8")
     for address in cluster.addresses.values():
         wait_for_sshd(address)
@@ -246,7 +235,7 @@ def make_reachable(cluster: Cluster) -> None:
         return
     password = secrets.token_urlsafe(24)
     for host in cluster.hosts:
-        run("docker", "exec", "--interactive", cluster.container(host), "chpasswd", stdin=f"deploy:{password}\n")
+        nodes.execute(cluster.container(host), "chpasswd", stdin=f"deploy:{password}\n")
     secret, vault = cluster.state / "vault-secret", cluster.state / "password.yml"
     for path, content in ((secret, secrets.token_urlsafe(24)), (vault, f"ansible_password: {password}\n")):
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as handle:
@@ -264,21 +253,15 @@ def make_reachable(cluster: Cluster) -> None:
     vault.unlink()
     secret.unlink()
     for host in cluster.hosts:  # the password has done its work
-        run("docker", "exec", cluster.container(host), "passwd", "--lock", "deploy")
+        nodes.execute(cluster.container(host), "passwd", "--lock", "deploy")
     if status:
         raise DemoError("scripts/bootstrap_ssh could not make every node reachable; its table says which and why.")
 
 
 def ssh(cluster: Cluster, host: str) -> list[str]:
     """The ssh command line to a node, as Ansible uses it."""
-    options = [
-        "-o",
-        f"UserKnownHostsFile={cluster.state / 'known_hosts'}",
-        "-o",
-        "StrictHostKeyChecking=yes",
-        "-o",
-        "BatchMode=yes",
-    ]
+    settings = (f"UserKnownHostsFile={cluster.state / 'known_hosts'}", "StrictHostKeyChecking=yes", "BatchMode=yes")
+    options = [word for setting in settings for word in ("-o", setting)]
     return ["ssh", *options, "-i", str(cluster.state / "id_ed25519"), f"deploy@{cluster.addresses[host]}"]
 
 
@@ -288,9 +271,8 @@ def reachable(cluster: Cluster, host: str) -> bool:
 
 def existing(name: str) -> list[str]:
     """The containers of a cluster, stopped ones too."""
-    return output(
-        "docker", "ps", "--all", "--filter", f"label=hadoop-deeplearning={name}", "--format", "{{.Names}}"
-    ).split()
+    of_cluster = ("--filter", f"label={nodes.LABEL}={name}")
+    return output("docker", "ps", "--all", *of_cluster, "--format", "{{.Names}}").split()
 
 
 def down(name: str) -> list[str]:
@@ -333,6 +315,5 @@ def has_kerberos(name: str) -> bool:
 
 
 def label(name: str, host: str, key: str) -> str:
-    """What the node says of itself; nothing if there is none."""
-    show = f'{{{{with index .Config.Labels "{key}"}}}}{{{{.}}}}{{{{end}}}}'
-    return run("docker", "container", "inspect", "--format", show, f"{name}-{host}", check=False).stdout.strip()
+    """The label of a node; empty if there is none."""
+    return nodes.inspect(f"{name}-{host}", f'{{{{with index .Config.Labels "{key}"}}}}{{{{.}}}}{{{{end}}}}') or ""

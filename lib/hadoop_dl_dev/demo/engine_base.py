@@ -53,7 +53,7 @@ def save_image(directory: Path, file: Path) -> None:
         wheel.extractall(context / "pip")
     text = (SOURCE / "Dockerfile").read_text(encoding="utf-8").replace("FROM BASE", f"FROM {base}")
     (context / "Dockerfile").write_text(text, encoding="utf-8")
-    run("docker", "build", "--network", "none", "--tag", IMAGE, str(context), env=images.classic_builder())
+    images.docker_build(IMAGE, context)
     run("docker", "save", "--output", str(file), IMAGE)
     run("docker", "image", "rm", IMAGE)
     file.chmod(0o644)

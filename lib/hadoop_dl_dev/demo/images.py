@@ -24,7 +24,7 @@ from typing import Any
 import yaml
 
 from hadoop_dl.data.stacks import Stack
-from hadoop_dl_dev.demo import artifacts
+from hadoop_dl_dev.demo import artifacts, prerequisites
 from hadoop_dl_dev.demo.shell import DemoError, only_one, pipe, run, say
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -33,7 +33,7 @@ CACHE = REPOSITORY / ".cache" / "demo"
 NAME = "hadoop-deeplearning"
 OF_CLUSTERS = ("el7", "el9", "el7-hadoop2", "el7-hadoop31")
 # A root file system of 1 GB with the packages it came from; the rest stays for whatever else runs here.
-MEMORY_FOR_BASE = 6 * 2**30
+MEMORY_FOR_BASE_MB = 6 * 1024
 DOCKERFILE = """\
 FROM {base}
 COPY rootfs /
@@ -122,7 +122,7 @@ def exists(reference: str) -> bool:
 
 
 def ensure(image: str) -> str:
-    """The image's tag; built first where it is not there yet."""
+    """Return the image's tag; build the image first if it does not exist."""
     reference = tag(image)
     if not exists(reference):
         if override(image):
@@ -184,18 +184,10 @@ def make_root(reference: str, suite: str, packages: Sequence[str], also: Sequenc
     make = ["nice", "mmdebstrap", *options, f"--keyring={keyring}", suite, "-", *sources]
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE, prefix="making-") as directory:
-        if os.geteuid() == 0 and available_memory() >= MEMORY_FOR_BASE:
+        if os.geteuid() == 0 and prerequisites.available_memory_mb() >= MEMORY_FOR_BASE_MB:
             make = ["unshare", "--mount", "sh", str(DATA / "in_memory.sh"), directory, *make]
         imported = pipe(make, ["docker", "import", "-"], env={**os.environ, "TMPDIR": directory})
     run("docker", "tag", imported.strip(), reference)  # only now: the engine imports what came of a broken archive too
-
-
-def available_memory() -> int:
-    """Bytes that programs can still have, from /proc/meminfo; 0 where it does not say."""
-    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return 0
 
 
 def find_mirror(suite: str, mirrors: list[str]) -> tuple[str, bool]:
@@ -231,15 +223,13 @@ def build(image: str, reference: str) -> None:
             shutil.copy(path, root / "build" / path.name)
         (root / "build" / "purge").write_text(" ".join(definitions()["common"]["build_only"]) + "\n", encoding="utf-8")
         (Path(directory) / "Dockerfile").write_text(DOCKERFILE.format(base=base_tag(image)), encoding="utf-8")
-        run(
-            *("docker", "build", "--network", "none", "--tag", reference, directory),
-            env=classic_builder(),
-        )
+        docker_build(reference, directory)
 
 
-def classic_builder() -> dict[str, str]:
-    """For docker build: BuildKit is a plugin that distributions package apart."""
-    return {**os.environ, "DOCKER_BUILDKIT": "0"}
+def docker_build(reference: str, directory: str | Path) -> None:
+    """Without BuildKit, a plugin that distributions package apart."""
+    environment = {**os.environ, "DOCKER_BUILDKIT": "0"}
+    run("docker", "build", "--network", "none", "--tag", reference, str(directory), env=environment)
 
 
 def write_release(root: Path, defined: dict[str, Any]) -> None:

@@ -65,7 +65,7 @@ def write(cluster: Cluster) -> None:
 
 
 def mirror_environment() -> dict[str, str]:
-    """What this machine needs to reach the package index and Maven Central, handed to the one node that fetches."""
+    """Variables with which this machine reaches the package index and Maven Central, for the one node that fetches."""
     found = {}
     for name in ("http_proxy", "https_proxy", "no_proxy"):
         value = os.environ.get(name) or os.environ.get(name.upper())

@@ -16,7 +16,7 @@ from ansible.module_utils.hadoop_dl_host import host_yarn
 
 from hadoop_dl_dev.demo import images, nodes
 from hadoop_dl_dev.demo.cluster import KEYTAB, REALM, Cluster
-from hadoop_dl_dev.demo.shell import DemoError, run
+from hadoop_dl_dev.demo.shell import DemoError
 
 CONF = "/etc/hadoop/conf"
 KEYTABS = "/etc/security/keytabs"
@@ -130,7 +130,7 @@ def prepare(cluster: Cluster) -> None:
 
 def start_kdc(cluster: Cluster) -> None:
     master = cluster.container("master1")
-    if run("docker", "exec", master, "test", "-f", "/var/lib/krb5kdc/principal", check=False).returncode:
+    if not nodes.succeeds(master, "test", "-f", "/var/lib/krb5kdc/principal"):
         write(cluster, "master1", "/etc/krb5kdc/kdc.conf", KDC_CONF, "root:root", "0644")
         nodes.execute(master, "kdb5_util", "-r", REALM, "create", "-s", "-P", secrets.token_hex(16))
     nodes.execute(master, "systemctl", "enable", "--quiet", "--now", "krb5-kdc")
@@ -148,7 +148,7 @@ def settings(file: str) -> str:
 def settle(cluster: Cluster, host: str, secret: str) -> None:
     """Keytabs that their owners alone can read, and Hadoop's settings."""
     container = cluster.container(host)
-    if run("docker", "exec", container, "test", "-f", "/etc/hadoop/secure-env.sh", check=False).returncode == 0:
+    if nodes.succeeds(container, "test", "-f", "/etc/hadoop/secure-env.sh"):
         return  # by an earlier run
     nodes.execute(container, "mkdir", "-p", KEYTABS)
     owner = "analyst" if host in cluster.data_hosts else "yarn"
@@ -194,12 +194,12 @@ def keytab(cluster: Cluster, host: str, path: str, principal: str, owner: str, m
     content = nodes.execute(master, "base64", passing)
     nodes.execute(master, "rm", passing)
     command = f"umask 077; base64 -d > {path}; chown {owner} {path}; chmod {mode} {path}"
-    run("docker", "exec", "--interactive", cluster.container(host), "sh", "-c", command, stdin=content)
+    nodes.execute(cluster.container(host), "sh", "-c", command, stdin=content)
 
 
 def write(cluster: Cluster, host: str, path: str, content: str, owner: str, mode: str) -> None:
     command = f"umask 077; cat > {path}; chown {owner} {path}; chmod {mode} {path}"
-    run("docker", "exec", "--interactive", cluster.container(host), "sh", "-c", command, stdin=content)
+    nodes.execute(cluster.container(host), "sh", "-c", command, stdin=content)
 
 
 def log_in(cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""What the scenario mirror makes a set of packages with: `… repository SYSTEM` prints fixtures of NVIDIA's packages, `… programs` createrepo_c for a node."""
+"""For the scenario mirror: `… repository SYSTEM` prints the directory of NVIDIA's packages as fixtures, `… programs` that of createrepo_c."""
 
 from __future__ import annotations
 

@@ -21,10 +21,15 @@ LABEL = "hadoop-deeplearning"
 BOOT_SECONDS = 90
 
 
+def inspect(name: str, template: str) -> str | None:
+    """A container's properties by docker's template; None if there is no container."""
+    done = run("docker", "container", "inspect", "--format", template, name, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
 def state(name: str) -> str:
     """running, exited, …, or absent."""
-    done = run("docker", "container", "inspect", "--format", "{{.State.Status}}", name, check=False)
-    return done.stdout.strip() if done.returncode == 0 else "absent"
+    return inspect(name, "{{.State.Status}}") or "absent"
 
 
 def options_of(
@@ -36,7 +41,7 @@ def options_of(
     labels: Mapping[str, str] | None = None,
     hostname: str | None = None,
 ) -> list[str]:
-    """What docker run is told about a node.
+    """The options of docker run for a node.
 
     hostname: the container's name by default; hosts: names and addresses for /etc/hosts; mounts: `source:target[:ro]` as docker takes them.
     """
@@ -53,15 +58,14 @@ def options_of(
 
 
 def made_from(image: str, options: Sequence[str]) -> str:
-    """A digest of everything that a node is made from; it is kept as a label."""
+    """A digest of everything that a node is made from, which its label keeps."""
     return hashlib.sha256(json.dumps([images.tag(image), *options]).encode()).hexdigest()[:12]
 
 
 def is_other(name: str, image: str, options: Sequence[str]) -> bool:
-    """Whether a node of that name is there and was made from something else: an older image, other addresses."""
-    shown = f'{{{{index .Config.Labels "{LABEL}.made-from"}}}}'
-    done = run("docker", "container", "inspect", "--format", shown, name, check=False)
-    return done.returncode == 0 and done.stdout.strip() != made_from(image, options)
+    """Whether a node of that name exists and was made from something else: an older image, other addresses."""
+    made = inspect(name, f'{{{{index .Config.Labels "{LABEL}.made-from"}}}}')
+    return made not in (None, made_from(image, options))
 
 
 def start(name: str, image: str, options: Sequence[str]) -> None:
@@ -99,8 +103,20 @@ def wait_booted(name: str) -> None:
     )
 
 
-def execute(name: str, *argv: str, user: str = "root", check: bool = True) -> str:
-    return run("docker", "exec", "--user", user, name, *argv, check=check).stdout
+def execute(name: str, *argv: str, user: str = "root", check: bool = True, stdin: str | None = None) -> str:
+    options = ("--user", user, *(("--interactive",) if stdin is not None else ()))
+    return run("docker", "exec", *options, name, *argv, check=check, stdin=stdin).stdout
+
+
+def succeeds(name: str, *argv: str) -> bool:
+    """Whether a command on the node ends with status 0."""
+    return run("docker", "exec", name, *argv, check=False).returncode == 0
+
+
+def host_key(name: str, address: str) -> str:
+    """The node's line of known_hosts, from the engine: the network is not asked who they are."""
+    kind, key = execute(name, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()[:2]
+    return f"{address} {kind} {key}\n"
 
 
 def remove(*names: str) -> None:

@@ -1,4 +1,4 @@
-"""What the demo needs of this machine: everything is looked at first, and what is missing is said at once.
+"""What the demo needs of this machine: report everything that is missing at once, and install it.
 
 Standard library only, for any Python 3: make demo runs this before there is a .venv.
 """
@@ -45,7 +45,7 @@ DPKG_LISTS = Path("/var/lib/dpkg/info")
 
 @dataclass
 class Machine:
-    """What there is. Values of a machine that has it all, but for those that are given."""
+    """What this machine has. The defaults are those of a machine that lacks nothing."""
 
     root: bool = True
     user: str = "root"
@@ -190,7 +190,9 @@ def ensure(cluster: str = "demo", cdsw: str = "") -> None:
     machine = look(cluster, cdsw)
     found = problems(machine)
     if found:
-        raise DemoError("this machine does not do yet:\n" + "\n".join(f"  - {problem}" for problem in found))
+        raise DemoError(
+            "This machine lacks what the demo requires:\n" + "\n".join(f"  - {problem}" for problem in found)
+        )
     if machine.packages:
         say(f"    installing {' '.join(machine.packages)} …")
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
@@ -241,4 +243,4 @@ if __name__ == "__main__":
     try:
         ensure(*sys.argv[1:2])
     except DemoError as error:
-        sys.exit(f"make demo: {error}")
+        sys.exit(str(error))

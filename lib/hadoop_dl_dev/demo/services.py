@@ -17,7 +17,7 @@ from typing import Any
 
 from hadoop_dl_dev.demo import fixtures, nodes
 from hadoop_dl_dev.demo.cluster import Cluster
-from hadoop_dl_dev.demo.shell import DemoError, run, say
+from hadoop_dl_dev.demo.shell import DemoError, say
 
 UNITS = {
     "master": ("hdfs-namenode", "yarn-resourcemanager"),
@@ -57,10 +57,7 @@ def start(cluster: Cluster) -> None:
 def start_on(cluster: Cluster, host: str) -> None:
     container = cluster.container(host)
     if host in cluster.data_hosts:
-        run(
-            *("docker", "exec", "--interactive", container, "sh", "-c", INSTALL_STAND_IN),
-            stdin=fixtures.REPOSITORY_FILE,
-        )
+        nodes.execute(container, "sh", "-c", INSTALL_STAND_IN, stdin=fixtures.REPOSITORY_FILE)
     if units_of(host):
         nodes.execute(container, "systemctl", "enable", "--quiet", "--now", "--no-block", *units_of(host))
 
@@ -140,7 +137,7 @@ def webhdfs(cluster: Cluster, path: str, operation: str, **parameters: str) -> N
 
 
 def status(cluster: Cluster) -> list[str]:
-    """Print a line for every node; returns what is not as it should be."""
+    """Print a line for every node, and return the problems."""
     problems = []
     for host in cluster.hosts:
         container = cluster.container(host)

@@ -1,4 +1,4 @@
-"""Running commands and telling how long things take: what every part of the demo needs."""
+"""Run commands, report their failures as sentences, and time the phases of the demo."""
 
 from __future__ import annotations
 
@@ -31,9 +31,13 @@ def run(
     except subprocess.TimeoutExpired as error:
         raise DemoError(f"{' '.join(argv[:4])} … did not end within {timeout:.0f} seconds.") from error
     if check and done.returncode != 0:
-        said = "\n    ".join((done.stdout.strip() + "\n" + done.stderr.strip()).strip().splitlines()[-16:])
-        raise DemoError(f"{' '.join(argv)[:200]} ended with status {done.returncode}:\n    {said}")
+        raise failure(argv, done.returncode, f"{done.stdout.strip()}\n{done.stderr.strip()}")
     return done
+
+
+def failure(argv: Sequence[str], status: int, said: str) -> DemoError:
+    last = "\n    ".join(said.strip().splitlines()[-16:])
+    return DemoError(f"{' '.join(argv)[:200]} ended with status {status}:\n    {last}")
 
 
 def pipe(first: Sequence[str], second: Sequence[str], env: Mapping[str, str] | None = None) -> str:
@@ -50,8 +54,7 @@ def pipe(first: Sequence[str], second: Sequence[str], env: Mapping[str, str] | N
         words.seek(0)
         for argv, status, said in ((second, done.returncode, done.stderr), (first, source.returncode, words.read())):
             if status != 0:
-                last = "\n    ".join(said.strip().splitlines()[-16:])
-                raise DemoError(f"{' '.join(argv)[:200]} ended with status {status}:\n    {last}")
+                raise failure(argv, status, said)
     return done.stdout
 
 
@@ -71,7 +74,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def phase(name: str, times: list[tuple[str, float]] | None = None) -> Iterator[None]:
-    """Say what begins and how long it took."""
+    """Print what begins and how long it took."""
     say(f"==> {name}")
     started = time.monotonic()
     yield
@@ -93,7 +96,7 @@ def print_path(program: str, make: Callable[[], Path], missing: str = "") -> int
 
 @contextmanager
 def only_one(lock: Path) -> Iterator[None]:
-    """Two commands may want to make the same thing at once; the second waits, and finds it made."""
+    """Of two commands that make the same thing at once, the second waits and finds it complete."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w", encoding="utf-8") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)

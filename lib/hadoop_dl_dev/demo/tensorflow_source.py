@@ -13,14 +13,13 @@ import io
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tarfile
-import tempfile
 from pathlib import Path
 
-from hadoop_dl_dev.demo.images import CACHE, DATA, digest
-from hadoop_dl_dev.demo.shell import DemoError, only_one, print_path
+from hadoop_dl_dev.demo import signed_packages
+from hadoop_dl_dev.demo.images import CACHE, DATA
+from hadoop_dl_dev.demo.shell import print_path, run
 
 SOURCE = DATA / "tensorflow"
 VERSIONS = ("1.6.0", "1.15.0", "2.1.0", "2.2.0", "2.8.0")
@@ -73,12 +72,7 @@ AUTHOR = {
 
 def git(directory: Path, *arguments: str) -> str:
     variables = {**os.environ, **AUTHOR, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    answer = subprocess.run(
-        ["git", *arguments], cwd=directory, env=variables, capture_output=True, text=True, check=False
-    )
-    if answer.returncode != 0:
-        raise DemoError(f"git {' '.join(arguments)} failed: {answer.stderr.strip()}")
-    return answer.stdout.strip()
+    return run("git", "-C", str(directory), *arguments, env=variables).stdout.strip()
 
 
 def archive_name(name: str) -> str:
@@ -143,29 +137,23 @@ def make_bundle(version: str, directory: Path, target: Path) -> str:
     return commit
 
 
-def ensure(cache: Path = CACHE) -> Path:
+def ensure() -> Path:
     """The directory with tensorflow-vVERSION.bundle, the archives that they fetch, and sources.json (commit and sha256 of each), made again when the fixture changed."""
-    files = sorted(path for path in [*SOURCE.rglob("*"), Path(__file__)] if path.is_file())
-    wanted = digest(*(str(path.relative_to(DATA.parent)).encode() + path.read_bytes() for path in files))
-    target = cache / f"tensorflow-{wanted}"
-    with only_one(cache / "tensorflow.lock"):
-        if target.exists():
-            return target
-        with tempfile.TemporaryDirectory(dir=cache) as directory:
-            made = Path(directory) / "made"
-            made.mkdir(mode=0o755)
-            names = {version: f"tensorflow-v{version}.bundle" for version in (*VERSIONS, ASKS_MORE, HELD)}
-            written: dict[str, dict[str, str]] = {}
-            for version, name in names.items():
-                commit = make_bundle(version, Path(directory) / version, made / name)
-                written[version] = {"commit": commit, "sha256": hashlib.sha256((made / name).read_bytes()).hexdigest()}
-            for part in FETCHED:
-                name, content = archive_name(part), archive(part)
-                (made / name).write_bytes(content)
-                written[name] = {"sha256": hashlib.sha256(content).hexdigest()}
-            (made / "sources.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
-            made.rename(target)
-    return target
+    files = [path for path in [*SOURCE.rglob("*"), Path(__file__)] if path.is_file()]
+    return signed_packages.made_once(CACHE / "tensorflow", files, fill)
+
+
+def fill(top: Path, made: Path) -> None:
+    written: dict[str, dict[str, str]] = {}
+    for version in (*VERSIONS, ASKS_MORE, HELD):
+        bundle = made / f"tensorflow-v{version}.bundle"
+        commit = make_bundle(version, top / version, bundle)
+        written[version] = {"commit": commit, "sha256": hashlib.sha256(bundle.read_bytes()).hexdigest()}
+    for part in FETCHED:
+        name, content = archive_name(part), archive(part)
+        (made / name).write_bytes(content)
+        written[name] = {"sha256": hashlib.sha256(content).hexdigest()}
+    (made / "sources.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def play(cluster: Cluster, times: list[tuple[str, float]], playbook: str, *optio
 
 
 def use_workbench(cluster: Cluster, times: list[tuple[str, float]]) -> list[str]:
-    """The steps of docs/cdsw.md after site.yml, which has installed the driver: the switch, an engine image, a session. What the session answered."""
+    """The steps of docs/cdsw.md after site.yml: the switch, an engine image, a session. Returns what the session answered."""
     host = workbench.Host(cluster.container(workbench.NAME))
     switch = ("playbooks/cdsw.yml", "-e", "cdsw_restart_allowed=true")
     play(cluster, times, *switch)
@@ -166,7 +166,7 @@ def web_pages(cluster: Cluster) -> dict[str, str]:
 
 
 def installed_versions(stack: Mapping[str, Any], python: str) -> str:
-    """What the environment holds, of a stack that may be made for several Pythons."""
+    """The versions in the environment; a stack may have several Pythons."""
     parts = ("tensorflow", "keras", "tensorflowonspark", "pyspark", "tensorflow_io")
     return ", ".join([f"python {python}", *(f"{part} {stack[part]}" for part in parts if part in stack)])
 

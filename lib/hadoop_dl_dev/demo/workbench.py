@@ -14,7 +14,6 @@ import yaml
 from hadoop_dl.data.cdsw import driver_path, support
 from hadoop_dl_dev.demo import container_packages, engine_base, gpu_packages, nodes, workbench_packages
 from hadoop_dl_dev.demo.images import DATA, REPOSITORY
-from hadoop_dl_dev.demo.shell import run
 
 NAME, ENGINE = "cdsw1", "engine"
 IMAGE, STACK = "el7", "tf1.15-py27-el7"  # of the node, and the one in the engine
@@ -47,7 +46,7 @@ WITH_GPU = "/srv/kernel.log"  # the last file of stand_in_kernel.sh
 
 
 def mounts() -> list[str]:
-    """What the node is given: Docker, and the packages that a site has in its repositories."""
+    """The node's mounts: Docker's directory, and the packages that a site has in its repositories."""
     return [
         "/var/lib/docker",  # a container's own file system cannot be a layer of another
         f"{engine_base.ensure()}:/srv/engine-base:ro",
@@ -62,7 +61,7 @@ def mounts() -> list[str]:
 
 
 def variables() -> dict[str, Any]:
-    """What docs/cdsw.md writes into the inventory for cdsw_hosts."""
+    """The variables of cdsw_hosts in docs/cdsw.md."""
     return {
         "gpu_count": 1,
         "nvidia_license_accepted": True,
@@ -97,7 +96,7 @@ class Host:
         self.node = container
 
     def prepare(self, kind: str) -> None:
-        """Docker, a GPU, and CDSW of this release and kind; what a restart of the node took is made again."""
+        """Install Docker, a GPU, and CDSW of this release and kind; restore what a restart of the node removed."""
         if self.has(PREPARED):
             return
         self.script("molecule/shared/docker_node.sh")
@@ -122,11 +121,11 @@ class Host:
             self.script("demo/cdsw/runtime.sh")
 
     def restart_parcel(self, enabled: str, path: str = "") -> None:
-        """What the restart of the service in Cloudera Manager does: its settings reach the host."""
+        """Restart the service as Cloudera Manager does, after which its settings are on the host."""
         self.on_host(f"printf 'NVIDIA_GPU_ENABLE=%s\\nNVIDIA_LIBRARY_PATH=%s\\n' '{enabled}' '{path}' > {RUNNING}")
 
     def enter_settings(self, kind: str) -> bool:
-        """What an administrator enters in Cloudera Manager for a parcel, and restarts; whether anything was to be entered."""
+        """Enter an administrator's settings for a parcel in Cloudera Manager and restart. False: there was nothing to enter."""
         release, _, parcel = kind.partition("-")
         if not parcel or "NVIDIA_GPU_ENABLE=true" in self.on_host(f"cat {RUNNING}"):
             return False
@@ -134,14 +133,13 @@ class Host:
         return True
 
     def script(self, path: str, *arguments: str) -> None:
-        argv = ["docker", "exec", "--interactive", self.node, "sh", "-s", *arguments]
-        run(*argv, stdin=(REPOSITORY / path).read_text(encoding="utf-8"))
+        nodes.execute(self.node, "sh", "-s", *arguments, stdin=(REPOSITORY / path).read_text(encoding="utf-8"))
 
     def on_host(self, command: str, check: bool = True) -> str:
         return nodes.execute(self.node, "sh", "-c", command, check=check)
 
     def has(self, path: str) -> bool:
-        return run("docker", "exec", self.node, "test", "-e", path, check=False).returncode == 0
+        return nodes.succeeds(self.node, "test", "-e", path)
 
     def active_image(self) -> str:
         record = json.loads(self.on_host("cat /opt/deeplearning/etc/cdsw_engine.json"))

@@ -1,14 +1,12 @@
-"""Fixtures of CDSW's package, one for each release that a test installs: `python -m hadoop_dl_dev.demo.workbench_packages` prints their directory."""
+"""Fixtures of CDSW's package, one for each release that a test installs."""
 
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 from hadoop_dl_dev.demo import signed_packages
 from hadoop_dl_dev.demo.images import CACHE, DATA
-from hadoop_dl_dev.demo.shell import print_path
 
 SOURCE = DATA / "cdsw"
 RELEASES = ("1.4.0", "1.10.5")
@@ -25,7 +23,3 @@ def fill(top: Path, made: Path) -> None:
         macros = {"files_dir": str(SOURCE), "cdsw": release}
         signed_packages.build(SOURCE / "workbench.spec", top / release, made, macros)
     shutil.copy(SOURCE / "session", made)
-
-
-if __name__ == "__main__":
-    sys.exit(print_path("workbench_packages", ensure))
