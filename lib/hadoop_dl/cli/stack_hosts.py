@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.hadoop_dl_host.text_columns import columns
+
 from hadoop_dl.hosts.host_script import LARGEST, NoAnswer, parse
 from hadoop_dl.plan import make_plan
 from hadoop_dl.plan.model import Host, host_of
@@ -79,9 +81,7 @@ class Answers:
 
     def text(self) -> str:
         """One row for each host, then the sentences: hosts that share one are one line."""
-        rows = [ROW, *(cells(self.row(name)) for name in self.names)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(ROW))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        lines: list[str] = columns([ROW, *(cells(self.row(name)) for name in self.names)])
         for title, found in (
             ("Problems:", self.plan["problems"]),
             ("Good to know:", self.plan["warnings"]),

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from ansible.module_utils.hadoop_dl_host import benchmark_scale
+from ansible.module_utils.hadoop_dl_host.text_columns import columns
 
 from hadoop_dl.data import typed
 from hadoop_dl.data.host_facts import Said, Word
 from hadoop_dl.data.typed import Measured, Sentence
-from hadoop_dl.hosts.gpu_acceptance import LEAST, SHARE, columns
+from hadoop_dl.hosts.gpu_acceptance import LEAST, SHARE
 from hadoop_dl.hosts.report_text import listed
 
 Name = Annotated[str, Sentence(80)]

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from ansible.module_utils.hadoop_dl_host.text_columns import columns
+
 from hadoop_dl.data import typed
 from hadoop_dl.data.host_facts import Address, Said
 from hadoop_dl.data.report_answers import Answer
@@ -93,11 +95,6 @@ def skipped(hosts: Hosts) -> list[str]:
 
 def gigabytes(speed: float) -> str:
     return f"{speed / 1000:.1f}"
-
-
-def columns(lines: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 
 
 def usual(hosts: Hosts) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ansible.module_utils.hadoop_dl_host.text_columns import columns
+
 from hadoop_dl.data import stacks, typed
 from hadoop_dl.data.locks import Lock, canonicalize_name
 from hadoop_dl.data.terminal import one_line
@@ -84,9 +86,7 @@ def table(hosts: Sequence[str], now: Contents, then: Contents) -> str:
     named = package_rows(now.packages, then.packages)
     rows += named[:LISTED]
     more = [f"  … and {len(named) - LISTED} more packages"] if len(named) > LISTED else []
-    lines = [("what", "now", "then"), *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(2)]
-    text = ["  " + line[0].ljust(widths[0]) + "  " + line[1].ljust(widths[1]) + "  " + line[2] for line in lines]
+    text = [f"  {line}" for line in columns([("what", "now", "then"), *rows])]
     return "\n".join([title, *text, *more])
 
 
