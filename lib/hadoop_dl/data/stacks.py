@@ -15,7 +15,7 @@ import yaml
 
 from hadoop_dl.data import built
 from hadoop_dl.data.compat import LOADER, load
-from hadoop_dl.data.locks import COMPONENTS, Lock, LockError, read_lock
+from hadoop_dl.data.locks import COMPONENTS, Lock, StackError, read_lock
 
 DIRECTORY = Path(__file__).resolve().parents[3] / "stacks"
 LONGEST_NAME = 100  # No file name is longer.
@@ -43,12 +43,8 @@ OTHERS = ("hdfs", "kafka", "files", "requirements", "gcc", "based_on", "without_
 KNOWN = {*REQUIRED, *VERSIONS, *CHOICES, *LISTS, *BUILT, *OTHERS}
 
 
-class UnknownStack(LookupError):
+class UnknownStack(StackError):
     """A name that no file under stacks/ has; the message lists the existing ones."""
-
-
-class StackError(ValueError):
-    """A stack file that cannot be used; the message lists everything that is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +121,7 @@ class Stack:
         """The lock for one of its Pythons (the preferred one by default)."""
         python = python or self.pythons[0]
         if python not in self.pythons:
-            raise LockError(
+            raise StackError(
                 f"{self.name} is made for Python {' or '.join(self.pythons)}, but a lock for {python} was requested. "
                 "Choose one of these."
             )
@@ -243,7 +239,10 @@ def load_stack(name: str, directory: Path | None = None) -> Stack:
 @cache
 def _load(file: str) -> Stack:
     path = Path(file)
-    data = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
+    try:
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
+    except yaml.YAMLError as error:
+        raise StackError(f"{path} must be YAML, but is not: {error}") from error
     problems = stack_problems(data, path.stem)
     if problems:
         raise StackError(f"{path} cannot be used: " + " ".join(problems))

@@ -114,7 +114,6 @@ def host_entry(
             "drift": [],
             "problems": list(problems),
             "notes": [],
-        } | {
             "reasons": reasons,
             "verified": None,
             "changed": None,
@@ -180,7 +179,7 @@ def software(facts: HostFacts | None, part: Json) -> Json:
     }
     wanted = part.get("stack") or {}
     active = bool(current) and current == part.get("environment") and "cuda" in wanted
-    if active and target.locked(load_stack(str(wanted["name"])), str(part["python"])).has_cuda:
+    if active and target.locked(load_stack(str(wanted["name"])), str(part["python"])).cuda:
         found["in_environment"] = {name: wanted[name] for name in ("cuda", "cudnn", "nccl") if name in wanted}
     return found
 

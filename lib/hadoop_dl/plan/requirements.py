@@ -1,4 +1,4 @@
-"""What a role would refuse later, refused by the plan: files, paths and accounts that inputs name, and what the role asks of its inputs on a host."""
+"""What roles would refuse later: files, paths and accounts that inputs name, and inputs that do not fit the host."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from hadoop_dl.data import engine_image
 from hadoop_dl.data.addresses import package_set_keys
+from hadoop_dl.data.locks import StackError
 from hadoop_dl.data.stacks import UnknownStack
 from hadoop_dl.plan import gpu_layer, workbench, yarn
 from hadoop_dl.plan.builds import GROUP
@@ -148,5 +149,5 @@ def engine_problems(host: Host) -> Iterator[str]:
         return  # the plan's list of environments names it
     except engine_image.EngineError as error:
         yield str(error)
-    except (LookupError, ValueError) as error:
+    except StackError as error:
         yield f"cdsw_engine_python must be one of the Pythons of {pair[0].name if pair else 'the stack'}: {error}"
