@@ -31,7 +31,7 @@ class Part(Protocol):
         """The first choice that meets all items; None if there is none."""
 
     def possible(self, build: TensorflowBuild, items: Sequence[Item]) -> bool:
-        """Whether there is a choice; overridden where the reasons of a choice take long to compute."""
+        """Whether there is a choice; overridden if the reasons of a choice take long to compute."""
         return self.best(build, items) is not None
 
     def facts(self, build: TensorflowBuild, items: Sequence[Item]) -> Iterator[Finding]:
