@@ -103,5 +103,5 @@ class ActionModule(HostAction):
             asked["together"] = [name for host in beside for name in yarn_nodes.names_of(host, known[host])]
         if self.args.get("record"):
             asked["record"] = self.args["record"]
-        answer = self.ask_again("yarn_nodes_info", PATIENCE, POLL, "YARN goes on with what it was asked", **asked)
+        answer = self.ask_again("yarn_nodes_info", PATIENCE, POLL, "YARN continues the requested change", **asked)
         return yarn_nodes.read(answer["yarn"])
