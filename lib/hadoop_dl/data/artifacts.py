@@ -1,4 +1,4 @@
-"""The one list of what a mirror must hold: what stacks need, and the files of a site. The playbooks (mirror_artifacts) and scripts/mirror have it from here."""
+"""What a mirror must hold: what stacks need, and the files of a site. The playbooks (mirror_artifacts) and scripts/mirror use it."""
 
 from __future__ import annotations
 

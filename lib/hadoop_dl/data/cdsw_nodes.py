@@ -11,7 +11,7 @@ LARGEST = 1024  # GPUs of one host
 
 
 def answer(health: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether CDSW is ready, and the GPUs of each node, from the result of cdsw_service: no text of the host's but checked names.
+    """Whether CDSW is ready, and the GPUs of each node, from the result of cdsw_service. Of its texts only checked names stay.
 
     `nodes` is None if CDSW prints no table, and a node's number is None if it has no such column.
     """

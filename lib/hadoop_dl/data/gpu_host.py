@@ -94,7 +94,7 @@ class Original:
     arguments: tuple[Argument, ...] = ()
     runfile: bool = False
     unit: bool = False
-    stream: bool = True  # records of earlier releases say nothing of module streams: what there is stays
+    stream: bool = True  # earlier releases recorded no module stream: one that is enabled stays
 
 
 @dataclass(frozen=True)

@@ -186,9 +186,9 @@ class HadoopFile:
 
 @dataclass(frozen=True)
 class Yarn:
-    """`manager`: whose agent writes the files. `drained`: nodes that node_maintenance has out, and since when. `devices`: that controller of cgroup v1, where it is mounted.
+    """`manager`: whose agent writes the files. `drained`: nodes that node_maintenance took out of YARN, and since when.
 
-    devices_unused: the kernel has it, and it is mounted nowhere, as in RHEL 9.
+    devices: where the controller devices of cgroup v1 is mounted; devices_unused: the kernel has it, but it is mounted nowhere, as in RHEL 9.
     """
 
     manager: Literal["cloudera_manager", "ambari"] | None

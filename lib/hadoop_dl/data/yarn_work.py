@@ -67,7 +67,10 @@ class Isolation:
 
 @dataclass(frozen=True)
 class Labels:
-    """The exclusive node label of hosts with GPUs. shares: queue -> percent of its parent's part of them; unlimited: those of them with 0 % elsewhere."""
+    """The exclusive node label of hosts with GPUs.
+
+    shares: queue -> percent of its parent's share of these hosts; unlimited: those of the queues that have 0 % of all other hosts.
+    """
 
     label: str
     store: str

@@ -141,7 +141,7 @@ def packages_of(items: Sequence[Any]) -> list[Package]:
             or set(fields) - {"name", "version", "kernel", "other", "least"}
         ):
             raise PackageError(
-                f"names needs entries such as {{name: nvidia-driver-cuda, version: 535.104.05}}, and one is {item!r}."
+                f"names must have entries such as {{name: nvidia-driver-cuda, version: 535.104.05}}, but one is {item!r}."
             )
         found.append(Package(**{key: str(value).strip() for key, value in fields.items()}))
     return found
@@ -179,7 +179,7 @@ def missing(
         for_kernel = f"The module for kernel {package.kernel} is compiled with exactly"
         instead = ". The kernel was not touched" if package.kernel else f", or {remedy}"
         sentences.append(
-            f"{for_kernel if package.kernel else title + ' needs the package'} {package}, and the repositories of {host} ({source}) "
+            f"{for_kernel if package.kernel else title + ' needs the package'} {package}, but the repositories of {host} ({source}) "
             f"have: {', '.join(versions) or 'no version of it'}{said}. Add this package to the mirror{instead}."
         )
     return " ".join(sentences) + (source.left_out(host) if sentences else "")
@@ -215,7 +215,7 @@ def failure(
     if WRONG_KEY.search(message):
         wanted = f"the key {source.key}" if source.key else "a key that the host trusts"
         return (
-            f"{title} needs packages signed with {wanted}{f' ({key})' if key else ''}, and those of {host}'s repositories ({source}) are not; "
+            f"{title} needs packages signed with {wanted}{f' ({key})' if key else ''}, but those of {host}'s repositories ({source}) are not; "
             f"{source.manager} reports: {said}. Nothing was installed. Get the key from who signs the packages, compare its fingerprint, and name "
             "its file on the controller (the role's repository_key); never turn the check off."
         )
@@ -345,7 +345,7 @@ def of_dpkg(output: str) -> list[str]:
 
 
 def named_places(message: str) -> list[str]:
-    """The file systems that rpm reports as too small; they may differ from PLACES where a site mounts others."""
+    """The file systems that rpm reports as too small; they may differ from PLACES if a site mounts others."""
     return sorted(set(re.findall(r"more space (?:needed )?on the (/\S*) filesystem", message)))
 
 

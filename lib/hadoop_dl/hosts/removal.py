@@ -1,6 +1,6 @@
 """What playbooks/remove.yml removes from which host, shown before anything changes, and every reason against it.
 
-Pure functions of what the module removal_info answered on each host; the inventory decides nothing but which hosts are asked.
+Pure functions of what the module removal_info answered on each host; the inventory only decides which hosts are read.
 """
 
 from __future__ import annotations
@@ -208,27 +208,17 @@ def make(answers: Mapping[str, Any], unread: Sequence[str], edge_nodes: Sequence
             known[name] = read_answer(given)
         except FactsError as error:
             senseless[name] = str(error)
-    return planned(known, senseless, unread, edge_nodes, request)
-
-
-def planned(
-    answers: Mapping[str, Answer],
-    senseless: Mapping[str, str],
-    unread: Sequence[str],
-    edge_nodes: Sequence[str],
-    request: Request,
-) -> Removal:
     found = Removal()
-    absent = sorted(set(edge_nodes) - set(answers))
+    absent = sorted(set(edge_nodes) - set(known))
     hdfs = request.hdfs_files and not absent and not request.hdfs_by_site
-    for name, answer in answers.items():
+    for name, answer in known.items():
         found.hosts[name] = [part for part in request.parts if getattr(answer, part)]
         if "environments" in found.hosts[name] and answer.hdfs.files and hdfs:
             found.hosts[name].insert(0, "hdfs")
-    found.cdsw_master = next((name for name, answer in answers.items() if answer.cdsw and answer.cdsw.master), "")
-    found.text = "\n".join(lines(found, answers, senseless, unread, absent if request.hdfs_files else []))
-    found.text += by_site(answers) if request.hdfs_by_site and "environments" in request.parts else ""
-    found.problems = list(problems(found, answers, request))
+    found.cdsw_master = next((name for name, answer in known.items() if answer.cdsw and answer.cdsw.master), "")
+    found.text = "\n".join(lines(found, known, senseless, unread, absent if request.hdfs_files else []))
+    found.text += by_site(known) if request.hdfs_by_site and "environments" in request.parts else ""
+    found.problems = list(problems(found, known, request))
     return found
 
 
@@ -312,7 +302,7 @@ def problems(found: Removal, answers: Mapping[str, Answer], request: Request) ->
         )
     if not found.empty and not request.confirmed and not request.checking:
         yield (
-            "Removing must be confirmed, and remove_confirmed is not true. Read what is listed above, and run the same command with "
+            "Removing must be confirmed, but remove_confirmed is not true. Read what is listed above, and run the same command with "
             "-e remove_confirmed=true."
         )
 

@@ -177,13 +177,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--expectations",
         type=Path,
         metavar="DIRECTORY",
-        help="what the action plugin suite_facts was told to be true of each host. It is kept with the report",
+        help="what must be true of each host, as the action plugin suite_facts wrote it; kept with the report",
     )
     parser.add_argument(
         "--expect-failure", action="append", default=[], metavar="TEST", help="a test that must fail here"
     )
     parser.add_argument(
-        "--answers", type=Path, metavar="DIRECTORY", help="what the hosts answered to the action plugin suite_facts"
+        "--answers",
+        type=Path,
+        metavar="DIRECTORY",
+        help="what each host answered, as the action plugin suite_facts wrote it",
     )
     parser.add_argument("--suite", type=Path, default=REPOSITORY / "tests" / "infra", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -228,10 +231,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (options.report / "report.json").write_text(
         json.dumps([asdict(result) for result in found], indent=1) + "\n", encoding="utf-8"
     )
-    run = {
-        "inventory": options.inventory,
-        "at": int(time.time()),
-    }  # playbooks/report.yml shows when hosts were verified
+    # playbooks/report.yml shows when hosts were verified.
+    run = {"inventory": options.inventory, "at": int(time.time())}
     (options.report / "run.json").write_text(json.dumps(run) + "\n", encoding="utf-8")
     print(report, end="")
     return 1 if any(result.outcome in (FAILED, SURPRISE) for result in found) else 0

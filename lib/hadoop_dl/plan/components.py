@@ -1,4 +1,4 @@
-"""The table of components. A new one takes a row in COMPONENTS, its play in playbooks/layers/ and its role's inputs in playbooks/group_vars/all.yml."""
+"""The table of components. A new one needs a row in COMPONENTS, a play in playbooks/layers/ and its role's inputs in playbooks/group_vars/all.yml."""
 
 from __future__ import annotations
 
@@ -309,6 +309,7 @@ class TensorBoard(Component):
         return {"node": canonical(""), "stack": canonical({})}
 
 
+# The suite does not check them, and CDSW may wait long for its restart window.
 UNVERIFIED = {
     "mirror",
     "deeplearning_command",
@@ -317,7 +318,7 @@ UNVERIFIED = {
     "cdsw",
     "tensorboard",
     "yarn_gpu",
-}  # The suite does not check them, and CDSW may wait long for its restart window.
+}
 
 
 class Verify(Component):

@@ -116,7 +116,7 @@ def check_each(variables: Mapping[str, Any], repository: Path) -> Checked:
 
 
 def used(names: Iterable[str], roles: Iterable[str], repository: Path) -> frozenset[str]:
-    """The inputs of a playbook that makes no plan: those that it names itself, and those of the roles that it runs, but for what it sets for them."""
+    """The inputs of a playbook that makes no plan: those that it names itself, and those of its roles, except what the playbook sets."""
     known, of = all_inputs(repository), set(roles)
     return frozenset(names) | {name for name, given in known.items() if given.role in of} - reserved(repository)
 

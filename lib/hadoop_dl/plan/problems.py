@@ -69,7 +69,7 @@ def by_host(problems: Iterable[str]) -> tuple[dict[str, list[str]], list[str]]:
 
 
 def of_host(problem: str) -> tuple[str, str]:
-    """A host's name and the sentence about it; no name where it is about several."""
+    """A host's name and the sentence about it; no name if it is about several."""
     name, separator, sentence = problem.partition(": ")
     return (name, sentence) if separator and " " not in name else ("", problem)
 

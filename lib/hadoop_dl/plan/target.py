@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from hadoop_dl.data import extras, stacks
 from hadoop_dl.data.built import Record
+from hadoop_dl.data.compat import load
 from hadoop_dl.data.host_facts import HostFacts, HostProfile
 from hadoop_dl.data.locks import Lock
 from hadoop_dl.data.stacks import Stack
@@ -199,7 +200,6 @@ def verdict(request: Stack | Json, profile: HostProfile) -> Json:
 
 def judge(request: Stack | Json, profile: HostProfile) -> Json:
     from hadoop_dl import resolver  # noqa: PLC0415 (a no-op run does not load it)
-    from hadoop_dl.data.compat import load  # noqa: PLC0415
     from hadoop_dl.resolver import named_stacks  # noqa: PLC0415
     from hadoop_dl.resolver.request import read_request  # noqa: PLC0415
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hadoop_dl.data.cdsw import restart_words, settings, support
+from hadoop_dl.data.cdsw import session_words, settings, support
 from hadoop_dl.data.host_facts import HostFacts, Workbench
 from hadoop_dl.data.stacks import Stack, load_stack
 from hadoop_dl.plan import gpu_stack
@@ -139,7 +139,7 @@ def part(host: Host, site: Deployment) -> Json:
         "settings": site.settings,
         "gpu_count": host.known.nvidia.count,
         "driver": site.driver,
-        "sessions": restart_words(item),
+        "sessions": session_words(item.sessions),
     }
 
 
@@ -197,9 +197,9 @@ def announce_restart(made: Plan, host: Host, site: Deployment) -> None:
     if item is None or item.kind != "rpm" or not site.settings or settings_hold(item, site.settings):
         return
     if host.variables.get("cdsw_restart_allowed") is True:
-        made.restarts.append(f"{host.name} (CDSW {item.release}: {restart_words(item)})")
+        made.restarts.append(f"{host.name} (CDSW {item.release}: {session_words(item.sessions)})")
         return
     made.warnings.append(
-        f"{host.name}: GPUs in sessions need another cdsw.conf and a restart of CDSW ({restart_words(item)}), but "
+        f"{host.name}: GPUs in sessions need another cdsw.conf and a restart of CDSW ({session_words(item.sessions)}), but "
         "cdsw_restart_allowed is false. cdsw.conf stays as it is. Set cdsw_restart_allowed: true in a window for it."
     )

@@ -173,7 +173,7 @@ def part(host: Host) -> Json:
 
 
 def node(host: Host) -> Json:
-    """What the ResourceManager must say of this host's node, for the suite; nothing if the site does not ask for GPUs under YARN."""
+    """What the ResourceManager must report about this host's node, for the suite; nothing if YARN gets no GPUs here."""
     request = request_of(host)
     if not asked(host) or NODE_MANAGER not in request.services:
         return {}
@@ -208,7 +208,7 @@ def yarn_names(host: Host) -> Sequence[str]:
 
 
 def site_problems(hosts: Sequence[Host], masters: Sequence[str], data_nodes: Sequence[str]) -> list[str]:
-    """A NodeManager that offers what its ResourceManager does not know is refused by it. masters, data_nodes: all of the inventory, also of those not in this run."""
+    """What several hosts together have wrong. masters, data_nodes: all of the inventory, also hosts that are not in this run."""
     concerned = [host for host in hosts if host.facts and "data_nodes" in host.groups and configures(host)]
     lacking = [
         f"{host.name}: yarn_gpu requires the ResourceManager in the group {MASTERS}, because it must know the resource first, but that group is empty. Add it."

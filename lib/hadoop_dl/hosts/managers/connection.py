@@ -88,7 +88,7 @@ def change_config(
     unknown = sorted(set(values) - set(details))
     if unknown:
         raise ManagerError(
-            f"{manager.server.named(manager.server.url)} has no setting {', '.join(unknown)} for {owner[-1]}. Nothing was changed. "
+            f"{manager.server} has no setting {', '.join(unknown)} for {owner[-1]}. Nothing was changed. "
             "Correct its name; some settings exist in some releases only."
         )
     before = {name: details[name].get("value") for name in values}
@@ -130,7 +130,7 @@ def restart_if_stale(manager: ClouderaManager, service: Json, seconds: float) ->
     manager.run(owner, "restart", seconds)
     if stale(manager, service):
         raise ManagerError(
-            f"{manager.server.named(manager.server.url)} restarted {service['name']}, but its configuration is still not the one of its "
+            f"{manager.server} restarted {service['name']}, but its configuration is still not the one of its "
             "processes. Look at its page."
         )
     return True

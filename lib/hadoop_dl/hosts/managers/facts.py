@@ -22,7 +22,7 @@ def cloudera_facts(manager: ClouderaManager, cluster: str = "") -> Json:
         one for one in manager.clusters() if not cluster or cluster in (one.get("name"), one.get("displayName"))
     ]
     if cluster and not clusters:
-        raise ManagerError(f"{manager.server.named(manager.server.url)} has no cluster {cluster}. Correct its name.")
+        raise ManagerError(f"{manager.server} has no cluster {cluster}. Correct its name.")
     of_host: dict[str, Json] = {}
     directory = manager.config("cm", "allHosts").get("parcels_directory") or PARCELS
     for one in clusters:
