@@ -53,7 +53,7 @@ class ActionModule(HostAction):
                 if key in self.variables
             ),
         }
-        host = connection.managed_host(manager, cluster, names)
+        host = manager.host(cluster, names)
         if state in OF_THE_NODEMANAGER:
             self.changed = True
             if not self.checking:

@@ -337,14 +337,14 @@ def test_ambaris_active_configuration(ambari: AmbariServer) -> None:
 def test_maintenance_of_a_host_on_and_off(cloudera: Cloudera, ambari: AmbariServer) -> None:
     manager = client(cloudera)
     for state in (True, False):
-        manager.set_maintenance(manager.host({"data01.example.com"}), state)
-        assert manager.maintenance(manager.host({"172.31.16.2"})) is state
+        manager.set_maintenance(manager.host("", {"data01.example.com"}), state)
+        assert manager.maintenance(manager.host("", {"172.31.16.2"})) is state
     other = ambari_client(ambari)
     for state in (True, False):
         other.set_maintenance(other.host("demo", {"data01.example.com"}), state)
         assert other.maintenance(other.host("demo", {"data01.example.com"})) is state
     assert "has no host of the name data99" in sentence(lambda: other.host("demo", {"data99"}))
-    assert "has no host of the name data99" in sentence(lambda: manager.host({"data99"}))
+    assert "has no host of the name data99" in sentence(lambda: manager.host("", {"data99"}))
 
 
 @pytest.fixture
@@ -356,7 +356,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_soon")
 def test_cloudera_manager_takes_the_nodemanager_alone_out_and_starts_it_again(cloudera: Cloudera) -> None:
     manager = client(cloudera)
-    host = manager.host({"data01.example.com"})
+    host = manager.host("", {"data01.example.com"})
     for _ in range(2):  # the second time it is out already
         manager.set_nodemanager(host, "Demo Cluster", False, 5)
     assert cloudera.out == cloudera.stopped == {cloudera.named("yarn", "NODEMANAGER", 2)}
@@ -366,7 +366,7 @@ def test_cloudera_manager_takes_the_nodemanager_alone_out_and_starts_it_again(cl
     service = "/api/v19/clusters/cluster/services/yarn/"
     ways = ("commands/decommission", "commands/recommission", "roleCommands/start")
     assert cloudera.changes() == [("POST", service + way) for way in ways]
-    text = sentence(lambda: manager.set_nodemanager(manager.host({"edge01.example.com"}), "", False, 5))
+    text = sentence(lambda: manager.set_nodemanager(manager.host("", {"edge01.example.com"}), "", False, 5))
     assert "must have one NodeManager of yarn on edge01.example.com, but has 0" in text
 
 

@@ -155,27 +155,18 @@ def read_requirement(text: str) -> Requirement:
     return Requirement(legacy[1] if legacy else text)
 
 
-def resolve(
-    requirements: Iterable[str], python: str, glibc: str, uv: str = "uv", locked: Mapping[str, str] | None = None
-) -> Versions:
+def resolve(requirements: Iterable[str], python: str, glibc: str, locked: Mapping[str, str] | None = None) -> Versions:
     """Let uv choose versions that fit together on the stack's hosts; locked packages keep theirs."""
     with tempfile.TemporaryDirectory() as scratch:
         source, constraints = Path(scratch) / "requirements.in", Path(scratch) / "constraints.txt"
         source.write_text("\n".join(requirements) + "\n", encoding="utf-8")
         lines = [f"{name}=={version}\n" for name, version in (locked or {}).items()]
         constraints.write_text("".join(lines), encoding="utf-8")
+        command = ["uv", "pip", "compile", "--quiet", "--no-annotate", "--no-header", "--no-config"]
+        command += ["--python-version", python, "--python-platform", f"x86_64-manylinux_2_{glibc.split('.')[1]}"]
+        command += ["--index-strategy", "first-index", "--only-binary", ":all:", "--constraint", str(constraints)]
         run = subprocess.run(
-            [uv, "pip", "compile", "--quiet", "--no-annotate", "--no-header", "--no-config", "--python-version", python]
-            + ["--index-strategy", "first-index"]
-            + [
-                "--python-platform",
-                f"x86_64-manylinux_2_{glibc.split('.')[1]}",
-                "--only-binary",
-                ":all:",
-                "--constraint",
-                str(constraints),
-                str(source),
-            ],
+            [*command, str(source)],
             capture_output=True,
             text=True,
             check=False,

@@ -35,7 +35,7 @@ Artifact = dict[str, Any]
 
 
 def offers(project: str) -> list[dict[str, Any]]:
-    """What the index lists for a project: name, url, sha256, size (None if the index does not tell)."""
+    """The files that the index lists for a project: name, url, sha256, size (None if the index does not tell)."""
     return list(mirror_index.offers(project))
 
 
@@ -61,7 +61,7 @@ def prune(kept: Iterable[Artifact], root: Path) -> list[str]:
 
 @dataclass
 class Contents:
-    """What the directory must hold: artifacts, each with what needs it, and sets of packages."""
+    """The required contents of the directory: artifacts, each with what needs it, and sets of packages."""
 
     rows: list[tuple[Artifact, list[str]]]
     sets: list[Artifact] = field(default_factory=list)
@@ -79,7 +79,7 @@ class Contents:
 
 
 def contents(options: argparse.Namespace) -> Contents:
-    """What the named stacks and the inventories ask for."""
+    """The contents that the named stacks and the inventories require."""
     environments: dict[tuple[str, str], list[str]] = {}
     for text in options.stacks:
         name, _, python = text.partition(":")

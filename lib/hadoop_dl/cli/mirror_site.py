@@ -1,4 +1,4 @@
-"""What Ansible does for scripts/mirror on the controller: read an inventory with its templates and vaults, and make sets of packages."""
+"""Runs of Ansible for scripts/mirror on the controller: read an inventory with its templates and vaults, and make sets of packages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SiteError(Exception):
 
 
 def read(inventories: Sequence[str], options: Sequence[str], stacks: Sequence[str]) -> Json:
-    """What the mirror of these inventories holds: environments, files, uses and sets of lib/hadoop_dl/hosts/mirror_contents.py.
+    """The contents of these inventories' mirror: environments, files, uses and sets of lib/hadoop_dl/hosts/mirror_contents.py.
 
     options: further ones of ansible (vaults, -e). stacks: those that the operator names.
     """

@@ -206,7 +206,7 @@ def resolve_command(arguments: Sequence[str]) -> int:
 
 def resolve_hosts(options: argparse.Namespace, request: Mapping[str, Any]) -> int:
     """The answer for real hosts, which is the plan's."""
-    from hadoop_dl.cli import stack_hosts  # (needs more than an answer does)
+    from hadoop_dl.cli import stack_hosts  # an answer without hosts needs less
 
     given = [f"--{name}" for name in ("os", "gpu", "hadoop") if name in request]
     given += ["--explain"] if options.explain else []
@@ -270,7 +270,7 @@ def show_command(arguments: Sequence[str]) -> int:
 
 
 def lock_command(arguments: Sequence[str]) -> int:
-    from hadoop_dl.cli import lock_maker  # (needs more than an answer does)
+    from hadoop_dl.cli import lock_maker  # an answer needs less
 
     return lock_maker.main(list(arguments))
 

@@ -31,7 +31,7 @@ ROW = ("host", "stack", "Python", "problems")
 
 @dataclass(frozen=True)
 class Answers:
-    """What each host gets: `plan` as plan.json has it; `request` is what was asked, empty for the inventory's own."""
+    """The answer for each host: `plan` as plan.json has it; `request` is empty if the inventory's own was used."""
 
     plan: Json
     request: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""What the mirror's address and directory must be. Pure functions; the role mirror refuses by them before it changes anything."""
+"""Checks of the mirror's inputs: addresses, directories, sets of packages. Pure functions; the role mirror and the plan refuse by them."""
 
 from __future__ import annotations
 

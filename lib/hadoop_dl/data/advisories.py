@@ -23,7 +23,7 @@ ADVISED = {
 
 @cache
 def notes(environment: str) -> list[str]:
-    """What to know about the stack of an environment, by its name (STACK-DIGEST); nothing if its lock is not known here."""
+    """Known advisories about the stack of an environment, by its name (STACK-DIGEST); empty if its lock is not known here."""
     name, _, digest = environment.rpartition("-")
     try:
         stack = load_stack(name)

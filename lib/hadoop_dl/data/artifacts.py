@@ -1,4 +1,4 @@
-"""What a mirror must hold: what stacks need, and the files of a site. The playbooks (mirror_artifacts) and scripts/mirror use it."""
+"""The artifacts that a mirror must hold: those of stacks, and the files of a site. The playbooks (mirror_artifacts) and scripts/mirror use it."""
 
 from __future__ import annotations
 

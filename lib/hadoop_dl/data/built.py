@@ -47,7 +47,7 @@ class Record:
         return f"tensorflow=={self.provenance['version']} --hash=sha256:{wheel['sha256']}  # {wheel['name']} {wheel['size']}"
 
     def describe(self) -> str:
-        """What the report of verify shows about the wheel."""
+        """The wheel as the report of verify shows it."""
         found = self.provenance
         features = ", ".join(found["cpu_features"]) or "no CPU features"
         cuda = (

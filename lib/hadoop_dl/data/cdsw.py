@@ -1,4 +1,4 @@
-"""What releases of Cloudera Data Science Workbench need for GPUs: rows of compat/cdsw.yml as objects."""
+"""Requirements of Cloudera Data Science Workbench's releases for GPUs: rows of compat/cdsw.yml as objects."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def wheel_problem(stack: Stack, python: str) -> str:
 
 
 def session_words(count: int | None) -> str:
-    """What a restart interrupts, for messages. count: of the sessions; None if they could not be counted."""
+    """The sessions that a restart ends, for messages. count: of the sessions; None if they could not be counted."""
     if count is None:
         return "its sessions could not be counted; a restart ends them"
     if count == 0:

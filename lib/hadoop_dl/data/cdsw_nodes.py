@@ -1,4 +1,4 @@
-"""What CDSW's master answered about the hosts of its deployment, in a form that every host may read."""
+"""The answer of CDSW's master about the hosts of its deployment, in a form that every host may read."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def absence(published: Mapping[str, Any], master: str, host: str, node: str) -> 
 
 
 def miscount(published: Mapping[str, Any], host: str, node: str, expected: int) -> str:
-    """What CDSW detects in place of the expected GPUs, as a sentence; empty if it agrees or does not tell."""
+    """A sentence if CDSW detects another number of GPUs than expected; empty if it agrees or reports none."""
     found = gpus(published.get("nodes"), node)
     if found is None or found == int(expected):
         return ""

@@ -59,7 +59,7 @@ class Sections:
 
     @property
     def downloads(self) -> list[dict[str, Any]]:
-        """What the build host fetches: as environment_packages.parse_section has it."""
+        """The files that the build host fetches, as environment_packages.parse_section has them."""
         return [
             {"project": canonicalize_name(one.project), "file": one.name, "sha256": one.sha256, "size": one.size}
             for one in (*self.tools, *self.rest)
@@ -197,7 +197,7 @@ def linker_text(stack: Stack) -> str:
 
 
 def questions(stack: Stack, lock: Lock) -> dict[str, Any]:
-    """What files/engine_probe.py checks in the image."""
+    """The values that files/engine_probe.py checks in the image."""
     projects = {entry.project: entry.version for entry in lock.entries if entry.project not in ENVIRONMENT_ONLY}
     imports = [name for name in PARTS if name in stack.data]
     return {

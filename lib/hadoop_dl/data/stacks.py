@@ -86,7 +86,7 @@ class Stack:
 
     @property
     def without_gpus(self) -> Stack | None:
-        """What hosts without GPUs get in an environment of the same name, because they cannot import this stack's TensorFlow.
+        """The form for hosts without GPUs, which cannot import this stack's TensorFlow. Its environment has the same name.
 
         Nothing but the wheel of TensorFlow may differ, so the name still changes with every version.
         """
@@ -104,7 +104,7 @@ class Stack:
         return other
 
     def beside_tensorflow(self, python: str) -> list[str]:
-        """What the lock has but the wheel of TensorFlow."""
+        """The lines of the lock without the wheel of TensorFlow."""
         entries = self.base_lock(python).entries
         return [entry.line() for entry in entries if entry.project != self.data["tensorflow_package"]]
 
@@ -159,7 +159,7 @@ class Stack:
 
 
 def artifacts_of_others(kept: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What all known stacks need beside these artifacts, and what can be fetched again: no wheel that the site built."""
+    """The artifacts of all known stacks besides these that can be fetched again: no wheel that the site built."""
     names = {(artifact["folder"], artifact["name"]) for artifact in kept}
     found = {
         (artifact["folder"], artifact["name"]): artifact

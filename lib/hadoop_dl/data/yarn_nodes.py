@@ -195,14 +195,14 @@ def is_back(node: Node) -> bool:
 
 
 def missing(node: Node) -> str:
-    """What is_back lacks, in words."""
+    """Why is_back is false, in words."""
     if node.state == "RUNNING":
         return f"it offers {node.gpus} of its {node.had_gpus} GPUs"
     return f"YARN has it as {node.state}" + (f" ({node.health})" if node.health else "")
 
 
 def waiting(host: str, yarn: Yarn, left: float) -> str:
-    """What is waited for: one line."""
+    """The progress of a drain, in one line."""
     node = node_of(host, yarn)
     names = [application_words(one) for one in yarn.applications[:SHOWN]]
     if len(yarn.applications) > SHOWN:

@@ -1,4 +1,4 @@
-"""What YARN's configuration must have for GPUs, and what speaks against changing it on a host. compat/hadoop.yml has the sources.
+"""YARN's settings for GPUs, and the reasons against changing them on a host. compat/hadoop.yml has the sources.
 
 Pure functions: inputs and what the host answered in, settings and sentences out.
 """
@@ -80,7 +80,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Request:
-    """What YARN gets on a host. conf_dir: where the daemons' configuration is; services: which daemons run there."""
+    """The settings that YARN gets on a host. conf_dir: where the daemons' configuration is; services: which daemons run there."""
 
     conf_dir: str
     services: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What this project's action plugins have in common: running Ansible's modules, copying, and fetching a file whose sha256 is known."""
+"""Base classes of this project's action plugins: running Ansible's modules, copying, and fetching a file whose sha256 is known."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ class OnceAction(GuardedAction):
     _requires_connection = False
 
     def measured(self, name: str, kind: type[T]) -> dict[str, T]:
-        """What ScriptAction.measure registered by this name in the play, for every host that the play began with."""
+        """The results of ScriptAction.measure that were registered by this name, for every host that the play began with."""
         hosts, lost = self.variables["ansible_play_hosts_all"], {"unanswered": "the connection was lost"}
         known = self.registered(name, hosts)
         return {host: typed.read(kind, known.get(host, {}).get("measured") or lost) for host in hosts}
 
     def registered(self, name: str, hosts: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """What tasks registered by this name on these hosts, as data: templates in it are not evaluated."""
+        """The results that tasks registered by this name on these hosts, as data: their templates are not evaluated."""
         found = {host: self.variables["hostvars"].raw_get(host).get(name) for host in hosts}
         return {host: answer for host, answer in found.items() if isinstance(answer, dict)}
 

@@ -30,7 +30,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What deeplearning benchmark answered; `unanswered` is the reason if nothing was measured."""
+    """The answer of deeplearning benchmark; `unanswered` is the reason if nothing was measured."""
 
     environment: Word = ""
     gpus: tuple[Name, ...] = ()
@@ -40,7 +40,7 @@ class Benchmark:
 
 
 Hosts = Mapping[str, Benchmark]
-# What should be alike: network, environment, and the GPU as TensorFlow names it without its place.
+# Measurements of one kind should be alike: network, environment, and the GPU as TensorFlow names it without its place.
 Kind = tuple[str, str, str]
 Kinds = dict[Kind, list[tuple[str, Network]]]
 

@@ -33,7 +33,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What gpu-check --accept answered; `cards` are names by address, `unanswered` is the reason if nothing was."""
+    """The answer of gpu-check --accept; `cards` are names by address, `unanswered` is the reason if nothing was."""
 
     results: tuple[Answer, ...] = ()
     cards: Mapping[Address, Name] | None = None

@@ -132,6 +132,6 @@ def number(digits: str) -> int | float:
 
 
 def last_line(text: str) -> str:
-    """What a program said last, made safe to print."""
+    """The last line that a program printed, made safe to print."""
     lines = text[-10 * LONGEST :].strip().splitlines()
     return one_line(lines[-1]) if lines else ""

@@ -119,7 +119,7 @@ class InventoryAction(OnceAction):
         return {}
 
     def conclude(self, inventory: Inventory, made: plan_model.Plan) -> dict[str, Any]:
-        """What the action does with the plan; the returned mapping is added to the result."""
+        """Use the plan; the returned mapping is added to the result."""
         raise NotImplementedError
 
 

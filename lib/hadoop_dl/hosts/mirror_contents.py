@@ -1,4 +1,4 @@
-"""What an inventory's mirror must hold, as far as the inventory alone decides it: no host is read."""
+"""The contents of an inventory's mirror, as far as the inventory alone decides it: no host is read."""
 
 from __future__ import annotations
 

@@ -340,7 +340,7 @@ def flat(said: Any) -> list[str]:
 
 
 def of_dpkg(output: str) -> list[str]:
-    """What dpkg and the scripts of packages print about a failure; apt's own message has dpkg's status alone."""
+    """The lines of dpkg and of packages' scripts about a failure; apt's own message has dpkg's status alone."""
     return [line.strip() for line in output.splitlines() if re.search(r"\berror\b", line, re.I)]
 
 

@@ -1,4 +1,4 @@
-"""What playbooks/remove.yml removes from which host, shown before anything changes, and every reason against it.
+"""The plan of playbooks/remove.yml: which host loses which parts, and every reason against it. It is shown before anything changes.
 
 Pure functions of what the module removal_info answered on each host; the inventory only decides which hosts are read.
 """
@@ -37,7 +37,7 @@ class Misused(ValueError):
 
 @dataclass(frozen=True)
 class Request:
-    """What the operator asked for."""
+    """The operator's inputs."""
 
     parts: tuple[str, ...] = PARTS
     hdfs_files: bool = True
@@ -144,7 +144,7 @@ class User:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the module removal_info answered on a host. None or nothing in it: the host has nothing of this part."""
+    """The answer of the module removal_info on a host. None or empty: the host has nothing of this part."""
 
     environments: tuple[Cell, ...]
     hdfs: Hdfs
@@ -167,7 +167,7 @@ def read_answer(answer: Any) -> Answer:
 
 @dataclass
 class Removal:
-    """What happens: for each host its parts (`hdfs` among them), the text that shows it, and the sentences against it."""
+    """The plan: for each host its parts (`hdfs` among them), the text that shows it, and the sentences against it."""
 
     hosts: dict[str, list[str]] = field(default_factory=dict)
     text: str = ""
@@ -223,7 +223,7 @@ def make(answers: Mapping[str, Any], unread: Sequence[str], edge_nodes: Sequence
 
 
 def described(answer: Answer, part: str) -> str:
-    """What is removed of one part, in a line."""
+    """One part of the removal, in a line."""
     found: Any = answer.hdfs.text if part == "hdfs" else getattr(answer, part)
     if part == "gpu":
         return ", ".join(found[role] for role in GPU if role in found)
@@ -266,7 +266,7 @@ def lines(
 
 
 def by_site(answers: Mapping[str, Answer]) -> str:
-    """What the site removes from HDFS itself, as a command."""
+    """The command by which the site removes files from HDFS itself."""
     files = sorted({path for answer in answers.values() for path in answer.hdfs.files})
     return (
         f"\n  HDFS: hadoop_login is none. Remove there yourself: hdfs dfs -rm -skipTrash {' '.join(files)}"

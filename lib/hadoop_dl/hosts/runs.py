@@ -40,7 +40,7 @@ def machine() -> dict[str, str]:
 
 
 def controller() -> dict[str, str]:
-    """What identifies this controller; it is stored nowhere else."""
+    """The values that identify this controller; they are stored nowhere else."""
     return {**machine(), "system": line("/etc/machine-id")}
 
 
@@ -101,7 +101,7 @@ def dead(found: Mapping[str, Any], own: Mapping[str, str], silent: int, job: str
 
 
 def short(value: Any) -> str:
-    """What a host answered, as messages show it."""
+    """A value that a host answered, as messages show it."""
     return " ".join(printable(str(value)[:LONGEST]).split())
 
 

@@ -1,4 +1,4 @@
-"""What another stack changes on the hosts, as a table for the person who confirms it. Pure functions."""
+"""The changes that another stack makes on the hosts, as a table for the person who confirms it. Pure functions."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ PARTS = ("Python", "TensorFlow", "Keras", "TensorFlowOnSpark", *OF_THE_STACK)
 
 
 def active(answer: Mapping[str, object]) -> Contents:
-    """What a host has, as the module environment_contents_info answered: texts for a table, each one line of limited length."""
+    """The host's environment, from the answer of the module environment_contents_info. Each text is one line of limited length."""
     name = str(answer.get("stack") or "")
     known = stacks.load_stack(name).data if name in stacks.stack_names() else None
     packages = answer.get("packages")
@@ -69,7 +69,7 @@ def active(answer: Mapping[str, object]) -> Contents:
 
 
 def requested(environment: str, stack: Json, python: str, lock: Lock) -> Contents:
-    """What the host gets."""
+    """The environment that the host gets."""
     packages = {
         canonicalize_name(entry.project): entry.version
         for entry in lock.entries
@@ -79,7 +79,7 @@ def requested(environment: str, stack: Json, python: str, lock: Lock) -> Content
 
 
 def table(hosts: Sequence[str], now: Contents, then: Contents) -> str:
-    """What changes on these hosts: parts, then packages; unchanged ones are left out, except in the parts' first lines."""
+    """The table of these hosts: parts, then packages; unchanged ones are left out, except in the parts' first lines."""
     title = f"{shorten(hosts)}: {now.environment or 'nothing'} -> {then.environment}"
     rows = [(label, now.part(label), then.part(label)) for label in PARTS]
     rows = [row for row in rows if row[0] in ("Python", "TensorFlow") or row[1] != row[2]]

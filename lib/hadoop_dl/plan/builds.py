@@ -32,7 +32,7 @@ class Build:
 
     @property
     def part(self) -> Json:
-        """What the playbook hands to the roles."""
+        """The inputs that the playbook gives to the roles."""
         data = self.stack.data
         return {
             "stack": self.stack.name,
@@ -171,7 +171,7 @@ def gpu_problems(found: Json, facts: HostFacts) -> list[str]:
 
 
 def input_problems(host: Host, build: Build) -> Iterator[str]:
-    """What the roles bazel and tensorflow_build refuse of their inputs on a host that has built nothing yet."""
+    """Inputs that the roles bazel and tensorflow_build would refuse on a host that has built nothing yet."""
     variables, part = host.variables, build.part
     given = {name: part[name] for name in ("version", "commit", "hdfs", "kafka", "cpu_features")}
     given |= {"source": variables.get("tensorflow_build_source", {}), "tag": f"v{part['version']}"}

@@ -137,7 +137,7 @@ class GpuPart(OfGpu):
             made.tell(case.host.name, gpu_layer.license_problem(requested, case.host.variables))
 
     def inputs(self, case: Case) -> Json:
-        """What playbooks/layers/gpu.yml hands over to the role."""
+        """The inputs that playbooks/layers/gpu.yml gives to the role."""
         return {gpu_stack.variable(self.name): case.gpu[self.name]}
 
 
@@ -369,7 +369,7 @@ def concerns(component: str, host: Host) -> bool:
 
 
 def parts(groups: Iterable[str]) -> list[str]:
-    """What the suite (tests/infra) checks on hosts of these groups, by the names that role verify uses."""
+    """The parts that the suite (tests/infra) checks on hosts of these groups, by the names that the role verify uses."""
     own = {
         name
         for name in ("environment", "hadoop_client", "tensorflowonspark")

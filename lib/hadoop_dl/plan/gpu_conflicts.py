@@ -1,4 +1,4 @@
-"""What is wrong with a host's GPU layer: versions that cannot work with each other or with its stacks, and what is only noticed."""
+"""Conflicts in a host's GPU layer: versions that cannot work with each other or with its stacks; and warnings."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def warnings(host: GpuHost) -> list[str]:
 
 
 def notes(host: GpuHost) -> list[str]:
-    """What the site chose to install itself, as long as the host does not have it."""
+    """Parts that the site installs itself and that the host does not have yet."""
     return [text for one in host.each for text in notes_of_stack(one)]
 
 

@@ -154,7 +154,7 @@ def fabric_problems(nvidia: Nvidia) -> list[str]:
 
 
 def kernel_warnings(version: str, facts: HostFacts, variables: Mapping[str, Any]) -> list[str]:
-    """What the kernels of a host mean for a driver whose module is built there: it is built for each that may run."""
+    """Warnings about a host's kernels: the driver's module is built for each that may run."""
     found = []
     running, boots = facts.kernel.running, facts.kernel.default_boot
     if there("nvidia_driver", facts) == [version] or variables.get("nvidia_driver_build") == "precompiled":
@@ -187,7 +187,7 @@ def running_problems(host: GpuHost) -> list[str]:
 
 
 def limits(facts: HostFacts) -> Json:
-    """What the host's GPUs require of a driver: oldest and newest branch ('' for any), whether the open module drives all of them,
+    """Requirements of the host's GPUs on a driver: oldest and newest branch ('' for any), whether the open module drives all of them,
     and how many NVSwitches need a fabric manager: without it CUDA does not start there."""
     from hadoop_dl.resolver import gpus  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""What a host gets of driver, CUDA, cuDNN and NCCL: what the inventory pins, else what its stack decides.
+"""The driver, CUDA, cuDNN and NCCL of a host: as the inventory pins them, else as its stack decides.
 
 A stack whose lock has CUDA as nvidia-* wheels decides the driver only. Nothing here replaces what a host has already:
 a driver or library of the site that serves the stack is left alone, and what an earlier stack of this project used
@@ -26,7 +26,7 @@ NONE = "none"  # The value of an input whose part the site installs itself.
 
 @dataclass(frozen=True)
 class GpuHost:
-    """What decides the GPU layer of one host."""
+    """One host with its stacks, which decide its GPU layer."""
 
     host: Host
     wanted: Target
@@ -158,13 +158,13 @@ def libraries_of_stack(role: str, host: GpuHost) -> list[Any] | None:
 
 
 def place(role: str, item: Any) -> str:
-    """What two items of a role cannot share: a toolkit's directory, a library's soname."""
+    """The place that two items of a role cannot share: a toolkit's directory, a library's soname."""
     version = versions([item])[0]
     return version if role == "cuda" else version.split(".")[0]
 
 
 def items(role: str, host: GpuHost) -> list[Any]:
-    """What this project installed on the host, as entries of the role's input."""
+    """The versions that this project installed on the host, as entries of the role's input."""
     managed = host.facts.managed
     if role == "cuda":
         return list(managed.cuda)

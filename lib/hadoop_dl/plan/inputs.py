@@ -61,7 +61,7 @@ def all_inputs(repository: Path) -> Mapping[str, Input]:
 
 @cache
 def playbook_values(repository: Path) -> Mapping[str, Any]:
-    """What the playbooks compute for the roles; a value that differs was written by the site."""
+    """The values that the playbooks compute for the roles; a value that differs was written by the site."""
     path = repository / "playbooks" / "group_vars" / "all.yml"
     found: Json = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
     return found

@@ -1,4 +1,4 @@
-"""What a plan is made of: hosts, and the answer with its table."""
+"""The plan as data: hosts, and the answer with its table."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def of_host(problem: str) -> tuple[str, str]:
 
 
 def host_problems(host: Host, targets: Sequence[Target]) -> list[str]:
-    """What this host lacks for what is requested. targets: the environment that becomes active, and those beside it."""
+    """Reasons why this host cannot have its targets. targets: the environment that becomes active, and those beside it."""
     facts, found, wanted = host.known, [], targets[0]
     declared = host.variables.get("gpu_count")
     if declared is not None and declared != facts.nvidia.count:

@@ -1,4 +1,4 @@
-"""What roles would refuse later: files, paths and accounts that inputs name, and inputs that do not fit the host."""
+"""Refusals of roles, found by the plan: files, paths and accounts that inputs name, and inputs that do not fit the host."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def served_elsewhere(variables: Mapping[str, Any]) -> Iterator[str]:
 
 
 def engine_problems(host: Host) -> Iterator[str]:
-    """What the role cdsw_engine refuses before a host is read; an unknown stack is refused by the plan's list of environments."""
+    """Inputs that the role cdsw_engine would refuse; the plan's list of environments refuses an unknown stack."""
     variables = host.variables
     if not variables.get("cdsw_engine_base"):
         return  # only playbooks/cdsw_engine.yml needs it: the mirror may be filled before

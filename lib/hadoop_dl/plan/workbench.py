@@ -32,7 +32,7 @@ def engine_environment(host: Host, variables: Mapping[str, Any]) -> tuple[Stack,
 
 @dataclass
 class Deployment:
-    """What all hosts of cdsw_hosts get; empty settings where CDSW gets no GPUs."""
+    """Decided for all hosts of cdsw_hosts; settings are empty if CDSW gets no GPUs."""
 
     kind: str = ""
     release: str = ""
@@ -127,7 +127,7 @@ def ask_master(made: Plan, members: Sequence[Host], site: Deployment) -> None:
 
 
 def part(host: Host, site: Deployment) -> Json:
-    """What the role cdsw gets on this host."""
+    """The inputs of the role cdsw on this host."""
     item = host.known.workbench
     if item is None:
         return {}
@@ -154,13 +154,13 @@ def runtime(host: Host, site: Deployment) -> str:
 
 
 def runtime_part(host: Host, site: Deployment) -> Json:
-    """What the role container_runtime gets on this host; an empty name removes what the role installed."""
+    """The inputs of the role container_runtime on this host; an empty name removes what the role installed."""
     name = runtime(host, site)
     return {"name": name, "driver": site.driver if name == DOCKER_1 else ""}
 
 
 def runtime_difference(name: str, facts: HostFacts, site: Deployment) -> str:
-    """What is missing of an installed runtime on the host; empty for nothing."""
+    """The missing part of an installed runtime; empty if it is complete."""
     if name == DOCKER_1:
         held = facts.workbench.drivers if facts.workbench else ()
         return "" if site.driver in held else f"no directory of driver {site.driver}"

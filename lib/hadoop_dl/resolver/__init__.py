@@ -87,7 +87,7 @@ class Resolution:
 
     @property
     def next(self) -> list[str]:
-        """What to do with the answer: lines for the inventory and commands, in order."""
+        """The next steps: lines for the inventory and commands, in order."""
         if not self.fits:
             return []
         if not self.name:
@@ -148,7 +148,7 @@ def named(candidate: Candidate) -> Resolution:
 def resolve(
     request: Mapping[str, Any], host: HostProfile | None = None, compat: Compat | None = None, suggest: bool = True
 ) -> Resolution:
-    """What would be installed: a named stack if one meets the request, else the best set without a lock, else every conflict.
+    """The stack that would be installed: a named one if one meets the request, else the best set without a lock, else every conflict.
 
     `suggest=False` leaves out the nearest requests that do fit, which take longer than the rest.
     """
@@ -223,7 +223,7 @@ def on_host(resolution: Resolution, host: HostProfile | None) -> Resolution:
 
 
 def not_checked(request: Mapping[str, Any], host: HostProfile | None) -> Iterable[str]:
-    """What was not known when the answer was computed, and the option that gives it."""
+    """Facts that were not known when the answer was computed, and the option that gives each."""
     if not request.get("os") and not (host and host.os):
         yield "the operating system (glibc, Python, packages of the driver): give --os"
     if not request.get("gpu") and (host is None or host.gpus is None):

@@ -34,7 +34,7 @@ def identity(item: Item) -> Identity:
 
 
 class SharedTables:
-    """What all requests share: the builds, the parts, the classes of builds that a part treats alike, and earlier results."""
+    """Data that all requests share: the builds, the parts, the classes of builds that a part treats alike, and earlier results."""
 
     def __init__(self, compat: Compat) -> None:
         self.catalog = BuildCatalog(compat)
@@ -246,7 +246,7 @@ class ConstraintProblem:
         return chosen
 
     def findings(self, build: TensorflowBuild) -> list[Finding]:
-        """What the environment items contribute about a build."""
+        """The findings of the environment items about a build."""
         return [
             finding
             for item in self.items

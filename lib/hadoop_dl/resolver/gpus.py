@@ -315,7 +315,7 @@ def architecture(compat: Compat, capability: str) -> Row:
 
 @dataclass(frozen=True)
 class DriverLimits:
-    """What a host's GPUs require of a driver: branches ("" for any), the first driver that supports all, the open module,
+    """Requirements of a host's GPUs on a driver: branches ("" for any), the first driver that supports all, the open module,
     and the architectures among them that have no other one."""
 
     branch_min: str

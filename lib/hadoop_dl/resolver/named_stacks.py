@@ -95,7 +95,7 @@ class Candidate:
 
     @cached_property
     def driver(self) -> dict[str, Any]:
-        """What the plan takes of this answer for the driver: the branch does not depend on the driver that runs."""
+        """The driver for the plan: the branch does not depend on the driver that runs."""
         found = {key: self.chosen.stack[key] for key in BY_HOST if key in self.chosen.stack}
         if self.problem and "driver_branch" in found:
             found["driver_branch"] = choose_stack(self.without_driver(self.problem)).stack["driver_branch"]

@@ -13,7 +13,7 @@ from hadoop_dl.resolver.request import Item
 
 @dataclass
 class Choice:
-    """What a part adds to the stack: values by key, a reason for each, and what to know about it."""
+    """The contribution of a part to the stack: values by key, a reason for each, and what to know about it."""
 
     values: dict[str, Any] = field(default_factory=dict)
     reasons: list[Finding] = field(default_factory=list)

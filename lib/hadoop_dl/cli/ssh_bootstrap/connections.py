@@ -181,7 +181,7 @@ def make_ready(host: Host, result: Result, known: KnownHosts, settings: Settings
 
 
 def shortcomings(host: Host, answer: dict[str, str]) -> list[str]:
-    """What prevents Ansible from working on a host that accepts the login."""
+    """Reasons why Ansible cannot work on a host that accepts the login."""
     found = []
     if "python" not in answer:
         found.append(

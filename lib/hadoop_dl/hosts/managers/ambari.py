@@ -73,9 +73,10 @@ class Ambari:
 
     def host(self, cluster: str, names: set[str]) -> Json:
         """The host with one of these names or addresses, with its cluster."""
+        name = str(self.cluster(cluster)["cluster_name"])
         found = [
-            {**host, "cluster_name": cluster}
-            for host in (self.part(one, "Hosts") for one in self.hosts(cluster))
+            {**host, "cluster_name": name}
+            for host in (self.part(one, "Hosts") for one in self.hosts(name))
             if names & {host.get(key) for key in ("host_name", "public_host_name", "ip")}
         ]
         return only_host(self.server, found, names)

@@ -56,8 +56,8 @@ class ClouderaManager:
     def parcels(self, cluster: str) -> list[Json]:
         return self.items("clusters", cluster, "parcels")
 
-    def host(self, names: set[str]) -> Json:
-        """The host with one of these names, addresses or ids."""
+    def host(self, cluster: str, names: set[str]) -> Json:
+        """The host with one of these names, addresses or ids, of any cluster."""
         found = [
             host for host in self.items("hosts") if names & {host.get(k) for k in ("hostId", "hostname", "ipAddress")}
         ]

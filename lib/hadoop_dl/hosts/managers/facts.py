@@ -1,4 +1,4 @@
-"""What an inventory needs of a management server: every host with its cluster, roles and state, as plain data that a cache can hold.
+"""The facts of a management server for an inventory: every host with its cluster, roles and state, as plain data that a cache can hold.
 
 No configuration and no login is in it.
 """

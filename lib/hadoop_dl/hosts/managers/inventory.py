@@ -1,4 +1,4 @@
-"""What the inventory plugins cloudera_manager and ambari have in common; each adds its name, options, facts and variables."""
+"""Base class of the inventory plugins cloudera_manager and ambari; each adds its name, options, facts and variables."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Keras(Part):
         return sorted(rows, key=lambda row: row["version"] != own)
 
     def candidates(self, build: TensorflowBuild) -> list[Row | None]:
-        """What may be installed, the best first; None is no Keras, except for a line that requires the package."""
+        """The releases that may be installed, the best first; None is no Keras, except for a line that requires the package."""
         keras = build.line["keras"]
         if keras.get("package"):
             return list(self.fitting(build))

@@ -298,7 +298,7 @@ class Spark(Part):
                 yield Finding(f"{item.label} {said}", ())
 
     def every_spark(self, build: TensorflowBuild, lines: Sequence[Row], items: Sequence[Item]) -> Iterator[Finding]:
-        """What is against the Spark lines that run on a Python, if the request names none of them."""
+        """Reasons against the Spark lines that run on a Python, if the request names none of them."""
         there = [row for row in lines if python_listed(row["python"], build.python)]
         found = [next(self.spark_refusals(build.python, row, items), None) for row in there]
         against_it = [finding for finding in found if finding]

@@ -229,7 +229,7 @@ def wheel_code(catalog: BuildCatalog, build: TensorflowBuild, cuda: str, gpu: Gp
 
 
 def cpu_features(catalog: BuildCatalog, build: TensorflowBuild) -> tuple[tuple[str, ...], Row | None]:
-    """What the CPU must have for this wheel; a source build is made for the CPU that it runs on."""
+    """The CPU features that this wheel requires; a source build is made for the CPU that it runs on."""
     if build.from_source:
         return (), None
     for row in catalog.compat.rows("tensorflow", "cpu_features"):
@@ -262,7 +262,7 @@ def loading_findings(
 
 
 def host_findings(catalog: BuildCatalog, host: HostProfile, fact: str, build: TensorflowBuild) -> Iterator[Finding]:
-    """What a host that was read cannot run."""
+    """Builds that a host that was read cannot run."""
     if fact == "python" and build.python not in (host.pythons or ()):
         there = listed(host.pythons or ()) or "none"
         runs = listed(
