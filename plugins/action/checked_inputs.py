@@ -1,4 +1,7 @@
-"""Check the inputs of a playbook that makes no plan: run once, as its first task, before a host is read. The work is in lib/hadoop_dl/plan/inputs.py."""
+"""Check the inputs of a playbook that makes no plan: run once, as its first task, before a host is read.
+
+The work is in lib/hadoop_dl/plan/inputs.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Set configuration of a service in Cloudera Manager, and restart it if that is needed. The work is in lib/hadoop_dl/hosts/managers."""
+"""Set configuration of a service in Cloudera Manager, and restart it if that is needed.
+
+The work is in lib/hadoop_dl/hosts/managers.
+"""
 
 from __future__ import annotations
 

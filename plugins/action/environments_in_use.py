@@ -1,4 +1,7 @@
-"""List the environments that hosts of the inventory name after the switch: run once. The work is in lib/hadoop_dl/hosts/active_environments.py."""
+"""List the environments that hosts of the inventory name after the switch: run once.
+
+The work is in lib/hadoop_dl/hosts/active_environments.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Write what the mirror of an inventory must hold, for scripts/mirror; no host is read. The work is in lib/hadoop_dl/hosts/mirror_contents.py."""
+"""Write what the mirror of an inventory must hold, for scripts/mirror; no host is read.
+
+The work is in lib/hadoop_dl/hosts/mirror_contents.py.
+"""
 
 from __future__ import annotations
 

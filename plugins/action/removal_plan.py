@@ -1,4 +1,7 @@
-"""Show what playbooks/remove.yml removes from every host, and refuse: run once, after removal_info. The work is in lib/hadoop_dl/hosts/removal.py."""
+"""Show what playbooks/remove.yml removes from every host, and refuse: run once, after removal_info.
+
+The work is in lib/hadoop_dl/hosts/removal.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Compare what all hosts answered with the plan, and write the report: run once, after report_facts. The work is in lib/hadoop_dl/hosts/report*.py."""
+"""Compare what all hosts answered with the plan, and write the report: run once, after report_facts.
+
+The work is in lib/hadoop_dl/hosts/report*.py.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ from hadoop_dl.hosts.actions import ScriptAction
 
 
 class ActionModule(ScriptAction):
-    """report_facts: no arguments; returns `facts` as host_facts does, and `asked`: `health` and `times`, or `unanswered`, why there are no facts.
+    """report_facts: no arguments; returns `facts` as host_facts does, and `asked`: `health` and `times`,
+    or `unanswered`, the reason why there are no facts.
 
     It never fails and leaves no host out: a host that does not answer is a row of the report with the reason.
     """

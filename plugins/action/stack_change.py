@@ -1,4 +1,7 @@
-"""Print what another stack changes, and choose the canaries: run once, after environment_contents_info. The work is in lib/hadoop_dl/hosts/."""
+"""Print what another stack changes, and choose the canaries: run once, after environment_contents_info.
+
+The work is in lib/hadoop_dl/hosts/.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Start the build of TensorFlow's wheel, or follow the one that runs, with its progress on one line. The work is in module tensorflow_build."""
+"""Start the build of TensorFlow's wheel, or follow the one that runs, with its progress on one line.
+
+The work is in module tensorflow_build.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Decide about a host's NodeManager, and wait for it, on a ResourceManager's host (delegate_to). The work is in lib/hadoop_dl/data/yarn_nodes.py."""
+"""Decide about a host's NodeManager, and wait for it, on a ResourceManager's host (delegate_to).
+
+The work is in lib/hadoop_dl/data/yarn_nodes.py.
+"""
 
 from __future__ import annotations
 

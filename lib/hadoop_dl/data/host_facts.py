@@ -188,7 +188,8 @@ class HadoopFile:
 class Yarn:
     """`manager`: whose agent writes the files. `drained`: nodes that node_maintenance took out of YARN, and since when.
 
-    devices: where the controller devices of cgroup v1 is mounted; devices_unused: the kernel has it, but it is mounted nowhere, as in RHEL 9.
+    devices: where the controller devices of cgroup v1 is mounted.
+    devices_unused: the kernel has it, but it is mounted nowhere, as in RHEL 9.
     """
 
     manager: Literal["cloudera_manager", "ambari"] | None
@@ -239,7 +240,10 @@ class Receipt:
 
 @dataclass(frozen=True)
 class DeepLearning:
-    """The state of this project's installation. `notice`: CURRENT.txt is there; `maintenance`: whose maintenance mode an upgrade has the host in."""
+    """The state of this project's installation.
+
+    `notice`: CURRENT.txt is there; `maintenance`: the manager in whose maintenance mode an upgrade left the host.
+    """
 
     current: Line | None
     environments: Mapping[Line, Environment]

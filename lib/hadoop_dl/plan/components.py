@@ -1,4 +1,7 @@
-"""The table of components. A new one needs a row in COMPONENTS, a play in playbooks/layers/ and its role's inputs in playbooks/group_vars/all.yml."""
+"""The table of components.
+
+A new one needs a row in COMPONENTS, a play in playbooks/layers/ and its role's inputs in playbooks/group_vars/all.yml.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,10 @@ Json = dict[str, Any]
 
 
 def conflicts(values: Mapping[str, Any], repository: Path, unknown: Set[str] = frozenset()) -> list[str]:
-    """Every sentence against a host's inputs together; the roles refuse with the same functions. unknown: inputs whose values are not known yet."""
+    """Every sentence against a host's inputs together; the roles refuse with the same functions.
+
+    unknown: inputs whose values are not known yet.
+    """
     found = [
         *of_mirror(values),
         *of_manager(values),
