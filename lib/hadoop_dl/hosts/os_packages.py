@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hadoop_dl.data.versions import numbers
+from hadoop_dl.data.versions import numbers, upstream
 
 MANAGERS = ("dnf", "yum", "apt")
 PLACES = ("/", "/usr", "/var", "/boot")  # where a transaction needs space
@@ -60,7 +60,7 @@ class Package:
     def offered_in(self, versions: Iterable[str]) -> bool:
         """Whether a repository has this version; its versions have a release and may have an epoch."""
         if not self.version:
-            return any(upstream(version) >= upstream(self.least) for version in versions)
+            return any(numbers(upstream(version)) >= numbers(upstream(self.least)) for version in versions)
         return any(re.match(rf"(\d+:)?{re.escape(self.version)}(-|$)", version) for version in versions)
 
     def spec(self, manager: str) -> str:
@@ -123,11 +123,6 @@ class Source:
 
     def __str__(self) -> str:
         return self.url or "its own"
-
-
-def upstream(version: str) -> tuple[int, ...]:
-    """The parts of a version without epoch and release, to compare: 3.1.10 is later than 3.1.8."""
-    return numbers(version.rpartition(":")[2].partition("-")[0])
 
 
 def packages_of(items: Sequence[Any]) -> list[Package]:

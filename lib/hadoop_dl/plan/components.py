@@ -14,6 +14,8 @@ from hadoop_dl.plan.component import Case, Component
 from hadoop_dl.plan.digests import canonical
 from hadoop_dl.plan.model import Host, Json, Plan, Row
 
+WITHOUT_STACK = {"environment": canonical(""), "stack": canonical({})}  # deciders of components that no stack decides
+
 
 class Mirror(Component):
     """Holds what the environments of all hosts need, and the site's sets of packages."""
@@ -78,7 +80,7 @@ class DeeplearningCommand(Component):
     """The same program for every environment."""
 
     def deciders(self, case: Case) -> dict[str, str]:
-        return {"environment": canonical(""), "node": canonical(""), "stack": canonical({})}
+        return {**WITHOUT_STACK, "node": canonical("")}
 
 
 class HadoopClient(Component):
@@ -215,12 +217,7 @@ class ContainerRuntime(Component):
     def deciders(self, case: Case) -> dict[str, str]:
         name = self.runtime(case)
         driver = case.workbench.driver if name == workbench.DOCKER_1 else ""
-        return {
-            "environment": canonical(""),
-            "gpu": canonical([name, driver]),
-            "node": case.facts.system_text,
-            "stack": canonical({}),
-        }
+        return {**WITHOUT_STACK, "gpu": canonical([name, driver]), "node": case.facts.system_text}
 
     def publish(self, made: Plan, case: Case) -> None:
         if self.name in case.needs:
@@ -250,10 +247,9 @@ class Cdsw(Component):
     def deciders(self, case: Case) -> dict[str, str]:
         site = case.workbench
         return {
-            "environment": canonical(""),
+            **WITHOUT_STACK,
             "gpu": canonical([site.settings, site.driver, case.facts.nvidia.count]),
             "node": canonical([case.facts.system_text, site.kind, site.release]),
-            "stack": canonical({}),
         }
 
     def publish(self, made: Plan, case: Case) -> None:
@@ -276,12 +272,7 @@ class YarnGpu(Component):
         return row and replace(row, wanted=yarn.offered(case.host))
 
     def deciders(self, case: Case) -> dict[str, str]:
-        return {
-            "environment": canonical(""),
-            "gpu": canonical(yarn.part(case.host)),
-            "node": case.facts.system_text,
-            "stack": canonical({}),
-        }
+        return {**WITHOUT_STACK, "gpu": canonical(yarn.part(case.host)), "node": case.facts.system_text}
 
     def publish(self, made: Plan, case: Case) -> None:
         receipt = case.receipt(self.name)
