@@ -14,9 +14,7 @@ class ActionModule(ScriptAction):
     It never fails: a host that does not answer is a line of the table with the reason. It changes no file of the host.
     """
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
+    def act(self) -> dict[str, Any]:
         networks = [str(one) for one in self._task.args["networks"]]
         script = host_script.benchmark(networks, int(self._task.args["seconds"]), self._task.timeout)
-        result.update(changed=False, measured=self.measure(script, benchmark.read))
-        return result
+        return {"measured": self.measure(script, benchmark.Benchmark)}

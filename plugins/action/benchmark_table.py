@@ -18,12 +18,10 @@ display = Display()
 class ActionModule(OnceAction):
     """benchmark_table: `variable`, the name that the action benchmark registered in this play; `directory` on the controller for benchmark.json."""
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        hosts = self.measured(task_vars or {}, str(self._task.args["variable"]), benchmark.read)
+    def act(self) -> dict[str, Any]:
+        hosts = self.measured(str(self._task.args["variable"]), benchmark.Benchmark)
         directory = Path(str(self._task.args["directory"]))
         display.display(benchmark.text(hosts))
-        result["changed"] = False
         refusal = benchmark.refusal(hosts)
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -31,6 +29,4 @@ class ActionModule(OnceAction):
             report_files.write_whole(directory / "benchmark.json", json.dumps(found, indent=1) + "\n")
         except OSError as error:
             refusal = report_files.refusal(directory, error)
-        if refusal:
-            result.update(failed=True, msg=refusal)
-        return result
+        return {"failed": True, "msg": refusal} if refusal else {}

@@ -1,4 +1,7 @@
-"""Check the inputs of a playbook that makes no plan, before any host is asked: run once, as its first task. The work is in lib/hadoop_dl/plan/inputs.py."""
+"""Check the inputs of a playbook that makes no plan: run once, as its first task, before a host is read.
+
+The work is in lib/hadoop_dl/plan/inputs.py.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,10 @@ class ActionModule(OnceAction):
     Templates are evaluated as the plan evaluates them. Fails with every problem of every host in one list.
     """
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
+    def act(self) -> dict[str, Any]:
         names = self._task.args["names"]
         used = inputs.used(names, self._task.args.get("roles") or [], REPOSITORY)
-        problems, warnings = Inventory(self._templar, task_vars or {}, used).checked(names)
+        problems, warnings = Inventory(self._templar, self.variables, used).checked(names)
         for warning in warnings:
             display.warning(warning)
-        if problems:
-            return {**result, "failed": True, "msg": plan_model.failure(problems)}
-        return {**result, "changed": False}
+        return {"failed": True, "msg": plan_model.failure(problems)} if problems else {}

@@ -1,4 +1,7 @@
-"""Set configuration of a service in Cloudera Manager, and restart it if that is needed. The work is in lib/hadoop_dl/hosts/managers."""
+"""Set configuration of a service in Cloudera Manager, and restart it if that is needed.
+
+The work is in lib/hadoop_dl/hosts/managers.
+"""
 
 from __future__ import annotations
 
@@ -62,8 +65,9 @@ class ActionModule(HostAction):
         stale = connection.stale(manager, service)
         result.update(restart_required=stale or (self.checking and self.changed), restarted=False)
         if self.args.get("restart") == "stale" and stale and not self.checking:
-            result["restarted"] = connection.restart_if_stale(manager, service, seconds)
-            result["restart_required"], self.changed = False, True
+            connection.restart(manager, service, seconds)
+            result.update(restart_required=False, restarted=True)
+            self.changed = True
 
     def shown(self, found: dict[str, Any]) -> dict[str, str]:
         """Both sides of the diff, one setting a line."""

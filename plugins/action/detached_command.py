@@ -1,4 +1,7 @@
-"""Run a program on the host that goes on when the connection is lost, and follow it to its recorded end. The work is in module detached_command."""
+"""Run a program that continues on the host if the connection is lost, and follow it to its recorded end.
+
+The work is in module detached_command.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from hadoop_dl.data.terminal import printable
 from hadoop_dl.hosts.actions import HostAction
 
 POLL = (0.5, 5)  # seconds between two questions: at first, and at most
-PATIENCE = 300  # seconds for a host that cannot be reached while its program goes on
+PATIENCE = 300  # seconds for a host that cannot be reached while its program continues
 
 
 class ActionModule(HostAction):
@@ -40,5 +43,5 @@ class ActionModule(HostAction):
         return {"rc": 0}
 
     def asked(self, **args: Any) -> dict[str, Any]:
-        """What the module answers; a lost connection does not end the program, so it is asked again."""
+        """The module's answer. A lost connection does not end the program, so the module runs again."""
         return self.ask_again("detached_command", PATIENCE, POLL[1], "Its program continues until its limit", **args)

@@ -14,8 +14,6 @@ class ActionModule(ScriptAction):
     It never fails: a host that does not answer is a line of the table with the reason. It changes no file of the host.
     """
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
+    def act(self) -> dict[str, Any]:
         script = host_script.acceptance(str(self._task.args["gpu_count"]))
-        result.update(changed=False, measured=self.measure(script, gpu_acceptance.read))
-        return result
+        return {"measured": self.measure(script, gpu_acceptance.Acceptance)}

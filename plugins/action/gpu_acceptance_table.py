@@ -15,12 +15,8 @@ display = Display()
 class ActionModule(OnceAction):
     """gpu_acceptance_table: `variable`, the name that gpu_acceptance registered in this play."""
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        hosts = self.measured(task_vars or {}, str(self._task.args["variable"]), gpu_acceptance.read)
+    def act(self) -> dict[str, Any]:
+        hosts = self.measured(str(self._task.args["variable"]), gpu_acceptance.Acceptance)
         display.display(gpu_acceptance.text(hosts))
-        result["changed"] = False
         refusal = gpu_acceptance.refusal(hosts)
-        if refusal:
-            result.update(failed=True, msg=refusal)
-        return result
+        return {"failed": True, "msg": refusal} if refusal else {}

@@ -13,12 +13,5 @@ class ActionModule(OnceAction):
     Returns `answers`, host -> its result. Templates in an answer are not evaluated, as they are if a play reads hostvars.
     """
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        variables, name = task_vars or {}, str(self._task.args["variable"])
-        known = {host: variables["hostvars"].raw_get(host).get(name) for host in variables["ansible_play_hosts"]}
-        return {
-            **result,
-            "changed": False,
-            "answers": {host: one for host, one in known.items() if isinstance(one, dict)},
-        }
+    def act(self) -> dict[str, Any]:
+        return {"answers": self.registered(str(self._task.args["variable"]), self.variables["ansible_play_hosts"])}

@@ -30,16 +30,13 @@ class ActionModule(ScriptAction):
     time, or whose answer has no sense, is unreachable, so that the others go on (deeplearning_unreachable decides).
     """
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        host = (task_vars or {}).get("inventory_hostname")
+    def act(self) -> dict[str, Any]:
+        host = self.variables.get("inventory_hostname")
         try:
-            facts = host_facts.read_facts(self.run_script(host_script.reader(self.named(task_vars or {}))))
+            facts = host_facts.read_facts(self.run_script(host_script.reader(self.named())))
         except (host_script.NoAnswer, host_facts.FactsError) as problem:
             raise AnsibleConnectionFailure(f"{host}: {problem}") from problem
         if facts.kerberos:
             facts = replace(facts, kerberos=replace(facts.kerberos, received=int(time.time())))
-        if facts.unanswered:
-            result["warnings"] = [f"{host}: {sentence}." for sentence in facts.unanswered]
-        result.update(changed=False, facts=typed.as_json(facts))
-        return result
+        warnings = [f"{host}: {sentence}." for sentence in facts.unanswered]
+        return {"facts": typed.as_json(facts), **({"warnings": warnings} if warnings else {})}

@@ -1,4 +1,7 @@
-"""Put a host into the maintenance mode of Cloudera Manager or Ambari and out of it, or its NodeManager out of YARN and back. The work is in lib/hadoop_dl/hosts/managers."""
+"""Switch a host's maintenance mode in Cloudera Manager or Ambari, or take its NodeManager out of YARN and back.
+
+The work is in lib/hadoop_dl/hosts/managers.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ class ActionModule(HostAction):
                 if key in self.variables
             ),
         }
-        host = connection.managed_host(manager, cluster, names)
+        host = manager.host(cluster, names)
         if state in OF_THE_NODEMANAGER:
             self.changed = True
             if not self.checking:

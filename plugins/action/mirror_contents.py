@@ -1,4 +1,7 @@
-"""Write what the mirror of an inventory must hold; no host is asked. scripts/mirror runs it. The work is in lib/hadoop_dl/hosts/mirror_contents.py."""
+"""Write what the mirror of an inventory must hold, for scripts/mirror; no host is read.
+
+The work is in lib/hadoop_dl/hosts/mirror_contents.py.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,14 @@ from hadoop_dl.hosts.mirror_contents import contents
 class ActionModule(OnceAction):
     """mirror_contents: `file` for the answer as JSON; `stacks`, the names that the operator chose."""
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        inventory = Inventory(self._templar, task_vars or {})
+    def act(self) -> dict[str, Any]:
+        inventory = Inventory(self._templar, self.variables)
         try:
             found = contents(inventory.hosts, self._task.args.get("stacks") or (), REPOSITORY, self.key_text)
         except ValueError as error:  # A stack or lock that cannot be read.
-            return {**result, "failed": True, "msg": str(error)}
+            return {"failed": True, "msg": str(error)}
         Path(self._task.args["file"]).write_text(json.dumps(found.as_json()), encoding="utf-8")
-        return {**result, "changed": False}
+        return {}
 
     def key_text(self, name: str) -> str:
         """The file as the lookup `file` of a playbook finds it."""

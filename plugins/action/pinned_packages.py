@@ -72,7 +72,7 @@ class ActionModule(HostAction):
         return boolean(self.args.get("downgrade") or False)
 
     def _ask(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
-        """No module lists every version that repositories offer, so the command is asked. Nothing found is an answer, not a failure."""
+        """Run a command, because no module lists every version that repositories offer. An empty list is no failure."""
         answer = self.command(source.ask(wanted))
         lacking = os_packages.missing(
             source,
@@ -205,7 +205,7 @@ class ActionModule(HostAction):
             time.sleep(LOCK_PAUSE)
 
     def _refuse_touching(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> None:
-        """dnf and yum leave excluded packages out; apt has no such thing, so it is asked first what it would do."""
+        """Refuse a transaction of apt that touches excluded packages; dnf and yum leave them out themselves."""
         exclude = [str(pattern) for pattern in self.args.get("exclude") or []]
         if not exclude:
             return

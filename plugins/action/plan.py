@@ -16,7 +16,9 @@ display = Display()
 
 
 class ActionModule(InventoryAction):
-    """plan: `file` (where to write it as JSON), `publish_all` (give every host its part), `driver_upgrade` (another driver may come) and `building` (only what builds TensorFlow), all optional. Returns `changes` for add_host."""
+    """plan: `file` (where to write it as JSON), `publish_all` (give every host its part), `driver_upgrade` (another driver may be
+    installed) and `building` (only what builds TensorFlow), all optional. Returns `changes` for add_host.
+    """
 
     def options(self) -> dict[str, bool]:
         return {name: bool(self._task.args.get(name)) for name in ("driver_upgrade", "building")}
@@ -29,7 +31,7 @@ class ActionModule(InventoryAction):
         if made.problems:
             # Returned, not raised: an exception would print its traceback above the sentences.
             return {"failed": True, "msg": made.failure()}
-        return {"changed": False, "changes": made.changes(every=bool(self._task.args.get("publish_all")))}
+        return {"changes": made.changes(every=bool(self._task.args.get("publish_all")))}
 
     def _write(self, made: plan_model.Plan) -> None:
         path = self._task.args.get("file")

@@ -1,4 +1,7 @@
-"""Show what playbooks/remove.yml removes from every host, and refuse: run once, after removal_info. The work is in lib/hadoop_dl/hosts/removal.py."""
+"""Show what playbooks/remove.yml removes from every host, and refuse: run once, after removal_info.
+
+The work is in lib/hadoop_dl/hosts/removal.py.
+"""
 
 from __future__ import annotations
 
@@ -14,34 +17,30 @@ display = Display()
 
 
 class ActionModule(OnceAction):
-    """removal_plan: `answers` names the variable that has what removal_info answered; `parts`, `hdfs_files`, `hadoop_login`, `forced`, `confirmed`, `restart_allowed`,
-    `yarn_restart_allowed` are the operator's, as are the run's tags: each part is one.
+    """removal_plan: `answers` names the variable that has what removal_info answered. The others are inputs of the operator: `parts`,
+    `hdfs_files`, `hadoop_login`, `forced`, `confirmed`, `restart_allowed` and `yarn_restart_allowed`. Each part is also a tag.
 
     Returns `hosts`, the parts that each host loses, in their order, and `cdsw_master`, the host that is CDSW's master.
     """
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        variables = task_vars or {}
+    def act(self) -> dict[str, Any]:
+        variables = self.variables
         try:
-            request = self._request(variables)
+            request = self._request()
         except removal.Misused as error:
-            return {**result, "failed": True, "msg": str(error)}
-        answers, unread = {}, []
-        for name in variables["ansible_play_hosts_all"]:
-            answer = variables["hostvars"].raw_get(name).get(self._task.args["answers"])
-            if isinstance(answer, dict) and "removal" in answer:
-                answers[name] = answer["removal"]
-            else:
-                unread.append(name)
+            return {"failed": True, "msg": str(error)}
+        hosts = variables["ansible_play_hosts_all"]
+        known = self.registered(self._task.args["answers"], hosts)
+        answers = {name: answer["removal"] for name, answer in known.items() if "removal" in answer}
+        unread = [name for name in hosts if name not in answers]
         found = removal.make(answers, unread, variables["groups"].get("edge_nodes") or [], request)
         display.display(found.text)
         if found.problems:
-            return {**result, "failed": True, "msg": " ".join([*found.problems, "No host was changed."])}
-        return {**result, "changed": False, "hosts": found.hosts, "cdsw_master": found.cdsw_master}
+            return {"failed": True, "msg": " ".join([*found.problems, "No host was changed."])}
+        return {"hosts": found.hosts, "cdsw_master": found.cdsw_master}
 
-    def _request(self, variables: dict[str, Any]) -> removal.Request:
-        args = self._task.args
+    def _request(self) -> removal.Request:
+        args, variables = self._task.args, self.variables
         switches = {
             name: self._switch(f"remove_{name}", args.get(name)) for name in ("hdfs_files", "forced", "confirmed")
         }

@@ -1,9 +1,11 @@
-"""Compare what all hosts answered with the plan, and write the report: run once, after report_facts. The work is in lib/hadoop_dl/hosts/report*.py."""
+"""Compare what all hosts answered with the plan, and write the report: run once, after report_facts.
+
+The work is in lib/hadoop_dl/hosts/report*.py.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from ansible import context
 from ansible.utils.display import Display
 
 from hadoop_dl.data import report_answers
-from hadoop_dl.hosts import report, report_files
+from hadoop_dl.hosts import report, report_files, report_text
 from hadoop_dl.hosts.inventory_values import Inventory, InventoryAction
 from hadoop_dl.plan import model as plan_model
 
@@ -26,17 +28,14 @@ class ActionModule(InventoryAction):
 
     def conclude(self, inventory: Inventory, made: plan_model.Plan) -> dict[str, Any]:
         sources = [str(source) for source in context.CLIARGS.get("inventory") or ()]
-        answers = {host.name: self._asked(inventory.variables, host.name) for host in inventory.hosts}
+        # -e may set another value of this name, which the plan refuses.
+        registered = self.registered("preflight_node", [host.name for host in inventory.hosts])
+        answers = {name: report_answers.asked_of(one.get("asked", {})) for name, one in registered.items()}
         verified = report.last_verify(Path(str(self._task.args["verify_directory"])), sources)
         found = report.make_report(inventory.hosts, answers, made, verified, time.time(), sources)
         try:
             report_files.write(found, Path(str(self._task.args["directory"])))
         except OSError as error:
             return {"failed": True, "msg": report_files.refusal(self._task.args["directory"], error)}
-        display.display(report_files.text(found))
-        return {"changed": False, "status": found["status"]}
-
-    def _asked(self, variables: Mapping[str, Any], name: str) -> report_answers.Asked:
-        answer = variables["hostvars"].raw_get(name).get("preflight_node")
-        # -e may set another value, which the plan refuses.
-        return report_answers.asked_of(answer.get("asked", {}) if isinstance(answer, dict) else {})
+        display.display(report_text.text(found))
+        return {"status": found["status"]}

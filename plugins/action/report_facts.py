@@ -14,21 +14,20 @@ from hadoop_dl.hosts.actions import ScriptAction
 
 
 class ActionModule(ScriptAction):
-    """report_facts: no arguments; returns `facts` as host_facts does, and `asked`: `health` and `times`, or, with no facts, `unanswered` with a sentence.
+    """report_facts: no arguments; returns `facts` as host_facts does, and `asked`: `health` and `times`,
+    or `unanswered`, the reason why there are no facts.
 
     It never fails and leaves no host out: a host that does not answer is a row of the report with the reason.
     """
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
+    def act(self) -> dict[str, Any]:
         facts = None
         try:
-            answer = self.run_script(host_script.report_reader(self.named(task_vars or {})))
+            answer = self.run_script(host_script.report_reader(self.named()))
             facts = host_facts.read_facts(answer.get("facts"))
             asked = report_answers.asked_of(answer)
         except (host_script.NoAnswer, host_facts.FactsError, AnsibleError) as problem:
             asked = report_answers.Asked(unanswered=one_line(problem, PARAGRAPH))
         except TaskTimeoutError:
             asked = report_answers.Asked(unanswered=f"no answer within {self._task.timeout} s")
-        result.update(changed=False, facts=typed.as_json(facts), asked=typed.as_json(asked))
-        return result
+        return {"facts": typed.as_json(facts), "asked": typed.as_json(asked)}

@@ -1,4 +1,7 @@
-"""Take, renew or release a host for this run of the playbooks. A dead run's place is taken, with a warning. The work is in lib/hadoop_dl/hosts/runs.py."""
+"""Lock or unlock a host for this run of the playbooks, or renew its lock. The lock of a dead run is taken over, with a warning.
+
+The work is in lib/hadoop_dl/hosts/runs.py.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class ActionModule(HostAction):
-    """run_lock: `state` (taken, renewed, released), `root`, `note` (what a run that follows a killed one must know), `takeover` (also from a run of which nobody here knows whether it lives).
+    """run_lock: `state` (taken, renewed, released), `root`, `note` (what a run that follows a killed one must know), `takeover` (also
+    from a run that may still be alive).
 
     Returns `refused`, a sentence if another run has the host, `controller`, whether the host is the machine that runs Ansible, and `held`, whether this
     run has it now. `run`: the run's main process, if that is not the parent of the process that runs the task.
@@ -59,6 +63,6 @@ class ActionModule(HostAction):
 
 
 def holder(answer: dict[str, Any]) -> dict[str, Any]:
-    """The other run that has the host; a record that is none is of an unidentified run."""
+    """The other run that has the host; a record that cannot be read is of an unidentified run."""
     found = answer.get("holder") or {}
     return found if isinstance(found, dict) else {"id": "unknown"}

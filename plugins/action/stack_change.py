@@ -1,4 +1,7 @@
-"""Print what another stack changes, and choose the canaries: run once, after environment_contents_info. The work is in lib/hadoop_dl/hosts/."""
+"""Print what another stack changes, and choose the canaries: run once, after environment_contents_info.
+
+The work is in lib/hadoop_dl/hosts/.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,8 @@ class ActionModule(OnceAction):
     Returns `table` (empty if no host changes its environment), `pending` (what the hosts need all the same), `canaries` and `environments`.
     """
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        variables = task_vars or {}
+    def act(self) -> dict[str, Any]:
+        variables = self.variables
         known = {name: variables["hostvars"].raw_get(name) for name in variables["ansible_play_hosts"]}
         hosts = [name for name, values in known.items() if (values.get("plan") or {}).get("environment")]
         changes = []
@@ -33,14 +35,12 @@ class ActionModule(OnceAction):
                 changes.append((name, stack_change.active(now), then))
             chosen = canaries.chosen(hosts, self._task.args.get("canary"))
         except ValueError as error:
-            return {**result, "failed": True, "msg": str(error)}
+            return {"failed": True, "msg": str(error)}
         table = stack_change.report(changes)
         if table:
             display.display(f"UPGRADE of {len(hosts)} hosts\n{table}")
         needs = {need for values in known.values() for need in (values.get("plan") or {}).get("needs", [])}
         return {
-            **result,
-            "changed": False,
             "table": table,
             "pending": sorted(needs),
             "canaries": chosen,

@@ -8,10 +8,7 @@ from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
 
-from hadoop_dl.hosts import (
-    host_script,
-    verify,
-)
+from hadoop_dl.hosts import host_script, verify
 from hadoop_dl.hosts.actions import ScriptAction
 
 
@@ -22,9 +19,8 @@ class ActionModule(ScriptAction):
     report names it and the other hosts are checked all the same. It changes nothing on the host.
     """
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        host = str((task_vars or {})["inventory_hostname"])
+    def act(self) -> dict[str, Any]:
+        host = str(self.variables["inventory_hostname"])
         directory = Path(str(self._task.args["directory"]))
         path, expected = verify.answer_file(directory, host), verify.expectation_file(directory, host)
         try:
@@ -34,5 +30,4 @@ class ActionModule(ScriptAction):
         for file, content in ((path, answers), (expected, self._task.args["expectation"])):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(content) + "\n", encoding="utf-8")
-        result.update(changed=False, file=str(path))
-        return result
+        return {"file": str(path)}

@@ -1,4 +1,7 @@
-"""Start the build of TensorFlow's wheel, or follow the one that runs, with its progress on one line. The work is in module tensorflow_build."""
+"""Start the build of TensorFlow's wheel, or follow the one that runs, with its progress on one line.
+
+The work is in module tensorflow_build.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from hadoop_dl.hosts.actions import HostAction
 display = Display()
 POLL = 5  # seconds between two questions
 LINE = 60  # seconds between two lines if there is no terminal
-PATIENCE = 900  # seconds for a host that cannot be reached while its build goes on
+PATIENCE = 900  # seconds for a host that cannot be reached while its build continues
 
 
 class ActionModule(HostAction):
@@ -53,17 +56,17 @@ class ActionModule(HostAction):
         return found
 
     def asked(self, root: str, key: str) -> dict[str, Any]:
-        """How far it is; a connection that is lost does not end the build, so it is tried again."""
+        """How far it is. A lost connection does not end the build, so the module runs again."""
         goes_on = "Its build continues; the same command follows it again"
         return self.ask_again("tensorflow_build", PATIENCE, POLL, goes_on, root=root, key=key, state="asked")
 
     def reason(self, answer: dict[str, Any]) -> str:
         if answer["build_state"] == "failed":
             return printable(str(answer["message"]))
-        return f"It was stopped in the step {answer['step'] or 'source'}, by a reboot or by somebody. Run the same command again: what is compiled stays."
+        return f"It was stopped in the step {answer['step'] or 'source'}, by a reboot or a kill. Run the same command again: compiled files are kept."
 
     def show(self, answer: dict[str, Any], shown: float) -> float:
-        """One line that is written over; if nobody watches, one now and then."""
+        """Show one line that is overwritten; without a terminal, a line every LINE seconds."""
         actions = answer.get("actions") or []
         count = f" {actions[0]} of {actions[1]} actions" if actions else ""
         text = f"{self.host}: TensorFlow {self.args['spec']['version']}: {answer['step']}{count}"

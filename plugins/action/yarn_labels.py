@@ -1,4 +1,7 @@
-"""Give the hosts of a batch their node label in YARN, on a ResourceManager's host (delegate_to, run_once). The work is in the module yarn_labels."""
+"""Give the hosts of a batch their node label in YARN, on a ResourceManager's host (delegate_to, run_once).
+
+The work is in the module yarn_labels.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Decide about a host's NodeManager, and wait for it, on a ResourceManager's host (delegate_to). The work is in lib/hadoop_dl/data/yarn_nodes.py."""
+"""Decide about a host's NodeManager, and wait for it, on a ResourceManager's host (delegate_to).
+
+The work is in lib/hadoop_dl/data/yarn_nodes.py.
+"""
 
 from __future__ import annotations
 
@@ -103,5 +106,5 @@ class ActionModule(HostAction):
             asked["together"] = [name for host in beside for name in yarn_nodes.names_of(host, known[host])]
         if self.args.get("record"):
             asked["record"] = self.args["record"]
-        answer = self.ask_again("yarn_nodes_info", PATIENCE, POLL, "YARN goes on with what it was asked", **asked)
+        answer = self.ask_again("yarn_nodes_info", PATIENCE, POLL, "YARN continues the requested change", **asked)
         return yarn_nodes.read(answer["yarn"])

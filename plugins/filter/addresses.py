@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from hadoop_dl.data import addresses
@@ -13,7 +14,7 @@ class FilterModule:
         return {
             "mirror_index_problem": addresses.mirror_index_problem,
             "mirror_url_problem": addresses.mirror_url_problem,
-            "mirror_root_problem": addresses.mirror_root_problem,
+            "mirror_root_problem": partial(addresses.own_directory_problem, "mirror_root"),
             "package_set_keys": addresses.package_set_keys,
             "package_set_records": addresses.package_set_records,
             "package_sets_problem": addresses.package_sets_problem,

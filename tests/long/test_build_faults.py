@@ -176,7 +176,7 @@ def test_a_build_that_is_killed_is_resumed_by_the_same_command(site: Faulty) -> 
     site.shell(f"kill -KILL {site.builder()}")
     code, said = site.end(process)
     assert code != 0
-    assert "It was stopped in the step build, by a reboot or by somebody. Run the same command again" in said_once(said)
+    assert "It was stopped in the step build, by a reboot or a kill. Run the same command again" in said_once(said)
     site.let_go()
     site.succeeds()
     assert site.bazels() == 2

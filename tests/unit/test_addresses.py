@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hadoop_dl.data.addresses import mirror_index_problem, mirror_root_problem, mirror_url_problem
+from hadoop_dl.data.addresses import mirror_index_problem, mirror_url_problem, own_directory_problem
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_addresses_that_are_refused(url: object, words: str) -> None:
 
 @pytest.mark.parametrize("root", ["/srv/deeplearning-mirror", "/data/mirror", "/mnt/disk1/mirror/", "/mirror"])
 def test_directories_that_can_be_a_mirror(root: str) -> None:
-    assert mirror_root_problem(root) == ""
+    assert own_directory_problem("mirror_root", root) == ""
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_directories_that_can_be_a_mirror(root: str) -> None:
     + ["/opt/deeplearning", "srv/mirror", "", None],
 )
 def test_directories_of_others_are_refused(root: object) -> None:
-    assert mirror_root_problem(root).startswith("mirror_root must ")
+    assert own_directory_problem("mirror_root", root).startswith("mirror_root must ")
 
 
 ARTIFACTORY = "https://artifactory.example.com/artifactory/api/pypi/deeplearning/simple"

@@ -25,7 +25,7 @@ def answer(*measured: Any, gpus: tuple[str, ...] = (CARD,)) -> dict[str, Any]:
 
 
 def hosts(**answers: Any) -> dict[str, benchmark.Benchmark]:
-    return {name: benchmark.read(one) for name, one in answers.items()}
+    return {name: typed.read(benchmark.Benchmark, one) for name, one in answers.items()}
 
 
 def test_a_line_for_each_network_has_the_medians_and_the_factor_as_a_bar() -> None:
@@ -83,7 +83,7 @@ def test_failures_and_hosts_without_an_answer_are_lines_and_refuse() -> None:
 @pytest.mark.parametrize("wrong", [-1, True, "100", float("nan"), float("inf"), 1e12, [1]])
 def test_an_answer_of_another_form_is_none(wrong: Any) -> None:
     with pytest.raises(typed.TypedError, match="networks\\[0\\].cpu"):
-        benchmark.read(answer({**network("lstm", 100, None), "cpu": wrong}))
+        typed.read(benchmark.Benchmark, answer({**network("lstm", 100, None), "cpu": wrong}))
 
 
 def test_the_input_names_the_networks_of_the_command() -> None:

@@ -16,7 +16,7 @@ from hadoop_dl import plan
 from hadoop_dl.cli import mirror
 from hadoop_dl.cli import stack as stack_cli
 from hadoop_dl.data import cdsw, engine_image, stacks
-from hadoop_dl.data.locks import LockError
+from hadoop_dl.data.locks import StackError
 from hadoop_dl.data.stacks import load_stack
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl.plan import target
@@ -200,7 +200,7 @@ def test_the_build_itself_gets_the_lock_without_the_wheel(site: Path) -> None:
 def test_a_record_that_cannot_be_used_is_a_sentence(site: Path, content: str) -> None:
     (site / "built").mkdir()
     (site / "built" / f"{STACK}.json").write_text(content, encoding="utf-8")
-    with pytest.raises(LockError, match="must be the record of a built wheel"):
+    with pytest.raises(StackError, match="must be the record of a built wheel"):
         load_stack(STACK).lock("2.7")
 
 

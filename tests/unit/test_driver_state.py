@@ -272,7 +272,7 @@ FAILED = {"failed": True, "rc": 1, "cmd": ["sh", "x.run"], "stderr": "ERROR:  no
             {"results": [{"rc": 0}, {**FAILED, "item": {"kernel": NEW}}]},
             [f"for kernel {NEW}, but sh ended with status 1: ERROR: no space."],
         ),
-        (FAILED, [f"for kernel {OLD}, {NEW}, but sh ended", "Free space in MB: /usr 3.", "is not taken for a driver"]),
+        (FAILED, [f"for kernel {OLD}, {NEW}, but sh ended", "Free space in MB: /usr 3.", "does not count as a driver"]),
         ({"failed": True, "msg": "The .run file must have the sha256"}, ["The .run file must have the sha256"]),
     ],
 )

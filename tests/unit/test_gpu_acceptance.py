@@ -35,7 +35,7 @@ def answer(slow: dict[str, int] | None = None, nvlink: str = "NV2", outcome: str
 
 
 def hosts(**answers: Any) -> dict[str, gpu_acceptance.Acceptance]:
-    return {name: gpu_acceptance.read(one) for name, one in answers.items()}
+    return {name: typed.read(gpu_acceptance.Acceptance, one) for name, one in answers.items()}
 
 
 def test_hosts_that_are_alike_are_accepted_with_a_line_for_each_kind_of_copy() -> None:
@@ -118,11 +118,11 @@ def test_an_answer_of_another_form_is_none(change: dict[str, Any]) -> None:
     wrong = answer()
     wrong["measures"][0].update(change)
     with pytest.raises(typed.TypedError):
-        gpu_acceptance.read(wrong)
+        typed.read(gpu_acceptance.Acceptance, wrong)
 
 
 def test_names_of_cards_are_cut_to_one_line() -> None:
-    found = gpu_acceptance.read({**answer(), "cards": {GPUS[0]: "Tesla\n\x1b[31m" + "x" * 500}})
+    found = typed.read(gpu_acceptance.Acceptance, {**answer(), "cards": {GPUS[0]: "Tesla\n\x1b[31m" + "x" * 500}})
     assert found.cards is not None
     assert len(found.cards[GPUS[0]]) == 60
     assert found.cards[GPUS[0]].isprintable()

@@ -10,6 +10,7 @@ from cuda_stand_in import Cuda, Nccl, cards
 from gpu_check import acceptance, bandwidth, cli, collective
 from gpu_check_hosts import host, results
 
+from hadoop_dl.data import typed
 from hadoop_dl.hosts import gpu_acceptance
 
 
@@ -246,7 +247,7 @@ def test_the_all_reduce_of_a_host_is_a_measure_without_a_limit(tmp_path):
     assert (found["outcome"], found["message"]) == ("PASS", "all-reduce 90.0 GB/s (2 GPUs)")
     (one,) = [one for one in run.measures if one["kind"] == "all-reduce"]
     assert (one["link"], one["limit"], one["peer"]) == ("2 GPUs", 0, "")
-    assert gpu_acceptance.read(acceptance.report(run, [])).measures[-1].kind == "all-reduce"
+    assert typed.read(gpu_acceptance.Acceptance, acceptance.report(run, [])).measures[-1].kind == "all-reduce"
 
 
 @pytest.mark.parametrize(
@@ -391,4 +392,4 @@ def test_the_playbooks_script_prints_one_line_of_json_with_what_the_inventory_pr
     printed = json.loads(line)
     assert printed["results"][0]["message"].startswith("CUDA must list 3 GPUs but lists 2")
     assert {one["kind"] for one in printed["measures"]} == {"GPU to GPU", "GPU to host", "host to GPU", "memory"}
-    assert len(gpu_acceptance.read(printed).measures) == 8
+    assert len(typed.read(gpu_acceptance.Acceptance, printed).measures) == 8

@@ -95,7 +95,7 @@ def test_one_command_carries_the_script(tmp_path: Path) -> None:
         (255, "", "Connection closed by 192.0.2.1", "Connection closed"),
         (1, "", "sudo: sorry, you must have a tty to run sudo", "exit status 1, 'sudo: sorry, you must have a tty"),
         (0, '{"late": "no answer within 120 s"}', "", "no answer within 120 s"),
-        (0, '{"a":' * 100_000 + "1" + "}" * 100_000, "", "it answered JSON that is nested deeper than anything"),
+        (0, '{"a":' * 100_000 + "1" + "}" * 100_000, "", "it answered JSON that is nested too deeply"),
         (0, "x" * (9 << 20), "", "it answered 9 MB, at most 8 MB are read"),
     ],
 )

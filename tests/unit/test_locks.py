@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 
 from hadoop_dl.cli import lock_maker, mirror
 from hadoop_dl.data import artifacts
-from hadoop_dl.data.locks import LockError, parse_lock
+from hadoop_dl.data.locks import StackError, parse_lock
 from hadoop_dl.data.stacks import Stack
 
 A, B, C = (letter * 64 for letter in "abc")
@@ -60,14 +60,14 @@ def test_the_digest_is_that_of_text_python_and_name():
     ],
 )
 def test_a_damaged_lock_is_refused(old, new, sentence):
-    with pytest.raises(LockError) as error:
+    with pytest.raises(StackError) as error:
         parse_lock(TEXT.replace(old, new), "demo", "2.7")
     assert sentence in str(error.value)
     assert "scripts/stack lock demo" in str(error.value)
 
 
 def test_an_empty_lock_is_refused():
-    with pytest.raises(LockError, match="it has no artifact"):
+    with pytest.raises(StackError, match="it has no artifact"):
         parse_lock("", "demo", "2.7")
 
 
@@ -114,8 +114,8 @@ def test_the_closure_names_what_is_missing_and_what_does_not_fit():
     }
     problems = lock_maker.closure_problems({"a": "1", "b": "1"}, requires, lock_maker.marker_environment("2.7"))
     assert problems == [
-        "a 1 needs b>=2, and the lock has 1.",
-        'a 1 needs c; python_version < "3", and the lock has none.',
+        "a 1 needs b>=2, but the lock has 1.",
+        'a 1 needs c; python_version < "3", but the lock has none.',
     ]
     assert lock_maker.closure_problems({"a": "1", "b": "2"}, requires, lock_maker.marker_environment("3.9")) == []
 
@@ -179,7 +179,7 @@ REFUSED = (
 
 def test_a_lock_with_a_source_distribution_that_has_no_recipe_is_refused():
     line = f"\nx==1.0 --hash=sha256:{C}  # x-1.0.tar.gz 5\n"
-    with pytest.raises(LockError) as error:
+    with pytest.raises(StackError) as error:
         parse_lock(TEXT + line, "demo", "2.7")
     assert REFUSED in str(error.value)
 
@@ -192,7 +192,7 @@ def test_no_source_distribution_without_a_recipe_gets_into_a_lock(tmp_path, monk
     monkeypatch.setattr(mirror, "fetch_artifacts", pytest.fail)
     requirements = {"tensorflow": ["x==1.0"]}
     stack = Stack("demo", {"name": "demo", "requirements": requirements, "glibc_min": "2.17"}, tmp_path)
-    with pytest.raises(LockError) as error:
+    with pytest.raises(StackError) as error:
         lock_maker.make_lock(stack, "2.7", tmp_path, print)
     assert str(error.value).startswith("demo for Python 2.7 cannot be locked: " + REFUSED)
 

@@ -109,7 +109,7 @@ def test_with_its_login_a_manager_is_asked_and_the_same_hosts_are_refused(manage
 
 def test_ambari_takes_a_host_out_only_when_nothing_runs_there() -> None:
     busy = node(containers=2)
-    assert "Ambari ends the containers of data1 at once, and it has 2" in str(
+    assert "Ambari ends containers at once, but data1 has 2" in str(
         decisions.drain_problem("data1", yarn(busy, manager="ambari"), api=True)
     )
     assert decisions.drain_problem("data1", yarn(busy, manager="cloudera_manager"), api=True) is None

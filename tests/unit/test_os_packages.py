@@ -82,7 +82,7 @@ def test_a_missing_version_is_told_with_those_that_are_there() -> None:
     assert missing(Package("libcudnn8", "8.9.6.50-1.cuda12.2")) == ""
     told = missing(Package("libcudnn8", "8.0.5.39-1.cuda11.0"), "Error: No matching\n Packages")
     assert told == (
-        "cuDNN 8 needs the package libcudnn8-8.0.5.39-1.cuda11.0, and the repositories of data1 (http://mirror01:8900/rpm/el9) have: "
+        "cuDNN 8 needs the package libcudnn8-8.0.5.39-1.cuda11.0, but the repositories of data1 (http://mirror01:8900/rpm/el9) have: "
         "8.9.7.29-1.cuda12.2, 8.9.6.50-1.cuda12.2; Error: No matching Packages. Add this package to the mirror, or set tarball."
     )
     assert "have: no version of it" in missing(Package("libcudnn9"))
@@ -131,7 +131,7 @@ def test_a_package_may_have_an_oldest_version(least: str, offered: list[str], en
 
 def test_a_package_that_is_too_old_everywhere_is_told_with_what_is_needed() -> None:
     told = missing(Package("libcudnn8", least="9.0"))
-    assert "needs the package libcudnn8 (9.0 or later), and the repositories of data1" in told
+    assert "needs the package libcudnn8 (9.0 or later), but the repositories of data1" in told
     assert "have: 8.9.7.29-1.cuda12.2, 8.9.6.50-1.cuda12.2" in told
 
 
@@ -241,7 +241,7 @@ def test_the_source_of_apt_names_its_key() -> None:
 
 @pytest.mark.parametrize("item", [{"version": "1"}, {"name": "a", "versoin": "1"}, 3, {"name": ""}])
 def test_an_entry_that_names_no_package_is_refused(item: object) -> None:
-    with pytest.raises(os_packages.PackageError, match="names needs entries such as"):
+    with pytest.raises(os_packages.PackageError, match="names must have entries such as"):
         os_packages.packages_of([item])
 
 

@@ -100,7 +100,7 @@ def test_the_sites_own_spark_decides_for_hosts_that_lack_it_too() -> None:
     assert {host["stack"]["name"] for host in chosen.hosts.values()} == {"tf1.15-spark2-py27-el7"}
     (problem,) = made(STACK).problems
     assert problem.startswith(
-        f"edge1: {STACK}: A stack for Spark 3 does not serve Spark 2; the site's Spark 2.4.0 (spark_home) is what there is"
+        f"edge1: {STACK}: A stack for Spark 3 does not serve Spark 2; the site's Spark 2.4.0 (spark_home) is installed"
     )
 
 

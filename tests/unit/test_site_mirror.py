@@ -196,7 +196,7 @@ def test_a_set_of_packages_is_compared_and_without_dnf_all_else_is_fetched(site:
         ({"deeplearning_request": ""}, "deeplearning_request must be"),
         (
             {"deeplearning_request": {"tensorflow": "2.15"}},
-            "depends on their system and GPUs. Name it after the command",
+            "depends on their system and GPUs. Name it on the command line",
         ),
         ({"deeplearning_request": {"tensorflow": "9.9"}}, "deeplearning_request"),
         ({"deeplearning_extra_packages": ["pandas"]}, "tf1.15-py27-el7 with pandas must be locked first"),

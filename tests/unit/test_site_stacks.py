@@ -113,11 +113,11 @@ def test_the_base_keeps_its_versions(site, monkeypatch):
 
     def resolve_versions(requirements, python, glibc, locked):
         given.update(locked)
-        raise lock_maker.LockError("enough")
+        raise lock_maker.StackError("enough")
 
     monkeypatch.setattr(lock_maker, "resolve", resolve_versions)
     stack = extras.extended(load_stack(BASE), ["pandas"], site)
-    with pytest.raises(lock_maker.LockError, match="enough"):
+    with pytest.raises(lock_maker.StackError, match="enough"):
         lock_maker.make_lock(stack, "3.11", site, print)
     assert given["numpy"] == "1.26.4"
 
@@ -155,7 +155,7 @@ def test_a_login_of_the_sites_index_is_in_no_command_line(indexes, monkeypatch):
     monkeypatch.setenv("PIP_INDEX_URL", f"{own.url}/simple".replace("//", f"//{own.login}@"))
     assert lock_maker.resolve(["internal"], "3.11", "2.34") == {"internal": "1.0"}
     assert "a-secret" not in str(commands)
-    with pytest.raises(lock_maker.LockError) as refused:
+    with pytest.raises(lock_maker.StackError) as refused:
         lock_maker.resolve(["nobody-has-this"], "3.11", "2.34")
     assert "a-secret" not in str(refused.value)
 
@@ -185,7 +185,7 @@ def test_a_package_that_is_not_from_the_index_is_refused(site, indexes, monkeypa
 def test_a_lock_that_fails_leaves_no_stack_and_no_lock(site, monkeypatch, capsys, python):
     def make(stack, wanted, *_):
         if wanted == python:
-            raise lock_maker.LockError("no index")
+            raise lock_maker.StackError("no index")
         return "text"
 
     monkeypatch.setattr(lock_maker, "make_lock", make)

@@ -8,8 +8,8 @@ import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from hadoop_dl.data import stacks
-from hadoop_dl.data.locks import LockError
-from hadoop_dl.data.stacks import StackError, UnknownStack, load_stack, stack_names, stack_problems
+from hadoop_dl.data.locks import StackError
+from hadoop_dl.data.stacks import UnknownStack, load_stack, stack_names, stack_problems
 
 PAIRS = [(name, python) for name in stack_names() for python in load_stack(name).pythons]
 
@@ -55,13 +55,13 @@ def test_an_unknown_name_lists_the_known_ones_and_the_nearest():
 
 
 def test_a_python_that_the_stack_is_not_made_for_is_refused():
-    with pytest.raises(LockError, match=r"made for Python 3.11 or 3.9, but a lock for 3.12"):
+    with pytest.raises(StackError, match=r"made for Python 3.11 or 3.9, but a lock for 3.12"):
         load_stack("tf2.15-py3-el9").lock("3.12")
 
 
 def test_a_missing_lock_says_how_to_write_it(tmp_path):
     shutil.copy(stacks.DIRECTORY / "tf1.15-py27-el7.yml", tmp_path)
-    with pytest.raises(LockError, match="scripts/stack lock tf1.15-py27-el7"):
+    with pytest.raises(StackError, match="scripts/stack lock tf1.15-py27-el7"):
         load_stack("tf1.15-py27-el7", tmp_path).lock()
 
 
@@ -90,6 +90,12 @@ def test_a_wrong_stack_file_is_told_in_a_sentence(change, sentence):
 def test_a_stack_file_with_problems_is_not_loaded(tmp_path):
     (tmp_path / "broken.yml").write_text(yaml.safe_dump({"name": "broken"}))
     with pytest.raises(StackError, match=r"The key os is missing.*The key tensorflow is missing"):
+        load_stack("broken", tmp_path)
+
+
+def test_a_stack_file_that_is_no_yaml_is_not_loaded(tmp_path):
+    (tmp_path / "broken.yml").write_text("name: [")
+    with pytest.raises(StackError, match=r"broken.yml must be YAML, but is not"):
         load_stack("broken", tmp_path)
 
 

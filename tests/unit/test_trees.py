@@ -55,9 +55,9 @@ def test_the_resolver_takes_its_facts_from_what_was_read(
 @pytest.mark.parametrize(
     ("name", "request_", "words"),
     [
-        ("a100_nvswitch", {"tensorflow": "1.15"}, "TensorFlow 1.15.5 runs on Python 3.6 and 3.7, and the host has Python 3.9 and 3.11"),
+        ("a100_nvswitch", {"tensorflow": "1.15"}, "TensorFlow 1.15.5 runs on Python 3.6 and 3.7, but the host has Python 3.9 and 3.11"),
         ("a100_nvswitch", {"cuda": "10.1"}, "CUDA 10.1 has no code for A100"),
-        ("t4", {"python": "2.7"}, "and the host has Python 3.9 and 3.11"),
+        ("t4", {"python": "2.7"}, "but the host has Python 3.9 and 3.11"),
         ("old_cpu", {"tensorflow": "1.15", "tensorflow_source": "prebuilt"}, "need a CPU with avx"),
         ("p100", {"pyspark": "4.0"}, "Java"),
         ("mixed", {"cdsw": True}, "same make and model of GPU"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from pathlib import Path
 from typing import NoReturn
 
 from hadoop_dl.resolver.request import Misuse, nearest_name
@@ -18,3 +19,11 @@ class Parser(argparse.ArgumentParser):
         hint = nearest_name(unknown[1].lstrip("-"), [name.lstrip("-") for name in known]) if unknown else ""
         hint = hint.replace("mean ", "mean --")
         raise Misuse(f"{message}.{hint} See: scripts/{self.prog} --help")
+
+    def add_stacks(self) -> None:
+        self.add_argument(
+            "--stacks", type=Path, metavar="DIR", help="a site's own stacks, too: inventories/SITE/stacks"
+        )
+
+    def add_format(self) -> None:
+        self.add_argument("--format", choices=("table", "json"), default="table", help="for people or for programs")

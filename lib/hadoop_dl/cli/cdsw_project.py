@@ -14,8 +14,8 @@ from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.data import cdsw, host_code
 from hadoop_dl.data.addresses import HTTP
 from hadoop_dl.data.engine_image import sections
-from hadoop_dl.data.locks import Lock, LockError
-from hadoop_dl.data.stacks import Stack, StackError, UnknownStack, add_directory, load_stack
+from hadoop_dl.data.locks import Lock
+from hadoop_dl.data.stacks import Stack, add_directory, load_stack
 from hadoop_dl.resolver.request import Misuse
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -51,7 +51,7 @@ def project_parser() -> Parser:
     parser.add_argument(
         "--ca", default="", metavar="FILE", help="CA file in sessions for a mirror with https, such as the site's own"
     )
-    parser.add_argument("--stacks", type=Path, metavar="DIR", help="a site's own stacks, too: inventories/SITE/stacks")
+    parser.add_stacks()
     return parser
 
 
@@ -64,12 +64,9 @@ def command(arguments: Sequence[str]) -> int:
         raise Misuse(
             "--mirror must be an address such as http://mirror01.example.com:8900, without user and password, but is not."
         )
-    try:
-        stack = load_stack(options.name)
-        lock = stack.lock(options.python)
-        unusable = cdsw.session_problem(stack, lock.python)
-    except (UnknownStack, StackError, LockError) as error:
-        raise Misuse(str(error)) from error
+    stack = load_stack(options.name)
+    lock = stack.lock(options.python)
+    unusable = cdsw.session_problem(stack, lock.python)
     if unusable:
         raise Misuse(f"{unusable.rstrip('.')}. Nothing was written.")
     write(stack, lock, options.directory, mirror, options.ca)

@@ -25,8 +25,8 @@ from hadoop_dl.cli import mirror
 from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.cli.mirror import MirrorError
 from hadoop_dl.data import extras
-from hadoop_dl.data.locks import COMPONENTS, Entry, Lock, LockError, canonicalize_name, source_problem
-from hadoop_dl.data.stacks import Stack, StackError, UnknownStack, add_directory, load_stack, stack_names
+from hadoop_dl.data.locks import COMPONENTS, Entry, Lock, StackError, canonicalize_name, source_problem
+from hadoop_dl.data.stacks import Stack, add_directory, load_stack, stack_names
 
 Versions = dict[str, str]  # name as PEP 503 writes it -> version
 Offer = dict[str, Any]  # a file as an index lists it: name, url, sha256, size or None
@@ -131,10 +131,10 @@ def closure_problems(
                 continue
             name = canonicalize_name(requirement.name)
             if name not in versions:
-                problems.append(f"{project} {versions[project]} needs {requirement}, and the lock has none.")
+                problems.append(f"{project} {versions[project]} needs {requirement}, but the lock has none.")
             elif not requirement.specifier.contains(versions[name], prereleases=True):
                 problems.append(
-                    f"{project} {versions[project]} needs {requirement}, and the lock has {versions[name]}."
+                    f"{project} {versions[project]} needs {requirement}, but the lock has {versions[name]}."
                 )
     return problems
 
@@ -155,27 +155,18 @@ def read_requirement(text: str) -> Requirement:
     return Requirement(legacy[1] if legacy else text)
 
 
-def resolve(
-    requirements: Iterable[str], python: str, glibc: str, uv: str = "uv", locked: Mapping[str, str] | None = None
-) -> Versions:
+def resolve(requirements: Iterable[str], python: str, glibc: str, locked: Mapping[str, str] | None = None) -> Versions:
     """Let uv choose versions that fit together on the stack's hosts; locked packages keep theirs."""
     with tempfile.TemporaryDirectory() as scratch:
         source, constraints = Path(scratch) / "requirements.in", Path(scratch) / "constraints.txt"
         source.write_text("\n".join(requirements) + "\n", encoding="utf-8")
         lines = [f"{name}=={version}\n" for name, version in (locked or {}).items()]
         constraints.write_text("".join(lines), encoding="utf-8")
+        command = ["uv", "pip", "compile", "--quiet", "--no-annotate", "--no-header", "--no-config"]
+        command += ["--python-version", python, "--python-platform", f"x86_64-manylinux_2_{glibc.split('.')[1]}"]
+        command += ["--index-strategy", "first-index", "--only-binary", ":all:", "--constraint", str(constraints)]
         run = subprocess.run(
-            [uv, "pip", "compile", "--quiet", "--no-annotate", "--no-header", "--no-config", "--python-version", python]
-            + ["--index-strategy", "first-index"]
-            + [
-                "--python-platform",
-                f"x86_64-manylinux_2_{glibc.split('.')[1]}",
-                "--only-binary",
-                ":all:",
-                "--constraint",
-                str(constraints),
-                str(source),
-            ],
+            [*command, str(source)],
             capture_output=True,
             text=True,
             check=False,
@@ -183,7 +174,7 @@ def resolve(
         )
     if run.returncode != 0:
         kept = " with the versions that are locked already" if locked else ""
-        raise LockError(f"uv found no set of versions for Python {python}{kept}: {run.stderr.strip()}")
+        raise StackError(f"uv found no set of versions for Python {python}{kept}: {run.stderr.strip()}")
     pairs = (line.split("==") for line in run.stdout.splitlines() if "==" in line)
     return {canonicalize_name(name.strip()): version.split(";")[0].strip() for name, version in pairs}
 
@@ -262,13 +253,13 @@ def make_lock(stack: Stack, python: str, cache: Path, say: Callable[[str], None]
             chosen[project] = {**offer, "project": project, "folder": "wheels"}
         say(f"[{number}/{len(versions)}] {project} {version}")
     if missing:
-        raise LockError(
-            f"{stack.name} needs {', '.join(missing)} for Python {python} and glibc {stack.data['glibc_min']}, and the "
+        raise StackError(
+            f"{stack.name} needs {', '.join(missing)} for Python {python} and glibc {stack.data['glibc_min']}, but the "
             "index has no file of them that fits. Choose other versions under requirements in the stack's file."
         )
     refused = [problem for offer in chosen.values() if (problem := source_problem(offer["name"], offer["sha256"]))]
     if refused:
-        raise LockError(
+        raise StackError(
             f"{stack.name} for Python {python} cannot be locked: {'. '.join(refused)}. Then run this again."
         )
     mirror.fetch_artifacts(list(chosen.values()), cache, progress=say)
@@ -279,12 +270,12 @@ def make_lock(stack: Stack, python: str, cache: Path, say: Callable[[str], None]
         try:
             requires[project] = requirements_inside(path, chosen[project]["sha256"])
         except InvalidRequirement as error:
-            raise LockError(f"{path.name} states a requirement that cannot be read: {error}") from error
+            raise StackError(f"{path.name} states a requirement that cannot be read: {error}") from error
     problems = closure_problems(versions | {"the stack's file": ""}, requires | stated, environment)
     components = assign(requirements, versions, requires, environment)
-    problems += [f"{name} is in the lock, and nothing needs it." for name in sorted(set(versions) - set(components))]
+    problems += [f"{name} is in the lock, but nothing needs it." for name in sorted(set(versions) - set(components))]
     if problems:
-        raise LockError(f"The lock of {stack.name} for Python {python} is not complete: {' '.join(problems)}")
+        raise StackError(f"The lock of {stack.name} for Python {python} is not complete: {' '.join(problems)}")
     entries = [
         Entry(components[p], p, versions[p], offer["sha256"], offer["name"], paths[p].stat().st_size)
         for p, offer in chosen.items()
@@ -304,7 +295,7 @@ EXACT = re.compile(r"[\w.-]+==([\w.]+)")
 def exact(text: str) -> str:
     match = EXACT.fullmatch(text)
     if not match:
-        raise LockError(
+        raise StackError(
             f"Python 2.7 requires exact versions under requirements, but one is {text!r}. Write NAME==VERSION."
         )
     return match[1]
@@ -348,7 +339,7 @@ def main(arguments: list[str] | None = None) -> int:
             if options.extra and not options.check:
                 file = options.stacks / f"{stack.name}.yml"
                 whole_files.write_whole(str(file), extras.file_text(stack).encode())
-        except (UnknownStack, StackError, extras.ExtrasError, LockError, MirrorError) as error:
+        except (StackError, extras.ExtrasError, MirrorError) as error:
             failed = True
             print(f"{name}: {error}", file=sys.stderr)
     return 1 if failed else 0

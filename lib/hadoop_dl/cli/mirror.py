@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,8 @@ from ansible.module_utils.hadoop_dl_host import mirror_files, mirror_index, mirr
 
 from hadoop_dl.cli import mirror_site
 from hadoop_dl.data.artifacts import kind, needed, source
-from hadoop_dl.data.locks import Lock, LockError
+from hadoop_dl.data.locks import StackError
 from hadoop_dl.data.stacks import (
-    StackError,
-    UnknownStack,
     add_directory,
     add_site_stacks,
     artifacts_of_others,
@@ -36,9 +34,9 @@ MirrorError: type[Exception] = mirror_index.MirrorError
 Artifact = dict[str, Any]
 
 
-def offers(project: str, index_url: str | None = None) -> list[dict[str, Any]]:
-    """What the index lists for a project: name, url, sha256, size (None if the index does not tell)."""
-    return list(mirror_index.offers(project, index_url))
+def offers(project: str) -> list[dict[str, Any]]:
+    """The files that the index lists for a project: name, url, sha256, size (None if the index does not tell)."""
+    return list(mirror_index.offers(project))
 
 
 def fetch_artifacts(
@@ -49,18 +47,6 @@ def fetch_artifacts(
 ) -> list[str]:
     """Make the directory hold these artifacts, each verified by sha256; the names that were fetched."""
     return list(mirror_files.fetch_artifacts(list(artifacts), str(root), index_url, progress))
-
-
-def fetch(
-    locks: Iterable[Lock],
-    files: Iterable[Mapping[str, Any]],
-    root: Path,
-    index_url: str | None = None,
-    progress: Callable[[str], None] | None = None,
-) -> list[str]:
-    """Make the directory hold everything that these locks and files (artifacts with a folder) name."""
-    artifacts = [artifact for lock in locks for artifact in lock.artifacts] + [dict(file) for file in files]
-    return fetch_artifacts(artifacts, root, index_url, progress)
 
 
 def problems(artifacts: Iterable[Artifact], root: Path) -> dict[str, str]:
@@ -75,7 +61,7 @@ def prune(kept: Iterable[Artifact], root: Path) -> list[str]:
 
 @dataclass
 class Contents:
-    """What the directory must hold: artifacts, each with what needs it, and sets of packages."""
+    """The required contents of the directory: artifacts, each with what needs it, and sets of packages."""
 
     rows: list[tuple[Artifact, list[str]]]
     sets: list[Artifact] = field(default_factory=list)
@@ -93,7 +79,7 @@ class Contents:
 
 
 def contents(options: argparse.Namespace) -> Contents:
-    """What the named stacks and the inventories ask for."""
+    """The contents that the named stacks and the inventories require."""
     environments: dict[tuple[str, str], list[str]] = {}
     for text in options.stacks:
         name, _, python = text.partition(":")
@@ -227,7 +213,7 @@ def main(arguments: list[str] | None = None) -> int:
             failures = verify_contents(wanted, options.root)
         else:
             failures = prune_contents(wanted, options.root)
-    except (UnknownStack, StackError, LockError, MirrorError, mirror_site.SiteError) as error:
+    except (StackError, MirrorError, mirror_site.SiteError) as error:
         failures = [str(error)]
     for failure in failures:
         print(failure, file=sys.stderr)

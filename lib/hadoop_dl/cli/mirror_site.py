@@ -1,19 +1,17 @@
-"""What scripts/mirror has Ansible do on the controller: read an inventory with its templates and vaults, and make sets of packages. No host is asked."""
+"""Runs of Ansible for scripts/mirror on the controller: read an inventory with its templates and vaults, and make sets of packages."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hadoop_dl.cli.ansible_runs import REPOSITORY, missing_inventory, run
+
 Json = dict[str, Any]
-REPOSITORY = Path(__file__).resolve().parents[3]
 PYTHON = "/usr/bin/python3"  # the one that has dnf's module
 
 
@@ -21,34 +19,21 @@ class SiteError(Exception):
     """An inventory that Ansible cannot read, or that does not decide what its mirror holds; or a set that was not made."""
 
 
-def ansible(*arguments: str) -> str:
-    """Run a module by the program ansible with this project's settings; its output."""
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / "ansible"), *arguments],
-        env={"ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), **os.environ, "ANSIBLE_NOCOLOR": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return done.stdout
-
-
 def read(inventories: Sequence[str], options: Sequence[str], stacks: Sequence[str]) -> Json:
-    """What the mirror of these inventories holds: environments, files, uses and sets of lib/hadoop_dl/hosts/mirror_contents.py.
+    """The contents of these inventories' mirror: environments, files, uses and sets of lib/hadoop_dl/hosts/mirror_contents.py.
 
     options: further ones of ansible (vaults, -e). stacks: those that the operator names.
     """
-    for inventory in inventories:
-        if "," not in inventory and not Path(inventory).exists():
-            raise SiteError(f"The inventory must exist, but {inventory} does not.")
+    if missing := missing_inventory(inventories):
+        raise SiteError(f"The inventory must exist, but {missing} does not.")
     sources = [f"--inventory={inventory}" for inventory in inventories]
     # Keys of package sets are looked up as the play of the mirror does it.
     place = f"--playbook-dir={REPOSITORY / 'playbooks' / 'layers'}"
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "contents.json"
         arguments = json.dumps({"file": str(file), "stacks": list(stacks)})
-        said = ansible("all", "--module-name=mirror_contents", f"--args={arguments}", place, *sources, *options)
+        module = ("--module-name=mirror_contents", f"--args={arguments}")
+        said = run("ansible", "all", *module, place, *sources, *options).stdout
         if not file.is_file():
             raise SiteError(f"Ansible must read the inventory {', '.join(inventories)}, but could not:\n{said.strip()}")
         found: Json = json.loads(file.read_text(encoding="utf-8"))
@@ -60,7 +45,8 @@ def read(inventories: Sequence[str], options: Sequence[str], stacks: Sequence[st
 def package_set(one: Json, root: Path, check: bool = False) -> str:
     """Make the directory hold this set of packages, or with `check` only compare; why it was made. The module is the mirror host's."""
     arguments = json.dumps({**one, "root": str(root.resolve())})
-    said = ansible(
+    said = run(
+        "ansible",
         "localhost",
         "--inventory=localhost,",
         "--connection=local",
@@ -69,7 +55,7 @@ def package_set(one: Json, root: Path, check: bool = False) -> str:
         f"--args={arguments}",
         "--one-line",
         *(["--check"] if check else []),
-    )
+    ).stdout
     answer = re.search(r"\| (SUCCESS|CHANGED|FAILED!?) => (\{.*\})", said)
     result: Json = json.loads(answer[2]) if answer else {"msg": said.strip()}
     if "reason" not in result:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+from hadoop_dl.cli.ansible_runs import REPOSITORY, missing_inventory, run
+
 NO_REPORT = 1
 
 
@@ -41,9 +41,8 @@ def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[str
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="for people or for programs")
     options, others = parser.parse_known_args(arguments)
-    for inventory in options.inventory:
-        if "," not in inventory and not Path(inventory).exists():
-            parser.error(f"the inventory must exist, but {inventory} does not")
+    if missing := missing_inventory(options.inventory):
+        parser.error(f"the inventory must exist, but {missing} does not")
     return options, others
 
 
@@ -60,10 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     directory = options.directory.resolve()
     path = directory / "report.json"
     before = fingerprint(path)
-    command = [str(Path(sys.executable).parent / "ansible-playbook"), str(REPOSITORY / "playbooks" / "report.yml")]
-    command += [word for inventory in options.inventory for word in ("-i", inventory)]
-    command += ["-e", json.dumps({"report_directory": str(directory)}), *others]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    inventories = [word for inventory in options.inventory for word in ("-i", inventory)]
+    variables = ["-e", json.dumps({"report_directory": str(directory)})]
+    done = run("ansible-playbook", str(REPOSITORY / "playbooks" / "report.yml"), *inventories, *variables, *others)
     if done.returncode != 0 or fingerprint(path) in (None, before):
         print(done.stdout, file=sys.stderr)
         print(

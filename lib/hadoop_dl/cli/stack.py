@@ -29,7 +29,8 @@ from typing import Any
 from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.cli.stack_text import answer_text, conflict_text, stack_text
 from hadoop_dl.data.compat import load
-from hadoop_dl.data.stacks import Stack, UnknownStack, add_directory, load_stack, stack_names
+from hadoop_dl.data.locks import StackError
+from hadoop_dl.data.stacks import Stack, add_directory, load_stack, stack_names
 from hadoop_dl.resolver import HostProfile, Misuse, Resolution, newest_wheel, resolve
 from hadoop_dl.resolver.named_stacks import fitting
 from hadoop_dl.resolver.request import COMPONENTS, OPTIONS, nearest_name, read_request
@@ -91,11 +92,7 @@ def add_host_options(parser: Parser) -> None:
         default=[],
         help="a GPU's name, PCI id (10de:15f8) or cc=8.6; once for each model, or none",
     )
-    parser.add_argument("--format", choices=("table", "json"), default="table", help="for people or for programs")
-
-
-def add_stacks_option(parser: Parser) -> None:
-    parser.add_argument("--stacks", type=Path, metavar="DIR", help="a site's own stacks, too: inventories/SITE/stacks")
+    parser.add_format()
 
 
 def resolve_parser() -> Parser:
@@ -129,7 +126,7 @@ def resolve_parser() -> Parser:
         metavar="PATH",
         help="read the hosts of an inventory as the plan does, and answer for each; without constraints: what it requests",
     )
-    add_stacks_option(parser)
+    parser.add_stacks()
     parser.add_argument("constraints", nargs="*", metavar="COMPONENT=CONSTRAINT")
     return parser
 
@@ -209,7 +206,7 @@ def resolve_command(arguments: Sequence[str]) -> int:
 
 def resolve_hosts(options: argparse.Namespace, request: Mapping[str, Any]) -> int:
     """The answer for real hosts, which is the plan's."""
-    from hadoop_dl.cli import stack_hosts  # (needs more than an answer does)
+    from hadoop_dl.cli import stack_hosts  # an answer without hosts needs less
 
     given = [f"--{name}" for name in ("os", "gpu", "hadoop") if name in request]
     given += ["--explain"] if options.explain else []
@@ -217,7 +214,7 @@ def resolve_hosts(options: argparse.Namespace, request: Mapping[str, Any]) -> in
     if given:
         chosen = "--inventory" if options.inventory else "--host"
         raise Misuse(f"{listed(given)} cannot be given with {chosen}: hosts are what they answer. Leave it out.")
-    read_request(load(), request)  # misuse is told before a host is read
+    read_request(load(), request)  # misuse is reported before a host is read
     if options.inventory:
         answers = stack_hosts.of_inventory(options.inventory, request)
     else:
@@ -231,7 +228,7 @@ def list_command(arguments: Sequence[str]) -> int:
         prog="stack list", description="List the named stacks, the best first if hosts are named.", allow_abbrev=False
     )
     add_host_options(parser)
-    add_stacks_option(parser)
+    parser.add_stacks()
     options = parser.parse_args(list(arguments))
     if options.stacks:
         add_directory(options.stacks)
@@ -265,18 +262,15 @@ def stack_json(stack: Stack) -> dict[str, Any]:
 def show_command(arguments: Sequence[str]) -> int:
     parser = Parser(prog="stack show", description="Show one named stack.", allow_abbrev=False)
     parser.add_argument("name", metavar="NAME")
-    parser.add_argument("--format", choices=("table", "json"), default="table", help="for people or for programs")
+    parser.add_format()
     options = parser.parse_args(list(arguments))
-    try:
-        stack = load_stack(options.name)
-    except UnknownStack as error:
-        raise Misuse(str(error)) from error
+    stack = load_stack(options.name)
     print(json.dumps(stack_json(stack), indent=2) if options.format == "json" else stack_text(stack))
     return 0
 
 
 def lock_command(arguments: Sequence[str]) -> int:
-    from hadoop_dl.cli import lock_maker  # (needs more than an answer does)
+    from hadoop_dl.cli import lock_maker  # an answer needs less
 
     return lock_maker.main(list(arguments))
 
@@ -312,7 +306,7 @@ def main(arguments: Sequence[str] | None = None, commands: Mapping[str, Command]
         if given[0] not in commands:
             raise Misuse(f"{given[0]} is no command.{nearest_name(given[0], KNOWN)} Known: {', '.join(KNOWN)}.")
         return commands[given[0]](given[1:])
-    except Misuse as error:
+    except (Misuse, StackError) as error:
         if wants_json(given):
             print(json.dumps({"status": "misuse", "message": str(error)}, indent=2))
         print(f"stack: {error}", file=sys.stderr)

@@ -1,28 +1,27 @@
 """scripts/stack resolve for real hosts: the plan answers, from the facts in files, or from what the hosts of an inventory answer now.
 
-The plan decides here as it does for a run (hadoop_dl.plan), so that this is no second answer. Nothing is changed on any host.
+The plan decides here as it does for a run (hadoop_dl.plan), so both give the same answer. Nothing is changed on any host.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.hadoop_dl_host.text_columns import columns
+
+from hadoop_dl.cli.ansible_runs import REPOSITORY, missing_inventory, run
 from hadoop_dl.hosts.host_script import LARGEST, NoAnswer, parse
 from hadoop_dl.plan import make_plan
 from hadoop_dl.plan.model import Host, host_of
 from hadoop_dl.resolver import Misuse
 
 Json = dict[str, Any]
-REPOSITORY = Path(__file__).resolve().parents[3]
 # What every site decides and no stack depends on.
 SITE = {"mirror_url": "http://mirror.example.com:8900", "nvidia_license_accepted": True}
 ANY = {"tensorflow": ">=1"}
@@ -32,7 +31,7 @@ ROW = ("host", "stack", "Python", "problems")
 
 @dataclass(frozen=True)
 class Answers:
-    """What each host gets: `plan` as plan.json has it; `request` is what was asked, empty for the inventory's own."""
+    """The answer for each host: `plan` as plan.json has it; `request` is empty if the inventory's own was used."""
 
     plan: Json
     request: Mapping[str, Any]
@@ -79,9 +78,7 @@ class Answers:
 
     def text(self) -> str:
         """One row for each host, then the sentences: hosts that share one are one line."""
-        rows = [ROW, *(cells(self.row(name)) for name in self.names)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(ROW))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        lines: list[str] = columns([ROW, *(cells(self.row(name)) for name in self.names)])
         for title, found in (
             ("Problems:", self.plan["problems"]),
             ("Good to know:", self.plan["warnings"]),
@@ -113,7 +110,7 @@ def of_files(paths: Sequence[Path], request: Mapping[str, Any]) -> Answers:
 
 
 def facts_host(path: Path, variables: Json) -> Host:
-    """The host whose facts are in a file, which nobody has to trust: they are read as an answer is."""
+    """The host whose facts are in a file, which is checked like the answer of a host."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             found = parse(0, " ".join(file.read(LARGEST + 1).split("\n")).strip(), "")
@@ -127,7 +124,7 @@ def facts_host(path: Path, variables: Json) -> Host:
 
 def of_inventory(inventory: str, request: Mapping[str, Any]) -> Answers:
     """The plan of an inventory's hosts, which are read for it; of the request, or of the one that the inventory has."""
-    if "," not in inventory and not Path(inventory).exists():
+    if missing_inventory([inventory]):
         raise Misuse(f"--inventory must exist, but {inventory} does not.")
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "plan.json"
@@ -135,12 +132,8 @@ def of_inventory(inventory: str, request: Mapping[str, Any]) -> Answers:
             "preflight_plan_file": str(file),
             **({"deeplearning_request": dict(request)} if request else {}),
         }
-        command = [str(Path(sys.executable).parent / "ansible-playbook"), str(REPOSITORY / "playbooks" / "plan.yml")]
-        command += ["--inventory", inventory, "--extra-vars", json.dumps(variables)]
-        environment = {"ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), **os.environ, "ANSIBLE_NOCOLOR": "1"}
-        done = subprocess.run(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-        )
+        options = ["--inventory", inventory, "--extra-vars", json.dumps(variables)]
+        done = run("ansible-playbook", str(REPOSITORY / "playbooks" / "plan.yml"), *options)
         if not file.is_file():
             raise Misuse(f"The hosts of {inventory} must be read for a plan, but there is none:\n{done.stdout.strip()}")
         return Answers(json.loads(file.read_text(encoding="utf-8")), request, inventory)

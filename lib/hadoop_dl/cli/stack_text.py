@@ -42,7 +42,7 @@ def texts(value: Any, last: str = "and") -> str:
 
 
 def needs(stack: Mapping[str, Any], pins: Mapping[str, str], driver: str = "") -> list[str]:
-    """What a stack needs of the host and of pip; `driver` is the one that stays there."""
+    """The requirements of a stack on the host and pip; `driver` is the one that stays there."""
     found = []
     if "driver_min" in stack and driver:
         old = version(driver) < version(stack["driver_min"])  # it knows some of the cards that a name means
@@ -101,7 +101,7 @@ def findings(found: Iterable[Finding], explain: bool) -> list[str]:
 
 
 def conflict_text(resolution: Resolution, explain: bool) -> str:
-    """What is wrong with a request, and the nearest ones that fit."""
+    """The conflicts of a request, and the nearest requests that fit."""
     count = len(resolution.conflicts)
     lines = [f"The request cannot be met: {count} conflict{'s' if count != 1 else ''}."]
     lines += [text] if (text := together(resolution.conflicts)) and count > 1 else []

@@ -1,4 +1,4 @@
-"""What the mirror's address and directory must be. Pure functions; the role mirror refuses by them before it changes anything."""
+"""Checks of the mirror's inputs: addresses, directories, sets of packages. Pure functions; the role mirror and the plan refuse by them."""
 
 from __future__ import annotations
 
@@ -13,23 +13,10 @@ HTTP = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")  # without user, password
 # Directories of the system and of the cluster. A directory of this project must be below one of SHARED, but not below PRIVATE.
 SHARED = {"/", "/data", "/export", "/media", "/mnt", "/opt", "/srv", "/var", "/var/lib", "/var/www", "/var/www/html"}
 PRIVATE = (
-    *(
-        "/bin",
-        "/boot",
-        "/dev",
-        "/etc",
-        "/home",
-        "/lib",
-        "/lib64",
-        "/opt/deeplearning",
-        "/proc",
-        "/root",
-        "/run",
-        "/sbin",
-        "/sys",
-    ),
-    *("/opt/cloudera", "/opt/hadoop", "/opt/mapr", "/opt/spark", "/var/lib/docker", "/var/lib/dpkg", "/var/lib/rpm"),
-    *("/tmp", "/usr", "/var/cache", "/var/log", "/var/run", "/var/spool", "/var/tmp"),  # noqa: S108 (refused)
+    *("/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/proc", "/root", "/run", "/sbin", "/sys", "/usr"),
+    *("/opt/cloudera", "/opt/deeplearning", "/opt/hadoop", "/opt/mapr", "/opt/spark"),
+    *("/var/cache", "/var/lib/docker", "/var/lib/dpkg", "/var/lib/rpm", "/var/log", "/var/run", "/var/spool"),
+    *("/tmp", "/var/tmp"),  # noqa: S108 (refused)
 )
 
 
@@ -65,10 +52,6 @@ def mirror_index_problem(url: str, login: Mapping[str, str]) -> str:
     if login.get("user") and not url.startswith("https://"):
         return "mirror_index_url must begin with https://, because a password is sent there. Let the index serve https, or use one without a login."
     return ""
-
-
-def mirror_root_problem(root: Any) -> str:
-    return own_directory_problem("mirror_root", root)
 
 
 def own_directory_problem(name: str, root: Any) -> str:

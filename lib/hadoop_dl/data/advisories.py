@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from hadoop_dl.data.locks import LockError
-from hadoop_dl.data.stacks import StackError, UnknownStack, load_stack
+from hadoop_dl.data.locks import StackError
+from hadoop_dl.data.stacks import load_stack
 
 TENSORFLOW = ("1.4.1", "1.15.0", "1.15.5", "2.4.4", "2.11.1")
 ADVISED = {
@@ -23,12 +23,12 @@ ADVISED = {
 
 @cache
 def notes(environment: str) -> list[str]:
-    """What to know about the stack of an environment, by its name (STACK-DIGEST); nothing if its lock is not known here."""
+    """Known advisories about the stack of an environment, by its name (STACK-DIGEST); empty if its lock is not known here."""
     name, _, digest = environment.rpartition("-")
     try:
         stack = load_stack(name)
         locks = [stack.lock(python) for python in stack.pythons]
-    except (UnknownStack, StackError, LockError):
+    except StackError:
         return []
     entries = next((lock.entries for lock in locks if lock.digest == digest), ())
     found = [f"{entry.project} {entry.version}" for entry in entries if entry.version in ADVISED.get(entry.project, ())]

@@ -1,4 +1,7 @@
-"""The one list of what a mirror must hold: what stacks need, and the files of a site. The playbooks (mirror_artifacts) and scripts/mirror have it from here."""
+"""The artifacts that a mirror must hold: those of stacks, and the files of a site.
+
+The playbooks (mirror_artifacts) and scripts/mirror use them.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hadoop_dl.data.locks import Lock, LockError, parse_lock
+from hadoop_dl.data.locks import Lock, StackError, parse_lock
 
 Json = dict[str, Any]
 HEADING = "# component: tensorflow\n"
@@ -47,7 +47,7 @@ class Record:
         return f"tensorflow=={self.provenance['version']} --hash=sha256:{wheel['sha256']}  # {wheel['name']} {wheel['size']}"
 
     def describe(self) -> str:
-        """What the report of verify shows about the wheel."""
+        """The wheel as the report of verify shows it."""
         found = self.provenance
         features = ", ".join(found["cpu_features"]) or "no CPU features"
         cuda = (
@@ -74,7 +74,7 @@ def read(path: Path) -> Record:
     except (OSError, ValueError, KeyError, TypeError):
         is_usable = False
     if not is_usable:
-        raise LockError(
+        raise StackError(
             f"{path} must be the record of a built wheel, but cannot be used. Restore it, or remove it and run playbooks/build_tensorflow.yml: "
             "a wheel that is published is not built again."
         )
@@ -90,7 +90,8 @@ def is_complete(provenance: Json) -> bool:
 def of_host(answer: Any, decided: Json, key: str) -> Json | None:
     """The provenance of the wheel that a host built; None if its answer cannot be one.
 
-    What was decided here is not the host's to say. The name is one path component with the build's key in it: no other file of a mirror has it.
+    What the controller decided is not taken from the answer. The name is one path component that has the build's key, as no other
+    file of a mirror has.
     """
     try:
         wheel, symbols = answer["wheel"], answer["symbols"]
@@ -118,7 +119,7 @@ def of_host(answer: Any, decided: Json, key: str) -> Json | None:
 def completed(lock: Lock, record: Record) -> Lock:
     """The stack's lock with this site's wheel; its digest, and with it the environment's name, changes with the wheel."""
     if HEADING not in lock.text:
-        raise LockError(
+        raise StackError(
             f"The lock of {lock.stack} needs a section for tensorflow. Write it again: scripts/stack lock {lock.stack}"
         )
     text = lock.text.replace(HEADING, f"{HEADING}{record.line}\n", 1)

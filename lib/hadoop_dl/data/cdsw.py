@@ -1,4 +1,4 @@
-"""What releases of Cloudera Data Science Workbench need for GPUs: rows of compat/cdsw.yml as objects."""
+"""Requirements of Cloudera Data Science Workbench's releases for GPUs: rows of compat/cdsw.yml as objects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cache
 
 from hadoop_dl.data import compat
-from hadoop_dl.data.host_facts import Workbench
 from hadoop_dl.data.stacks import Stack
 from hadoop_dl.data.versions import numbers
 
@@ -81,18 +80,13 @@ def wheel_problem(stack: Stack, python: str) -> str:
     if str(system["short"]).startswith("ubuntu"):
         return ""
     return (
-        f"{stack.name} has {name} that was built on {system['name']}, but engines of CDSW run Ubuntu, and a wheel runs where it was built for. "
+        f"{stack.name} has {name} that was built on {system['name']}, but engines of CDSW run Ubuntu, and a wheel runs only on the system that it was built for. "
         "For CDSW choose a prebuilt stack: scripts/stack list"
     )
 
 
-def restart_words(workbench: Workbench) -> str:
-    """What a restart interrupts, for the message."""
-    return session_words(workbench.sessions)
-
-
 def session_words(count: int | None) -> str:
-    """The same for a number of sessions; empty if they could not be counted."""
+    """The sessions that a restart ends, for messages. count: of the sessions; None if they could not be counted."""
     if count is None:
         return "its sessions could not be counted; a restart ends them"
     if count == 0:

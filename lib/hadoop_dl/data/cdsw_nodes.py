@@ -1,4 +1,4 @@
-"""What CDSW's master answered about the hosts of its deployment, in a form that every host may read."""
+"""The answer of CDSW's master about the hosts of its deployment, in a form that every host may read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LARGEST = 1024  # GPUs of one host
 
 
 def answer(health: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether CDSW is ready, and the GPUs of each node, from the result of cdsw_service: no text of the host's but checked names.
+    """Whether CDSW is ready, and the GPUs of each node, from the result of cdsw_service. Of its texts only checked names stay.
 
     `nodes` is None if CDSW prints no table, and a node's number is None if it has no such column.
     """
@@ -54,7 +54,7 @@ def absence(published: Mapping[str, Any], master: str, host: str, node: str) -> 
 
 
 def miscount(published: Mapping[str, Any], host: str, node: str, expected: int) -> str:
-    """What CDSW detects in place of the expected GPUs, as a sentence; empty if it agrees or does not tell."""
+    """A sentence if CDSW detects another number of GPUs than expected; empty if it agrees or reports none."""
     found = gpus(published.get("nodes"), node)
     if found is None or found == int(expected):
         return ""

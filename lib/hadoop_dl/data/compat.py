@@ -27,7 +27,7 @@ class CompatError(ValueError):
 
 @dataclass(frozen=True)
 class Compat:
-    """`subjects` maps a file's subject to its content; `digest` names exactly this data, and stands for it in every cache."""
+    """`subjects` maps a file's subject to its content; `digest` identifies this data in every cache."""
 
     subjects: Mapping[str, Mapping[str, Any]] = field(compare=False)
     digest: str
@@ -80,7 +80,7 @@ def parse(name: str, text: bytes) -> dict[str, Any]:
 
 
 def keep(path: Path, subjects: Mapping[str, Any]) -> None:
-    """Write the parsed data beside the clone; where that is not allowed, the next command parses again."""
+    """Write the parsed data beside the clone; if that is not allowed, the next command parses again."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypedDict
 
 from hadoop_dl.data.gpu_host import GpuHost
-from hadoop_dl.data.versions import numbers
+from hadoop_dl.data.versions import numbers, upstream
 
 # The first that reads mok_signing_key in framework.conf (https://github.com/dell/dkms/commit/3323033).
 DKMS_SIGNS = "3.0.4"
@@ -70,12 +70,7 @@ class Request:
 
 def after_560(version: str) -> bool:
     """Whether a package's version, with its epoch, is of a branch from which computing needs no package of graphics."""
-    return numbers(version.rpartition(":")[2]) >= (560,)
-
-
-def without_release_of(version: str) -> str:
-    """4.5.2 of 1:4.5.2-1."""
-    return version.rpartition(":")[2].partition("-")[0]
+    return numbers(upstream(version)) >= (560,)
 
 
 def without_release(kernel: str) -> str:
@@ -246,9 +241,7 @@ class Rpms:
 
     def dcgm_changes(self) -> bool:
         return bool(self.dcgm_leaving()) or any(
-            not any(
-                without_release_of(found) == one["version"] for found in self.host.dcgm_packages.get(one["name"], ())
-            )
+            not any(upstream(found) == one["version"] for found in self.host.dcgm_packages.get(one["name"], ()))
             for one in self.dcgm()
         )
 

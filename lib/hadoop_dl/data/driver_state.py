@@ -193,8 +193,8 @@ def installer_problem(request: Request, failed: Mapping[str, Any], free: str, ke
     said = " ".join(str(call.get("stderr") or call.get("stdout") or "")[-600:].split())
     return (
         f"Driver {request.version} must be installed on {request.host} for kernel {kernel}, but {program} ended with status {call['rc']}: {said}. Free "
-        f"space in MB: {' '.join(free.split()) or 'not known'}. Read /var/log/nvidia-installer.log, solve what it names, and run again: what is "
-        "installed now is not taken for a driver."
+        f"space in MB: {' '.join(free.split()) or 'not known'}. Read /var/log/nvidia-installer.log, solve what it names, and run again: a "
+        "partial installation does not count as a driver."
     )
 
 

@@ -20,7 +20,7 @@ from ansible.module_utils.hadoop_dl_host import source_wheels
 from hadoop_dl.data import cdsw, programs, stacks
 from hadoop_dl.data.addresses import HTTP
 from hadoop_dl.data.compat import REPOSITORY
-from hadoop_dl.data.locks import Entry, Lock, canonicalize_name
+from hadoop_dl.data.locks import Entry, Lock, StackError, canonicalize_name
 from hadoop_dl.data.stacks import Stack
 from hadoop_dl.data.versions import numbers
 
@@ -59,7 +59,7 @@ class Sections:
 
     @property
     def downloads(self) -> list[dict[str, Any]]:
-        """What the build host fetches: as environment_packages.parse_section has it."""
+        """The files that the build host fetches, as environment_packages.parse_section has them."""
         return [
             {"project": canonicalize_name(one.project), "file": one.name, "sha256": one.sha256, "size": one.size}
             for one in (*self.tools, *self.rest)
@@ -87,7 +87,7 @@ def work(given: Mapping[str, Any]) -> dict[str, Any]:
         stack = stacks.load_stack(given["stack"])
         python = given["python"] or stack.pythons[0]
         lock = stack.lock(python)
-    except (LookupError, ValueError) as error:
+    except StackError as error:
         raise EngineError(f"cdsw_engine_stack cannot be used. {error}") from error
     check(given, stack, python, lock)
     parts, key = sections(lock), given.get("cuda_key", "")
@@ -145,8 +145,8 @@ def check(given: Mapping[str, Any], stack: Stack, python: str, lock: Lock) -> No
             raise EngineError(
                 "cdsw_engine_cuda_packages come from a repository that is signed: set cdsw_engine_cuda_repository (http://…) and cdsw_engine_cuda_key."
             )
-        if stack.version("cuda") is None or lock.has_cuda:
-            has = "has CUDA among its packages" if lock.has_cuda else "uses no CUDA"
+        if stack.version("cuda") is None or lock.cuda:
+            has = "has CUDA among its packages" if lock.cuda else "uses no CUDA"
             raise EngineError(f"{stack.name} {has}, but cdsw_engine_cuda_packages are named. Remove them.")
 
 
@@ -197,13 +197,13 @@ def linker_text(stack: Stack) -> str:
 
 
 def questions(stack: Stack, lock: Lock) -> dict[str, Any]:
-    """What files/engine_probe.py checks in the image."""
+    """The values that files/engine_probe.py checks in the image."""
     projects = {entry.project: entry.version for entry in lock.entries if entry.project not in ENVIRONMENT_ONLY}
     imports = [name for name in PARTS if name in stack.data]
     return {
         "imports": imports,
         "projects": projects,
-        "libraries": [] if lock.has_cuda else libraries(stack.version("cuda"), stack.version("cudnn")),
+        "libraries": [] if lock.cuda else libraries(stack.version("cuda"), stack.version("cudnn")),
     }
 
 

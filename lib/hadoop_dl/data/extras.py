@@ -85,7 +85,7 @@ def extended(base: Stack, packages: list[str], directory: Path) -> Stack:
 
 
 def cuda_of_others(stack: Stack, entries: Iterable[Entry], requires: Mapping[str, list[Requirement]]) -> str:
-    """What NVIDIA's libraries add to a stack whose TensorFlow does not use them; empty if nothing is added."""
+    """A warning about NVIDIA's libraries in a stack whose TensorFlow does not use them; empty if it has none."""
     libraries = {
         entry.project: entry.size
         for entry in entries

@@ -1,4 +1,4 @@
-"""What the module gpu_host_info reads of a GPU host, typed once: a field for each key of its answer. None means that there is none."""
+"""The answer of the module gpu_host_info, typed once: a field for each key of its answer. None means that there is none."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ class Image:
 
 @dataclass(frozen=True)
 class Original:
-    """What the host had before the role's first change."""
+    """The host's state before the role's first change."""
 
     arguments: tuple[Argument, ...] = ()
     runfile: bool = False
     unit: bool = False
-    stream: bool = True  # records of earlier releases say nothing of module streams: what there is stays
+    stream: bool = True  # earlier releases recorded no module stream: one that is enabled stays
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Versions:
 
 @dataclass(frozen=True)
 class Records:
-    """What earlier runs of the role wrote down in /opt/deeplearning/etc."""
+    """The records of earlier runs of the role in /opt/deeplearning/etc."""
 
     before: Original | None
     dcgm_before: tuple[Word, ...] | None

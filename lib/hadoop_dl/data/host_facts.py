@@ -127,7 +127,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Managed:
-    """What this project's roles installed of CUDA, cuDNN and NCCL, by their own records."""
+    """CUDA, cuDNN and NCCL that this project's roles installed, by their own records."""
 
     cuda: tuple[CudaVersion, ...]
     cudnn: tuple[Version, ...]
@@ -186,9 +186,10 @@ class HadoopFile:
 
 @dataclass(frozen=True)
 class Yarn:
-    """`manager`: whose agent writes the files. `drained`: nodes that node_maintenance has out, and since when. `devices`: that controller of cgroup v1, where it is mounted.
+    """`manager`: whose agent writes the files. `drained`: nodes that node_maintenance took out of YARN, and since when.
 
-    devices_unused: the kernel has it, and it is mounted nowhere, as in RHEL 9.
+    devices: where the controller devices of cgroup v1 is mounted.
+    devices_unused: the kernel has it, but it is mounted nowhere, as in RHEL 9.
     """
 
     manager: Literal["cloudera_manager", "ambari"] | None
@@ -239,7 +240,10 @@ class Receipt:
 
 @dataclass(frozen=True)
 class DeepLearning:
-    """What this project installed. `notice`: CURRENT.txt is there; `maintenance`: whose maintenance mode an upgrade has the host in."""
+    """The state of this project's installation.
+
+    `notice`: CURRENT.txt is there; `maintenance`: the manager in whose maintenance mode an upgrade left the host.
+    """
 
     current: Line | None
     environments: Mapping[Line, Environment]
@@ -256,7 +260,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Named:
-    """What inputs name on the host: whether each path exists, its Spark's release, and each account, None if there is none."""
+    """Paths and accounts that inputs name: whether each path exists, its Spark's release, and each account, None if there is none."""
 
     paths: Mapping[Path, bool]
     accounts: Mapping[Line, Account | None]
@@ -293,7 +297,7 @@ class HostFacts:
 
     @cached_property
     def profile(self) -> HostProfile:
-        """What decides which versions fit the host; hosts with equal ones get the same verdicts."""
+        """The facts that decide which versions fit the host; hosts with equal ones get the same verdicts."""
         version = self.os.version
         hadoop = self.hadoop
         majors = {java.major for java in self.java if java.major}
@@ -349,7 +353,7 @@ def read_facts(answer: Any) -> HostFacts:
 
 
 def read(kind: type[T], answer: Any) -> T:
-    """What a host answered, as this dataclass."""
+    """The answer of a host as this dataclass."""
     try:
         return typed.read(kind, answer)
     except typed.TypedError as error:

@@ -24,8 +24,8 @@ def canonicalize_name(name: str) -> str:
     return str(lock_lines.canonical(name))
 
 
-class LockError(ValueError):
-    """A lock that is missing, damaged or cannot be made; the message says which and what to do."""
+class StackError(ValueError):
+    """A stack or a lock that is missing, damaged or cannot be made; the message says which and what to do."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,10 @@ class Lock:
         return tuple(name for name in COMPONENTS if any(entry.component == name for entry in self.entries))
 
     @cached_property
-    def has_cuda(self) -> bool:
-        """Whether it has CUDA's runtime as a wheel."""
-        return any(re.match(r"nvidia[-_]cuda[-_]runtime", entry.project) for entry in self.entries)
+    def cuda(self) -> str:
+        """The CUDA, as major.minor, that it has as wheels; empty if it has none."""
+        runtimes = (one.version for one in self.entries if re.match(r"nvidia[-_]cuda[-_]runtime", one.project))
+        return ".".join(next(runtimes, "").split(".")[:2])
 
     def component(self, name: str) -> str:
         """That component's section: a requirements file of its own. Empty if the stack has no such component."""
@@ -117,11 +118,11 @@ def parse_lock(text: str, stack: str, python: str, origin: str = "the lock") -> 
     if not entries:
         problems.append("it has no artifact")
     if problems:
-        raise LockError(f"{origin} cannot be used: {'; '.join(problems)}. Write it again: scripts/stack lock {stack}")
+        raise StackError(f"{origin} cannot be used: {'; '.join(problems)}. Write it again: scripts/stack lock {stack}")
     return Lock(stack, python, text, tuple(entries))
 
 
 def read_lock(path: Path, stack: str, python: str) -> Lock:
     if not path.is_file():
-        raise LockError(f"{stack} requires the lock {path}, but it is missing. Write it: scripts/stack lock {stack}")
+        raise StackError(f"{stack} requires the lock {path}, but it is missing. Write it: scripts/stack lock {stack}")
     return parse_lock(path.read_text(encoding="utf-8"), stack, python, str(path))

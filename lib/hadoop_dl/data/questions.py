@@ -1,4 +1,4 @@
-"""What the suite (tests/infra) can check on a host, by its stack: not every stack has Keras, HDFS, Kafka or TensorFlowOnSpark."""
+"""The parts that the suite (tests/infra) can check on a host, by its stack: not every stack has Keras, HDFS, Kafka or TensorFlowOnSpark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a host answered to the report besides its facts, typed: gpu-check's results, and when it was changed and verified."""
+"""A host's answer to the report besides its facts, typed: gpu-check's results, and when it was changed and verified."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Asked:
-    """What report_facts answered beside the host's facts; `unanswered` is the reason if there are none."""
+    """The answer of report_facts besides the host's facts; `unanswered` is the reason if there are none."""
 
     health: Health = Health()
     times: Times = Times()

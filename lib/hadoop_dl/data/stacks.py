@@ -15,7 +15,7 @@ import yaml
 
 from hadoop_dl.data import built
 from hadoop_dl.data.compat import LOADER, load
-from hadoop_dl.data.locks import COMPONENTS, Lock, LockError, read_lock
+from hadoop_dl.data.locks import COMPONENTS, Lock, StackError, read_lock
 
 DIRECTORY = Path(__file__).resolve().parents[3] / "stacks"
 LONGEST_NAME = 100  # No file name is longer.
@@ -43,12 +43,8 @@ OTHERS = ("hdfs", "kafka", "files", "requirements", "gcc", "based_on", "without_
 KNOWN = {*REQUIRED, *VERSIONS, *CHOICES, *LISTS, *BUILT, *OTHERS}
 
 
-class UnknownStack(LookupError):
+class UnknownStack(StackError):
     """A name that no file under stacks/ has; the message lists the existing ones."""
-
-
-class StackError(ValueError):
-    """A stack file that cannot be used; the message lists everything that is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +86,7 @@ class Stack:
 
     @property
     def without_gpus(self) -> Stack | None:
-        """What hosts without GPUs get in an environment of the same name, because they cannot import this stack's TensorFlow.
+        """The form for hosts without GPUs, which cannot import this stack's TensorFlow. Its environment has the same name.
 
         Nothing but the wheel of TensorFlow may differ, so the name still changes with every version.
         """
@@ -108,7 +104,7 @@ class Stack:
         return other
 
     def beside_tensorflow(self, python: str) -> list[str]:
-        """What the lock has but the wheel of TensorFlow."""
+        """The lines of the lock without the wheel of TensorFlow."""
         entries = self.base_lock(python).entries
         return [entry.line() for entry in entries if entry.project != self.data["tensorflow_package"]]
 
@@ -125,7 +121,7 @@ class Stack:
         """The lock for one of its Pythons (the preferred one by default)."""
         python = python or self.pythons[0]
         if python not in self.pythons:
-            raise LockError(
+            raise StackError(
                 f"{self.name} is made for Python {' or '.join(self.pythons)}, but a lock for {python} was requested. "
                 "Choose one of these."
             )
@@ -163,7 +159,7 @@ class Stack:
 
 
 def artifacts_of_others(kept: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What all known stacks need beside these artifacts, and what can be fetched again: no wheel that the site built."""
+    """The artifacts of all known stacks besides these that can be fetched again: no wheel that the site built."""
     names = {(artifact["folder"], artifact["name"]) for artifact in kept}
     found = {
         (artifact["folder"], artifact["name"]): artifact
@@ -243,7 +239,10 @@ def load_stack(name: str, directory: Path | None = None) -> Stack:
 @cache
 def _load(file: str) -> Stack:
     path = Path(file)
-    data = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
+    try:
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
+    except yaml.YAMLError as error:
+        raise StackError(f"{path} must be YAML, but is not: {error}") from error
     problems = stack_problems(data, path.stem)
     if problems:
         raise StackError(f"{path} cannot be used: " + " ".join(problems))

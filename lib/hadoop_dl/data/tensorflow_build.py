@@ -192,7 +192,7 @@ def limits(given: Mapping[str, Any], info: Mapping[str, Any]) -> list[str]:
     return [f"--jobs={count}", cap]
 
 
-# --- what stands in the way -----------------------------------------------------------------------------------------
+# --- problems -------------------------------------------------------------------------------------------------------
 
 
 def compiler_kind(given: Mapping[str, Any]) -> str:

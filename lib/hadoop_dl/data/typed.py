@@ -110,7 +110,7 @@ def as_json(value: Any) -> Any:
 
 @cache
 def converter(hint: Any) -> Convert:
-    """What turns JSON into this type."""
+    """The function that turns JSON into this type."""
     arguments, origin = typing.get_args(hint), typing.get_origin(hint)
     if origin in UNIONS:
         inner = converter(next(one for one in arguments if one is not types.NoneType))

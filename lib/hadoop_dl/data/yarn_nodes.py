@@ -122,7 +122,7 @@ def refresh_problem(host: str, yarn: Yarn) -> str | None:
 
 def drain_problem(host: str, yarn: Yarn, *, api: bool = False, early: bool = False) -> str | None:
     """Why the host must not leave YARN; None also for one that this project excluded before. api: the inventory has the login of the manager.
-    early: others that this project has out come back first; which labels they have then, YARN does not tell yet."""
+    early: other drained hosts come back first; YARN does not report their labels yet."""
     numbers = tuple(int(one) for one in re.findall(r"\d+", yarn.version)[:2])
     if numbers < SINCE:
         return f"A drain requires Hadoop 2.10 or later, but YARN has {yarn.version}. Drain {host} by your own means (docs/day2.md)."
@@ -131,7 +131,7 @@ def drain_problem(host: str, yarn: Yarn, *, api: bool = False, early: bool = Fal
         return None if is_drained(node) else steps(host, yarn, f"must be out of YARN, but is {node.state}", 1)
     if yarn.manager == "ambari" and node.state in ACTIVE and node.containers:
         return (
-            f"Ambari ends the containers of {host} at once, and it has {node.containers}. Run this when they have ended, or decommission the NodeManager there "
+            f"Ambari ends containers at once, but {host} has {node.containers}. Run this when they have ended, or decommission the NodeManager there "
             "and then run the same command."
         )
     if node.recorded:
@@ -180,7 +180,7 @@ def steps(host: str, yarn: Yarn, found: str, action: int) -> str:
     words = STEPS[str(yarn.manager)]
     return (
         f"{host} {found}, and its manager alone may change that. Set cluster_manager and its login in the inventory, or do it there: {words[0].format(host=host, action=words[action])}. Then run the same command; "
-        "it goes on from there."
+        "it resumes there."
     )
 
 
@@ -195,14 +195,14 @@ def is_back(node: Node) -> bool:
 
 
 def missing(node: Node) -> str:
-    """What is_back lacks, in words."""
+    """Why is_back is false, in words."""
     if node.state == "RUNNING":
         return f"it offers {node.gpus} of its {node.had_gpus} GPUs"
     return f"YARN has it as {node.state}" + (f" ({node.health})" if node.health else "")
 
 
 def waiting(host: str, yarn: Yarn, left: float) -> str:
-    """What is waited for: one line."""
+    """The progress of a drain, in one line."""
     node = node_of(host, yarn)
     names = [application_words(one) for one in yarn.applications[:SHOWN]]
     if len(yarn.applications) > SHOWN:

@@ -1,4 +1,4 @@
-"""What YARN's configuration must have for GPUs, and what speaks against changing it on a host. compat/hadoop.yml has the sources.
+"""YARN's settings for GPUs, and the reasons against changing them on a host. compat/hadoop.yml has the sources.
 
 Pure functions: inputs and what the host answered in, settings and sentences out.
 """
@@ -67,7 +67,10 @@ class Isolation:
 
 @dataclass(frozen=True)
 class Labels:
-    """The exclusive node label of hosts with GPUs. shares: queue -> percent of its parent's part of them; unlimited: those of them with 0 % elsewhere."""
+    """The exclusive node label of hosts with GPUs.
+
+    shares: queue -> percent of its parent's share of these hosts; unlimited: those of the queues that have 0 % of all other hosts.
+    """
 
     label: str
     store: str
@@ -77,7 +80,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Request:
-    """What YARN gets on a host. conf_dir: where the daemons' configuration is; services: which daemons run there."""
+    """The settings that YARN gets on a host. conf_dir: where the daemons' configuration is; services: which daemons run there."""
 
     conf_dir: str
     services: tuple[str, ...]

@@ -1,11 +1,11 @@
-"""What this project's action plugins have in common: running Ansible's modules, copying, and fetching a file whose sha256 is known."""
+"""Base classes of this project's action plugins: running Ansible's modules, copying, and fetching a file whose sha256 is known."""
 
 from __future__ import annotations
 
 import re
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,7 +37,10 @@ PLUGINS = Path(__file__).resolve().parents[3] / "plugins"
 
 
 class GuardedAction(ActionBase):
-    """An action that refuses to go on if answers of hosts are not only data, which plugins/strategy/untrusted_hosts.py does."""
+    """An action that changes no host. It requires the strategy untrusted_hosts, with which the answers of hosts are only data."""
+
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
@@ -49,41 +52,44 @@ class GuardedAction(ActionBase):
             )
             refusal.result.pop("exception", None)  # Ansible would print it above the message
             raise refusal
-        return result
+        self.variables: dict[str, Any] = task_vars or {}
+        return {**result, "changed": False, **self.act()}
+
+    def act(self) -> dict[str, Any]:
+        """The work; what it returns joins the result."""
+        raise NotImplementedError
 
 
 class OnceAction(GuardedAction):
     """An action that runs once, on the controller, about all hosts of the play."""
 
-    TRANSFERS_FILES = False
     BYPASS_HOST_LOOP = True
-    _supports_check_mode = True
     _requires_connection = False
 
-    def measured(self, variables: Mapping[str, Any], name: str, read: Callable[[Any], T]) -> dict[str, T]:
-        """What ScriptAction.measure registered by this name in the play, for every host that the play began with."""
-        found = {}
-        for host in variables["ansible_play_hosts_all"]:
-            answer = variables["hostvars"].raw_get(host).get(name)
-            known = answer.get("measured") if isinstance(answer, dict) else None
-            found[host] = read(known or {"unanswered": "the connection was lost"})
-        return found
+    def measured(self, name: str, kind: type[T]) -> dict[str, T]:
+        """The results of ScriptAction.measure that were registered by this name, for every host that the play began with."""
+        hosts, lost = self.variables["ansible_play_hosts_all"], {"unanswered": "the connection was lost"}
+        known = self.registered(name, hosts)
+        return {host: typed.read(kind, known.get(host, {}).get("measured") or lost) for host in hosts}
+
+    def registered(self, name: str, hosts: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """The results that tasks registered by this name on these hosts, as data: their templates are not evaluated."""
+        found = {host: self.variables["hostvars"].raw_get(host).get(name) for host in hosts}
+        return {host: answer for host, answer in found.items() if isinstance(answer, dict)}
 
 
 class ScriptAction(GuardedAction):
     """An action that runs one script on the host's Python (hadoop_dl.hosts.host_script), in check mode too."""
 
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
     _supports_async = False
 
-    def named(self, variables: Mapping[str, Any]) -> list[str]:
+    def named(self) -> list[str]:
         """The paths and accounts of the host that its inputs name; those of a wrong form are the plan's to refuse."""
         found: list[Any] = []
         for named in NAMED:
             name, _, key = named.partition(".")
             try:
-                value = self._templar.template(variables.get(name))
+                value = self._templar.template(self.variables.get(name))
             except AnsibleError:
                 continue
             entries = value if key and isinstance(value, list) else ()
@@ -91,7 +97,7 @@ class ScriptAction(GuardedAction):
         return [str(value) for value in found if isinstance(value, str) and NAME.fullmatch(value)]
 
     def run_script(self, script: str) -> dict[str, Any]:
-        """The script's answer, of limited size. Piped, or (su reads the password where the script would come) from a temporary file."""
+        """The script's answer, of limited size. The script is piped; with su, which reads a password there, it is a temporary file."""
         try:
             with memory.bounded(memory.MORE if self._connection.transport == "ssh" else 0):
                 answer = self._answer(script)
@@ -101,17 +107,17 @@ class ScriptAction(GuardedAction):
             ) from None
         return host_script.parse(int(answer.get("rc") or 0), answer.get("stdout", ""), answer.get("stderr", ""))
 
-    def measure(self, script: str, read: Callable[[Any], Any]) -> Any:
-        """The script's answer in its form, as JSON. It never fails: a host that does not answer has the reason in `unanswered`."""
+    def measure(self, script: str, kind: type[Any]) -> Any:
+        """The script's answer in the form of this dataclass, as JSON. It never fails: `unanswered` has the reason if there is no answer."""
         try:
-            return typed.as_json(read(self.run_script(script)))
+            return typed.as_json(typed.read(kind, self.run_script(script)))
         except (host_script.NoAnswer, AnsibleError) as problem:
             reason = one_line(problem, PARAGRAPH)
         except typed.TypedError as problem:
             reason = f"it answered {problem}"
         except TaskTimeoutError:
             reason = f"no answer within {self._task.timeout} s"
-        return typed.as_json(read({"unanswered": reason}))
+        return typed.as_json(typed.read(kind, {"unanswered": reason}))
 
     def _answer(self, script: str) -> dict[str, Any]:
         answer: dict[str, Any]
@@ -173,7 +179,7 @@ class HostAction(ActionBase):
         raise AnsibleActionFail(f"{self._task.action} needs {needed}; found {found or 'nothing'}.")
 
     def command(self, argv: list[str], seconds: int = 120, left: str = "Nothing was changed.") -> dict[str, Any]:
-        """Run a command that ends within this time, in check mode too: stdout, stderr, rc. left: what is true when it did not.
+        """Run a command that ends within this time, in check mode too: stdout, stderr, rc. left: what is still true if it does not.
 
         Without input SSH gives it a terminal: dnf and yum colour what they list, lines end in CR, and SSH adds a line of its own. Where
         input is not possible (su reads the password there), the terminal is one without colours.
@@ -198,9 +204,9 @@ class HostAction(ActionBase):
         return answer
 
     def ask_again(self, module: str, patience: float, pause: float, goes_on: str, /, **args: Any) -> dict[str, Any]:
-        """What a module answers; a connection that is lost is tried again for so long. The module may so run twice.
+        """Run a module, and again for so many seconds if the connection is lost: it may run twice.
 
-        goes_on: what holds on the host meanwhile, as a clause.
+        goes_on: what continues on the host meanwhile, as a clause.
         """
         end = time.monotonic() + patience
         while True:
@@ -268,7 +274,7 @@ class HostAction(ActionBase):
                 self._refuse_bytes(source, sha256, answer["sha256"], title=title, remedy=remedy)
             if answer.get("failed"):
                 raise AnsibleActionFail(
-                    f"{title} must come from {without_secrets(source)} to {path} on {self.host}, but that ended with: "
+                    f"{title} must come from {without_secrets(source)} to {path} on {self.host}, but that failed: "
                     f"{answer.get('msg')}. Solve what it names, and run this again."
                 )
             self.count(answer)

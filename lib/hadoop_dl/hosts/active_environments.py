@@ -15,7 +15,7 @@ def answered(variables: Mapping[str, Any]) -> str | None:
 
 
 def in_use(hosts: Mapping[str, Mapping[str, Any]], asked: Iterable[str], switched: Iterable[str]) -> dict[str, Any]:
-    """`names` of environments that stay, and `unknown`, the hosts that did not switch and whose environment nobody knows.
+    """`names` of environments that stay, and `unknown`: hosts that did not switch and whose environment is not known.
 
     hosts: the variables of all hosts; asked: those that must be known, which are the hosts of the play that switches, and all hosts
     of the cluster, because a job names one environment for its driver and all executors; switched: those that did.

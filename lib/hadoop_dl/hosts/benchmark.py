@@ -5,14 +5,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from ansible.module_utils.hadoop_dl_host import benchmark_scale
+from ansible.module_utils.hadoop_dl_host.text_columns import columns
 
-from hadoop_dl.data import typed
 from hadoop_dl.data.host_facts import Said, Word
 from hadoop_dl.data.typed import Measured, Sentence
-from hadoop_dl.hosts.gpu_acceptance import LEAST, SHARE, columns
+from hadoop_dl.hosts.gpu_acceptance import LEAST, SHARE
 from hadoop_dl.hosts.report_text import listed
 
 Name = Annotated[str, Sentence(80)]
@@ -30,7 +30,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What deeplearning benchmark answered; `unanswered` is the reason if nothing was measured."""
+    """The answer of deeplearning benchmark; `unanswered` is the reason if nothing was measured."""
 
     environment: Word = ""
     gpus: tuple[Name, ...] = ()
@@ -40,14 +40,9 @@ class Benchmark:
 
 
 Hosts = Mapping[str, Benchmark]
-# What should be alike: network, environment, and the GPU as TensorFlow names it without its place.
+# Measurements of one kind should be alike: network, environment, and the GPU as TensorFlow names it without its place.
 Kind = tuple[str, str, str]
 Kinds = dict[Kind, list[tuple[str, Network]]]
-
-
-def read(answer: Any) -> Benchmark:
-    """The answer in its form, or typed.TypedError."""
-    return typed.read(Benchmark, answer)
 
 
 def card(found: Benchmark) -> str:
@@ -81,7 +76,7 @@ def rates(hosts: Hosts) -> list[str]:
 
 
 def slow(hosts: Hosts) -> Iterator[tuple[str, str, float, float, int]]:
-    """(host, network, samples per second on its GPU, median of its kind, how many it is the median of). Other CPUs than the median's are no fault."""
+    """(host, network, samples per second on its GPU, median of its kind, number of GPUs of that kind). Slow CPUs are no fault."""
     for (network, _, _), alike in kinds(hosts).items():
         measured = [(host, one.gpu) for host, one in alike if one.gpu is not None]
         if len(measured) >= LEAST:

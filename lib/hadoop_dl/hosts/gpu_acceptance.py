@@ -5,9 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from hadoop_dl.data import typed
+from ansible.module_utils.hadoop_dl_host.text_columns import columns
+
 from hadoop_dl.data.host_facts import Address, Said
 from hadoop_dl.data.report_answers import Answer
 from hadoop_dl.data.typed import Number, Sentence
@@ -32,7 +33,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What gpu-check --accept answered; `cards` are names by address, `unanswered` is the reason if nothing was."""
+    """The answer of gpu-check --accept; `cards` are names by address, `unanswered` is the reason if nothing was."""
 
     results: tuple[Answer, ...] = ()
     cards: Mapping[Address, Name] | None = None
@@ -44,13 +45,8 @@ Hosts = Mapping[str, Acceptance]
 Kind = tuple[str, str, str]  # the card, the kind of the copy, and the way
 
 
-def read(answer: Any) -> Acceptance:
-    """The answer in its form, or typed.TypedError."""
-    return typed.read(Acceptance, answer)
-
-
 def kind_of(found: Acceptance, one: Measure) -> Kind:
-    """Measures that should be alike. A card in a slot that is too narrow, and NVLinks of which some are down, are of the same kind as the others."""
+    """Measures that should be alike, also if a card's slot is too narrow or some of its NVLinks are down."""
     way = "NVLink" if one.link.startswith("NV") else one.link
     return (found.cards or {}).get(one.gpu, ""), one.kind, way if one.peer or one.kind == "all-reduce" else ""
 
@@ -93,11 +89,6 @@ def skipped(hosts: Hosts) -> list[str]:
 
 def gigabytes(speed: float) -> str:
     return f"{speed / 1000:.1f}"
-
-
-def columns(lines: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 
 
 def usual(hosts: Hosts) -> list[str]:

@@ -95,7 +95,7 @@ def benchmark(networks: Sequence[str], seconds: int, limit: int, root: str = hos
 
 
 def parse(status: int, output: str, error: str) -> dict[str, Any]:
-    """The JSON that the script printed, on the last line that is an object. It is data: of any content, but of limited size and depth."""
+    """The JSON that the script printed, on the last line that is an object. Its content may be anything, but size and depth are limited."""
     if len(output) > LARGEST:
         raise NoAnswer(
             f"it answered {len(output) >> 20} MB, at most {LARGEST >> 20} MB are read. Look for what prints there: a shell's start files, or a "
@@ -111,7 +111,7 @@ def parse(status: int, output: str, error: str) -> dict[str, Any]:
             try:
                 found: dict[str, Any] = printable_values(json.loads(line, parse_int=number))
             except RecursionError:
-                raise NoAnswer("it answered JSON that is nested deeper than anything that was asked.") from None
+                raise NoAnswer("it answered JSON that is nested too deeply.") from None
             except ValueError:
                 continue
             if "late" in found:
@@ -127,11 +127,11 @@ def parse(status: int, output: str, error: str) -> dict[str, Any]:
 
 
 def number(digits: str) -> int | float:
-    """A number of any length; one that is too long for an integer is no integer for those who read it."""
+    """A number of any length; one of more than DIGITS digits becomes a float."""
     return int(digits) if len(digits) <= DIGITS else float(digits)
 
 
 def last_line(text: str) -> str:
-    """What a program said last, made safe to print."""
+    """The last line that a program printed, made safe to print."""
     lines = text[-10 * LONGEST :].strip().splitlines()
     return one_line(lines[-1]) if lines else ""

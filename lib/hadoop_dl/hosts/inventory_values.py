@@ -1,4 +1,4 @@
-"""What the plan is made of, out of Ansible's variables: every host's groups, the values that the site set, and what the host answered."""
+"""The input of the plan from Ansible's variables: each host's groups, the values that the site set, and the host's answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LATER = {"plan", "stack", "deeplearning_environment"}  # Variables whose values 
 
 
 class Inventory:
-    """The hosts of a play. `templar` and `variables` are those of the action that makes the plan; of `only` these inputs, values are evaluated."""
+    """The hosts of a play. templar, variables: of the action. only: the inputs whose values are evaluated, if not all."""
 
     def __init__(self, templar: Any, variables: Mapping[str, Any], only: Set[str] | None = None) -> None:
         self.templar = templar
@@ -106,21 +106,20 @@ class Inventory:
 class InventoryAction(OnceAction):
     """An action about all hosts of the play and their plan."""
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
+    def act(self) -> dict[str, Any]:
         try:
-            inventory = Inventory(self._templar, task_vars or {})
+            inventory = Inventory(self._templar, self.variables)
             made = inventory.make_plan(**self.options())
         except ValueError as error:  # A stack or lock that cannot be read.
-            return {**result, "failed": True, "msg": str(error)}
-        return {**result, **self.conclude(inventory, made)}
+            return {"failed": True, "msg": str(error)}
+        return self.conclude(inventory, made)
 
     def options(self) -> dict[str, bool]:
         """The options of the plan."""
         return {}
 
     def conclude(self, inventory: Inventory, made: plan_model.Plan) -> dict[str, Any]:
-        """What the action does with the plan; the returned mapping is added to the result."""
+        """Use the plan; the returned mapping is added to the result."""
         raise NotImplementedError
 
 

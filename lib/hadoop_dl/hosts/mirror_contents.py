@@ -1,4 +1,4 @@
-"""What an inventory's mirror must hold, as far as the inventory alone decides it: no host is asked."""
+"""The contents of an inventory's mirror, as far as the inventory alone decides it: no host is read."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def requested(host: Host, values: Mapping[str, Any], chosen: Sequence[str]) -> l
     if len(names) > 1 and names == fitting:
         raise Misuse(
             f"deeplearning_request {forms.shown(request)} is met by {', '.join(fitting)}, and which one the hosts get depends on their system and GPUs. "
-            "Name it after the command: playbooks/plan.yml shows it where the hosts are."
+            "Name it on the command line; playbooks/plan.yml shows it for hosts that can be reached."
         )
     loaded = [stacks.load_stack(extras.requested_name(name, packages)) for name in names]
     asked = read_request(load(), request)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hadoop_dl.data.versions import numbers
+from hadoop_dl.data.versions import numbers, upstream
 
 MANAGERS = ("dnf", "yum", "apt")
 PLACES = ("/", "/usr", "/var", "/boot")  # where a transaction needs space
@@ -60,7 +60,7 @@ class Package:
     def offered_in(self, versions: Iterable[str]) -> bool:
         """Whether a repository has this version; its versions have a release and may have an epoch."""
         if not self.version:
-            return any(upstream(version) >= upstream(self.least) for version in versions)
+            return any(numbers(upstream(version)) >= numbers(upstream(self.least)) for version in versions)
         return any(re.match(rf"(\d+:)?{re.escape(self.version)}(-|$)", version) for version in versions)
 
     def spec(self, manager: str) -> str:
@@ -125,11 +125,6 @@ class Source:
         return self.url or "its own"
 
 
-def upstream(version: str) -> tuple[int, ...]:
-    """The parts of a version without epoch and release, to compare: 3.1.10 is later than 3.1.8."""
-    return numbers(version.rpartition(":")[2].partition("-")[0])
-
-
 def packages_of(items: Sequence[Any]) -> list[Package]:
     """Read the plugin's argument: names, or mappings with name, version and kernel."""
     found = []
@@ -141,7 +136,7 @@ def packages_of(items: Sequence[Any]) -> list[Package]:
             or set(fields) - {"name", "version", "kernel", "other", "least"}
         ):
             raise PackageError(
-                f"names needs entries such as {{name: nvidia-driver-cuda, version: 535.104.05}}, and one is {item!r}."
+                f"names must have entries such as {{name: nvidia-driver-cuda, version: 535.104.05}}, but one is {item!r}."
             )
         found.append(Package(**{key: str(value).strip() for key, value in fields.items()}))
     return found
@@ -179,7 +174,7 @@ def missing(
         for_kernel = f"The module for kernel {package.kernel} is compiled with exactly"
         instead = ". The kernel was not touched" if package.kernel else f", or {remedy}"
         sentences.append(
-            f"{for_kernel if package.kernel else title + ' needs the package'} {package}, and the repositories of {host} ({source}) "
+            f"{for_kernel if package.kernel else title + ' needs the package'} {package}, but the repositories of {host} ({source}) "
             f"have: {', '.join(versions) or 'no version of it'}{said}. Add this package to the mirror{instead}."
         )
     return " ".join(sentences) + (source.left_out(host) if sentences else "")
@@ -215,7 +210,7 @@ def failure(
     if WRONG_KEY.search(message):
         wanted = f"the key {source.key}" if source.key else "a key that the host trusts"
         return (
-            f"{title} needs packages signed with {wanted}{f' ({key})' if key else ''}, and those of {host}'s repositories ({source}) are not; "
+            f"{title} needs packages signed with {wanted}{f' ({key})' if key else ''}, but those of {host}'s repositories ({source}) are not; "
             f"{source.manager} reports: {said}. Nothing was installed. Get the key from who signs the packages, compare its fingerprint, and name "
             "its file on the controller (the role's repository_key); never turn the check off."
         )
@@ -340,12 +335,12 @@ def flat(said: Any) -> list[str]:
 
 
 def of_dpkg(output: str) -> list[str]:
-    """What dpkg and the scripts of packages print about a failure; apt's own message has dpkg's status alone."""
+    """The lines of dpkg and of packages' scripts about a failure; apt's own message has dpkg's status alone."""
     return [line.strip() for line in output.splitlines() if re.search(r"\berror\b", line, re.I)]
 
 
 def named_places(message: str) -> list[str]:
-    """The file systems that rpm reports as too small; they may differ from PLACES where a site mounts others."""
+    """The file systems that rpm reports as too small; they may differ from PLACES if a site mounts others."""
     return sorted(set(re.findall(r"more space (?:needed )?on the (/\S*) filesystem", message)))
 
 

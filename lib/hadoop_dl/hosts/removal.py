@@ -1,6 +1,6 @@
-"""What playbooks/remove.yml removes from which host, shown before anything changes, and every reason against it.
+"""The plan of playbooks/remove.yml: which host loses which parts, and every reason against it. It is shown before anything changes.
 
-Pure functions of what the module removal_info answered on each host; the inventory decides nothing but which hosts are asked.
+Pure functions of what the module removal_info answered on each host; the inventory only decides which hosts are read.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Misused(ValueError):
 
 @dataclass(frozen=True)
 class Request:
-    """What the operator asked for."""
+    """The operator's inputs."""
 
     parts: tuple[str, ...] = PARTS
     hdfs_files: bool = True
@@ -144,7 +144,7 @@ class User:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the module removal_info answered on a host. None or nothing in it: the host has nothing of this part."""
+    """The answer of the module removal_info on a host. None or empty: the host has nothing of this part."""
 
     environments: tuple[Cell, ...]
     hdfs: Hdfs
@@ -167,7 +167,7 @@ def read_answer(answer: Any) -> Answer:
 
 @dataclass
 class Removal:
-    """What happens: for each host its parts (`hdfs` among them), the text that shows it, and the sentences against it."""
+    """The plan: for each host its parts (`hdfs` among them), the text that shows it, and the sentences against it."""
 
     hosts: dict[str, list[str]] = field(default_factory=dict)
     text: str = ""
@@ -208,32 +208,22 @@ def make(answers: Mapping[str, Any], unread: Sequence[str], edge_nodes: Sequence
             known[name] = read_answer(given)
         except FactsError as error:
             senseless[name] = str(error)
-    return planned(known, senseless, unread, edge_nodes, request)
-
-
-def planned(
-    answers: Mapping[str, Answer],
-    senseless: Mapping[str, str],
-    unread: Sequence[str],
-    edge_nodes: Sequence[str],
-    request: Request,
-) -> Removal:
     found = Removal()
-    absent = sorted(set(edge_nodes) - set(answers))
+    absent = sorted(set(edge_nodes) - set(known))
     hdfs = request.hdfs_files and not absent and not request.hdfs_by_site
-    for name, answer in answers.items():
+    for name, answer in known.items():
         found.hosts[name] = [part for part in request.parts if getattr(answer, part)]
         if "environments" in found.hosts[name] and answer.hdfs.files and hdfs:
             found.hosts[name].insert(0, "hdfs")
-    found.cdsw_master = next((name for name, answer in answers.items() if answer.cdsw and answer.cdsw.master), "")
-    found.text = "\n".join(lines(found, answers, senseless, unread, absent if request.hdfs_files else []))
-    found.text += by_site(answers) if request.hdfs_by_site and "environments" in request.parts else ""
-    found.problems = list(problems(found, answers, request))
+    found.cdsw_master = next((name for name, answer in known.items() if answer.cdsw and answer.cdsw.master), "")
+    found.text = "\n".join(lines(found, known, senseless, unread, absent if request.hdfs_files else []))
+    found.text += by_site(known) if request.hdfs_by_site and "environments" in request.parts else ""
+    found.problems = list(problems(found, known, request))
     return found
 
 
 def described(answer: Answer, part: str) -> str:
-    """What is removed of one part, in a line."""
+    """One part of the removal, in a line."""
     found: Any = answer.hdfs.text if part == "hdfs" else getattr(answer, part)
     if part == "gpu":
         return ", ".join(found[role] for role in GPU if role in found)
@@ -276,7 +266,7 @@ def lines(
 
 
 def by_site(answers: Mapping[str, Answer]) -> str:
-    """What the site removes from HDFS itself, as a command."""
+    """The command by which the site removes files from HDFS itself."""
     files = sorted({path for answer in answers.values() for path in answer.hdfs.files})
     return (
         f"\n  HDFS: hadoop_login is none. Remove there yourself: hdfs dfs -rm -skipTrash {' '.join(files)}"
@@ -312,7 +302,7 @@ def problems(found: Removal, answers: Mapping[str, Answer], request: Request) ->
         )
     if not found.empty and not request.confirmed and not request.checking:
         yield (
-            "Removing must be confirmed, and remove_confirmed is not true. Read what is listed above, and run the same command with "
+            "Removing must be confirmed, but remove_confirmed is not true. Read what is listed above, and run the same command with "
             "-e remove_confirmed=true."
         )
 

@@ -114,7 +114,6 @@ def host_entry(
             "drift": [],
             "problems": list(problems),
             "notes": [],
-        } | {
             "reasons": reasons,
             "verified": None,
             "changed": None,
@@ -180,7 +179,7 @@ def software(facts: HostFacts | None, part: Json) -> Json:
     }
     wanted = part.get("stack") or {}
     active = bool(current) and current == part.get("environment") and "cuda" in wanted
-    if active and target.locked(load_stack(str(wanted["name"])), str(part["python"])).has_cuda:
+    if active and target.locked(load_stack(str(wanted["name"])), str(part["python"])).cuda:
         found["in_environment"] = {name: wanted[name] for name in ("cuda", "cudnn", "nccl") if name in wanted}
     return found
 
@@ -226,7 +225,7 @@ def gpu_check(health: Health) -> Json | None:
 
 
 def damages(found: Json, health: Json | None) -> list[str]:
-    """What is broken on the host, independent of the plan."""
+    """Damage on the host, independent of the plan."""
     broken = []
     if found["environment_problem"]:
         broken.append(f"the environment {found['environment']} is damaged: {found['environment_problem']}")
@@ -236,7 +235,7 @@ def damages(found: Json, health: Json | None) -> list[str]:
 
 
 def last_verify(directory: Path, inventory: Sequence[str]) -> dict[str, Json]:
-    """What the last run of the suite on the controller found, by host; nothing if it was for another inventory."""
+    """The results of the controller's last run of the suite, by host; empty if it was for another inventory."""
     try:
         run = json.loads((directory / "run.json").read_text(encoding="utf-8"))
         if Path(run["inventory"]).resolve() not in {Path(source).resolve() for source in inventory}:

@@ -36,10 +36,6 @@ def write_whole(path: Path, content: str) -> None:
         draft.unlink(missing_ok=True)
 
 
-def text(found: Json) -> str:
-    return report_text.text(found)
-
-
 def refusal(directory: Any, error: OSError) -> str:
     return (
         f"report_directory must be a directory that the controller can write, but {forms.shown(directory)} is not: "

@@ -13,10 +13,10 @@ Sample = tuple[Mapping[str, str], int]
 METRICS = {
     "deeplearning_report_time_seconds": "When the report was made.",
     "deeplearning_hosts": "Hosts in each state.",
-    "deeplearning_site_problems": "What stands in the way of a plan on several hosts together.",
+    "deeplearning_site_problems": "Problems of several hosts together that prevent a plan.",
     "deeplearning_host_up": "Whether the host answered.",
     "deeplearning_host_info": "What the host has.",
-    "deeplearning_host_drift": "What differs from the plan or stands in its way.",
+    "deeplearning_host_drift": "Differences from the plan, and problems that prevent it.",
     "deeplearning_environment_intact": "Whether the active environment is as it was sealed.",
     "deeplearning_gpus": "GPUs that the host shows.",
     "deeplearning_gpus_required": "GPUs that the inventory requires (gpu_count).",

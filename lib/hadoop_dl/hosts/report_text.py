@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ansible.module_utils.hadoop_dl_host.text_columns import columns
+
 from hadoop_dl.data.terminal import PARAGRAPH, one_line
 from hadoop_dl.hosts.report import COMPARED, STATES, health_text, shown
 from hadoop_dl.plan.model import Json, shorten
@@ -43,11 +45,7 @@ def table(entries: Sequence[Json]) -> str:
     for cells, kind in alike.items():
         hosts = shorten([entry["host"] for entry in kind])
         lines.append((hosts, *cells, *(days(kind, name) for name in DATES)))
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    return "\n".join(
-        ("  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))).rstrip()
-        for line in lines
-    )
+    return "\n".join(f"  {line}" for line in columns(lines))
 
 
 def days(entries: Sequence[Json], name: str) -> str:

@@ -1,6 +1,6 @@
 """Runs of the playbooks: who runs what, since when and from where, and whether a run that left its lock on a host still lives.
 
-A lock tells the controller only to who knows it: what identifies its system is in the lock as digests, salted with the id of the run.
+A lock identifies the controller by digests that are salted with the run's id: only those who know the controller recognise it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from hadoop_dl.data.terminal import printable
 
 SILENT = 24 * 3600  # seconds without a renewal after which a run of another controller counts as dead
 STARTED = 19  # the time of a process's start among the fields of /proc/PID/stat behind its name, in parentheses
-FIRST_PROCESSES = (
-    "pid:[4026531836]"  # the processes of a whole machine: any other set is a container's (linux/proc_ns.h)
-)
+# The processes of a whole machine: any other set is a container's (linux/proc_ns.h).
+FIRST_PROCESSES = "pid:[4026531836]"
 LONGEST = 80  # characters of one value in a message
 
 
@@ -41,7 +40,7 @@ def machine() -> dict[str, str]:
 
 
 def controller() -> dict[str, str]:
-    """What tells this controller from others; it does not leave it."""
+    """The values that identify this controller; they are stored nowhere else."""
     return {**machine(), "system": line("/etc/machine-id")}
 
 
@@ -87,7 +86,7 @@ def this_run(pid: int, playbook: str, note: str = "", variables: Mapping[str, An
 def dead(found: Mapping[str, Any], own: Mapping[str, str], silent: int, job: str = "") -> str:
     """Why the run that was found is dead, in a few words; empty if it lives or its state is unknown.
 
-    own: this controller. silent: seconds since the last renewal, by a clock of the host that nobody sets. job: of this run.
+    own: this controller. silent: seconds since the last renewal, by the host's monotonic clock. job: of this run.
     """
     here = identified(own, str(found.get("id")))
     if here["place"] and found.get("place") == here["place"]:  # its process decides, however old the lock is
@@ -102,7 +101,7 @@ def dead(found: Mapping[str, Any], own: Mapping[str, str], silent: int, job: str
 
 
 def short(value: Any) -> str:
-    """What a host answered, as messages show it."""
+    """A value that a host answered, as messages show it."""
     return " ".join(printable(str(value)[:LONGEST]).split())
 
 

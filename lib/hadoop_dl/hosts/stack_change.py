@@ -1,9 +1,11 @@
-"""What another stack changes on the hosts, as a table for the person who confirms it. Pure functions."""
+"""The changes that another stack makes on the hosts, as a table for the person who confirms it. Pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from ansible.module_utils.hadoop_dl_host.text_columns import columns
 
 from hadoop_dl.data import stacks, typed
 from hadoop_dl.data.locks import Lock, canonicalize_name
@@ -53,7 +55,7 @@ PARTS = ("Python", "TensorFlow", "Keras", "TensorFlowOnSpark", *OF_THE_STACK)
 
 
 def active(answer: Mapping[str, object]) -> Contents:
-    """What a host has, as the module environment_contents_info answered: texts for a table, each one line of limited length."""
+    """The host's environment, from the answer of the module environment_contents_info. Each text is one line of limited length."""
     name = str(answer.get("stack") or "")
     known = stacks.load_stack(name).data if name in stacks.stack_names() else None
     packages = answer.get("packages")
@@ -67,7 +69,7 @@ def active(answer: Mapping[str, object]) -> Contents:
 
 
 def requested(environment: str, stack: Json, python: str, lock: Lock) -> Contents:
-    """What the host gets."""
+    """The environment that the host gets."""
     packages = {
         canonicalize_name(entry.project): entry.version
         for entry in lock.entries
@@ -77,16 +79,14 @@ def requested(environment: str, stack: Json, python: str, lock: Lock) -> Content
 
 
 def table(hosts: Sequence[str], now: Contents, then: Contents) -> str:
-    """What changes on these hosts: parts, then packages; unchanged ones are left out, except in the parts' first lines."""
+    """The table of these hosts: parts, then packages; unchanged ones are left out, except in the parts' first lines."""
     title = f"{shorten(hosts)}: {now.environment or 'nothing'} -> {then.environment}"
     rows = [(label, now.part(label), then.part(label)) for label in PARTS]
     rows = [row for row in rows if row[0] in ("Python", "TensorFlow") or row[1] != row[2]]
     named = package_rows(now.packages, then.packages)
     rows += named[:LISTED]
     more = [f"  … and {len(named) - LISTED} more packages"] if len(named) > LISTED else []
-    lines = [("what", "now", "then"), *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(2)]
-    text = ["  " + line[0].ljust(widths[0]) + "  " + line[1].ljust(widths[1]) + "  " + line[2] for line in lines]
+    text = [f"  {line}" for line in columns([("what", "now", "then"), *rows])]
     return "\n".join([title, *text, *more])
 
 

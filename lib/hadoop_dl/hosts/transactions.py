@@ -1,4 +1,6 @@
-"""A transaction that is only solved, and one of dnf or yum that removes and installs at once: the commands, and what the solver answers. Pure functions.
+"""Transactions of packages that are only solved, and those of dnf and yum that remove and install at once.
+
+Pure functions: the commands, and messages from what the solver answers.
 
 The modules of dnf and yum cannot remove and install at once; their shells can. Both shells end with status 0 always. They log a line that fails and go
 on to the next (dnf/cli/commands/shell.py of https://github.com/rpm-software-management/dnf, shell.py of

@@ -174,16 +174,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="directory for report.txt, report.json, junit.xml (created if missing)",
     )
     parser.add_argument(
-        "--expectations",
+        "--facts",
         type=Path,
         metavar="DIRECTORY",
-        help="what the action plugin suite_facts was told to be true of each host. It is kept with the report",
+        help="what must be true of each host, and what each answered, as the action plugin suite_facts wrote it",
     )
     parser.add_argument(
         "--expect-failure", action="append", default=[], metavar="TEST", help="a test that must fail here"
-    )
-    parser.add_argument(
-        "--answers", type=Path, metavar="DIRECTORY", help="what the hosts answered to the action plugin suite_facts"
     )
     parser.add_argument("--suite", type=Path, default=REPOSITORY / "tests" / "infra", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -197,15 +194,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     environment.setdefault("ANSIBLE_CONFIG", str(REPOSITORY / "ansible.cfg"))
     wheels: dict[str, str] = {}
-    if options.expectations:
+    if options.facts:
         kept = options.report / "expectations.json"
-        paths = {host: expectation_file(options.expectations, host) for host in options.hosts.split(",")}
+        paths = {host: expectation_file(options.facts, host) for host in options.hosts.split(",")}
         expectations = {host: json.loads(path.read_text(encoding="utf-8")) for host, path in paths.items()}
         wheels = {host: one["stack"]["built"] for host, one in expectations.items() if "built" in one.get("stack", {})}
         kept.write_text(json.dumps(expectations, indent=1) + "\n", encoding="utf-8")
         environment["VERIFY_EXPECTATIONS"] = str(kept.resolve())
-    if options.answers:
-        environment["VERIFY_ANSWERS"] = str(options.answers.resolve())
+        environment["VERIFY_ANSWERS"] = str(options.facts.resolve())
     done = subprocess.run(
         pytest_command(options, junit),
         cwd=REPOSITORY,
@@ -228,10 +224,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (options.report / "report.json").write_text(
         json.dumps([asdict(result) for result in found], indent=1) + "\n", encoding="utf-8"
     )
-    run = {
-        "inventory": options.inventory,
-        "at": int(time.time()),
-    }  # playbooks/report.yml shows when hosts were verified
+    # playbooks/report.yml shows when hosts were verified.
+    run = {"inventory": options.inventory, "at": int(time.time())}
     (options.report / "run.json").write_text(json.dumps(run) + "\n", encoding="utf-8")
     print(report, end="")
     return 1 if any(result.outcome in (FAILED, SURPRISE) for result in found) else 0

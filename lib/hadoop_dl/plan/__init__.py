@@ -153,7 +153,7 @@ def installed_environments(hosts: Sequence[Host]) -> list[list[str]]:
 
 
 def resolved(hosts: Sequence[Host], names: Mapping[str, str]) -> dict[str, Target]:
-    """What each host gets. Hosts with the same request and the same deciding facts share one Target."""
+    """The target of each host. Hosts with the same request and the same deciding facts share one Target."""
     known: dict[Hashable, Target] = {}
     found = {}
     for host in hosts:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hadoop_dl.data import bazel, tensorflow_build
 from hadoop_dl.data.built import Record
+from hadoop_dl.data.compat import load
 from hadoop_dl.data.host_facts import HostFacts
 from hadoop_dl.data.stacks import Stack
 from hadoop_dl.data.versions import numbers
@@ -31,7 +32,7 @@ class Build:
 
     @property
     def part(self) -> Json:
-        """What the playbook hands to the roles."""
+        """The inputs that the playbook gives to the roles."""
         data = self.stack.data
         return {
             "stack": self.stack.name,
@@ -118,7 +119,6 @@ def capabilities(facts: HostFacts) -> list[str]:
     """The compute capabilities of a host's GPUs; those that no table knows are left out."""
     if not facts.nvidia.names:
         return []
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (a no-op run does not load it)
     from hadoop_dl.resolver.gpus import Gpu, find_gpu  # noqa: PLC0415
 
     found = [find_gpu(load(), name) for name in facts.nvidia.names]
@@ -137,7 +137,7 @@ def fit_problems(record: Record, facts: HostFacts) -> list[str]:
     if found["os"]["short"] != facts.os.short:
         problems.append(
             f"{name} was built on {found['os']['name']}, but the host runs {facts.os.name}. Request a stack for that system here; "
-            "a wheel runs where it was built for."
+            "a wheel runs only on the system that it was built for."
         )
     for library, there in (("GLIBC", facts.glibc), ("GLIBCXX", facts.libstdcxx)):
         needed = found["symbols"].get(library)
@@ -171,7 +171,7 @@ def gpu_problems(found: Json, facts: HostFacts) -> list[str]:
 
 
 def input_problems(host: Host, build: Build) -> Iterator[str]:
-    """What the roles bazel and tensorflow_build refuse of their inputs on a host that has built nothing yet."""
+    """Inputs that the roles bazel and tensorflow_build would refuse on a host that has built nothing yet."""
     variables, part = host.variables, build.part
     given = {name: part[name] for name in ("version", "commit", "hdfs", "kafka", "cpu_features")}
     given |= {"source": variables.get("tensorflow_build_source", {}), "tag": f"v{part['version']}"}

@@ -1,4 +1,4 @@
-"""What a component is: which roles make it, which hosts have it, whether it has work there, and how "done" is recognised.
+"""Components: which roles make it, which hosts have it, whether it has work there, and how "done" is recognised.
 
 A component is done when its receipt has the digest of what decides it; the environment and the GPU layer are also compared themselves.
 """
@@ -24,7 +24,7 @@ from hadoop_dl.plan.workbench import Deployment
 
 @dataclass
 class Run:
-    """What is decided once for all hosts of a run, and why it cannot be done. `kept`: environments that a repair of any host needs."""
+    """Decisions for all hosts of a run, and why they cannot be carried out. `kept`: environments that a repair of any host needs."""
 
     repository: Path
     environments: Sequence[tuple[str, str, str]] = ()
@@ -63,7 +63,7 @@ class Case:
 
     @cached_property
     def gpu(self) -> dict[str, list[Any] | None]:
-        """What the inventory or the stack requests of each part of the GPU layer for this host."""
+        """The versions of each part of the GPU layer that the inventory or the stack requests for this host."""
         return {role: gpu_stack.requested(role, self.gpu_host) for role in gpu_stack.ROLES}
 
     @property

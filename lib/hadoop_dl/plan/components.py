@@ -1,4 +1,7 @@
-"""The table of components. A new one takes a row in COMPONENTS, its play in playbooks/layers/ and its role's inputs in playbooks/group_vars/all.yml."""
+"""The table of components.
+
+A new one needs a row in COMPONENTS, a play in playbooks/layers/ and its role's inputs in playbooks/group_vars/all.yml.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from hadoop_dl.plan import additional, builds, gpu_conflicts, gpu_layer, gpu_sta
 from hadoop_dl.plan.component import Case, Component
 from hadoop_dl.plan.digests import canonical
 from hadoop_dl.plan.model import Host, Json, Plan, Row
+
+WITHOUT_STACK = {"environment": canonical(""), "stack": canonical({})}  # deciders of components that no stack decides
 
 
 class Mirror(Component):
@@ -75,7 +80,7 @@ class DeeplearningCommand(Component):
     """The same program for every environment."""
 
     def deciders(self, case: Case) -> dict[str, str]:
-        return {"environment": canonical(""), "node": canonical(""), "stack": canonical({})}
+        return {**WITHOUT_STACK, "node": canonical("")}
 
 
 class HadoopClient(Component):
@@ -137,7 +142,7 @@ class GpuPart(OfGpu):
             made.tell(case.host.name, gpu_layer.license_problem(requested, case.host.variables))
 
     def inputs(self, case: Case) -> Json:
-        """What playbooks/layers/gpu.yml hands over to the role."""
+        """The inputs that playbooks/layers/gpu.yml gives to the role."""
         return {gpu_stack.variable(self.name): case.gpu[self.name]}
 
 
@@ -212,12 +217,7 @@ class ContainerRuntime(Component):
     def deciders(self, case: Case) -> dict[str, str]:
         name = self.runtime(case)
         driver = case.workbench.driver if name == workbench.DOCKER_1 else ""
-        return {
-            "environment": canonical(""),
-            "gpu": canonical([name, driver]),
-            "node": case.facts.system_text,
-            "stack": canonical({}),
-        }
+        return {**WITHOUT_STACK, "gpu": canonical([name, driver]), "node": case.facts.system_text}
 
     def publish(self, made: Plan, case: Case) -> None:
         if self.name in case.needs:
@@ -247,10 +247,9 @@ class Cdsw(Component):
     def deciders(self, case: Case) -> dict[str, str]:
         site = case.workbench
         return {
-            "environment": canonical(""),
+            **WITHOUT_STACK,
             "gpu": canonical([site.settings, site.driver, case.facts.nvidia.count]),
             "node": canonical([case.facts.system_text, site.kind, site.release]),
-            "stack": canonical({}),
         }
 
     def publish(self, made: Plan, case: Case) -> None:
@@ -273,12 +272,7 @@ class YarnGpu(Component):
         return row and replace(row, wanted=yarn.offered(case.host))
 
     def deciders(self, case: Case) -> dict[str, str]:
-        return {
-            "environment": canonical(""),
-            "gpu": canonical(yarn.part(case.host)),
-            "node": case.facts.system_text,
-            "stack": canonical({}),
-        }
+        return {**WITHOUT_STACK, "gpu": canonical(yarn.part(case.host)), "node": case.facts.system_text}
 
     def publish(self, made: Plan, case: Case) -> None:
         receipt = case.receipt(self.name)
@@ -309,6 +303,7 @@ class TensorBoard(Component):
         return {"node": canonical(""), "stack": canonical({})}
 
 
+# The suite does not check them, and CDSW may wait long for its restart window.
 UNVERIFIED = {
     "mirror",
     "deeplearning_command",
@@ -317,7 +312,7 @@ UNVERIFIED = {
     "cdsw",
     "tensorboard",
     "yarn_gpu",
-}  # The suite does not check them, and CDSW may wait long for its restart window.
+}
 
 
 class Verify(Component):
@@ -368,7 +363,7 @@ def concerns(component: str, host: Host) -> bool:
 
 
 def parts(groups: Iterable[str]) -> list[str]:
-    """What the suite (tests/infra) checks on hosts of these groups, by the names that role verify uses."""
+    """The parts that the suite (tests/infra) checks on hosts of these groups, by the names that the role verify uses."""
     own = {
         name
         for name in ("environment", "hadoop_client", "tensorflowonspark")

@@ -108,7 +108,7 @@ def convert(given: Input, value: Any) -> Any:
 
 
 def accepted(given: Input) -> str:
-    """What an input accepts, in the words of a message."""
+    """The values that an input accepts, in the words of a message."""
     choices, form = given.spec.get("choices"), None if given.type == "dict" else given.limits.get("form")
     one = join_words([one or '""' for one in choices]) if choices else called(form) if form else "text in quotes"
     once = "" if given.limits.get("repeats") else " without duplicates"
@@ -165,8 +165,6 @@ def to_int(given: Input, value: Any) -> int:
 
 def to_text(given: Input, value: Any) -> str:
     """Text of the input's form. An empty one means that the input is not set, if its form does not require some."""
-    if isinstance(value, str) and given.limits.get("lines"):
-        return value
     form = given.limits.get("form")
     if value == "" and not (form and table()["forms"][form].get("required")):
         return ""
@@ -260,7 +258,7 @@ def to_request(given: Input, value: Any) -> Any:
 
 
 def to_batch(given: Input, value: Any) -> Any:
-    """What a play's serial accepts; 0 and less would mean all hosts at once."""
+    """A value that a play's serial accepts; 0 and less would mean all hosts at once."""
     found = re.fullmatch(r"([1-9][0-9]{0,5})(%?)", str(value), re.ASCII) if isinstance(value, (int, str)) else None
     if isinstance(value, bool) or found is None or (found[2] and int(found[1]) > 100):
         raise Refused(accepted(given), value)
@@ -268,7 +266,7 @@ def to_batch(given: Input, value: Any) -> Any:
 
 
 def to_canary(given: Input, value: Any) -> Any:
-    """What hadoop_dl.hosts.canaries takes; which hosts there are is its to say."""
+    """A value that hadoop_dl.hosts.canaries takes, which also checks the hosts' names."""
     if value == "":
         return value
     names = to_names(given, str(value) if isinstance(value, int) and not isinstance(value, bool) else value)

@@ -1,10 +1,11 @@
-"""What is wrong with a host's GPU layer: versions that cannot work with each other or with its stacks, and what is only noticed."""
+"""Conflicts in a host's GPU layer: versions that cannot work with each other or with its stacks; and warnings."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from hadoop_dl.data import stacks
+from hadoop_dl.data.compat import load
 from hadoop_dl.data.versions import numbers
 from hadoop_dl.plan.gpu_stack import NAMES, NONE, ROLES, GpuHost, requested, serves, there, variable, versions
 
@@ -12,8 +13,6 @@ from hadoop_dl.plan.gpu_stack import NAMES, NONE, ROLES, GpuHost, requested, ser
 @cache
 def driver_floor(cuda: str) -> str | None:
     """The oldest driver on which a toolkit's programs run."""
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a toolkit is compared with a driver)
-
     rows = [row for row in load().rows("cuda", "toolkits") if row["version"] == cuda]
     return str(rows[0]["min_driver"]) if rows else None
 
@@ -21,8 +20,6 @@ def driver_floor(cuda: str) -> str | None:
 @cache
 def cudnn_toolkits(line: tuple[int, ...]) -> frozenset[str]:
     """The toolkits that releases of this line of cuDNN are made for; empty if compat/ knows none."""
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a cuDNN is pinned)
-
     rows = [row for row in load().rows("cuda", "cudnn") if numbers(row["version"])[: len(line)] == line]
     return frozenset(cuda for row in rows for cuda in row["cuda"])
 
@@ -159,7 +156,7 @@ def warnings(host: GpuHost) -> list[str]:
 
 
 def notes(host: GpuHost) -> list[str]:
-    """What the site chose to install itself, as long as the host does not have it."""
+    """Parts that the site installs itself and that the host does not have yet."""
     return [text for one in host.each for text in notes_of_stack(one)]
 
 

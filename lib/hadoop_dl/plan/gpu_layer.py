@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hadoop_dl.data.compat import load
 from hadoop_dl.data.host_facts import HostFacts, Nvidia
 from hadoop_dl.data.versions import numbers
 from hadoop_dl.plan import target
@@ -137,15 +138,11 @@ def module_problems(branch: int, limit: Json, host: GpuHost) -> list[str]:
 
 
 def proprietary_module() -> Mapping[str, Any]:
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a driver is to be installed)
-
     return next(row for row in load().rows("drivers", "modules") if row["module"] == "proprietary")
 
 
 def fabric_problems(nvidia: Nvidia) -> list[str]:
     """GPUs whose NVSwitches need more than the fabric manager; those switches are no devices of the host's PCI bus."""
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a driver is to be installed)
-
     listed = {gpu.pci_id for gpu in nvidia.gpus}
     rows = [row for row in load().rows("gpus", "devices") if row.get("nvlink_subnet_manager")]
     names = [row["name"] for row in rows if row["pci_id"] in listed]
@@ -157,7 +154,7 @@ def fabric_problems(nvidia: Nvidia) -> list[str]:
 
 
 def kernel_warnings(version: str, facts: HostFacts, variables: Mapping[str, Any]) -> list[str]:
-    """What the kernels of a host mean for a driver whose module is built there: it is built for each that may run."""
+    """Warnings about a host's kernels: the driver's module is built for each that may run."""
     found = []
     running, boots = facts.kernel.running, facts.kernel.default_boot
     if there("nvidia_driver", facts) == [version] or variables.get("nvidia_driver_build") == "precompiled":
@@ -190,9 +187,8 @@ def running_problems(host: GpuHost) -> list[str]:
 
 
 def limits(facts: HostFacts) -> Json:
-    """What the host's GPUs require of a driver: oldest and newest branch ('' for any), whether the open module drives all of them,
+    """Requirements of the host's GPUs on a driver: oldest and newest branch ('' for any), whether the open module drives all of them,
     and how many NVSwitches need a fabric manager: without it CUDA does not start there."""
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a driver is to be installed)
     from hadoop_dl.resolver import gpus  # noqa: PLC0415
 
     limit = gpus.driver_limits(load(), facts.nvidia.names)
@@ -201,7 +197,6 @@ def limits(facts: HostFacts) -> Json:
 
 def models(nvidia: Nvidia) -> list[str]:
     """The usual names of the host's GPU models, each once; an unknown one has the host's own name for it."""
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if models are compared)
     from hadoop_dl.resolver import gpus  # noqa: PLC0415
 
     return sorted({gpus.find_gpu(load(), name).name for name in nvidia.names}) if nvidia.names else []

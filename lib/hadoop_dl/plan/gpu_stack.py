@@ -1,4 +1,4 @@
-"""What a host gets of driver, CUDA, cuDNN and NCCL: what the inventory pins, else what its stack decides.
+"""The driver, CUDA, cuDNN and NCCL of a host: as the inventory pins them, else as its stack decides.
 
 A stack whose lock has CUDA as nvidia-* wheels decides the driver only. Nothing here replaces what a host has already:
 a driver or library of the site that serves the stack is left alone, and what an earlier stack of this project used
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from hadoop_dl.data.compat import load
 from hadoop_dl.data.host_facts import HostFacts
 from hadoop_dl.data.versions import numbers
 from hadoop_dl.plan import target
@@ -25,7 +26,7 @@ NONE = "none"  # The value of an input whose part the site installs itself.
 
 @dataclass(frozen=True)
 class GpuHost:
-    """What decides the GPU layer of one host."""
+    """One host with its stacks, which decide its GPU layer."""
 
     host: Host
     wanted: Target
@@ -74,10 +75,10 @@ class GpuHost:
 
     @property
     def brings_wheels(self) -> bool:
-        """Whether the stack's lock has CUDA as wheels; where the host lacks its Pythons, that of the preferred one."""
+        """Whether the stack's lock has CUDA as wheels; if the host has none of its Pythons, the lock of the preferred one."""
         stack = self.wanted.stack
         lock = self.wanted.lock or (target.locked(stack, stack.pythons[0]) if stack else None)
-        return lock is not None and lock.has_cuda
+        return lock is not None and bool(lock.cuda)
 
     @property
     def needs_libraries(self) -> bool:
@@ -157,13 +158,13 @@ def libraries_of_stack(role: str, host: GpuHost) -> list[Any] | None:
 
 
 def place(role: str, item: Any) -> str:
-    """What two items of a role cannot share: a toolkit's directory, a library's soname."""
+    """The place that two items of a role cannot share: a toolkit's directory, a library's soname."""
     version = versions([item])[0]
     return version if role == "cuda" else version.split(".")[0]
 
 
 def items(role: str, host: GpuHost) -> list[Any]:
-    """What this project installed on the host, as entries of the role's input."""
+    """The versions that this project installed on the host, as entries of the role's input."""
     managed = host.facts.managed
     if role == "cuda":
         return list(managed.cuda)
@@ -197,8 +198,6 @@ def serves(role: str, required: str, found: str) -> bool:
 @cache
 def newest_release(branch: str, system: str) -> str | None:
     """The newest release of a driver branch that NVIDIA's repository for this system, such as el7, has with dkms."""
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a driver is to be installed)
-
     rows = [row for row in load().rows("drivers", "branches") if row["branch"] == branch]
     releases = rows[0]["releases"].get(system.replace("el", "rhel")) if rows else None
     return str(releases[0]) if releases else None
@@ -209,8 +208,6 @@ def exact(role: str, required: str, cuda: str) -> str | None:
     """The newest release for this CUDA that serves what a stack was built with; None if compat/ knows no exact one."""
     if required.count(".") >= (3 if role == "cudnn" else 2):
         return required
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a library is to be installed)
-
     if role != "cudnn":
         return None
     # The names of packages have all four numbers, as those of most archives have.
@@ -225,8 +222,6 @@ def exact(role: str, required: str, cuda: str) -> str | None:
 
 def cudnn_source(host: GpuHost) -> str | None:
     """Where cuDNN comes from: what the site set, else the archive if NVIDIA has no package; None for the role's default."""
-    from hadoop_dl.data.compat import load  # noqa: PLC0415 (only if a library is to be installed)
-
     archives = {row["version"] for row in load().rows("cuda", "cudnn") if "archive_only" in row}
     decided = host.variables.get("cudnn_versions") is None and archives & set(versions(requested("cudnn", host)))
     return host.variables.get("cudnn_source") or ("tarball" if decided else None)

@@ -18,7 +18,10 @@ Json = dict[str, Any]
 
 
 def conflicts(values: Mapping[str, Any], repository: Path, unknown: Set[str] = frozenset()) -> list[str]:
-    """Every sentence against a host's inputs together; the roles refuse with the same functions. unknown: inputs that are set, to what is not known."""
+    """Every sentence against a host's inputs together; the roles refuse with the same functions.
+
+    unknown: inputs whose values are not known yet.
+    """
     found = [
         *of_mirror(values),
         *of_manager(values),
@@ -45,7 +48,7 @@ def of_mirror(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def of_manager(values: Mapping[str, Any]) -> Iterator[str]:
-    """A login that comes from the environment may be empty if nothing is asked of the manager; one that no variable names is a mistake."""
+    """A login from the environment may be empty in a run that does not use the manager, but its variables must be set."""
     names = [name for name in values if name.startswith("cluster_manager_") and values[name]]
     kind = values.get("cluster_manager", "none")
     if kind == "none" and names:

@@ -61,7 +61,7 @@ def all_inputs(repository: Path) -> Mapping[str, Input]:
 
 @cache
 def playbook_values(repository: Path) -> Mapping[str, Any]:
-    """What the playbooks compute for the roles; a value that differs was written by the site."""
+    """The values that the playbooks compute for the roles; a value that differs was written by the site."""
     path = repository / "playbooks" / "group_vars" / "all.yml"
     found: Json = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
     return found
@@ -116,7 +116,7 @@ def check_each(variables: Mapping[str, Any], repository: Path) -> Checked:
 
 
 def used(names: Iterable[str], roles: Iterable[str], repository: Path) -> frozenset[str]:
-    """The inputs of a playbook that makes no plan: those that it names itself, and those of the roles that it runs, but for what it sets for them."""
+    """The inputs of a playbook that makes no plan: those that it names itself, and those of its roles, except what the playbook sets."""
     known, of = all_inputs(repository), set(roles)
     return frozenset(names) | {name for name, given in known.items() if given.role in of} - reserved(repository)
 

@@ -27,7 +27,7 @@ def logs_in(host: Host) -> bool:
 
 
 def problems(host: Host) -> Iterator[str]:
-    """What the host lacks."""
+    """Parts of Kerberos that the host lacks."""
     found = host.known.kerberos
     if found is None or not found.secure:
         return
@@ -68,7 +68,7 @@ def clock_problems(hosts: Sequence[Host]) -> Iterator[str]:
 
 
 def warnings(host: Host) -> Iterator[str]:
-    """What is not asked there without a login."""
+    """A warning about the checks that are skipped without a login."""
     if logs_in(host):
         return
     web = host.known.kerberos is not None and host.known.kerberos.web

@@ -1,4 +1,4 @@
-"""What a plan is made of: hosts, and the answer with its table."""
+"""The plan as data: hosts, and the answer with its table."""
 
 from __future__ import annotations
 
@@ -65,9 +65,8 @@ class Plan:
     problems: list[str] = field(default_factory=list)
     problems_by_host: dict[str, list[str]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-    notes: list[str] = field(
-        default_factory=list
-    )  # what the site decided or was warned of before: for the report alone
+    # What the site decided, or was warned of before: for the report alone.
+    notes: list[str] = field(default_factory=list)
     unreachable: list[str] = field(default_factory=list)
     reboots: dict[str, list[str]] = field(default_factory=dict)  # the reason for one, and the hosts
     source: str = ""  # the sentence about wheels that come from HDFS

@@ -69,13 +69,13 @@ def by_host(problems: Iterable[str]) -> tuple[dict[str, list[str]], list[str]]:
 
 
 def of_host(problem: str) -> tuple[str, str]:
-    """A host's name and the sentence about it; no name where it is about several."""
+    """A host's name and the sentence about it; no name if it is about several."""
     name, separator, sentence = problem.partition(": ")
     return (name, sentence) if separator and " " not in name else ("", problem)
 
 
 def host_problems(host: Host, targets: Sequence[Target]) -> list[str]:
-    """What this host lacks for what is requested. targets: the environment that becomes active, and those beside it."""
+    """Reasons why this host cannot have its targets. targets: the environment that becomes active, and those beside it."""
     facts, found, wanted = host.known, [], targets[0]
     declared = host.variables.get("gpu_count")
     if declared is not None and declared != facts.nvidia.count:

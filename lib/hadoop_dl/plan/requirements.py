@@ -1,4 +1,4 @@
-"""What a role would refuse later, refused by the plan: files, paths and accounts that inputs name, and what the role asks of its inputs on a host."""
+"""Refusals of roles, found by the plan: files, paths and accounts that inputs name, and inputs that do not fit the host."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from hadoop_dl.data import engine_image
 from hadoop_dl.data.addresses import package_set_keys
+from hadoop_dl.data.locks import StackError
 from hadoop_dl.data.stacks import UnknownStack
 from hadoop_dl.plan import gpu_layer, workbench, yarn
 from hadoop_dl.plan.builds import GROUP
@@ -131,7 +132,7 @@ def served_elsewhere(variables: Mapping[str, Any]) -> Iterator[str]:
 
 
 def engine_problems(host: Host) -> Iterator[str]:
-    """What the role cdsw_engine refuses before a host is read; an unknown stack is refused by the plan's list of environments."""
+    """Inputs that the role cdsw_engine would refuse; the plan's list of environments refuses an unknown stack."""
     variables = host.variables
     if not variables.get("cdsw_engine_base"):
         return  # only playbooks/cdsw_engine.yml needs it: the mirror may be filled before
@@ -148,5 +149,5 @@ def engine_problems(host: Host) -> Iterator[str]:
         return  # the plan's list of environments names it
     except engine_image.EngineError as error:
         yield str(error)
-    except (LookupError, ValueError) as error:
+    except StackError as error:
         yield f"cdsw_engine_python must be one of the Pythons of {pair[0].name if pair else 'the stack'}: {error}"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from hadoop_dl.data import extras, stacks
 from hadoop_dl.data.built import Record
+from hadoop_dl.data.compat import load
 from hadoop_dl.data.host_facts import HostFacts, HostProfile
 from hadoop_dl.data.locks import Lock
 from hadoop_dl.data.stacks import Stack
@@ -41,7 +42,7 @@ INPUTS = ("deeplearning_request", "deeplearning_extra_packages")  # the variable
 
 @dataclass
 class Target:
-    """What a host gets; equal hosts with the same request share one, so it is never changed.
+    """The stack and environment of a host. Equal hosts with the same request share one, so it is never changed.
 
     Without a stack it gets no environment. `interpreter` is the host's Python that the lock is for.
     """
@@ -72,7 +73,7 @@ class Target:
 
     @property
     def part(self) -> Json:
-        """What the roles of the environment are given, as the host's `plan`."""
+        """The inputs of the environment's roles, in the host's `plan`."""
         return {
             "stack": self.published,
             "python": self.python,
@@ -93,7 +94,7 @@ class Target:
 
 
 def target_for(variables: Mapping[str, Any], facts: HostFacts, groups: Sequence[str], name: str = "") -> Target:
-    """What the host's deeplearning_request means on this host, with every reason why it does not fit.
+    """The host's deeplearning_request on this host, with every reason why it does not fit.
 
     name: the stack that constraints mean on all hosts which ask the same; without it, the best one for this host.
     """
@@ -199,7 +200,6 @@ def verdict(request: Stack | Json, profile: HostProfile) -> Json:
 
 def judge(request: Stack | Json, profile: HostProfile) -> Json:
     from hadoop_dl import resolver  # noqa: PLC0415 (a no-op run does not load it)
-    from hadoop_dl.data.compat import load  # noqa: PLC0415
     from hadoop_dl.resolver import named_stacks  # noqa: PLC0415
     from hadoop_dl.resolver.request import read_request  # noqa: PLC0415
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hadoop_dl.data.cdsw import restart_words, settings, support
+from hadoop_dl.data.cdsw import session_words, settings, support
 from hadoop_dl.data.host_facts import HostFacts, Workbench
 from hadoop_dl.data.stacks import Stack, load_stack
 from hadoop_dl.plan import gpu_stack
@@ -32,7 +32,7 @@ def engine_environment(host: Host, variables: Mapping[str, Any]) -> tuple[Stack,
 
 @dataclass
 class Deployment:
-    """What all hosts of cdsw_hosts get; empty settings where CDSW gets no GPUs."""
+    """Decided for all hosts of cdsw_hosts; settings are empty if CDSW gets no GPUs."""
 
     kind: str = ""
     release: str = ""
@@ -127,7 +127,7 @@ def ask_master(made: Plan, members: Sequence[Host], site: Deployment) -> None:
 
 
 def part(host: Host, site: Deployment) -> Json:
-    """What the role cdsw gets on this host."""
+    """The inputs of the role cdsw on this host."""
     item = host.known.workbench
     if item is None:
         return {}
@@ -139,7 +139,7 @@ def part(host: Host, site: Deployment) -> Json:
         "settings": site.settings,
         "gpu_count": host.known.nvidia.count,
         "driver": site.driver,
-        "sessions": restart_words(item),
+        "sessions": session_words(item.sessions),
     }
 
 
@@ -154,13 +154,13 @@ def runtime(host: Host, site: Deployment) -> str:
 
 
 def runtime_part(host: Host, site: Deployment) -> Json:
-    """What the role container_runtime gets on this host; an empty name removes what the role installed."""
+    """The inputs of the role container_runtime on this host; an empty name removes what the role installed."""
     name = runtime(host, site)
     return {"name": name, "driver": site.driver if name == DOCKER_1 else ""}
 
 
 def runtime_difference(name: str, facts: HostFacts, site: Deployment) -> str:
-    """What is missing of an installed runtime on the host; empty for nothing."""
+    """The missing part of an installed runtime; empty if it is complete."""
     if name == DOCKER_1:
         held = facts.workbench.drivers if facts.workbench else ()
         return "" if site.driver in held else f"no directory of driver {site.driver}"
@@ -197,9 +197,9 @@ def announce_restart(made: Plan, host: Host, site: Deployment) -> None:
     if item is None or item.kind != "rpm" or not site.settings or settings_hold(item, site.settings):
         return
     if host.variables.get("cdsw_restart_allowed") is True:
-        made.restarts.append(f"{host.name} (CDSW {item.release}: {restart_words(item)})")
+        made.restarts.append(f"{host.name} (CDSW {item.release}: {session_words(item.sessions)})")
         return
     made.warnings.append(
-        f"{host.name}: GPUs in sessions need another cdsw.conf and a restart of CDSW ({restart_words(item)}), but "
+        f"{host.name}: GPUs in sessions need another cdsw.conf and a restart of CDSW ({session_words(item.sessions)}), but "
         "cdsw_restart_allowed is false. cdsw.conf stays as it is. Set cdsw_restart_allowed: true in a window for it."
     )

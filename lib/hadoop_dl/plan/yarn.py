@@ -107,7 +107,7 @@ def problems(host: Host) -> Iterator[str]:
 
 
 def warnings(host: Host, changing: bool) -> Iterator[str]:
-    """What the operator must know before the change, and whether the files are managed by others."""
+    """Warnings before the change, or that a manager owns the files."""
     request = request_of(host)
     if not asked(host):
         if "yarn_gpu" in host.known.deeplearning.receipts:
@@ -133,7 +133,7 @@ def warnings(host: Host, changing: bool) -> Iterator[str]:
 
 
 def under_yarn(host: Host, request: Request) -> str:
-    """What containers find of the host's GPUs."""
+    """A sentence about the GPUs that containers see on this host."""
     if not has_gpus(host):
         return "it has no GPU, so its NodeManager offers none."
     if request.isolation is None:
@@ -160,7 +160,7 @@ def label(host: Host) -> str:
 
 
 def part(host: Host) -> Json:
-    """What the role yarn_gpu gets on this host."""
+    """The inputs of the role yarn_gpu on this host."""
     request = request_of(host)
     return {
         "conf_dir": request.conf_dir,
@@ -173,7 +173,7 @@ def part(host: Host) -> Json:
 
 
 def node(host: Host) -> Json:
-    """What the ResourceManager must say of this host's node, for the suite; nothing if the site does not ask for GPUs under YARN."""
+    """This host's node as the ResourceManager must report it, for the suite; empty if YARN gets no GPUs here."""
     request = request_of(host)
     if not asked(host) or NODE_MANAGER not in request.services:
         return {}
@@ -208,7 +208,7 @@ def yarn_names(host: Host) -> Sequence[str]:
 
 
 def site_problems(hosts: Sequence[Host], masters: Sequence[str], data_nodes: Sequence[str]) -> list[str]:
-    """A NodeManager that offers what its ResourceManager does not know is refused by it. masters, data_nodes: all of the inventory, also of those not in this run."""
+    """Problems of several hosts together. masters, data_nodes: all of the inventory, also hosts that are not in this run."""
     concerned = [host for host in hosts if host.facts and "data_nodes" in host.groups and configures(host)]
     lacking = [
         f"{host.name}: yarn_gpu requires the ResourceManager in the group {MASTERS}, because it must know the resource first, but that group is empty. Add it."

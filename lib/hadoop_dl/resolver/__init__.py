@@ -44,7 +44,7 @@ OK, UNSURE, CONFLICT = "ok", "unsure", "conflict"
 
 @dataclass(frozen=True)
 class Resolution:
-    """The answer. `name` is the stack under stacks/ that it is, where it is one; `lock` the file that it is installed from.
+    """The answer. `name`: the stack under stacks/, if it is one; `lock`: the file from which it is installed.
 
     `unsure`: only data that is not verified contradicts it. It is not ok.
     """
@@ -64,9 +64,8 @@ class Resolution:
     newer: str = ""  # a newer named stack that fits too, but does not read HDFS
     driver: str = ""  # the one that was named, and stays
     unmade: str = ""  # that no stack is made for the operating system, and what these playbooks install there
-    which: tuple[
-        tuple[dict[str, Any], str], ...
-    ] = ()  # the request with each meaning of a GPU's name, and what that is
+    # The request with each meaning of a GPU's name, and what that is.
+    which: tuple[tuple[dict[str, Any], str], ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -88,7 +87,7 @@ class Resolution:
 
     @property
     def next(self) -> list[str]:
-        """What to do with the answer: lines for the inventory and commands, in order."""
+        """The next steps: lines for the inventory and commands, in order."""
         if not self.fits:
             return []
         if not self.name:
@@ -149,7 +148,7 @@ def named(candidate: Candidate) -> Resolution:
 def resolve(
     request: Mapping[str, Any], host: HostProfile | None = None, compat: Compat | None = None, suggest: bool = True
 ) -> Resolution:
-    """What would be installed: a named stack if one meets the request, else the best set without a lock, else every conflict.
+    """The stack that would be installed: a named one if one meets the request, else the best set without a lock, else every conflict.
 
     `suggest=False` leaves out the nearest requests that do fit, which take longer than the rest.
     """
@@ -187,7 +186,7 @@ def no_stack_for(compat: Compat, system: System | Unknown | None, stack: Mapping
 
 
 def meanings(compat: Compat, request: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """The request once for each GPU that an ambiguous name in it may mean; with what an unknown name's subject has, in its place."""
+    """The request with each GPU that an ambiguous name may mean, and with a description in place of an unknown name; and what that is."""
     gpus = texts("gpu", request["gpu"]) if "gpu" in request else []
     request = {**request, "gpu": ",".join(gpus)} if gpus else request
     for place, name in enumerate(gpus):
@@ -224,7 +223,7 @@ def on_host(resolution: Resolution, host: HostProfile | None) -> Resolution:
 
 
 def not_checked(request: Mapping[str, Any], host: HostProfile | None) -> Iterable[str]:
-    """What was not known when the answer was computed, and the option that gives it."""
+    """Facts that were not known when the answer was computed, and the option that gives each."""
     if not request.get("os") and not (host and host.os):
         yield "the operating system (glibc, Python, packages of the driver): give --os"
     if not request.get("gpu") and (host is None or host.gpus is None):
@@ -237,15 +236,13 @@ def compose(
     """The best complete version set for a request, whether or not anybody has made a lock for it."""
     data = compat or load()
     problem = ConstraintProblem(shared_tables(data), read_request(data, request, host))
-    mask = problem.mask(problem.all)
-    if mask:
-        return resolution_of(choose_stack(problem, mask))
+    if problem.solutions:
+        return resolution_of(choose_stack(problem))
 
     def fits(other: dict[str, Any]) -> bool:
         """Whether another request is answered without a doubt: what is offered must be sure."""
         trial = ConstraintProblem(shared_tables(data), read_request(data, other, host))
-        left = trial.mask(trial.all)
-        return bool(left) and resolution_of(choose_stack(trial, left)).ok
+        return bool(trial.solutions) and resolution_of(choose_stack(trial)).ok
 
     near = nearest_requests(problem, request, fits) if suggest else []
     return Resolution(CONFLICT, conflicts=tuple(conflicts(problem)), nearest=tuple(near))
@@ -260,13 +257,11 @@ class Wheel:
     foreign: bool
 
 
-def newest_wheel(request: Mapping[str, Any], gpu: bool, compat: Compat | None = None) -> Wheel | None:
+def newest_wheel(request: Mapping[str, Any], gpu: bool) -> Wheel | None:
     """The newest release with wheels that meet a request without a doubt, for GPUs or for the CPU."""
-    data = compat or load()
+    data = load()
     problem = ConstraintProblem(shared_tables(data), read_request(data, request))
-    builds = [
-        build for build in problem.builds(problem.mask(problem.all)) if not build.from_source and build.gpu == gpu
-    ]
+    builds = [build for build in problem.builds(problem.solutions) if not build.from_source and build.gpu == gpu]
     builds = [build for build in builds if not any(finding.doubt for finding in problem.findings(build))]
     if not builds:
         return None
@@ -296,7 +291,7 @@ def unmet(request: Mapping[str, Any], host: HostProfile | None = None, compat: C
 
 
 def but_for_spark(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> str:
-    """A sentence about the stack that the site's own Spark alone keeps from meeting a request; empty if there is none."""
+    """A sentence about a stack that meets the request, but is not for the site's own Spark; empty if there is none."""
     if host is None or host.spark is None:
         return ""
     beside = fitting(compat, request, replace(host, spark=None))

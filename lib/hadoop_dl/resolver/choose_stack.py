@@ -9,7 +9,7 @@ from typing import Any
 from hadoop_dl.data.host_facts import HostProfile
 from hadoop_dl.resolver.builds import TensorflowBuild
 from hadoop_dl.resolver.constraint_problem import ConstraintProblem
-from hadoop_dl.resolver.findings import Finding, sources
+from hadoop_dl.resolver.findings import Finding, sources, warning
 from hadoop_dl.resolver.hosts import System
 from hadoop_dl.resolver.parts import Choice
 from hadoop_dl.resolver.rules.tensorflow import cpu_features, loading_findings, system_pythons
@@ -55,13 +55,13 @@ def without_gpu(problem: ConstraintProblem) -> bool:
     return any(isinstance(item.subject, HostProfile) and item.subject.gpus == () for item in problem.items)
 
 
-def preferred(problem: ConstraintProblem, mask: int) -> TensorflowBuild:
+def preferred(problem: ConstraintProblem) -> TensorflowBuild:
     """A wheel before a build from source, a Python of the operating system before another, then the newest; without doubts if possible.
 
     With CUDA, unless the host was read and has no GPU.
     """
     natives, cpu = native_pythons(problem), without_gpu(problem)
-    builds = list(problem.builds(mask))
+    builds = list(problem.builds(problem.solutions))
     builds = [build for build in builds if not build.from_source] or builds
     place = {text: number for number, text in enumerate(dict.fromkeys(build.version for build in builds))}
 
@@ -79,9 +79,8 @@ def preferred(problem: ConstraintProblem, mask: int) -> TensorflowBuild:
         )
 
     ordered = sorted(builds, key=rank)
-    alike = [
-        build for build in ordered if build.gpu == ordered[0].gpu
-    ]  # A doubt about a build with CUDA does not make a CPU build the better choice.
+    # A doubt about a build with CUDA does not make a CPU build the better choice.
+    alike = [build for build in ordered if build.gpu == ordered[0].gpu]
     return next((build for build in alike if not any(one.doubt for one in problem.findings(build))), ordered[0])
 
 
@@ -100,7 +99,7 @@ def narrower(stated: str, limit: str) -> bool:
     return top is not None and any(version(upper) <= version(top[1]) for upper, _ in tops if upper)
 
 
-def build_choice(problem: ConstraintProblem, build: TensorflowBuild, mask: int) -> Choice:
+def build_choice(problem: ConstraintProblem, build: TensorflowBuild) -> Choice:
     """The values of the TensorFlow build itself."""
     features, row = cpu_features(problem.catalog, build)
     values: dict[str, Any] = {
@@ -115,7 +114,6 @@ def build_choice(problem: ConstraintProblem, build: TensorflowBuild, mask: int) 
     }
     choice = Choice({key: value for key, value in values.items() if value is not None})
     say = choice.reasons.append
-    builds = list(problem.builds(mask))
     say(
         Finding(
             f"tensorflow {build.version}: the newest that fits the request{' on a Python of the operating system' if native_pythons(problem) else ''}",
@@ -128,7 +126,8 @@ def build_choice(problem: ConstraintProblem, build: TensorflowBuild, mask: int) 
     say(Finding(f"tensorflow_source {build.source}: {how}", sources(build.release)))
     form = f"built for CUDA {build.cuda}" if build.gpu else "the CPU form"
     say(Finding(f"tensorflow_package {build.package}: {form}", sources(build.release)))
-    pythons = sorted({other.python for other in builds if other.version == build.version}, key=version)
+    others = problem.builds(problem.solutions)
+    pythons = sorted({other.python for other in others if other.version == build.version}, key=version)
     native = build.python in native_pythons(problem)
     say(
         Finding(
@@ -148,10 +147,9 @@ def build_choice(problem: ConstraintProblem, build: TensorflowBuild, mask: int) 
         say(Finding(f"cuda {build.cuda}: {said}", sources(build.line, toolkit)))
         if not build.tested:
             choice.warnings.append(
-                Finding(
+                warning(
                     f"TensorFlow {build.name} was tested with CUDA {build.line['cuda']}; a build with CUDA {build.cuda} is outside the tested configurations",
                     sources(problem.catalog.other_cuda(build), build.line),
-                    False,
                 )
             )
     if build.nccl:
@@ -162,7 +160,7 @@ def build_choice(problem: ConstraintProblem, build: TensorflowBuild, mask: int) 
         say(Finding(f"cpu_features {', '.join(features)}: compiled into the wheel", sources(row)))
     if build.from_source and not any(item.key in ("tensorflow_source", "bazel", "gcc") for item in problem.items):
         said = f"No wheel fits this request: TensorFlow {build.version} must be built from source, on a build host, for hours"
-        choice.warnings.append(Finding(said, sources(build.line), False))
+        choice.warnings.append(warning(said, sources(build.line)))
     choice.warnings += [finding for finding in problem.findings(build) if not finding.refuses]
     return choice
 
@@ -178,12 +176,12 @@ class ChosenStack:
     built: bool = False
 
 
-def choose_stack(problem: ConstraintProblem, mask: int) -> ChosenStack:
-    """The best stack among the TensorFlows of a set."""
-    build = preferred(problem, mask)
-    choices = [build_choice(problem, build, mask)]
+def choose_stack(problem: ConstraintProblem) -> ChosenStack:
+    """The best stack of a request that can be met."""
+    build = preferred(problem)
+    choices = [build_choice(problem, build)]
     for place, part in enumerate(problem.tables.parts):
-        own = problem.of_part(part, problem.all)
+        own = problem.own[place]
         choice = problem.choice(place, part.classify(build), build, own)
         if choice is not None:
             choices.append(choice)
@@ -206,9 +204,7 @@ def choose_stack(problem: ConstraintProblem, mask: int) -> ChosenStack:
         asked = any(item.key == "tensorflow_package" or (item.key == "cuda" and item.absent) for item in problem.items)
         if not asked:
             warnings.append(
-                Finding(
-                    f"Only the CPU form of TensorFlow {build.version} fits this request", sources(build.release), False
-                )
+                warning(f"Only the CPU form of TensorFlow {build.version} fits this request", sources(build.release))
             )
     return ChosenStack(stack, tuple(reasons), tuple(warnings), pins(build), build.from_source)
 

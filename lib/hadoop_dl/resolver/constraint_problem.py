@@ -17,12 +17,13 @@ from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.gpus import UnknownGpu
 from hadoop_dl.resolver.hosts import Unknown
 from hadoop_dl.resolver.known_values import build_value
-from hadoop_dl.resolver.parts import Choice, Part
+from hadoop_dl.resolver.parts import Choice
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.rules.all import all_parts
 from hadoop_dl.resolver.rules.tensorflow import build_findings, cpu_features, rules
 
 Items = frozenset[int]
+LARGEST_CLASH = 4  # items, if the search tries sets by size
 MAX_SUBSETS = 4000  # of the items: after so many the search for clashes tries sets by size instead
 Identity = tuple[str, str, str, Hashable]
 
@@ -33,7 +34,7 @@ def identity(item: Item) -> Identity:
 
 
 class SharedTables:
-    """What all requests share: the builds, the parts, the classes of builds that a part treats alike, and earlier results."""
+    """Data that all requests share: the builds, the parts, the classes of builds that a part treats alike, and earlier results."""
 
     def __init__(self, compat: Compat) -> None:
         self.catalog = BuildCatalog(compat)
@@ -89,16 +90,13 @@ class ConstraintProblem:
             frozenset(number for number, item in enumerate(self.items) if part.level in item.levels)
             for part in tables.parts
         ]
-        self.build_masks = [self.find_build_mask(number) for number in range(len(self.items))]
+        self.build_masks = [self.build_mask(number) for number in range(len(self.items))]
         self.masks: dict[Items, int] = {}
 
     # --- what each item leaves ---------------------------------------------------------------------------------------
 
     def build_mask(self, number: int) -> int:
         """The builds that an item admits by itself."""
-        return self.build_masks[number]
-
-    def find_build_mask(self, number: int) -> int:
         item = self.items[number]
         if isinstance(item.subject, (Unknown, UnknownGpu)):
             return 0
@@ -145,9 +143,6 @@ class ConstraintProblem:
             kept[key] = next((finding for finding in found if finding.refuses), None)
         return kept[key]
 
-    def of_part(self, part: Part, chosen: Items) -> Items:
-        return frozenset(number for number in chosen if part.level in self.items[number].levels)
-
     def part_mask(self, place: int, chosen: Items, within: int) -> int:
         """The builds within a set for which a part has a choice that meets all of its chosen items."""
         own = chosen & self.own[place]
@@ -193,6 +188,11 @@ class ConstraintProblem:
             self.masks[chosen] = left
         return self.masks[chosen]
 
+    @property
+    def solutions(self) -> int:
+        """The builds that can be completed to a stack that meets all items."""
+        return self.mask(self.all)
+
     def builds(self, mask: int) -> Iterator[TensorflowBuild]:
         """The builds of a set, in order of preference."""
         while mask:
@@ -225,11 +225,11 @@ class ConstraintProblem:
             queue += [gone | {number} for number in clash]
         return sorted(found if not queue else self.by_size(), key=lambda clash: (len(clash), sorted(clash)))
 
-    def by_size(self, largest: int = 4) -> list[Items]:
+    def by_size(self) -> list[Items]:
         """The clashes of a few items, by trying all small subsets: for requests with very many clashes."""
         found: list[Items] = []
         numbers = sorted(self.all)
-        for size in range(1, min(largest, len(numbers)) + 1):
+        for size in range(1, min(LARGEST_CLASH, len(numbers)) + 1):
             for group in combinations(numbers, size):
                 chosen = frozenset(group)
                 if not any(clash <= chosen for clash in found) and not self.mask(chosen):
@@ -246,7 +246,7 @@ class ConstraintProblem:
         return chosen
 
     def findings(self, build: TensorflowBuild) -> list[Finding]:
-        """What the environment items contribute about a build."""
+        """The findings of the environment items about a build."""
         return [
             finding
             for item in self.items

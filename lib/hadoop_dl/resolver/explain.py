@@ -19,6 +19,7 @@ from hadoop_dl.resolver.rules.driver_branches import OLDEST
 from hadoop_dl.resolver.versions import Spec, cc, known, listed, parse_spec, spans, version
 
 SHARED = ("tensorflow", "python", "cuda", "tensorflow_source", "tensorflow_package")
+MOST_REASONS = 3  # of one item against the builds that the others leave
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def explain(problem: ConstraintProblem, clash: Items, names: Mapping[int, str]) 
 
 
 def clash_labels(problem: ConstraintProblem, clashes: Sequence[Items]) -> dict[int, str]:
-    """The name of each item in the headline: `B200 or TensorFlow 2.21` is one, where a B200 admits no other TensorFlow."""
+    """The name of each item in the headline: `B200 or TensorFlow 2.21` is one, if a B200 admits no other TensorFlow."""
     partners: dict[int, set[int]] = {}
     for clash in clashes:
         for number in clash:
@@ -137,7 +138,7 @@ def unknown_value(problem: ConstraintProblem, item: Item) -> list[Finding]:
     around = nearest_values(item.specs[0], known_values)
     words, text = COMPONENTS[item.key], item.text
     exists = f"There is no {words} {text}" if item.specs[0].kind == "prefix" else f"No {words} is {text}"
-    exists += " in what is known here"
+    exists += " in this data"
     if item.specs[0].kind == "invalid":
         exists = f"'{text}' is not a version of {words}"
     exists_elsewhere = any(item.accepts(value) for value, _ in value_rows(problem.catalog, item.key))
@@ -180,7 +181,7 @@ def at_once(problem: ConstraintProblem, items: Sequence[Item]) -> list[Finding]:
 
 
 def exclusive(key: str, texts: Sequence[str], specs: Sequence[Spec], there: Sequence[str]) -> str:
-    """The message that no value meets all of these constraints, where each has one that meets it; else empty."""
+    """The message that no value meets all of these constraints, if each alone has one that meets it; else empty."""
     newest = [[value for value in there if spec.accepts(value)][-1:] for spec in specs]
     if not all(newest):
         return ""
@@ -195,11 +196,11 @@ def by_part(problem: ConstraintProblem, clash: Items) -> list[Finding]:
     """A part whose own items leave no choice for any of the builds that the other items leave."""
     left = problem.tables.all_builds
     for number in clash:
-        left &= problem.build_mask(number)
+        left &= problem.build_masks[number]
     if not left:
         return []
     for place, part in enumerate(problem.tables.parts):
-        own = problem.of_part(part, clash)
+        own = clash & problem.own[place]
         if not own or problem.part_mask(place, own, left):
             continue
         build = representative(problem, place, own, left & requested_builds(problem) or left)
@@ -265,7 +266,7 @@ def by_environment(problem: ConstraintProblem, clash: Items) -> list[Finding]:
             return [short]
     for number in environment:
         left = problem.mask(clash - {number})
-        if not left or left & problem.build_mask(number):
+        if not left or left & problem.build_masks[number]:
             continue
         found = cover(problem, number, list(problem.builds(left)))
         if not best or len(found) < len(best):
@@ -286,7 +287,7 @@ def by_environment(problem: ConstraintProblem, clash: Items) -> list[Finding]:
 
 
 def too_old_for_gpu(problem: ConstraintProblem, clash: Items, number: int) -> Finding | None:
-    """Where the rest of a clash admits only old TensorFlows, or only CPU builds: one message about the newest of them."""
+    """One message about the newest TensorFlow, if the rest of a clash admits only old ones or only CPU builds."""
     gpu, others = problem.items[number].subject, [problem.items[other] for other in sorted(clash - {number})]
     left = problem.mask(clash - {number})
     if not isinstance(gpu, Gpu) or not left or any(item.key in ("tensorflow", "gpu") for item in others):
@@ -299,7 +300,7 @@ def too_old_for_gpu(problem: ConstraintProblem, clash: Items, number: int) -> Fi
             f"cuda=none leaves only CPU builds, and those do not use {gpu.name}", item_sources(problem, absent[0])
         )
     arch, cudas = (
-        architecture(problem.catalog.compat, gpu),
+        architecture(problem.catalog.compat, gpu.cc),
         [build for build in problem.builds(left) if build.gpu and not build.from_source],
     )
     if builds or not cudas or any(item.key == "cuda" for item in others):
@@ -311,7 +312,7 @@ def too_old_for_gpu(problem: ConstraintProblem, clash: Items, number: int) -> Fi
     return Finding(text, sources(last.line, arch))
 
 
-def cover(problem: ConstraintProblem, number: int, builds: list[TensorflowBuild], most: int = 3) -> list[Finding]:
+def cover(problem: ConstraintProblem, number: int, builds: list[TensorflowBuild]) -> list[Finding]:
     """The reason against the newest wheel first, then reasons of another kind against other builds."""
     item = problem.items[number]
     kept: dict[str, Finding] = {}
@@ -322,7 +323,7 @@ def cover(problem: ConstraintProblem, number: int, builds: list[TensorflowBuild]
             kept.setdefault(f"{build.cuda}" if isinstance(item.subject, Gpu) else kind, finding)
     found = list(kept.values())
     against_gpu = [finding for kind, finding in kept.items() if kind != "None"]
-    return (against_gpu or found)[:most]
+    return (against_gpu or found)[:MOST_REASONS]
 
 
 # --- clashes that only show in what each item leaves ---------------------------------------------------------------------

@@ -234,7 +234,7 @@ def ambiguous(compat: Compat, given: str, named: Sequence[Entry]) -> UnknownGpu:
     for entry in named:
         alike.setdefault((entry.names[0], entry.row["cc"]), entry)
     meant = tuple(
-        (entry.row["pci_id"], f"{name}, {architecture_of(compat, capability)['architecture']}")
+        (entry.row["pci_id"], f"{name}, {architecture(compat, capability)['architecture']}")
         for (name, capability), entry in alike.items()
     )[:MOST_MEANT]
     several = listed([f"{means} ({pci_id})" for pci_id, means in meant], "or")
@@ -291,33 +291,31 @@ def make(compat: Compat, given: str, found: Sequence[Entry]) -> Gpu:
     called = common_names(named) if named else list(first.names)
     name = next((name for name in called if set(words(name)) <= set(words(given))), called[0])
     read = tuple(source["source"] for source in compat.subjects["gpu_devices"]["read"])
-    # A row of gpus.yml overrides the generated first drivers.
-    rows = [
-        {
-            **entry.row,
-            **{key: value for key, value in own.get(entry.row["pci_id"], {}).items() if key == "first_drivers"},
-        }
-        for entry in found
-    ]
+    rows = [(entry.row, own.get(entry.row["pci_id"], {})) for entry in found]
     devices = tuple(
-        Device(row["pci_id"], row["names"][0], tuple(row.get("first_drivers", ())), tuple(row.get("not_in", ())))
-        for row in rows
+        Device(
+            row["pci_id"],
+            row["names"][0],
+            tuple(ours.get("first_drivers", row.get("first_drivers", ()))),  # gpus.yml overrides the generated ones
+            tuple(row.get("not_in", ())),
+        )
+        for row, ours in rows
     )
-    architecture_name = architecture_of(compat, first.row["cc"])["architecture"]
-    rows_here = [own.get(entry.row["pci_id"], {}) for entry in found]
-    arm = any(row.get("host") == "aarch64" for row in rows_here)
-    manager = any("nvlink_subnet_manager" in row for row in rows_here)
+    architecture_name = architecture(compat, first.row["cc"])["architecture"]
+    arm = any(ours.get("host") == "aarch64" for _, ours in rows)
+    manager = any("nvlink_subnet_manager" in ours for _, ours in rows)
     return Gpu(name, first.row["cc"], architecture_name, read, devices, arm=arm, subnet_manager=manager)
 
 
 @lru_cache(maxsize=256)
-def architecture_of(compat: Compat, capability: str) -> Row:
+def architecture(compat: Compat, capability: str) -> Row:
+    """The row of the architecture with this compute capability."""
     return next(row for row in compat.rows("gpus", "architectures") if row["cc"] == capability)
 
 
 @dataclass(frozen=True)
 class DriverLimits:
-    """What a host's GPUs require of a driver: branches ("" for any), the first driver that supports all, the open module,
+    """Requirements of a host's GPUs on a driver: branches ("" for any), the first driver that supports all, the open module,
     and the architectures among them that have no other one."""
 
     branch_min: str
@@ -330,7 +328,7 @@ class DriverLimits:
 def driver_limits(compat: Compat, names: Sequence[str]) -> DriverLimits:
     """The limits of all these GPUs together; an unknown GPU sets none."""
     models = [model for model in (find_gpu(compat, name) for name in names) if isinstance(model, Gpu)]
-    rows = [architecture(compat, model) for model in models]
+    rows = [architecture(compat, model.cc) for model in models]
     oldest = [row["first_driver_branch"] for row in rows if row["first_driver_branch"]]
     newest = [row["last_driver_branch"] for row in rows if row["last_driver_branch"]]
     firsts = [model.least_driver for model in models if model.least_driver]
@@ -342,8 +340,3 @@ def driver_limits(compat: Compat, names: Sequence[str]) -> DriverLimits:
         open_supported=all(row["open_kernel_module"] for row in rows),
         only_open=tuple(sorted({row["architecture"] for row in rows} & only_open)),
     )
-
-
-def architecture(compat: Compat, model: Gpu) -> Row:
-    """The row of the model's architecture."""
-    return architecture_of(compat, model.cc)

@@ -49,9 +49,8 @@ class System:
     key: str
     label: str
     release: str
-    other: tuple[str, tuple[str, ...]] | None = (
-        None  # glibc and Pythons of an operating system that the data does not have
-    )
+    # glibc and Pythons of an operating system that the data does not have.
+    other: tuple[str, tuple[str, ...]] | None = None
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ def other_system(given: str) -> System | Unknown:
     ):
         return Unknown(
             f"{given} names no operating system: other needs its glibc and its Python.",
-            ("other glibc=2.39 python=3.12",),
+            (OTHER_SYSTEM[0],),
         )
     pythons = tuple(sorted(values["python"].split(","), key=version))
     return System("other", f"an operating system with glibc {values['glibc']}", "0", (values["glibc"], pythons))

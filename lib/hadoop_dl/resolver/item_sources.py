@@ -24,7 +24,7 @@ def item_rows(problem: ConstraintProblem, item: Item) -> Iterator[Row]:
     if isinstance(item.subject, System):
         yield from (row for row in compat.rows("platforms", "systems") if row["os"] == item.subject.key)
     elif isinstance(item.subject, Gpu):
-        yield architecture(compat, item.subject)
+        yield architecture(compat, item.subject.cc)
     elif isinstance(item.subject, Hadoop):
         yield {"source": item.subject.sources}
     elif isinstance(item.subject, (Unknown, UnknownGpu)) and item.subject.near:

@@ -67,7 +67,7 @@ class Candidate:
             return ChosenStack()
         running = any(item.host_fact == "driver" for item in self.problem.items)
         problem = self.problem if running else self.without_driver(self.problem)
-        found = choose_stack(problem, problem.mask(problem.all))
+        found = choose_stack(problem)
         content = {**self.stack.data, "python": self.python}
         content |= {key: found.stack[key] for key in BY_HOST if key in found.stack}
         return replace(found, stack=content, reasons=tuple(self.reason(one, content) for one in found.reasons))
@@ -95,11 +95,10 @@ class Candidate:
 
     @cached_property
     def driver(self) -> dict[str, Any]:
-        """What the plan takes of this answer for the driver: the branch does not depend on the driver that runs."""
+        """The driver for the plan: the branch does not depend on the driver that runs."""
         found = {key: self.chosen.stack[key] for key in BY_HOST if key in self.chosen.stack}
         if self.problem and "driver_branch" in found:
-            problem = self.without_driver(self.problem)
-            found["driver_branch"] = choose_stack(problem, problem.mask(problem.all)).stack["driver_branch"]
+            found["driver_branch"] = choose_stack(self.without_driver(self.problem)).stack["driver_branch"]
         return found
 
     def without_driver(self, problem: ConstraintProblem) -> ConstraintProblem:
@@ -109,7 +108,7 @@ class Candidate:
         if branch and not any(item.key in ("driver", "driver_branch") for item in items):
             preferred = make_item(problem.catalog.compat, "driver_branch", str(branch))
             tried = ConstraintProblem(problem.tables, [*items, preferred])
-            if tried.mask(tried.all):  # else its cards need an older branch
+            if tried.solutions:  # else its cards need an older branch
                 return tried
         return ConstraintProblem(problem.tables, items)
 
@@ -174,11 +173,7 @@ def as_items(compat: Compat, request: Mapping[str, Any]) -> list[Item]:
 @lru_cache(maxsize=256)
 def locked_cuda(path: Path, stack: str, python: str) -> str:
     """The CUDA, as major.minor, that a lock has as wheels; empty if it has none."""
-    projects = (
-        {entry.project: entry.version for entry in read_lock(path, stack, python).entries} if path.is_file() else {}
-    )
-    found = next((there for name, there in projects.items() if re.match(r"nvidia[-_]cuda[-_]runtime", name)), "")
-    return ".".join(found.split(".")[:2])
+    return read_lock(path, stack, python).cuda if path.is_file() else ""
 
 
 def lock_conflicts(compat: Compat, stack: Stack, python: str, items: Iterable[Item]) -> list[Conflict]:
@@ -226,11 +221,9 @@ def try_stack(compat: Compat, stack: Stack, host: HostProfile | None) -> Candida
     python = python_for(stack, known_pythons(compat, system, host))
     refused = system_conflict(stack, system)
     problem = ConstraintProblem(shared_tables(compat), read_request(compat, {}, host) + stack_items(compat, stack))
-    mask = problem.mask(problem.all)
-    if mask:
-        refused += lock_conflicts(compat, stack, python, problem.items)
-    if refused or not mask:
-        return Candidate(stack, conflicts=tuple([*refused, *(conflicts(problem) if not mask else ())]))
+    refused += lock_conflicts(compat, stack, python, problem.items) if problem.solutions else conflicts(problem)
+    if refused:
+        return Candidate(stack, conflicts=tuple(refused))
     return Candidate(stack, python, problem=problem)
 
 
@@ -240,7 +233,7 @@ def part_conflicts(compat: Compat, stack: Stack, host: HostProfile) -> list[Conf
     A request for all versions at once would also list how they depend on each other.
     """
     complete = ConstraintProblem(shared_tables(compat), read_request(compat, {}, host) + stack_items(compat, stack))
-    if complete.mask(complete.all):
+    if complete.solutions:
         return lock_conflicts(compat, stack, python_for(stack, host.pythons), complete.items)
     exact = as_request(stack.data)
     found: list[Conflict] = []
@@ -249,7 +242,7 @@ def part_conflicts(compat: Compat, stack: Stack, host: HostProfile) -> list[Conf
         if not asked:
             continue
         problem = ConstraintProblem(shared_tables(compat), read_request(compat, {}, host) + as_items(compat, asked))
-        found += conflicts(problem) if not problem.mask(problem.all) else []
+        found += conflicts(problem) if not problem.solutions else []
     return found
 
 
@@ -286,7 +279,7 @@ def candidates(compat: Compat, request: Mapping[str, Any], host: HostProfile | N
             continue
         problem = ConstraintProblem(shared_tables(compat), asked + stack_items(compat, stack))
         python = python_for(stack, there, asked)
-        if problem.mask(problem.all) and not lock_conflicts(compat, stack, python, asked):
+        if problem.solutions and not lock_conflicts(compat, stack, python, asked):
             found.append(Candidate(stack, python, problem=problem))
     return found
 

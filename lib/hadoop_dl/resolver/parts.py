@@ -13,7 +13,7 @@ from hadoop_dl.resolver.request import Item
 
 @dataclass
 class Choice:
-    """What a part adds to the stack: values by key, a reason for each, and what to know about it."""
+    """The contribution of a part to the stack: values by key, a reason for each, and what to know about it."""
 
     values: dict[str, Any] = field(default_factory=dict)
     reasons: list[Finding] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Part(Protocol):
         """The first choice that meets all items; None if there is none."""
 
     def possible(self, build: TensorflowBuild, items: Sequence[Item]) -> bool:
-        """Whether there is a choice; overridden where the reasons of a choice take long to compute."""
+        """Whether there is a choice; overridden if the reasons of a choice take long to compute."""
         return self.best(build, items) is not None
 
     def facts(self, build: TensorflowBuild, items: Sequence[Item]) -> Iterator[Finding]:

@@ -124,9 +124,8 @@ class Item:
     label: str
     specs: tuple[Spec, ...] = ()
     subject: System | Gpu | Hadoop | HostProfile | Unknown | UnknownGpu | None = None
-    host_fact: str = (
-        ""  # the fact of a host that this item carries: python, glibc, cpu, java, spark; for an OS: its host was read
-    )
+    # The fact of a host that this item carries: python, glibc, cpu, java, spark; for an OS: its host was read.
+    host_fact: str = ""
     levels: tuple[str, ...] = field(default=())
 
     def accepts(self, value: str | None) -> bool:

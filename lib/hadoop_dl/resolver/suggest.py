@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from difflib import SequenceMatcher
-from itertools import combinations
+from itertools import combinations, zip_longest
 from typing import Any
 
 from hadoop_dl.resolver.choose_stack import choose_stack
@@ -77,7 +77,7 @@ def nearest_requests(
 
 
 def replaced(problem: ConstraintProblem, gone: Items) -> Iterator[Request]:
-    """The request with other values for what is given up, the nearest first; at last without it."""
+    """The request with other values for what is given up, the nearest first; finally without it."""
     items = [problem.items[number] for number in sorted(gone)]
     kept = base(problem, gone)
     misspelt = [item for item in items if item.key in OPTIONS and not known_subject(item)]
@@ -124,15 +124,17 @@ def completed(problem: ConstraintProblem, kept: Request, items: list[Item]) -> I
             continue
         for value in near_values(problem, item):
             tried = {**changed, item.key: value}
-            trial = ConstraintProblem(
-                problem.tables,
-                read_request(problem.catalog.compat, tried) + [part for part in problem.items if part.key == "host"],
-            )
-            mask = trial.mask(trial.all)
-            if mask and (wants_built(problem) or not choose_stack(trial, mask).built):
+            trial = on_same_host(problem, tried)
+            if trial.solutions and (wants_built(problem) or not choose_stack(trial).built):
                 changed = tried
                 break
     yield spelled(problem, changed, [item.key for item in items])
+
+
+def on_same_host(problem: ConstraintProblem, request: Request) -> ConstraintProblem:
+    """Another request, with the facts of the same host."""
+    facts = [item for item in problem.items if item.key == "host"]
+    return ConstraintProblem(problem.tables, read_request(problem.catalog.compat, request) + facts)
 
 
 def near_values(problem: ConstraintProblem, item: Item) -> list[str]:
@@ -148,9 +150,9 @@ def near_values(problem: ConstraintProblem, item: Item) -> list[str]:
     there, asked = [value for value in there if known(value)], version(text)
     newer = [value for value in there if version(value) >= asked]
     older = [value for value in reversed(there) if version(value) < asked]
-    if item.key == "tensorflow" and not any(value == ".".join(text.split(".")[:2]) for value in there):
+    if item.key == "tensorflow" and ".".join(text.split(".")[:2]) not in there:
         # A release that does not exist: its neighbours, the nearest first.
-        return [value for pair in zip_longest(older, newer) for value in pair if value]
+        return [value for pair in zip_longest(older, newer, fillvalue="") for value in pair if value]
     return newer + older
 
 
@@ -163,21 +165,12 @@ def wants_built(problem: ConstraintProblem) -> bool:
     return any(item.key in ("tensorflow_source", "bazel", "gcc", "kafka") for item in problem.items)
 
 
-def zip_longest(left: list[str], right: list[str]) -> Iterator[tuple[str, str]]:
-    for place in range(max(len(left), len(right))):
-        yield (left[place] if place < len(left) else "", right[place] if place < len(right) else "")
-
-
 def spelled(problem: ConstraintProblem, changed: Request, keys: list[str]) -> Request:
-    """With the CUDA of the suggested TensorFlow, where that was changed for a GPU."""
+    """The request with the CUDA of the suggested TensorFlow, if that was changed for a GPU."""
     if "tensorflow" not in keys or "cuda" in changed:
         return changed
-    trial = ConstraintProblem(
-        problem.tables,
-        read_request(problem.catalog.compat, changed) + [part for part in problem.items if part.key == "host"],
-    )
-    mask = trial.mask(trial.all)
-    if not mask:
+    trial = on_same_host(problem, changed)
+    if not trial.solutions:
         return changed
-    stack = choose_stack(trial, mask).stack
+    stack = choose_stack(trial).stack
     return {**changed, "cuda": stack["cuda"]} if "gpu" in changed and "cuda" in stack else changed

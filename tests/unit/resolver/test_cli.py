@@ -73,6 +73,16 @@ def answer(line: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     return found
 
 
+def test_a_stack_file_that_cannot_be_used_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(stacks, "_site", [])
+    (tmp_path / "ours.yml").write_text("name: ours\n")
+    status, _, said = run(f"list --stacks {tmp_path}", capsys)
+    assert status == 1
+    assert said.startswith(f"stack: {tmp_path}/ours.yml cannot be used: The key description is missing.")
+
+
 @pytest.mark.parametrize(
     ("line", "status"),
     [("resolve --os rhel-7.9 --gpu P100 tensorflow=1.15", 0), (A100, 2), ("resolve tensorfow=1.15", 1)],

@@ -121,7 +121,7 @@ def test_every_clash_is_said_and_not_only_the_first() -> None:
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
-        ({"tensorflow": "1.16"}, "There is no TensorFlow 1.16 in what is known here. Nearest known: 1.15.5 or 2.0.0."),
+        ({"tensorflow": "1.16"}, "There is no TensorFlow 1.16 in this data. Nearest known: 1.15.5 or 2.0.0."),
         ({"tensorflow": "one"}, "'one' is not a version of TensorFlow"),
         ({"tensorflow": ">=3"}, "Nearest known: 2.21.0"),
         ({"python": "3.14"}, "No TensorFlow has wheels for Python 3.14"),

@@ -12,6 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
+from ansible.module_utils.hadoop_dl_host.text_columns import columns
+
 from hadoop_dl.cli.ssh_bootstrap.connections import make_ready, read_host_key
 from hadoop_dl.cli.ssh_bootstrap.credentials import load_identities, read_password, read_public_key
 from hadoop_dl.cli.ssh_bootstrap.host_keys import KnownHosts, fingerprint
@@ -94,10 +96,7 @@ def table(results: Sequence[Result]) -> str:
         )
         for r in results
     ]
-    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]
-    ]
+    lines: list[str] = columns([head, *rows])
     lines += [f"{r.host}: {sentence}" for r in results for sentence in r.problems + r.notes]
     return printable("\n".join(lines))
 

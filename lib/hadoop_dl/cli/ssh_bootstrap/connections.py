@@ -48,7 +48,7 @@ def open_transport(host: Host, known: KnownHosts, settings: Settings) -> paramik
     except (paramiko.SSHException, OSError, EOFError) as error:
         transport.close()
         raise HostProblem(
-            f"port {host.port} of {host.address} is open, and no SSH server answered within {settings.timeout:.0f} s ({error}). "
+            f"port {host.port} of {host.address} is open, but no SSH server answered within {settings.timeout:.0f} s ({error}). "
             "Look at sshd on it."
         ) from error
     return transport
@@ -157,7 +157,7 @@ def make_ready(host: Host, result: Result, known: KnownHosts, settings: Settings
         answer, errors = run_script(transport, script, settings.timeout)
     except (TimeoutError, OSError, EOFError, paramiko.SSHException) as error:
         raise HostProblem(
-            f"it let {host.user} in and then did not answer within {settings.timeout:.0f} s "
+            f"it let {host.user} in, but then did not answer within {settings.timeout:.0f} s "
             f"({type(error).__name__}). Look at its load, its disks and its name service."
         ) from error
     finally:
@@ -173,7 +173,7 @@ def make_ready(host: Host, result: Result, known: KnownHosts, settings: Settings
         proof = log_in(host, known, settings, only=settings.blob)
         if proof is None:
             result.problems.append(
-                f"the key is in authorized_keys of {host.user}, and sshd does not accept it (its home is {answer['home']}; "
+                f"the key is in authorized_keys of {host.user}, but sshd does not accept it (its home is {answer['home']}; "
                 "sshd requires that nobody else can write there). Look at: journalctl -u sshd"
             )
         else:
@@ -181,11 +181,11 @@ def make_ready(host: Host, result: Result, known: KnownHosts, settings: Settings
 
 
 def shortcomings(host: Host, answer: dict[str, str]) -> list[str]:
-    """What prevents Ansible from working on a host that accepts the login."""
+    """Reasons why Ansible cannot work on a host that accepts the login."""
     found = []
     if "python" not in answer:
         found.append(
-            "Ansible needs Python 2.7 or 3 on the host, and none was found in /usr/bin or /usr/libexec. "
+            "Ansible needs Python 2.7 or 3 on the host, but none was found in /usr/bin or /usr/libexec. "
             "Install it with the operating system's package manager."
         )
     sudo = answer["sudo"]

@@ -89,7 +89,7 @@ def check_host_key(host: Host, key: paramiko.PKey, known: KnownHosts) -> str:
     if verdict == "changed":
         recorded = [fingerprint(old) for old in (known.keys.lookup(host.known_as) or {}).values()]
         raise HostKeyRefused(
-            f"its host key is not the recorded one: {known.path} has {', '.join(recorded)}, and it shows {fingerprint(key)}. "
+            f"its host key is not the recorded one: {known.path} has {', '.join(recorded)}, but the host shows {fingerprint(key)}. "
             "Somebody may be between you and the host; nothing was sent to it. If the host was installed again, compare the fingerprint on "
             f"its console, then: ssh-keygen -f {shlex.quote(str(known.path))} -R {shlex.quote(host.known_as)}"
         )

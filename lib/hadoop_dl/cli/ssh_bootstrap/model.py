@@ -1,4 +1,4 @@
-"""What the parts of bootstrap_ssh share: a host, its result, and errors."""
+"""Data of bootstrap_ssh: a host, its result, and errors."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def bastion(variables: Mapping[str, Any]) -> str:
 
 
 def named_host(text: str, port: int, user: str | None) -> Host:
-    """[USER@]HOST[:PORT]; an IPv6 address stands in brackets."""
+    """[USER@]HOST[:PORT]; an IPv6 address is in brackets."""
     login, _, place = text.rpartition("@")
     if place.startswith("["):
         address, _, rest = place[1:].partition("]")
@@ -71,5 +71,7 @@ def named_host(text: str, port: int, user: str | None) -> Host:
     else:
         address, _, given = place.partition(":")
     if not address or (given and not given.isdigit()):
-        raise Misuse(f"a host is written [USER@]HOST[:PORT], and {text!r} is not. Write an IPv6 address in brackets.")
+        raise Misuse(
+            f"a host must be written as [USER@]HOST[:PORT], but {text!r} is not. Write an IPv6 address in brackets."
+        )
     return Host(address, address, int(given or port), login or user or getpass.getuser())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from hadoop_dl.hosts.managers.cloudera_manager import POLL, listed, path
+from hadoop_dl.hosts.managers.cloudera_manager import POLL, listed, only_host, path
 from hadoop_dl.hosts.managers.server import ManagerError, Server, Unavailable
 
 Json = dict[str, Any]
@@ -41,9 +41,7 @@ class Ambari:
             return found[names.index(name)]
         if name or len(found) != 1:
             wanted = f"the cluster {name}" if name else "one cluster, or the inventory its name,"
-            raise ManagerError(
-                f"{self.server.named(self.server.url)} must have {wanted} but has {', '.join(names) or 'none'}."
-            )
+            raise ManagerError(f"{self.server} must have {wanted} but has {', '.join(names) or 'none'}.")
         return found[0]
 
     def hosts(self, cluster: str) -> list[Json]:
@@ -75,17 +73,13 @@ class Ambari:
 
     def host(self, cluster: str, names: set[str]) -> Json:
         """The host with one of these names or addresses, with its cluster."""
+        name = str(self.cluster(cluster)["cluster_name"])
         found = [
-            {**host, "cluster_name": cluster}
-            for host in (self.part(one, "Hosts") for one in self.hosts(cluster))
+            {**host, "cluster_name": name}
+            for host in (self.part(one, "Hosts") for one in self.hosts(name))
             if names & {host.get(key) for key in ("host_name", "public_host_name", "ip")}
         ]
-        if len(found) != 1:
-            what = "no host" if not found else "several hosts"
-            raise ManagerError(
-                f"{self.server.named(self.server.url)} has {what} of the name {' or '.join(sorted(names))}."
-            )
-        return found[0]
+        return only_host(self.server, found, names)
 
     def maintenance(self, host: Json) -> bool:
         """Whether the host itself is in maintenance; one of its services alone does not count."""
@@ -137,7 +131,7 @@ class Ambari:
         while status not in ENDED:
             if time.monotonic() >= end:
                 raise Unavailable(
-                    f"{self.server.named(self.server.url)} must end the request {number} within {seconds:g} s, but it is {status}. Look at its "
+                    f"{self.server} must end the request {number} within {seconds:g} s, but it is {status}. Look at its "
                     "background operations."
                 )
             time.sleep(min(POLL, max(0.0, end - time.monotonic())) if status else 0)
@@ -145,11 +139,11 @@ class Ambari:
             status = str(self.part(found, "Requests").get("request_status"))
         if status != "COMPLETED":
             raise ManagerError(
-                f"{self.server.named(self.server.url)} ended the request {number} as {status}. Look at its background operations."
+                f"{self.server} ended the request {number} as {status}. Look at its background operations."
             )
 
     def part(self, item: Any, name: str) -> Json:
         found = item.get(name) if isinstance(item, dict) else None
         if not isinstance(found, dict):
-            raise ManagerError(f"{self.server.named(self.server.url)} must answer with {name}, but does not.")
+            raise ManagerError(f"{self.server} must answer with {name}, but does not.")
         return found

@@ -35,9 +35,7 @@ class ClouderaManager:
         if not found:
             self.server.fail_on_text("/api/version", text)
         if int(found[1]) < OLDEST:
-            raise ManagerError(
-                f"{self.server.named(self.server.url)} must know version v{OLDEST} of its API or later, but has {text}."
-            )
+            raise ManagerError(f"{self.server} must know version v{OLDEST} of its API or later, but has {text}.")
         return f"/api/v{min(int(found[1]), NEWEST)}"
 
     def items(self, *names: str, **query: str) -> list[Json]:
@@ -58,17 +56,12 @@ class ClouderaManager:
     def parcels(self, cluster: str) -> list[Json]:
         return self.items("clusters", cluster, "parcels")
 
-    def host(self, names: set[str]) -> Json:
-        """The host with one of these names, addresses or ids."""
+    def host(self, cluster: str, names: set[str]) -> Json:
+        """The host with one of these names, addresses or ids, of any cluster."""
         found = [
             host for host in self.items("hosts") if names & {host.get(k) for k in ("hostId", "hostname", "ipAddress")}
         ]
-        if len(found) != 1:
-            what = "no host" if not found else "several hosts"
-            raise ManagerError(
-                f"{self.server.named(self.server.url)} has {what} of the name {' or '.join(sorted(names))}."
-            )
-        return found[0]
+        return only_host(self.server, found, names)
 
     def cluster_name(self, name: str) -> str:
         """The name of a cluster in references, found by that name or by the one in the user interface; empty for empty."""
@@ -76,7 +69,7 @@ class ClouderaManager:
             return ""
         found = [str(one["name"]) for one in self.clusters() if name in (one.get("name"), one.get("displayName"))]
         if not found:
-            raise ManagerError(f"{self.server.named(self.server.url)} has no cluster {name}. Correct its name.")
+            raise ManagerError(f"{self.server} has no cluster {name}. Correct its name.")
         return found[0]
 
     def service(self, cluster: str, name: str = "", kind: str = "") -> Json:
@@ -92,7 +85,7 @@ class ClouderaManager:
             what = f"the service {name}" if name else f"a service of type {kind}"
             count = "none" if not found else f"{len(found)} of them"
             raise ManagerError(
-                f"{self.server.named(self.server.url)} must have {what} in {', '.join(clusters) or 'a cluster'} once, but has {count}. "
+                f"{self.server} must have {what} in {', '.join(clusters) or 'a cluster'} once, but has {count}. "
                 "Name cluster and service."
             )
         return found[0]
@@ -134,7 +127,7 @@ class ClouderaManager:
         ]
         if len(found) != 1:
             raise ManagerError(
-                f"{self.server.named(self.server.url)} must have one NodeManager of {where[1]} on {host.get('hostname')}, but has {len(found)}."
+                f"{self.server} must have one NodeManager of {where[1]} on {host.get('hostname')}, but has {len(found)}."
             )
         role, owner = found[0], ("clusters", where[0], "services", where[1])
         named, commissioned = {"items": [str(role["name"])]}, role.get("commissionState", "COMMISSIONED")
@@ -151,8 +144,8 @@ class ClouderaManager:
         return self.finished(answer, command, seconds)
 
     def finished(self, command: Any, name: str, seconds: float) -> Json:
-        """The ended command. A busy server is asked again; one that does not answer ends the wait."""
-        where, end, silent = self.server.named(self.server.url), time.monotonic() + seconds, ""
+        """The ended command. A server that does not answer a request is asked again, within this time."""
+        where, end, silent = self.server, time.monotonic() + seconds, ""
         if not isinstance(command, dict) or "active" not in command:
             raise ManagerError(
                 f"{where} must answer {name} with a command, but did not. Look at its page of recent commands."
@@ -176,7 +169,16 @@ class ClouderaManager:
         return dict(command)
 
 
+def only_host(server: Server, found: list[Json], names: set[str]) -> Json:
+    """The host that was found by these names."""
+    if len(found) != 1:
+        what = "no host" if not found else "several hosts"
+        raise ManagerError(f"{server} has {what} of the name {' or '.join(sorted(names))}.")
+    return found[0]
+
+
 def listed(server: Server, answer: Any, where: str) -> list[Json]:
+    """The items of an answer."""
     items = answer.get("items") if isinstance(answer, dict) else None
     if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
         raise ManagerError(f"{server.named(server.url + where)} must answer with a list of items, but does not.")

@@ -47,13 +47,6 @@ def connect(values: Mapping[str, Any], seconds: float = 0.0) -> ClouderaManager 
     return Ambari(server) if ambari else ClouderaManager(server)
 
 
-def managed_host(manager: ClouderaManager | Ambari, cluster: str, names: set[str]) -> Json:
-    """The host as the manager has it."""
-    if isinstance(manager, Ambari):
-        return manager.host(str(manager.cluster(cluster)["cluster_name"]), names)
-    return manager.host(names)
-
-
 def settle_maintenance(manager: Any, host: Json, cluster: str, on: bool) -> None:
     """Switch maintenance mode and read it back: the response to a change may be lost."""
     name = str(host.get("hostname") or host.get("host_name"))
@@ -62,7 +55,7 @@ def settle_maintenance(manager: Any, host: Json, cluster: str, on: bool) -> None
         manager.set_maintenance(host, on)
     except Unavailable as error:
         lost = f" {error}"
-    if manager.maintenance(managed_host(manager, cluster, {name})) is not on:
+    if manager.maintenance(manager.host(cluster, {name})) is not on:
         raise ManagerError(
             f"{name} must be {'in' if on else 'out of'} maintenance mode in {manager.server.product} now, but is not.{lost}"
         )
@@ -88,7 +81,7 @@ def change_config(
     unknown = sorted(set(values) - set(details))
     if unknown:
         raise ManagerError(
-            f"{manager.server.named(manager.server.url)} has no setting {', '.join(unknown)} for {owner[-1]}. Nothing was changed. "
+            f"{manager.server} has no setting {', '.join(unknown)} for {owner[-1]}. Nothing was changed. "
             "Correct its name; some settings exist in some releases only."
         )
     before = {name: details[name].get("value") for name in values}
@@ -122,20 +115,17 @@ def found_after(
     return {name: now.get(name) for name in values}
 
 
-def restart_if_stale(manager: ClouderaManager, service: Json, seconds: float) -> bool:
-    """Restart a service whose processes have an older configuration, and wait for it; whether it was necessary."""
-    owner = ("clusters", service["cluster"], "services", service["name"])
-    if not stale(manager, service):
-        return False
-    manager.run(owner, "restart", seconds)
+def restart(manager: ClouderaManager, service: Json, seconds: float) -> None:
+    """Restart a service, and check that its processes have its configuration then."""
+    manager.run(("clusters", service["cluster"], "services", service["name"]), "restart", seconds)
     if stale(manager, service):
         raise ManagerError(
-            f"{manager.server.named(manager.server.url)} restarted {service['name']}, but its configuration is still not the one of its "
+            f"{manager.server} restarted {service['name']}, but its configuration is still not the one of its "
             "processes. Look at its page."
         )
-    return True
 
 
 def stale(manager: ClouderaManager, service: Json) -> bool:
+    """Whether processes of the service have an older configuration."""
     now = manager.service(service["cluster"], service["name"])
     return now.get("configStalenessStatus") not in (None, "FRESH")

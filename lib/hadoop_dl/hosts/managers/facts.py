@@ -1,4 +1,4 @@
-"""What an inventory needs of a management server: every host with its cluster, roles and state, as plain data that a cache can hold.
+"""The facts of a management server for an inventory: every host with its cluster, roles and state, as plain data that a cache can hold.
 
 No configuration and no login is in it.
 """
@@ -22,7 +22,7 @@ def cloudera_facts(manager: ClouderaManager, cluster: str = "") -> Json:
         one for one in manager.clusters() if not cluster or cluster in (one.get("name"), one.get("displayName"))
     ]
     if cluster and not clusters:
-        raise ManagerError(f"{manager.server.named(manager.server.url)} has no cluster {cluster}. Correct its name.")
+        raise ManagerError(f"{manager.server} has no cluster {cluster}. Correct its name.")
     of_host: dict[str, Json] = {}
     directory = manager.config("cm", "allHosts").get("parcels_directory") or PARCELS
     for one in clusters:

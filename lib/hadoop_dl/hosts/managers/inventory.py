@@ -1,4 +1,4 @@
-"""What the inventory plugins cloudera_manager and ambari have in common; each adds its name, options, facts and variables."""
+"""Base class of the inventory plugins cloudera_manager and ambari; each adds its name, options, facts and variables."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class ManagerInventory(BaseInventoryPlugin, Constructable, Cacheable):  # type: 
             raise
         except (KeyError, TypeError, AttributeError) as error:
             raise ManagerError(
-                f"{server.named(server.url)} must answer as its API is documented, but reading the answer failed: {type(error).__name__} {error}."
+                f"{server} must answer as its API is documented, but reading the answer failed: {type(error).__name__} {error}."
             ) from None
         if self.get_option("cache"):
             self.cache[key] = {"source": source, **found}

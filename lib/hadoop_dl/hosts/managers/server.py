@@ -47,10 +47,6 @@ class AccessRefused(ManagerError):
     """The user or password is wrong, or the user may not do this."""
 
 
-class NotFound(ManagerError):
-    """The server has nothing of this name."""
-
-
 class Unavailable(ManagerError):
     """No answer, or one that asks to try later. It is unknown then whether a change was made."""
 
@@ -77,7 +73,7 @@ class Login:
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds: without a byte, for one answer, and for everything that is asked of a Server."""
+    """Seconds: without a byte, for one answer, and for all requests of a Server."""
 
     silence: float = 30.0
     answer: float = 120.0
@@ -110,7 +106,7 @@ class Server:
         self.url = checked_url(product, url)
         if self.url.startswith("http:") and not plain_http and not is_this_machine(self.url):
             raise ManagerError(
-                f"{self.named(self.url)} must be asked over https, because a login over http can be read on the way. Use its https address, or "
+                f"{self} must be asked over https, because a login over http can be read on the way. Use its https address, or "
                 f"set plain_http in {settings} to true (cluster_manager_plain_http, for the upgrades)."
             )
         self.limits = limits or Limits()
@@ -119,9 +115,8 @@ class Server:
         context = trusted(product, ca) if self.url.startswith("https:") else None
         handlers: list[urllib.request.BaseHandler] = [
             NoRedirect(),
-            urllib.request.HTTPCookieProcessor(
-                http.cookiejar.CookieJar()
-            ),  # one session on the server, not one per request
+            # One session on the server, not one per request.
+            urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()),
         ]
         if context:
             handlers.append(urllib.request.HTTPSHandler(context=context))
@@ -245,7 +240,7 @@ class Server:
                 f"{where} does not let {who} do this (HTTP 403{told}). Give it the rights in {self.product}, or use another user."
             )
         if code == 404:
-            raise NotFound(
+            raise ManagerError(
                 f"{where} has nothing there (HTTP 404{told}). Correct the name or address in {self.settings}."
             )
         if code in BUSY:
@@ -274,6 +269,9 @@ class Server:
             return ""
         line = " ".join(self.login.removed_from(str(message or "")).split()).rstrip(".")
         return f": {line[:LONGEST_MESSAGE]}" if line else ""
+
+    def __str__(self) -> str:
+        return self.named(self.url)
 
     def named(self, url: str) -> str:
         return f"{self.product} at {without_secrets(url)}"

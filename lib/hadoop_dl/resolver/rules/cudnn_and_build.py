@@ -189,10 +189,9 @@ class BuildTools(Part):
             )
         if gcc != compiler["version"]:
             choice.warnings.append(
-                Finding(
+                warning(
                     f"TensorFlow {build.name} was tested with {compiler['name']} {compiler['version']}",
                     sources(build.line),
-                    False,
                 )
             )
         return choice

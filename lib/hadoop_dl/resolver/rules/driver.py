@@ -71,7 +71,7 @@ class Driver(Part):
             if not build.from_source and from_ptx(build.line, gpu):
                 why = f"CUDA {build.cuda} needs it to compile PTX for {gpu.name}; without that it would be {own}"
                 yield str(toolkit["bundled_driver"]), why, sources(toolkit, build.line)
-            arch = architecture(self.catalog.compat, gpu)
+            arch = architecture(self.catalog.compat, gpu.cc)
             if arch["first_driver_branch"]:
                 yield str(arch["first_driver_branch"]), f"the first branch for {gpu.architecture}", sources(arch)
             least = gpu.least_driver if every else gpu.first_driver
@@ -140,7 +140,7 @@ class Driver(Part):
             yield against(f"branch {row['branch']} has no packages for {system.label}", sources(row), row["verified"])
 
     def gpu_findings(self, gpu: Gpu, candidate: Candidate) -> Iterator[Finding]:
-        row, arch, number = candidate.row, architecture(self.catalog.compat, gpu), candidate.branch
+        row, arch, number = candidate.row, architecture(self.catalog.compat, gpu.cc), candidate.branch
         module = candidate.module["module"]
         if cc(row["min_cc"]) > gpu.capability:
             yield against(f"branch {row['branch']} has no code for {gpu.name}", sources(row), row["verified"])
@@ -341,7 +341,7 @@ class Driver(Part):
 
     def gpu_fact(self, gpu: Gpu, label: str, exact: Sequence[str], modules: bool) -> Finding:
         """The branches that support it, or the driver that does not support this device."""
-        arch = architecture(self.catalog.compat, gpu)
+        arch = architecture(self.catalog.compat, gpu.cc)
         neutral = {"module": ""}
         for text in exact:
             row = next((row for row in self.branches if row["branch"] == branch_of(text)), None)

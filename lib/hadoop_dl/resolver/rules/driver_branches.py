@@ -1,4 +1,4 @@
-"""The driver branches of the data, and what stands for one that the data does not have."""
+"""The driver branches of the data, and a row in place of one that the data does not have."""
 
 from __future__ import annotations
 

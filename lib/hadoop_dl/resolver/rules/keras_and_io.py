@@ -61,7 +61,7 @@ class Keras(Part):
         return sorted(rows, key=lambda row: row["version"] != own)
 
     def candidates(self, build: TensorflowBuild) -> list[Row | None]:
-        """What may be installed, the best first; None is no Keras, except for a line that requires the package."""
+        """The releases that may be installed, the best first; None is no Keras, except for a line that requires the package."""
         keras = build.line["keras"]
         if keras.get("package"):
             return list(self.fitting(build))
@@ -75,7 +75,7 @@ class Keras(Part):
         return bool(self.find(build, items))
 
     def find(self, build: TensorflowBuild, items: Sequence[Item]) -> list[Row | None]:
-        """The release of Keras, or None for no Keras, as a list of one; an empty list where the items leave nothing."""
+        """A list of one: the release of Keras, or None for no Keras. An empty list if the items leave nothing."""
         for row in self.candidates(build):
             if all(item.accepts(row["version"] if row else None) for item in items):
                 return [row]
@@ -182,7 +182,7 @@ class TensorflowIo(Part):
         return bool(self.find(build, items))
 
     def find(self, build: TensorflowBuild, items: Sequence[Item]) -> list[Row | None]:
-        """The release of tensorflow-io, or None for none, as a list of one; an empty list where the items leave nothing."""
+        """A list of one: the release of tensorflow-io, or None for none. An empty list if the items leave nothing."""
         flags = {item.key for item in items if item.key in NAMES and item.flag}
         if any(item.key in flags and not item.flag for item in items):
             return []
@@ -204,18 +204,16 @@ class TensorflowIo(Part):
             if row["tensorflow"] != build.name:
                 seen = self.beyond[build.name]
                 choice.warnings.append(
-                    Finding(
+                    warning(
                         f"tensorflow-io {row['version']} is declared for TensorFlow {row['tensorflow']}; it was seen to load on {seen['tensorflow']}",
                         sources(seen),
-                        False,
                     )
                 )
             if build.from_source:
                 choice.warnings.append(
-                    Finding(
+                    warning(
                         f"tensorflow-io {row['version']} is built against the official wheel: test it with yours",
                         sources(row),
-                        False,
                     )
                 )
         for feature, name in NAMES.items():

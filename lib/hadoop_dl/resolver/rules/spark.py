@@ -8,7 +8,7 @@ from functools import lru_cache
 from hadoop_dl.data.compat import Row
 from hadoop_dl.data.host_facts import HostProfile
 from hadoop_dl.resolver.builds import BuildCatalog, TensorflowBuild
-from hadoop_dl.resolver.findings import Finding, against, sources
+from hadoop_dl.resolver.findings import Finding, against, sources, warning
 from hadoop_dl.resolver.hosts import Hadoop
 from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
@@ -72,7 +72,7 @@ class Spark(Part):
         names = [name.strip() for name in row["tensorflow_distribution"].split(",")]
         if "any" not in names and build.package not in names:
             return Finding(
-                f"{label} finds TensorFlow under the package name {listed(names, 'or')} only, and this is {build.package}",
+                f"{label} finds TensorFlow under the package name {listed(names, 'or')} only, but this is {build.package}",
                 sources(row),
             )
         return None
@@ -225,24 +225,22 @@ class Spark(Part):
             )
             if not ran and not python_listed(tfos["python_classifiers"], build.python):
                 choice.warnings.append(
-                    Finding(
+                    warning(
                         f"{label} does not name Python {build.python} among its own, and was not seen on it",
                         sources(tfos),
-                        False,
                     )
                 )
             if not tfos["verified"]:
-                choice.warnings.append(Finding(f"The data on {label} is not verified", sources(tfos), False))
+                choice.warnings.append(warning(f"The data on {label} is not verified", sources(tfos)))
             if (
                 not self.seen(tfos["version"], row["line"], "ok")
                 and tfos["ci_spark"]
                 and line_of(tfos["ci_spark"]) != row["line"]
             ):
                 choice.warnings.append(
-                    Finding(
+                    warning(
                         f"{label} was not seen to run on Spark {row['line']} (its own tests use {tfos['ci_spark']})",
                         sources(tfos),
-                        False,
                     )
                 )
             if tfos["needs_pkg_resources"]:
@@ -255,7 +253,7 @@ class Spark(Part):
         choice.values["pyspark"] = release
         choice.reasons.append(Finding(f"pyspark {release}: runs on Python {build.python}", sources(row)))
         if not row["verified"]:
-            choice.warnings.append(Finding(f"The data on Spark {row['line']} is not verified", sources(row), False))
+            choice.warnings.append(warning(f"The data on Spark {row['line']} is not verified", sources(row)))
         if javas:
             choice.values["java"] = javas
             choice.reasons.append(
@@ -265,7 +263,7 @@ class Spark(Part):
             if javas and hadoop.java and not set(javas) & set(hadoop.java):
                 needs = "requires" if list(javas) == list(row["java"]) else "is to run on"
                 said = f"{hadoop.label} runs on Java {listed(hadoop.java, 'or')}, but Spark {row['line']} {needs} Java {listed(javas, 'or')} beside it"
-                choice.warnings.append(Finding(said, hadoop.sources, False))
+                choice.warnings.append(warning(said, hadoop.sources))
         return choice
 
     # --- why there is none ---------------------------------------------------------------------------------------------
@@ -296,11 +294,11 @@ class Spark(Part):
                 yield Finding(f"TensorFlowOnSpark {wanted[0]['version']} runs on Spark", sources(wanted[0]))
         for item in items:
             if item.key != "hadoop":
-                said = "is what there is" if item.key == "host" else "was requested"
+                said = "is installed" if item.key == "host" else "was requested"
                 yield Finding(f"{item.label} {said}", ())
 
     def every_spark(self, build: TensorflowBuild, lines: Sequence[Row], items: Sequence[Item]) -> Iterator[Finding]:
-        """What is against the Spark lines that run on a Python, where the request names none of them."""
+        """Reasons against the Spark lines that run on a Python, if the request names none of them."""
         there = [row for row in lines if python_listed(row["python"], build.python)]
         found = [next(self.spark_refusals(build.python, row, items), None) for row in there]
         against_it = [finding for finding in found if finding]

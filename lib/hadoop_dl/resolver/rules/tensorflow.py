@@ -146,8 +146,8 @@ def no_gpu_needed(build: TensorflowBuild) -> Iterator[Finding]:
 def code_for_gpu(catalog: BuildCatalog, gpu: Gpu, build: TensorflowBuild) -> Iterator[Finding]:
     """README of the data, "Deciding whether a GPU fits", 3 and 4, and "Deciding about PTX"."""
     if build.cuda is None:
-        form = "built without CUDA" if build.from_source else "is a CPU build"
-        yield Finding(f"{build.package} {build.version} {form}, and does not use {gpu.name}", sources(build.release))
+        form = "is built without CUDA" if build.from_source else "is a CPU build"
+        yield Finding(f"{build.package} {build.version} {form} and does not use {gpu.name}", sources(build.release))
         return
     if gpu.unlisted:
         yield warning(
@@ -184,13 +184,13 @@ def built_code(catalog: BuildCatalog, build: TensorflowBuild, cuda: str, gpu: Gp
         yield Finding(
             f"TensorFlow {build.name} is built with CUDA {cuda}; CUDA {cuda} makes code for capabilities {least} to {most}, "
             f"none for {named(gpu)}",
-            sources(build.line, toolkit, architecture(catalog.compat, gpu)),
+            sources(build.line, toolkit, architecture(catalog.compat, gpu.cc)),
         )
 
 
 def wheel_code(catalog: BuildCatalog, build: TensorflowBuild, cuda: str, gpu: Gpu) -> Iterator[Finding]:
     line, toolkit = build.line, catalog.toolkits[cuda]
-    where = sources(line, toolkit, architecture(catalog.compat, gpu))
+    where = sources(line, toolkit, architecture(catalog.compat, gpu.cc))
     low, top = min(line["wheel_sm"], key=cc), max(line["wheel_sm"], key=cc)
     needs, generated = f"TensorFlow {build.name} needs CUDA {cuda}", str(line.get("generated_ptx", ""))
     ptx = from_ptx(line, gpu)
@@ -229,7 +229,7 @@ def wheel_code(catalog: BuildCatalog, build: TensorflowBuild, cuda: str, gpu: Gp
 
 
 def cpu_features(catalog: BuildCatalog, build: TensorflowBuild) -> tuple[tuple[str, ...], Row | None]:
-    """What the CPU must have for this wheel; a source build is made for the CPU that it runs on."""
+    """The CPU features that this wheel requires; a source build is made for the CPU that it runs on."""
     if build.from_source:
         return (), None
     for row in catalog.compat.rows("tensorflow", "cpu_features"):
@@ -258,22 +258,22 @@ def loading_findings(
             continue
         for place, glibc in found.items():
             if version(glibc) >= version(row["glibc"]):
-                yield Finding(f"On {place}, {row['what']}. What to do: {row['do']}", sources(row), refuses=False)
+                yield warning(f"On {place}, {row['what']}. What to do: {row['do']}", sources(row))
 
 
 def host_findings(catalog: BuildCatalog, host: HostProfile, fact: str, build: TensorflowBuild) -> Iterator[Finding]:
-    """What a host that was read cannot run."""
+    """Builds that a host that was read cannot run."""
     if fact == "python" and build.python not in (host.pythons or ()):
         there = listed(host.pythons or ()) or "none"
         runs = listed(
             sorted({python_of(abi) for wheel in build.release["wheels"] for abi in wheel["abis"]}, key=version)
         )
         yield Finding(
-            f"TensorFlow {build.version} runs on Python {runs}, and the host has Python {there}", sources(build.release)
+            f"TensorFlow {build.version} runs on Python {runs}, but the host has Python {there}", sources(build.release)
         )
     if fact == "glibc" and build.glibc_min and version(build.glibc_min) > version(host.glibc or "0"):
         yield Finding(
-            f"The wheels of TensorFlow {build.version} need glibc {build.glibc_min}, and the host has {host.glibc}",
+            f"The wheels of TensorFlow {build.version} need glibc {build.glibc_min}, but the host has {host.glibc}",
             sources(build.release, build.line),
         )
     if fact == "cpu":
@@ -281,12 +281,12 @@ def host_findings(catalog: BuildCatalog, host: HostProfile, fact: str, build: Te
         missing = [feature for feature in needed if feature not in (host.cpu_features or ())]
         if missing:
             yield Finding(
-                f"The wheels of TensorFlow {build.version} need a CPU with {listed(missing)}, and this host's does not show it: "
+                f"The wheels of TensorFlow {build.version} need a CPU with {listed(missing)}, but this host's does not show it: "
                 "build from source for it",
                 sources(row),
             )
     if fact == "architecture" and not build.from_source:
         yield Finding(
-            f"The wheels of TensorFlow {build.version} in the data are for x86_64, and the host is {host.architecture}",
+            f"The wheels of TensorFlow {build.version} in the data are for x86_64, but the host is {host.architecture}",
             sources(build.release),
         )
