@@ -65,12 +65,17 @@ def ask(name, machine):
     return one["outcome"], one["message"]
 
 
-def fails(name, machine, *words):
-    """Check that the question fails, and that its message has these words."""
-    outcome, message = ask(name, machine)
-    assert outcome == "FAIL", message
+def check(answer, expected, *words):
+    """Check the outcome of an answer, and that its message has these words."""
+    outcome, message = answer
+    assert outcome == expected, message
     for word in words:
         assert word in message, message
+
+
+def fails(name, machine, *words):
+    """Check that the question fails, and that its message has these words."""
+    check(ask(name, machine), "FAIL", *words)
 
 
 def rows(*lines):

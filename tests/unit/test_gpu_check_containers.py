@@ -7,7 +7,7 @@ import shutil
 import gpu_check.driver
 import pytest
 from gpu_check.host import Host
-from gpu_check_hosts import MISMATCH, RUNNING, Library, ask, fails, host, look, results, with_tensorflow, write
+from gpu_check_hosts import MISMATCH, RUNNING, Library, ask, check, fails, host, look, results, with_tensorflow, write
 
 ENGINE = {"CDSW_ENGINE_ID": "abc123", "LD_LIBRARY_PATH": "/usr/local/nvidia/lib:/usr/local/nvidia/lib64"}
 ENGINE_DRIVER = "/usr/local/nvidia/lib64"  # up to CDSW 1.5
@@ -74,16 +74,8 @@ ON_THE_HOST = (
         "nvcc_version",
         "cuda_link",
     ),
-    *(
-        "cdsw_hands_in_this_driver",
-        "package_files",
-        "xid",
-        "fabric_manager",
-        "topology",
-        "no_reboot_waits",
-        "dcgm_diagnosis",
-        "dcgm_medium_diagnosis",
-    ),
+    *("cdsw_hands_in_this_driver", "package_files", "xid", "fabric_manager", "topology", "no_reboot_waits"),
+    *("dcgm_diagnosis", "dcgm_medium_diagnosis"),
 )
 
 
@@ -107,12 +99,9 @@ def test_an_engine_that_is_well_passes_everything_else(engine):
 def test_an_engine_without_gpus_is_told_as_that(engine):
     none = (6, "No devices were found")
     machine = with_tensorflow(engine(gpus=0, answers={"nvidia-smi": none, "nvidia-smi -L": none}), look(gpus=0))
+    words = "This engine was started without GPUs: no /dev/nvidia0 is here. Start a session with one or more"
     for name in ("device_nodes", "driver_runs", "tensorflow_lists_gpus", "tensorflow_computes_on_gpu"):
-        outcome, message = ask(name, machine)
-        assert outcome == "FAIL"
-        assert (
-            "This engine was started without GPUs: no /dev/nvidia0 is here. Start a session with one or more" in message
-        )
+        fails(name, machine, words)
     assert "TensorFlow must list 2 GPUs but lists 0." in ask("tensorflow_lists_gpus", machine)[1]
 
 
@@ -123,15 +112,10 @@ def test_an_engine_on_a_host_without_gpus_skips(engine):
 @pytest.mark.parametrize("name", ["versions_agree", "driver_runs", "nvml_reachable", "tensorflow_lists_gpus"])
 def test_a_driver_path_of_cdsw_that_was_left_behind_has_its_own_sentence(engine, name):
     machine = engine(library="470.82.01", answers={"nvidia-smi": MISMATCH, "nvidia-smi -L": MISMATCH}, loads=18)
-    outcome, message = ask(name, with_tensorflow(machine, look(gpus=0), "kernel version does not match DSO version"))
-    assert outcome == "FAIL"
-    for word in (
-        "this engine has library 470.82.01 in /usr/local/nvidia/lib64, its host module 535.104.05.",
-        "NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf",
-        "still names the older",
-    ):
-        assert word in message
-    assert message.count("NVIDIA_LIBRARY_PATH") == 1
+    answer = ask(name, with_tensorflow(machine, look(gpus=0), "kernel version does not match DSO version"))
+    place = "this engine has library 470.82.01 in /usr/local/nvidia/lib64, its host module 535.104.05."
+    check(answer, "FAIL", place, "NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf", "still names the older")
+    assert answer[1].count("NVIDIA_LIBRARY_PATH") == 1
 
 
 def test_an_engine_from_cdsw_1_9_has_the_driver_where_the_loader_looks(engine, monkeypatch):
@@ -144,12 +128,8 @@ def test_an_engine_from_cdsw_1_9_has_the_driver_where_the_loader_looks(engine, m
 def test_a_driver_without_its_soname_is_linked_as_cloudera_says(engine, tmp_path):
     machine = engine(place=LOADER)
     (tmp_path / f"{LOADER}/libcuda.so.1".lstrip("/")).unlink()
-    outcome, message = ask("linker_finds_the_driver", machine)
-    assert outcome == "FAIL"
-    assert (
-        f"has the driver only as {LOADER}/libcuda.so.535.104.05. Link it: ln -s {LOADER}/libcuda.so.535.104.05"
-        in message
-    )
+    path = f"{LOADER}/libcuda.so.535.104.05"
+    fails("linker_finds_the_driver", machine, f"has the driver only as {path}. Link it: ln -s {path}")
 
 
 def test_an_engine_from_cdsw_1_6_has_no_path_to_correct(engine):
@@ -168,10 +148,9 @@ def test_a_module_that_was_left_behind_needs_the_hosts_reboot(engine):
 
 def test_a_driver_that_lies_where_nobody_looks_names_the_variable(engine, monkeypatch):
     monkeypatch.delenv("LD_LIBRARY_PATH")
-    outcome, message = ask("linker_finds_the_driver", engine())
-    assert outcome == "FAIL"
-    assert "does not search where it is, in /usr/local/nvidia/lib64" in message
-    assert "Set LD_LIBRARY_PATH=/usr/local/nvidia/lib:/usr/local/nvidia/lib64 (Admin > Engines" in message
+    way_out = "Set LD_LIBRARY_PATH=/usr/local/nvidia/lib:/usr/local/nvidia/lib64 (Admin > Engines"
+    words = "does not search where it is, in /usr/local/nvidia/lib64"
+    fails("linker_finds_the_driver", engine(), words, way_out)
 
 
 def test_a_library_for_32_bits_is_passed_over_as_by_the_loader(engine, tmp_path):
@@ -187,9 +166,7 @@ def test_a_library_whose_name_tells_no_version_is_no_verdict(engine, tmp_path):
     machine = engine(library=None)
     write(tmp_path, f"{ENGINE_DRIVER}/libcuda.so.1", "")
     for name in ("versions_agree", "driver_new_enough"):
-        outcome, message = ask(name, machine)
-        assert outcome == "SKIP"
-        assert "libcuda.so.1 has no version; nvml_reachable checks" in message
+        check(ask(name, machine), "SKIP", "libcuda.so.1 has no version; nvml_reachable checks")
 
 
 def test_an_nvml_of_another_version_beside_the_driver_is_named_by_its_place(engine):
@@ -206,20 +183,14 @@ def test_a_shell_on_a_host_of_cdsw_is_no_engine(tmp_path, monkeypatch):
 
 def test_an_engine_without_the_driver_names_the_setting(engine):
     machine = engine(library=None, answers=NO_COMMAND)
+    words = "up to CDSW 1.5, NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf (or in Cloudera Manager) names no"
     for name in ("driver_runs", "versions_agree", "linker_finds_the_driver", "nvml_reachable", "driver_new_enough"):
-        outcome, message = ask(name, machine)
-        assert outcome == "FAIL"
-        assert (
-            "up to CDSW 1.5, NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf (or in Cloudera Manager) names no"
-            in message
-        )
-        assert "from 1.6 there is no path to set" in message
+        fails(name, machine, words, "from 1.6 there is no path to set")
 
 
 def test_a_library_of_cuda_comes_with_the_image_or_a_mount(engine):
-    outcome, message = ask("linker_finds_cuda", engine(cuda=["10.0"]))
-    assert outcome == "FAIL"
-    assert "build what holds it into the image, or mount the host's /usr/local/cuda-X.Y" in message
+    words = "build what holds it into the image, or mount the host's /usr/local/cuda-X.Y"
+    fails("linker_finds_cuda", engine(cuda=["10.0"]), words)
 
 
 def test_devices_that_the_user_may_not_open_are_told_by_user(engine, monkeypatch):
@@ -244,12 +215,9 @@ def test_a_copied_interpreter_without_its_library_is_told_as_that(engine, tmp_pa
     write(tmp_path, "/opt/deeplearning/current/bin/python", "")
     write(tmp_path, "/opt/deeplearning/current/lib/python2.7/orig-prefix.txt", "/usr")
     machine = engine(answers={"env": (1, "ImportError: No module named json\n")})
+    words = "made with Python 2.7 and requires it, with its library, at /usr/bin/python2.7; it is not here"
     for name in ("tensorflow_lists_gpus", "tensorflow_computes_on_cpu"):
-        outcome, message = ask(name, machine)
-        assert outcome == "FAIL"
-        assert (
-            "made with Python 2.7 and requires it, with its library, at /usr/bin/python2.7; it is not here" in message
-        )
+        fails(name, machine, words)
     write(tmp_path, "/usr/bin/python2.7", "")
     assert "TensorFlow failed before it listed devices: ImportError" in ask("tensorflow_lists_gpus", machine)[1]
 
@@ -267,9 +235,7 @@ def test_an_engine_names_the_setting_of_its_image_when_the_python_is_missing(eng
 
 def test_an_engine_without_an_environment_is_told_to_mount_only_what_is_not_mounted(engine, tmp_path):
     machine = engine()
-    assert ask("tensorflow_lists_gpus", machine) == (
-        "SKIP",
-        "no environment is installed here (/opt/deeplearning/current/bin/python)",
-    )
+    words = "no environment is installed here (/opt/deeplearning/current/bin/python)"
+    assert ask("tensorflow_lists_gpus", machine) == ("SKIP", words)
     shutil.rmtree(tmp_path / "opt")
     assert ask("tensorflow_lists_gpus", machine)[1].endswith("; mount /opt/deeplearning of its host")
