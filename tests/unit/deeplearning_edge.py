@@ -144,6 +144,12 @@ def run(edge: Any, name: str, *arguments: str, **variables: str) -> subprocess.C
     )
 
 
+def refused(edge: Any, status: int, words: str, *arguments: str, **variables: str) -> None:
+    """Check that the command ends with this status, and with these words on standard error."""
+    done = run(edge, *arguments, **variables)
+    assert (done.returncode, words in done.stderr) == (status, True), done.stderr
+
+
 def interrupted(words: list[str], reached: Callable[[], bool], **variables: str) -> tuple[int, str]:
     """Ctrl-C in a terminal, for the whole process group, once `reached`: the exit status and what went to standard error."""
     with subprocess.Popen(
