@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from test_gpu_stack import ACCEPTED, el8
+from test_gpu_stack import ACCEPTED, el8, layer
 from test_gpu_stack import part as gpu_part
 from test_plan import REPOSITORY, SITE, changed_node, make_host
 
@@ -127,8 +127,4 @@ def test_the_gpu_layer_serves_all_stacks_of_a_host() -> None:
     both = {"deeplearning_request": "tf2.4-py38-el8", "deeplearning_additional_stacks": ["tf2.11-py39"]}
     site = {name: value for name, value in SITE.items() if value != "none"}
     answer = made(invented_hosts.host("data1", ("data_nodes",), {**site, **both, **ACCEPTED}, el8()))
-    assert gpu_part(answer) == {
-        "nvidia_driver_version": "580.178.04",
-        "cuda_versions": ["11.2", "11.0"],
-        "cudnn_versions": [{"version": "8.1.1.33", "cuda": "11.2"}],
-    }
+    assert gpu_part(answer) == {**layer("580.178.04", "11.2", "8.1.1.33"), "cuda_versions": ["11.2", "11.0"]}
