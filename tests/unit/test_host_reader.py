@@ -111,14 +111,8 @@ def test_an_empty_tree_gives_nulls_and_no_traceback(tmp_path: Path) -> None:
     ],
 )
 def test_hadoop_distributions_are_known_by_their_places(tmp_path: Path, home: str, distribution: str) -> None:
-    write(
-        tmp_path,
-        {
-            f"{home}/bin/hadoop": "",
-            f"{home}/hadoop-common-2.6.0-cdh5.16.2.jar": "",
-            "/etc/hadoop/conf/core-site.xml": "",
-        },
-    )
+    names = (f"{home}/bin/hadoop", f"{home}/hadoop-common-2.6.0-cdh5.16.2.jar", "/etc/hadoop/conf/core-site.xml")
+    write(tmp_path, dict.fromkeys(names, ""))
     hadoop = host_reader.read(str(tmp_path))["hadoop"]
     assert (hadoop["distribution"], hadoop["home"], hadoop["version"]) == (distribution, home, "2.6.0-cdh5.16.2")
 
@@ -149,10 +143,8 @@ def receipt_of(root: Path, **parts: Any) -> dict[str, Any]:
 def test_a_receipt_holds_while_its_files_do(tmp_path: Path) -> None:
     write(tmp_path, {"/etc/thing": "hello"})
     digest = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
-    assert receipt_of(tmp_path, files={"/etc/thing": digest}, sizes={"/etc/thing": 5}) == {
-        "digest": "abc",
-        "problem": None,
-    }
+    found = receipt_of(tmp_path, files={"/etc/thing": digest}, sizes={"/etc/thing": 5})
+    assert found == {"digest": "abc", "problem": None}
     write(tmp_path, {"/etc/thing": "other"})
     assert "was changed" in receipt_of(tmp_path, files={"/etc/thing": digest})["problem"]
     assert "not 7 bytes" in receipt_of(tmp_path, sizes={"/etc/thing": 7})["problem"]
