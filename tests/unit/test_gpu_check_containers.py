@@ -7,7 +7,8 @@ import shutil
 import gpu_check.driver
 import pytest
 from gpu_check.host import Host
-from gpu_check_hosts import MISMATCH, RUNNING, Library, ask, check, fails, host, look, results, with_tensorflow, write
+from gpu_check_hosts import MISMATCH, RUNNING, Library, ask, check, fails, host, look, results, with_tensorflow
+from trees import write
 
 ENGINE = {"CDSW_ENGINE_ID": "abc123", "LD_LIBRARY_PATH": "/usr/local/nvidia/lib:/usr/local/nvidia/lib64"}
 ENGINE_DRIVER = "/usr/local/nvidia/lib64"  # up to CDSW 1.5
@@ -27,19 +28,19 @@ def engine(tmp_path, monkeypatch):
     def engine(
         gpus=1, library="535.104.05", module="535.104.05", answers=None, loads=0, place=ENGINE_DRIVER, **expected
     ):
+        files = {}
         for number in range(2):  # sysfs is the host's: it shows what was not handed in, too
-            write(tmp_path, f"/sys/bus/pci/devices/{number}/vendor", "0x10de\n")
-            write(tmp_path, f"/sys/bus/pci/devices/{number}/class", "0x030200\n")
-        for name in [*(f"nvidia{number}" for number in range(gpus)), *(["nvidiactl", "nvidia-uvm"] if gpus else [])]:
-            write(tmp_path, f"/dev/{name}", "")
-        if library:
-            for name in ("libcuda.so", "libnvidia-ml.so"):
-                write(tmp_path, f"{place}/{name}.{library}", "")
-                (tmp_path / f"{place}/{name}.1".lstrip("/")).symlink_to(f"{name}.{library}")
+            base = f"/sys/bus/pci/devices/{number}"
+            files |= {f"{base}/vendor": "0x10de\n", f"{base}/class": "0x030200\n"}
+        nodes = [*(f"nvidia{number}" for number in range(gpus)), *(["nvidiactl", "nvidia-uvm"] if gpus else [])]
+        libraries = ("libcuda.so", "libnvidia-ml.so") if library else ()
+        files |= {f"/dev/{name}": "" for name in nodes} | {f"{place}/{name}.{library}": "" for name in libraries}
         if module:
-            write(tmp_path, "/proc/driver/nvidia/version", RUNNING.replace("535.104.05", module))
+            files["/proc/driver/nvidia/version"] = RUNNING.replace("535.104.05", module)
         wanted = {"gpu_count": "2", "driver": "535.104.05", "driver_min": "525.60.13", **expected}
-        write(tmp_path, "/opt/deeplearning/etc/gpu-check.json", json.dumps(wanted))
+        write(tmp_path, {**files, "/opt/deeplearning/etc/gpu-check.json": json.dumps(wanted)})
+        for name in libraries:
+            (tmp_path / f"{place}/{name}.1".lstrip("/")).symlink_to(f"{name}.{library}")
         listed = "".join(f"GPU {number}: Tesla T4 (UUID: GPU-{number})\n" for number in range(gpus))
         known = {
             "nvidia-smi -L": (0, listed) if gpus else (6, "No devices were found"),
@@ -164,7 +165,7 @@ def test_a_library_for_32_bits_is_passed_over_as_by_the_loader(engine, tmp_path)
 
 def test_a_library_whose_name_tells_no_version_is_no_verdict(engine, tmp_path):
     machine = engine(library=None)
-    write(tmp_path, f"{ENGINE_DRIVER}/libcuda.so.1", "")
+    write(tmp_path, {f"{ENGINE_DRIVER}/libcuda.so.1": ""})
     for name in ("versions_agree", "driver_new_enough"):
         check(ask(name, machine), "SKIP", "libcuda.so.1 has no version; nvml_reachable checks")
 
@@ -202,7 +203,7 @@ def test_other_containers_are_told_in_their_own_words(engine, tmp_path, monkeypa
     monkeypatch.delenv("CDSW_ENGINE_ID")
     machine = engine(gpus=0, library="470.82.01")
     assert not machine.contained(), "nothing says that this is a container"
-    write(tmp_path, "/.dockerenv", "")
+    write(tmp_path, {"/.dockerenv": ""})
     assert machine.contained()
     assert "docker --gpus" in ask("device_nodes", machine)[1]
     assert "start a new one, or correct what mounts them" in ask("versions_agree", machine)[1]
@@ -212,13 +213,13 @@ def test_other_containers_are_told_in_their_own_words(engine, tmp_path, monkeypa
 
 def test_a_copied_interpreter_without_its_library_is_told_as_that(engine, tmp_path):
     """virtualenv copies Python 2.7 and leaves most of its library where it is."""
-    write(tmp_path, "/opt/deeplearning/current/bin/python", "")
-    write(tmp_path, "/opt/deeplearning/current/lib/python2.7/orig-prefix.txt", "/usr")
+    current = "/opt/deeplearning/current"
+    write(tmp_path, {f"{current}/bin/python": "", f"{current}/lib/python2.7/orig-prefix.txt": "/usr"})
     machine = engine(answers={"env": (1, "ImportError: No module named json\n")})
     words = "made with Python 2.7 and requires it, with its library, at /usr/bin/python2.7; it is not here"
     for name in ("tensorflow_lists_gpus", "tensorflow_computes_on_cpu"):
         fails(name, machine, words)
-    write(tmp_path, "/usr/bin/python2.7", "")
+    write(tmp_path, {"/usr/bin/python2.7": ""})
     assert "TensorFlow failed before it listed devices: ImportError" in ask("tensorflow_lists_gpus", machine)[1]
 
 
@@ -226,8 +227,7 @@ def test_an_engine_names_the_setting_of_its_image_when_the_python_is_missing(eng
     directory = tmp_path / "opt/deeplearning/current/bin"
     directory.mkdir(parents=True)
     (directory / "python").symlink_to("/opt/no-such-place/bin/python2.7")
-    write(tmp_path, "/usr/bin/python3.11", "")
-    write(tmp_path, "/usr/bin/python3.11-config", "")
+    write(tmp_path, {"/usr/bin/python3.11": "", "/usr/bin/python3.11-config": ""})
     message = ask("tensorflow_lists_gpus", engine())[1]
     assert "found /usr/bin/python3.11: this is another system than the host's" in message
     assert "engine images: Project Settings > Engine" in message
