@@ -63,7 +63,7 @@ def test_every_epoch_has_every_row_in_exactly_one_block(count: int, sizes: list[
 @pytest.mark.parametrize(
     ("arguments", "expected"), [((1437, 20, 128), 224), ((1437, 20, 128, 0.9), 202), ((1, 1, 128), 1)]
 )
-def test_steps(arguments: tuple[float, ...], expected: int) -> None:
+def test_the_number_of_steps_follows_rows_epochs_and_batches(arguments: tuple[float, ...], expected: int) -> None:
     assert digits.steps(*arguments) == expected
 
 
