@@ -157,11 +157,8 @@ def test_everything_that_is_missing_for_a_bootstrap_is_one_list() -> None:
     assert "a JDK (javac): 8; a C++ compiler (g++); Python; bash; zip; unzip; which" in problem
 
 
-def test_a_bootstrap_that_has_everything_is_not_refused() -> None:
+def test_a_bootstrap_that_has_everything_is_not_refused_nor_a_jdk_that_only_unverified_data_is_against() -> None:
     assert work(USER, source="bootstrap", versions=["0.11.1", "0.26.1"])["problems"] == []
-
-
-def test_a_jdk_that_only_unverified_data_is_against_is_not_refused() -> None:
     jdk = {"javac": "/x/javac", "version": "17", "home": ""}
     assert work({**USER, "tools": {**TOOLS, "jdk": jdk}}, source="bootstrap")["problems"] == []
 
@@ -196,11 +193,8 @@ def test_an_executable_is_known_by_its_own_version(tmp_path: Path, old: bool) ->
     assert bazel_versions.problem(str(program), "0.26.1") is None
     assert bazel_versions.problem(str(program), "0.26.2") == "it is bazel 0.26.1"
     assert bazel_versions.problem(str(program), "0.26") == "it is bazel 0.26.1"
-
-
-def test_a_compiled_one_has_the_version_that_it_was_compiled_from(tmp_path: Path) -> None:
-    program = executable(tmp_path / "bazel", "4.2.3- (@non-git)")
-    assert bazel_versions.problem(str(program), "4.2.3") is None
+    compiled = executable(tmp_path / "compiled", "4.2.3- (@non-git)", old=old)
+    assert bazel_versions.problem(str(compiled), "4.2.3") is None
 
 
 def test_debians_has_the_version_of_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,18 +119,16 @@ def test_a_module_that_is_wrong_is_built_again_and_refused_if_it_stays(
 
 
 @pytest.mark.parametrize(
-    ("inputs", "changes", "name"),
+    ("module", "changes", "name"),
     [
-        ({}, {}, "nvidia"),
-        ({"module": "open"}, {}, "nvidia-open"),
-        ({}, DEBIAN, "nvidia-current"),
-        ({"module": "open"}, DEBIAN, "nvidia-current-open"),
+        ("proprietary", {}, "nvidia"),
+        ("open", {}, "nvidia-open"),
+        ("proprietary", DEBIAN, "nvidia-current"),
+        ("open", DEBIAN, "nvidia-current-open"),
     ],
 )
-def test_modules_are_built_for_the_kernels_that_may_run(
-    inputs: dict[str, Any], changes: dict[str, Any], name: str
-) -> None:
-    (built, _) = state(inputs, **changes).builds
+def test_modules_are_built_for_the_kernels_that_may_run(module: str, changes: dict[str, Any], name: str) -> None:
+    (built, _) = state({"module": module}, **changes).builds
     assert built["argv"] == ["dkms", "install", "-m", name, "-v", "550.54.15", "-k", OLD, "--force"]
 
 
