@@ -374,15 +374,13 @@ def test_older_images_go_by_policy_and_what_a_container_uses_stays(host: Host) -
     assert host.run(stack=names[3], state="absent")["changed"] is False
 
 
-def test_a_stack_that_needs_the_driver_to_be_imported_is_told(host: Host) -> None:
-    host.save(image={"problems": [], "driver": True, "uid": 8536}, gpu_check="FAIL")
+@pytest.mark.parametrize(
+    ("driver", "gpu_check"), [(True, "FAIL"), (False, "SKIP")], ids=["needed to import", "a host without GPUs"]
+)
+def test_an_image_is_made_where_gpu_check_cannot_pass(host: Host, driver: bool, gpu_check: str) -> None:
+    host.save(image={"problems": [], "driver": driver, "uid": 8536}, gpu_check=gpu_check)
     answer = host.run(stack=GPU)
-    assert (answer["driver"], answer["built"]) == (True, True)
-
-
-def test_gpu_check_skips_on_a_host_without_gpus_and_the_image_is_made(host: Host) -> None:
-    host.save(gpu_check="SKIP")
-    assert host.run()["built"]
+    assert (answer["driver"], answer["built"]) == (driver, True)
 
 
 # The probe, in a Python of this machine.

@@ -103,7 +103,10 @@ def foreign(open_directory, open_python, monkeypatch):
     return machine
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
+
+
+@needs_root
 def test_root_asks_tensorflow_as_nobody_with_the_groups_of_the_gpus(foreign):
     nobody = pwd.getpwnam("nobody").pw_uid
     expected = {"user": nobody, "groups": [4242], "secret": None, "level": "1"}
@@ -111,14 +114,14 @@ def test_root_asks_tensorflow_as_nobody_with_the_groups_of_the_gpus(foreign):
     assert gpu_check.causes.devices(foreign) == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
+@needs_root
 def test_gpus_that_only_root_may_open_are_named(foreign):
     os.chown(f"{foreign.root}/dev/nvidia1", 0, 0)
     (sentence,) = gpu_check.causes.devices(foreign)
     assert sentence.startswith("Users may not open /dev/nvidia1: look at their rights (NVreg_DeviceFileMode)")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
+@needs_root
 def test_in_a_container_its_user_asks_tensorflow(foreign, monkeypatch):
     monkeypatch.setattr(foreign, "contained", lambda: True)
     assert gpu_check.compute.tensorflow(foreign)[0]["user"] == 0
