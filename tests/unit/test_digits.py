@@ -67,7 +67,7 @@ def test_the_number_of_steps_follows_rows_epochs_and_batches(arguments: tuple[fl
     assert digits.steps(*arguments) == expected
 
 
-def test_the_result_is_json() -> None:
+def test_the_result_of_a_training_is_one_line_of_json() -> None:
     report = json.loads(digits.result(0.98765, 360, 12.34, 2, ["data2", "data1"], input_mode="spark"))
     expected = {"accuracy": 0.9877, "executors": 2, "held_out": 360, "hosts": ["data1", "data2"]}
     assert report == {**expected, "input_mode": "spark", "seconds": 12.3}

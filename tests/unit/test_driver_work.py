@@ -400,6 +400,8 @@ def test_removal_goes_by_the_record_of_what_the_host_had(
     found = work({"state": "absent"}, records={"before": before}, files={"settings": settings}, boot_arguments=words)
     assert (found.removal.runfile, found.removal.arguments) == (runfile, arguments)
     assert (found.removal.unit, found.removal.images) == (unit, settings)
+    without = work({"state": "absent"}, records={"before": before}, boot_arguments={OLD: ["ro"]})
+    assert without.removal.arguments == (), "no kernel has one"
 
 
 @pytest.mark.parametrize(("record", "removed"), [({"stream": False}, True), ({"stream": True}, False), ({}, False)])
@@ -409,10 +411,6 @@ def test_the_module_stream_goes_with_the_driver_if_the_host_had_none(record: dic
 
 def test_a_removal_that_was_killed_writes_the_images_although_no_setting_is_left() -> None:
     assert work({"state": "absent"}, files={"settings": False, "leaving": True}).removal.images
-
-
-def test_arguments_that_no_kernel_has_are_not_removed() -> None:
-    assert work({"state": "absent"}, records={"before": {}}, boot_arguments={OLD: ["ro"]}).removal.arguments == ()
 
 
 def test_removal_unholds_what_the_role_held_and_an_upgrade_only_the_driver() -> None:

@@ -36,12 +36,12 @@ DEBS = {
         ),
     ],
 )
-def test_the_content_of_rpms(tmp_path, said, outcome, words):
+def test_changed_content_of_rpms_fails_with_the_command_that_restores_it(tmp_path, said, outcome, words):
     machine = host(tmp_path, answers={**RPMS, "rpm --verify": (1 if said else 0, said)})
     check(ask("package_files", machine), outcome, words)
 
 
-def test_the_content_of_debs(tmp_path):
+def test_changed_content_of_debs_fails_with_the_command_that_restores_it(tmp_path):
     def asked(status, *lines):
         machine = host(tmp_path, answers={**DEBS, "dpkg --verify": (status, "\n".join([*lines, ""]))})
         (tmp_path / "etc/redhat-release").unlink()

@@ -53,10 +53,12 @@ def rhel(tmp_path):
 
 
 def test_both_the_running_kernel_and_the_one_of_the_next_boot_are_needed(rhel):
-    kernels = rhel.read()["kernels"]
+    found = rhel.read()
+    kernels, modules = found["kernels"], found["modules"]
     assert kernels["needed"] == [OLD, NEW]
     assert kernels["headers"][OLD].endswith(OLD)
-    assert kernels["headers"][NEW] is None
+    assert modules[OLD]["version"] == "535.104.05"
+    assert (kernels["headers"][NEW], modules[NEW]) == (None, None), "it has neither"
 
 
 GRUBENV = {"/boot/grub2/grubenv": f"# GRUB Environment Block\nsaved_entry=0123456789abcdef-{OLD}\n"}
@@ -74,12 +76,6 @@ def test_plan_role_and_gpu_check_agree_on_the_kernel_of_the_next_boot(tmp_path, 
     check = Host(str(tmp_path), lambda argv, seconds=None: (0, role.run(argv)))
     found = {reader.read()["kernel"]["default_boot"], role.kernels()["default_boot"], check.default_kernel()}
     assert found == {expected}
-
-
-def test_a_kernel_without_a_module_has_none(rhel):
-    modules = rhel.read()["modules"]
-    assert modules[OLD]["version"] == "535.104.05"
-    assert modules[NEW] is None
 
 
 @pytest.mark.parametrize(
