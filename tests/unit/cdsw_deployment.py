@@ -15,10 +15,8 @@ import yaml
 REPOSITORY = ansible_programs.REPOSITORY
 SAMPLE = (REPOSITORY / "demo/cdsw/cdsw.conf").read_text(encoding="utf-8")
 HOSTS = MASTER, WORKER = "cdsw1", "cdsw2"
-SETTINGS = {
-    "NVIDIA_GPU_ENABLE": "true",
-    "NVIDIA_LIBRARY_PATH": "/var/lib/nvidia-docker/volumes/nvidia_driver/470.82.01",
-}
+DRIVER = "/var/lib/nvidia-docker/volumes/nvidia_driver/470.82.01"
+SETTINGS = {"NVIDIA_GPU_ENABLE": "true", "NVIDIA_LIBRARY_PATH": DRIVER}
 TEMPLATE = "{{ lookup('pipe', 'touch SITE/evaluated') }}"
 # SITE/HOST/breaks: text of the module whose connection breaks.
 SSH = f"""#!/bin/sh

@@ -63,9 +63,7 @@ def fixtures(tmp_path_factory):
 @pytest.fixture(scope="session")
 def stages(fixtures):
     """/opt/deeplearning after pip, after all components, and active: made once, because it takes its time."""
-    directory = Path(
-        tempfile.mkdtemp()
-    )  # pytest's own is closed to the user without rights that imports an environment
+    directory = Path(tempfile.mkdtemp())  # pytest's own is closed to the user that imports an environment
     directory.chmod(0o755)
     roots = {name: directory / name / "deeplearning" for name in ("pip", "installed", "active")}
     with serving(Mirror()) as mirror:
@@ -204,9 +202,9 @@ def ambari():
 
 
 @pytest.fixture
-def small(tmp_path):
+def small(open_directory):
     """A function that mounts a small file system with these options."""
-    path = tmp_path / "small"
+    path = open_directory / "small"
     path.mkdir()
 
     def mount(options):

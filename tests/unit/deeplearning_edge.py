@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from python_files import write_script
 
 from hadoop_dl.data import programs
 
@@ -49,13 +50,8 @@ def package(site: Path, name: str, version: str, requires: tuple[str, ...] = ())
     directory = site / f"{name}-{version}.dist-info"
     directory.mkdir(parents=True)
     (site / f"{name}.py").write_text(f"version = {version!r}\n")
-    lines = [
-        "Metadata-Version: 2.1",
-        f"Name: {name}",
-        f"Version: {version}",
-        *(f"Requires-Dist: {one}" for one in requires),
-    ]
-    (directory / "METADATA").write_text("\n".join(lines) + "\n")
+    required = "".join(f"Requires-Dist: {one}\n" for one in requires)
+    (directory / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{required}")
     (directory / "WHEEL").write_text("Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
     files = [f"{name}.py", *(f"{directory.name}/{one}" for one in ("METADATA", "WHEEL", "RECORD"))]
     (directory / "RECORD").write_text("".join(f"{one},,\n" for one in files))
@@ -97,9 +93,7 @@ def edge(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     (tree / "bin/tensorboard").write_text(TENSORBOARD)
     old = root / f"envs/{OLD}.3"
     (old / "lib/python2.7/site-packages").mkdir(parents=True)
-    (old / "bin").mkdir()
-    (old / "bin/python").write_text("#!/bin/sh\ngrep SigIgn /proc/self/status\nexit 3\n")
-    (old / "bin/python").chmod(0o755)
+    write_script(old / "bin/python", "grep SigIgn /proc/self/status\nexit 3")
     sealed(old, BUILD_1_15, "tensorflow", "1.15.0")
     (root / "envs/tf9.9-0123456789ab.1/bin").mkdir(parents=True)  # a run was killed here
     (root / "current").symlink_to(f"envs/{NEW}")
@@ -142,6 +136,12 @@ def run(edge: Any, name: str, *arguments: str, **variables: str) -> subprocess.C
         env={**given, "HOME": str(edge.base), **variables},
         cwd=edge.base,
     )
+
+
+def refused(edge: Any, status: int, words: str, *arguments: str, **variables: str) -> None:
+    """Check that the command ends with this status, and with these words on standard error."""
+    done = run(edge, *arguments, **variables)
+    assert (done.returncode, words in done.stderr) == (status, True), done.stderr
 
 
 def interrupted(words: list[str], reached: Callable[[], bool], **variables: str) -> tuple[int, str]:

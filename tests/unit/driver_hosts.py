@@ -57,35 +57,17 @@ INPUTS: dict[str, Any] = {
     "source": "package",
     "module": "proprietary",
     "build": "dkms",
-    "repository_url": "",
-    "runfile": "",
-    "runfile_sha256": "",
-    "license_accepted": True,
-    "upgrade_allowed": False,
-    "kernel": "",
-    "kernel_moves": False,
-    "branch_max": "",
-    "branch_min": "",
-    "open_supported": True,
-    "persistence": True,
-    "fabric_manager": False,
-    "dcgm_version": "",
-    "signing_key": "",
-    "signing_certificate": "",
+    **dict.fromkeys(("repository_url", "runfile", "runfile_sha256", "kernel", "branch_max", "branch_min"), ""),
+    **dict.fromkeys(("dcgm_version", "signing_key", "signing_certificate"), ""),
+    **dict.fromkeys(("license_accepted", "open_supported", "persistence"), True),
+    **dict.fromkeys(("upgrade_allowed", "kernel_moves", "fabric_manager"), False),
 }
 
 
 def host(**changes: Any) -> gpu_host.GpuHost:
     """The host with these changes; a mapping changes only the keys that it has."""
-    replaced = {
-        "packages",
-        "modules",
-        "boot_arguments",
-        "initramfs",
-        "kernel_packages",
-        "header_packages",
-        "dcgm_packages",
-    }
+    of_packages = {"packages", "kernel_packages", "header_packages", "dcgm_packages"}
+    replaced = of_packages | {"modules", "boot_arguments", "initramfs"}
     answer = dict(ANSWER)
     for name, value in changes.items():
         merges = isinstance(value, dict) and isinstance(answer[name], dict) and name not in replaced
@@ -104,13 +86,5 @@ def installed(version: str | None = "550.54.15", packages: Any = ("kmod-nvidia-l
 
 
 def module(kernel: str, **changes: Any) -> dict[str, Any]:
-    path = f"/lib/modules/{kernel}/extra/nvidia.ko"
-    right = {
-        "path": path,
-        "version": "550.54.15",
-        "built_for": kernel,
-        "other_kernel": False,
-        "signer": None,
-        "open": False,
-    }
-    return {**right, **changes}
+    right = {"path": f"/lib/modules/{kernel}/extra/nvidia.ko", "version": "550.54.15", "built_for": kernel}
+    return {**right, "other_kernel": False, "signer": None, "open": False, **changes}

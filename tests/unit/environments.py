@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 import re
+import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -42,6 +43,24 @@ def wheel(
         for name, text in {**members, f"{information}/RECORD": record + f"{information}/RECORD,,\n"}.items():
             archive.writestr(name, text)
     return path
+
+
+def second_environment(root: Path, name: str, number: int) -> Path:
+    """A copy of the host's sealed environment under another name, which was activated as the `number`th."""
+    path = root / "envs" / name
+    shutil.copytree(root / "envs" / f"{STACK}-{DIGEST}.1", path.with_name(f"{name}.1"), symlinks=True)
+    path.symlink_to(f"{name}.1")
+    client = path / ".deeplearning" / "client"
+    client.unlink()
+    client.symlink_to(f"../../{name}.client")
+    (path / ".deeplearning" / "activated.json").write_text(f'{{"number": {number}}}')
+    return path
+
+
+def point(root: Path, target: str) -> None:
+    """Let `current` name this environment, as a switch does."""
+    (root / "current").unlink(missing_ok=True)
+    (root / "current").symlink_to(target)
 
 
 class Mirror(Index):

@@ -3,6 +3,7 @@
 import json
 
 import cuda_stand_in
+import trees
 from gpu_check.cli import results
 from gpu_check.compute import CONVOLUTION, PRODUCT
 from gpu_check.host import Host
@@ -25,6 +26,7 @@ class Library:
 
 
 def host(root, gpus=1, answers=None, files=None, load=lambda path: Library(0), **expected):
+    promised = {"gpu_count": str(gpus), "driver": "535.104.05", **expected}
     files = {
         **(files or {}),
         "/run/systemd/system/here": "",  # booted: a host, not a container
@@ -33,18 +35,12 @@ def host(root, gpus=1, answers=None, files=None, load=lambda path: Library(0), *
         "/usr/lib64/libcuda.so.535.104.05": "",
         f"/boot/vmlinuz-{KERNEL}": "",
         f"/lib/modules/{KERNEL}/extra/nvidia.ko": "",
-        "/opt/deeplearning/etc/gpu-check.json": json.dumps(
-            {"gpu_count": str(gpus), "driver": "535.104.05", **expected}
-        ),
+        "/opt/deeplearning/etc/gpu-check.json": json.dumps(promised),
     }
     for number in range(gpus):
         files[f"/sys/bus/pci/devices/{number}/vendor"] = "0x10de\n"
         files[f"/sys/bus/pci/devices/{number}/class"] = "0x030200\n"
-    for path, content in files.items():
-        target = root / path.lstrip("/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if content is not None:
-            target.write_text(content)
+    trees.write(root, files)
     known = {
         "uname": (0, KERNEL),
         "rpm": (0, "535.104.05"),
@@ -65,12 +61,17 @@ def ask(name, machine):
     return one["outcome"], one["message"]
 
 
-def fails(name, machine, *words):
-    """Check that the question fails, and that its message has these words."""
-    outcome, message = ask(name, machine)
-    assert outcome == "FAIL", message
+def check(answer, expected, *words):
+    """Check the outcome of an answer, and that its message has these words."""
+    outcome, message = answer
+    assert outcome == expected, message
     for word in words:
         assert word in message, message
+
+
+def fails(name, machine, *words):
+    """Check that the question fails, and that its message has these words."""
+    check(ask(name, machine), "FAIL", *words)
 
 
 def rows(*lines):
@@ -94,9 +95,3 @@ def with_tensorflow(machine, answer, said="", hidden=None):
     if hidden is not None:
         machine.looks[True] = (hidden, "")
     return machine
-
-
-def write(root, path, content):
-    target = root / path.lstrip("/")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(content)

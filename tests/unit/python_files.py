@@ -25,6 +25,14 @@ def write_program(path: Path, module: ModuleType, given: Path) -> None:
     path.chmod(0o755)
 
 
+def write_script(path: Path, text: str) -> Path:
+    """A program of /bin/sh."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
 def load(path: Path) -> ModuleType:
     # A program's name has no .py, by which importlib finds a loader.
     loader = SourceFileLoader(path.stem, str(path))

@@ -20,8 +20,6 @@ from hadoop_dl.hosts.actions import HostAction
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins" / "action"
 KEYS = {"site.key": "F60F4B3D7FA2AF80", "other.key": "D88C3D385C37D3BE"}  # file on the controller: key id
 RPM = "/etc/pki/rpm-gpg/RPM-GPG-KEY-"
-
-
 HOLDER = "process 4242, /usr/bin/dnf -y update, holds it"
 
 
@@ -59,10 +57,8 @@ class Host:
         self.asked.append(argv)
         if argv[0] == "gpg":
             keys = [KEYS[name] for name in self.files.get(argv[-1], "").split("+") if name in KEYS]
-            return {
-                "stdout": "".join(f"pub:-:4096:1:{key}:1456432000:::-:::scSC::::::23::0:\n" for key in keys),
-                "rc": 0,
-            }
+            lines = [f"pub:-:4096:1:{key}:1456432000:::-:::scSC::::::23::0:\n" for key in keys]
+            return {"stdout": "".join(lines), "rc": 0}
         if argv[:2] == ["rpm", "--erase"]:
             self.ring.discard(argv[-1])
         if argv[:2] == ["find", "/etc/apt/keyrings"]:
@@ -262,15 +258,6 @@ def test_a_repository_without_a_key_is_refused() -> None:
         define(Host(), "cuda", key="")
 
 
-def test_a_source_that_apt_cannot_read_is_taken_back() -> None:
-    host = Host()
-    host.fails["apt"] = "NO_PUBKEY A4B469963BF863CC"
-    source = {"name": "deeplearning-cuda", "manager": "apt", "url": "http://mirror01/cuda", "key": "site.key"}
-    with pytest.raises(AnsibleActionFail, match="The source was removed again"):
-        host.run("signed_repository", **source)
-    assert host.files == {}
-
-
 UNKNOWN_REASON = "Failed to update apt cache: unknown reason"
 BAD_SIGNATURE = """\
 Err:1 http://mirror01/cuda / InRelease
@@ -279,20 +266,22 @@ Reading package lists...
 """
 
 
-def test_where_apts_module_knows_no_reason_apt_itself_names_the_key() -> None:
+@pytest.mark.parametrize(
+    ("reason", "simulated", "hangs", "words"),
+    [
+        ("NO_PUBKEY A4B469963BF863CC", "", False, "NO_PUBKEY A4B469963BF863CC"),
+        (UNKNOWN_REASON, BAD_SIGNATURE, False, "A4B469963BF863CC"),  # apt itself names the key
+        (UNKNOWN_REASON, "", True, "apt-get did not end within"),
+    ],
+)
+def test_a_source_that_apt_cannot_read_is_removed_again_with_the_reason(
+    reason: str, simulated: str, hangs: bool, words: str
+) -> None:
     host = Host()
-    host.fails["apt"], host.simulated = UNKNOWN_REASON, BAD_SIGNATURE
-    with pytest.raises(AnsibleActionFail, match="A4B469963BF863CC") as refused:
+    host.fails["apt"], host.simulated, host.apt_hangs = reason, simulated, hangs
+    with pytest.raises(AnsibleActionFail, match=f"(?s){words}.*The source was removed again") as refused:
         apt(host, "cuda")
     assert "Reading package lists" not in str(refused.value)
-    assert host.files == {}
-
-
-def test_a_source_is_taken_back_where_apt_does_not_say_why_in_time() -> None:
-    host = Host()
-    host.fails["apt"], host.apt_hangs = UNKNOWN_REASON, True
-    with pytest.raises(AnsibleActionFail, match=r"(?s)apt-get did not end within.*The source was removed again"):
-        apt(host, "cuda")
     assert host.files == {}
 
 
@@ -344,9 +333,8 @@ def test_a_source_that_is_taken_back_leaves_the_others_their_key() -> None:
 
 @pytest.mark.parametrize("args", [{"name": "cuda", "manager": "dnf"}, {"name": "deeplearning-x", "manager": "zypper"}])
 def test_misuse_says_what_is_needed(args: dict[str, str]) -> None:
-    with pytest.raises(
-        AnsibleActionFail, match=r"signed_repository needs a name that begins with deeplearning-.*found"
-    ):
+    words = r"signed_repository needs a name that begins with deeplearning-.*found"
+    with pytest.raises(AnsibleActionFail, match=words):
         Host().run("signed_repository", **args)
 
 
@@ -358,9 +346,8 @@ def install(host: Host, **args: Any) -> dict[str, Any]:
 def test_packages_are_asked_for_in_one_transaction_that_may_not_touch_others() -> None:
     host = Host()
     repository = {"name": "deeplearning-cuda", "url": "u", "key": "k", "key_file": "/k", "usable": True}
-    assert install(host, names=[{"name": "a", "version": "1.2"}, "b"], exclude=["kernel"], repository=repository)[
-        "changed"
-    ]
+    names = [{"name": "a", "version": "1.2"}, "b"]
+    assert install(host, names=names, exclude=["kernel"], repository=repository)["changed"]
     ((name, args),) = host.modules
     assert (name, args["name"], args["exclude"]) == ("dnf", ["a-1.2", "b"], ["kernel"])
     assert args["enablerepo"] == ["deeplearning-cuda"]
@@ -383,9 +370,8 @@ Error! Bad return status for module build on kernel: 6.1.0-31-amd64 (x86_64)
 dpkg: error processing package a (--configure):
  installed a package post-installation script subprocess returned error exit status 10
 """
-    with pytest.raises(
-        AnsibleActionFail, match=r"but apt reports: Error! Bad return .* dpkg: error processing package a"
-    ) as said:
+    words = r"but apt reports: Error! Bad return .* dpkg: error processing package a"
+    with pytest.raises(AnsibleActionFail, match=words) as said:
         install(host, manager="apt")
     assert "error exit status 10 E: Sub-process" in str(said.value)
     assert "Setting up" not in str(said.value)
@@ -401,10 +387,8 @@ Remv nvidia-driver-libs:amd64 [535.54.03-1]
 def test_with_apt_a_transaction_that_would_touch_others_is_refused() -> None:
     host = Host()
     host.simulated = SIMULATED
-    with pytest.raises(
-        AnsibleActionFail,
-        match=r"A 1.2 .* linux-image-5.10.0-30-amd64, nvidia-driver-libs .*data1.* Nothing was installed",
-    ):
+    words = r"A 1.2 .* linux-image-5.10.0-30-amd64, nvidia-driver-libs .*data1.* Nothing was installed"
+    with pytest.raises(AnsibleActionFail, match=words):
         install(host, manager="apt", exclude=["linux-image-*", "nvidia-driver*"])
     assert host.modules == []
     assert host.asked[-1][-1] == "a=1.2-*"
@@ -427,7 +411,7 @@ def test_nothing_comes_from_a_repository_that_checks_no_signatures(manager: str,
     host.unsigned = UNSIGNED
     install(host, manager=manager, repository=repository)
     ((name, args),) = host.modules
-    assert (name, args["disablerepo"]) == (manager, ["site", "made"])
+    assert (name, args["disablerepo"], host.queries) == (manager, ["site", "made"], 1)
 
 
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
@@ -449,19 +433,8 @@ def test_a_role_asks_a_host_once_which_repositories_check_no_signatures(
     assert host.queries == 1
     excluded = [entry["name"] for entry in unsigned]
     assert [args["disablerepo"] for _, args in host.modules] == [excluded, excluded]
-    listed = [argv for argv in host.asked if "list" in argv]
-    assert [[one for one in argv if one.startswith("--disablerepo")] for argv in listed] == [
-        [f"--disablerepo={name}" for name in excluded]
-    ] * 2
-
-
-def test_what_is_not_installed_from_a_defined_repository_is_asked_about_at_once() -> None:
-    host = Host()
-    host.unsigned = UNSIGNED
-    install(host)
-    assert host.queries == 1
-    ((_, args),) = host.modules
-    assert args["disablerepo"] == ["site", "made"]
+    listed = [[one for one in argv if one.startswith("--disablerepo")] for argv in host.asked if "list" in argv]
+    assert listed == [[f"--disablerepo={name}" for name in excluded]] * 2
 
 
 def test_apt_is_not_asked_because_it_refuses_unsigned_packages_itself() -> None:
@@ -551,18 +524,12 @@ FILE = {
 }
 
 
-def test_a_file_with_another_sha256_does_not_stay() -> None:
+def test_a_file_stays_only_with_its_sha256() -> None:
     host = Host()
-    with pytest.raises(
-        AnsibleActionFail,
-        match=r"must have the sha256 00 but http://mirror01/x.run has [0-9a-f]{64}; it was not used",
-    ):
+    words = r"must have the sha256 00 but http://mirror01/x.run has [0-9a-f]{64}; it was not used"
+    with pytest.raises(AnsibleActionFail, match=words):
         host.run("verified_file", **FILE, sha256="00")
     assert host.files == {}
-
-
-def test_a_file_with_its_sha256_stays() -> None:
-    host = Host()
     host.run("verified_file", **FILE, sha256=hashlib.sha256(b"fetched").hexdigest())
     assert host.files == {FILE["path"]: "fetched"}
 
@@ -587,10 +554,8 @@ class Ssh(HostAction):
         argv = ["/bin/sh", "-c", cmd]
         last = ""
         if not in_data:
-            argv, last = (
-                ["script", "--quiet", "--return", "--command", cmd, "/dev/null"],
-                "Shared connection to data1 closed.\r\n",
-            )
+            argv = ["script", "--quiet", "--return", "--command", cmd, "/dev/null"]
+            last = "Shared connection to data1 closed.\r\n"
         done = subprocess.run(argv, input=in_data or b"", capture_output=True, timeout=20, check=False)
         return {"rc": done.returncode, "stdout": done.stdout.decode(), "stderr": done.stderr.decode() + last}
 
@@ -638,10 +603,8 @@ def test_an_archive_that_is_there_is_not_fetched() -> None:
 def test_an_archive_that_cannot_be_unpacked_is_told_and_does_not_stay() -> None:
     host = Host()
     host.fails["unpacked_archive"] = "tar ended with status 2: No space left on device"
-    with pytest.raises(
-        AnsibleActionFail,
-        match=r"No space left on device\. The host has what it had\. Look at the free space \(df /usr/local/cuda-12.2\)",
-    ):
+    words = r"No space left on device\. The host has what it had\. Look at the free space \(df /usr/local/cuda-12.2\)"
+    with pytest.raises(AnsibleActionFail, match=words):
         host.run("verified_archive", **ARCHIVE, sha256=hashlib.sha256(b"fetched").hexdigest())
     assert host.files == {}
 
@@ -679,33 +642,25 @@ def test_what_leaves_for_another_package_goes_in_its_transaction() -> None:
     assert install(host, remove=["b", "c"], exclude=["kernel"], repository=repository)["changed"]
     asked, done = host.shells()
     assert "--assumeno" in asked
-    assert done[4:] == [
-        "remove b c\ninstall a-1.2\nrun",
-        *(
-            "dnf",
-            "--assumeyes",
-            "--enablerepo=deeplearning-cuda",
-            "--setopt=exit_on_lock=1",
-            "--exclude=kernel",
-            "--setopt=install_weak_deps=False",
-            "--setopt=clean_requirements_on_remove=False",
-        ),
-    ]
+    settings = ("exit_on_lock=1", "install_weak_deps=False", "clean_requirements_on_remove=False")
+    assert done[4:6] == ["remove b c\ninstall a-1.2\nrun", "dnf"]
+    options = {"--assumeyes", "--enablerepo=deeplearning-cuda", "--exclude=kernel"}
+    assert set(done[6:]) == options | {f"--setopt={setting}" for setting in settings}
     assert host.modules == []
+
+
+FILTERED = (
+    "All matches were filtered out by exclude filtering for argument: a-1.2\nRemoving:\n b x86_64 1.1-1 @System 1 M\n"
+)
+DEPENDENT = "Removing dependent packages:\n a x86_64 3:1.1-1.el9 @cuda 2 M\n"
 
 
 # Where a line of the script fails, the shell logs it and goes on to the next (dnf/cli/commands/shell.py, yum's shell.py).
 @pytest.mark.parametrize(
     ("planned", "why"),
     [
-        (
-            "All matches were filtered out by exclude filtering for argument: a-1.2\nRemoving:\n b x86_64 1.1-1 @System 1 M\n",
-            r"would not install a-1\.2",
-        ),
-        (
-            "Removing dependent packages:\n a x86_64 3:1.1-1.el9 @cuda 2 M\n",
-            r"would not install a-1\.2; it would also remove .*: a",
-        ),
+        (FILTERED, r"would not install a-1\.2"),
+        (DEPENDENT, r"would not install a-1\.2; it would also remove .*: a"),
         ("Installing:\n a-libs x86_64 1.2-1 cuda 2 M\n", r"would not install a-1\.2"),
         ("Error: \n Problem: nothing provides dkms\n", "nothing provides dkms"),
     ],
@@ -744,11 +699,7 @@ class Ended(Host):
 
 def test_a_package_in_two_versions_is_named_before_anything_is_installed() -> None:
     host = Ended()
-    names = [
-        {"name": "a", "version": "1.2"},
-        {"name": "kernel-devel", "version": "3.10"},
-        {"name": "b", "version": "1"},
-    ]
+    names = [{"name": name, "version": "1"} for name in ("a", "kernel-devel", "b")]
     with pytest.raises(AnsibleActionFail, match=r"a in more than one version.* dnf remove --duplicates"):
         install(host, names=names)
     assert host.modules == []
@@ -770,11 +721,7 @@ def test_in_check_mode_an_exchange_is_a_change_and_runs_nothing() -> None:
 
 def test_every_repository_of_a_role_can_have_signed_metadata() -> None:
     """What a man in the middle could do without: show an old or shortened list of packages that are signed."""
-    roles = PLUGINS.parents[1] / "roles"
-    defined = [
-        path
-        for path in roles.glob("*/tasks/*.yml")
-        if re.search(r"signed_repository:\n.*?\burl:", path.read_text(), re.S)
-    ]
+    files = [path for path in (PLUGINS.parents[1] / "roles").glob("*/tasks/*.yml")]
+    defined = [path for path in files if re.search(r"signed_repository:\n.*?\burl:", path.read_text(), re.S)]
     assert len(defined) >= 4
     assert [path.parts[-3:] for path in defined if "metadata_signed:" not in path.read_text()] == []

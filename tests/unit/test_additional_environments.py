@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from test_gpu_stack import ACCEPTED, el8
+from test_gpu_stack import ACCEPTED, el8, layer
 from test_gpu_stack import part as gpu_part
 from test_plan import REPOSITORY, SITE, changed_node, make_host
 
@@ -41,14 +42,10 @@ def test_it_is_planned_beside_the_active_one_and_then_is_there() -> None:
     (beside,) = first.hosts["edge1"]["additional"]
     assert (first.hosts["edge1"]["stack"]["name"], beside["stack"]["name"]) == (ACTIVE, BESIDE)
     assert (beside["python"], beside["hadoop"]) == ("3.8", True)
-    assert first.hosts["data1"]["additional"] == [beside], (
-        "Ansible runs an included file at once on hosts whose variables are equal"
-    )
+    # Ansible runs an included file at once on hosts whose variables are equal.
+    assert first.hosts["data1"]["additional"] == [beside]
     assert own_rows(first) == [(beside["environment"], "missing")] * 2
-    assert [[name, python] for name, python in first.hosts["mirror1"]["mirror_environments"]] == [
-        [ACTIVE, "3.9"],
-        [BESIDE, "3.8"],
-    ]
+    assert first.hosts["mirror1"]["mirror_environments"] == [[ACTIVE, "3.9"], [BESIDE, "3.8"]]
     assert made(*(after(one, first) for one in hosts)).rows == []
 
 
@@ -80,11 +77,8 @@ def test_one_that_is_damaged_is_named_with_the_reason() -> None:
 
 def test_one_that_is_not_requested_any_more_is_forgotten() -> None:
     before = after(host(), made(host()))
-    answer = made(
-        plan_model.Host(
-            before.name, before.groups, {**before.variables, "deeplearning_additional_stacks": NONE}, before.facts
-        )
-    )
+    variables = {**before.variables, "deeplearning_additional_stacks": NONE}
+    answer = made(replace(before, variables=variables))
     assert own_rows(answer) == [("none", "no longer requested")]
     assert answer.hosts["edge1"]["additional"] == []
 
@@ -120,9 +114,8 @@ def test_each_new_environment_needs_its_space() -> None:
 def test_cdsw_gets_the_driver_that_an_additional_stack_decides() -> None:
     """The active one is for the CPU and decides none."""
     workbench = {"kind": "rpm", "release": "1.4.0", "settings": {}, "master": True, "drivers": []}
-    node = changed_node(
-        nvidia={"gpus": [{"vendor": "10de", "device": "15f8"}], "listed": None}, workbench=workbench, cdsw=True
-    )
+    nvidia = {"gpus": [{"vendor": "10de", "device": "15f8"}], "listed": None}
+    node = changed_node(nvidia=nvidia, workbench=workbench, cdsw=True)
     stacks = {"deeplearning_request": "tf1.15-cpu-py27-el7", "deeplearning_additional_stacks": ["tf1.15-py27-el7"]}
     site = {name: value for name, value in SITE.items() if value != "none"}
     answer = made(invented_hosts.host("cdsw1", ("cdsw_hosts",), {**site, **stacks, **ACCEPTED}, node))
@@ -134,8 +127,4 @@ def test_the_gpu_layer_serves_all_stacks_of_a_host() -> None:
     both = {"deeplearning_request": "tf2.4-py38-el8", "deeplearning_additional_stacks": ["tf2.11-py39"]}
     site = {name: value for name, value in SITE.items() if value != "none"}
     answer = made(invented_hosts.host("data1", ("data_nodes",), {**site, **both, **ACCEPTED}, el8()))
-    assert gpu_part(answer) == {
-        "nvidia_driver_version": "580.178.04",
-        "cuda_versions": ["11.2", "11.0"],
-        "cudnn_versions": [{"version": "8.1.1.33", "cuda": "11.2"}],
-    }
+    assert gpu_part(answer) == {**layer("580.178.04", "11.2", "8.1.1.33"), "cuda_versions": ["11.2", "11.0"]}

@@ -46,19 +46,9 @@ def test_directories_that_can_be_a_mirror(root: str) -> None:
 @pytest.mark.parametrize(
     "root",
     [
-        "/",
-        "//",
-        "/srv",
-        "/srv/",
-        "/home",
-        "/home/me/mirror",
-        "/root",
-        "/etc",
-        "/usr/share/mirror",
-        "/tmp/x",
-        "/srv/../etc",
-    ]
-    + ["/opt/deeplearning", "srv/mirror", "", None],
+        *("/", "//", "/srv", "/srv/", "/home", "/home/me/mirror", "/root", "/etc", "/usr/share/mirror", "/tmp/x"),
+        *("/srv/../etc", "/opt/deeplearning", "srv/mirror", "", None),
+    ],
 )
 def test_directories_of_others_are_refused(root: object) -> None:
     assert own_directory_problem("mirror_root", root).startswith("mirror_root must ")

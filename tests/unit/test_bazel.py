@@ -15,8 +15,10 @@ import yaml
 from ansible.module_utils.hadoop_dl_host import bazel_versions
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 from ansible_programs import tasks_in
+from python_files import write_script
 
 from hadoop_dl.data import bazel
+from hadoop_dl.plan import forms
 from hadoop_dl_dev.demo import bazel_files
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -59,19 +61,20 @@ def versions(items: list[dict[str, Any]]) -> list[str]:
 # --- what is installed and removed ----------------------------------------------------------------------------------
 
 
-def test_what_is_missing_or_incomplete_is_installed_once() -> None:
-    has = {"versions": {"0.26.1": installed()}}
-    assert versions(work(has, versions=["0.26.1", "0.11.1", "0.11.1"])["install"]) == ["0.11.1"]
-    assert versions(work({"versions": {"0.26.1": installed(complete=False)}})["install"]) == ["0.26.1"]
-
-
-def test_a_version_with_another_sha256_in_the_inventory_is_installed_again() -> None:
-    assert versions(work({"versions": {"0.26.1": installed(sha256="cd" * 32)}})["install"]) == ["0.26.1"]
-
-
-def test_versions_that_are_not_named_stay() -> None:
-    found = work({"versions": {"0.11.1": installed(), "0.26.1": installed()}})
-    assert (found["install"], found["remove"]) == ([], [])
+@pytest.mark.parametrize(
+    ("has", "named", "installs"),
+    [
+        ({"0.26.1": installed()}, ["0.26.1", "0.11.1", "0.11.1"], ["0.11.1"]),
+        ({"0.26.1": installed(complete=False)}, ["0.26.1"], ["0.26.1"]),
+        ({"0.26.1": installed(sha256="cd" * 32)}, ["0.26.1"], ["0.26.1"]),  # another one in the inventory
+        ({"0.11.1": installed(), "0.26.1": installed()}, ["0.26.1"], []),
+    ],
+)
+def test_what_is_missing_incomplete_or_another_is_installed_once_and_the_rest_stays(
+    has: dict[str, Any], named: list[str], installs: list[str]
+) -> None:
+    found = work({"versions": has}, versions=named)
+    assert (versions(found["install"]), found["remove"]) == (installs, [])
 
 
 @pytest.mark.parametrize(
@@ -154,11 +157,8 @@ def test_everything_that_is_missing_for_a_bootstrap_is_one_list() -> None:
     assert "a JDK (javac): 8; a C++ compiler (g++); Python; bash; zip; unzip; which" in problem
 
 
-def test_a_bootstrap_that_has_everything_is_not_refused() -> None:
+def test_a_bootstrap_that_has_everything_is_not_refused_nor_a_jdk_that_only_unverified_data_is_against() -> None:
     assert work(USER, source="bootstrap", versions=["0.11.1", "0.26.1"])["problems"] == []
-
-
-def test_a_jdk_that_only_unverified_data_is_against_is_not_refused() -> None:
     jdk = {"javac": "/x/javac", "version": "17", "home": ""}
     assert work({**USER, "tools": {**TOOLS, "jdk": jdk}}, source="bootstrap")["problems"] == []
 
@@ -193,19 +193,14 @@ def test_an_executable_is_known_by_its_own_version(tmp_path: Path, old: bool) ->
     assert bazel_versions.problem(str(program), "0.26.1") is None
     assert bazel_versions.problem(str(program), "0.26.2") == "it is bazel 0.26.1"
     assert bazel_versions.problem(str(program), "0.26") == "it is bazel 0.26.1"
-
-
-def test_a_compiled_one_has_the_version_that_it_was_compiled_from(tmp_path: Path) -> None:
-    program = executable(tmp_path / "bazel", "4.2.3- (@non-git)")
-    assert bazel_versions.problem(str(program), "4.2.3") is None
+    compiled = executable(tmp_path / "compiled", "4.2.3- (@non-git)", old=old)
+    assert bazel_versions.problem(str(compiled), "4.2.3") is None
 
 
 def test_debians_has_the_version_of_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Debian's bazel-bootstrap answers "no_version" itself, and has its server in /usr/share/bazel; dpkg-query's answers are those of Debian 12."""
-    program = tmp_path / "dpkg-query"
     answers = 'case $1 in --search) [ "$2" = /usr/bin/bazel-4 ] && echo "bazel-bootstrap: $2";; --show) printf "4.2.3+ds-9";; esac'
-    program.write_text(f"#!/bin/sh\n{answers}\n", encoding="utf-8")
-    program.chmod(0o755)
+    program = write_script(tmp_path / "dpkg-query", answers)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert bazel_versions.packaged("/usr/bin/bazel-4") == "4.2.3"
     assert bazel_versions.packaged("/opt/bazel") is None
@@ -221,9 +216,8 @@ def test_another_file_is_no_bazel(tmp_path: Path, content: bytes) -> None:
 
 def test_an_executable_for_a_newer_c_library_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As ldd of RHEL 6 answers about an executable for RHEL 7."""
-    tool = tmp_path / "ldd"
-    tool.write_text('#!/bin/sh\necho "$1: /lib64/libc.so.6: version \\`GLIBC_2.17\' not found (required by $1)" >&2\n')
-    tool.chmod(0o755)
+    answer = 'echo "$1: /lib64/libc.so.6: version \\`GLIBC_2.17\' not found (required by $1)" >&2'
+    write_script(tmp_path / "ldd", answer)
     program = executable(tmp_path / "bazel", "0.26.1")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert bazel_versions.problem(str(program), "0.26.1") == "this host has no GLIBC_2.17"
@@ -315,15 +309,7 @@ def test_what_is_not_managed_by_this_project_is_neither_replaced_nor_removed(tmp
 
 def test_no_secret_input_is_in_a_command_line_through_environment() -> None:
     """The keyword `environment` of a task is in the command lines of ssh and of the host."""
-    inputs = yaml.safe_load((REPOSITORY / "lib/hadoop_dl/plan/inputs.yml").read_text(encoding="utf-8"))
-    rows = {
-        name: row
-        for part in inputs.values()
-        if isinstance(part, dict)
-        for name, row in part.items()
-        if isinstance(row, dict)
-    }
-    secrets = {name for name, row in rows.items() if row.get("secret")}
+    secrets = {name for name, limits in forms.limits().items() if limits.get("secret")}
     assert "bazel_environment" in secrets
     files = [*REPOSITORY.glob("roles/*/*/*.yml"), *REPOSITORY.glob("playbooks/**/*.yml")]
     tasks = [task for file in files for task in tasks_in(file)]
@@ -333,9 +319,8 @@ def test_no_secret_input_is_in_a_command_line_through_environment() -> None:
 def test_the_environment_of_a_bootstrap_is_in_no_output(tmp_path: Path) -> None:
     given = {"HTTPS_PROXY": "http://service:a-secret@proxy:3128", "JOBS": "2"}
     script = 'echo "$HTTPS_PROXY $JOBS"; tr "\\0" " " < /proc/$PPID/cmdline'
-    done = host_modules.run(
-        "locked_command", argv=["sh", "-c", script], purpose="it", root=str(tmp_path), environment=given
-    )
+    argv = ["sh", "-c", script]
+    done = host_modules.run("locked_command", argv=argv, purpose="it", root=str(tmp_path), environment=given)
     assert done["stdout"].splitlines()[0] == "******** 2"
     assert "a-secret" not in str(done)
     assert "a-secret" not in str(host_modules.run("bazel_info", tools=True, environment=given))
@@ -350,18 +335,11 @@ def test_a_bootstrap_has_no_sudo_and_no_network(tmp_path: Path) -> None:
 
 
 def test_the_tools_of_a_bootstrap_are_those_that_compile_sh_would_find(tmp_path: Path) -> None:
-    (tmp_path / "jdk/bin").mkdir(parents=True)
-    (tmp_path / "bin").mkdir()
     for path, text in (("jdk/bin/javac", "echo 'javac 1.8.0_352' >&2"), ("bin/g++", ""), ("bin/unzip", "")):
-        (tmp_path / path).write_text(f"#!/bin/sh\n{text}\n")
-        (tmp_path / path).chmod(0o755)
+        write_script(tmp_path / path, text)
     given = {"PATH": str(tmp_path / "bin"), "JAVA_HOME": str(tmp_path / "jdk")}
     found = host_modules.run("bazel_info", tools=True, environment=given)["bazel_info"]["tools"]
-    assert found["jdk"] == {
-        "javac": str(tmp_path / "jdk/bin/javac"),
-        "version": "8",
-        "home": str(tmp_path / "jdk"),
-    }
+    assert found["jdk"] == {"javac": f"{tmp_path}/jdk/bin/javac", "version": "8", "home": f"{tmp_path}/jdk"}
     assert found["compiler"] == str(tmp_path / "bin/g++")
     assert (found["zip"], found["which"], found["python"]) == ("", "", "")
 

@@ -15,6 +15,7 @@ import pytest
 from deeplearning_command import benchmark
 from deeplearning_edge import NEW, command, interrupted
 from deeplearning_edge import run as run_command
+from python_files import write_script
 
 from hadoop_dl.cli import cdsw_project
 from hadoop_dl.hosts import benchmark as benchmark_of_hosts
@@ -97,8 +98,12 @@ def test_a_session_of_cdsw_trains_the_same_networks(trained: Any, gpus: int, tmp
         shutil.copy(source, tmp_path)
     packages = trained.devices.parents[3]
     variables = {**os.environ, "PYTHONPATH": str(packages), "GPUS": str(gpus)}
-    command = [sys.executable, str(tmp_path / "benchmark.py"), "--seconds", "0.1"]
-    done = subprocess.run([*command, "lstm"], env=variables, capture_output=True, text=True, check=True)
+
+    def measured(network: str, **more: str) -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, str(tmp_path / "benchmark.py"), "--seconds", "0.1", network]
+        return subprocess.run(words, env={**variables, **more}, capture_output=True, text=True, check=False)
+
+    done = measured("lstm")
     (row,) = rows(done)
     assert row[:3] == ["lstm", "80", "words"]
     assert float(row[3]) <= 32 / 0.02
@@ -107,10 +112,9 @@ def test_a_session_of_cdsw_trains_the_same_networks(trained: Any, gpus: int, tmp
         assert "Tesla P100-PCIE-16GB" in done.stdout.splitlines()[0]
         assert float(row[4]) / float(row[3]) == pytest.approx(float(row[5][:-1]), rel=0.1)
         assert float(row[5][:-1]) > 2
-    wrong = subprocess.run([*command, "vgg"], env=variables, capture_output=True, text=True, check=False)
+    wrong = measured("vgg")
     assert (wrong.returncode, "but found vgg" in wrong.stderr) == (2, True)
-    variables["FAILS"] = "LSTM cpu raise MemoryError('no room')"
-    failed = subprocess.run([*command, "lstm"], env=variables, capture_output=True, text=True, check=False)
+    failed = measured("lstm", FAILS="LSTM cpu raise MemoryError('no room')")
     assert (failed.returncode, "no room" in failed.stderr) == (1, True)
     assert "lstm did not run on the CPU (exit status 1)" in failed.stderr
 
@@ -200,17 +204,14 @@ def test_the_bars_are_comparable_between_hosts() -> None:
 
 
 def test_the_playbooks_script_answers_with_what_the_command_measured_or_why_not(trained: Any, tmp_path: Path) -> None:
-    program = trained.root / "bin/deeplearning"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nname=$1\nshift\nexec {trained.program} "$name" --root {trained.root} "$@"\n')
-    program.chmod(0o755)
+    text = f'name=$1\nshift\nexec {trained.program} "$name" --root {trained.root} "$@"'
+    write_script(trained.root / "bin/deeplearning", text)
 
     def ask(root: Path, **variables: str) -> benchmark_of_hosts.Benchmark:
         script = host_script.benchmark(["lstm"], 1, 100, str(root))
         given = {**os.environ, "HOME": str(tmp_path), "GPUS": "1", **variables}
-        done = subprocess.run(
-            [sys.executable, "-"], input=script, env=given, capture_output=True, text=True, check=False, timeout=120
-        )
+        words = [sys.executable, "-"]
+        done = subprocess.run(words, input=script, env=given, capture_output=True, text=True, check=False, timeout=120)
         return benchmark_of_hosts.read(host_script.parse(done.returncode, done.stdout, done.stderr))
 
     found = ask(trained.root)

@@ -68,9 +68,8 @@ def test_a_gpu_that_is_slower_than_the_others_of_its_kind_is_shown_and_no_failur
 
 def test_failures_and_hosts_without_an_answer_are_lines_and_refuse() -> None:
     failed = {**network("lstm", 100, None), "problem": "GPU: out of memory (exit status 1)"}
-    found = hosts(
-        data1=answer(network("lstm", 100, 2000)), data2=answer(failed), data3={"unanswered": "refused"}, data4={}
-    )
+    measured = answer(network("lstm", 100, 2000))
+    found = hosts(data1=measured, data2=answer(failed), data3={"unanswered": "refused"}, data4={})
     lines = benchmark.text(found).splitlines()
     assert lines[lines.index("Failed:") + 1 :] == [
         "  data2: lstm: GPU: out of memory (exit status 1)",

@@ -14,12 +14,9 @@ from ansible.template import Templar
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONDITIONS = {"when", "that", "failed_when", "changed_when", "until"}  # Their whole text is an expression.
-FILES = [
-    path
-    for pattern in ("roles/*/tasks/**/*.yml", "roles/*/vars/*.yml", "roles/*/defaults/*.yml", "roles/*/handlers/*.yml")
-    for path in sorted(REPOSITORY.glob(pattern))
-]
-FILES += sorted(REPOSITORY.glob("playbooks/**/*.yml")) + sorted(REPOSITORY.glob("roles/*/templates/**/*.j2"))
+OF_ROLES = ("tasks/**/*.yml", "vars/*.yml", "defaults/*.yml", "handlers/*.yml", "templates/**/*.j2")
+PATTERNS = (*(f"roles/*/{pattern}" for pattern in OF_ROLES), "playbooks/**/*.yml")
+FILES = [path for pattern in PATTERNS for path in sorted(REPOSITORY.glob(pattern))]
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +43,8 @@ def expressions(value: Any, key: str = "") -> Iterator[str]:
 def unconverted(expression: str, names: set[str]) -> list[str]:
     """The boolean inputs that this expression uses as they were passed."""
     code = re.sub(r"'[^']*'|\"[^\"]*\"", "''", expression)
-    used = re.findall(
-        r"(?<![\w.])(" + "|".join(sorted(names)) + r")\b(\s*\|\s*default\([^()]*\))?(\s*\|\s*bool\b)?", code
-    )
+    conversion = r"(\s*\|\s*default\([^()]*\))?(\s*\|\s*bool\b)?"
+    used = re.findall(rf"(?<![\w.])({'|'.join(sorted(names))})\b{conversion}", code)
     return [name for name, _, converted in used if not converted]
 
 
@@ -70,10 +66,6 @@ def test_the_check_finds_an_input_that_is_not_converted() -> None:
 def test_a_reboot_that_the_command_line_forbids_does_not_happen(text: str) -> None:
     tasks = yaml.safe_load((REPOSITORY / "roles/nvidia_driver/tasks/reboot.yml").read_text(encoding="utf-8"))
     (reboot,) = [task for task in tasks if task.get("ansible.builtin.include_tasks") == "boot.yml"]
-    known = {
-        "nvidia_driver_reboot_allowed": text,
-        "__nvidia_driver_is_controller": False,
-        "ansible_check_mode": False,
-    }
-    templar = Templar(loader=DataLoader(), variables=known)
+    known = dict.fromkeys(("__nvidia_driver_is_controller", "ansible_check_mode"), False)
+    templar = Templar(loader=DataLoader(), variables={**known, "nvidia_driver_reboot_allowed": text})
     assert templar.template("{{ " + reboot["when"] + " }}") is False

@@ -8,13 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 from ansible.module_utils.hadoop_dl_host import build_place, removal_reader
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 from host_modules import run
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-ROLE = REPOSITORY / "roles" / "tensorflow_build" / "tasks"
 Accounts = dict[str, SimpleNamespace]
 
 
@@ -114,9 +111,8 @@ def test_without_a_record_nothing_is_removed_or_listed(tmp_path: Path) -> None:
     home = tmp_path / "home" / "alice"
     (home / "source").mkdir(parents=True)
     record = tmp_path / "etc" / "tensorflow_build.json"
-    assert (
-        run("tensorflow_build_place", state="absent", root=str(home), user="root", record=str(record))["removed"] == []
-    )
+    given = {"root": str(home), "user": "root", "record": str(record)}
+    assert run("tensorflow_build_place", state="absent", **given)["removed"] == []
     assert (home / "source").exists()
     assert removal_reader.Removal(str(tmp_path)).build() == []
 
@@ -131,17 +127,6 @@ def test_the_record_is_written_before_the_first_change_and_goes_last(tmp_path: P
     assert json.loads(record.read_text())["roots"] == {str(root): False}
     (root / "source").mkdir(parents=True)
     assert removal_reader.Removal(str(tmp_path)).build() == [str(root), str(record)]
-    assert run("tensorflow_build_place", state="absent", record=str(record))["removed"] == [
-        str(root / "source"),
-        str(record),
-    ]
+    removed = run("tensorflow_build_place", state="absent", record=str(record))["removed"]
+    assert removed == [str(root / "source"), str(record)]
     assert not root.exists()
-
-
-def test_the_role_records_first_and_removes_by_the_record_alone() -> None:
-    prepare, remove = (
-        yaml.safe_load((ROLE / f"{name}.yml").read_text(encoding="utf-8")) for name in ("prepare", "remove")
-    )
-    assert prepare[0]["tensorflow_build_place"]["state"] == "recorded"
-    assert prepare[1]["when"] == "__tensorflow_build_place.creates_user"
-    assert [task["tensorflow_build_place"] for task in remove] == [{"state": "absent"}]

@@ -55,16 +55,7 @@ def test_every_source_gets_its_bytecode(tree: Path, python: str) -> None:
     names = [f"package/module_{number}.py" for number in range(450)] + ["ümläut.py", "other grammar.py"]
     paths = [source(tree, name, "print 1 2\n" if name.startswith("other") else "x = 1\n") for name in names]
     batches = [paths[:300], ["bin/script.py", f"{SITE}/data.txt"], paths[300:]]
-    command = [
-        python,
-        "-B",
-        "-c",
-        AS_ON_A_HOST + COMPILE,
-        UTILITIES,
-        str(tree),
-        str(tree.with_name("scratch")),
-        python,
-    ]
+    command = [python, "-B", "-c", AS_ON_A_HOST + COMPILE, UTILITIES, tree, tree.with_name("scratch"), python]
     subprocess.run(command, input=json.dumps(batches), text=True, check=True, timeout=120)
     made = {path.name.split(".")[0] for path in tree.rglob("*.pyc")}
     assert made == {Path(name).stem for name in names} - {"other grammar"}

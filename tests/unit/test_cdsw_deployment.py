@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 from ansible_programs import tasks_in
-from cdsw_deployment import HOSTS, MASTER, REPOSITORY, SAMPLE, WORKER, Site, failures
-
-WITH_TEMPLATE = "{{ lookup('pipe', 'touch SITE/evaluated') }}"
+from cdsw_deployment import HOSTS, MASTER, REPOSITORY, SAMPLE, TEMPLATE, WORKER, Site, failures
 
 
 @pytest.fixture
@@ -77,7 +75,7 @@ def test_hosts_wait_together_for_a_driver(site: Site) -> None:
 
 def test_workers_go_back_with_a_master_that_did_not_restart(site: Site) -> None:
     """Its status is ready, as before."""
-    template = WITH_TEMPLATE.replace("SITE", str(site.directory))
+    template = TEMPLATE.replace("SITE", str(site.directory))
     (site.directory / MASTER / "fails_with").write_text(f"Failed: {template}", encoding="utf-8")
     (site.directory / MASTER / "refuses").write_text("470.82", encoding="utf-8")
     code, said = site.run()

@@ -72,10 +72,8 @@ def test_two_lines_change_and_every_other_stays(conf: Path) -> None:
     assert (answer["changed"], answer["keys"]) == (True, sorted(WANTED))
     lines = conf.read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if line not in SAMPLE.splitlines()] == [f'{key}="{WANTED[key]}"' for key in WANTED]
-    assert [line for line in SAMPLE.splitlines() if line not in lines] == [
-        "NVIDIA_GPU_ENABLE=false",
-        'NVIDIA_LIBRARY_PATH=""',
-    ]
+    gone = ["NVIDIA_GPU_ENABLE=false", 'NVIDIA_LIBRARY_PATH=""']
+    assert [line for line in SAMPLE.splitlines() if line not in lines] == gone
     assert conf.stat().st_mode & 0o777 == 0o640
     assert "a-secret" not in str(answer)
     assert set_keys(conf, settings=WANTED)["changed"] is False
@@ -271,10 +269,7 @@ def test_a_file_that_was_not_there_is_removed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "there",
-    [
-        RUNTIME,
-        {"path": "/usr/bin/nvidia-container-runtime", "runtimeArgs": []},  # as nvidia-docker2 2.0.3 wrote it
-    ],
+    [RUNTIME, {"path": "/usr/bin/nvidia-container-runtime", "runtimeArgs": []}],  # as nvidia-docker2 2.0.3 wrote it
 )
 def test_the_same_runtime_in_another_form_is_accepted(tmp_path: Path, there: dict[str, Any]) -> None:
     text = json.dumps({"runtimes": {"nvidia": there, "kata": {"path": "/opt/kata"}}})

@@ -82,18 +82,15 @@ def made(site: Path, mirror: Mirror, *options: str) -> Path:
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python with pip that looks into the user's packages, as an engine's does."""
     directory = tmp_path_factory.mktemp("engine")
-    subprocess.run(
-        [sys.executable, "-m", "venv", "--system-site-packages", str(directory)], check=True, capture_output=True
-    )
+    subprocess.check_output([sys.executable, "-m", "venv", "--system-site-packages", directory])
     return directory / "bin" / "python"
 
 
 def session(engine: Path, project: Path, program: str = "install.py", **environment: str) -> tuple[int, str]:
     given = {"HOME": str(project / "home"), "PATH": os.environ["PATH"], "no_proxy": "127.0.0.1", **environment}
     (project / "home").mkdir(exist_ok=True)
-    done = subprocess.run(
-        [str(engine), str(project / program)], env=given, capture_output=True, text=True, timeout=120, check=False
-    )
+    words = [engine, project / program]
+    done = subprocess.run(words, env=given, capture_output=True, text=True, timeout=120, check=False)
     assert "Traceback" not in done.stdout + done.stderr
     return done.returncode, done.stdout + done.stderr
 
@@ -197,23 +194,18 @@ def test_a_program_that_does_not_end_is_ended_and_prints_no_password() -> None:
     assert last == ["http://...@proxy/"]
 
 
+MISMATCH = "THESE PACKAGES DO NOT MATCH THE HASHES FROM THE FILE"
+
+
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
         (["Collecting six", "ERROR: Hash mismatch.", "    Expected x"], "ERROR: Hash mismatch"),
         (
-            [
-                "Exception:",
-                "Traceback (most recent call last):",
-                "    session=session, hashes=hashes)",
-                "ProxyError: refused",
-            ],
-            "ProxyError: refused",
+            ["Exception:", "Traceback (most recent call last):", "    hashes=hashes)", "ProxyError: no"],
+            "ProxyError: no",
         ),
-        (
-            ["THESE PACKAGES DO NOT MATCH THE HASHES FROM THE FILE.", "    Got x"],
-            "THESE PACKAGES DO NOT MATCH THE HASHES FROM THE FILE",
-        ),
+        ([f"{MISMATCH}.", "    Got x"], MISMATCH),
         (["killed", ""], "killed"),
         ([], "no output"),
     ],
@@ -266,17 +258,9 @@ def test_tensorboard_outside_of_a_session_or_without_logs(site: Path, mirror: Mi
 def test_the_project_has_everything_and_its_readme_no_gap(site: Path, mirror: Mirror) -> None:
     project = made(site, mirror, "--ca", "/etc/ssl/site.pem")
     assert {path.name for path in project.iterdir()} == {
-        *(
-            "README.md",
-            "benchmark.py",
-            "data",
-            "digits.py",
-            "digits_cnn.py",
-            "digits_with_summaries.py",
-            "install.py",
-            "networks.py",
-        ),
-        *("requirements-pip.txt", "requirements.txt", "run_tensorboard.py", "source_wheels.py", "stack.json"),
+        *("README.md", "benchmark.py", "data", "digits.py", "digits_cnn.py", "digits_with_summaries.py", "install.py"),
+        *("networks.py", "requirements-pip.txt", "requirements.txt", "run_tensorboard.py", "source_wheels.py"),
+        "stack.json",
     }
     readme = (project / "README.md").read_text()
     assert "@" not in readme

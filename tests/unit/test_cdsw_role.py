@@ -10,9 +10,10 @@ from typing import Any
 import ansible_programs
 import yaml
 from manager_server import Cloudera, manager_inputs
+from python_files import write_script
 
 GPU, PATH = "cdsw.enable.gpu.config", "cdsw.nvidia.lib.path.config"
-STATUS = """#!/bin/sh
+STATUS = """
 # As demo/cdsw/cdsw prints it; DIRECTORY/broken: CDSW does not come back.
 if [ -e DIRECTORY/broken ]; then
     echo "Processes are not running: [kubelet]. Check the CDSW role logs for more details."
@@ -30,9 +31,7 @@ class Site:
     def __init__(self, directory: Path, cloudera: Cloudera) -> None:
         self.directory, self.cloudera = directory, cloudera
         self.record = directory / "opt/etc/cdsw.json"
-        (directory / "bin").mkdir()
-        (directory / "bin/cdsw").write_text(STATUS.replace("DIRECTORY", str(directory)), encoding="utf-8")
-        (directory / "bin/cdsw").chmod(0o755)
+        write_script(directory / "bin/cdsw", STATUS.replace("DIRECTORY", str(directory)))
         (directory / "gpus").write_text("0", encoding="utf-8")
         cloudera.meanwhile = self.follow
 
@@ -59,15 +58,9 @@ class Site:
         for name, content in (("hosts.yml", host), ("play.yml", play)):
             (self.directory / name).write_text(yaml.safe_dump(content), encoding="utf-8")
         (self.directory / "vars.json").write_text(json.dumps(given), encoding="utf-8")
+        place = self.directory
         return ansible_programs.play(
-            *(
-                "-i",
-                self.directory / "hosts.yml",
-                "-e",
-                f"@{self.directory}/vars.json",
-                *options,
-                self.directory / "play.yml",
-            ),
+            *("-i", place / "hosts.yml", "-e", f"@{place}/vars.json", *options, place / "play.yml"),
             ANSIBLE_ROLES_PATH=str(ansible_programs.REPOSITORY / "roles"),
             PATH=f"{self.directory}/bin:{os.environ['PATH']}",
             no_proxy="127.0.0.1",

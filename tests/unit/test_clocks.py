@@ -27,6 +27,7 @@ from loopback import served
 
 HERE = Path(__file__).resolve().parent
 DAY = 86400
+# What each wait runs, and what it says at its end.
 WAITS = {
     "the lock": """
 try:
@@ -124,9 +125,8 @@ def https(tmp_path: Path) -> Iterator[Callable[[int, int], str]]:
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "mirror")])
         now = datetime.datetime.now(datetime.timezone.utc)
-        address = x509.SubjectAlternativeName(
-            [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
-        )
+        names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        address = x509.SubjectAlternativeName(names)
         builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         builder = builder.not_valid_before(now + datetime.timedelta(first, -3600))
         builder = builder.not_valid_after(now + datetime.timedelta(last))

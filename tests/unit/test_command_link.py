@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import host_modules
 import pytest
 
-MODULE = Path(__file__).resolve().parents[2] / "plugins/modules/command_link.py"
 PROGRAM = "/opt/deeplearning/bin/tfos-submit"
 
 
 def run(directory: Path, state: str = "present", check: bool = False) -> dict[str, Any]:
-    """Run the module as Ansible does, with its arguments on standard input."""
-    arguments = {"program": PROGRAM, "directory": str(directory), "state": state, "_ansible_check_mode": check}
-    done = subprocess.run(
-        [sys.executable, str(MODULE)],
-        input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+    given = {"program": PROGRAM, "directory": str(directory), "state": state}
+    return host_modules.run("command_link", **given, _ansible_check_mode=check)
 
 
 def test_the_link_is_created_once_and_removed_once(tmp_path: Path) -> None:

@@ -143,12 +143,8 @@ def test_a_program_has_no_network_and_no_socket_of_a_service(cell: Cell) -> None
             f" abstract=attempt(lambda: unix({name!r})), service=attempt(lambda: unix({path!r})),"
             " devices=os.listdir('/sys/class/net') and open('/proc/net/dev').read().count(':'))"
         )
-        assert found == {
-            "tcp": "OSError",
-            "abstract": "ConnectionRefusedError",
-            "service": "FileNotFoundError",
-            "devices": 1,
-        }
+        refused = {"tcp": "OSError", "abstract": "ConnectionRefusedError", "service": "FileNotFoundError"}
+        assert found == {**refused, "devices": 1}
     finally:
         os.unlink(path)
         for one in (abstract, service, server):
@@ -196,16 +192,22 @@ def test_processes_that_kill_their_killer_are_ended(cell: Cell) -> None:
     assert cell.left == []
 
 
+FORKS = """
+while True:
+    try:
+        if os.fork() == 0:
+            os.setsid()
+    except OSError:
+        time.sleep(0.01)
+"""
+
+
 @pytest.mark.parametrize(
     ("program", "words"),
     [
         ("time.sleep(600)", "within 3 s"),
         ("import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64))\nwhile True: pass", "within 3 s"),
-        (
-            "def fork():\n    while True:\n        try:\n            if os.fork() == 0:\n                os.setsid()\n"
-            "        except OSError:\n            time.sleep(0.01)\nfork()",
-            "within 3 s",
-        ),
+        (FORKS, "within 3 s"),
         ("open('large', 'w').truncate(1 << 40)", "status"),
         ("x = bytearray(16 << 30)", "MemoryError"),
     ],
@@ -264,21 +266,9 @@ def test_without_a_network_of_its_own_nothing_runs(cell: Cell, open_directory: P
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         pytest.skip("no setpriv (util-linux) on this machine")
-    done = subprocess.run(
-        [
-            setpriv,
-            "--bounding-set=-sys_admin",
-            sys.executable,
-            "-c",
-            WITHOUT_ANSIBLE + CALLER,
-            UTILITIES,
-            str(cell.path),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    program = [sys.executable, "-c", WITHOUT_ANSIBLE + CALLER, UTILITIES, str(cell.path)]
+    argv = [setpriv, "--bounding-set=-sys_admin", *program]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert done.stderr.splitlines()[-1] == (
         f"{confinement.__name__}.NotConfined: This host must be able to confine a program but refuses a network of its own "
         "(Operation not permitted)."
@@ -357,13 +347,8 @@ print(json.dumps([answer.status, answer.output.splitlines()[:-1], number, alive,
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_a_program_is_confined_by_the_pythons_of_hosts(python: str, open_directory: Path) -> None:
-    done = subprocess.run(
-        [python, "-c", WITHOUT_ANSIBLE + PROGRAM, UTILITIES, str(open_directory / "cell")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    argv = [python, "-c", WITHOUT_ANSIBLE + PROGRAM, UTILITIES, str(open_directory / "cell")]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert done.stderr == ""
     status, output, number, alive, there = json.loads(done.stdout)
     assert status == 0

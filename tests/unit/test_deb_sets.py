@@ -79,13 +79,8 @@ def source(signed: Path, tmp_path: Path) -> Path:
 
 def make(root: Path, url: str, key: Path, packages: list[str] | None = None, **more: Any) -> dict[str, Any]:
     repositories = [{"url": url, "key": key.read_text().rstrip()}]
-    given = {
-        "root": str(root),
-        "name": "cuda",
-        "kind": "deb",
-        "packages": packages or NAMED,
-        "repositories": repositories,
-    }
+    given = {"root": str(root), "name": "cuda", "kind": "deb", "repositories": repositories}
+    given["packages"] = packages or NAMED
     return host_modules.run("mirror_packages", **given, **more)
 
 
@@ -106,9 +101,8 @@ def test_a_set_has_what_apt_chooses_and_the_sources_own_signed_index(
     assert not list((root / "deb").glob(".*"))
     second = make(root, url, key)
     assert (second["changed"], second["reason"]) == (False, "")
-    hosts = deb_sets.Apt(
-        str(open_directory / "host"), serve(root) + "/deb/cuda", key.read_text(), processes.clock() + 60
-    )
+    address = f"{serve(root)}/deb/cuda"
+    hosts = deb_sets.Apt(str(open_directory / "host"), address, key.read_text(), processes.clock() + 60)
     hosts.update()
     found, _ = hosts.chosen(NAMED)
     paths = [str(open_directory / str(number)) for number in range(len(found))]
@@ -188,9 +182,7 @@ def test_what_the_named_version_requires_of_the_system_is_reported(
 @pytest.mark.parametrize(
     ("spoil", "packages", "words"),
     [
-        ("key", NAMED, "signed with the key of the set, but apt reports"),
-        ("index", NAMED, "signed with the key of the set, but apt reports"),
-        ("unsigned", NAMED, "signed with the key of the set, but apt reports"),
+        *((one, NAMED, "signed with the key of the set, but apt reports") for one in ("key", "index", "unsigned")),
         ("package", NAMED, "could not be fetched: E: "),
         ("", ["cuda-libraries-10-0=10.0.1-1"], "Version '10.0.1-1' for 'cuda-libraries-10-0' was not found"),
         ("", ["libcudnn7-", "-oX"], "must be NAME or NAME=VERSION, but there is libcudnn7-, -oX"),
@@ -223,9 +215,8 @@ def test_what_apt_does_not_verify_or_choose_changes_nothing(
 def test_a_host_without_apt_is_refused(source: Path, open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(open_directory))
     maker = deb_sets.Maker(str(open_directory), "cuda", NAMED, [{"url": "http://x", "key": "x"}])
-    with pytest.raises(
-        package_sets.SetError, match="requires apt on the mirror host, but it has no apt-get, apt-cache"
-    ):
+    words = "requires apt on the mirror host, but it has no apt-get, apt-cache"
+    with pytest.raises(package_sets.SetError, match=words):
         maker.make(5)
 
 

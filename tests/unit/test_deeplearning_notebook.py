@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 import test_python27
-from deeplearning_edge import NEW, SHOW, command, free_port, package, run
+from deeplearning_edge import NEW, SHOW, command, free_port, package, refused, run
 
 JUPYTER = """
 import argparse, json, os, signal, subprocess, sys
@@ -123,8 +123,11 @@ def test_a_notebook_is_for_who_has_the_token_and_ends_with_the_command(edge: Any
 
 @pytest.mark.parametrize("option", ["--ip", "--host"])
 def test_a_notebook_for_other_hosts_is_refused(edge: Any, option: str) -> None:
-    done = run(edge, "notebook", option, "0.0.0.0")  # noqa: S104 (refused)
-    assert (done.returncode, "must listen on 127.0.0.1, but 0.0.0.0 is requested" in done.stderr) == (2, True)
+    refused(edge, 2, "must listen on 127.0.0.1, but 0.0.0.0 is requested", "notebook", option, "0.0.0.0")  # noqa: S104
+
+
+def test_notebooks_that_are_missing_are_told(edge: Any, own: Path) -> None:
+    refused(edge, 3, "missing does not exist", "notebook", "--venv", str(own), "missing")
 
 
 @pytest.mark.parametrize(("name", "missing"), [("notebook", "notebook"), ("kernel", "ipykernel")])
@@ -132,26 +135,16 @@ def test_without_jupyter_the_commands_to_type_are_printed(edge: Any, name: str, 
     done = run(edge, name, "--stack", "tf2.15")
     assert done.returncode == 3
     assert f"{missing} is required, but {edge.root}/envs/{NEW} does not have it." in done.stderr
-    assert done.stderr.splitlines()[1:] == [
-        "  deeplearning venv --stack tf2.15 ~/my",
-        f"  ~/my/bin/pip install {missing}",
-        f"  deeplearning {name} --venv ~/my",
-    ]
+    first = ["  deeplearning venv --stack tf2.15 ~/my", f"  ~/my/bin/pip install {missing}"]
+    assert done.stderr.splitlines()[1:] == [*first, f"  deeplearning {name} --venv ~/my"]
 
 
 def test_a_directory_of_packages_without_jupyter_needs_one_command(edge: Any) -> None:
     path = edge.base / "empty"
     assert run(edge, "venv", str(path)).returncode == 0
     done = run(edge, "notebook", "--venv", str(path))
-    assert (done.returncode, done.stderr.splitlines()[1:]) == (
-        3,
-        [f"  {path}/bin/pip install notebook", f"  deeplearning notebook --venv {path}"],
-    )
-
-
-def test_notebooks_that_are_missing_are_told(edge: Any, own: Path) -> None:
-    done = run(edge, "notebook", "--venv", str(own), "missing")
-    assert (done.returncode, "missing does not exist" in done.stderr) == (3, True)
+    commands = [f"  {path}/bin/pip install notebook", f"  deeplearning notebook --venv {path}"]
+    assert (done.returncode, done.stderr.splitlines()[1:]) == (3, commands)
 
 
 # --- kernel
@@ -198,12 +191,7 @@ def test_a_kernel_of_a_removed_environment_says_what_to_do(edge: Any, own: Path)
     ],
 )
 def test_a_kernel_follows_the_default_or_is_of_the_named_stack(
-    edge: Any,
-    own: Path,
-    arguments: list[str],
-    variables: dict[str, str],
-    name: str,
-    expected: list[str],
+    edge: Any, own: Path, arguments: list[str], variables: dict[str, str], name: str, expected: list[str]
 ) -> None:
     (packages,) = (edge.root / "envs" / NEW).glob("lib/python*/site-packages")
     (packages / "ipykernel-7.4.0.dist-info").mkdir()  # an operator put it in
@@ -213,28 +201,19 @@ def test_a_kernel_follows_the_default_or_is_of_the_named_stack(
         (packages / "ipykernel-7.4.0.dist-info").rmdir()
     assert done.returncode == 0, done.stderr
     words = json.loads((kernels(edge) / name / "kernel.json").read_text())["argv"]
-    assert words == [
-        *command(edge, "python"),
-        *expected,
-        "-m",
-        "ipykernel_launcher",
-        "-f",
-        "{connection_file}",
-    ]
+    assert words == [*command(edge, "python"), *expected, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
 
 
 def test_a_kernel_of_somebody_else_stays(edge: Any, own: Path) -> None:
     path = kernels(edge) / "theirs/kernel.json"
     path.parent.mkdir(parents=True)
     path.write_text('{"argv": ["python3", "-m", "ipykernel_launcher"]}')
-    done = run(edge, "kernel", "--venv", str(own), "theirs")
-    assert (done.returncode, "is not by deeplearning kernel" in done.stderr) == (3, True)
+    refused(edge, 3, "is not by deeplearning kernel", "kernel", "--venv", str(own), "theirs")
     assert "deeplearning" not in path.read_text()
 
 
 def test_a_name_that_jupyter_does_not_take_is_refused(edge: Any, own: Path) -> None:
-    done = run(edge, "kernel", "--venv", str(own), "my kernel")
-    assert (done.returncode, "letters, digits" in done.stderr) == (2, True)
+    refused(edge, 2, "letters, digits", "kernel", "--venv", str(own), "my kernel")
 
 
 # --- examples/notebook

@@ -56,7 +56,3 @@ def test_the_report_names_a_stack_with_known_advisories() -> None:
     newer = load_stack("tf2.21-cpu-py311")
     assert advisories.notes(f"{newer.name}-{newer.lock().digest}") == []
     assert advisories.notes(f"{stack.name}-0123456789ab") == advisories.notes("../../etc") == advisories.notes("") == []
-
-
-def test_the_table_is_read() -> None:
-    assert len(rows()) == 9

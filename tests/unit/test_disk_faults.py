@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -63,22 +63,12 @@ def whole_modules(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def small(done: Site, open_directory: Path, whole_modules: None) -> Iterator[Site]:
+def small(done: Site, small: Callable[[str], Path], whole_modules: None) -> Site:
     """The host, with its active environment, on a file system of its own; `path` is the environment that comes next."""
-    path = open_directory / "small"
-    path.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16m,nr_inodes=3000", "none", str(path)]
-    mounted = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"a small file system needs the right to mount: {mounted.stderr.strip()}")
-    home = done.root
-    try:
-        done.root = Path(shutil.copytree(home, path / "deeplearning", symlinks=True))
-        done.path = done.root / "envs" / f"{STACK}-{NEXT}"
-        yield done
-    finally:
-        done.root = home
-        subprocess.run(["umount", "-l", str(path)], check=True)
+    path = small("size=16m,nr_inodes=3000") / "deeplearning"
+    done.root = Path(shutil.copytree(done.root, path, symlinks=True))
+    done.path = done.root / "envs" / f"{STACK}-{NEXT}"
+    return done
 
 
 def steps(site: Site) -> dict[str, Callable[[], dict[str, Any]]]:
@@ -124,10 +114,8 @@ def check_active(site: Site, link: str) -> None:
     """The environment that was active is, and works."""
     assert os.readlink(site.root / "current") == link
     assert environment_names.problem(str(site.root / link)) is None
-    answer = subprocess.check_output(
-        [site.root / "current" / "bin" / "python", "-B", "-c", "import six; print(six.VERSION)"]
-    )
-    assert answer == b"1.0\n"
+    python = site.root / "current" / "bin" / "python"
+    assert subprocess.check_output([python, "-B", "-c", "import six; print(six.VERSION)"]) == b"1.0\n"
 
 
 def watch_files(site: Site, way: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,10 +22,9 @@ JARS = {"one-1.0.jar": b"one", "two-2.0.jar": b"two"}
 def example(tmp_path: Path) -> Path:
     """The example with two small jars."""
     shutil.copytree(EXAMPLE, tmp_path / "dl4j")
-    listed = {
-        name: {"file": f"http://127.0.0.1:9/maven2/{name}", "sha256": hashlib.sha256(jar).hexdigest()}
-        for name, jar in JARS.items()
-    }
+    url = "http://127.0.0.1:9/maven2"
+    digests = {name: hashlib.sha256(jar).hexdigest() for name, jar in JARS.items()}
+    listed = {name: {"file": f"{url}/{name}", "sha256": digest} for name, digest in digests.items()}
     (tmp_path / "dl4j/jars.yml").write_text(yaml.safe_dump({"mirror_files": listed}))
     return tmp_path / "dl4j"
 

@@ -58,12 +58,9 @@ def test_a_page_is_short_and_its_lines_and_cells_are_too(name: str) -> None:
 def test_every_module_has_documentation_that_ansible_doc_reads(path: Path) -> None:
     found = {}
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.targets[0], ast.Name)
-            and isinstance(node.value, ast.Constant)
-        ):
-            found[node.targets[0].id] = node.value.value
+        match node:
+            case ast.Assign(targets=[ast.Name(name)], value=ast.Constant(value)):
+                found[name] = value
     assert yaml.safe_load(found["DOCUMENTATION"])["module"] == path.stem
     yaml.safe_load(found.get("EXAMPLES", ""))
     yaml.safe_load(found.get("RETURN", ""))

@@ -121,15 +121,8 @@ def received(python: str, index: Index, *faults: str) -> object:
     """(sha256, size) as a list, or the reason."""
     index.files[NAME] = CONTENT
     index.faults[NAME] = list(faults)
-    command = [
-        python,
-        "-B",
-        "-c",
-        AS_ON_A_HOST + FETCH,
-        UTILITIES,
-        f"{index.url}/files/{NAME}",
-        str(len(CONTENT)),
-    ]
+    url = f"{index.url}/files/{NAME}"
+    command = [python, "-B", "-c", AS_ON_A_HOST + FETCH, UTILITIES, url, str(len(CONTENT))]
     began = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     assert time.monotonic() - began < 6
@@ -161,12 +154,12 @@ def test_other_bytes_are_seen_and_at_most_one_too_many_is_read(index, python, fa
     """Who fetches compares them with the lock."""
     sha256, found = received(python, index, fault)
     assert found == size
-    assert sha256 != hashlib.sha256(CONTENT).hexdigest()
+    assert sha256 != SHA256
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_two_faults_and_then_the_file(index, python):
-    assert received(python, index, "503", "truncate") == [hashlib.sha256(CONTENT).hexdigest(), len(CONTENT)]
+    assert received(python, index, "503", "truncate") == [SHA256, len(CONTENT)]
 
 
 def test_the_login_of_netrc_is_sent_to_its_server_alone(index, tmp_path, monkeypatch):

@@ -116,10 +116,8 @@ def rpm(package: Any) -> Rpm:
 def mirror(major: str, version: str) -> frozenset[Rpm]:
     """What the command in docs/gpu_packages.md downloads: each package that it names, with what dnf or yum would install for it on an empty system."""
     page = (REPOSITORY / "docs" / "gpu_packages.md").read_text(encoding="utf-8").replace("\\\n", "")
-    heading, shown = {
-        "7": ("RHEL 7", "535.104.05"),
-        "9": ("RHEL 8 and 9", "580.82.07" if version >= "560" else "535.104.05"),
-    }[major]
+    heading = {"7": "RHEL 7", "9": "RHEL 8 and 9"}[major]
+    shown = "580.82.07" if major == "9" and version >= "560" else "535.104.05"
     commands = page.partition(f"\n## {heading}\n")[2].partition("\n##")[0].splitlines()
     (command,) = [one for one in commands if re.match(" +(yumdownloader|dnf download) ", one) and f"-{shown} " in one]
     names = [word.replace(shown, version) for word in command.split() if word.endswith(f"-{shown}")]
@@ -174,9 +172,8 @@ def test_another_branch_comes_whole(major: str, old: str, new: str, whole: bool)
 def test_the_other_module_takes_the_place_of_the_one() -> None:
     repository = set(mirror("9", "580.82.07"))
     there = changed("9", "580.82.07", repository)
-    assert changed("9", "580.82.07", repository, there, module="open") == changed(
-        "9", "580.82.07", repository, module="open"
-    )
+    fresh = changed("9", "580.82.07", repository, module="open")
+    assert changed("9", "580.82.07", repository, there, module="open") == fresh
 
 
 def test_graphics_packages_that_stay_would_end_the_upgrade() -> None:

@@ -103,23 +103,11 @@ def steps(root: Path) -> list[tuple[Any, dict[str, Any]]]:
     source.update(python=None, timeout=5)
     lock = "# Lock\n" + "".join(f"\n{sections[name]}" for name in sections)
     sealed = {"path": path, "stack": STACK, "digest": ENVIRONMENT.rpartition("-")[2], "lock": lock, "imports": ["six"]}
+    active: dict[str, Any] = {"root": str(root), "path": path, "state": "active", "keep": 1, "keep_names": []}
     return [
         *((locked_packages, {**source, "component": name, "lock": sections[name]}) for name in sections),
         (environment_seal, {**sealed, "timeout": 5}),
-        (
-            environment_activate,
-            {
-                "root": str(root),
-                "path": path,
-                "state": "active",
-                "previous": "",
-                "keep": 1,
-                "keep_names": [],
-                "timeout": 5,
-                "principal": "",
-                "keytab": "",
-            },
-        ),
+        (environment_activate, {**active, "previous": "", "timeout": 5, "principal": "", "keytab": ""}),
     ]
 
 

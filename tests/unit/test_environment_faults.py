@@ -12,6 +12,8 @@ import threading
 import time
 from pathlib import Path
 
+import environment_activate
+import environment_seal
 import locked_packages
 import pytest
 from ansible.module_utils.hadoop_dl_host import downloads, environment_build, environment_names, host_lock
@@ -125,23 +127,15 @@ def test_an_environment_of_an_older_version_is_replaced_and_never_missing(done):
 def start(site: Site, kill_at: int = 0) -> subprocess.Popen[bytes]:
     """All steps in a process of their own, as Ansible runs a module. kill_at: the rename or link before which it is killed, counted from 1."""
     steps = []
-    site_install, site_seal, site_activate = [], [], []
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (locked_packages, environment_seal, environment_activate):
 
-    def record(into, name):
-        return lambda module: into.append((name, module.params)) or {"changed": True}
+            def record(given, name=module.__name__):
+                steps.append((name, given.params))
+                return {"changed": True}
 
-    import environment_activate  # noqa: PLC0415
-    import environment_seal  # noqa: PLC0415
-
-    saved = locked_packages.work, environment_seal.work, environment_activate.work
-    locked_packages.work = record(site_install, "locked_packages")
-    environment_seal.work = record(site_seal, "environment_seal")
-    environment_activate.work = record(site_activate, "environment_activate")
-    try:
+            patch.setattr(module, "work", record)
         site.everything()
-    finally:
-        locked_packages.work, environment_seal.work, environment_activate.work = saved
-    steps = site_install + site_seal + site_activate
     program = STEPS.format(modules=str(REPO / "plugins/modules"))
     process = subprocess.Popen(
         [sys.executable, "-c", program],
@@ -359,9 +353,7 @@ def test_what_a_server_may_answer_is_bounded_and_reported(with_pip, fault, words
     with pytest.raises(Refused, match=words) as error:
         with_pip.install("tensorflow", timeout=4)
     assert time.monotonic() - began < 60
-    assert "The active environment is unchanged" in str(error.value) or "the active environment is unchanged" in str(
-        error.value
-    )
+    assert "the active environment is unchanged" in str(error.value).lower()
     assert not list(with_pip.packages.glob("six*"))
     with_pip.mirror.faults.clear()
     assert with_pip.install("tensorflow")["changed"] is True
@@ -391,9 +383,8 @@ def test_all_files_that_the_mirror_lacks_are_reported_at_once(with_pip):
 @pytest.mark.usefixtures("impatient")
 def test_a_mirror_that_does_not_answer_is_reported(site):
     site.mirror.url = "http://127.0.0.1:9"
-    with pytest.raises(
-        Refused, match=r"The mirror must serve http://127.0.0.1:9/wheels/ but .*refused.*deeplearning-mirror"
-    ):
+    words = r"The mirror must serve http://127.0.0.1:9/wheels/ but .*refused.*deeplearning-mirror"
+    with pytest.raises(Refused, match=words):
         site.install("pip")
 
 
@@ -426,37 +417,22 @@ def test_a_file_system_that_cannot_hold_environments_is_refused(tmp_path, monkey
     environment_build.check_mount("/srv")
 
 
-def small(directory: Path, options: str) -> Path:
-    path = directory / "small"
-    path.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", options, "none", str(path)], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        pytest.skip(f"a small file system needs the right to mount: {done.stderr.strip()}")
-    return path
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [("size=40m,nr_inodes=400", r"needs \d+ inodes but has \d+ free \(df -i\)"), ("size=200k", r"needs about \d+ MB but has 0 MB free"),
      ("size=40m,noexec", "mounted as noexec"), ("size=40m,ro", "mounted as ro|Read-only")],
     ids=["inodes", "bytes", "noexec", "read-only"],
 )  # fmt: skip
-def test_a_disk_without_room_is_refused_and_heals(site, open_directory, options, words):
-    path = small(open_directory, options)
+def test_a_disk_without_room_is_refused_and_heals(site, small, options, words):
+    path = small(options)
     site.take_real_pip()
-    site.root, home = path / "deeplearning", site.root
+    site.root = path / "deeplearning"
     site.path = site.root / "envs" / NAME
-    try:
-        with pytest.raises((Refused, OSError), match=words):
-            site.everything()
-        subprocess.run(["mount", "-o", "remount,rw,exec,size=200m,nr_inodes=0", str(path)], check=True)
-        assert site.everything()[-1] is True
-        assert environment_names.problem(str(site.path)) is None
-    finally:
-        subprocess.run(["umount", "-l", str(path)], check=True)
-        site.root = home
+    with pytest.raises((Refused, OSError), match=words):
+        site.everything()
+    subprocess.run(["mount", "-o", "remount,rw,exec,size=200m,nr_inodes=0", str(path)], check=True)
+    assert site.everything()[-1] is True
+    assert environment_names.problem(str(site.path)) is None
 
 
 def test_the_draft_names_of_a_killed_run_do_not_stay(done):
@@ -468,6 +444,5 @@ def test_the_draft_names_of_a_killed_run_do_not_stay(done):
 
 
 def test_names_of_trees_are_told_apart_from_stacks_with_dots():
-    assert environment_names.name_of("tf2.15-py3-el9-0123456789ab.12") == "tf2.15-py3-el9-0123456789ab"
-    assert environment_names.name_of("tf2.15-py3-el9-0123456789ab") == "tf2.15-py3-el9-0123456789ab"
-    assert environment_names.name_of("tf2.15-py3-el9-0123456789ab.client") == "tf2.15-py3-el9-0123456789ab"
+    name = "tf2.15-py3-el9-0123456789ab"
+    assert {environment_names.name_of(name + end) for end in ("", ".12", ".client")} == {name}

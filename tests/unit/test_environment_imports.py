@@ -67,9 +67,8 @@ def test_what_a_killed_seal_left_is_no_user_of_the_tree_and_goes_with_it(done: S
     tree = done.tree
     ended = subprocess.Popen(["true"])
     ended.wait()
-    cell = confinement.Cell(
-        str(tree / ".deeplearning" / f"cell-{ended.pid}")
-    ).__enter__()  # and no end, as after a kill
+    place = str(tree / ".deeplearning" / f"cell-{ended.pid}")
+    cell = confinement.Cell(place).__enter__()  # and no end, as after a kill
     python = str(tree / "bin/python")
     left = subprocess.Popen([python, "-c", "import time; time.sleep(600)"], user=cell.number, group=cell.number)
     mine = confinement.Cell(str(tree / ".deeplearning" / f"cell-{os.getpid()}")).__enter__()
@@ -102,17 +101,9 @@ def test_the_pythons_of_hosts_import_in_one_cell(python: str, open_directory: Pa
 
 
 def probed(site: Site, environment: dict[str, str]) -> dict[str, Any]:
-    script = verify.probe_script({"environment": str(site.path)})
-    command = ["sh", "-c", host_script.command()]
-    done = subprocess.run(
-        command,
-        input=script,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-        env={**os.environ, **environment},
-    )
+    script, command = verify.probe_script({"environment": str(site.path)}), ["sh", "-c", host_script.command()]
+    given: dict[str, Any] = {"input": script, "env": {**os.environ, **environment}, "timeout": 200}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **given)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -22,8 +22,9 @@ from ansible.module_utils.hadoop_dl_host import (
     wheel_files,
 )
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
-from environments import DIGEST, STACK, Module, Site, wheel
+from environments import DIGEST, STACK, Module, Site, point, wheel
 from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
+from python_files import write_script
 
 NAME = f"{STACK}-{DIGEST}"
 
@@ -66,7 +67,7 @@ def test_check_mode_on_a_bare_host_reports_and_changes_nothing(site):
     for component in site.lines:
         result = site.install(component, check=True)
         assert result["changed"] is True
-    assert "six 1.0" in site.install("tensorflow", check=True)["diff"]["after"]
+    assert "six 1.0\n" in site.install("tensorflow", check=True)["diff"]["after"]
     assert site.seal(check=True)["changed"] is True
     assert site.activate(check=True)["changed"] is True
     assert site.activate(check=True, state="ready")["changed"] is False
@@ -100,12 +101,9 @@ def test_a_directory_with_something_else_is_not_removed(site):
 
 
 def test_an_interpreter_without_its_library_is_named(site, tmp_path):
-    python = tmp_path / "python"
-    python.write_text("#!/bin/sh\necho no module venv >&2\nexit 1\n")
-    python.chmod(0o755)
-    with pytest.raises(
-        Refused, match=r"must be able to make an environment, but that ended with status 1: no module venv"
-    ):
+    python = write_script(tmp_path / "python", "echo no module venv >&2\nexit 1")
+    words = r"must be able to make an environment, but that ended with status 1: no module venv"
+    with pytest.raises(Refused, match=words):
         site.install("pip", python=str(python))
     assert site.everything() == [True, True, True, True, True]
 
@@ -208,6 +206,11 @@ def test_an_import_that_fails_is_explained(unproved, code, words):
         path.unlink()
     [problem] = environment_seal.import_problems(str(unproved.tree), ["keras"], 2)
     assert words in problem
+
+
+def test_the_difference_names_what_is_there_and_what_comes(with_pip):
+    found = with_pip.install("tensorflow", check=True)["diff"]
+    assert (found["before"].startswith("pip "), "six 1.0\n" in found["after"]) == (True, True)
 
 
 def test_all_imports_that_fail_are_reported_in_their_order(unproved):
@@ -323,8 +326,7 @@ def test_old_ones_are_removed_without_a_switch_to_one_that_is_requested(done):
 def test_the_previous_environment_stays_even_if_it_never_got_a_number(done):
     old(done, A, 5)
     (old(done, B, 0) / ".deeplearning" / "activated.json").unlink()
-    (done.root / "current").unlink()
-    (done.root / "current").symlink_to(f"envs/{B}")
+    point(done.root, f"envs/{B}")
     assert done.activate()["removed"] == [A]
 
 
@@ -333,8 +335,7 @@ def test_going_back_is_an_activation(done):
     done.activate()
     other = Site(done.root, done.mirror, done.fixtures)
     other.path = done.root / "envs" / A
-    for name in ("tree.txt",):
-        (other.path / ".deeplearning" / name).write_text("")
+    (other.path / ".deeplearning" / "tree.txt").write_text("")
     seal = f'{{"tree_sha256": "{environment_tree.digest([])}"}}'
     (other.path / ".deeplearning" / "sealed.json").write_text(seal)
     assert other.activate()["activated"] is True
@@ -372,8 +373,7 @@ def test_the_clients_settings_go_with_the_environment(done):
     (done.root / "envs" / f"{A}.client").mkdir()
     (done.root / "envs" / f"{A}.client" / "hadoop-env.sh").write_text("export JAVA_HOME=/java/17\n")
     (other / ".deeplearning" / "client").symlink_to(f"../../{A}.client")
-    (done.root / "current").unlink()
-    (done.root / "current").symlink_to(f"envs/{A}")
+    point(done.root, f"envs/{A}")
     assert (done.root / "etc" / "hadoop-env.sh").read_text() == "export JAVA_HOME=/java/17\n"
 
 
@@ -392,10 +392,6 @@ def quietly(path: Path, content: bytes) -> None:
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def test_an_untouched_environment_has_every_byte(done):
-    assert check(done) == {"changed": False, "added": []}
-
-
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
@@ -408,6 +404,7 @@ def test_an_untouched_environment_has_every_byte(done):
     ids=["bit rot", "exchanged bytecode", "planted bytecode", "bytecode gone", "list"],
 )  # fmt: skip
 def test_damage_that_only_all_bytes_show_is_found_and_repaired_by_the_next_run(done, damage, words):
+    assert check(done) == {"changed": False, "added": []}
     damage(done)
     assert environment_names.problem(str(done.path)) is None
     found = check(done)
@@ -472,12 +469,6 @@ def test_added_files_are_reported_and_nothing_else(done):
     assert environment_tree.state(str(done.path)) == (None, ["lib/python3.11/site-packages/extra.py"])
     assert done.everything() == [False, False, False, False, False]
     assert done.seal()["added"] == ["lib/python3.11/site-packages/extra.py"]
-
-
-def test_the_difference_names_what_comes(with_pip):
-    result = with_pip.install("tensorflow", check=True)
-    assert result["diff"]["before"].startswith("pip ")
-    assert "six 1.0\n" in result["diff"]["after"]
 
 
 def test_an_environment_is_read_once_by_its_name_and_additions_are_no_problem(tmp_path, done):

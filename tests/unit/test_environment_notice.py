@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ import environment_activate
 import pytest
 from ansible.module_utils.hadoop_dl_host import environment_notice as notice
 from ansible.module_utils.hadoop_dl_host import environment_tree
-from environments import DIGEST, STACK, Site
+from environments import DIGEST, STACK, Site, second_environment
 
 NAME = f"{STACK}-{DIGEST}"
 A = "a-aaaaaaaaaaaa"
@@ -27,14 +26,8 @@ def told(site: Site) -> dict[str, str]:
 
 def other_environment(site: Site, name: str, number: int) -> Site:
     """Another environment of this host, which can be activated."""
-    shutil.copytree(site.tree, site.root / "envs" / f"{name}.1", symlinks=True)
     other = Site(site.root, site.mirror, site.fixtures)
-    other.path = site.root / "envs" / name
-    other.path.symlink_to(f"{name}.1")
-    link = other.path / ".deeplearning" / "client"
-    link.unlink()
-    link.symlink_to(f"../../{name}.client")
-    (other.path / ".deeplearning" / "activated.json").write_text(f'{{"number": {number}}}')
+    other.path = second_environment(site.root, name, number)
     return other
 
 

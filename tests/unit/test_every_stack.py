@@ -26,13 +26,8 @@ LOCKS = [
     if not stacks.load_stack(name).is_built
 ]
 BUILT = [name for name in stacks.stack_names() if stacks.load_stack(name).is_built]
-SITE = {
-    "mirror_url": "http://mirror1:8900",
-    "nvidia_driver_version": "none",
-    "cuda_versions": "none",
-    "cudnn_versions": "none",
-    "nccl_versions": "none",
-}
+NONE = dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none")
+SITE = {"mirror_url": "http://mirror1:8900", **NONE}
 
 
 def node(name: str, python: str, gpus: bool) -> dict[str, Any]:
@@ -57,12 +52,8 @@ def node(name: str, python: str, gpus: bool) -> dict[str, Any]:
 def planned(
     name: str, python: str, gpus: bool, *groups: str, building: bool = False, **variables: Any
 ) -> plan_model.Plan:
-    host = invented_hosts.host(
-        "host1",
-        groups or ("edge_nodes",),
-        {**SITE, "deeplearning_request": name, **variables},
-        node(name, python, gpus),
-    )
+    values = {**SITE, "deeplearning_request": name, **variables}
+    host = invented_hosts.host("host1", groups or ("edge_nodes",), values, node(name, python, gpus))
     return plan.make_plan([host], REPOSITORY, building=building)
 
 

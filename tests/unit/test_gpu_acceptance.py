@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +80,8 @@ def test_two_measures_have_no_usual_value() -> None:
 
 
 def test_failures_and_hosts_without_an_answer_are_lines_and_refuse() -> None:
-    failed = answer()
-    failed["measures"], failed["results"][0] = (
-        [],
-        {**failed["results"][0], "outcome": "FAIL", "message": "busy: python"},
-    )
+    failed = {**answer(), "measures": []}
+    failed["results"][0] |= {"outcome": "FAIL", "message": "busy: python"}
     found = hosts(data1=answer(), data2=failed, data3={"unanswered": "Connection refused"})
     lines = gpu_acceptance.text(found).splitlines()
     assert lines[0] == "ACCEPTANCE: 1 of 3 hosts were measured."
@@ -97,10 +93,11 @@ def test_failures_and_hosts_without_an_answer_are_lines_and_refuse() -> None:
 
 
 def test_where_nothing_was_measured_nothing_is_accepted() -> None:
-    found = hosts(edge1={**answer(outcome="SKIP"), "measures": []})
+    skipped = {**answer(outcome="SKIP"), "measures": []}
+    found = hosts(edge1=skipped)
     assert "Not measured:\n  edge1: text" in gpu_acceptance.text(found)
     assert "none was" in gpu_acceptance.refusal(found)
-    assert gpu_acceptance.refusal(hosts(edge1={**answer(outcome="SKIP"), "measures": []}, data1=answer())) == ""
+    assert gpu_acceptance.refusal(hosts(edge1=skipped, data1=answer())) == ""
 
 
 @pytest.mark.parametrize(
@@ -128,16 +125,10 @@ def test_names_of_cards_are_cut_to_one_line() -> None:
     assert found.cards[GPUS[0]].isprintable()
 
 
-LOCAL = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
-
-
-def play(tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    (tmp_path / "hosts").write_text(f"[data_nodes]\ndata1 {LOCAL}\n", encoding="utf-8")
-    return run("ansible-playbook", "-i", str(tmp_path / "hosts"), "playbooks/accept_gpus.yml")
-
-
 def test_the_playbook_measures_nothing_on_this_machine_and_says_so(tmp_path: Path) -> None:
-    done = play(tmp_path)
+    local = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
+    (tmp_path / "hosts").write_text(f"[data_nodes]\ndata1 {local}\n", encoding="utf-8")
+    done = run("ansible-playbook", "-i", tmp_path / "hosts", "playbooks/accept_gpus.yml")
     assert done.returncode == 2, done.stdout + done.stderr
     assert "ACCEPTANCE: 0 of 1 hosts were measured." in done.stdout
     assert "Not measured:\n  data1: " in done.stdout  # a machine without GPUs, or a container

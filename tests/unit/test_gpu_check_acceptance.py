@@ -111,6 +111,7 @@ GPU 1: Tesla V100-SXM2-16GB (UUID: GPU-1)
 \t Link 0: 25.781 GB/s
 \t Link 1: <inactive>
 """
+LISTING = "nvidia-smi --query-gpu=pci.bus_id,name,pcie.link.gen.max,pcie.link.width.max"
 APPLICATIONS = "nvidia-smi --query-compute-apps=pid,process_name"
 NVLINKS = {(0, 1): 48_000, (1, 0): 48_000}
 PASSED = ["PASS"] * 4
@@ -120,7 +121,7 @@ NOTHING = "nothing was measured: idle_gpus_measured has the reason"
 def accept(root, library, answers=None, gpus=2, **given):
     known = {
         "ldconfig": (0, "\tlibcuda.so.1 (libc6,x86-64) => /usr/lib64/libcuda.so.1\n"),
-        "nvidia-smi --query-gpu=pci.bus_id,name,pcie.link.gen.max,pcie.link.width.max": (0, CARDS),
+        LISTING: (0, CARDS),
         "nvidia-smi --query-gpu=index,pci.bus_id": (0, "0, 00000000:3B:00.0\n1, 00000000:3C:00.0\n"),
         "nvidia-smi --query-gpu=index,mig.mode.current": (0, "0, [N/A]\n1, [N/A]\n"),
         "nvidia-smi topo": (0, TOPOLOGY),
@@ -151,9 +152,8 @@ def test_healthy_gpus_pass_with_everything_that_was_measured(tmp_path):
     assert found["memory_copies"]["message"] == "memory 720.0 of 898.0 GB/s"
     assert found["peer_copies"]["message"] == "GPU to GPU 26.0 to 48.0 of 51.6 GB/s (NV2)"
     assert len(run.measures) == 8
-    assert acceptance.report(run, [])["cards"] == dict.fromkeys(
-        ["0000:3b:00.0", "0000:3c:00.0"], "Tesla V100-SXM2-16GB"
-    )
+    names = dict.fromkeys(["0000:3b:00.0", "0000:3c:00.0"], "Tesla V100-SXM2-16GB")
+    assert acceptance.report(run, [])["cards"] == names
 
 
 @pytest.mark.parametrize(
@@ -277,12 +277,7 @@ def test_a_nccl_that_waits_for_ever_ends_after_the_limit(tmp_path, monkeypatch):
 
 
 def test_one_gpu_and_a_host_without_nccl_are_a_skip_with_the_reason(tmp_path):
-    answers = {
-        "nvidia-smi --query-gpu=pci.bus_id,name,pcie.link.gen.max,pcie.link.width.max": (
-            0,
-            CARDS.splitlines()[0] + "\n",
-        )
-    }
+    answers = {LISTING: (0, CARDS.splitlines(True)[0])}
     _, found = accept(tmp_path / "a", Cuda(v100()[:1]), answers, gpus=1)
     assert (found["nccl_all_reduce"]["outcome"], found["nccl_all_reduce"]["message"]) == ("SKIP", "one GPU")
     _, found = accept(tmp_path / "b", Cuda(v100(), peers=NVLINKS))
@@ -329,9 +324,7 @@ def test_a_gpu_that_cannot_be_measured_fails_and_the_other_is_reported(tmp_path)
 
 
 def test_a_gpu_that_cuda_does_not_list_fails(tmp_path):
-    _, found = accept(
-        tmp_path, Cuda(cards(1, clock=877_000, width=4096, speeds={"in": 12_300, "out": 13_100, "memory": 360_000}))
-    )
+    _, found = accept(tmp_path, Cuda(v100()[:1]))
     assert found["idle_gpus_measured"]["message"].startswith("CUDA must list 2 GPUs but lists 1")
 
 

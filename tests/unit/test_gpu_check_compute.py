@@ -14,7 +14,7 @@ import gpu_check.host
 import pytest
 from gpu_check import product
 from gpu_check.product import ANSWER
-from gpu_check_hosts import NO_DRIVER, RUNNING, Library, ask, fails, host, look, results, with_tensorflow
+from gpu_check_hosts import NO_DRIVER, RUNNING, Library, ask, check, fails, host, look, results, with_tensorflow
 
 
 def test_a_product_on_the_gpu_passes(tmp_path):
@@ -38,50 +38,35 @@ def test_a_product_that_is_wrong_or_elsewhere_fails(tmp_path, answer, words):
 
 
 def test_gpus_that_are_seen_although_they_are_hidden_fail(tmp_path):
-    outcome, message = ask("tensorflow_computes_on_cpu", with_tensorflow(host(tmp_path), look(), hidden=look()))
-    assert outcome == "FAIL"
-    assert "GPUs are seen all the same" in message
+    machine = with_tensorflow(host(tmp_path), look(), hidden=look())
+    fails("tensorflow_computes_on_cpu", machine, "GPUs are seen all the same")
 
 
 def test_where_no_gpu_is_seen_there_is_nothing_to_hide(tmp_path):
-    assert (
-        ask("tensorflow_computes_on_cpu", with_tensorflow(host(tmp_path), look("/device:CPU:0", gpus=0)))[0] == "PASS"
-    )
+    machine = with_tensorflow(host(tmp_path), look("/device:CPU:0", gpus=0))
+    assert ask("tensorflow_computes_on_cpu", machine)[0] == "PASS"
 
 
 MISSING = "W dso_loader.cc:55] Could not load dynamic library '%s'; dlerror: %s: cannot open shared object file\n"
+TWO_MISSING = "".join(MISSING % (name, name) for name in ("libcudart.so.10.0", "libcudnn.so.7"))
+OLD_DRIVER = "CUDA driver version is insufficient for CUDA runtime version"
+OTHER_CUDNN = "Loaded runtime CuDNN library: 7.1.4 but source was compiled with: 7.4.1.  CuDNN"
 
 
 @pytest.mark.parametrize(
     ("answer", "said", "words"),
     [
-        (
-            {},
-            MISSING % (("libcudart.so.10.0",) * 2) + MISSING % (("libcudnn.so.7",) * 2),
-            ["libcudart.so.10.0, libcudnn.so.7", "cuda_versions"],
-        ),
+        ({}, TWO_MISSING, ["libcudart.so.10.0, libcudnn.so.7", "cuda_versions"]),
         ({}, "W gpu_device.cc:2256] Cannot dlopen some GPU libraries.", ["does not name them", "ldconfig -p"]),
-        (
-            {},
-            "CUDA driver version is insufficient for CUDA runtime version",
-            ["driver 535.104.05 is older", "upgrade_driver.yml"],
-        ),
-        (
-            {},
-            "Loaded runtime CuDNN library: 7.1.4 but source was compiled with: 7.4.1.  CuDNN",
-            ["cuDNN 7.1.4 is loaded", "7.4.1"],
-        ),
+        ({}, OLD_DRIVER, ["driver 535.104.05 is older", "upgrade_driver.yml"]),
+        ({}, OTHER_CUDNN, ["cuDNN 7.1.4 is loaded", "7.4.1"]),
         ({"cuda_build": False}, "", ["CPU build", "deeplearning_request"]),
         ({}, "", ["No known cause", "TF_CPP_MIN_LOG_LEVEL=0"]),
     ],
 )
 def test_the_usual_causes_are_walked(tmp_path, answer, said, words):
     machine = with_tensorflow(host(tmp_path), look(gpus=0, **answer), said)
-    outcome, message = ask("tensorflow_lists_gpus", machine)
-    assert outcome == "FAIL"
-    assert message.startswith("TensorFlow must list 1 GPUs but lists 0. ")
-    for word in words:
-        assert word in message
+    fails("tensorflow_lists_gpus", machine, "TensorFlow must list 1 GPUs but lists 0. ", *words)
 
 
 def test_an_environment_whose_python_is_of_another_system_is_told(tmp_path):
@@ -90,11 +75,8 @@ def test_an_environment_whose_python_is_of_another_system_is_told(tmp_path):
     directory.mkdir(parents=True)
     (directory / "python").symlink_to("python2.7")
     (directory / "python2.7").symlink_to("/opt/no-such-place/bin/python2.7")
-    outcome, message = ask("tensorflow_lists_gpus", machine)
-    assert outcome == "FAIL"
-    assert "made with Python 2.7 and requires it, with its library, at /opt/no-such-place/bin/python2.7" in message
-    assert "another system" in message
-    assert "deeplearning_request" in message
+    words = "made with Python 2.7 and requires it, with its library, at /opt/no-such-place/bin/python2.7"
+    fails("tensorflow_lists_gpus", machine, words, "another system", "deeplearning_request")
 
 
 WHO = """
@@ -121,26 +103,25 @@ def foreign(open_directory, open_python, monkeypatch):
     return machine
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
+
+
+@needs_root
 def test_root_asks_tensorflow_as_nobody_with_the_groups_of_the_gpus(foreign):
     nobody = pwd.getpwnam("nobody").pw_uid
-    assert gpu_check.compute.tensorflow(foreign)[0] == {
-        "user": nobody,
-        "groups": [4242],
-        "secret": None,
-        "level": "1",
-    }
+    expected = {"user": nobody, "groups": [4242], "secret": None, "level": "1"}
+    assert gpu_check.compute.tensorflow(foreign)[0] == expected
     assert gpu_check.causes.devices(foreign) == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
+@needs_root
 def test_gpus_that_only_root_may_open_are_named(foreign):
     os.chown(f"{foreign.root}/dev/nvidia1", 0, 0)
     (sentence,) = gpu_check.causes.devices(foreign)
     assert sentence.startswith("Users may not open /dev/nvidia1: look at their rights (NVreg_DeviceFileMode)")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
+@needs_root
 def test_in_a_container_its_user_asks_tensorflow(foreign, monkeypatch):
     monkeypatch.setattr(foreign, "contained", lambda: True)
     assert gpu_check.compute.tensorflow(foreign)[0]["user"] == 0
@@ -199,10 +180,8 @@ above this error message when asking for help.
 def test_an_import_error_of_tensorflow_1_names_the_library(tmp_path):
     message = ask("tensorflow_lists_gpus", with_tensorflow(host(tmp_path), None, NO_CUBLAS))[1]
     assert "It does not find libcublas.so.8.0: install what contains them" in message
-    assert (
-        "TensorFlow failed before it listed devices: ImportError: libcublas.so.8.0: cannot open shared object file"
-        in message
-    )
+    failed = "TensorFlow failed before it listed devices: ImportError"
+    assert f"{failed}: libcublas.so.8.0: cannot open shared object file" in message
 
 
 def test_a_convolution_that_fails_is_its_own_question(tmp_path):
@@ -213,13 +192,8 @@ def test_a_convolution_that_fails_is_its_own_question(tmp_path):
     fails("tensorflow_convolves_on_gpu", machine, "Failed to get convolution algorithm.")
 
 
-MIG = {
-    "nvidia-smi -L": (
-        0,
-        "GPU 0: H100 (UUID: GPU-0)\n  MIG 3g.40gb Device 0: (UUID: MIG-0)\nGPU 1: H100 (UUID: GPU-1)\n",
-    ),
-    "nvidia-smi": (0, "0, Enabled\n1, Enabled\n"),
-}
+LISTED = "GPU 0: H100 (UUID: GPU-0)\n  MIG 3g.40gb Device 0: (UUID: MIG-0)\nGPU 1: H100 (UUID: GPU-1)\n"
+MIG = {"nvidia-smi -L": (0, LISTED), "nvidia-smi": (0, "0, Enabled\n1, Enabled\n")}
 
 
 @pytest.mark.parametrize(("seen", "outcome"), [(1, "PASS"), (0, "FAIL")])
@@ -244,9 +218,7 @@ CUDA = {"ldconfig": (0, "\tlibcuda.so.1 (libc6,x86-64) => /usr/lib64/libcuda.so.
 )
 def test_cuda_copies_a_number_to_every_gpu_and_back(tmp_path, library, outcome, words):
     machine = host(tmp_path, gpus=2, answers=CUDA, load=lambda path: library)
-    found = ask("cuda_computes", machine)
-    assert found[0] == outcome, found
-    assert words in found[1]
+    check(ask("cuda_computes", machine), outcome, words)
 
 
 def test_a_number_that_comes_back_as_another_fails(tmp_path):

@@ -7,7 +7,8 @@ import shutil
 import gpu_check.driver
 import pytest
 from gpu_check.host import Host
-from gpu_check_hosts import MISMATCH, RUNNING, Library, ask, fails, host, look, results, with_tensorflow, write
+from gpu_check_hosts import MISMATCH, RUNNING, Library, ask, check, fails, host, look, results, with_tensorflow
+from trees import write
 
 ENGINE = {"CDSW_ENGINE_ID": "abc123", "LD_LIBRARY_PATH": "/usr/local/nvidia/lib:/usr/local/nvidia/lib64"}
 ENGINE_DRIVER = "/usr/local/nvidia/lib64"  # up to CDSW 1.5
@@ -27,19 +28,19 @@ def engine(tmp_path, monkeypatch):
     def engine(
         gpus=1, library="535.104.05", module="535.104.05", answers=None, loads=0, place=ENGINE_DRIVER, **expected
     ):
+        files = {}
         for number in range(2):  # sysfs is the host's: it shows what was not handed in, too
-            write(tmp_path, f"/sys/bus/pci/devices/{number}/vendor", "0x10de\n")
-            write(tmp_path, f"/sys/bus/pci/devices/{number}/class", "0x030200\n")
-        for name in [*(f"nvidia{number}" for number in range(gpus)), *(["nvidiactl", "nvidia-uvm"] if gpus else [])]:
-            write(tmp_path, f"/dev/{name}", "")
-        if library:
-            for name in ("libcuda.so", "libnvidia-ml.so"):
-                write(tmp_path, f"{place}/{name}.{library}", "")
-                (tmp_path / f"{place}/{name}.1".lstrip("/")).symlink_to(f"{name}.{library}")
+            base = f"/sys/bus/pci/devices/{number}"
+            files |= {f"{base}/vendor": "0x10de\n", f"{base}/class": "0x030200\n"}
+        nodes = [*(f"nvidia{number}" for number in range(gpus)), *(["nvidiactl", "nvidia-uvm"] if gpus else [])]
+        libraries = ("libcuda.so", "libnvidia-ml.so") if library else ()
+        files |= {f"/dev/{name}": "" for name in nodes} | {f"{place}/{name}.{library}": "" for name in libraries}
         if module:
-            write(tmp_path, "/proc/driver/nvidia/version", RUNNING.replace("535.104.05", module))
+            files["/proc/driver/nvidia/version"] = RUNNING.replace("535.104.05", module)
         wanted = {"gpu_count": "2", "driver": "535.104.05", "driver_min": "525.60.13", **expected}
-        write(tmp_path, "/opt/deeplearning/etc/gpu-check.json", json.dumps(wanted))
+        write(tmp_path, {**files, "/opt/deeplearning/etc/gpu-check.json": json.dumps(wanted)})
+        for name in libraries:
+            (tmp_path / f"{place}/{name}.1".lstrip("/")).symlink_to(f"{name}.{library}")
         listed = "".join(f"GPU {number}: Tesla T4 (UUID: GPU-{number})\n" for number in range(gpus))
         known = {
             "nvidia-smi -L": (0, listed) if gpus else (6, "No devices were found"),
@@ -74,16 +75,8 @@ ON_THE_HOST = (
         "nvcc_version",
         "cuda_link",
     ),
-    *(
-        "cdsw_hands_in_this_driver",
-        "package_files",
-        "xid",
-        "fabric_manager",
-        "topology",
-        "no_reboot_waits",
-        "dcgm_diagnosis",
-        "dcgm_medium_diagnosis",
-    ),
+    *("cdsw_hands_in_this_driver", "package_files", "xid", "fabric_manager", "topology", "no_reboot_waits"),
+    *("dcgm_diagnosis", "dcgm_medium_diagnosis"),
 )
 
 
@@ -107,12 +100,9 @@ def test_an_engine_that_is_well_passes_everything_else(engine):
 def test_an_engine_without_gpus_is_told_as_that(engine):
     none = (6, "No devices were found")
     machine = with_tensorflow(engine(gpus=0, answers={"nvidia-smi": none, "nvidia-smi -L": none}), look(gpus=0))
+    words = "This engine was started without GPUs: no /dev/nvidia0 is here. Start a session with one or more"
     for name in ("device_nodes", "driver_runs", "tensorflow_lists_gpus", "tensorflow_computes_on_gpu"):
-        outcome, message = ask(name, machine)
-        assert outcome == "FAIL"
-        assert (
-            "This engine was started without GPUs: no /dev/nvidia0 is here. Start a session with one or more" in message
-        )
+        fails(name, machine, words)
     assert "TensorFlow must list 2 GPUs but lists 0." in ask("tensorflow_lists_gpus", machine)[1]
 
 
@@ -123,15 +113,10 @@ def test_an_engine_on_a_host_without_gpus_skips(engine):
 @pytest.mark.parametrize("name", ["versions_agree", "driver_runs", "nvml_reachable", "tensorflow_lists_gpus"])
 def test_a_driver_path_of_cdsw_that_was_left_behind_has_its_own_sentence(engine, name):
     machine = engine(library="470.82.01", answers={"nvidia-smi": MISMATCH, "nvidia-smi -L": MISMATCH}, loads=18)
-    outcome, message = ask(name, with_tensorflow(machine, look(gpus=0), "kernel version does not match DSO version"))
-    assert outcome == "FAIL"
-    for word in (
-        "this engine has library 470.82.01 in /usr/local/nvidia/lib64, its host module 535.104.05.",
-        "NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf",
-        "still names the older",
-    ):
-        assert word in message
-    assert message.count("NVIDIA_LIBRARY_PATH") == 1
+    answer = ask(name, with_tensorflow(machine, look(gpus=0), "kernel version does not match DSO version"))
+    place = "this engine has library 470.82.01 in /usr/local/nvidia/lib64, its host module 535.104.05."
+    check(answer, "FAIL", place, "NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf", "still names the older")
+    assert answer[1].count("NVIDIA_LIBRARY_PATH") == 1
 
 
 def test_an_engine_from_cdsw_1_9_has_the_driver_where_the_loader_looks(engine, monkeypatch):
@@ -144,12 +129,8 @@ def test_an_engine_from_cdsw_1_9_has_the_driver_where_the_loader_looks(engine, m
 def test_a_driver_without_its_soname_is_linked_as_cloudera_says(engine, tmp_path):
     machine = engine(place=LOADER)
     (tmp_path / f"{LOADER}/libcuda.so.1".lstrip("/")).unlink()
-    outcome, message = ask("linker_finds_the_driver", machine)
-    assert outcome == "FAIL"
-    assert (
-        f"has the driver only as {LOADER}/libcuda.so.535.104.05. Link it: ln -s {LOADER}/libcuda.so.535.104.05"
-        in message
-    )
+    path = f"{LOADER}/libcuda.so.535.104.05"
+    fails("linker_finds_the_driver", machine, f"has the driver only as {path}. Link it: ln -s {path}")
 
 
 def test_an_engine_from_cdsw_1_6_has_no_path_to_correct(engine):
@@ -168,10 +149,9 @@ def test_a_module_that_was_left_behind_needs_the_hosts_reboot(engine):
 
 def test_a_driver_that_lies_where_nobody_looks_names_the_variable(engine, monkeypatch):
     monkeypatch.delenv("LD_LIBRARY_PATH")
-    outcome, message = ask("linker_finds_the_driver", engine())
-    assert outcome == "FAIL"
-    assert "does not search where it is, in /usr/local/nvidia/lib64" in message
-    assert "Set LD_LIBRARY_PATH=/usr/local/nvidia/lib:/usr/local/nvidia/lib64 (Admin > Engines" in message
+    way_out = "Set LD_LIBRARY_PATH=/usr/local/nvidia/lib:/usr/local/nvidia/lib64 (Admin > Engines"
+    words = "does not search where it is, in /usr/local/nvidia/lib64"
+    fails("linker_finds_the_driver", engine(), words, way_out)
 
 
 def test_a_library_for_32_bits_is_passed_over_as_by_the_loader(engine, tmp_path):
@@ -185,11 +165,9 @@ def test_a_library_for_32_bits_is_passed_over_as_by_the_loader(engine, tmp_path)
 
 def test_a_library_whose_name_tells_no_version_is_no_verdict(engine, tmp_path):
     machine = engine(library=None)
-    write(tmp_path, f"{ENGINE_DRIVER}/libcuda.so.1", "")
+    write(tmp_path, {f"{ENGINE_DRIVER}/libcuda.so.1": ""})
     for name in ("versions_agree", "driver_new_enough"):
-        outcome, message = ask(name, machine)
-        assert outcome == "SKIP"
-        assert "libcuda.so.1 has no version; nvml_reachable checks" in message
+        check(ask(name, machine), "SKIP", "libcuda.so.1 has no version; nvml_reachable checks")
 
 
 def test_an_nvml_of_another_version_beside_the_driver_is_named_by_its_place(engine):
@@ -206,20 +184,14 @@ def test_a_shell_on_a_host_of_cdsw_is_no_engine(tmp_path, monkeypatch):
 
 def test_an_engine_without_the_driver_names_the_setting(engine):
     machine = engine(library=None, answers=NO_COMMAND)
+    words = "up to CDSW 1.5, NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf (or in Cloudera Manager) names no"
     for name in ("driver_runs", "versions_agree", "linker_finds_the_driver", "nvml_reachable", "driver_new_enough"):
-        outcome, message = ask(name, machine)
-        assert outcome == "FAIL"
-        assert (
-            "up to CDSW 1.5, NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf (or in Cloudera Manager) names no"
-            in message
-        )
-        assert "from 1.6 there is no path to set" in message
+        fails(name, machine, words, "from 1.6 there is no path to set")
 
 
 def test_a_library_of_cuda_comes_with_the_image_or_a_mount(engine):
-    outcome, message = ask("linker_finds_cuda", engine(cuda=["10.0"]))
-    assert outcome == "FAIL"
-    assert "build what holds it into the image, or mount the host's /usr/local/cuda-X.Y" in message
+    words = "build what holds it into the image, or mount the host's /usr/local/cuda-X.Y"
+    fails("linker_finds_cuda", engine(cuda=["10.0"]), words)
 
 
 def test_devices_that_the_user_may_not_open_are_told_by_user(engine, monkeypatch):
@@ -231,7 +203,7 @@ def test_other_containers_are_told_in_their_own_words(engine, tmp_path, monkeypa
     monkeypatch.delenv("CDSW_ENGINE_ID")
     machine = engine(gpus=0, library="470.82.01")
     assert not machine.contained(), "nothing says that this is a container"
-    write(tmp_path, "/.dockerenv", "")
+    write(tmp_path, {"/.dockerenv": ""})
     assert machine.contained()
     assert "docker --gpus" in ask("device_nodes", machine)[1]
     assert "start a new one, or correct what mounts them" in ask("versions_agree", machine)[1]
@@ -241,16 +213,13 @@ def test_other_containers_are_told_in_their_own_words(engine, tmp_path, monkeypa
 
 def test_a_copied_interpreter_without_its_library_is_told_as_that(engine, tmp_path):
     """virtualenv copies Python 2.7 and leaves most of its library where it is."""
-    write(tmp_path, "/opt/deeplearning/current/bin/python", "")
-    write(tmp_path, "/opt/deeplearning/current/lib/python2.7/orig-prefix.txt", "/usr")
+    current = "/opt/deeplearning/current"
+    write(tmp_path, {f"{current}/bin/python": "", f"{current}/lib/python2.7/orig-prefix.txt": "/usr"})
     machine = engine(answers={"env": (1, "ImportError: No module named json\n")})
+    words = "made with Python 2.7 and requires it, with its library, at /usr/bin/python2.7; it is not here"
     for name in ("tensorflow_lists_gpus", "tensorflow_computes_on_cpu"):
-        outcome, message = ask(name, machine)
-        assert outcome == "FAIL"
-        assert (
-            "made with Python 2.7 and requires it, with its library, at /usr/bin/python2.7; it is not here" in message
-        )
-    write(tmp_path, "/usr/bin/python2.7", "")
+        fails(name, machine, words)
+    write(tmp_path, {"/usr/bin/python2.7": ""})
     assert "TensorFlow failed before it listed devices: ImportError" in ask("tensorflow_lists_gpus", machine)[1]
 
 
@@ -258,8 +227,7 @@ def test_an_engine_names_the_setting_of_its_image_when_the_python_is_missing(eng
     directory = tmp_path / "opt/deeplearning/current/bin"
     directory.mkdir(parents=True)
     (directory / "python").symlink_to("/opt/no-such-place/bin/python2.7")
-    write(tmp_path, "/usr/bin/python3.11", "")
-    write(tmp_path, "/usr/bin/python3.11-config", "")
+    write(tmp_path, {"/usr/bin/python3.11": "", "/usr/bin/python3.11-config": ""})
     message = ask("tensorflow_lists_gpus", engine())[1]
     assert "found /usr/bin/python3.11: this is another system than the host's" in message
     assert "engine images: Project Settings > Engine" in message
@@ -267,9 +235,7 @@ def test_an_engine_names_the_setting_of_its_image_when_the_python_is_missing(eng
 
 def test_an_engine_without_an_environment_is_told_to_mount_only_what_is_not_mounted(engine, tmp_path):
     machine = engine()
-    assert ask("tensorflow_lists_gpus", machine) == (
-        "SKIP",
-        "no environment is installed here (/opt/deeplearning/current/bin/python)",
-    )
+    words = "no environment is installed here (/opt/deeplearning/current/bin/python)"
+    assert ask("tensorflow_lists_gpus", machine) == ("SKIP", words)
     shutil.rmtree(tmp_path / "opt")
     assert ask("tensorflow_lists_gpus", machine)[1].endswith("; mount /opt/deeplearning of its host")

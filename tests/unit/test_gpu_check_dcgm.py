@@ -12,7 +12,7 @@ from pathlib import Path
 import gpu_check.dcgm
 import pytest
 import yaml
-from gpu_check_hosts import ask, host
+from gpu_check_hosts import ask, check, host
 
 NAMES_OF_3 = (
     *("Denylist", "NVML Library", "CUDA Main Library", "Permissions and OS Blocks", "Persistence Mode"),
@@ -110,9 +110,8 @@ def runtime_error(text):
     ],
 )
 def test_a_diagnosis_that_did_not_run_says_why(tmp_path, text, outcome):
-    found = diagnosed(tmp_path, runtime_error(text), status=226)
-    assert found[0] == outcome
-    assert text.strip().removeprefix("Error: ").rstrip(".") in found[1]
+    words = text.strip().removeprefix("Error: ").rstrip(".")
+    check(diagnosed(tmp_path, runtime_error(text), status=226), outcome, words)
 
 
 def test_text_before_the_json_is_passed_over(tmp_path):
@@ -131,9 +130,7 @@ def test_text_before_the_json_is_passed_over(tmp_path):
         json.dumps({"DCGM Diagnostic": []}),
         json.dumps({"DCGM Diagnostic": {"test_categories": "many"}}),
         json.dumps({"DCGM Diagnostic": {"test_categories": [{"tests": [{"name": 5, "results": 7}]}]}}),
-        json.dumps(
-            {"DCGM Diagnostic": {"test_categories": [{"tests": [{"name": "x", "results": [{"status": True}]}]}]}}
-        ),
+        '{"DCGM Diagnostic": {"test_categories": [{"tests": [{"name": "x", "results": [{"status": true}]}]}]}}',
         json.dumps({"DCGM Diagnostic": {"test_categories": []}}),
         "[" * 100_000,
     ],
@@ -147,9 +144,7 @@ def test_what_is_no_diagnosis_fails_with_what_was_printed(tmp_path, printed):
 
 def test_more_than_any_diagnosis_has_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu_check.dcgm, "LARGEST", 100)
-    outcome, message = diagnosed(tmp_path, four())
-    assert outcome == "FAIL"
-    assert "printed more than 100 characters" in message
+    check(diagnosed(tmp_path, four()), "FAIL", "printed more than 100 characters")
 
 
 def test_texts_are_one_line_of_printable_characters_and_cut(tmp_path):
@@ -166,15 +161,12 @@ def test_many_errors_are_counted(tmp_path):
 
 def test_without_dcgm_or_its_service_it_is_a_skip(tmp_path):
     assert ask("dcgm_diagnosis", host(tmp_path / "a")) == ("SKIP", "DCGM is not installed here (no /usr/bin/dcgmi)")
-    outcome, message = diagnosed(tmp_path / "b", four(), systemctl=(3, "inactive\ninactive\n"))
-    assert outcome == "SKIP"
-    assert "systemctl start nvidia-dcgm" in message
+    answer = diagnosed(tmp_path / "b", four(), systemctl=(3, "inactive\ninactive\n"))
+    check(answer, "SKIP", "systemctl start nvidia-dcgm")
 
 
 def test_a_diagnosis_that_hangs_ends_after_the_limit(tmp_path):
-    outcome, message = diagnosed(tmp_path, "", status=-9)
-    assert outcome == "FAIL"
-    assert "must end within 180 seconds" in message
+    check(diagnosed(tmp_path, "", status=-9), "FAIL", "must end within 180 seconds")
 
 
 def test_level_two_loads_the_gpus_so_it_runs_only_if_it_is_named(tmp_path, monkeypatch):
@@ -195,9 +187,7 @@ def test_level_two_loads_the_gpus_so_it_runs_only_if_it_is_named(tmp_path, monke
 def test_level_two_has_a_limit_of_its_own_and_its_failure_is_one(tmp_path):
     named = {"question": "dcgm_medium_diagnosis", "named": ["dcgm_medium_diagnosis"]}
     assert "dcgmi diag -r 2 must end within 900 seconds" in diagnosed(tmp_path / "a", "", status=-9, **named)[1]
-    outcome, message = diagnosed(tmp_path / "b", four((1, RESET, ROW)), status=226, **named)
-    assert outcome == "FAIL"
-    assert "dcgmi diag -r 2 -v has more" in message
+    check(diagnosed(tmp_path / "b", four((1, RESET, ROW)), status=226, **named), "FAIL", "dcgmi diag -r 2 -v has more")
 
 
 def test_an_upgrade_asks_for_level_two():

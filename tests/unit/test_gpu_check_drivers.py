@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from gpu_check.cli import results
 from gpu_check.questions import QUESTIONS
-from gpu_check_hosts import host
+from gpu_check_hosts import check, host
 from python_files import load
 from test_nvidia_smi_stand_in import BRANCHES, PROGRAM, written
 
@@ -62,16 +62,11 @@ def test_a_field_that_a_driver_does_not_know_is_not_reported(tmp_path, branch):
 )
 def test_a_driver_before_the_recovery_action_is_asked_for_its_reset_status(tmp_path, flags, outcome, words):
     gpu = {f"reset_status.{name}": answer for name, answer in flags.items()}
-    found = asked(tmp_path, 535, gpu=gpu)["recovery_action"]
-    assert found[0] == outcome
-    assert words in found[1]
+    check(asked(tmp_path, 535, gpu=gpu)["recovery_action"], outcome, words)
 
 
 def test_an_old_driver_without_remapped_rows_still_reports_its_pages(tmp_path):
-    outcome, message = asked(tmp_path, 418)["retired_pages"]
-    assert outcome == "PASS"
-    assert "does not report" in message
-    assert "retired_pages.pending: GPU 0: No" in message
+    check(asked(tmp_path, 418)["retired_pages"], "PASS", "does not report", "retired_pages.pending: GPU 0: No")
 
 
 @pytest.mark.parametrize("branch", [470, 535, 580])
@@ -80,29 +75,37 @@ def test_an_old_driver_without_remapped_rows_still_reports_its_pages(tmp_path):
     [("remapped_rows.pending", "wait to be remapped: drain the host"), ("remapped_rows.failure", "replace the card")],
 )
 def test_a_row_that_waits_or_could_not_be_remapped_fails(tmp_path, branch, field, words):
-    outcome, message = asked(tmp_path, branch, gpu={field: "Yes"})["retired_pages"]
-    assert outcome == "FAIL"
-    assert words in message
+    check(asked(tmp_path, branch, gpu={field: "Yes"})["retired_pages"], "FAIL", words)
 
 
 @pytest.mark.parametrize(
     ("gpu", "question", "words"),
     [
-        ({"gpu_recovery_action": "Drain and Reset"}, "recovery_action", "GPU 0: Drain and Reset"),
-        ({"compute_mode": "Prohibited"}, "compute_mode", "nvidia-smi -i 0 -c DEFAULT"),
-        ({"retired_pages.pending": "Yes"}, "retired_pages", "reboot the host"),
-        ({"ecc.errors.uncorrected.volatile.total": "3"}, "ecc_errors", "GPU 0: 3"),
-        ({"persistence_mode": "Disabled"}, "persistence", "nvidia-persistenced"),
-        ({"pcie.link.width.current": "8"}, "pcie_width", "If the GPU was idle"),
-        ({"ecc.errors.uncorrected.aggregate.sram.thresholdExceeded": "Yes"}, "retired_pages", "SRAM"),
-        ({"clocks_event_reasons.hw_thermal_slowdown": "Active"}, "throttling", "GPU 0: heat. Look at"),
-        ({"clocks_event_reasons.hw_power_brake_slowdown": "Active"}, "throttling", "GPU 0: power brake. Look at"),
+        ({"gpu_recovery_action": "Drain and Reset"}, "recovery_action", ["GPU 0: Drain and Reset"]),
+        ({"compute_mode": "Prohibited"}, "compute_mode", ["nvidia-smi -i 0 -c DEFAULT"]),
+        ({"retired_pages.pending": "Yes"}, "retired_pages", ["reboot the host"]),
+        ({"ecc.errors.uncorrected.volatile.total": "3"}, "ecc_errors", ["GPU 0: 3", "replace the card"]),
+        ({"persistence_mode": "Disabled"}, "persistence", ["nvidia-persistenced", "systemctl enable"]),
+        ({"pcie.link.width.current": "8"}, "pcie_width", ["x8 of x16", "If the GPU was idle"]),
+        ({"ecc.errors.uncorrected.aggregate.sram.thresholdExceeded": "Yes"}, "retired_pages", ["SRAM"]),
+        ({"clocks_event_reasons.hw_thermal_slowdown": "Active"}, "throttling", ["GPU 0: heat. Look at"]),
+        ({"clocks_event_reasons.hw_power_brake_slowdown": "Active"}, "throttling", ["GPU 0: power brake. Look at"]),
     ],
 )
 def test_what_a_card_reports_fails_with_what_to_do(tmp_path, gpu, question, words):
-    outcome, message = asked(tmp_path, 580, gpu=gpu)[question]
-    assert outcome == "FAIL"
-    assert words in message
+    check(asked(tmp_path, 580, gpu=gpu)[question], "FAIL", *words)
+
+
+@pytest.mark.parametrize(
+    ("question", "words"), [("persistence", "on"), ("ecc_errors", "GPU 0: 0"), ("pcie_width", "full")]
+)
+def test_what_a_healthy_card_reports_is_in_the_message(tmp_path, question, words):
+    check(asked(tmp_path, 580)[question], "PASS", words)
+
+
+def test_a_card_without_ecc_passes(tmp_path):
+    gpu = {"ecc.errors.uncorrected.volatile.total": "[N/A]"}
+    check(asked(tmp_path, 580, gpu=gpu)["ecc_errors"], "PASS", "N/A")
 
 
 @pytest.mark.parametrize("branch", [418, 470])
@@ -117,9 +120,7 @@ def test_an_old_driver_calls_it_throttling(tmp_path, branch):
 @pytest.mark.parametrize("branch", BRANCHES)
 def test_a_corrupted_inforom_is_a_question_of_its_own(tmp_path, branch):
     found = asked(tmp_path, branch, gpu={"inforom.checksum_validation": "invalid"})
-    outcome, message = found.pop("inforom")
-    assert outcome == "FAIL"
-    assert "0000:3B:00.0" in message
+    check(found.pop("inforom"), "FAIL", "0000:3B:00.0")
     assert [name for name, (result, _) in found.items() if result == "FAIL"] == []
 
 
@@ -149,10 +150,12 @@ COMPUTING = [name for name, function in QUESTIONS if function.__module__ == "gpu
 @pytest.mark.parametrize("name", COMPUTING)
 def test_questions_that_compute_leave_busy_gpus_alone(tmp_path, name):
     busy = {"processes": [{"pid": 4711, "name": "python3"}]}
-    outcome, message = asked(tmp_path, 535, COMPUTING, **busy)[name]
-    assert outcome == "SKIP"
-    assert "1 processes compute on the GPUs (4711, python3)" in message
-    assert f"gpu-check {name}" in message
+    check(
+        asked(tmp_path, 535, COMPUTING, **busy)[name],
+        "SKIP",
+        "1 processes compute on the GPUs (4711, python3)",
+        f"gpu-check {name}",
+    )
 
 
 def test_a_question_that_computes_is_asked_where_it_was_named(tmp_path):

@@ -1,7 +1,7 @@
 """gpu-check's question about files of packages, with the forms in which rpm and dpkg answer."""
 
 import pytest
-from gpu_check_hosts import ask, host
+from gpu_check_hosts import ask, check, host
 
 RPMS = {
     "rpm -qa": (0, "installed bash\ninstalled libcudnn8\ninstalled nvidia-driver-cuda\ninstalled libcublas-12-2\n"),
@@ -36,25 +36,22 @@ DEBS = {
         ),
     ],
 )
-def test_the_content_of_rpms(tmp_path, said, outcome, words):
-    found = ask("package_files", host(tmp_path, answers={**RPMS, "rpm --verify": (1 if said else 0, said)}))
-    assert found[0] == outcome
-    assert words in found[1]
+def test_changed_content_of_rpms_fails_with_the_command_that_restores_it(tmp_path, said, outcome, words):
+    machine = host(tmp_path, answers={**RPMS, "rpm --verify": (1 if said else 0, said)})
+    check(ask("package_files", machine), outcome, words)
 
 
-def test_the_content_of_debs(tmp_path):
-    machine = host(tmp_path, answers={**DEBS, "dpkg --verify": (0, "")})
-    (tmp_path / "etc/redhat-release").unlink()
-    assert ask("package_files", machine) == ("PASS", "1 packages")
-    said = "??5??????   /usr/share/doc/libcuda1/copyright\n??5??????   /usr/lib/x86_64-linux-gnu/libcuda.so.1\n??5?????? c /etc/nvidia/nvidia-load.conf\n"
-    machine = host(tmp_path, answers={**DEBS, "dpkg --verify": (2, said)})
-    (tmp_path / "etc/redhat-release").unlink()
-    outcome, message = ask("package_files", machine)
-    assert outcome == "FAIL"
-    assert (
-        "content: /usr/lib/x86_64-linux-gnu/libcuda.so.1 (libcuda1). Run apt-get install --reinstall libcuda1."
-        in message
-    )
+def test_changed_content_of_debs_fails_with_the_command_that_restores_it(tmp_path):
+    def asked(status, *lines):
+        machine = host(tmp_path, answers={**DEBS, "dpkg --verify": (status, "\n".join([*lines, ""]))})
+        (tmp_path / "etc/redhat-release").unlink()
+        return ask("package_files", machine)
+
+    library = "/usr/lib/x86_64-linux-gnu/libcuda.so.1"
+    assert asked(0) == ("PASS", "1 packages")
+    documents = ("??5??????   /usr/share/doc/libcuda1/copyright", "??5?????? c /etc/nvidia/nvidia-load.conf")
+    words = f"content: {library} (libcuda1). Run apt-get install --reinstall libcuda1."
+    check(asked(2, *documents, f"??5??????   {library}"), "FAIL", words)
 
 
 def test_only_packages_of_the_gpu_layer_are_read(tmp_path):
@@ -77,6 +74,4 @@ def test_only_packages_of_the_gpu_layer_are_read(tmp_path):
     ],
 )
 def test_what_cannot_be_compared_is_told(tmp_path, answers, outcome, words):
-    found = ask("package_files", host(tmp_path, answers=answers))
-    assert found[0] == outcome
-    assert words in found[1]
+    check(ask("package_files", host(tmp_path, answers=answers)), outcome, words)

@@ -8,6 +8,7 @@ import initramfs
 import pytest
 from ansible.module_utils.hadoop_dl_host import host_reader
 from gpu_check.host import Host
+from python_files import write_script
 from trees import write
 
 from hadoop_dl.data import gpu_host, typed
@@ -52,10 +53,12 @@ def rhel(tmp_path):
 
 
 def test_both_the_running_kernel_and_the_one_of_the_next_boot_are_needed(rhel):
-    kernels = rhel.read()["kernels"]
+    found = rhel.read()
+    kernels, modules = found["kernels"], found["modules"]
     assert kernels["needed"] == [OLD, NEW]
     assert kernels["headers"][OLD].endswith(OLD)
-    assert kernels["headers"][NEW] is None
+    assert modules[OLD]["version"] == "535.104.05"
+    assert (kernels["headers"][NEW], modules[NEW]) == (None, None), "it has neither"
 
 
 GRUBENV = {"/boot/grub2/grubenv": f"# GRUB Environment Block\nsaved_entry=0123456789abcdef-{OLD}\n"}
@@ -73,12 +76,6 @@ def test_plan_role_and_gpu_check_agree_on_the_kernel_of_the_next_boot(tmp_path, 
     check = Host(str(tmp_path), lambda argv, seconds=None: (0, role.run(argv)))
     found = {reader.read()["kernel"]["default_boot"], role.kernels()["default_boot"], check.default_kernel()}
     assert found == {expected}
-
-
-def test_a_kernel_without_a_module_has_none(rhel):
-    modules = rhel.read()["modules"]
-    assert modules[OLD]["version"] == "535.104.05"
-    assert modules[NEW] is None
 
 
 @pytest.mark.parametrize(
@@ -110,27 +107,16 @@ def test_of_two_modules_the_one_that_depmod_searches_first_counts(tmp_path):
     assert asked[0].endswith(places[1])
 
 
-@pytest.mark.parametrize(
-    "package",
-    [
-        "nvidia-dkms-535-server",
-        "nvidia-compute-utils-535-server",
-        "nvidia-firmware-535-server-535.104.05",
-        "linux-modules-nvidia-535-server-5.15.0-91-generic",
-        "libnvidia-ml",
-        "nvidia-x11-drv",
-    ],
+OF_THE_DRIVER = (
+    *("nvidia-dkms-535-server", "nvidia-compute-utils-535-server", "nvidia-firmware-535-server-535.104.05"),
+    *("linux-modules-nvidia-535-server-5.15.0-91-generic", "libnvidia-ml", "nvidia-x11-drv"),
 )
+OTHERS = ("nvidia-container-toolkit", "linux-modules-5.15.0-91-generic", "nvidia-settings", "nvidia-driver-assistant")
+
+
+@pytest.mark.parametrize("package", [*OF_THE_DRIVER, *OTHERS])
 def test_packages_of_the_driver_are_known_whoever_made_them(package):
-    assert gpu_host_info.DRIVER_PACKAGES.match(package)
-
-
-@pytest.mark.parametrize(
-    "package",
-    ["nvidia-container-toolkit", "linux-modules-5.15.0-91-generic", "nvidia-settings", "nvidia-driver-assistant"],
-)
-def test_other_packages_are_none_of_the_driver(package):
-    assert not gpu_host_info.DRIVER_PACKAGES.match(package)
+    assert bool(gpu_host_info.DRIVER_PACKAGES.match(package)) is (package in OF_THE_DRIVER)
 
 
 def test_arguments_are_told_for_every_boot_entry(rhel):
@@ -192,26 +178,19 @@ def test_locks_of_the_site_are_told_from_ours(rhel, tmp_path, text, ours):
 
 
 def test_lock_lines_for_yum_have_their_own_order(tmp_path):
-    host = tree(
-        tmp_path, {"/etc/redhat-release": "", "/etc/yum/pluginconf.d/versionlock.conf": "[main]\nenabled = 1\n"}
-    )
-    assert (
-        "3:nvidia-kmod-common-535.104.05-1.el9.*" in host.locks({"nvidia-kmod-common": ["3:535.104.05-1.el9"]})["lines"]
-    )
+    plugin = {"/etc/yum/pluginconf.d/versionlock.conf": "[main]\nenabled = 1\n"}
+    found = tree(tmp_path, {"/etc/redhat-release": "", **plugin}).locks({"nvidia-kmod-common": ["3:535.104.05-1.el9"]})
+    assert "3:nvidia-kmod-common-535.104.05-1.el9.*" in found["lines"]
 
 
 def test_a_disabled_lock_plugin_locks_nothing(tmp_path):
-    host = tree(
-        tmp_path,
-        {"/etc/redhat-release": "", "/usr/bin/dnf": "", "/etc/dnf/plugins/versionlock.conf": "[main]\nenabled=0\n"},
-    )
-    assert host.locks({})["plugin"] is False
+    plugin = {"/usr/bin/dnf": "", "/etc/dnf/plugins/versionlock.conf": "[main]\nenabled=0\n"}
+    assert tree(tmp_path, {"/etc/redhat-release": "", **plugin}).locks({})["plugin"] is False
 
 
 def test_a_runfile_counts_before_packages(tmp_path):
-    host = tree(
-        tmp_path, {"/usr/bin/nvidia-uninstall": "", "/var/lib/nvidia/log": "", "/usr/lib64/libcuda.so.470.82.01": ""}
-    )
+    names = ("/usr/bin/nvidia-uninstall", "/var/lib/nvidia/log", "/usr/lib64/libcuda.so.470.82.01")
+    host = tree(tmp_path, dict.fromkeys(names, ""))
     assert host.source({}) == ("runfile", "470.82.01")
 
 
@@ -225,33 +204,25 @@ def test_processes_that_hold_a_gpu_are_named_and_the_daemon_is_not(tmp_path):
     assert host.users() == [{"pid": 7, "name": "python"}]
 
 
-@pytest.mark.parametrize(("value", "wanted"), [(b"\x06\0\0\0\x01", True), (b"\x06\0\0\0\0", False)])
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [(b"\x06\0\0\0\x01", True), (b"\x06\0\0\0\0", False), (None, None)],
+    ids=["on", "off", "no EFI"],
+)
 def test_secure_boot_is_the_fifth_byte(tmp_path, value, wanted):
-    place = tmp_path / "sys/firmware/efi/efivars/SecureBoot-8be4df61"
-    place.parent.mkdir(parents=True)
-    place.write_bytes(value)
+    if value is not None:
+        place = tmp_path / "sys/firmware/efi/efivars/SecureBoot-8be4df61"
+        place.parent.mkdir(parents=True)
+        place.write_bytes(value)
     assert gpu_host_info.Host(str(tmp_path), answers()).read()["secure_boot"] is wanted
 
 
-def test_without_efi_secure_boot_is_not_known(tmp_path):
-    assert gpu_host_info.Host(str(tmp_path), answers()).read()["secure_boot"] is None
-
-
 def test_gpus_and_switches_are_told_apart_by_class(tmp_path):
-    devices = {
-        "0": ("0x10de", "0x030200", "0x20b0"),
-        "1": ("0x10de", "0x068000", "0x1af1"),
-        "2": ("0x8086", "0x030000", "0x1"),
-    }
-    host = tree(
-        tmp_path,
-        {
-            f"/sys/bus/pci/devices/{n}/{k}": v
-            for n, values in devices.items()
-            for k, v in zip(("vendor", "class", "device"), values, strict=True)
-        },
-    )
-    found = host.read()
+    files = {}
+    for number, values in enumerate((("10de", "030200", "20b0"), ("10de", "068000", "1af1"), ("8086", "030000", "1"))):
+        for name, value in zip(("vendor", "class", "device"), values, strict=True):
+            files[f"/sys/bus/pci/devices/{number}/{name}"] = f"0x{value}"
+    found = tree(tmp_path, files).read()
     assert (found["gpus"], found["nvswitches"]) == (["10de:20b0"], 1)
 
 
@@ -289,16 +260,8 @@ class Kernel:
 @pytest.mark.parametrize(
     ("status", "written", "words"),
     [
-        (
-            1,
-            "",
-            "dracut for kernel 5 ended with status 1, and the old image is in place: dracut: No space left on device",
-        ),
-        (
-            0,
-            "usr/lib/modules/5/nouveau.ko",
-            "after a rebuild it still holds the module nouveau; the old image is in place",
-        ),
+        (1, "", "ended with status 1, and the old image is in place: dracut: No space left on device"),
+        (0, "usr/lib/modules/5/nouveau.ko", "it still holds the module nouveau; the old image is in place"),
     ],
 )
 def test_a_full_boot_or_a_wrong_image_leaves_the_old_one(tmp_path, monkeypatch, status, written, words):
@@ -319,9 +282,7 @@ def test_a_full_boot_or_a_wrong_image_leaves_the_old_one(tmp_path, monkeypatch, 
 
 def test_a_dracut_that_does_not_end_is_ended_and_named(tmp_path, monkeypatch):
     """On a disk that does not answer; without a limit it would hold all hosts of the play."""
-    program = tmp_path / "dracut"
-    program.write_text("#!/bin/sh\nsleep 60\n")
-    program.chmod(0o755)
+    write_script(tmp_path / "dracut", "sleep 60")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(initramfs, "LIMIT", 0.5)
     with pytest.raises(SystemExit, match=r"dracut for kernel 5 ended with status 1, .*did not end within 0.5 s"):
@@ -337,14 +298,13 @@ def test_a_package_manager_that_does_not_answer_is_no_empty_answer(monkeypatch):
 
 
 def test_services_that_hold_a_gpu_without_work_are_those_that_are_active(tmp_path):
-    listed = (
-        "dcgm-exporter.service loaded active running DCGM exporter\nnvidia-dcgm.service loaded active running DCGM\n"
-    )
-    host = gpu_host_info.Host(
-        str(tmp_path), run=lambda argv: listed if argv[:2] == ["systemctl", "list-units"] else None
-    )
-    assert host.services() == ["nvidia-dcgm", "dcgm-exporter"]
-    assert gpu_host_info.Host(str(tmp_path), run=lambda argv: None).services() == []
+    for listed, services in (
+        ("dcgm-exporter.service loaded active\nnvidia-dcgm.service loaded active\n", ["nvidia-dcgm", "dcgm-exporter"]),
+        (None, []),
+    ):
+        answer = {"systemctl list-units": listed}
+        host = gpu_host_info.Host(str(tmp_path), run=lambda argv, answer=answer: answer.get(" ".join(argv[:2])))
+        assert host.services() == services
 
 
 def test_modules_that_use_the_drivers_are_those_that_are_loaded(tmp_path):

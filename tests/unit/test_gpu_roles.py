@@ -89,9 +89,8 @@ def test_the_internal_role_is_used_by_these_roles_alone_and_their_digests_cover_
     assert all((REPOSITORY / path).exists() for paths in plan_digests.SHARED.values() for path in paths)
     assert {role for role, paths in plan_digests.SHARED.items() if paths == plan_digests.CUDA_SHARED} == set(CALLERS)
     code = Path(cuda_packages.__file__).read_text(encoding="utf-8")
-    assert "hadoop_dl" not in "".join(
-        re.findall(r"^(?:from|import) .*", code, re.MULTILINE)
-    )  # else that is code of the filters too
+    imports = re.findall(r"^(?:from|import) .*", code, re.MULTILINE)
+    assert "hadoop_dl" not in "".join(imports)  # else that is code of the filters too
 
 
 @pytest.mark.parametrize(
@@ -115,31 +114,29 @@ def test_a_change_of_what_the_roles_share_changes_their_digests_and_no_others(tm
 
 
 # What the roles of earlier versions recorded: hosts have these.
-OLD_RECORDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
-    (
-        *(
-            "cuda",
-            "package",
-            {"cuda_versions": ["8.0", "12.2"], "__cuda_link_stat": {"stat": {"lnk_target": "cuda-12.2"}}},
-        ),
-        {"cuda": ["8.0", "12.2"], "cuda_default": "12.2", "cuda_link_before": "cuda-10.0", "cuda_source": "package"},
-    ),
-    (
-        *("cudnn", "tarball", {"cudnn_versions": [EIGHT]}),
-        {
-            "cudnn": {"8.9.7.29": "/usr/local/cuda-12.2/cudnn-8.9.7.29"},
-            "cudnn_items": [{"cuda": "12.2", "version": "8.9.7.29"}],
-            "cudnn_source": "tarball",
-        },
-    ),
-    (
-        *("nccl", "package", {"nccl_versions": [NCCL]}),
-        {"nccl": {"2.18.5": "/usr"}, "nccl_items": [{"cuda": "12.2", "version": "2.18.5"}], "nccl_source": "package"},
-    ),
-]
+CUDA_INPUTS = {"cuda_versions": ["8.0", "12.2"], "__cuda_link_stat": {"stat": {"lnk_target": "cuda-12.2"}}}
+CUDA_RECORD = {
+    "cuda": ["8.0", "12.2"],
+    "cuda_default": "12.2",
+    "cuda_link_before": "cuda-10.0",
+    "cuda_source": "package",
+}
+CUDNN_RECORD = {
+    "cudnn": {"8.9.7.29": "/usr/local/cuda-12.2/cudnn-8.9.7.29"},
+    "cudnn_items": [EIGHT],
+    "cudnn_source": "tarball",
+}
+NCCL_RECORD = {"nccl": {"2.18.5": "/usr"}, "nccl_items": [NCCL], "nccl_source": "package"}
 
 
-@pytest.mark.parametrize(("role", "source", "inputs", "record"), OLD_RECORDS)
+@pytest.mark.parametrize(
+    ("role", "source", "inputs", "record"),
+    [
+        ("cuda", "package", CUDA_INPUTS, CUDA_RECORD),
+        ("cudnn", "tarball", {"cudnn_versions": [EIGHT]}, CUDNN_RECORD),
+        ("nccl", "package", {"nccl_versions": [NCCL]}, NCCL_RECORD),
+    ],
+)
 def test_a_host_of_an_earlier_version_keeps_everything_and_its_record(
     role: str, source: str, inputs: dict[str, Any], record: dict[str, Any]
 ) -> None:
@@ -177,32 +174,20 @@ def test_a_package_that_another_version_replaced_is_not_removed(role: str, insta
 
 
 def test_cudnn_for_another_cuda_takes_the_place_of_the_package_of_the_first() -> None:
-    assert removed("cudnn", [NINE], "package", [{**NINE, "cuda": "11.8"}], "package")[0] == [
-        "libcudnn9-cuda-12",
-        "libcudnn9-devel-cuda-12",
-        "libcudnn9-headers-cuda-12",
-    ]
+    found = removed("cudnn", [NINE], "package", [{**NINE, "cuda": "11.8"}], "package")[0]
+    assert found == [f"libcudnn9-{part}cuda-12" for part in ("", "devel-", "headers-")]
 
 
 @pytest.mark.parametrize(("role", "item"), [("cudnn", EIGHT), ("nccl", NCCL)])
-def test_an_archive_in_place_of_the_packages_of_its_version_stays(role: str, item: Any) -> None:
+def test_an_archive_is_removed_with_its_line_for_the_linker_if_nothing_of_its_version_stays(
+    role: str, item: Any
+) -> None:
     names, paths = removed(role, [item], "package", [item], "tarball")
-    assert len(names) == 2
-    assert paths == []
-
-
-@pytest.mark.parametrize(("role", "item"), [("cudnn", EIGHT), ("nccl", NCCL)])
-def test_an_archive_of_the_same_version_for_another_cuda_is_removed_alone(role: str, item: Any) -> None:
-    names, paths = removed(role, [item], "tarball", [{**item, "cuda": "12.6"}], "tarball")
-    assert (names, paths) == ([], [f"/usr/local/cuda-12.2/{role}-{item['version']}"])
-
-
-@pytest.mark.parametrize(("role", "item"), [("cudnn", EIGHT), ("nccl", NCCL)])
-def test_an_archive_that_is_not_requested_is_removed_with_its_line_for_the_linker(role: str, item: Any) -> None:
-    kept = {**item, "version": "1.2.3"}
-    _, paths = removed(role, [item, kept], "tarball", [kept], "tarball")
-    name = f"{role}-{item['version']}"
-    assert paths == [f"/usr/local/cuda-12.2/{name}", f"/etc/ld.so.conf.d/deeplearning-{name}.conf"]
+    assert (len(names), paths) == (2, []), "it takes the place of the packages of its version"
+    archive, line = f"/usr/local/cuda-12.2/{role}-{item['version']}", f"deeplearning-{role}-{item['version']}.conf"
+    other_cuda, kept = {**item, "cuda": "12.6"}, {**item, "version": "1.2.3"}
+    assert removed(role, [item], "tarball", [other_cuda], "tarball") == ([], [archive])
+    assert removed(role, [item, kept], "tarball", [kept], "tarball")[1] == [archive, f"/etc/ld.so.conf.d/{line}"]
 
 
 TWO_TOOLKITS = {"cuda": ["8.0", "12.2"], "cuda_source": "package"}
@@ -211,22 +196,19 @@ TWO_TOOLKITS = {"cuda": ["8.0", "12.2"], "cuda_source": "package"}
 @pytest.mark.parametrize(
     ("inputs", "packages", "nothing_left"),
     [
-        ({"cuda_versions": ["12.2"]}, ["cuda-toolkit-8-0"], False),
+        ({"cuda_versions": ["12.2"]}, ["8-0"], False),
         ({"cuda_versions": ["12.2"], "cuda_purge_enabled": False}, [], False),
         ({"cuda_versions": [], "cuda_purge_enabled": False}, [], False),
-        ({"cuda_versions": []}, ["cuda-toolkit-8-0", "cuda-toolkit-12-2"], True),
-        (
-            {"cuda_versions": ["12.2"], "cuda_state": "absent", "cuda_purge_enabled": False},
-            ["cuda-toolkit-8-0", "cuda-toolkit-12-2"],
-            True,
-        ),
+        ({"cuda_versions": []}, ["8-0", "12-2"], True),
+        ({"cuda_versions": ["12.2"], "cuda_state": "absent", "cuda_purge_enabled": False}, ["8-0", "12-2"], True),
     ],
 )
 def test_toolkits_that_are_no_longer_requested_are_removed_unless_the_site_keeps_them(
     inputs: Any, packages: list[str], nothing_left: bool
 ) -> None:
     found = work("cuda", TWO_TOOLKITS, **inputs)
-    assert [name for one in found["leaving"] for name in one["packages"]] == packages
+    names = [name for one in found["leaving"] for name in one["packages"]]
+    assert names == [f"cuda-toolkit-{package}" for package in packages]
     assert found["nothing_left"] is nothing_left
 
 
@@ -276,8 +258,7 @@ def test_another_system_is_refused_before_anything_else(role: str) -> None:
     assert changing == []
     host = {"family": "Debian", "distribution": "debian", "major": "12"}
     made, right, message = shared_check(role, "Check the system", host, **{f"{role}_versions": [ONE[role]]})
-    assert made
-    assert not right
+    assert (made, right) == (True, False)
     assert "on RHEL 7, 8 and 9 only, but data1 is debian 12." in message
     assert f"set {role}_versions: none. Nothing was changed." in message
     inputs = {f"{role}_versions": [ONE[role]], f"{role}_state": "absent"}
@@ -288,8 +269,7 @@ def test_another_system_is_refused_before_anything_else(role: str) -> None:
 def test_a_licence_that_nobody_accepted_is_refused(role: str) -> None:
     inputs = {f"{role}_versions": [ONE[role]]}
     made, right, message = shared_check(role, "Check that NVIDIA's licence", {}, **inputs)
-    assert made
-    assert not right
+    assert (made, right) == (True, False)
     assert "nothing of NVIDIA's was downloaded" in message
     assert "set nvidia_license_accepted: true." in message
     assert shared_check(role, "Check that NVIDIA's licence", {}, **inputs, **{f"{role}_license_accepted": True})[1]
@@ -300,34 +280,27 @@ def test_nothing_is_removed_under_a_job(role: str) -> None:
     record = {f"{role}_items": [ONE[role]], "cuda": ["12.2"], f"{role}_source": "package"}
     host = {"users": [{"pid": 7, "name": "python"}]}
     made, right, message = shared_check(role, "Check that no process", host, record)
-    assert made
-    assert not right
+    assert (made, right) == (True, False)
     assert "python (pid 7)" in message
     assert not shared_check(role, "Check that no process", host, record, **{f"{role}_versions": [ONE[role]]})[0]
 
 
+PARTS = ("", "devel-", "headers-")
+
+
 @pytest.mark.parametrize(
-    ("item", "packages"),
+    ("role", "item", "packages"),
     [
-        (EIGHT, ["libcudnn8-8.9.7.29-1.cuda12.2", "libcudnn8-devel-8.9.7.29-1.cuda12.2"]),
-        (NINE, [f"libcudnn9-{part}cuda-12-9.1.0.70" for part in ("", "devel-", "headers-")]),
-        (
-            {"version": "10.0.0.1", "cuda": "13.0"},
-            [f"libcudnn10-{part}cuda-13-10.0.0.1" for part in ("", "devel-", "headers-")],
-        ),
+        ("cudnn", EIGHT, ["libcudnn8-8.9.7.29-1.cuda12.2", "libcudnn8-devel-8.9.7.29-1.cuda12.2"]),
+        ("cudnn", NINE, [f"libcudnn9-{part}cuda-12-9.1.0.70" for part in PARTS]),
+        ("cudnn", {"version": "10.0.0.1", "cuda": "13.0"}, [f"libcudnn10-{part}cuda-13-10.0.0.1" for part in PARTS]),
+        ("nccl", NCCL, ["libnccl-2.18.5-1+cuda12.2", "libnccl-devel-2.18.5-1+cuda12.2"]),
     ],
 )
-def test_every_package_of_cudnn_is_named_with_its_version(item: Any, packages: list[str]) -> None:
-    (found,) = work("cudnn", cudnn_versions=[item])["requested"]
+def test_every_package_of_a_library_is_named_with_its_version(role: str, item: Any, packages: list[str]) -> None:
+    (found,) = work(role, **{f"{role}_versions": [item]})["requested"]
     assert [f"{one['name']}-{one['version']}" for one in found["packages"]] == packages
     assert found["downgrade"]
-
-
-def test_every_package_of_nccl_is_named_with_its_version() -> None:
-    (found,) = work("nccl", nccl_versions=[NCCL])["requested"]
-    assert found["packages"] == [
-        {"name": name, "version": "2.18.5-1+cuda12.2"} for name in ("libnccl", "libnccl-devel")
-    ]
 
 
 def test_a_toolkit_is_the_newest_of_its_number_unless_the_site_names_one() -> None:
@@ -545,6 +518,7 @@ def test_two_libraries_of_one_version_or_soname_are_refused(role: str, versions:
     assert words in "".join(found)
 
 
+UNKNOWN = {"version": "7.6.5.32", "cuda": "8.0"}
 SITE = {"file": "files/x.tgz", "sha256": SHA256}
 KNOWN = read("cudnn", "vars/archives")["__cudnn_open_archives"]
 
@@ -574,12 +548,7 @@ def test_an_archive_that_nvidia_serves_openly_needs_no_line_of_the_site(item: An
 @pytest.mark.parametrize(
     ("role", "item", "site", "words"),
     [
-        (
-            "cudnn",
-            {"version": "7.6.5.32", "cuda": "8.0"},
-            {},
-            "neither cudnn_tarballs nor this role has them for 7.6.5.32; this",
-        ),
+        ("cudnn", UNKNOWN, {}, "neither cudnn_tarballs nor this role has them for 7.6.5.32; this"),
         ("nccl", NCCL, {}, "nccl_tarballs has none for 2.18.5. Get it from https://developer.nvidia.com/nccl/"),
         ("nccl", NCCL, {"2.18.5": {"file": "x.tgz", "sha256": "AB" * 32}}, 'set nccl_tarballs: {"2.18.5": {file: PATH'),
         ("nccl", NCCL, {"2.18.5": {"file": "x.tgz", "sha256": "ab"}}, "requires a file and its sha256"),
@@ -607,21 +576,21 @@ def test_the_linker_finds_the_profilers_library_of_older_toolkits(toolkit: str, 
     assert found["linker_text"] == f"{home}/lib64\n" + (f"{home}/extras/CUPTI/lib64\n" if cupti else "")
 
 
+OF_CUDA = [
+    "/opt/deeplearning/etc/gpu-check-cuda.json",
+    "/usr/local/cuda",
+    "/etc/profile.d/deeplearning-cuda.sh",
+    "/etc/ld.so.conf.d/deeplearning-cuda-12.2.conf",
+    "/usr/local/cuda-12.2/bin/nvcc",
+]
+
+
 @pytest.mark.parametrize(
     ("inputs", "paths"),
     [
         ({"cuda_versions": []}, []),
         ({"cuda_versions": ["12.2"], "cuda_state": "absent", "cuda_source": "runfile"}, []),
-        (
-            {"cuda_versions": ["12.2"]},
-            [
-                "/opt/deeplearning/etc/gpu-check-cuda.json",
-                "/usr/local/cuda",
-                "/etc/profile.d/deeplearning-cuda.sh",
-                "/etc/ld.so.conf.d/deeplearning-cuda-12.2.conf",
-                "/usr/local/cuda-12.2/bin/nvcc",
-            ],
-        ),
+        ({"cuda_versions": ["12.2"]}, OF_CUDA),
     ],
 )
 def test_a_later_run_sees_these_files_of_cuda(inputs: Any, paths: list[str]) -> None:

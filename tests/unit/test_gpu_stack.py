@@ -28,6 +28,12 @@ def el8(**parts: dict[str, Any]) -> dict[str, Any]:
     return node
 
 
+def layer(driver: str, cuda: str, cudnn: str) -> dict[str, Any]:
+    """The inputs of the roles for these versions."""
+    libraries = [{"version": cudnn, "cuda": cuda}]
+    return {"nvidia_driver_version": driver, "cuda_versions": [cuda], "cudnn_versions": libraries}
+
+
 def part(answer: plan_model.Plan) -> dict[str, Any]:
     assert answer.problems == []
     gpu = answer.hosts["data1"]["gpu"]
@@ -35,42 +41,18 @@ def part(answer: plan_model.Plan) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("stack", "node", "expected"),
+    ("stack", "node", "driver", "cuda", "cudnn"),
     [
-        (
-            "tf1.15-py27-el7",
-            changed(),
-            {
-                "nvidia_driver_version": "470.82.01",
-                "cuda_versions": ["10.0"],
-                "cudnn_versions": [{"version": "7.6.5.32", "cuda": "10.0"}],
-            },
-        ),
-        (
-            "tf2.4-py38-el8",
-            el8(),
-            {
-                "nvidia_driver_version": "580.178.04",
-                "cuda_versions": ["11.0"],
-                "cudnn_versions": [{"version": "8.0.5.39", "cuda": "11.0"}],
-            },
-        ),
-        (
-            "tf2.11-py39",
-            el8(),
-            {
-                "nvidia_driver_version": "580.178.04",
-                "cuda_versions": ["11.2"],
-                "cudnn_versions": [{"version": "8.1.1.33", "cuda": "11.2"}],
-            },
-        ),
+        ("tf1.15-py27-el7", changed(), "470.82.01", "10.0", "7.6.5.32"),
+        ("tf2.4-py38-el8", el8(), "580.178.04", "11.0", "8.0.5.39"),
+        ("tf2.11-py39", el8(), "580.178.04", "11.2", "8.1.1.33"),
     ],
 )
 def test_a_bare_host_with_gpus_gets_what_its_stack_decides(
-    stack: str, node: dict[str, Any], expected: dict[str, Any]
+    stack: str, node: dict[str, Any], driver: str, cuda: str, cudnn: str
 ) -> None:
     answer = made(host(node, deeplearning_request=stack, **ACCEPTED))
-    assert part(answer) == expected
+    assert part(answer) == layer(driver, cuda, cudnn)
 
 
 @pytest.mark.parametrize(
@@ -104,11 +86,7 @@ def test_the_licence_is_asked_for_what_the_stack_decides() -> None:
 
 
 def test_what_the_site_pins_is_taken_instead() -> None:
-    pinned = {
-        "nvidia_driver_version": "450.80.02",
-        "cuda_versions": ["9.0", "10.0"],
-        "cudnn_versions": [{"version": "7.6.4.38", "cuda": "10.0"}],
-    }
+    pinned = {**layer("450.80.02", "10.0", "7.6.4.38"), "cuda_versions": ["9.0", "10.0"]}
     assert part(made(host(**ACCEPTED, **pinned))) == pinned
 
 
@@ -134,9 +112,8 @@ def on_debian(**variables: Any) -> list[str]:
 )
 def test_toolkits_and_libraries_are_for_rhel_alone(variables: dict[str, Any], named: str, way_out: str) -> None:
     (problem,) = on_debian(**variables)
-    assert problem.startswith(
-        "CUDA, cuDNN and NCCL are installed on RHEL 7, 8 and 9 only, but the host has Debian GNU/Linux 12"
-    )
+    words = "CUDA, cuDNN and NCCL are installed on RHEL 7, 8 and 9 only, but the host has Debian GNU/Linux 12"
+    assert problem.startswith(words)
     assert named in problem
     assert way_out in problem
 
@@ -168,11 +145,7 @@ def test_what_this_project_installed_stays_and_is_looked_after() -> None:
     damaged = {"digest": "0" * 12, "problem": "/usr/lib64/libcuda.so.460.91.03 was changed"}
     node["deeplearning"]["receipts"] = {role: damaged for role in gpu_stack.ROLES[:3]}
     answer = made(host(node, **ACCEPTED))
-    assert part(answer) == {
-        "nvidia_driver_version": "460.91.03",
-        "cuda_versions": ["10.0"],
-        "cudnn_versions": [{"version": "7.6.4.38", "cuda": "10.0"}],
-    }
+    assert part(answer) == layer("460.91.03", "10.0", "7.6.4.38")
     assert {row.reason for row in gpu_rows(answer).values()} == {damaged["problem"]}
 
 
@@ -193,10 +166,8 @@ def test_what_a_host_claims_to_have_installed_is_checked() -> None:
     node = changed(managed={"cuda": ["10.0; reboot"], "cudnn_items": [{"version": "{{ x }}", "cuda": "10.0"}]})
     answer = made(host(node, **ACCEPTED))
     assert (answer.hosts, answer.unreachable) == ({}, ["data1"])
-    assert (
-        "data1: answered '10.0; reboot' for managed.cuda[0], which must be two numbers with a point"
-        in answer.warnings[0]
-    )
+    words = "data1: answered '10.0; reboot' for managed.cuda[0], which must be two numbers with a point"
+    assert words in answer.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -222,22 +193,16 @@ def test_pinned_versions_that_contradict_the_stack_are_problems(variables: dict[
 def test_a_part_that_the_site_installs_itself_is_no_warning_but_a_note_until_it_is_there() -> None:
     answer = made(host(**NOTHING))
     assert not any("is none" in warning for warning in answer.warnings)
-    for name, needed in (
-        ("nvidia_driver_version", "driver 410.48"),
-        ("cuda_versions", "CUDA 10.0"),
-        ("cudnn_versions", "cuDNN"),
-    ):
+    needs = {"nvidia_driver_version": "driver 410.48", "cuda_versions": "CUDA 10.0", "cudnn_versions": "cuDNN"}
+    for name, needed in needs.items():
         assert any(f"{name} is none and the host has no {needed}" in note for note in answer.notes), answer.notes
-    node = changed(
-        nvidia={"installed": "470.82.01"}, cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7.6.5"]}
-    )
+    toolkits = {"10.0": "/usr/local/cuda-10.0"}
+    node = changed(nvidia={"installed": "470.82.01"}, cuda={"toolkits": toolkits, "cudnn": ["7.6.5"]})
     assert not any("is none" in note for note in made(host(node, **NOTHING)).notes)
 
 
 def test_a_build_host_gets_the_toolkit_that_is_named_and_no_driver() -> None:
-    answer = made(
-        host(changed(nvidia=NO_GPUS), groups=("build_hosts",), cuda_versions=["10.0"], **ACCEPTED),
-    )
+    answer = made(host(changed(nvidia=NO_GPUS), groups=("build_hosts",), cuda_versions=["10.0"], **ACCEPTED))
     assert part(answer) == {"cuda_versions": ["10.0"]}
 
 

@@ -152,13 +152,10 @@ def test_trials_are_compared_and_a_bad_one_ends_alone(ready: Any) -> None:
         ["0.2", "2", "5", "2", "0.1"],
         ["0.1", "2", "5", "1", "0.1"],
     ]
-    assert [row[-1].split(None, 1)[1] for row in done.table[5:]] == [
-        "failed: ValueError: no more than two layers (exit status 1)"
-    ] * 2
-    assert (
-        f"tfos-submit: 4 of 6 trials are done. To see them: deeplearning tensorboard file://{ready.output}"
-        in done.error
-    )
+    failed = "failed: ValueError: no more than two layers (exit status 1)"
+    assert [row[-1].split(None, 1)[1] for row in done.table[5:]] == [failed] * 2
+    words = "tfos-submit: 4 of 6 trials are done. To see them: deeplearning tensorboard file://"
+    assert f"{words}{ready.output}" in done.error
     found = trial(ready, "layers=2,rate=0.5")
     assert found["parameters"] == {"layers": 2, "rate": 0.5}
     assert found["metrics"] == {"accuracy": 1.0, "gpus": 5.0, "epochs": 2.0}
@@ -271,9 +268,8 @@ def test_what_is_for_one_run_is_refused(ready: Any) -> None:
 def test_a_host_that_submits_nothing_says_so(ready: Any, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     shutil.copy2(ready.command, tmp_path / "bin")
-    done = subprocess.run(
-        [tmp_path / "bin/deeplearning", "grid", "train.py"], capture_output=True, text=True, check=False, timeout=60
-    )
+    words = [tmp_path / "bin/deeplearning", "grid", "train.py"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, "Log in on an edge node." in done.stderr) == (3, True)
 
 
@@ -314,13 +310,13 @@ def test_the_name_of_a_trial_is_one_of_hdfs(value: str, name: str) -> None:
     assert grid.name_of({"kind": value}) == name
 
 
+RESULT = '{"accuracy": 0.5, "rows": 3, "hosts": ["a"], "fine": true, "mode": "spark", "loss": NaN}'
+
+
 @pytest.mark.parametrize(
     ("text", "metrics"),
     [
-        (
-            '{"accuracy": 0.5, "rows": 3, "hosts": ["a"], "fine": true, "mode": "spark", "loss": NaN}',
-            {"accuracy": 0.5, "rows": 3},
-        ),
+        (RESULT, {"accuracy": 0.5, "rows": 3}),
         ("accuracy 0.5", {"accuracy": 0.5}),
         ("accuracy 0.5 loss 1e-3", {"accuracy": 0.5, "loss": 0.001}),
         ("accuracy nan", {}),
@@ -348,14 +344,8 @@ def test_how_a_trial_ended_is_told(code: str, error: str) -> None:
 
 def test_the_table_has_the_best_first_and_failures_last() -> None:
     def one(number: int, status: str, **metrics: float) -> dict[str, Any]:
-        return {
-            "parameters": {"n": number},
-            "metrics": metrics,
-            "status": status,
-            "error": "",
-            "seconds": 1,
-            "host": "h",
-        }
+        known = {"error": "", "seconds": 1, "host": "h"}
+        return {**known, "parameters": {"n": number}, "metrics": metrics, "status": status}
 
     trials = [one(1, "done", loss=0.2), one(2, "failed", loss=0.1), one(3, "done", loss=0.3), one(4, "done", other=1)]
     assert [row[2] for row in grid.table(trials, ["n"], "loss", True)] == ["N", 1, 3, 4, 2]

@@ -9,21 +9,14 @@ from typing import Any
 import hadoop_client_info as info
 import pytest
 import yaml
+from python_files import write_script
 
 REPOSITORY = Path(__file__).parents[2]
-
-
 VARS = yaml.safe_load((REPOSITORY / "roles/hadoop_client/vars/main.yml").read_text())
 
 
-def executable(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/bin/sh\n" + text)
-    path.chmod(0o755)
-
-
 def java(home: Path, version: str) -> None:
-    executable(home / "bin/java", "")
+    write_script(home / "bin/java", "")
     (home / "release").write_text(f'JAVA_VERSION="{version}"\n')
     library = home / ("jre/lib/amd64/server/libjvm.so" if version.startswith("1.8") else "lib/server/libjvm.so")
     library.parent.mkdir(parents=True)
@@ -36,10 +29,8 @@ class Host:
     def __init__(self, root: Path, home: str, hdfs_home: str = "", native: str = "") -> None:
         self.root = root
         self.home = root / home.lstrip("/")
-        executable(
-            self.home / "bin/hadoop",
-            f'[ "$1 $2" = "classpath --glob" ] && echo "$HADOOP_CONF_DIR:{self.home}/a.jar:{self.home}/b.jar"\n',
-        )
+        classpath = f"$HADOOP_CONF_DIR:{self.home}/a.jar:{self.home}/b.jar"
+        write_script(self.home / "bin/hadoop", f'[ "$1 $2" = "classpath --glob" ] && echo "{classpath}"')
         (root / (hdfs_home or home).lstrip("/") / "lib").mkdir(parents=True, exist_ok=True)
         (root / (hdfs_home or home).lstrip("/") / "hadoop-hdfs.jar").write_text("")
         library = root / (native or f"{home}/lib/native").lstrip("/") / "libhdfs.so"
@@ -59,12 +50,8 @@ class Host:
 
     def survey(self, **wanted: Any) -> tuple[dict[str, Any], list[str]]:
         defaults = {
-            "hadoop_home": "",
-            "conf_dir": "",
-            "java_home": "",
+            **dict.fromkeys(("hadoop_home", "conf_dir", "java_home", "libhdfs", "libjvm"), ""),
             "java_versions": [],
-            "libhdfs": "",
-            "libjvm": "",
             "places": self.below(VARS["__hadoop_client_places"]),
             "conf_places": self.below(VARS["__hadoop_client_conf_places"]),
             "java_places": self.below(VARS["__hadoop_client_java_places"]),
@@ -88,7 +75,9 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("distribution", LAYOUTS)
-def test_every_distribution_is_found(tmp_path: Path, distribution: str) -> None:
+def test_every_distribution_is_found_and_libhdfs_where_tensorflow_looks_first(
+    tmp_path: Path, distribution: str
+) -> None:
     host = Host(tmp_path, *LAYOUTS[distribution])
     hadoop, problems = host.survey()
     assert problems == []
@@ -96,13 +85,8 @@ def test_every_distribution_is_found(tmp_path: Path, distribution: str) -> None:
     assert hadoop["home"] == str(host.home)
     assert hadoop["java_home"].endswith("java-11")
     assert hadoop["classpath"] == f"{host.conf}:{host.home}/a.jar:{host.home}/b.jar"
-
-
-@pytest.mark.parametrize("distribution", LAYOUTS)
-def test_tensorflow_finds_libhdfs_where_it_looks_first(tmp_path: Path, distribution: str) -> None:
-    hadoop, _ = Host(tmp_path, *LAYOUTS[distribution]).survey()
-    expected = f"{hadoop['hdfs_home']}/lib/native/libhdfs.so"
-    assert Path(expected).exists() or hadoop["links"][expected] == hadoop["libhdfs"]
+    library = f"{hadoop['hdfs_home']}/lib/native/libhdfs.so"
+    assert Path(library).exists() or hadoop["links"][library] == hadoop["libhdfs"]
 
 
 def test_a_linked_home_has_everything_that_the_real_one_has(tmp_path: Path) -> None:

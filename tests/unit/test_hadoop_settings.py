@@ -65,6 +65,9 @@ def test_any_property_of_hadoop_itself_changes_alone_and_back_to_the_same_bytes(
             assert hadoop_files.xml_with(changed, name, hadoop_files.xml_raw(data, name)) == data, name
 
 
+INCLUDES = b'<configuration xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="a"/></configuration>'
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [
@@ -72,10 +75,7 @@ def test_any_property_of_hadoop_itself_changes_alone_and_back_to_the_same_bytes(
         (b"<property/>", "be a <configuration>"),
         (b"<configuration><property></configuration>", "be XML, but is not"),
         (b'<!DOCTYPE a [<!ENTITY b "c">]><configuration></configuration>', "no document type"),
-        (
-            b'<configuration xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="a"/></configuration>',
-            "include no other file",
-        ),
+        (INCLUDES, "include no other file"),
         ("<configuration></configuration>".encode("utf-16"), "encoding that has ASCII"),
     ],
 )
@@ -96,9 +96,8 @@ class Conf:
     """A directory of configuration files, and the module on it."""
 
     def __init__(self, directory: Path) -> None:
-        self.site, self.types, self.cfg = (
-            directory / name for name in ("yarn-site.xml", "resource-types.xml", "container-executor.cfg")
-        )
+        names = ("yarn-site.xml", "resource-types.xml", "container-executor.cfg")
+        self.site, self.types, self.cfg = (directory / name for name in names)
         self.record = directory / "opt/etc/yarn_gpu.json"
         self.site.write_bytes(SITE)
         self.site.chmod(0o640)
@@ -135,6 +134,7 @@ def test_properties_are_added_one_by_one_and_a_second_run_changes_nothing(conf: 
     assert conf.types.stat().st_mode & 0o777 == 0o644
     assert conf.record.stat().st_mode & 0o777 == 0o600
     assert conf.cfg.read_bytes() == CFG + b"[gpu]\nmodule.enabled=true\n"
+    assert conf.run(conf.files)["restart"] is True, "a killed run owes it"
     assert conf.run(conf.files, state="restarted")["changed"] is True
     again = conf.run(conf.files)
     assert (again["changed"], again["restart"], again["previous"]) == (False, False, conf.files)
@@ -148,11 +148,6 @@ def test_the_way_back_gives_the_same_bytes_and_forgets_the_record_after_the_rest
     assert json.loads(conf.record.read_text(encoding="utf-8"))["services"] == ["nodemanager"]
     conf.run({}, state="restarted")
     assert not conf.record.exists()
-
-
-def test_a_restart_that_a_killed_run_owed_is_still_pending(conf: Conf) -> None:
-    conf.run(conf.files)
-    assert conf.run(conf.files)["restart"] is True
 
 
 def test_a_differing_value_of_the_site_stops_before_any_file_changes(conf: Conf) -> None:
@@ -261,9 +256,7 @@ def test_container_executor_cfg_changes_by_section() -> None:
 
 def test_container_executor_cfg_is_read_as_the_program_reads_it() -> None:
     """configuration.c of 3.3: # begins a comment anywhere, a key with nothing before it is not set, and of two the first counts (get_section_value)."""
-    text = (
-        b"[gpu]#of the site\nmodule.enabled=## true or false\n[cgroups]\nroot=/a # why\nroot=/b\n#[docker]\n#root=/c\n"
-    )
+    text = b"[gpu]#of the site\nmodule.enabled=## true or no\n[cgroups]\nroot=/a # why\nroot=/b\n#[docker]\n#root=/c\n"
     assert hadoop_files.cfg_values(text) == {"[cgroups] root": "/a"}
     changed = hadoop_files.cfg_with(text, "[gpu] module.enabled", "module.enabled=true")
     assert hadoop_files.cfg_values(changed) == {"[gpu] module.enabled": "true", "[cgroups] root": "/a"}

@@ -32,12 +32,8 @@ class Cluster:
             "directory": DIRECTORY,
             "replication": 2,
             "environment_file": self.hdfs.environment_file,
-            "user": "hdfs",
-            "principal": "",
-            "keytab": "",
-            "mirror_url": site.mirror.url,
-            "mirror_ca": None,
-            "mirror_login": None,
+            **{"user": "hdfs", "principal": "", "keytab": ""},
+            **{"mirror_url": site.mirror.url, "mirror_ca": None, "mirror_login": None},
             "timeout": 60,
             "record": str(site.root / "etc" / "hdfs.json"),
         }
@@ -242,16 +238,12 @@ def test_a_removal_removes_what_was_put_there(cluster: Cluster) -> None:
     assert list(cluster.hdfs.root.iterdir()) == []
 
 
-def test_a_repair_reads_only_what_the_sealed_tree_does_not_have(cluster: Cluster) -> None:
-    cluster.published()
-    cluster.site.everything()
-    (cluster.site.packages / "keras.py").write_text("damaged")
-    found = through_hdfs.missing(str(cluster.site.path), cluster.site.lock)
-    assert [entry["project"] for entry in found] == ["keras"]
-
-
-def test_a_run_that_was_killed_reads_only_the_parts_that_are_missing(cluster: Cluster) -> None:
-    cluster.site.install("pip")
-    cluster.site.install("tensorflow")
+@pytest.mark.parametrize("kind", ["a repair", "a run after one that was killed"])
+def test_only_what_the_tree_does_not_have_is_read(cluster: Cluster, kind: str) -> None:
+    for component in ("pip", "tensorflow"):
+        cluster.site.install(component)
+    if kind == "a repair":
+        cluster.site.everything()
+        (cluster.site.packages / "keras.py").write_text("damaged")
     found = through_hdfs.missing(str(cluster.site.path), cluster.site.lock)
     assert [entry["project"] for entry in found] == ["keras"]

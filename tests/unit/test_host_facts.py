@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from hadoop_dl_dev import invented_hosts
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HADOOP = {"home": "/opt/hadoop", "version": None, "conf_dir": None}
+RECEIPT = {"cuda": {"digest": 7, "problem": None}}
+GONE = object()
 
 
 def differences(hint: Any, value: Any, place: str = "") -> list[str]:
@@ -52,60 +54,38 @@ def test_what_the_reader_answers_has_a_field_and_what_has_a_field_is_answered(na
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("place", "value", "sentence"),
     [
-        (lambda answer: answer.pop("kernel"), "answered nothing for kernel, which is required"),
-        (lambda answer: answer["os"].pop("short"), "nothing for os.short, which is required"),
-        (
-            lambda answer: answer["nvidia"].update(nvswitches="6"),
-            "'6' for nvidia.nvswitches, which must be a number from 0 to 100000",
-        ),
-        (
-            lambda answer: answer["nvidia"].update(nvswitches=True),
-            "True for nvidia.nvswitches, which must be a number from",
-        ),
-        (lambda answer: answer.update(java={}), "{} for java, which must be a list of at most 1000 entries"),
-        (lambda answer: answer.update(pythons=["2.7"]), "['2.7'] for pythons, which must be a mapping"),
-        (lambda answer: answer.update(cdsw=None), "None for cdsw, which must be true or false"),
-        (
-            lambda answer: answer["nvidia"].update(gpus=[{"vendor": "10de"}]),
-            "nothing for nvidia.gpus[0].device, which is required",
-        ),
-        (
-            lambda answer: answer["deeplearning"].update(receipts={"cuda": {"digest": 7, "problem": None}}),
-            "7 for deeplearning.receipts.cuda.digest, which must be letters, digits",
-        ),
-        (lambda answer: answer.update(hadoop="x" * 900), "xxx' for hadoop, which must be a mapping"),
-        (
-            lambda answer: answer.update(glibc="abc"),
-            "'abc' for glibc, which must be a version of numbers and points, such as 12.2",
-        ),
-        (lambda answer: answer.update(glibc="²"), "'²' for glibc, which must be a version"),
-        (lambda answer: answer["nvidia"].update(driver="1" * 5000), "for nvidia.driver, which must be a version"),
-        (lambda answer: answer["nvidia"].update(nvswitches=10**5000), "a number of 16610 bits for nvidia.nvswitches"),
-        (
-            lambda answer: answer["kernel"].update(running="a\nb"),
-            "'a\\nb' for kernel.running, which must be a kernel's release",
-        ),
-        (
-            lambda answer: answer.update(pythons={"../x": "/usr/bin/python"}),
-            "'../x' for a key of pythons, which must be a version",
-        ),
-        (
-            lambda answer: answer.update(hadoop={**HADOOP, "distribution": "hdp+"}),
-            "which must be one of cdh, hdp, mapr, apache",
-        ),
-        (
-            lambda answer: answer["cuda"].update(cudnn=["7"] * 1001),
-            "for cuda.cudnn, which must be a list of at most 1000 entries",
-        ),
+        ("kernel", GONE, "answered nothing for kernel, which is required"),
+        ("os.short", GONE, "nothing for os.short, which is required"),
+        ("nvidia.nvswitches", "6", "'6' for nvidia.nvswitches, which must be a number from 0 to 100000"),
+        ("nvidia.nvswitches", True, "True for nvidia.nvswitches, which must be a number from"),
+        ("java", {}, "{} for java, which must be a list of at most 1000 entries"),
+        ("pythons", ["2.7"], "['2.7'] for pythons, which must be a mapping"),
+        ("cdsw", None, "None for cdsw, which must be true or false"),
+        ("nvidia.gpus", [{"vendor": "10de"}], "nothing for nvidia.gpus[0].device, which is required"),
+        ("deeplearning.receipts", RECEIPT, "7 for deeplearning.receipts.cuda.digest, which must be letters, digits"),
+        ("hadoop", "x" * 900, "xxx' for hadoop, which must be a mapping"),
+        ("glibc", "abc", "'abc' for glibc, which must be a version of numbers and points, such as 12.2"),
+        ("glibc", "²", "'²' for glibc, which must be a version"),
+        ("nvidia.driver", "1" * 5000, "for nvidia.driver, which must be a version"),
+        ("nvidia.nvswitches", 10**5000, "a number of 16610 bits for nvidia.nvswitches"),
+        ("kernel.running", "a\nb", "'a\\nb' for kernel.running, which must be a kernel's release"),
+        ("pythons", {"../x": "/usr/bin/python"}, "'../x' for a key of pythons, which must be a version"),
+        ("hadoop", {**HADOOP, "distribution": "hdp+"}, "which must be one of cdh, hdp, mapr, apache"),
+        ("cuda.cudnn", ["7"] * 1001, "for cuda.cudnn, which must be a list of at most 1000 entries"),
     ],
+    ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
 def test_an_answer_that_has_no_sense_is_one_line_with_the_hosts_name_and_stops_nobody(
-    change: Callable[[Any], Any], sentence: str
+    place: str, value: Any, sentence: str
 ) -> None:
     answer = invented_hosts.answer()
-    change(answer)
+    part, _, key = place.rpartition(".")
+    changed = answer[part] if part else answer
+    changed[key] = value
+    if value is GONE:
+        del changed[key]
     hosts = [host_of(name, ["masters"], {}, invented_hosts.answer()) for name in ("data2", "data3")]
     hosts.append(host_of("edge1", ["edge_nodes"], {}, None))
     made = plan.make_plan([host_of("data1", ["data_nodes"], {}, answer), *hosts], REPOSITORY)
@@ -179,34 +159,21 @@ def test_a_gpu_is_named_by_its_id_and_by_its_capability_where_no_table_has_it() 
 
 def test_the_text_that_digests_have_is_as_it_was() -> None:
     """Another text, and every host runs every role again."""
-    facts = invented_hosts.facts(
-        {
-            "os": {
-                "id": "rhel",
-                "name": "RHEL 7.9",
-                "version": "7.9",
-                "major": "7",
-                "family": "RedHat",
-                "short": "el7",
-            },
-            "java": [{"home": "/j", "version": "1.8.0_412", "major": "8"}],
-            "pythons": {"3.6": "/usr/bin/python3.6", "2.7": "/usr/bin/python2.7"},
-        }
+    system = '"os": {"family": "RedHat", "id": "rhel", "major": "7", "name": "RHEL", "short": "el7", "version": "7.9"}'
+    text = (
+        f'{{"hadoop": null, "java": [{{"home": "/j", "major": "8", "version": "1.8.0_412"}}], {system}, '
+        '"pythons": {"2.7": "/usr/bin/python2.7", "3.6": "/usr/bin/python3.6"}}'
     )
-    system = (
-        '"os": {"family": "RedHat", "id": "rhel", "major": "7", "name": "RHEL 7.9", "short": "el7", "version": "7.9"}'
-    )
-    assert facts.deciding_text == (
-        '{"hadoop": null, "java": [{"home": "/j", "major": "8", "version": "1.8.0_412"}], '
-        + system
-        + ', "pythons": {"2.7": "/usr/bin/python2.7", "3.6": "/usr/bin/python3.6"}}'
-    )
-    assert facts.system_text == "{" + system + "}"
+    known = {
+        name: dict(reversed(value.items())) if value and isinstance(value, dict) else value
+        for name, value in json.loads(text).items()
+    }
+    facts = invented_hosts.facts(known)
+    assert (facts.deciding_text, facts.system_text) == (text, f"{{{system}}}")
 
 
 def test_a_java_of_ibm_and_an_account_without_a_home_are_answers() -> None:
     java = {"home": "/usr/lib/jvm/ibm", "version": "8.0.7.20 - pxa6480sr7fp20", "major": "8"}
-    found = invented_hosts.facts(
-        {"java": [java], "named": {"paths": {}, "accounts": {"svc": {"uid": 1000, "home": ""}}}}
-    )
+    named = {"paths": {}, "accounts": {"svc": {"uid": 1000, "home": ""}}}
+    found = invented_hosts.facts({"java": [java], "named": named})
     assert found.profile.javas == ("8",)

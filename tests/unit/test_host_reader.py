@@ -47,7 +47,7 @@ def test_a_copy_beside_the_drivers_library_is_not_its_version(tmp_path: Path) ->
     assert host_reader.read(str(tmp_path))["nvidia"]["installed"] == "470.82.01"
 
 
-def test_a_rhel_7_node_with_two_p100(tmp_path: Path) -> None:
+def test_a_rhel_7_host_with_two_p100(tmp_path: Path) -> None:
     write(tmp_path, RHEL7)
     for address in ("0000:3b:00.0", "0000:d8:00.0"):
         pci(tmp_path, address, "10de", "15f8", "030200")
@@ -111,14 +111,8 @@ def test_an_empty_tree_gives_nulls_and_no_traceback(tmp_path: Path) -> None:
     ],
 )
 def test_hadoop_distributions_are_known_by_their_places(tmp_path: Path, home: str, distribution: str) -> None:
-    write(
-        tmp_path,
-        {
-            f"{home}/bin/hadoop": "",
-            f"{home}/hadoop-common-2.6.0-cdh5.16.2.jar": "",
-            "/etc/hadoop/conf/core-site.xml": "",
-        },
-    )
+    names = (f"{home}/bin/hadoop", f"{home}/hadoop-common-2.6.0-cdh5.16.2.jar", "/etc/hadoop/conf/core-site.xml")
+    write(tmp_path, dict.fromkeys(names, ""))
     hadoop = host_reader.read(str(tmp_path))["hadoop"]
     assert (hadoop["distribution"], hadoop["home"], hadoop["version"]) == (distribution, home, "2.6.0-cdh5.16.2")
 
@@ -149,10 +143,8 @@ def receipt_of(root: Path, **parts: Any) -> dict[str, Any]:
 def test_a_receipt_holds_while_its_files_do(tmp_path: Path) -> None:
     write(tmp_path, {"/etc/thing": "hello"})
     digest = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
-    assert receipt_of(tmp_path, files={"/etc/thing": digest}, sizes={"/etc/thing": 5}) == {
-        "digest": "abc",
-        "problem": None,
-    }
+    found = receipt_of(tmp_path, files={"/etc/thing": digest}, sizes={"/etc/thing": 5})
+    assert found == {"digest": "abc", "problem": None}
     write(tmp_path, {"/etc/thing": "other"})
     assert "was changed" in receipt_of(tmp_path, files={"/etc/thing": digest})["problem"]
     assert "not 7 bytes" in receipt_of(tmp_path, sizes={"/etc/thing": 7})["problem"]
@@ -201,15 +193,11 @@ def test_the_command_leaves_the_directory_and_the_variables_of_the_ssh_user(
 def test_a_command_that_hangs_is_reported_and_counts_as_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_system, "COMMAND_TIMEOUT", 0.2)
     reader = host_reader.Reader("/")
+    for failing in ("false", f"{os.devnull}-missing"):
+        assert reader.output([failing]) is None
+    assert reader.unanswered == [], "a command that fails answers nothing"
     assert reader.output(["sleep", "60"]) is None
     assert reader.unanswered == ["sleep 60 did not end within 0.2 s"]
-
-
-def test_a_failing_command_answers_nothing() -> None:
-    reader = host_reader.Reader("/")
-    assert reader.output(["false"]) is None
-    assert reader.output([os.devnull + "-missing"]) is None
-    assert reader.unanswered == []
 
 
 def test_a_host_whose_file_system_hangs_is_named_as_unreachable(

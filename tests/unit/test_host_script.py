@@ -12,13 +12,13 @@ import types
 from pathlib import Path
 from typing import Any
 
+import ansible_programs
 import pytest
 from interpreters import HOST_PYTHONS
 
 from hadoop_dl.hosts import host_script, memory, verify
 from hadoop_dl.hosts.actions import ScriptAction
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 HAS_PYTHON = any(Path(place).exists() for place in host_script.INTERPRETERS)
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0 or not HAS_PYTHON or not Path("/bin/su").exists(),
@@ -26,28 +26,14 @@ needs_root = pytest.mark.skipif(
 )
 
 
-def ansible(action: str, arguments: str, method: str, directory: Path) -> dict[str, Any]:
-    """The result of one task on this machine, as root through this become method."""
-    command = [
-        str(Path(sys.executable).parent / "ansible"),
-        "localhost",
-        "-i",
-        "localhost,",
-        "-m",
-        action,
-        "-a",
-        arguments,
-    ]
-    command += ["-b", "--become-method", method, "-e", "ansible_connection=local"]
-    environment = {
-        **os.environ,
-        "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
-        "ANSIBLE_LOAD_CALLBACK_PLUGINS": "1",
-    }
-    environment["ANSIBLE_STDOUT_CALLBACK"] = "ansible.builtin.json"
-    environment["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=environment, cwd=REPOSITORY, timeout=120, check=False
+def ansible_as_root(action: str, arguments: str) -> dict[str, Any]:
+    """The result of one task on this machine, as root through su."""
+    become = ("-b", "--become-method", "su", "-e", "ansible_connection=local")
+    done = ansible_programs.run(
+        *("ansible", "localhost", "-i", "localhost,", "-m", action, "-a", arguments, *become),
+        ANSIBLE_LOAD_CALLBACK_PLUGINS="1",
+        ANSIBLE_STDOUT_CALLBACK="ansible.builtin.json",
+        PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found: dict[str, Any] = json.loads(re.sub(r"^[^{]*", "", done.stdout))
@@ -56,16 +42,16 @@ def ansible(action: str, arguments: str, method: str, directory: Path) -> dict[s
 
 
 @needs_root
-def test_the_reader_works_through_su(tmp_path: Path) -> None:
+def test_the_reader_works_through_su() -> None:
     """su reads its password where a piped script would come: the script goes through a file, as Ansible's modules do."""
-    result = ansible("host_facts", "", "su", tmp_path)
+    result = ansible_as_root("host_facts", "")
     assert result["facts"]["architecture"] == os.uname().machine
 
 
 @needs_root
 def test_the_suite_is_answered_through_ansibles_own_become(tmp_path: Path) -> None:
     arguments = json.dumps({"expectation": {"environment": "/nowhere"}, "directory": str(tmp_path)})
-    result = ansible("suite_facts", arguments, "su", tmp_path)
+    result = ansible_as_root("suite_facts", arguments)
     assert result["file"] == str(tmp_path / "answers/localhost.json")
     assert json.loads(Path(result["file"]).read_text())["exists"] is False
 

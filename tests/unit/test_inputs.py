@@ -26,30 +26,10 @@ NESTED = {
 }
 ROLES = sorted(path.parent.parent.name for path in REPOSITORY.glob("roles/[a-z]*/meta/argument_specs.yml"))
 ARCHIVE = {"file": "files/cudnn.tgz", "sha256": "0" * 64}
+DATE = datetime.date(2026, 1, 1)
 ODD: list[Any] = [
-    None,
-    True,
-    0,
-    -1,
-    10.1,
-    math.nan,
-    "",
-    "³",
-    "maybe",
-    "a\nb",
-    "x" * 300,
-    "x" * 5000,
-    [],
-    [None],
-    [[]],
-    [{}],
-    {},
-    {1: 2},
-    {"a": None},
-    {"a": {"b": {"c": datetime.date(2026, 1, 1)}}},
-    datetime.date(2026, 1, 1),
-    datetime.datetime(2026, 1, 1, 12, 0),
-    {None: 1, "x": 2},
+    *(None, True, 0, -1, 10.1, math.nan, "", "³", "maybe", "a\nb", "x" * 300, "x" * 5000, [], [None], [[]], [{}], {}),
+    *({1: 2}, {"a": None}, {"a": {"b": {"c": DATE}}}, DATE, datetime.datetime(2026, 1, 1, 12, 0), {None: 1, "x": 2}),
     inputs.FailedTemplate("'x' is undefined"),
 ]
 
@@ -102,7 +82,7 @@ def problems(**variables: Any) -> list[str]:
         ("spark_home", "opt/spark", "an absolute path"),
         ("deeplearning_unreachable", "Continue", "must be continue or stop"),
         ("deeplearning_request", {"tensorflow": 1.15}, "with values in quotes"),
-        ("deeplearning_request", {"tensorflow": datetime.date(2026, 1, 1)}, "with values in quotes"),
+        ("deeplearning_request", {"tensorflow": DATE}, "with values in quotes"),
         ("deeplearning_request", {}, "the name of a stack, or constraints"),
         ("deeplearning_request", "x" * 300, "the name of a stack"),
         ("deeplearning_request", None, "but is empty (null)"),
@@ -160,27 +140,24 @@ def test_a_boolean_is_what_the_roles_filter_makes_of_it(value: Any) -> None:
     assert inputs.check({name: value}, REPOSITORY).values[name] is to_bool(value)
 
 
+OF_RUNFILE = {"nvidia_driver_version": "535.104.05", "nvidia_driver_source": "runfile"}
+
+
+def archive_of(version: str) -> dict[str, Any]:
+    return {"cudnn_versions": [{"version": version, "cuda": "8.0"}], "cudnn_source": "tarball"}
+
+
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
         ({"cuda_versions": ["12.2"], "cuda_default": "8.0"}, "cuda_default must be one of cuda_versions (12.2)"),
-        (
-            {"nvidia_driver_version": "535.104.05", "nvidia_driver_source": "runfile"},
-            "requires nvidia_driver_runfile and nvidia_driver_runfile_sha256",
-        ),
+        (OF_RUNFILE, "requires nvidia_driver_runfile and nvidia_driver_runfile_sha256"),
         ({"nvidia_driver_build": "precompiled", "nvidia_driver_module": "open"}, "requires nvidia_driver_module"),
         ({"nvidia_driver_signing_key": "/k"}, "requires nvidia_driver_signing_certificate"),
         ({"cuda_versions": ["8.0"], "cuda_source": "runfile"}, "requires an entry of cuda_runfiles for 8.0"),
+        (archive_of("7.6.5.32"), "requires an entry of cudnn_tarballs for 7.6.5.32"),
         (
-            {"cudnn_versions": [{"version": "7.6.5.32", "cuda": "8.0"}], "cudnn_source": "tarball"},
-            "requires an entry of cudnn_tarballs for 7.6.5.32",
-        ),
-        (
-            {
-                "cudnn_versions": [{"version": "1.2.3", "cuda": "8.0"}],
-                "cudnn_source": "tarball",
-                "cudnn_tarballs": {"1.2.3": {"file": "x.tgz"}},
-            },
+            {**archive_of("1.2.3"), "cudnn_tarballs": {"1.2.3": {"file": "x.tgz"}}},
             "requires an entry of cudnn_tarballs for 1.2.3",
         ),
     ],
@@ -192,8 +169,7 @@ def test_inputs_that_contradict_each_other_are_refused(variables: dict[str, Any]
 
 @pytest.mark.parametrize("archives", [{}, {"6.0.21": {"file": "http://mirror01/cudnn.tgz"}}])
 def test_an_archive_that_the_role_knows_needs_no_entry_or_no_sha256(archives: dict[str, Any]) -> None:
-    versions = [{"version": "6.0.21", "cuda": "8.0"}]
-    assert problems(cudnn_versions=versions, cudnn_source="tarball", cudnn_tarballs=archives) == []
+    assert problems(**archive_of("6.0.21"), cudnn_tarballs=archives) == []
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -213,18 +189,10 @@ def test_every_default_is_an_input_of_the_role(role: str) -> None:
 def test_every_variable_that_the_playbooks_compute_from_is_an_input() -> None:
     computed = yaml.safe_load((REPOSITORY / "playbooks/group_vars/all.yml").read_text(encoding="utf-8"))
     templates = Environment(extensions=[])  # noqa: S701 (nothing is rendered)
-    templates.filters.update(
-        dict.fromkeys(
-            ("bool", "split", "stack_artifacts", "stack_lock", "stack_file"),
-            str,
-        )
-    )
-    names = {
-        name for value in computed.values() for name in meta.find_undeclared_variables(templates.parse(str(value)))
-    }
-    assert names - set(computed) - {"groups", "inventory_dir", "inventory_hostname", "plan", "playbook_dir"} <= set(
-        KNOWN
-    )
+    templates.filters.update(dict.fromkeys(("bool", "split", "stack_artifacts", "stack_lock", "stack_file"), str))
+    parsed = [templates.parse(str(value)) for value in computed.values()]
+    names = set().union(*map(meta.find_undeclared_variables, parsed)) - set(computed)
+    assert names - {"groups", "inventory_dir", "inventory_hostname", "plan", "playbook_dir"} <= set(KNOWN)
 
 
 @pytest.mark.parametrize("name", sorted(KNOWN))
@@ -249,13 +217,8 @@ def test_every_input_has_a_form(name: str) -> None:
     """A type is none: a boolean, choices, a range, a form, or keys whose values have one; or no site sets it."""
     given = {**KNOWN, **NESTED}[name]
     limits, options = given.limits, given.spec.get("options")
-    if name.partition(".")[0] in inputs.reserved(REPOSITORY) or given.type in (
-        "bool",
-        "request",
-        "batch",
-        "canary",
-        "parts",
-    ):
+    checked_by_type = ("bool", "request", "batch", "canary", "parts")
+    if name.partition(".")[0] in inputs.reserved(REPOSITORY) or given.type in checked_by_type:
         return
     if given.type == "int":
         assert {"min", "max"} <= set(limits)

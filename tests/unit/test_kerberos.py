@@ -48,13 +48,22 @@ def resource_manager() -> Iterator[tuple[str, list[str]]]:
         yield address.replace("127.0.0.1", "localhost"), requests  # the KDC has a key for this name
 
 
+def configuration(values: dict[str, str]) -> str:
+    rows = [f"<property><name>{name}</name><value>{value}</value></property>" for name, value in values.items()]
+    return f"<configuration>{''.join(rows)}</configuration>"
+
+
 def places(tmp_path: Path) -> list[Path]:
     return list(tmp_path.glob("deeplearning-login-*"))
 
 
+def logged_in(realm: Realm, tmp_path: Path, principal: str = f"anna@{REALM}", **more: str) -> Any:
+    return kerberos_login.logged_in(principal, str(realm.keytab("anna")), directory=str(tmp_path), **more)
+
+
 def test_a_login_has_a_cache_of_its_own_and_leaves_nothing(realm: Realm, tmp_path: Path) -> None:
     before = os.environ["KRB5CCNAME"]
-    with kerberos_login.logged_in(f"anna@{REALM}", str(realm.keytab("anna")), directory=str(tmp_path)) as cache:
+    with logged_in(realm, tmp_path) as cache:
         assert cache is not None
         assert os.environ["KRB5CCNAME"] == cache
         [place] = places(tmp_path)
@@ -67,10 +76,7 @@ def test_a_login_has_a_cache_of_its_own_and_leaves_nothing(realm: Realm, tmp_pat
 
 
 def test_a_step_that_fails_leaves_no_ticket(realm: Realm, tmp_path: Path) -> None:
-    with (
-        pytest.raises(ZeroDivisionError),
-        kerberos_login.logged_in(f"anna@{REALM}", str(realm.keytab("anna")), directory=str(tmp_path)),
-    ):
+    with pytest.raises(ZeroDivisionError), logged_in(realm, tmp_path):
         raise ZeroDivisionError
     assert places(tmp_path) == []
 
@@ -81,9 +87,7 @@ def test_an_account_that_runs_the_question_reads_its_ticket_and_lists_nothing(re
     for parent in tmp_path.parents:
         if parent.owner() == "root" and str(parent).startswith("/tmp/"):
             parent.chmod(parent.stat().st_mode | 0o055)
-    with kerberos_login.logged_in(
-        f"anna@{REALM}", str(realm.keytab("anna")), user="nobody", directory=str(tmp_path)
-    ) as cache:
+    with logged_in(realm, tmp_path, user="nobody") as cache:
         assert cache is not None
         assert processes.run(["cat", cache], 10, user="nobody").status == 0
         assert processes.run(["ls", os.path.dirname(cache)], 10, user="nobody").status != 0
@@ -104,10 +108,7 @@ def test_a_keytab_that_others_can_read_is_refused(realm: Realm, tmp_path: Path, 
     [(f"nobody@{REALM}", "Keytab contains no suitable keys"), ("anna@OTHER.EXAMPLE", "Cannot find KDC|suitable keys")],
 )
 def test_a_login_that_does_not_work_says_why(realm: Realm, tmp_path: Path, principal: str, words: str) -> None:
-    with (
-        pytest.raises(kerberos_login.NoLogin, match=words),
-        kerberos_login.logged_in(principal, str(realm.keytab("anna")), directory=str(tmp_path)),
-    ):
+    with pytest.raises(kerberos_login.NoLogin, match=words), logged_in(realm, tmp_path, principal):
         pass
     assert places(tmp_path) == []
 
@@ -118,7 +119,7 @@ def test_yarn_is_asked_with_the_ticket(realm: Realm, tmp_path: Path, resource_ma
     assert yarn_cluster.applications([address])[0] is None
     assert "requires a Kerberos ticket" in str(yarn_cluster.applications([address])[1])
     requests.clear()
-    with kerberos_login.logged_in(f"anna@{REALM}", str(realm.keytab("anna")), directory=str(tmp_path)):
+    with logged_in(realm, tmp_path):
         assert yarn_cluster.applications([address]) == ([], None)
     assert requests[0] == ""  # without a ticket first: most clusters want none
 
@@ -130,12 +131,9 @@ def test_a_removal_asks_yarn_with_the_ticket(
     for directory in (root / "envs/demo-stack-0123456789ab", root / "etc", conf):
         directory.mkdir(parents=True)
     (root / "etc/hadoop-env.sh").write_text(f"export HADOOP_CONF_DIR={conf}\n", encoding="utf-8")
-    address = (
-        f"<name>yarn.resourcemanager.webapp.address</name><value>{resource_manager[0].removeprefix('http://')}</value>"
-    )
-    (conf / "yarn-site.xml").write_text(
-        f"<configuration><property>{address}</property></configuration>", encoding="utf-8"
-    )
+    address = resource_manager[0].removeprefix("http://")
+    text = configuration({"yarn.resourcemanager.webapp.address": address})
+    (conf / "yarn-site.xml").write_text(text, encoding="utf-8")
     realm.keytab("HTTP/localhost")
     assert "requires a Kerberos ticket" in run("remove_environments", root=str(root))["msg"]
     login = {"principal": f"anna@{REALM}", "keytab": str(realm.keytab("anna"))}
@@ -149,8 +147,7 @@ def host_with(
     for path in ("etc/hadoop/conf", "etc/krb5.conf.d", "usr/bin"):
         (tmp_path / path).mkdir(parents=True)
     values = {**SECURE, **({"hadoop.http.authentication.type": "kerberos"} if web else {})}
-    text = "".join(f"<property><name>{name}</name><value>{value}</value></property>" for name, value in values.items())
-    (tmp_path / "etc/hadoop/conf/core-site.xml").write_text(f"<configuration>{text}</configuration>", encoding="utf-8")
+    (tmp_path / "etc/hadoop/conf/core-site.xml").write_text(configuration(values), encoding="utf-8")
     if krb5_conf is not None:
         (tmp_path / "etc/krb5.conf").write_text(krb5_conf, encoding="utf-8")
     for program in programs:
@@ -173,14 +170,13 @@ includedir /etc/krb5.conf.d/
 def test_the_realm_is_read_where_krb5_reads_it(tmp_path: Path) -> None:
     found = host_with(tmp_path, RHEL, web=True, programs=("kinit", "klist", "curl"))
     assert (found["secure"], found["web"], found["realm"], found["missing"]) == (True, True, None, [])
-    (tmp_path / "etc/krb5.conf.d/site.conf").write_text(
-        "[libdefaults]\n default_realm = SITE.EXAMPLE\n", encoding="utf-8"
-    )
-    assert (
-        host_kerberos.setting(host_system.System(str(tmp_path)), ["/etc/krb5.conf"], "default_realm") == "SITE.EXAMPLE"
-    )
-    (tmp_path / "etc/krb5.conf.d/site.conf").write_text("include /etc/krb5.conf\n", encoding="utf-8")
-    assert host_kerberos.setting(host_system.System(str(tmp_path)), ["/etc/krb5.conf"], "default_realm") is None
+    system, site = host_system.System(str(tmp_path)), tmp_path / "etc/krb5.conf.d/site.conf"
+    for text, realm in (
+        ("[libdefaults]\n default_realm = SITE.EXAMPLE\n", "SITE.EXAMPLE"),
+        ("include /etc/krb5.conf\n", None),
+    ):
+        site.write_text(text, encoding="utf-8")
+        assert host_kerberos.setting(system, ["/etc/krb5.conf"], "default_realm") == realm
 
 
 def planned(tmp_path: Path, group: str, variables: dict[str, Any], **tree: Any) -> tuple[list[str], list[str]]:
@@ -195,10 +191,8 @@ GOOD = {"krb5_conf": "[libdefaults]\ndefault_realm = A\n", "programs": ("kinit",
 
 def test_the_plan_names_what_a_host_of_a_secure_cluster_lacks(tmp_path: Path) -> None:
     problems, _ = planned(tmp_path, "edge_nodes", {})
-    assert [
-        "/etc/krb5.conf is missing or has no default_realm" in problems[0],
-        "has no kinit, klist" in problems[1],
-    ] == [True, True]
+    assert "/etc/krb5.conf is missing or has no default_realm" in problems[0]
+    assert "has no kinit, klist" in problems[1]
     assert "hadoop_principal and hadoop_keytab are not set" in problems[2]
 
 
@@ -224,40 +218,23 @@ def test_a_data_node_that_logs_in_needs_the_programs_for_it(tmp_path: Path) -> N
 def clocks(clockskew: int | None = None, **ahead: int) -> list[str]:
     """What the plan says of hosts whose clocks are that many seconds ahead of the controller's, which is an hour late itself."""
     now = 1_795_000_000
-    hosts = [
-        make_host(
-            name,
-            node=changed_node(
-                kerberos={
-                    "secure": name != "insecure",
-                    "web": False,
-                    "realm": "A",
-                    "missing": [],
-                    "clock": now + 3600 + seconds,
-                    "received": now,
-                    "clockskew": clockskew,
-                }
-            ),
-            **LOGIN,
-        )
-        for name, seconds in ahead.items()
-    ]
+    known = {"web": False, "realm": "A", "missing": [], "received": now, "clockskew": clockskew}
+    hosts = []
+    for name, seconds in ahead.items():
+        found = {**known, "secure": name != "insecure", "clock": now + 3600 + seconds}
+        hosts.append(make_host(name, node=changed_node(kerberos=found), **LOGIN))
     return [problem for problem in make_plan(hosts, REPOSITORY).problems if "clock" in problem]
 
 
 def test_a_clock_that_kerberos_would_refuse_is_named_before_a_host_changes() -> None:
     assert clocks(data1=0, data2=299, data3=-299, insecure=900) == []
     (problem,) = clocks(data1=0, data2=2, data3=412, data4=1)
-    assert problem.startswith(
-        "data3: Kerberos requires clocks that differ by 300 s at most, but this host's is 411 s ahead"
-    )
+    words = "data3: Kerberos requires clocks that differ by 300 s at most, but this host's is 411 s ahead"
+    assert problem.startswith(words)
     (problem,) = clocks(data1=0, data2=2, data3=-7200)
     assert "7200 s behind" in problem
     assert clocks(clockskew=600, data1=0, data2=2, data3=412, data4=1) == []
-
-
-def test_one_host_alone_has_nothing_to_be_compared_with() -> None:
-    assert clocks(data1=9000) == []
+    assert clocks(data1=9000) == [], "one host alone has nothing to be compared with"
 
 
 def test_the_reader_answers_its_clock_and_not_the_controllers(tmp_path: Path) -> None:

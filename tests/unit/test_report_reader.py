@@ -16,6 +16,7 @@ from ansible.module_utils.hadoop_dl_host import host_reader
 from gpu_check import compute, packages, toolkit
 from gpu_check.questions import QUESTIONS
 from interpreters import HOST_PYTHONS
+from trees import write
 
 from hadoop_dl.hosts import host_script
 
@@ -70,7 +71,7 @@ def test_questions_that_hang_are_ended_and_are_the_reason(monkeypatch: pytest.Mo
 
 
 def test_questions_that_fail_altogether_are_the_reason(tmp_path: Path) -> None:
-    gpu_check_hosts.write(tmp_path, "/opt/deeplearning/etc/gpu-check.json", "{")
+    write(tmp_path, {"/opt/deeplearning/etc/gpu-check.json": "{"})
     found = report_reader.health(WITH_GPU, True, lambda: report_reader.Host(str(tmp_path)))
     assert "must be JSON but is not" in found["problem"]
 
