@@ -16,11 +16,11 @@ import host_modules
 import pytest
 import python_files
 from ansible.module_utils.hadoop_dl_host import yarn_cluster, yarn_exclude, yarn_nodes
+from resource_manager import ANSWERS, write_settings
 
 from hadoop_dl.data import yarn_nodes as decisions
 from hadoop_dl.data.yarn_nodes import Refused
 
-ANSWERS = Path(__file__).parent / "yarn_answers"
 REPOSITORY = Path(__file__).resolve().parents[2]
 SITE = b"# Hosts of the site\nretired1 retired2 # since May\n"
 
@@ -220,8 +220,7 @@ class Site:
         self.file.write_bytes(SITE)
 
     def named(self, value: str) -> None:
-        text = f"<property><name>{yarn_exclude.PROPERTY}</name><value>{value}</value></property>"
-        (self.conf / "yarn-site.xml").write_text(f"<configuration>{text}</configuration>", encoding="utf-8")
+        write_settings(self.conf / "yarn-site.xml", {yarn_exclude.PROPERTY: value})
 
     def settle(self, state: str, node: str = "data1", **options: Any) -> dict[str, Any]:
         given = {"conf_dir": str(self.conf), "node": node, "state": state, "gpus": 2, "record": str(self.record)}

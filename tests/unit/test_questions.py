@@ -11,18 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import ansible_programs
-import loopback
 import pytest
 import yaml
+from ansible_programs import REPOSITORY
+from resource_manager import ANSWERS, serving, write_settings
 
 from hadoop_dl.data.locks import canonicalize_name
 from hadoop_dl.data.questions import distribution, stack_parts
 from hadoop_dl.data.stacks import load_stack, stack_names
 from hadoop_dl.hosts import host_script, verify
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 QUESTIONS = REPOSITORY / "roles/verify/files/environment_questions.py"
-YARN = Path(__file__).parent / "yarn_answers"
 STACKS = stack_names()
 PARTS = ("keras", "tensorflow_io", "tensorflowonspark")
 
@@ -140,9 +139,11 @@ def test_a_namenode_that_does_not_answer_is_named(tmp_path: Path) -> None:
     }
 
 
-ABOUT_YARN = ("test_its_nodemanager_runs", "test_yarn_offers_every_gpu", "test_its_node_has_the_label_of_its_plan")
+RUNS, OFFERS, LABEL = ABOUT_YARN = (
+    *("test_its_nodemanager_runs", "test_yarn_offers_every_gpu", "test_its_node_has_the_label_of_its_plan"),
+)
 # Hadoop 3.3.6's answers have data1 that leaves, data2 that runs and retired1. Each GPU of data2 is added in the form of test_tfos_gpus.py's.
-OF_YARN = {
+OF_YARN: dict[str, tuple[str, int, int, str, dict[str, str]]] = {
     "every GPU": ("data2", 2, 2, "", {}),
     "no GPU, and none is promised": ("data2", 0, 0, "", {}),
     "another label": (
@@ -150,29 +151,17 @@ OF_YARN = {
         2,
         2,
         "gpu",
-        {"test_its_node_has_the_label_of_its_plan": "The node data2 should have the node label gpu, but has none. Run"},
+        {LABEL: "The node data2 should have the node label gpu, but has none. Run"},
     ),
     "fewer": (
         "data2",
         1,
         2,
         "",
-        {"test_yarn_offers_every_gpu": "YARN should offer 2 GPUs of data2, but offers 1. Run playbooks/yarn_gpu.yml"},
+        {OFFERS: "YARN should offer 2 GPUs of data2, but offers 1. Run playbooks/yarn_gpu.yml"},
     ),
-    "it leaves": (
-        "data1",
-        0,
-        0,
-        "",
-        {"test_its_nodemanager_runs": "should have the node data1 RUNNING, but has it DECOMMISSIONING"},
-    ),
-    "no node": (
-        "data9",
-        0,
-        0,
-        "",
-        dict.fromkeys(ABOUT_YARN, "has none with the name data9"),
-    ),
+    "it leaves": ("data1", 0, 0, "", {RUNS: "should have the node data1 RUNNING, but has it DECOMMISSIONING"}),
+    "no node": ("data9", 0, 0, "", dict.fromkeys(ABOUT_YARN, "has none with the name data9")),
 }
 
 
@@ -180,21 +169,11 @@ OF_YARN = {
 def test_yarn_is_asked_for_the_gpus_of_the_host(
     tmp_path: Path, name: str, offered: int, promised: int, label: str, failures: Mapping[str, str]
 ) -> None:
-    answers = {part: json.loads((YARN / f"{part}.json").read_text(encoding="utf-8")) for part in ("nodes", "info")}
+    answers = {part: json.loads((ANSWERS / f"{part}.json").read_text(encoding="utf-8")) for part in ("nodes", "info")}
     resources = answers["nodes"]["nodes"]["node"][1]["totalResource"]["resourceInformations"]["resourceInformation"]
     resources.append({"name": "yarn.io/gpu", "resourceType": "COUNTABLE", "units": "", "value": offered})
 
-    class ResourceManager(loopback.Quiet):
-        def do_GET(self) -> None:
-            body = json.dumps(answers["nodes" if "/nodes" in self.path else "info"]).encode()
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(body)
-
-    with loopback.served(ResourceManager) as address:
-        key = "<name>yarn.resourcemanager.webapp.address</name>"
-        settings = f"<configuration><property>{key}<value>{address[7:]}</value></property></configuration>"
-        (tmp_path / "yarn-site.xml").write_text(settings, encoding="utf-8")
+    with serving(lambda path: answers["nodes" if "/nodes" in path else "info"], tmp_path):
         wanted = {"conf_dir": str(tmp_path), "gpus": promised, "names": [name], "label": label}
         found = suite_about_yarn(tmp_path, wanted)
     assert {test: outcome for test, (outcome, _) in found.items()} == {
@@ -206,7 +185,7 @@ def test_yarn_is_asked_for_the_gpus_of_the_host(
 def test_a_resourcemanager_that_does_not_answer_is_named(tmp_path: Path) -> None:
     found = suite_about_yarn(tmp_path, {"conf_dir": str(tmp_path), "gpus": 1, "names": ["d"], "label": ""})
     sentence = "The ResourceManager should answer at its web address, but: yarn-site.xml names none"
-    assert found["test_yarn_offers_every_gpu"] == (verify.FAILED, sentence)
+    assert found[OFFERS] == (verify.FAILED, sentence)
 
 
 def suite_about_yarn(directory: Path, wanted: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
@@ -265,9 +244,7 @@ class io:
 def answers(tmp_path: Path, tensorflow: str, distributions: tuple[str, ...] = ()) -> dict[str, Any]:
     """What the environment's own Python answers."""
     (tmp_path / "tensorflow.py").write_text(tensorflow)
-    (tmp_path / "core-site.xml").write_text(
-        "<configuration><property><name>fs.defaultFS</name><value>hdfs://master1:8020</value></property></configuration>"
-    )
+    write_settings(tmp_path / "core-site.xml", {"fs.defaultFS": "hdfs://master1:8020"})
     for name in distributions:
         (tmp_path / f"{name}-2.21.0.dist-info").mkdir()
         (tmp_path / f"{name}-2.21.0.dist-info/METADATA").write_text(

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from resource_manager import collected, gpu_node
 from tfos_host import app, executable, start, submit, told
 from tfos_submit import discovery, gpus, hints, outcome, yarn
 from tfos_submit.first_error import first_error
@@ -20,35 +21,6 @@ from tfos_submit.first_error import first_error
 from hadoop_dl_dev.demo import images
 
 STAND_IN = images.REPOSITORY / "demo/fixtures/nvidia-smi/nvidia-smi"
-
-
-def collected(*files: tuple[str, str, str, str]) -> str:
-    """What `yarn logs` of Hadoop 3.3.6 prints for these (container, host, file, content)."""
-    text = ""
-    for container, place, name, content in files:
-        header = f"Container: {container} on {place}_45454\nLogAggregationType: AGGREGATED\n{'=' * 60}\n"
-        length = f"LogType:{name}\nLogLastModifiedTime:Tue Nov 24\nLogLength:{len(content.encode())}\nLogContents:\n"
-        text += f"{header}{length}{content}\nEnd of LogType:{name}\n{'*' * 70}\n\n"
-    return text
-
-
-def gpu_node(name: str, total: int, free: int | None = None, state: str = "RUNNING") -> dict[str, Any]:
-    """A node of the ResourceManager's answer (3.3.6, /ws/v1/cluster/nodes)."""
-
-    def part(value: int) -> dict[str, Any]:
-        return {"resourceInformations": {"resourceInformation": [{"name": "yarn.io/gpu", "value": value}]}}
-
-    free = total if free is None else free
-    return {
-        "nodeHostName": name,
-        "state": state,
-        "availMemoryMB": 6144,
-        "usedMemoryMB": 0,
-        "availableVirtualCores": 4,
-        "usedVirtualCores": 0,
-        "availableResource": part(free),
-        "usedResource": part(total - free),
-    }
 
 
 @pytest.mark.parametrize("prefix", ["spark.yarn.appMasterEnv.", "spark.executorEnv."])

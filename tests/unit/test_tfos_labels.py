@@ -14,8 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from resource_manager import ANSWERS
-from test_tfos_gpus import gpu_node
+from resource_manager import ANSWERS, gpu_node
 from tfos_host import app, parsed, submit, told
 from tfos_submit import labels, outcome, spark
 

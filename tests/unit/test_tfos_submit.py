@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import yarn_cluster
+from resource_manager import gpu_node
 from tfos_host import HADOOP, app, executable, parsed, start, submit, told
 from tfos_submit import hints, logs, options, outcome, spark, watch, yarn
 from tfos_submit.shortage import shortage as shortage_text
@@ -179,50 +180,30 @@ def test_the_resource_manager_is_found(configuration: dict[str, str], addresses:
     assert yarn_cluster.resource_manager_addresses(configuration) == addresses
 
 
-def judged(
-    *steps: tuple[float, dict[str, Any] | None], executors: int = 2, wait: int = 40, timeout: int = 600
-) -> list[int | None]:
-    progress = watch.Watch(executors, wait, timeout, 0)
-    return [progress.judge(now, application) for now, application in steps]
+QUEUED, MASTER, TWO_OF_3, ALL = app("ACCEPTED"), app("RUNNING", 1), app(containers=2), app(containers=3)
 
 
-def test_an_executor_that_never_comes_is_told_after_the_wait() -> None:
-    assert judged(
-        (5, app("ACCEPTED", 1)), (15, app(containers=2)), (54, app(containers=2)), (55, app(containers=2))
-    ) == [None, None, None, outcome.NO_EXECUTORS]
-
-
-def test_a_job_waits_in_its_queue_until_its_timeout() -> None:
-    """On a busy cluster the ApplicationMaster starts when others have ended; then the wait for executors begins."""
-    assert judged((5, app("ACCEPTED")), (599, app("ACCEPTED", 0)), (600, app("ACCEPTED"))) == [
-        None,
-        None,
-        outcome.TOO_LONG,
-    ]
-    assert judged(
-        (5, app("ACCEPTED")), (500, app("RUNNING", 1)), (539, app("RUNNING", 1)), (540, app("RUNNING", 1))
-    ) == [
-        None,
-        None,
-        None,
-        outcome.NO_EXECUTORS,
-    ]
-
-
-def test_an_executor_that_came_and_went_is_sparks_affair() -> None:
-    assert judged((5, app(containers=3)), (100, app(containers=2))) == [None, None]
-
-
-def test_a_submission_that_takes_long_is_no_missing_executor() -> None:
-    assert judged((100, None), (200, None)) == [None, None]
-
-
-def test_an_ended_application_is_left_to_spark_submit() -> None:
-    assert judged((5, app(containers=1)), (99, app("FAILED", -1)))[-1] is None
-
-
-def test_the_timeout_counts_from_the_start() -> None:
-    assert judged((5, app(containers=3)), (600, app(containers=3))) == [None, outcome.TOO_LONG]
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([(5, app("ACCEPTED", 1)), (15, TWO_OF_3), (54, TWO_OF_3)], None),
+        ([(5, app("ACCEPTED", 1)), (15, TWO_OF_3), (55, TWO_OF_3)], outcome.NO_EXECUTORS),
+        # On a busy cluster the ApplicationMaster starts when others have ended; then the wait for executors begins.
+        ([(5, QUEUED), (599, app("ACCEPTED", 0))], None),
+        ([(5, QUEUED), (600, QUEUED)], outcome.TOO_LONG),
+        ([(5, QUEUED), (500, MASTER), (539, MASTER)], None),
+        ([(5, QUEUED), (500, MASTER), (540, MASTER)], outcome.NO_EXECUTORS),
+        ([(5, ALL), (100, TWO_OF_3)], None),  # an executor that came and went is Spark's affair
+        ([(100, None), (200, None)], None),  # a submission that takes long is no missing executor
+        ([(5, app(containers=1)), (99, app("FAILED", -1))], None),  # an ended application is left to spark-submit
+        ([(5, ALL), (600, ALL)], outcome.TOO_LONG),  # the timeout counts from the start
+    ],
+)
+def test_a_job_is_ended_after_its_wait_for_executors_or_its_timeout(steps: list[Any], expected: int | None) -> None:
+    """The wait is 40 s, the timeout 600 s."""
+    progress = watch.Watch(2, 40, 600, 0)
+    *before, last = [progress.judge(now, application) for now, application in steps]
+    assert (set(before), last) == ({None}, expected)
 
 
 @pytest.mark.parametrize(
@@ -240,22 +221,8 @@ def test_hadoops_lists_of_none_and_of_one_are_lists(answer: Any, expected: list[
 
 
 def node(name: str, free: int = 4096, total: int = 4096, state: str = "RUNNING", vcores: int = 2) -> dict[str, Any]:
-    return yarn.node_summary(
-        {
-            "nodeHostName": name,
-            "state": state,
-            "availMemoryMB": free,
-            "usedMemoryMB": total - free,
-            "availableVirtualCores": vcores,
-            "usedVirtualCores": 0,
-            "availableResource": {
-                "resourceInformations": {
-                    "resourceInformation": [{"name": "memory-mb", "value": free}, {"name": "yarn.io/gpu", "value": 1}]
-                }
-            },
-            "usedResource": {"resourceInformations": {"resourceInformation": [{"name": "yarn.io/gpu", "value": 1}]}},
-        }
-    )
+    memory = {"availMemoryMB": free, "usedMemoryMB": total - free, "availableVirtualCores": vcores}
+    return yarn.node_summary({**gpu_node(name, 2, 1, state), **memory})
 
 
 def shortage(*nodes: dict[str, Any], arguments: tuple[str, ...] = (), running: int = 0, **application: Any) -> str:
@@ -387,16 +354,7 @@ def test_a_job_that_fails_exits_with_1_and_explains(host: SimpleNamespace) -> No
 
 def test_missing_executors_end_the_application(host: SimpleNamespace) -> None:
     host.yarn.application = app(containers=2)
-    host.yarn.nodes = [
-        {
-            "nodeHostName": "data1",
-            "state": "RUNNING",
-            "availMemoryMB": 512,
-            "usedMemoryMB": 0,
-            "availableVirtualCores": 1,
-            "usedVirtualCores": 1,
-        }
-    ]
+    host.yarn.nodes = [{**gpu_node("data1", 0), "availMemoryMB": 512}]
     host.spark_submit("exec sleep 60")
     done = submit(host, "--wait", "1")
     assert done.code == outcome.NO_EXECUTORS

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import ansible_programs
 import pytest
-import yaml
 from upgrade_hosts import GROUPS, NEW, OLD, active, canary
 
 from hadoop_dl.hosts import canaries, stack_change
@@ -192,14 +191,8 @@ def over_ssh(cluster: Path, fault: str) -> None:
     program.write_text(SSH.format(python=sys.executable, directory=str(cluster)), encoding="utf-8")
     program.chmod(0o755)
     (cluster / "fault").write_text(fault, encoding="utf-8")
-    inventory = yaml.safe_load((cluster / "hosts.yml").read_text(encoding="utf-8"))
-    inventory["all"]["children"]["edge_nodes"]["hosts"]["edge1"] |= {
-        "ansible_connection": "ssh",
-        "ansible_ssh_executable": str(program),
-        "ansible_ssh_transfer_method": "piped",
-        "ansible_ssh_retries": 0,
-    }
-    (cluster / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+    own = {"ansible_ssh_executable": str(program), "ansible_ssh_transfer_method": "piped", "ansible_ssh_retries": 0}
+    ansible_programs.change_host(cluster / "hosts.yml", "edge1", {"ansible_connection": "ssh", **own})
 
 
 def test_a_canaries_job_that_ends_well_without_its_connection_switches_all_hosts(cluster):

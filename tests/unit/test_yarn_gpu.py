@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import host_system, host_yarn
+from resource_manager import write_settings
 from test_plan import NODE, REPOSITORY, changed_node, make_host
+from test_removal import has
 
 from hadoop_dl import plan
 from hadoop_dl.data import yarn_work
@@ -22,6 +24,7 @@ CALCULATOR = "yarn.scheduler.capacity.resource-calculator"
 CALCULATORS = "org.apache.hadoop.yarn.util.resource"
 LINUX_EXECUTOR = "org.apache.hadoop.yarn.server.nodemanager.LinuxContainerExecutor"
 CGROUPS = "yarn.nodemanager.linux-container-executor.cgroups"
+EXECUTOR_PATH = "yarn.nodemanager.linux-container-executor.path"
 CFG = "/etc/hadoop/container-executor.cfg"
 ISOLATION = {"config": CFG, "root": "/sys/fs/cgroup", "hierarchy": "hadoop-yarn", "mount": False}
 WINDOW = {
@@ -358,10 +361,7 @@ def test_the_reader_finds_container_executor_cfg_where_the_program_does(
     strings = ["\x7fELF", "%s is not defined in container-executor.cfg\n", compiled, "GLIBC_2.2.5"]
     (place / "container-executor").write_bytes("\0".join(strings).encode())
     if program == "opt/site":
-        value = "yarn.nodemanager.linux-container-executor.path</name><value>/opt/site/container-executor"
-        (conf / "yarn-site.xml").write_text(
-            f"<configuration><property><name>{value}</value></property></configuration>", encoding="utf-8"
-        )
+        write_settings(conf / "yarn-site.xml", {EXECUTOR_PATH: "/opt/site/container-executor"})
     if expected:
         (tmp_path / expected[1:]).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / expected[1:]).write_text("[gpu]\nmodule.enabled=false\nsecret=x\n", encoding="utf-8")
@@ -529,11 +529,7 @@ def test_the_reader_answers_with_settings_that_matter_alone(tmp_path: Path) -> N
     conf, record = tmp_path / "etc/cluster", tmp_path / "opt/deeplearning/etc/yarn_gpu.json"
     conf.mkdir(parents=True)
     record.parent.mkdir(parents=True)
-    text = "<configuration>%s</configuration>"
-    one = "<property><name>%s</name><value>%s</value></property>"
-    (conf / "yarn-site.xml").write_text(
-        text % (one % (DEVICES, "auto") + one % ("secret", "a-secret")), encoding="utf-8"
-    )
+    write_settings(conf / "yarn-site.xml", {DEVICES: "auto", "secret": "a-secret"})
     (conf / "resource-types.xml").write_text("<configuration>", encoding="utf-8")
     entry = {"settings": {DEVICES: {"ours": "auto"}}}
     record.write_text(json.dumps({"files": {"/etc/cluster/yarn-site.xml": entry}}), encoding="utf-8")
@@ -551,19 +547,7 @@ def test_the_reader_answers_with_settings_that_matter_alone(tmp_path: Path) -> N
 
 
 def test_a_removal_needs_the_permission_and_shows_what_comes_back() -> None:
-    empty = dict.fromkeys(("environments", "build", "stays", "users"), [])
-    record = {"files": [f"{CONF}/yarn-site.xml"], "services": ["nodemanager"]}
-    answer = {
-        **empty,
-        "hdfs": {"files": []},
-        "gpu": {},
-        "cdsw": {},
-        "container_runtime": {},
-        "bazel": {},
-        "mirror": {},
-        "applications": {},
-        "yarn_gpu": record,
-    }
+    answer = has(yarn_gpu={"files": [f"{CONF}/yarn-site.xml"], "services": ["nodemanager"]})
     request = removal.Request(confirmed=True)
     planned = removal.make({"data1": answer}, [], [], request)
     assert f"yarn_gpu      settings for GPUs of {CONF}/yarn-site.xml, as before; NodeManager restart" in planned.text
