@@ -26,8 +26,12 @@ STACKS = stack_names()
 PARTS = ("keras", "tensorflow_io", "tensorflowonspark")
 
 
-def locked(name: str) -> dict[str, str]:
-    return {canonicalize_name(entry.project): entry.version for entry in load_stack(name).lock().entries}
+PAIRS = [(name, python) for name in STACKS for python in load_stack(name).pythons]
+
+
+def locked(name: str, python: str = "") -> dict[str, str]:
+    lock = load_stack(name).lock(*filter(None, [python]))
+    return {canonicalize_name(entry.project): entry.version for entry in lock.entries}
 
 
 def ask_suite(directory: Path, *arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -37,16 +41,14 @@ def ask_suite(directory: Path, *arguments: str | Path, **environment: str) -> su
     return ansible_programs.run("pytest", *arguments, *options, PATH=path, **environment)
 
 
-@pytest.mark.parametrize("name", STACKS)
-def test_a_version_is_looked_up_under_the_name_that_the_lock_installs(name: str) -> None:
+@pytest.mark.parametrize(("name", "python"), PAIRS)
+def test_a_version_is_looked_up_under_the_name_that_the_lock_installs(name: str, python: str) -> None:
     stack = load_stack(name).data
-    asked = [part for part in ("tensorflow", *PARTS) if part in stack_parts(stack)]
-    if stack["tensorflow_source"] == "built":  # its wheel comes from the build host, under this name
-        asked.remove("tensorflow")
+    expected = {part: stack[part] for part in ("tensorflow", *PARTS) if part in stack_parts(stack)}
+    if stack["tensorflow_source"] == "built":  # its wheel comes from the build host and not from an index
+        expected["tensorflow"] = None
         assert distribution(stack, "tensorflow") == stack["tensorflow_package"]
-    assert {part: locked(name).get(distribution(stack, part)) for part in asked} == {
-        part: stack[part] for part in asked
-    }
+    assert {part: locked(name, python).get(distribution(stack, part)) for part in expected} == expected
 
 
 @pytest.mark.parametrize("name", STACKS)
@@ -60,15 +62,12 @@ def test_parts_that_are_not_in_the_lock_are_not_asked_for(name: str) -> None:
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[str]]:
     """The questions that pytest collects: for each stack on a data node, on an edge node, and on a host with GPUs."""
     directory = tmp_path_factory.mktemp("inventory")
-    groups = {
-        "data_nodes": {"hosts": {f"data-{name}": {} for name in STACKS}},
-        "edge_nodes": {"hosts": {f"edge-{name}": {} for name in STACKS}},
-        "cdsw_hosts": {"hosts": {f"gpus-{name}": {} for name in STACKS}},
-    }
+    kinds = {"data": "data_nodes", "edge": "edge_nodes", "gpus": "cdsw_hosts"}
+    groups = {group: {"hosts": {f"{kind}-{name}": {} for name in STACKS}} for kind, group in kinds.items()}
     (directory / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": groups}}))
     expectations = {
         f"{kind}-{name}": {"stack": load_stack(name).data, "gpu_count": 2 if kind == "gpus" else 0, "parts": []}
-        for kind in ("data", "edge", "gpus")
+        for kind in kinds
         for name in STACKS
     }
     (directory / "expectations.json").write_text(json.dumps(expectations))
@@ -110,18 +109,14 @@ def test_a_stack_for_the_cpu_is_not_asked_for_the_gpus_of_its_host(asked: Mappin
 def test_a_namenode_that_does_not_answer_is_named(tmp_path: Path) -> None:
     """What libhdfs and `hdfs dfs` said on an edge node of a cluster whose NameNode was stopped."""
     refused = "hdfs dfs -test -f hdfs://m:8020/spark.zip ended with status 1: test: Call From e to m:8020 failed: Connection refused"
-    spark = {
-        "home": "/opt/deeplearning/spark/pyspark-3.0.3",
-        "version": {"error": None},
-        "archived": {"error": refused},
-    }
+    home = "/opt/deeplearning/spark/pyspark-3.0.3"
+    spark = {"home": home, "version": {"error": None}, "archived": {"error": refused}}
     inside = {"hdfs": {"value": None, "error": "NotFoundError: Could not find directory hdfs://m:8020/"}}
     (tmp_path / "hosts.yml").write_text("all: {children: {edge_nodes: {hosts: {e: {}}}}}")
     answers = verify.answer_file(tmp_path, "e")
     answers.parent.mkdir()
-    answers.write_text(
-        json.dumps({"seal": None, "spark": spark, "inside": inside, "unanswered": {}, "hdfs_unasked": ""})
-    )
+    said = {"seal": None, "spark": spark, "inside": inside, "unanswered": {}, "hdfs_unasked": ""}
+    answers.write_text(json.dumps(said))
     questions = ["test_hdfs.py", "test_tensorflowonspark.py::test_sparks_jars_are_in_hdfs_where_spark_is_ours"]
     paths = [f"{REPOSITORY}/tests/infra/{question}" for question in questions]
     junit = f"--junitxml={tmp_path / 'junit.xml'}"
