@@ -16,6 +16,7 @@ import yaml
 REPOSITORY = Path(__file__).resolve().parents[2]
 # Variables of a host that is this machine, as the user of the tests.
 LOCAL = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
+UNREACHABLE = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
 
 
 def playbook_for_directories(name: str, directory: Path) -> Path:
@@ -35,6 +36,15 @@ def write_inventory(path: Path, groups: Mapping[str, str], hosts: Mapping[str, M
     for name, group in groups.items():
         children.setdefault(group, {"hosts": {}})["hosts"][name] = dict(hosts[name])
     path.write_text(yaml.safe_dump({"all": {"vars": LOCAL, "children": children}}), encoding="utf-8")
+
+
+def change_host(path: Path, name: str, variables: Mapping[str, Any]) -> None:
+    """Give a host of such an inventory other variables."""
+    inventory = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for group in inventory["all"]["children"].values():
+        if name in group["hosts"]:
+            group["hosts"][name] |= variables
+    path.write_text(yaml.safe_dump(inventory), encoding="utf-8")
 
 
 def tasks_of(found: Any) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A ResourceManager's answers about applications, for tests of tfos-submit.
+"""A ResourceManager for tests: its answers about applications and nodes, its web address, and what `yarn logs` prints.
 
 yarn_answers/waiting.json and scheduler.json are recorded from Hadoop 3.3.6 without a NodeManager, with yarn.acl.enable: YARN then hides times.
 Applications that have ended have the elements of Hadoop's ResourceManagerRest.md ("Cluster Applications API").
@@ -7,10 +7,15 @@ Applications that have ended have the elements of Hadoop's ResourceManagerRest.m
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from loopback import Quiet, served
+
+ADDRESS = "yarn.resourcemanager.webapp.address"
 ANSWERS = Path(__file__).parent / "yarn_answers"
 RECORDED, WAITING = (
     json.loads((ANSWERS / name).read_text(encoding="utf-8"))["apps"]["app"][0] for name in ("apps.json", "waiting.json")
@@ -22,6 +27,59 @@ NOT_ACTIVATED = (
     "<memory:11264, vCores:1>; User AM Resource Limit of the queue = <memory:11264, vCores:1>; Queue AM Resource Usage = "
     "<memory:10240, vCores:4>; "
 )
+
+
+def write_settings(path: Path, settings: Mapping[str, str]) -> None:
+    """A file of Hadoop's settings, such as yarn-site.xml."""
+    named = (f"<property><name>{name}</name><value>{value}</value></property>" for name, value in settings.items())
+    path.write_text(f"<configuration>{''.join(named)}</configuration>", encoding="utf-8")
+
+
+@contextmanager
+def serving(answer: Callable[[str], Any], conf: Path) -> Iterator[None]:
+    """A ResourceManager that gives these answers to paths; the directory conf gets a yarn-site.xml with its address."""
+
+    class Handler(Quiet):
+        def do_GET(self) -> None:
+            body = json.dumps(answer(self.path)).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with served(Handler) as address:
+        write_settings(conf / "yarn-site.xml", {ADDRESS: address.removeprefix("http://")})
+        yield
+
+
+def gpu_node(name: str, total: int, free: int | None = None, state: str = "RUNNING") -> dict[str, Any]:
+    """A node of the ResourceManager's answer (3.3.6, /ws/v1/cluster/nodes)."""
+
+    def part(value: int) -> dict[str, Any]:
+        resources = [{"name": "memory-mb", "value": 6144}, {"name": "yarn.io/gpu", "value": value}]
+        return {"resourceInformations": {"resourceInformation": resources}}
+
+    free = total if free is None else free
+    return {
+        "nodeHostName": name,
+        "state": state,
+        "availMemoryMB": 6144,
+        "usedMemoryMB": 0,
+        "availableVirtualCores": 4,
+        "usedVirtualCores": 0,
+        "availableResource": part(free),
+        "usedResource": part(total - free),
+    }
+
+
+def collected(*files: tuple[str, str, str, str]) -> str:
+    """What `yarn logs` of Hadoop 3.3.6 prints for these (container, host, file, content)."""
+    text = ""
+    for container, place, name, content in files:
+        header = f"Container: {container} on {place}_45454\nLogAggregationType: AGGREGATED\n{'=' * 60}\n"
+        length = f"LogType:{name}\nLogLastModifiedTime:Tue Nov 24\nLogLength:{len(content.encode())}\nLogContents:\n"
+        text += f"{header}{length}{content}\nEnd of LogType:{name}\n{'*' * 70}\n\n"
+    return text
 
 
 def application(number: int, state: str, user: str = "anna", **more: Any) -> dict[str, Any]:

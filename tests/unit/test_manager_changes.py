@@ -6,6 +6,7 @@ The action plugins run in this process. That playbooks use them is seen in a few
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,19 +16,26 @@ import pytest
 import python_files
 import yaml
 from ansible.module_utils.hadoop_dl_host import host_reader
-from ansible_programs import LOCAL
+from ansible_programs import LOCAL, REPOSITORY
 from manager_server import DEVICES, PASSWORD, USER, AmbariServer, Cloudera, Manager
 
-from hadoop_dl.hosts.managers import connection
+from hadoop_dl.hosts.managers import connection, server
 from hadoop_dl.hosts.managers.server import ManagerError
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 PLUGINS = REPOSITORY / "plugins" / "action"
 HOST = "data01.example.com"
 CONNECTION = SimpleNamespace(_shell=SimpleNamespace(tmpdir=""))
 TEMPLAR = SimpleNamespace(template=lambda value: value)
 GPU = "cdsw.enable.gpu.config"
 CONFIG = "/api/v19/clusters/cluster/services/cdsw/config"
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server is looked at again at once."""
+    for module in ("cloudera_manager", "ambari"):
+        monkeypatch.setattr(f"hadoop_dl.hosts.managers.{module}.POLL", 0.01)
+    monkeypatch.setattr(server, "PAUSES", (0.01,) * len(server.PAUSES))
 
 
 def site(manager: Manager) -> dict[str, Any]:
@@ -98,10 +106,7 @@ class Upgrade(Play):
 
 
 def in_maintenance(manager: Manager) -> bool:
-    if isinstance(manager, Cloudera):
-        return bool(manager.hosts[1]["maintenanceMode"])
-    assert isinstance(manager, AmbariServer)
-    return manager.maintenance[HOST] == "ON"
+    return manager.hosts[1]["maintenanceMode"] if isinstance(manager, Cloudera) else manager.maintenance[HOST] == "ON"
 
 
 def set_maintenance(manager: Manager, on: bool) -> None:
@@ -113,8 +118,7 @@ def set_maintenance(manager: Manager, on: bool) -> None:
 
 @pytest.fixture(params=["cloudera", "ambari"])
 def manager(request: pytest.FixtureRequest) -> Manager:
-    found: Manager = request.getfixturevalue(request.param)
-    return found
+    return request.getfixturevalue(request.param)
 
 
 class Action:
@@ -133,7 +137,7 @@ class Action:
         task = SimpleNamespace(async_val=0, check_mode=check, action=self.name, args=arguments)
         action = self.kind(task, CONNECTION, None, None, TEMPLAR, None)
         action.ask_module, action.copy = self.module, lambda path, **what: Path(path).write_text(what["content"])
-        result: dict[str, Any] = action.run(task_vars=self.variables)
+        result = action.run(task_vars=self.variables)
         assert PASSWORD not in json.dumps(result)
         return result
 
@@ -167,15 +171,13 @@ def test_a_host_is_in_maintenance_while_it_changes_and_not_afterwards(manager: M
 
 @pytest.mark.parametrize("check", [True, False])
 def test_the_nodemanager_of_the_host_leaves_and_comes_back_beside_maintenance(
-    check: bool, manager: Manager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    check: bool, manager: Manager, tmp_path: Path
 ) -> None:
-    for module in ("cloudera_manager", "ambari"):
-        monkeypatch.setattr(f"hadoop_dl.hosts.managers.{module}.POLL", 0.01)
-    host, nodemanagers = Maintenance(tmp_path, manager), manager.out  # type: ignore[attr-defined]
+    host = Maintenance(tmp_path, manager)
     assert host.run(check, state="decommissioned", seconds="60")["changed"]
-    assert len(manager.out) == (0 if check else 1)  # type: ignore[attr-defined]
+    assert len(manager.out) == (0 if check else 1)
     assert host.run(check, state="recommissioned", seconds=60)["changed"]
-    assert (manager.out, in_maintenance(manager), host.marker.exists()) == (nodemanagers, False, False)  # type: ignore[attr-defined]
+    assert (manager.out, in_maintenance(manager), host.marker.exists()) == (set(), False, False)
 
 
 YARN_NODE = """
@@ -324,6 +326,13 @@ def test_a_lost_answer_is_looked_up(cloudera: Cloudera, tmp_path: Path) -> None:
     assert not in_maintenance(cloudera)
 
 
+SETTINGS = {
+    **dict.fromkeys(connection.VARIABLES),
+    **{"cluster_manager": "ambari", "cluster_manager_url": "https://ambari01:8443"},
+    **{"cluster_manager_user": USER, "cluster_manager_password": PASSWORD},
+}
+
+
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
@@ -336,21 +345,14 @@ def test_a_lost_answer_is_looked_up(cloudera: Cloudera, tmp_path: Path) -> None:
     ],
 )
 def test_settings_that_are_missing(variables: dict[str, str | None], words: str) -> None:
-    given = {"cluster_manager": "ambari", "cluster_manager_url": "https://ambari01:8443", "cluster_manager_user": USER}
-    values = {**dict.fromkeys(connection.VARIABLES), **given, "cluster_manager_password": PASSWORD, **variables}
     with pytest.raises(ManagerError) as problem:
-        connection.connect(values)
+        connection.connect({**SETTINGS, **variables})
     assert words in str(problem.value)
 
 
 @pytest.mark.parametrize(("given", "accepted"), [(None, False), ("false", False), ("yes", True), (True, True)])
 def test_a_manager_over_http_is_asked_only_where_the_site_says_so(given: Any, accepted: bool) -> None:
-    values = {
-        **dict.fromkeys(connection.VARIABLES),
-        "cluster_manager": "ambari",
-        "cluster_manager_url": "http://ambari01:8080",
-    }
-    values |= {"cluster_manager_user": USER, "cluster_manager_password": PASSWORD, "cluster_manager_plain_http": given}
+    values = {**SETTINGS, "cluster_manager_url": "http://ambari01:8080", "cluster_manager_plain_http": given}
     if accepted:
         assert connection.connect(values).server.url == "http://ambari01:8080"
     else:
@@ -358,12 +360,14 @@ def test_a_manager_over_http_is_asked_only_where_the_site_says_so(given: Any, ac
             connection.connect(values)
 
 
-class Config(Action):
-    def __init__(self, directory: Path, manager: Manager) -> None:
-        super().__init__("cloudera_manager_config", directory, manager)
+@pytest.fixture
+def config(cloudera: Cloudera, tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    """The action cloudera_manager_config with these arguments."""
+    action = Action("cloudera_manager_config", tmp_path, cloudera)
+    return lambda check=False, **arguments: action.run(check, **{"service_type": "CDSW", **arguments})
 
-    def config(self, check: bool = False, **arguments: Any) -> dict[str, Any]:
-        return self.run(check, **{"service_type": "CDSW", **arguments})
+
+Config = Callable[..., dict[str, Any]]
 
 
 def in_a_play(play: Play, **arguments: Any) -> tuple[str, dict[str, Any]]:
@@ -376,8 +380,7 @@ def in_a_play(play: Play, **arguments: Any) -> tuple[str, dict[str, Any]]:
     return said, json.loads((play.directory / "result.json").read_text(encoding="utf-8"))
 
 
-def test_a_setting_is_changed_once_and_has_a_way_back(cloudera: Cloudera, tmp_path: Path) -> None:
-    play = Config(tmp_path, cloudera)
+def test_a_setting_is_changed_once_and_has_a_way_back(cloudera: Cloudera, tmp_path: Path, config: Config) -> None:
     said, result = in_a_play(Play(tmp_path, cloudera), values={GPU: True})
     assert cloudera.config["cdsw"][GPU] == "true", said
     assert (result["changed"], result["before"], result["way_back"]) == (True, {GPU: None}, {GPU: None})
@@ -385,43 +388,42 @@ def test_a_setting_is_changed_once_and_has_a_way_back(cloudera: Cloudera, tmp_pa
     assert f"-{GPU}: (default)" in said
     assert f"+{GPU}: true" in said
     assert cloudera.config["cdsw"]["cdsw.domain.config"] == "cdsw.example.com"  # what is not named stays
-    again = play.config(values={GPU: "true"})
+    again = config(values={GPU: "true"})
     assert (again["changed"], again["way_back"]) == (False, {})
     assert len(cloudera.changes()) == 1
-    back = play.config(values=result["way_back"])
+    back = config(values=result["way_back"])
     assert (back["changed"], GPU in cloudera.config["cdsw"]) == (True, False)
 
 
-def test_check_mode_shows_the_change_and_makes_none(cloudera: Cloudera, tmp_path: Path) -> None:
-    result = Config(tmp_path, cloudera).config(check=True, values={GPU: "true"}, restart="stale")
+def test_check_mode_shows_the_change_and_makes_none(cloudera: Cloudera, config: Config) -> None:
+    result = config(check=True, values={GPU: "true"}, restart="stale")
     assert (result["changed"], result["restart_required"], cloudera.changes()) == (True, True, [])
     (diff,) = result["diff"]
     assert f"{GPU}: true" in diff["after"]
 
 
-def test_a_restart_only_where_processes_are_stale(cloudera: Cloudera, tmp_path: Path) -> None:
-    play = Config(tmp_path, cloudera)
-    result = play.config(values={GPU: "true"}, restart="stale", restart_seconds=20)
+def test_a_restart_only_where_processes_are_stale(cloudera: Cloudera, config: Config) -> None:
+    result = config(values={GPU: "true"}, restart="stale", restart_seconds=20)
     assert (result["restarted"], result["restart_required"], cloudera.stale) == (True, False, False), result
-    result = play.config(values={GPU: "true"}, restart="stale")
+    result = config(values={GPU: "true"}, restart="stale")
     assert (result["changed"], result["restarted"], len(cloudera.changes())) == (False, False, 2)
 
 
-def test_a_restart_that_fails_names_the_way_back(cloudera: Cloudera, tmp_path: Path) -> None:
+def test_a_restart_that_fails_names_the_way_back(cloudera: Cloudera, config: Config) -> None:
     cloudera.restart_fails = True
-    result = Config(tmp_path, cloudera).config(values={GPU: "true"}, restart="stale", restart_seconds=20)
+    result = config(values={GPU: "true"}, restart="stale", restart_seconds=20)
     assert (result["failed"], result["way_back"]) == (True, {GPU: None})
     assert "without success: At least one service failed to start. The way back: " in result["msg"]
 
 
-def test_busy_in_the_middle_of_a_change_is_waited_for(cloudera: Cloudera, tmp_path: Path) -> None:
+def test_busy_in_the_middle_of_a_change_is_waited_for(cloudera: Cloudera, config: Config) -> None:
     cloudera.faults[CONFIG] = ["", "503 1", "503 0"]
-    result = Config(tmp_path, cloudera).config(values={GPU: "true"})
+    result = config(values={GPU: "true"})
     assert (result["changed"], cloudera.config["cdsw"][GPU]) == (True, "true"), result
 
 
 @pytest.mark.parametrize("taken", [False, True], ids=["not taken", "taken"])
-def test_a_change_whose_answer_is_lost_is_looked_up(taken: bool, cloudera: Cloudera, tmp_path: Path) -> None:
+def test_a_change_whose_answer_is_lost_is_looked_up(taken: bool, cloudera: Cloudera, config: Config) -> None:
     cloudera.faults[CONFIG] = ["", "truncate"]
 
     def take(path: str) -> None:
@@ -429,7 +431,7 @@ def test_a_change_whose_answer_is_lost_is_looked_up(taken: bool, cloudera: Cloud
             cloudera.config["cdsw"][GPU] = "true"
 
     cloudera.meanwhile = take
-    result = Config(tmp_path, cloudera).config(values={GPU: "true"})
+    result = config(values={GPU: "true"})
     if taken:
         assert (result["changed"], result["way_back"]) == (True, {GPU: None}), result
     else:
@@ -437,29 +439,29 @@ def test_a_change_whose_answer_is_lost_is_looked_up(taken: bool, cloudera: Cloud
         assert "cdsw has the values that it had before" in result["msg"]
 
 
-def test_a_change_that_cannot_be_looked_up_says_so_and_has_the_way_back(cloudera: Cloudera, tmp_path: Path) -> None:
+def test_a_change_that_cannot_be_looked_up_says_so_and_has_the_way_back(cloudera: Cloudera, config: Config) -> None:
     cloudera.faults[CONFIG] = ["", *["truncate"] * 9]
-    result = Config(tmp_path, cloudera).config(values={GPU: "true"})
+    result = config(values={GPU: "true"})
     assert (result["failed"], result["way_back"]) == (True, {GPU: None})
     assert f"Whether {GPU} of cdsw changed is not known; run again, it compares first." in result["msg"]
 
 
-def test_a_setting_of_a_role_config_group_is_not_the_services(cloudera: Cloudera, tmp_path: Path) -> None:
-    play, group = Config(tmp_path, cloudera), "cdsw-CDSW_DOCKER-BASE"
-    result = play.config(values={DEVICES: "/dev/sdb"}, role_group=group)
+def test_a_setting_of_a_role_config_group_is_not_the_services(cloudera: Cloudera, config: Config) -> None:
+    group = "cdsw-CDSW_DOCKER-BASE"
+    result = config(values={DEVICES: "/dev/sdb"}, role_group=group)
     assert cloudera.group_config[group] == {DEVICES: "/dev/sdb"}, result
     assert (result["before"], result["way_back"], DEVICES in cloudera.config["cdsw"]) == (
         {DEVICES: None},
         {DEVICES: None},
         False,
     )
-    back = play.config(values=result["way_back"], role_group=group)
+    back = config(values=result["way_back"], role_group=group)
     assert (back["changed"], cloudera.group_config[group]) == (True, {})
-    refused = play.config(values={DEVICES: "/dev/sdb"}, role_group="cdsw-CDSW_DOCKER-9")
+    refused = config(values={DEVICES: "/dev/sdb"}, role_group="cdsw-CDSW_DOCKER-9")
     assert refused["failed"]
     assert "cdsw-CDSW_DOCKER-9" in refused["msg"]
     assert "not found" in refused["msg"], refused["msg"]
-    refused = play.config(values={GPU: "true"}, role_group=group)  # one of the service
+    refused = config(values={GPU: "true"}, role_group=group)  # one of the service
     assert refused["failed"]
     assert f"has no setting {GPU}" in refused["msg"]
 
@@ -475,8 +477,8 @@ WRONG: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_a_wrong_argument_changes_nothing(words: str, cloudera: Cloudera, tmp_path: Path) -> None:
-    refused = Config(tmp_path, cloudera).config(**WRONG[words])
+def test_a_wrong_argument_changes_nothing(words: str, cloudera: Cloudera, config: Config) -> None:
+    refused = config(**WRONG[words])
     assert refused["failed"]
     assert words in refused["msg"]
     assert cloudera.changes() == []

@@ -23,12 +23,21 @@ LOGIN = Login(USER, PASSWORD)
 
 
 @pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+def _directly_and_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
+    for module in ("cloudera_manager", "ambari"):
+        monkeypatch.setattr(f"hadoop_dl.hosts.managers.{module}.POLL", 0.01)
 
 
 def client(manager: Manager, login: Login = LOGIN, limits: Limits = QUICK, **more: Any) -> ClouderaManager:
     return ClouderaManager(Server("Cloudera Manager", manager.url, login, limits=limits, **more))
+
+
+def at(url: str) -> Cloudera:
+    """A manager with this address, where none listens."""
+    manager = Cloudera()
+    manager.url = url
+    return manager
 
 
 def ambari_client(manager: Manager, page: int = 100) -> Ambari:
@@ -129,17 +138,13 @@ def test_a_wrong_password(cloudera: Cloudera) -> None:
 def test_nobody_listens() -> None:
     with serving(Cloudera()) as manager:
         pass
-    assert "cannot be reached: Connection refused. Check that it runs" in sentence(
-        client(manager).clusters, Unavailable
-    )
+    text = sentence(client(manager).clusters, Unavailable)
+    assert "cannot be reached: Connection refused. Check that it runs" in text
 
 
 def test_a_host_name_that_does_not_resolve() -> None:
-    manager = Cloudera()
-    manager.url = "https://nowhere.invalid:7180"
-    assert "Cloudera Manager at https://nowhere.invalid:7180/api/version cannot be reached" in sentence(
-        client(manager).clusters
-    )
+    text = sentence(client(at("https://nowhere.invalid:7180")).clusters)
+    assert "Cloudera Manager at https://nowhere.invalid:7180/api/version cannot be reached" in text
 
 
 def replace_sleep(monkeypatch: pytest.MonkeyPatch, sleep: Callable[[float], None]) -> None:
@@ -208,19 +213,15 @@ def test_an_own_ca_is_the_only_one_that_counts(tmp_path: Path) -> None:
             text = sentence(client(manager, **wrong).clusters, Unavailable)
             assert "has a certificate that is not trusted" in text
             assert "User and password were not sent" in text
-        named = Cloudera()
-        named.url = manager.url.replace("127.0.0.1", "localhost")  # the certificate does not name it
+        named = at(manager.url.replace("127.0.0.1", "localhost"))  # the certificate does not name it
         assert "not trusted" in sentence(client(named, ca=str(ca)).clusters, Unavailable)
         assert len(manager.requests) == before
-        plain = Cloudera()
-        plain.url = manager.url.replace("https", "http")
-        assert "Check" in sentence(client(plain).clusters)
+        assert "Check" in sentence(client(at(manager.url.replace("https", "http"))).clusters)
 
 
 def test_tls_to_a_port_without_it(cloudera: Cloudera) -> None:
-    plain, cloudera.url = cloudera.url, cloudera.url.replace("http", "https")
-    assert "must speak TLS, but does not" in sentence(client(cloudera).clusters, Unavailable)
-    cloudera.url = plain
+    text = sentence(client(at(cloudera.url.replace("http", "https"))).clusters, Unavailable)
+    assert "must speak TLS, but does not" in text
 
 
 @pytest.mark.parametrize(
@@ -244,8 +245,7 @@ def test_a_password_in_the_address_is_refused_and_not_shown() -> None:
     assert f"{USER}x" not in text
 
 
-def test_a_command_is_followed_to_its_end(cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hadoop_dl.hosts.managers.cloudera_manager.POLL", 0.01)
+def test_a_command_is_followed_to_its_end(cloudera: Cloudera) -> None:
     owner = ("clusters", "cluster", "services", "cdsw")
     assert client(cloudera).run(owner, "restart", 5)["success"] is True
     cloudera.restart_fails = True
@@ -256,7 +256,6 @@ def test_a_command_is_followed_to_its_end(cloudera: Cloudera, monkeypatch: pytes
 def test_a_command_that_does_not_end_and_a_server_that_is_busy_meanwhile(
     cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hadoop_dl.hosts.managers.cloudera_manager.POLL", 0.02)
     monkeypatch.setattr(server, "PAUSES", (0.01,))
     running = {"id": 7, "name": "Restart", "active": True}
     cloudera.commands[7] = [running, {**running, "active": False, "success": True}]
@@ -274,9 +273,8 @@ def test_a_list_that_is_none(cloudera: Cloudera) -> None:
 
 def test_a_login_over_http_goes_to_no_proxy(cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", cloudera.url)
-    far = Cloudera()
-    far.url = "http://nowhere.invalid:7180"
-    assert "cannot be reached" in sentence(lambda: client(far, plain_http=True).clusters())
+    far = client(at("http://nowhere.invalid:7180"), plain_http=True)
+    assert "cannot be reached" in sentence(lambda: far.clusters())
     assert cloudera.requests == []
 
 
@@ -303,12 +301,8 @@ def test_ambari_is_read_page_by_page(page: int, ambari: AmbariServer) -> None:
     found = facts.ambari_facts(ambari_client(ambari, page))["hosts"]
     assert [host["name"] for host in found] == sorted(ambari.components)
     assert len([path for _, path in ambari.requests if "/hosts?" in path]) == 4 // page + 1
-    data = found[0]
-    assert (data["distribution"], data["version"], data["roles"]) == (
-        "hdp",
-        "3.1",
-        ["DATANODE", "NODEMANAGER", "SPARK2_CLIENT"],
-    )
+    assert (found[0]["distribution"], found[0]["version"]) == ("hdp", "3.1")
+    assert found[0]["roles"] == ["DATANODE", "NODEMANAGER", "SPARK2_CLIENT"]
 
 
 def test_ambari_that_ignores_pages_does_not_hold_the_run(ambari: AmbariServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,13 +341,6 @@ def test_maintenance_of_a_host_on_and_off(cloudera: Cloudera, ambari: AmbariServ
     assert "has no host of the name data99" in sentence(lambda: manager.host("", {"data99"}))
 
 
-@pytest.fixture
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("cloudera_manager", "ambari"):
-        monkeypatch.setattr(f"hadoop_dl.hosts.managers.{module}.POLL", 0.01)
-
-
-@pytest.mark.usefixtures("_soon")
 def test_cloudera_manager_takes_the_nodemanager_alone_out_and_starts_it_again(cloudera: Cloudera) -> None:
     manager = client(cloudera)
     host = manager.host("", {"data01.example.com"})
@@ -370,7 +357,6 @@ def test_cloudera_manager_takes_the_nodemanager_alone_out_and_starts_it_again(cl
     assert "must have one NodeManager of yarn on edge01.example.com, but has 0" in text
 
 
-@pytest.mark.usefixtures("_soon")
 def test_ambari_takes_the_nodemanager_alone_out_and_starts_it_again(ambari: AmbariServer) -> None:
     manager = ambari_client(ambari)
     host = manager.host("demo", {"data01.example.com"})
@@ -385,7 +371,6 @@ def test_ambari_takes_the_nodemanager_alone_out_and_starts_it_again(ambari: Amba
     assert "Component cannot be decommissioned" in sentence(lambda: manager.set_nodemanager(edge, "", False, 5))
 
 
-@pytest.mark.usefixtures("_soon")
 @pytest.mark.parametrize(
     ("ends", "words"), [("FAILED", "ended the request 7 as FAILED"), ("IN_PROGRESS", "within 0.05 s")]
 )

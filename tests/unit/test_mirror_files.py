@@ -6,14 +6,15 @@ import json
 import multiprocessing
 import os
 import stat
-import subprocess
 import sys
 import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import ansible_programs
 import pytest
 from ansible.module_utils.hadoop_dl_host import mirror_files, mirror_index, mirror_prune, mirror_served
 from ansible.module_utils.hadoop_dl_host.mirror_index import MirrorError
@@ -23,7 +24,6 @@ from host_modules import run
 from hadoop_dl.cli import mirror
 from hadoop_dl.data.stacks import load_stack
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 BIG = bytes(range(256)) * 20000  # 5 MB: several chunks
 WHEEL = "numpy-1.16.6-py3-none-any.whl"
 
@@ -33,12 +33,9 @@ def index(direct_index: Index) -> Index:
     return direct_index
 
 
-def fetch(index: Index, root: Path, *artifacts: dict[str, object], **more: Any) -> list[str]:
-    address = index.url + "/simple"
-    found: list[str] = mirror_files.fetch_artifacts(
-        list(artifacts), str(root), address, pause=lambda seconds: None, **more
-    )
-    return found
+def fetch(index: Index, root: Path, *artifacts: dict[str, object], address: str = "", **more: Any) -> list[str]:
+    address = address or index.url + "/simple"
+    return mirror_files.fetch_artifacts(list(artifacts), str(root), address, pause=lambda seconds: None, **more)
 
 
 def final_names(root: Path) -> list[str]:
@@ -156,57 +153,37 @@ def test_a_damaged_file_is_fetched_again(index, tmp_path):
     assert path.read_bytes() == BIG
 
 
-def test_an_index_that_offers_other_bytes_is_not_asked_for_them(index, tmp_path):
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"announced": {WHEEL: "0" * 64}}, "the index offers other bytes under that name"),
+        ({"form": "login"}, "lists no files.*login page"),
+        ({"files": {"numpy-1.0-py3-none-any.whl": b"old"}}, "lists 1 files of numpy without it.*PIP_INDEX_URL"),
+    ],
+    ids=["other bytes", "login page", "another version"],
+)
+def test_an_index_that_does_not_offer_the_file_is_told_and_not_asked_for_it(index, tmp_path, change, words):
     wheel = index.artifact(WHEEL, BIG)
-    index.announced[WHEEL] = "0" * 64
-    with pytest.raises(MirrorError, match="the index offers other bytes under that name"):
+    vars(index).update(change)
+    with pytest.raises(MirrorError, match=words):
         fetch(index, tmp_path, wheel)
     assert not any(path.endswith(WHEEL) for path, _ in index.requests)
 
 
-def test_a_login_page_instead_of_the_index_is_told(index, tmp_path):
+def test_an_index_that_is_not_there_is_told_without_the_password_of_its_address(index, tmp_path):
     wheel = index.artifact(WHEEL, BIG)
-    index.form = "login"
-    with pytest.raises(MirrorError, match="lists no files.*login page"):
-        fetch(index, tmp_path, wheel)
-
-
-def test_an_index_without_the_file_is_told(index, tmp_path):
-    wheel = index.artifact(WHEEL, BIG)
-    index.files = {"numpy-1.0-py3-none-any.whl": b"old"}
-    with pytest.raises(MirrorError, match="lists 1 files of numpy without it.*PIP_INDEX_URL"):
-        fetch(index, tmp_path, wheel)
-
-
-def test_an_index_that_is_not_there_is_told(index, tmp_path):
-    wheel = index.artifact(WHEEL, BIG)
-    with pytest.raises(MirrorError, match="Connection refused.*Check network, proxy and DNS"):
-        mirror_files.fetch_artifacts([wheel], str(tmp_path), "http://127.0.0.1:9/simple", pause=lambda seconds: None)
-
-
-def test_a_password_in_the_address_is_not_shown(index, tmp_path):
-    wheel = index.artifact(WHEEL, BIG)
-    with pytest.raises(MirrorError) as error:
-        mirror_files.fetch_artifacts(
-            [wheel], str(tmp_path), "http://user:geheim@127.0.0.1:9/simple", pause=lambda seconds: None
-        )
+    with pytest.raises(MirrorError, match="Connection refused.*Check network, proxy and DNS") as error:
+        fetch(index, tmp_path, wheel, address="http://user:geheim@127.0.0.1:9/simple")
     assert "geheim" not in str(error.value)
 
 
 def test_too_little_room_is_told_before_anything_is_fetched(index, tmp_path, monkeypatch):
     wheel = index.artifact(WHEEL, BIG)
-    status = os.statvfs(tmp_path)
-    monkeypatch.setattr(mirror_files.os, "statvfs", lambda path: _Full(status.f_frsize))
+    full = SimpleNamespace(f_bavail=1, f_frsize=os.statvfs(tmp_path).f_frsize)
+    monkeypatch.setattr(mirror_files.os, "statvfs", lambda path: full)
     with pytest.raises(MirrorError, match=r"5\.1 MB are required under .*, but 0\.0 MB are free"):
         fetch(index, tmp_path, wheel)
     assert index.requests == []
-
-
-class _Full:
-    f_bavail = 1
-
-    def __init__(self, block: int) -> None:
-        self.f_frsize = block
 
 
 def test_an_index_that_trickles_its_page_ends_in_time(index, tmp_path):
@@ -315,7 +292,7 @@ def with_login(index: Index) -> str:
 def test_the_login_of_a_private_index_is_sent_for_its_files(index, tmp_path):
     wheel = index.artifact(WHEEL, BIG)
     address = with_login(index)
-    assert mirror_files.fetch_artifacts([wheel], str(tmp_path), address, pause=lambda seconds: None) == [WHEEL]
+    assert fetch(index, tmp_path, wheel, address=address) == [WHEEL]
     assert {login for _, login in index.received} == {index.login}
 
 
@@ -323,7 +300,7 @@ def test_the_login_of_an_index_goes_to_no_other_server(index, tmp_path):
     wheel = index.artifact(WHEEL, BIG)
     index.faults[WHEEL] = ["redirect"]  # from 127.0.0.1 to localhost
     address = with_login(index)
-    assert mirror_files.fetch_artifacts([wheel], str(tmp_path), address, pause=lambda seconds: None) == [WHEEL]
+    assert fetch(index, tmp_path, wheel, address=address) == [WHEEL]
     assert {login for host, login in index.received if host == "localhost"} == {""}
     assert {login for host, login in index.received if host == "127.0.0.1"} == {index.login}
 
@@ -378,21 +355,11 @@ def test_passwords_are_in_no_command_line_log_or_message(index, tmp_path, fails)
     wheel = index.artifact(WHEEL, BIG)
     index.faults[WHEEL] = ["404"] if fails else ["hang"]  # hangs for a second: time to look
     environment = {"PIP_INDEX_URL": with_login(index), "https_proxy": "http://svc:canary2@127.0.0.1:9"}
-    text = PLAY.format(
-        root=tmp_path, python=sys.executable, artifacts=json.dumps([wheel]), environment=json.dumps(environment)
-    )
-    (tmp_path / "play.yml").write_text(text)
+    given = {"artifacts": json.dumps([wheel]), "environment": json.dumps(environment)}
+    (tmp_path / "play.yml").write_text(PLAY.format(root=tmp_path, python=sys.executable, **given))
     (tmp_path / "hosts").write_text(f"localhost ansible_connection=local ansible_python_interpreter={sys.executable}\n")
-    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-vvvv", "-i", str(tmp_path / "hosts")]
-    variables = {**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg")}
-    variables["ANSIBLE_LOG_PATH"] = str(tmp_path / "ansible.log")
-    process = subprocess.Popen(
-        [*command, str(tmp_path / "play.yml")],
-        env=variables,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    arguments = ("-vvvv", "-i", tmp_path / "hosts", tmp_path / "play.yml")
+    process = ansible_programs.start(*arguments, ANSIBLE_LOG_PATH=str(tmp_path / "ansible.log"))
     seen: set[str] = set()
     done = threading.Event()
     watcher = threading.Thread(target=watch_command_lines, args=(seen, done))
@@ -448,12 +415,8 @@ def filled(index: Index, root: Path) -> dict[str, dict[str, object]]:
     for path in ("built/3.6/abc/gast-0.2.2-py3-none-any.whl", TENSORFLOW):
         folder, _, name = path.rpartition("/")
         (root / path).write_bytes(b"built here")
-        row = {
-            "folder": folder,
-            "name": name,
-            "sha256": mirror_files.whole_files.sha256_of(str(root / path)),
-        }
-        mirror_files.write_manifest([row], str(root))
+        digest = mirror_files.whole_files.sha256_of(str(root / path))
+        mirror_files.write_manifest([{"folder": folder, "name": name, "sha256": digest}], str(root))
     return found
 
 

@@ -105,10 +105,8 @@ class Way:
 
 @pytest.fixture(params=["http", "https"])
 def way(request: pytest.FixtureRequest, certificates: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Way]:
-    for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    for name in ("PIP_CERT", "REQUESTS_CA_BUNDLE"):
+    proxies = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
+    for name in (*proxies, *map(str.upper, proxies), "PIP_CERT", "REQUESTS_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
     mirror_index._pages.clear()
     index = Index()
@@ -119,12 +117,11 @@ def way(request: pytest.FixtureRequest, certificates: Path, monkeypatch: pytest.
             yield Way(request.param, index, handler, urlsplit(proxy).port, str(certificates / "server.ca"))
 
 
-def fetch(way: Way, root: Path, monkeypatch: pytest.MonkeyPatch, login: str = "") -> list[str]:
-    for name, value in way.environment(login).items():
+def fetch(way: Way, root: Path, monkeypatch: pytest.MonkeyPatch, login: str = "", **others: str) -> list[str]:
+    for name, value in {**way.environment(login), **others}.items():
         monkeypatch.setenv(name, value)
     artifact = way.index.artifact(WHEEL, BIG)
-    found: list[str] = mirror_files.fetch_artifacts([artifact], str(root), pause=lambda seconds: None)
-    return found
+    return mirror_files.fetch_artifacts([artifact], str(root), pause=lambda seconds: None)
 
 
 def test_page_and_file_come_through_the_proxy(way: Way, tmp_path: Path, monkeypatch) -> None:
@@ -151,11 +148,7 @@ def test_a_proxy_with_a_login(way: Way, tmp_path: Path, monkeypatch) -> None:
 @pytest.mark.parametrize("way", ["https"], indirect=True)
 def test_the_login_of_the_index_is_inside_the_tunnel(way: Way, tmp_path: Path, monkeypatch) -> None:
     way.proxy.login = LOGIN
-    for name, value in way.environment(QUOTED).items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("PIP_INDEX_URL", f"https://reader:other@{NAME}/simple")
-    artifact = way.index.artifact(WHEEL, BIG)
-    mirror_files.fetch_artifacts([artifact], str(tmp_path), pause=lambda seconds: None)
+    fetch(way, tmp_path, monkeypatch, QUOTED, PIP_INDEX_URL=f"https://reader:other@{NAME}/simple")
     assert {login for _, login in way.index.received} == {"reader:other"}
     assert {path for _, path in way.proxy.seen} == {f"{NAME}:443"}
 
@@ -207,11 +200,8 @@ def test_the_module_takes_the_proxy_from_mirror_environment(way: Way, tmp_path: 
     arguments = {"root": str(tmp_path / "mirror"), "artifacts": [artifact], "timeout": 60}
     found = run("mirror_artifacts", **arguments, environment=way.environment(QUOTED))
     assert found["fetched"] == [WHEEL]
-    refused = run(
-        "mirror_artifacts",
-        **{**arguments, "root": str(tmp_path / "other")},
-        environment=way.environment("svc:wrong%2Fone"),
-    )
+    arguments["root"] = str(tmp_path / "other")
+    refused = run("mirror_artifacts", **arguments, environment=way.environment("svc:wrong%2Fone"))
     assert "407" in refused["msg"]
     for text in (json.dumps(found), json.dumps(refused)):
         for secret in ("can/ary", "can%2Fary", "wrong/one", "wrong%2Fone"):

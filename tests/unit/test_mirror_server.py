@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import re
-import shutil
 import socket
 import ssl
 import subprocess
@@ -13,6 +12,8 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +51,8 @@ class Mirror:
         return socket.create_connection(("127.0.0.1", self.port), timeout=10)
 
 
-def start(interpreter: str, root: Path, *more: str, change: str = "") -> Mirror:
+@contextmanager
+def running(interpreter: str, root: Path, *more: str, change: str = "") -> Iterator[Mirror]:
     """The server on a free port; `change` edits its limits, so that tests need not wait for them."""
     program = root.parent / "mirror_server.py"
     text = SERVER.read_text()
@@ -61,13 +63,16 @@ def start(interpreter: str, root: Path, *more: str, change: str = "") -> Mirror:
     program.write_text(text)
     command = [interpreter, "-I", str(program), f"--root={root}", "--port=0", "--bind=127.0.0.1", *more]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd="/")
-    assert process.stderr
     line = process.stderr.readline()
     if "on port" not in line:
         process.kill()  # it may run on, and its output would have no end
         pytest.fail(line + process.stderr.read())
     threading.Thread(target=process.stderr.read, daemon=True).start()
-    return Mirror(root, int(line.split()[-1]), process)
+    try:
+        yield Mirror(root, int(line.split()[-1]), process)
+    finally:
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture
@@ -92,12 +97,13 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.fixture(params=[python("3.6"), pytest.param(sys.executable, id="controller")])
+PYTHONS = [python("3.6"), pytest.param(sys.executable, id="controller")]
+
+
+@pytest.fixture(params=PYTHONS)
 def mirror(request: pytest.FixtureRequest, root: Path) -> Iterator[Mirror]:
-    served = start(request.param, root, change="REQUEST_SECONDS=2;CHUNK_SECONDS=2;THREADS=8")
-    yield served
-    served.process.kill()
-    served.process.wait()
+    with running(request.param, root, change="REQUEST_SECONDS=2;CHUNK_SECONDS=2;THREADS=8") as served:
+        yield served
 
 
 def test_files_and_pages_are_served(mirror: Mirror) -> None:
@@ -197,11 +203,10 @@ def test_more_connections_than_threads_are_refused_at_once_and_served_later(mirr
     assert wait_until(lambda: mirror.ask("/wheels/")[0] == 200)
 
 
-@pytest.mark.parametrize("interpreter", [python("3.6"), pytest.param(sys.executable, id="controller")])
+@pytest.mark.parametrize("interpreter", PYTHONS)
 def test_one_address_that_reads_slowly_leaves_connections_to_others(root: Path, interpreter: str) -> None:
-    mirror = start(interpreter, root)  # with its own limits
     (root / "files/large").write_bytes(b"x" * 30_000_000)
-    try:
+    with running(interpreter, root) as mirror:  # with its own limits
         slow = [mirror.open() for _ in range(32)]
         for one in slow:
             one.sendall(b"GET /files/large HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -211,24 +216,12 @@ def test_one_address_that_reads_slowly_leaves_connections_to_others(root: Path, 
         for one in slow:
             one.close()
         assert wait_until(lambda: mirror.ask("/wheels/")[0] == 200), "its connections count no longer"
-    finally:
-        mirror.process.kill()
-        mirror.process.wait()
 
 
 def test_twenty_clients_at_once_get_every_byte(root: Path) -> None:
-    mirror = start(sys.executable, root)
-    results: list[bool] = []
-    threads = [
-        threading.Thread(target=lambda: results.append(mirror.ask(f"/wheels/{WHEEL}")[1] == CONTENT)) for _ in range(20)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    mirror.process.kill()
-    mirror.process.wait()
-    assert results == [True] * 20
+    with running(sys.executable, root) as mirror, ThreadPoolExecutor(20) as clients:
+        answers = list(clients.map(mirror.ask, [f"/wheels/{WHEEL}"] * 20))
+    assert [content for _, content, _ in answers] == [CONTENT] * 20
 
 
 @pytest.mark.parametrize("place", ["/", "/home", "missing"])
@@ -241,38 +234,23 @@ def test_a_directory_that_is_no_mirror_is_refused(place: str) -> None:
     )
 
 
-@pytest.mark.skipif(not shutil.which("openssl"), reason="makes a certificate with openssl")
-@pytest.mark.parametrize("interpreter", [python("3.6"), pytest.param(sys.executable, id="controller")])
-def test_it_serves_tls_and_a_silent_client_stops_nobody(root: Path, interpreter: str) -> None:
-    certificate, key = root.parent / "tls.crt", root.parent / "tls.key"
-    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, *subject],
-        check=True,
-        capture_output=True,
-    )
-    mirror = start(interpreter, root, f"--certificate={certificate}", f"--key={key}")
-    silent = mirror.open()
-    try:
-        context = ssl.create_default_context(cafile=str(certificate))
+@pytest.mark.parametrize("interpreter", PYTHONS)
+def test_it_serves_tls_and_a_silent_client_stops_nobody(root: Path, certificates: Path, interpreter: str) -> None:
+    options = (f"--certificate={certificates}/server.crt", f"--key={certificates}/server.key")
+    context = ssl.create_default_context(cafile=str(certificates / "server.ca"))
+    with running(interpreter, root, *options) as mirror, mirror.open():
         url = f"https://localhost:{mirror.port}/wheels/{WHEEL}"
         with urllib.request.urlopen(url, context=context, timeout=10) as answer:  # noqa: S310
             assert answer.read() == CONTENT
-    finally:
-        silent.close()
-        mirror.process.kill()
-        mirror.process.wait()
 
 
 def test_systemd_replaces_nothing_in_the_path_of_the_mirror() -> None:
     role = SERVER.parents[1]
-    values = yaml.safe_load((role / "defaults/main.yml").read_text()) | yaml.safe_load(
-        (role / "vars/main.yml").read_text()
-    )
-    values |= {"mirror_root": "/srv/50%m of $HOME", "mirror_python": "/usr/bin/python3", "ansible_managed": "Ansible"}
-    unit = Templar(loader=DataLoader(), variables=values).template(
-        (role / "templates/deeplearning-mirror.service.j2").read_text()
-    )
+    values = {"mirror_root": "/srv/50%m of $HOME", "mirror_python": "/usr/bin/python3", "ansible_managed": "Ansible"}
+    for name in ("vars/main.yml", "defaults/main.yml"):
+        values = yaml.safe_load((role / name).read_text()) | values
+    template = (role / "templates/deeplearning-mirror.service.j2").read_text()
+    unit = Templar(loader=DataLoader(), variables=values).template(template)
     [command] = re.findall("^ExecStart=(.*)$", unit, re.MULTILINE)
     assert command == (
         "/usr/bin/python3 -I /usr/local/lib/deeplearning-mirror/mirror_server.py "

@@ -16,11 +16,11 @@ import host_modules
 import pytest
 import python_files
 from ansible.module_utils.hadoop_dl_host import yarn_cluster, yarn_exclude, yarn_nodes
+from resource_manager import ANSWERS, gpu_node, write_settings
 
 from hadoop_dl.data import yarn_nodes as decisions
 from hadoop_dl.data.yarn_nodes import Refused
 
-ANSWERS = Path(__file__).parent / "yarn_answers"
 REPOSITORY = Path(__file__).resolve().parents[2]
 SITE = b"# Hosts of the site\nretired1 retired2 # since May\n"
 
@@ -151,12 +151,8 @@ def test_a_host_that_yarn_does_not_know_once_is_refused(nodes: list[dict[str, An
 @pytest.mark.parametrize(
     "wrong",
     [
-        node("data1\n/etc"),
-        node("-rf"),
-        node("{{ lookup('pipe', 'id') }}"),
-        node(state="GONE"),
-        node(containers=-1),
-        node(gpus="2"),
+        *map(node, ("data1\n/etc", "-rf", "{{ lookup('pipe', 'id') }}")),
+        *(node(state="GONE"), node(containers=-1), node(gpus="2")),
     ],
 )
 def test_an_answer_of_another_form_is_refused(wrong: dict[str, Any]) -> None:
@@ -220,13 +216,11 @@ class Site:
         self.file.write_bytes(SITE)
 
     def named(self, value: str) -> None:
-        text = f"<property><name>{yarn_exclude.PROPERTY}</name><value>{value}</value></property>"
-        (self.conf / "yarn-site.xml").write_text(f"<configuration>{text}</configuration>", encoding="utf-8")
+        write_settings(self.conf / "yarn-site.xml", {yarn_exclude.PROPERTY: value})
 
     def settle(self, state: str, node: str = "data1", **options: Any) -> dict[str, Any]:
         given = {"conf_dir": str(self.conf), "node": node, "state": state, "gpus": 2, "record": str(self.record)}
-        answer: dict[str, Any] = host_modules.run("yarn_exclude", **{**given, **options})
-        return answer
+        return host_modules.run("yarn_exclude", **{**given, **options})
 
 
 @pytest.fixture
@@ -316,15 +310,9 @@ def test_a_torn_record_is_refused(site: Site) -> None:
 @pytest.fixture
 def answering(monkeypatch: pytest.MonkeyPatch) -> None:
     def fetch(url: str) -> str:
-        for part, name in {
-            "/cluster/nodes": "nodes",
-            "/cluster/info": "info",
-            "/node/apps": "node_apps",
-            "/cluster/apps": "apps",
-        }.items():
-            if part in url:
-                return (ANSWERS / f"{name}.json").read_text(encoding="utf-8")
-        raise OSError(url)
+        parts = {"/cluster/nodes": "nodes", "/cluster/info": "info", "/node/apps": "node_apps", "/cluster/apps": "apps"}
+        (name,) = [name for part, name in parts.items() if part in url]
+        return (ANSWERS / f"{name}.json").read_text(encoding="utf-8")
 
     monkeypatch.setattr(yarn_cluster, "fetch", fetch)
 
@@ -389,22 +377,14 @@ def test_a_node_of_an_earlier_port_does_not_count(nodes: list[tuple[str, str, An
 
 
 def test_gpus_of_a_node_are_those_that_yarn_counts() -> None:
-    one = {"name": "yarn.io/gpu", "value": 2}
-    assert (
-        yarn_nodes.gpus({"totalResource": {"resourceInformations": {"resourceInformation": [{"name": "vcores"}, one]}}})
-        == 2
-    )
+    two = [{"name": "vcores"}, {"name": "yarn.io/gpu", "value": 2}]
+    assert yarn_nodes.gpus({"totalResource": {"resourceInformations": {"resourceInformation": two}}}) == 2
     assert yarn_nodes.gpus({}) == 0
 
 
 def test_gpus_of_a_node_of_hadoop_2_10_are_those_in_use_and_the_rest() -> None:
     """A ResourceManager of 2.10.2 names no totalResource."""
-    parts = {"usedResource": 1, "availableResource": 2}
-    node = {
-        name: {"resourceInformations": {"resourceInformation": [{"name": "yarn.io/gpu", "value": number}]}}
-        for name, number in parts.items()
-    }
-    assert yarn_nodes.gpus(node) == 3
+    assert yarn_nodes.gpus(gpu_node("data1", 3, free=2)) == 3
 
 
 @pytest.mark.parametrize(
@@ -436,15 +416,12 @@ class Wait:
         self.clock += seconds
 
     def run(self, state: str, check: bool = False, **arguments: Any) -> dict[str, Any]:
-        task = SimpleNamespace(
-            async_val=0, check_mode=check, action="yarn_node", args={"state": state, "conf_dir": "/c", **arguments}
-        )
-        action = self.module.ActionModule(
-            task, SimpleNamespace(_shell=SimpleNamespace(tmpdir="")), None, None, None, None
-        )
+        args = {"state": state, "conf_dir": "/c", **arguments}
+        task = SimpleNamespace(async_val=0, check_mode=check, action="yarn_node", args=args)
+        connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=""))
+        action = self.module.ActionModule(task, connection, None, None, None, None)
         action.ask_again = self.answer
-        result: dict[str, Any] = action.run(task_vars={"inventory_hostname": "data1"})
-        return result
+        return action.run(task_vars={"inventory_hostname": "data1"})
 
     def answer(self, *_: Any, **asked: Any) -> dict[str, Any]:
         found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]

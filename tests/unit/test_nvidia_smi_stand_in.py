@@ -26,18 +26,17 @@ def written(directory: Path, **state: object) -> Path:
 
 
 def smi(directory: Path, *arguments: str, **state: object) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "NVIDIA_SMI_STAND_IN": str(written(directory, **state))}
-    return subprocess.run(
-        [sys.executable, str(PROGRAM), *arguments], env=environment, capture_output=True, text=True, check=False
-    )
+    return run(written(directory, **state), *arguments)
+
+
+def run(state: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NVIDIA_SMI_STAND_IN": str(state)}
+    return subprocess.run([sys.executable, str(PROGRAM), *arguments], env=environment, capture_output=True, text=True)
 
 
 def test_it_lists_its_gpus(tmp_path: Path) -> None:
     lines = smi(tmp_path, "--list-gpus").stdout.splitlines()
-    assert [line.partition(" (UUID")[0] for line in lines] == [
-        "GPU 0: Tesla P100-PCIE-16GB",
-        "GPU 1: Tesla P100-PCIE-16GB",
-    ]
+    assert [line.partition(" (UUID")[0] for line in lines] == [f"GPU {one}: Tesla P100-PCIE-16GB" for one in (0, 1)]
 
 
 def test_it_answers_yarn_in_xml(tmp_path: Path) -> None:
@@ -63,10 +62,7 @@ def test_without_gpus_it_fails_as_the_real_one(tmp_path: Path) -> None:
 
 
 def test_without_a_driver_it_fails_as_the_real_one(tmp_path: Path) -> None:
-    environment = {**os.environ, "NVIDIA_SMI_STAND_IN": str(tmp_path / "none")}
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), "-L"], env=environment, capture_output=True, text=True, check=False
-    )
+    done = run(tmp_path / "none", "-L")
     assert done.returncode == 9
     assert "couldn't communicate with the NVIDIA driver" in done.stdout
 
@@ -100,14 +96,19 @@ def test_each_branch_refuses_the_fields_of_later_ones(tmp_path: Path, branch: in
         assert (done.returncode, done.stdout) == (2, f'Field "{field}" is not a valid field to query.\n\n')
 
 
-@pytest.mark.parametrize(("branch", "status"), [(470, 2), (535, 0), (580, 2)])
-def test_a_field_may_go_again(tmp_path: Path, branch: int, status: int) -> None:
-    done = smi(tmp_path, "--query-gpu=reset_status.reset_required", "--format=csv,noheader", driver=BRANCHES[branch])
-    assert done.returncode == status, done.stdout
+GOES_AGAIN = "--query-gpu=reset_status.reset_required"
+REMAPPED = "--query-remapped-rows=gpu_bus_id,remapped_rows.pending"
 
 
-@pytest.mark.parametrize(("branch", "status"), [(418, 2), (470, 0), (580, 0)])
-def test_remapped_rows_have_a_switch_of_their_own_from_ampere_on(tmp_path: Path, branch: int, status: int) -> None:
-    fields = "--query-remapped-rows=gpu_bus_id,remapped_rows.pending"
-    done = smi(tmp_path, fields, "--format=csv,noheader", driver=BRANCHES[branch])
+@pytest.mark.parametrize(
+    ("query", "branch", "status"),
+    [
+        *((GOES_AGAIN, branch, status) for branch, status in ((470, 2), (535, 0), (580, 2))),
+        *((REMAPPED, branch, status) for branch, status in ((418, 2), (470, 0), (580, 0))),
+    ],
+)
+def test_a_field_may_go_again_and_remapped_rows_have_a_switch_of_their_own_from_ampere_on(
+    tmp_path: Path, query: str, branch: int, status: int
+) -> None:
+    done = smi(tmp_path, query, "--format=csv,noheader", driver=BRANCHES[branch])
     assert done.returncode == status, done.stdout

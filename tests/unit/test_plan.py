@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,14 +41,8 @@ NODE: dict[str, Any] = {
     "deeplearning": {"current": None, "environments": {}, "receipts": {}},
     "disk_free_mb": {"/opt": 90000},
 }
-EVERYTHING = [
-    "gpu",
-    "gpu_check",
-    "environment",
-    "deeplearning_command",
-    "hadoop_client",
-    "verify",
-]  # of a data node with GPUs
+# Of a data node with GPUs.
+EVERYTHING = ["gpu", "gpu_check", "environment", "deeplearning_command", "hadoop_client", "verify"]
 
 
 def make_host(
@@ -59,6 +53,22 @@ def make_host(
 
 def changed_node(**parts: Any) -> dict[str, Any]:
     return {**copy.deepcopy(NODE), **parts}
+
+
+def el9_node(python: str, **parts: Any) -> dict[str, Any]:
+    """A host of RHEL 9 with this Python."""
+    system = {
+        "os": {"short": "el9", "name": "RHEL 9"},
+        "glibc": "2.34",
+        "pythons": {python: f"/usr/bin/python{python}"},
+    }
+    return changed_node(**system, **parts)
+
+
+def done(host: plan_model.Host | None = None) -> plan_model.Host:
+    """The host after its plan was carried out."""
+    host = host or make_host()
+    return after(host, plan.make_plan([host], REPOSITORY))
 
 
 def needs(made: plan_model.Plan, name: str = "data1") -> list[str]:
@@ -170,8 +180,8 @@ def test_a_mirror_of_packages_alone_is_work_too() -> None:
 
 def test_apply_all_names_every_component_again() -> None:
     made = plan.make_plan([make_host()], REPOSITORY)
-    done = after(make_host(apply="all"), made)
-    assert needs(plan.make_plan([done], REPOSITORY)) == EVERYTHING
+    again = plan.make_plan([after(make_host(apply="all"), made)], REPOSITORY)
+    assert needs(again) == EVERYTHING
 
 
 @pytest.mark.parametrize(
@@ -184,43 +194,35 @@ def test_apply_all_names_every_component_again() -> None:
     ],
 )
 def test_what_is_missing_on_the_host_is_needed_again(part: str, value: Any, component: str) -> None:
-    host = make_host()
-    done = after(host, plan.make_plan([host], REPOSITORY))
-    done = altered(done, lambda found: found["deeplearning"].update({part: value}))
-    assert component in needs(plan.make_plan([done], REPOSITORY))
+    host = altered(done(), lambda found: found["deeplearning"].update({part: value}))
+    assert component in needs(plan.make_plan([host], REPOSITORY))
 
 
 def test_a_host_that_nobody_asked_after_its_last_change_is_asked() -> None:
-    host = make_host()
-    done = after(host, plan.make_plan([host], REPOSITORY))
-    done = altered(done, lambda found: found["deeplearning"]["receipts"].pop("verify"))
-    made = plan.make_plan([done], REPOSITORY)
+    host = altered(done(), lambda found: found["deeplearning"]["receipts"].pop("verify"))
+    made = plan.make_plan([host], REPOSITORY)
     assert needs(made) == ["verify"]
     assert [(row.component, row.reason) for row in made.rows] == [("verify", "not verified yet")]
 
 
 def test_a_host_is_asked_again_when_something_else_should_be_true() -> None:
-    host = make_host(gpu_count=2, verify_gpu_count="{{ gpu_count | default(0) }}")
-    done = after(host, plan.make_plan([host], REPOSITORY))
-    fewer = altered(done, lambda found: found["nvidia"].update(listed=["Tesla P100-PCIE-16GB"]))
-    fewer = replace(fewer, variables={**done.variables, "gpu_count": 1})
+    host = done(make_host(gpu_count=2, verify_gpu_count="{{ gpu_count | default(0) }}"))
+    fewer = altered(host, lambda found: found["nvidia"].update(listed=["Tesla P100-PCIE-16GB"]))
+    fewer = replace(fewer, variables={**host.variables, "gpu_count": 1})
     assert needs(plan.make_plan([fewer], REPOSITORY)) == ["verify"]
 
 
 def test_a_damaged_file_is_the_reason_in_the_table() -> None:
-    host = make_host()
-    done = after(host, plan.make_plan([host], REPOSITORY))
     changed = {"digest": "0" * 12, "problem": "/opt/deeplearning/etc/hadoop-env.sh was changed"}
-    done = altered(done, lambda found: found["deeplearning"]["receipts"].update(hadoop_client=changed))
-    assert "hadoop-env.sh was changed" in plan.make_plan([done], REPOSITORY).table()
+    host = altered(done(), lambda found: found["deeplearning"]["receipts"].update(hadoop_client=changed))
+    assert "hadoop-env.sh was changed" in plan.make_plan([host], REPOSITORY).table()
 
 
 def test_a_changed_input_of_a_role_is_needed_again_and_others_are_not() -> None:
-    host = make_host(hadoop_client_java_home="{{ java_place }}", java_place="/a", colour="red")
-    done = after(host, plan.make_plan([host], REPOSITORY))
-    recoloured = replace(done, variables={**done.variables, "colour": "blue"})
+    host = done(make_host(hadoop_client_java_home="{{ java_place }}", java_place="/a", colour="red"))
+    recoloured = replace(host, variables={**host.variables, "colour": "blue"})
     assert needs(plan.make_plan([recoloured], REPOSITORY)) == []
-    moved = replace(done, variables={**done.variables, "java_place": "/b"})
+    moved = replace(host, variables={**host.variables, "java_place": "/b"})
     assert needs(plan.make_plan([moved], REPOSITORY)) == ["hadoop_client", "verify"]
 
 
@@ -237,11 +239,7 @@ def test_a_changed_input_of_a_role_is_needed_again_and_others_are_not() -> None:
         ({}, {"deeplearning_request": {"tensorflow": "1.15", "python": "3.12"}}, "Python 3.12"),
         ({}, {"deeplearning_request": {"tensorflwo": "1.15"}}, "tensorflow"),
         ({"disk_free_mb": {"/opt": 700}}, {}, "has 700 MB free"),
-        (
-            {"cell_problem": "It refuses mounts of its own."},
-            {},
-            "imported in a cell, but this host has none. It refuses mounts",
-        ),
+        ({"cell_problem": "It refuses mounts."}, {}, "imported in a cell, but this host has none. It refuses mounts"),
         ({}, {"gpu_count": 4}, "gpu_count is 4, but the host shows 2 GPUs"),
         ({}, {"gpu_count": "two"}, 'whole number from 0 to 64, but is "two"'),
         ({}, {"gpu_count": True}, "whole number"),
@@ -262,20 +260,16 @@ def test_an_unknown_stack_lists_the_known_ones() -> None:
 
 
 def test_all_problems_of_all_hosts_come_in_one_list_and_equal_ones_once() -> None:
-    hosts = [make_host(f"data{n}", gpu_count=4) for n in range(1, 8)] + [
-        make_host("edge1", ("edge_nodes",), changed_node(hadoop=None))
-    ]
-    failure = plan.make_plan(hosts, REPOSITORY).failure()
+    hosts = [make_host(f"data{n}", gpu_count=4) for n in range(1, 8)]
+    edge = make_host("edge1", ("edge_nodes",), changed_node(hadoop=None))
+    failure = plan.make_plan([*hosts, edge], REPOSITORY).failure()
     assert "no host was changed" in failure
     assert "data1, data2, data3, data4 and 3 more: gpu_count is 4" in failure
     assert "edge1: no Hadoop client found" in failure
 
 
 def test_two_environments_in_one_tfos_group_are_said_before_they_are_installed() -> None:
-    nine = changed_node(
-        os={"short": "el9", "name": "RHEL 9"}, glibc="2.34", pythons={"3.11": "/usr/bin/python3.11"}, java=[]
-    )
-    nine["java"] = [{"home": "/j", "version": "17.0.9", "major": "17"}]
+    nine = el9_node("3.11", java=[{"home": "/j", "version": "17.0.9", "major": "17"}])
     hosts = [make_host(), make_host("data2", node=nine, deeplearning_request="tf2.15-py3-el9")]
     assert "one environment on its driver and all executors" in plan.make_plan(hosts, REPOSITORY).failure()
 
@@ -290,13 +284,9 @@ def test_an_unreachable_host_is_named_and_the_operator_chooses(choice: str, stop
 
 def test_constraints_become_one_named_stack_for_all_hosts_that_ask_the_same() -> None:
     request = {"tensorflow": "1.15", "python": "2.7"}
-    hosts = [
-        make_host(deeplearning_request=request),
-        make_host(
-            "edge1", ("edge_nodes",), changed_node(nvidia={"gpus": [], "listed": None}), deeplearning_request=request
-        ),
-    ]
-    made = plan.make_plan(hosts, REPOSITORY)
+    without_gpus = changed_node(nvidia={"gpus": [], "listed": None})
+    edge = make_host("edge1", ("edge_nodes",), without_gpus, deeplearning_request=request)
+    made = plan.make_plan([make_host(deeplearning_request=request), edge], REPOSITORY)
     assert made.problems == []
     assert {host["stack"]["name"] for host in made.hosts.values()} == {STACK}
 
@@ -318,15 +308,14 @@ def unlike_hosts() -> list[plan_model.Host]:
     """Hosts that ask the same in many ways, or other things, each with something of its own that decides."""
     request = {"tensorflow": "1.15"}
     elsewhere = changed_node(pythons={"2.7": "/opt/python/bin/python2.7"})
+    driven = changed_node(nvidia={**NODE["nvidia"], "driver": "390.157"})
     return [
         make_host("plain", deeplearning_request=request),
         make_host("again", deeplearning_request=dict(request)),
         make_host("named", deeplearning_request=STACK),
         make_host("unset", deeplearning_request=""),
         make_host("python", node=elsewhere, deeplearning_request=request),
-        make_host(
-            "driver", node=changed_node(nvidia={**NODE["nvidia"], "driver": "390.157"}), deeplearning_request=request
-        ),
+        make_host("driver", node=driven, deeplearning_request=request),
         make_host("glibc", node=changed_node(glibc="2.12"), deeplearning_request=request),
         make_host("extras", deeplearning_request=STACK, deeplearning_extra_packages=["pandas"]),
         make_host("builder", ("build_hosts",), deeplearning_request=request),
@@ -368,12 +357,20 @@ def test_a_digest_is_of_everything_that_decides_in_one_text() -> None:
     assert plan_digests.joined(texts) == json.dumps(values, sort_keys=True)
 
 
-@pytest.mark.parametrize("count", [10, 40])
-def test_hosts_of_one_kind_are_judged_once_and_the_verdicts_are_written_once(
-    count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.fixture
+def no_verdicts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """No verdict of an earlier run is known."""
     monkeypatch.setattr(target, "VERDICTS", tmp_path / "verdicts.json")
     target.verdicts.cache_clear()
+    yield
+    target.verdicts.cache_clear()
+
+
+@pytest.mark.usefixtures("no_verdicts")
+@pytest.mark.parametrize("count", [10, 40])
+def test_hosts_of_one_kind_are_judged_once_and_the_verdicts_are_written_once(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     judged: list[object] = []
     real, written = target.judge, target.os.replace
     writes: list[object] = []
@@ -383,7 +380,6 @@ def test_hosts_of_one_kind_are_judged_once_and_the_verdicts_are_written_once(
     assert plan.make_plan(hosts, REPOSITORY).problems == []
     assert len(judged) == 2  # the constraints, and the stack that they mean
     assert len([one for one in writes if one[1] == target.VERDICTS]) == 1
-    target.verdicts.cache_clear()
 
 
 def test_a_lock_is_read_once_for_all_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -395,9 +391,8 @@ def test_a_lock_is_read_once_for_all_hosts(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(read) == 1
 
 
-def test_a_verdict_is_kept_and_forgotten_when_the_data_change(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(target, "VERDICTS", tmp_path / "verdicts.json")
-    target.verdicts.cache_clear()
+@pytest.mark.usefixtures("no_verdicts")
+def test_a_verdict_is_kept_and_forgotten_when_the_data_change(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
     monkeypatch.setattr(target, "judge", lambda *given: asked.append(given) or {"problems": [], "warnings": []})
     for _ in range(2):
@@ -408,7 +403,6 @@ def test_a_verdict_is_kept_and_forgotten_when_the_data_change(monkeypatch: pytes
     monkeypatch.setattr(target, "data_digest", lambda: "other data")
     target.verdict(stacks.load_stack(STACK), invented_hosts.facts(NODE).profile)
     assert len(asked) == 2
-    target.verdicts.cache_clear()
 
 
 def test_a_lock_that_is_made_or_removed_changes_what_verdicts_are_kept_by(
@@ -418,11 +412,9 @@ def test_a_lock_that_is_made_or_removed_changes_what_verdicts_are_kept_by(
     monkeypatch.setattr(stacks, "directories", lambda: [tmp_path])
     (tmp_path / "locks").mkdir()
     digests = []
-    for names in ((), ("ours",), ("ours", "other"), ("other",)):
-        for name in ("ours", "other"):
-            (tmp_path / "locks" / f"{name}.txt").unlink(missing_ok=True)
-        for name in names:
-            (tmp_path / "locks" / f"{name}.txt").write_text("numpy==1.16.6\n", encoding="utf-8")
+    ours, other = (tmp_path / "locks" / name for name in ("ours.txt", "other.txt"))
+    for change in (lambda: None, ours.touch, other.touch, ours.unlink):
+        change()
         target.data_digest.cache_clear()
         digests.append(target.data_digest())
     target.data_digest.cache_clear()
@@ -430,13 +422,11 @@ def test_a_lock_that_is_made_or_removed_changes_what_verdicts_are_kept_by(
 
 
 def test_what_is_said_of_a_host_does_not_depend_on_an_alike_host_with_more_gpus() -> None:
-    gpus = NODE["nvidia"]["gpus"] or [{"vendor": "10de", "device": "1db4", "address": "0000:3b:00.0"}]
+    gpu = {"vendor": "10de", "device": "1db4", "address": "0000:3b:00.0"}
     said = []
     for count in (1, 3):
-        node = changed_node(nvidia={**NODE["nvidia"], "gpus": gpus[:1] * count})
-        said.append(
-            target.judge(stacks.load_stack("tf1.4-cpu-py27-el7"), invented_hosts.facts(node).profile)["warnings"]
-        )
+        profile = invented_hosts.facts(changed_node(nvidia={**NODE["nvidia"], "gpus": [gpu] * count})).profile
+        said.append(target.judge(stacks.load_stack("tf1.4-cpu-py27-el7"), profile)["warnings"])
     assert said[0] == said[1]
     assert any("is for the CPU" in warning for warning in said[0])
 
@@ -447,13 +437,9 @@ def test_closure_follows_templates_and_stops_at_facts() -> None:
 
 
 def test_the_first_python_that_the_host_has_is_taken() -> None:
-    nine = changed_node(os={"short": "el9", "name": "RHEL 9"}, glibc="2.34", pythons={"3.9": "/usr/bin/python3.9"})
-    assert (
-        target.target_for(
-            {"deeplearning_request": "tf2.15-py3-el9"}, invented_hosts.facts(nine), ("data_nodes",)
-        ).interpreter
-        == "/usr/bin/python3.9"
-    )
+    request = {"deeplearning_request": "tf2.15-py3-el9"}
+    found = target.target_for(request, invented_hosts.facts(el9_node("3.9")), ("data_nodes",))
+    assert found.interpreter == "/usr/bin/python3.9"
 
 
 def of_environments(state: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
@@ -464,22 +450,17 @@ def of_environments(state: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
 
 
 def test_files_that_were_added_to_an_environment_are_reported_and_nothing_is_built() -> None:
-    host = make_host()
-    done = after(host, plan.make_plan([host], REPOSITORY))
     added = {"problem": None, "added": ["lib/python2.7/site-packages/extra.py"]}
-    done = altered(done, of_environments(added))
-    made = plan.make_plan([done], REPOSITORY)
+    made = plan.make_plan([altered(done(), of_environments(added))], REPOSITORY)
     assert needs(made) == []
     assert any("files were added to the environment" in text and "extra.py" in text for text in made.warnings)
 
 
 def test_a_repair_needs_as_much_room_as_an_installation() -> None:
-    host = make_host()
-    done = after(host, plan.make_plan([host], REPOSITORY))
-    done = altered(done, lambda found: found.update(disk_free_mb={"/opt": 100}))
-    assert plan.make_plan([done], REPOSITORY).problems == []
-    done = altered(done, of_environments({"problem": "files changed since it was sealed: 1 gone (x)"}))
-    assert "/opt requires" in plan.make_plan([done], REPOSITORY).problems[0]
+    host = altered(done(), lambda found: found.update(disk_free_mb={"/opt": 100}))
+    assert plan.make_plan([host], REPOSITORY).problems == []
+    damaged = altered(host, of_environments({"problem": "files changed since it was sealed: 1 gone (x)"}))
+    assert "/opt requires" in plan.make_plan([damaged], REPOSITORY).problems[0]
 
 
 def test_hosts_for_which_all_is_the_same_are_one_part_of_the_table() -> None:

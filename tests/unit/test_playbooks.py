@@ -18,11 +18,10 @@ import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.mod_args import ModuleArgsParser
 from ansible.template import Templar
-from ansible_programs import run, tasks_in
+from ansible_programs import REPOSITORY, run, tasks_in
 
 from hadoop_dl.plan import inputs
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 PLAYBOOKS = sorted((REPOSITORY / "playbooks").glob("*.yml"))
 # The way back and the way out make no plan: they must not wait until the inventory is in order, nor must cards that are measured before anything
 # is installed, or networks on what is installed. A host leaves YARN and comes back whatever is planned. The report makes its own plan, which ends at no problem.
@@ -37,6 +36,16 @@ def play(playbook: str, tmp_path: Path, groups: dict[str, str], *options: str) -
     (tmp_path / "hosts").write_text(text, encoding="utf-8")
     path = REPOSITORY / "playbooks" / playbook
     return run("ansible-playbook", "-i", str(tmp_path / "hosts"), str(path), *options)
+
+
+def refusal(tmp_path: Path, *options: str, playbook: str = "plan.yml") -> str:
+    """What a playbook says that refuses its inputs, which is never an exception."""
+    answer = play(playbook, tmp_path, {"build1": "build_hosts"}, *options)
+    said = answer.stdout + answer.stderr
+    assert answer.returncode == 2, said
+    exceptions = ("xception", "Traceback", "NoneType", "TypeError", "AttributeError", "MODULE FAILURE")
+    assert [word for word in exceptions if word in said] == []
+    return said
 
 
 def first_play(path: Path) -> dict[str, Any]:
@@ -71,15 +80,9 @@ OWN = {
     "remove": {**WRONG, "environment_path": None, "environment_force": True, "remove_confirmed": "perhaps"},
     "rollback": {**WRONG, "rollback_to": "{{ plan.environment }}", "remove_parts": None},
     "accept_gpus": {"gpu_count": "{{ nowhere }}"},
-    "benchmark": {
-        "benchmark_networks": ["vgg"],
-        "benchmark_seconds": 0,
-        "report_directory": 5,
-    },
+    "benchmark": {"benchmark_networks": ["vgg"], "benchmark_seconds": 0, "report_directory": 5},
     "node_maintenance": {
-        "environment_root": "/opt",
-        "run_lock_takeover": "flase",
-        "node_maintenance_seconds": "{{ nowhere }}",
+        **{"environment_root": "/opt", "run_lock_takeover": "flase", "node_maintenance_seconds": "{{ nowhere }}"},
     },
     "report": {"environment_root": "/opt", "report_directory": "{{ nowhere }}", "verify_report_directory": 10.1},
 }
@@ -120,9 +123,8 @@ def test_every_playbook_refuses_wrong_inputs_before_a_task_changes_a_host(path: 
 
 def test_an_input_of_almost_that_name_is_a_warning_where_no_plan_is_made(refused: Refused) -> None:
     answer = refused(REPOSITORY / "playbooks" / "remove.yml")
-    assert "remove_part is not an input of this project and is not used; remove_parts is one." in " ".join(
-        answer.stderr.split()
-    )
+    said = " ".join(answer.stderr.split())
+    assert "remove_part is not an input of this project and is not used; remove_parts is one." in said
 
 
 def test_a_value_that_needs_the_plan_is_refused_where_none_is_made(refused: Refused) -> None:
@@ -166,17 +168,12 @@ def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
     """The hosts of the group `other` have no value for it."""
     plays = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / f"{layer}.yml").read_text(encoding="utf-8"))
     (serial,) = {found["serial"] for found in plays if "upgrade_batch" in str(found.get("serial"))}
-    (tmp_path / "hosts").write_text(
-        "".join(
-            f"[{group}]\n"
-            + "".join(f"{group}{number} {LOCAL}{' upgrade_batch=2' if group != 'other' else ''}\n" for number in (1, 2))
-            for group in batches
-        )
-    )
-    shown = {
-        "name": "Show",
-        "ansible.builtin.debug": {"msg": "{{ group_names[0] }}: {{ ansible_play_batch | length }}"},
-    }
+    lines = []
+    for group in batches:
+        own = "upgrade_batch=2" if group != "other" else ""
+        lines += [f"[{group}]", *(f"{group}{number} {LOCAL} {own}" for number in (1, 2))]
+    (tmp_path / "hosts").write_text("\n".join(lines) + "\n")
+    shown = {"ansible.builtin.debug": {"msg": "{{ group_names[0] }}: {{ ansible_play_batch | length }}"}}
     # As in the playbook, a play comes before: Ansible has no hostvars for the first one.
     written: list[Any] = [{"name": "Plan", "hosts": "all", "gather_facts": False}]
     for group in batches:
@@ -281,21 +278,16 @@ def test_wrong_inputs_are_one_list_of_sentences_and_no_exception(tmp_path: Path)
         "mirror_root": "/",
         "hadoop_client_java_home": "/usr/lib/jvm\nrogue",
     }
-    answer = play("site.yml", tmp_path, {"build1": "build_hosts"}, "-e", json.dumps(values))
-    said = answer.stdout + answer.stderr
-    assert answer.returncode == 2
+    said = refusal(tmp_path, "-e", json.dumps(values), playbook="site.yml")
     assert "9 problems found; no host was changed." in said
     assert [name for name in values if f"build1: {name} " not in said] == []
     assert "mirror_url cannot be evaluated: 'nowhere' is undefined" in said
-    assert [word for word in ("xception", "Traceback", "NoneType", "MODULE FAILURE") if word in said] == []
 
 
 def test_a_file_for_the_plan_in_no_directory_is_refused_in_a_sentence(tmp_path: Path) -> None:
     there = tmp_path / "missing" / "plan.json"
-    answer = play("plan.yml", tmp_path, {"build1": "build_hosts"}, "-e", f"preflight_plan_file={there}")
-    assert answer.returncode == 2
-    assert "preflight_plan_file must be a file that the controller can write" in answer.stdout
-    assert "xception" not in answer.stdout + answer.stderr
+    said = refusal(tmp_path, "-e", f"preflight_plan_file={there}")
+    assert "preflight_plan_file must be a file that the controller can write" in said
 
 
 def test_templates_may_use_hostvars_and_variables_of_the_plan(tmp_path: Path) -> None:
@@ -349,14 +341,11 @@ def test_values_that_no_file_of_settings_can_hold_are_refused_like_others(tmp_pa
         "pip_timeout: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  6162\n",
         encoding="utf-8",
     )
-    answer = play("plan.yml", tmp_path, {"build1": "build_hosts"})
-    said = answer.stdout + answer.stderr
-    assert answer.returncode == 2
+    said = refusal(tmp_path)
     assert "6 problems found; no host was changed." in said
     names = ("deeplearning_request", "cuda_runfiles", "mirror_url", "spark_home", "verify_become", "pip_timeout")
     assert [name for name in names if f"build1: {name} " not in said] == []
     assert 'mirror_url cannot be evaluated: "division by zero"' in said
-    assert [word for word in ("xception", "Traceback", "TypeError") if word in said] == []
 
 
 @pytest.mark.parametrize(
@@ -369,11 +358,8 @@ def test_values_that_no_file_of_settings_can_hold_are_refused_like_others(tmp_pa
 def test_variables_that_the_playbooks_make_are_refused_on_the_command_line(
     value: str, names: list[str], tmp_path: Path
 ) -> None:
-    answer = play("plan.yml", tmp_path, {"build1": "build_hosts"}, "-e", value)
-    said = answer.stdout + answer.stderr
-    assert answer.returncode == 2
+    said = refusal(tmp_path, "-e", value)
     assert [name for name in names if f"{name} is not an input and must not be set" not in said] == [], said
-    assert [word for word in ("xception", "Traceback", "AttributeError") if word in said] == []
 
 
 def test_verify_compares_every_byte_of_the_environment_and_site_does_not() -> None:
@@ -430,11 +416,9 @@ def private_variables(path: Path) -> tuple[set[str], set[str]]:
 
 def test_every_private_variable_that_is_read_is_set_somewhere() -> None:
     """Also in scenarios that run rarely: a name that a role gave up would be found by make test-long alone."""
+    folders = ("roles", "playbooks", "molecule")
     files = [
-        path
-        for folder in ("roles", "playbooks", "molecule")
-        for suffix in ("yml", "j2")
-        for path in (REPOSITORY / folder).rglob(f"*.{suffix}")
+        path for folder in folders for suffix in ("yml", "j2") for path in (REPOSITORY / folder).rglob(f"*.{suffix}")
     ]
     found = {path: private_variables(path) for path in files}
     known = set().union(*(names for _, names in found.values()))
@@ -445,13 +429,11 @@ def test_every_private_variable_that_is_read_is_set_somewhere() -> None:
 @pytest.mark.parametrize("role", sorted(path.name for path in (REPOSITORY / "roles").iterdir()))
 def test_no_result_of_a_task_has_the_name_of_a_variable(role: str) -> None:
     """Whoever asks for the variable after the task would get the task's result."""
-    tasks, given = (
-        [
-            path.read_text(encoding="utf-8")
-            for folder in folders
-            for path in (REPOSITORY / "roles" / role / folder).glob("*.yml")
-        ]
-        for folders in (["tasks", "handlers"], ["vars", "defaults"])
-    )
+
+    def texts(*folders: str) -> list[str]:
+        place = REPOSITORY / "roles" / role
+        return [path.read_text(encoding="utf-8") for folder in folders for path in (place / folder).glob("*.yml")]
+
+    tasks, given = texts("tasks", "handlers"), texts("vars", "defaults")
     results = {name for text in tasks for name in re.findall(r"^\s+register: (\w+)", text, re.MULTILINE)}
     assert results.isdisjoint({name for text in given for name in yaml.safe_load(text) or {}})

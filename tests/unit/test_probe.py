@@ -13,10 +13,8 @@ from gpu_check.cli import QUESTIONS
 
 from hadoop_dl.hosts import host_script, verify
 
-COMPUTING = {
-    *("cuda_computes", "tensorflow_lists_gpus", "tensorflow_computes_on_gpu", "tensorflow_convolves_on_gpu"),
-    "tensorflow_computes_on_cpu",
-}
+COMPUTING = {"cuda_computes", "tensorflow_lists_gpus", "tensorflow_convolves_on_gpu"}
+COMPUTING |= {f"tensorflow_computes_on_{where}" for where in ("cpu", "gpu")}
 INFRA = Path(__file__).resolve().parents[2] / "tests/infra"
 
 
@@ -43,12 +41,9 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     """What the packed script prints about this machine, which promises a GPU it does not have."""
     environment = tmp_path_factory.mktemp("environment")
     script = verify.probe_script({"environment": str(environment), "gpu_count": 1})
-    done = subprocess.run(
-        ["sh", "-c", host_script.command()], input=script, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(["sh", "-c", host_script.command()], input=script, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
 
 
 def test_the_packed_probe_asks_every_question(answer: dict[str, dict[str, dict[str, object]]]) -> None:

@@ -16,6 +16,11 @@ from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 IMPORT = f"{WITHOUT_ANSIBLE}from {processes.__package__} import processes as p\n"
 
 
+@pytest.fixture(params=HOST_PYTHONS)
+def python(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
 def ask(python: str, expression: str, within: float = 50) -> tuple[Any, float]:
     """The value of an expression over `processes`, and the seconds that it took."""
     program = f"{IMPORT}import json, time; start = time.time(); value = {expression}; print(json.dumps([value, time.time() - start]))"
@@ -27,7 +32,6 @@ def ask(python: str, expression: str, within: float = 50) -> tuple[Any, float]:
     return value, seconds
 
 
-@pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_the_answer_has_status_output_and_cause(python: str) -> None:
     value, _ = ask(python, "p.run(['/bin/sh', '-c', 'echo out; echo said >&2; exit 3'], 30)")
     assert value == [3, "out", "said", False, "/bin/sh -c echo out; echo said >&2; exit 3 ended with status 3: said"]
@@ -36,7 +40,6 @@ def test_the_answer_has_status_output_and_cause(python: str) -> None:
     assert value == [127, "", "", False, "/no/such/program cannot be run: No such file or directory"]
 
 
-@pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_a_program_that_does_not_end_is_ended_with_its_children(python: str, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     value, seconds = ask(python, f"p.run(['/bin/sh', '-c', 'echo begun; sleep 60 & echo $! > {pid}; wait'], 3)")
@@ -51,14 +54,12 @@ def test_a_program_that_does_not_end_is_ended_with_its_children(python: str, tmp
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_a_child_that_keeps_the_pipe_open_holds_nobody(python: str) -> None:
     value, seconds = ask(python, "p.run(['/bin/sh', '-c', 'echo done; sleep 60 & exit 0'], 30)")
     assert value == [0, "done", "", False, None]
     assert seconds < 20
 
 
-@pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_a_child_in_a_session_of_its_own_holds_nobody(python: str) -> None:
     """As a program in the kernel's D state: the signal does not end what holds the pipe."""
     value, seconds = ask(python, "p.run(['/bin/sh', '-c', 'setsid sleep 40 & sleep 60'], 0.5)")
@@ -66,21 +67,18 @@ def test_a_child_in_a_session_of_its_own_holds_nobody(python: str) -> None:
     assert seconds < 20
 
 
-@pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_a_program_is_read_without_a_thread(python: str) -> None:
     """A child that is forked while a thread ends may wait for a lock of the C library forever."""
     without = "setattr(__import__('threading').Thread, 'start', None)"
     assert ask(python, f"{without} or p.run(['/bin/echo', 'out'], 30)")[0][:2] == [0, "out"]
 
 
-@pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_an_endless_output_keeps_a_bounded_memory(python: str) -> None:
     value, seconds = ask(python, "len(p.run(['/bin/cat', '/dev/zero'], 1).output) <= p.LARGEST + p.CHUNK")
     assert value is True
     assert seconds < 20
 
 
-@pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_a_question_that_hangs_is_abandoned(python: str) -> None:
     """As statvfs on a dead NFS server: a child asks, and its standard output is not that of the one who waits."""
     script = (

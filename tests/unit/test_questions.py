@@ -11,24 +11,27 @@ from pathlib import Path
 from typing import Any
 
 import ansible_programs
-import loopback
 import pytest
 import yaml
+from ansible_programs import REPOSITORY
+from resource_manager import ANSWERS, serving, write_settings
 
 from hadoop_dl.data.locks import canonicalize_name
 from hadoop_dl.data.questions import distribution, stack_parts
 from hadoop_dl.data.stacks import load_stack, stack_names
 from hadoop_dl.hosts import host_script, verify
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 QUESTIONS = REPOSITORY / "roles/verify/files/environment_questions.py"
-YARN = Path(__file__).parent / "yarn_answers"
 STACKS = stack_names()
 PARTS = ("keras", "tensorflow_io", "tensorflowonspark")
 
 
-def locked(name: str) -> dict[str, str]:
-    return {canonicalize_name(entry.project): entry.version for entry in load_stack(name).lock().entries}
+PAIRS = [(name, python) for name in STACKS for python in load_stack(name).pythons]
+
+
+def locked(name: str, python: str = "") -> dict[str, str]:
+    lock = load_stack(name).lock(*filter(None, [python]))
+    return {canonicalize_name(entry.project): entry.version for entry in lock.entries}
 
 
 def ask_suite(directory: Path, *arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -38,16 +41,14 @@ def ask_suite(directory: Path, *arguments: str | Path, **environment: str) -> su
     return ansible_programs.run("pytest", *arguments, *options, PATH=path, **environment)
 
 
-@pytest.mark.parametrize("name", STACKS)
-def test_a_version_is_looked_up_under_the_name_that_the_lock_installs(name: str) -> None:
+@pytest.mark.parametrize(("name", "python"), PAIRS)
+def test_a_version_is_looked_up_under_the_name_that_the_lock_installs(name: str, python: str) -> None:
     stack = load_stack(name).data
-    asked = [part for part in ("tensorflow", *PARTS) if part in stack_parts(stack)]
-    if stack["tensorflow_source"] == "built":  # its wheel comes from the build host, under this name
-        asked.remove("tensorflow")
+    expected = {part: stack[part] for part in ("tensorflow", *PARTS) if part in stack_parts(stack)}
+    if stack["tensorflow_source"] == "built":  # its wheel comes from the build host and not from an index
+        expected["tensorflow"] = None
         assert distribution(stack, "tensorflow") == stack["tensorflow_package"]
-    assert {part: locked(name).get(distribution(stack, part)) for part in asked} == {
-        part: stack[part] for part in asked
-    }
+    assert {part: locked(name, python).get(distribution(stack, part)) for part in expected} == expected
 
 
 @pytest.mark.parametrize("name", STACKS)
@@ -61,15 +62,12 @@ def test_parts_that_are_not_in_the_lock_are_not_asked_for(name: str) -> None:
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[str]]:
     """The questions that pytest collects: for each stack on a data node, on an edge node, and on a host with GPUs."""
     directory = tmp_path_factory.mktemp("inventory")
-    groups = {
-        "data_nodes": {"hosts": {f"data-{name}": {} for name in STACKS}},
-        "edge_nodes": {"hosts": {f"edge-{name}": {} for name in STACKS}},
-        "cdsw_hosts": {"hosts": {f"gpus-{name}": {} for name in STACKS}},
-    }
+    kinds = {"data": "data_nodes", "edge": "edge_nodes", "gpus": "cdsw_hosts"}
+    groups = {group: {"hosts": {f"{kind}-{name}": {} for name in STACKS}} for kind, group in kinds.items()}
     (directory / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": groups}}))
     expectations = {
         f"{kind}-{name}": {"stack": load_stack(name).data, "gpu_count": 2 if kind == "gpus" else 0, "parts": []}
-        for kind in ("data", "edge", "gpus")
+        for kind in kinds
         for name in STACKS
     }
     (directory / "expectations.json").write_text(json.dumps(expectations))
@@ -111,18 +109,14 @@ def test_a_stack_for_the_cpu_is_not_asked_for_the_gpus_of_its_host(asked: Mappin
 def test_a_namenode_that_does_not_answer_is_named(tmp_path: Path) -> None:
     """What libhdfs and `hdfs dfs` said on an edge node of a cluster whose NameNode was stopped."""
     refused = "hdfs dfs -test -f hdfs://m:8020/spark.zip ended with status 1: test: Call From e to m:8020 failed: Connection refused"
-    spark = {
-        "home": "/opt/deeplearning/spark/pyspark-3.0.3",
-        "version": {"error": None},
-        "archived": {"error": refused},
-    }
+    home = "/opt/deeplearning/spark/pyspark-3.0.3"
+    spark = {"home": home, "version": {"error": None}, "archived": {"error": refused}}
     inside = {"hdfs": {"value": None, "error": "NotFoundError: Could not find directory hdfs://m:8020/"}}
     (tmp_path / "hosts.yml").write_text("all: {children: {edge_nodes: {hosts: {e: {}}}}}")
     answers = verify.answer_file(tmp_path, "e")
     answers.parent.mkdir()
-    answers.write_text(
-        json.dumps({"seal": None, "spark": spark, "inside": inside, "unanswered": {}, "hdfs_unasked": ""})
-    )
+    said = {"seal": None, "spark": spark, "inside": inside, "unanswered": {}, "hdfs_unasked": ""}
+    answers.write_text(json.dumps(said))
     questions = ["test_hdfs.py", "test_tensorflowonspark.py::test_sparks_jars_are_in_hdfs_where_spark_is_ours"]
     paths = [f"{REPOSITORY}/tests/infra/{question}" for question in questions]
     junit = f"--junitxml={tmp_path / 'junit.xml'}"
@@ -140,9 +134,11 @@ def test_a_namenode_that_does_not_answer_is_named(tmp_path: Path) -> None:
     }
 
 
-ABOUT_YARN = ("test_its_nodemanager_runs", "test_yarn_offers_every_gpu", "test_its_node_has_the_label_of_its_plan")
+RUNS, OFFERS, LABEL = ABOUT_YARN = (
+    *("test_its_nodemanager_runs", "test_yarn_offers_every_gpu", "test_its_node_has_the_label_of_its_plan"),
+)
 # Hadoop 3.3.6's answers have data1 that leaves, data2 that runs and retired1. Each GPU of data2 is added in the form of test_tfos_gpus.py's.
-OF_YARN = {
+OF_YARN: dict[str, tuple[str, int, int, str, dict[str, str]]] = {
     "every GPU": ("data2", 2, 2, "", {}),
     "no GPU, and none is promised": ("data2", 0, 0, "", {}),
     "another label": (
@@ -150,29 +146,17 @@ OF_YARN = {
         2,
         2,
         "gpu",
-        {"test_its_node_has_the_label_of_its_plan": "The node data2 should have the node label gpu, but has none. Run"},
+        {LABEL: "The node data2 should have the node label gpu, but has none. Run"},
     ),
     "fewer": (
         "data2",
         1,
         2,
         "",
-        {"test_yarn_offers_every_gpu": "YARN should offer 2 GPUs of data2, but offers 1. Run playbooks/yarn_gpu.yml"},
+        {OFFERS: "YARN should offer 2 GPUs of data2, but offers 1. Run playbooks/yarn_gpu.yml"},
     ),
-    "it leaves": (
-        "data1",
-        0,
-        0,
-        "",
-        {"test_its_nodemanager_runs": "should have the node data1 RUNNING, but has it DECOMMISSIONING"},
-    ),
-    "no node": (
-        "data9",
-        0,
-        0,
-        "",
-        dict.fromkeys(ABOUT_YARN, "has none with the name data9"),
-    ),
+    "it leaves": ("data1", 0, 0, "", {RUNS: "should have the node data1 RUNNING, but has it DECOMMISSIONING"}),
+    "no node": ("data9", 0, 0, "", dict.fromkeys(ABOUT_YARN, "has none with the name data9")),
 }
 
 
@@ -180,21 +164,11 @@ OF_YARN = {
 def test_yarn_is_asked_for_the_gpus_of_the_host(
     tmp_path: Path, name: str, offered: int, promised: int, label: str, failures: Mapping[str, str]
 ) -> None:
-    answers = {part: json.loads((YARN / f"{part}.json").read_text(encoding="utf-8")) for part in ("nodes", "info")}
+    answers = {part: json.loads((ANSWERS / f"{part}.json").read_text(encoding="utf-8")) for part in ("nodes", "info")}
     resources = answers["nodes"]["nodes"]["node"][1]["totalResource"]["resourceInformations"]["resourceInformation"]
     resources.append({"name": "yarn.io/gpu", "resourceType": "COUNTABLE", "units": "", "value": offered})
 
-    class ResourceManager(loopback.Quiet):
-        def do_GET(self) -> None:
-            body = json.dumps(answers["nodes" if "/nodes" in self.path else "info"]).encode()
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(body)
-
-    with loopback.served(ResourceManager) as address:
-        key = "<name>yarn.resourcemanager.webapp.address</name>"
-        settings = f"<configuration><property>{key}<value>{address[7:]}</value></property></configuration>"
-        (tmp_path / "yarn-site.xml").write_text(settings, encoding="utf-8")
+    with serving(lambda path: answers["nodes" if "/nodes" in path else "info"], tmp_path):
         wanted = {"conf_dir": str(tmp_path), "gpus": promised, "names": [name], "label": label}
         found = suite_about_yarn(tmp_path, wanted)
     assert {test: outcome for test, (outcome, _) in found.items()} == {
@@ -206,7 +180,7 @@ def test_yarn_is_asked_for_the_gpus_of_the_host(
 def test_a_resourcemanager_that_does_not_answer_is_named(tmp_path: Path) -> None:
     found = suite_about_yarn(tmp_path, {"conf_dir": str(tmp_path), "gpus": 1, "names": ["d"], "label": ""})
     sentence = "The ResourceManager should answer at its web address, but: yarn-site.xml names none"
-    assert found["test_yarn_offers_every_gpu"] == (verify.FAILED, sentence)
+    assert found[OFFERS] == (verify.FAILED, sentence)
 
 
 def suite_about_yarn(directory: Path, wanted: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
@@ -265,9 +239,7 @@ class io:
 def answers(tmp_path: Path, tensorflow: str, distributions: tuple[str, ...] = ()) -> dict[str, Any]:
     """What the environment's own Python answers."""
     (tmp_path / "tensorflow.py").write_text(tensorflow)
-    (tmp_path / "core-site.xml").write_text(
-        "<configuration><property><name>fs.defaultFS</name><value>hdfs://master1:8020</value></property></configuration>"
-    )
+    write_settings(tmp_path / "core-site.xml", {"fs.defaultFS": "hdfs://master1:8020"})
     for name in distributions:
         (tmp_path / f"{name}-2.21.0.dist-info").mkdir()
         (tmp_path / f"{name}-2.21.0.dist-info/METADATA").write_text(

@@ -13,18 +13,20 @@ from clones import REPOSITORY, clone, git, with_changes
 
 from hadoop_dl_dev import release
 
-KEYS = {
-    "description",
-    "type",
-    "default",
-    "choices",
-    "required",
-    "elements",
-    "returned",
-    "sample",
-    "suboptions",
-    "contains",
-}
+KEYS = set(
+    [
+        "description",
+        "type",
+        "default",
+        "choices",
+        "required",
+        "elements",
+        "returned",
+        "sample",
+        "suboptions",
+        "contains",
+    ]
+)
 
 
 @pytest.fixture(scope="module")

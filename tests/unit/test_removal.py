@@ -6,37 +6,20 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import ansible_programs
 import pytest
-import yaml
 from ansible.module_utils.hadoop_dl_host import hdfs_record, mirror_removal, removal_reader
+from ansible_programs import REPOSITORY
 from host_modules import answer, run, start
-from loopback import Quiet, served
+from resource_manager import serving
 
 from hadoop_dl.hosts import removal
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 NAME = "demo-stack-0123456789ab"
 GROUPS = {"data1": "data_nodes", "edge1": "edge_nodes"}
-
-
-@contextmanager
-def yarn(application: dict[str, str]) -> Iterator[str]:
-    """The address of a ResourceManager with one application, in the form of Hadoop's REST interface."""
-
-    class Handler(Quiet):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(json.dumps({"apps": {"app": [application]}}).encode())
-
-    with served(Handler) as address:
-        yield address.removeprefix("http://")
 
 
 def listing(root: Path) -> list[str]:
@@ -141,8 +124,7 @@ def test_check_mode_names_every_path_and_removes_none(root: Path) -> None:
 def test_a_removal_that_is_killed_anywhere_continues(root: Path) -> None:
     """Each path that goes, in its order, is where a run may have been killed."""
     paths = remove(root, _ansible_check_mode=True)["removed"]
-    for index in range(len(paths)):
-        target = Path(paths[index])
+    for index, target in enumerate(map(Path, paths)):
         if not os.path.lexists(target):
             continue
         if target.is_dir() and not target.is_symlink():
@@ -250,14 +232,11 @@ def test_a_workbench_and_its_runtime_are_read_by_their_records(tmp_path: Path) -
 
 
 def test_an_application_that_waits_in_a_queue_holds_its_environment(root: Path, tmp_path: Path) -> None:
-    with yarn({"id": "application_1_7", "applicationTags": f"tfos-submit-9,environment-{NAME[-12:]}"}) as address:
-        conf = tmp_path / "conf"
-        conf.mkdir()
-        named = f"<property><name>yarn.resourcemanager.webapp.address</name><value>{address}</value></property>"
-        (conf / "yarn-site.xml").write_text(f"<configuration>{named}</configuration>", encoding="utf-8")
-        (root / "etc/hadoop-env.sh").unlink()
-        (root / "etc/hadoop-env.sh").write_text(f"export HADOOP_CONF_DIR={conf}\n", encoding="utf-8")
-        before = listing(root)
+    waiting = {"id": "application_1_7", "applicationTags": f"tfos-submit-9,environment-{NAME[-12:]}"}
+    (root / "etc/hadoop-env.sh").unlink()
+    (root / "etc/hadoop-env.sh").write_text(f"export HADOOP_CONF_DIR={tmp_path}\n", encoding="utf-8")
+    before = listing(root)
+    with serving(lambda _: {"apps": {"app": [waiting]}}, tmp_path):
         assert removal_reader.Removal(str(root)).applications() == {NAME: "YARN has the application application_1_7"}
         assert f"{NAME}: YARN has the application application_1_7. Nothing was removed here" in remove(root)["msg"]
         assert listing(root) == before
@@ -294,21 +273,10 @@ def test_a_mirror_loses_what_its_manifest_lists_and_nothing_else(tmp_path: Path,
 
 
 def has(**more: Any) -> dict[str, Any]:
-    nothing = {
-        "environments": [],
-        "hdfs": {"files": [], "directories": [], "user": ""},
-        "yarn_gpu": {},
-        "cdsw": {},
-        "container_runtime": {},
-        "gpu": {},
-        "build": [],
-        "bazel": {},
-        "mirror": {},
-        "stays": [],
-        "users": [],
-        "applications": {},
-    }
-    return {**nothing, **more}
+    """What a host answers that has this and nothing else."""
+    lists = dict.fromkeys(("environments", "build", "stays", "users"), [])
+    parts = dict.fromkeys(("yarn_gpu", "cdsw", "container_runtime", "gpu", "bazel", "mirror", "applications"), {})
+    return {**lists, **parts, "hdfs": {"files": [], "directories": [], "user": ""}, **more}
 
 
 WITH_HDFS = {"environments": [NAME], "hdfs": {"files": ["/apps/x.zip"], "directories": [], "user": "hdfs"}}
@@ -322,6 +290,7 @@ def test_hosts_that_are_alike_are_one_entry_and_unread_ones_are_named() -> None:
     assert "data4: did not answer; nothing is removed there. Run it again with --limit data4" in found.text
     assert found.hosts == {"data1": ["gpu"], "data2": ["gpu"], "data3": []}
     assert "remove_confirmed=true" in found.problems[0]
+    assert removal.make({"data1": has()}, [], [], removal.Request()).problems == [], "nothing needs no confirmation"
 
 
 @pytest.mark.parametrize("trace", ["engines", "etc/cdsw_engine.json"])
@@ -437,29 +406,13 @@ def test_a_runtime_is_shown_by_what_goes(more: dict[str, Any], shown: str) -> No
     )
 
 
-def test_nothing_to_remove_needs_no_confirmation() -> None:
-    assert removal.make({"data1": has()}, [], [], removal.Request()).problems == []
-
-
-@pytest.mark.parametrize(
-    ("given", "parts"),
-    [([], removal.PARTS), ("", removal.PARTS), ("mirror,gpu", ("gpu", "mirror")), (["bazel"], ("bazel",))],
-)
-def test_parts_are_named_as_text_or_a_list(given: Any, parts: tuple[str, ...]) -> None:
-    assert removal.parts_of(given) == parts
-
-
-@pytest.mark.parametrize("given", ["cuda", ["gpu", "all"], 3, {"gpu": True}])
-def test_another_part_is_refused(given: Any) -> None:
-    with pytest.raises(
-        removal.Misused, match="remove_parts must name some of environments, yarn_gpu, cdsw, container_runtime, gpu,"
-    ):
-        removal.parts_of(given)
-
-
 @pytest.mark.parametrize(
     ("given", "tags", "skipped", "parts"),
     [
+        ([], [], [], removal.PARTS),
+        ("", [], [], removal.PARTS),
+        ("mirror,gpu", [], [], ("gpu", "mirror")),
+        (["bazel"], [], [], ("bazel",)),
         ([], ["all"], [], removal.PARTS),
         ([], ["mirror", "gpu"], [], ("gpu", "mirror")),
         ([], ["all"], ["molecule-notest", "notest"], removal.PARTS),
@@ -467,21 +420,27 @@ def test_another_part_is_refused(given: Any) -> None:
         ("gpu,bazel", ["gpu"], [], ("gpu",)),
     ],
 )
-def test_tags_name_parts(given: Any, tags: list[str], skipped: list[str], parts: tuple[str, ...]) -> None:
+def test_parts_are_named_as_text_or_a_list_or_by_tags(
+    given: Any, tags: list[str], skipped: list[str], parts: tuple[str, ...]
+) -> None:
     assert removal.parts_of(given, tags, skipped) == parts
 
 
 @pytest.mark.parametrize(
-    ("tags", "skipped", "words"),
+    ("given", "tags", "skipped", "words"),
     [
-        (["cuda"], [], "--tags must name some of"),
-        (["all"], ["drivers"], "--skip-tags must name some of"),
-        (["gpu"], ["gpu"], "leave none"),
+        *(
+            (given, [], [], "remove_parts must name some of environments, yarn_gpu, cdsw, container_runtime, gpu,")
+            for given in ("cuda", ["gpu", "all"], 3, {"gpu": True})
+        ),
+        ([], ["cuda"], [], "--tags must name some of"),
+        ([], ["all"], ["drivers"], "--skip-tags must name some of"),
+        ([], ["gpu"], ["gpu"], "leave none"),
     ],
 )
-def test_a_tag_that_is_no_part_is_refused(tags: list[str], skipped: list[str], words: str) -> None:
+def test_what_names_no_part_is_refused(given: Any, tags: list[str], skipped: list[str], words: str) -> None:
     with pytest.raises(removal.Misused, match=words):
-        removal.parts_of([], tags, skipped)
+        removal.parts_of(given, tags, skipped)
 
 
 # --- the playbook, on hosts that are directories -------------------------------------------------------------------
@@ -533,10 +492,7 @@ def test_without_a_confirmation_all_stays(cluster: Path, options: tuple[str, ...
 
 
 def test_an_unreachable_host_is_named_and_keeps_what_it_has(cluster: Path) -> None:
-    inventory = yaml.safe_load((cluster / "hosts.yml").read_text(encoding="utf-8"))
-    gone = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
-    inventory["all"]["children"]["edge_nodes"]["hosts"]["edge1"] |= gone
-    (cluster / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+    ansible_programs.change_host(cluster / "hosts.yml", "edge1", ansible_programs.UNREACHABLE)
     code, said = play(cluster, "-e", "remove_confirmed=true")
     assert (code, there(cluster)) == (4, ["edge1"]), said
     assert "edge1: did not answer" in said

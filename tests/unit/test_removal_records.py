@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_programs import tasks_in
+from ansible_programs import REPOSITORY, tasks_in
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 OWN_NAME = "a fixed name that only this project uses"
 THIS_RUN = "a file or package that this run has just created, where the host had none"
 RECORDS = {

@@ -129,26 +129,15 @@ def test_promtool_raises_each_alert_for_its_hosts_and_no_others(metrics: list[st
         for sample, _, value in (line.rpartition(" ") for line in metrics)
     ]
     severities = {rule["alert"]: rule["labels"] for rule in rules()}
-    alerts = [
-        {
-            "eval_time": "2h",
-            "alertname": name,
-            "exp_alerts": [{"exp_labels": {**found, **severities[name]}} for found in hosts],
-        }
-        for name, hosts in EXPECTED.items()
-    ]
-    alerts.append(
-        {
-            "eval_time": "49h",
-            "alertname": "DeepLearningReportOld",
-            "exp_alerts": [{"exp_labels": severities["DeepLearningReportOld"]}],
-        }
-    )
+
+    def alert(time: str, name: str, hosts: list[dict[str, str]]) -> dict[str, Any]:
+        expected = [{"exp_labels": {**found, **severities[name]}} for found in hosts]
+        return {"eval_time": time, "alertname": name, "exp_alerts": expected}
+
+    alerts = [alert("2h", name, hosts) for name, hosts in EXPECTED.items()]
+    alerts.append(alert("49h", "DeepLearningReportOld", [{}]))
     series[0]["values"] = series[0]["values"].replace("x120", "x3000")
-    test = {
-        "rule_files": ["rules.yml"],
-        "evaluation_interval": "1m",
-        "tests": [{"interval": "1m", "input_series": series, "alert_rule_test": alerts}],
-    }
+    tests = [{"interval": "1m", "input_series": series, "alert_rule_test": alerts}]
+    test = {"rule_files": ["rules.yml"], "evaluation_interval": "1m", "tests": tests}
     (tmp_path / "test.yml").write_text(yaml.safe_dump(test), encoding="utf-8")
     assert "SUCCESS" in promtool("test", "rules", str(tmp_path / "test.yml"))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import ansible_programs
 import pytest
+from ansible_programs import REPOSITORY
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 LOCAL = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
 HERE = f"[build_hosts]\nbuild1 {LOCAL}\n"
 GONE = "gone1 ansible_host=127.0.0.1 ansible_port=1\n"
@@ -20,17 +20,14 @@ WRONG = f"[data_nodes]\ndata1 {LOCAL} deeplearning_request=tf0.1\n"
 
 def report(tmp_path: Path, inventory: str, *options: str) -> tuple[int, str, str]:
     (tmp_path / "hosts").write_text(inventory, encoding="utf-8")
-    command = [str(REPOSITORY / "scripts" / "report"), "-i", str(tmp_path / "hosts")]
+    return command(tmp_path, "-i", str(tmp_path / "hosts"), "--directory", str(tmp_path / "out"), *options)
+
+
+def command(directory: Path, *arguments: str) -> tuple[int, str, str]:
     environment = {key: value for key, value in os.environ.items() if key != "ANSIBLE_CONFIG"}
-    done = subprocess.run(
-        [*command, "--directory", str(tmp_path / "out"), *options],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    program = str(REPOSITORY / "scripts" / "report")
+    options = {"capture_output": True, "text": True, "timeout": 120}
+    done = subprocess.run([program, *arguments], cwd=directory, env=environment, **options)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -94,9 +91,7 @@ def test_a_directory_that_cannot_be_written_is_refused_in_a_sentence(tmp_path: P
 
 
 def test_misuse_is_a_sentence(tmp_path: Path) -> None:
-    command = [str(REPOSITORY / "scripts" / "report")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, "--inventory" in done.stderr) == (1, True)
-    done = subprocess.run([*command, "-i", "/nowhere"], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr == "report: the inventory must exist, but /nowhere does not. See: scripts/report --help\n"
+    code, _, errors = command(tmp_path)
+    assert (code, "--inventory" in errors) == (1, True)
+    expected = "report: the inventory must exist, but /nowhere does not. See: scripts/report --help\n"
+    assert command(tmp_path, "-i", "/nowhere") == (1, "", expected)

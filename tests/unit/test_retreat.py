@@ -77,8 +77,7 @@ def compiled(python: str, home: Path, kind: str) -> list[str]:
     assert done.stderr == ""
     status, output, error = json.loads(done.stdout)
     assert status == 0, error
-    lines: list[str] = output.splitlines()
-    return lines
+    return output.splitlines()
 
 
 @pytest.fixture(params=HOST_PYTHONS)

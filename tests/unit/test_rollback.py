@@ -124,10 +124,7 @@ def test_a_host_without_an_earlier_one_is_told_so(cluster, stages):
 
 
 def test_an_unreachable_host_holds_nobody_back_and_keeps_what_it_has(cluster):
-    inventory = yaml.safe_load((cluster / "hosts.yml").read_text(encoding="utf-8"))
-    gone = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
-    inventory["all"]["children"]["data_nodes"]["hosts"]["data2"] |= gone
-    (cluster / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+    ansible_programs.change_host(cluster / "hosts.yml", "data2", ansible_programs.UNREACHABLE)
     code, said = run(cluster)
     assert code == 4, said  # Ansible's status for unreachable hosts
     assert active(cluster) == {**everywhere(OLD), "data2": f"envs/{NEW}"}
@@ -140,10 +137,8 @@ def test_a_host_that_hangs_is_named_and_left_out_and_the_others_go_back(cluster)
     hangs = cluster / "ssh"
     hangs.write_text("#!/bin/sh\n[ $# -lt 3 ] || exec sleep 600\n", encoding="utf-8")
     hangs.chmod(0o755)
-    inventory = yaml.safe_load((cluster / "hosts.yml").read_text(encoding="utf-8"))
     own = {"ansible_connection": "ssh", "ansible_ssh_executable": str(hangs)}
-    inventory["all"]["children"]["data_nodes"]["hosts"]["data2"] |= own
-    (cluster / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+    ansible_programs.change_host(cluster / "hosts.yml", "data2", own)
     code, said = ansible_programs.play("-i", cluster / "hosts.yml", playbook)
     assert code == 2, said
     assert active(cluster) == {**everywhere(OLD), "data2": f"envs/{NEW}"}

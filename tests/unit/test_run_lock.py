@@ -20,46 +20,45 @@ import pytest
 import python_files
 import run_lock as module
 import yaml
-from ansible_programs import LOCAL, tasks_in
+from ansible_programs import LOCAL, REPOSITORY, tasks_in
 
 from hadoop_dl.hosts import runs
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 LAYERS = REPOSITORY / "playbooks" / "layers"
 RENEWAL = REPOSITORY / "plugins" / "callback" / "run_lock.py"
 HOSTS = ("data1", "data2")
-PLAYS = f"""
+LOCK = f"""
 - ansible.builtin.import_playbook: {LAYERS}/run_lock.yml
   vars: {{run_lock_hosts: all, run_lock_disrupts: "{{{{ disrupts | default(false) }}}}"}}
+"""
+UNLOCK = f"""
+- ansible.builtin.import_playbook: {LAYERS}/run_unlock.yml
+  vars: {{run_lock_hosts: all}}
+"""
+CHANGE = """
 - hosts: all
   gather_facts: false
   tasks:
     - name: Change the host
       ansible.builtin.copy:
-        src: "{{{{ environment_root }}}}/.run.json"
-        dest: "{{{{ environment_root }}}}/seen"
+        src: "{{ environment_root }}/.run.json"
+        dest: "{{ environment_root }}/seen"
         remote_src: true
         mode: "0644"
     - name: Do what a test asks for
-      ansible.builtin.command: "{{{{ ask }}}}"
+      ansible.builtin.command: "{{ ask }}"
       when: ask is defined and inventory_hostname in asked | default(['data1'])
-- ansible.builtin.import_playbook: {LAYERS}/run_unlock.yml
-  vars: {{run_lock_hosts: all}}
 """
-
-REMOVE = f"""
-- ansible.builtin.import_playbook: {LAYERS}/run_lock.yml
-  vars: {{run_lock_hosts: all}}
+REMOVE = """
 - hosts: data2
   gather_facts: false
   tasks:
     - name: Remove the last file
       ansible.builtin.file:
-        path: "{{{{ environment_root }}}}/seen"
+        path: "{{ environment_root }}/seen"
         state: absent
-- ansible.builtin.import_playbook: {LAYERS}/run_unlock.yml
-  vars: {{run_lock_hosts: all}}
 """
+PLAYS = LOCK + CHANGE + UNLOCK
 
 
 @pytest.fixture
@@ -121,8 +120,7 @@ def test_a_run_has_its_hosts_until_it_ends(site: Path) -> None:
 
 
 def test_a_run_that_leaves_nothing_on_a_host_leaves_no_directory_for_its_lock(site: Path) -> None:
-    change = (site / "change.yml").read_text(encoding="utf-8")
-    (site / "change.yml").write_text(change + REMOVE, encoding="utf-8")
+    (site / "change.yml").write_text(PLAYS + LOCK + REMOVE + UNLOCK, encoding="utf-8")
     code, said = run(site)
     assert code == 0, said
     assert (site / "data1" / "seen").exists(), "what a host still needs stays, with its directory"
@@ -240,35 +238,16 @@ def fails(site: Path, *options: str) -> str:
     return said
 
 
-def test_a_run_that_fails_on_all_hosts_leaves_no_lock(site: Path) -> None:
-    """On one of them: test_options_that_choose_tasks_choose_none_of_the_release."""
-    fails(site, "-e", json.dumps({"ask": "false", "asked": HOSTS}))
-    assert locked(site) == []
-
-
-def test_parts_that_are_skipped_do_not_take_the_lock_with_them(site: Path) -> None:
+def test_a_run_that_skips_parts_has_its_hosts_and_leaves_no_lock_if_it_fails_on_all_of_them(site: Path) -> None:
     skipped = ("--skip-tags", "verify,environment")
     code, said = run(site, *skipped)
     assert code == 0, said
     assert (site / "data1" / "seen").exists(), "a copy of the lock"
-    fails(site, *skipped, "-e", json.dumps({"ask": "false"}))
+    fails(site, *skipped, "-e", json.dumps({"ask": "false", "asked": HOSTS}))
     assert locked(site) == []
 
 
-def test_a_plan_alone_takes_no_host(site: Path) -> None:
-    layers = "".join(f"- ansible.builtin.import_playbook: {LAYERS}/{name}.yml\n" for name in ("run_lock", "run_unlock"))
-    (site / "change.yml").write_text(layers, encoding="utf-8")
-    found = yaml.safe_load((site / "hosts.yml").read_text(encoding="utf-8"))
-    found["all"]["children"] = {"needs_environment": {"hosts": dict.fromkeys(HOSTS)}}
-    (site / "hosts.yml").write_text(yaml.safe_dump(found), encoding="utf-8")
-    for options, taken in (((), 2), (("--tags", "environment"), 2), (("--tags", "plan"), 0)):
-        code, said = run(site, *options)
-        assert code == 0, said
-        assert said.count("TASK [Take the host]") == (1 if taken else 0)
-        assert len(re.findall(r"data\d : ok=", said)) == taken, said
-
-
-def test_a_run_that_skips_the_verification_leaves_hosts_alone_that_need_nothing_else(site: Path) -> None:
+def test_a_run_takes_the_hosts_that_need_one_of_its_parts(site: Path) -> None:
     layers = "".join(f"- ansible.builtin.import_playbook: {LAYERS}/{name}.yml\n" for name in ("run_lock", "run_unlock"))
     (site / "change.yml").write_text(layers, encoding="utf-8")
     found = yaml.safe_load((site / "hosts.yml").read_text(encoding="utf-8"))
@@ -277,11 +256,14 @@ def test_a_run_that_skips_the_verification_leaves_hosts_alone_that_need_nothing_
     (site / "hosts.yml").write_text(yaml.safe_dump(found), encoding="utf-8")
     for options, taken in (
         ((), HOSTS),
+        (("--tags", "environment"), HOSTS),  # the verification runs with every part
+        (("--tags", "plan"), ()),
         (("--skip-tags", "environment"), HOSTS),
         (("--skip-tags", "verify"), ("data1",)),
     ):
         code, said = run(site, *options)
         assert code == 0, said
+        assert said.count("TASK [Take the host]") == bool(taken)
         assert re.findall(r"(data\d) +: ok=", said) == list(taken), said
 
 
@@ -339,10 +321,8 @@ def test_a_host_that_is_lost_while_it_is_taken_may_have_the_lock(renewal: Any) -
 
 
 def test_a_run_that_ends_at_a_fatal_error_leaves_no_lock(site: Path) -> None:
-    fatal = PLAYS.replace(
-        "  gather_facts: false\n  tasks:", "  gather_facts: false\n  any_errors_fatal: true\n  tasks:"
-    )
-    (site / "change.yml").write_text(fatal, encoding="utf-8")
+    fatal = CHANGE.replace("  tasks:", "  any_errors_fatal: true\n  tasks:")
+    (site / "change.yml").write_text(LOCK + fatal + UNLOCK, encoding="utf-8")
     fails(site, "-e", json.dumps({"ask": "false"}))
     assert locked(site) == []
 
@@ -391,16 +371,14 @@ def test_the_locks_of_every_host_are_renewed_while_one_task_of_one_host_lasts(si
 
 def test_the_process_that_renews_ends_with_a_run_that_is_killed(site: Path, hasty: str) -> None:
     asked = {"ask": "sleep 61.5", "asked": ["data1"]}
-    program = Path(sys.executable).parent / "ansible-playbook"
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_CALLBACK_PLUGINS": hasty}
-    argv = [program, "-i", site / "hosts.yml", site / "change.yml", "-e", json.dumps(asked)]
-    run_of_ours = subprocess.Popen(argv, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
+    arguments = ("-i", site / "hosts.yml", site / "change.yml", "-e", json.dumps(asked))
+    run_of_ours = ansible_programs.start(*arguments, ANSIBLE_CALLBACK_PLUGINS=hasty)
     try:
         until(lambda: (site / "data1" / "seen").exists())
         until(lambda: renewed(site) > json.loads((site / "data1" / "seen").read_text())["renewed"]["seconds"])
     finally:
         os.killpg(run_of_ours.pid, signal.SIGKILL)
-        run_of_ours.wait()
+        run_of_ours.communicate()
     time.sleep(3)
     last = renewed(site)
     time.sleep(2.5)
@@ -421,7 +399,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 def test_check_mode_takes_no_host(site: Path) -> None:
     other_run(site, "data2", os.getpid())
-    (site / "change.yml").write_text(PLAYS[: PLAYS.index("- hosts")], encoding="utf-8")
+    (site / "change.yml").write_text(LOCK, encoding="utf-8")
     code, said = run(site, "--check")
     assert (code, locked(site)) == (0, ["data2"]), said
     assert not (site / "data1").exists()

@@ -12,6 +12,7 @@ import ansible_programs
 import pytest
 import yaml
 from ansible.module_utils.hadoop_dl_host import package_sets
+from ansible_programs import REPOSITORY
 from faulty_server import Index
 from test_builds import PROVENANCE
 from test_plan import make_host
@@ -21,14 +22,10 @@ from hadoop_dl.cli import mirror, mirror_site
 from hadoop_dl.data import stacks
 from hadoop_dl.hosts import mirror_contents
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 STACK = "ours-el9"
 MIRROR_URL = "http://mirror1.example.com:8900"
-SET = {
-    "name": "el9",
-    "packages": ["dkms"],
-    "repositories": {"http://packages.example.com": "{{ inventory_dir }}/key.asc"},
-}
+REPOSITORIES = {"http://packages.example.com": "{{ inventory_dir }}/key.asc"}
+SET = {"name": "el9", "packages": ["dkms"], "repositories": REPOSITORIES}
 PLAY = """
 - hosts: localhost
   gather_facts: false
@@ -66,10 +63,9 @@ class Site:
             ("tensorflow", "ours", "-0.2.2-py3-none-any.whl"),
         ):
             one = self.index.artifact(project + suffix, project.encode())
-            lines += [
-                f"# component: {component}",
-                f"{project}=={suffix.split('-')[1]} --hash=sha256:{one['sha256']}  # {one['name']} {one['size']}",
-            ]
+            version = suffix.split("-")[1]
+            lines.append(f"# component: {component}")
+            lines.append(f"{project}=={version} --hash=sha256:{one['sha256']}  # {one['name']} {one['size']}")
         (self.directory / "stacks" / "locks" / f"{STACK}.txt").write_text("\n".join(lines) + "\n")
 
     def hosts(self, groups: dict[str, list[str]]) -> None:
@@ -118,11 +114,10 @@ def test_a_mirror_that_is_filled_of_an_inventory_is_complete_for_the_role(site: 
 
 
 def test_the_list_names_kind_address_and_what_needs_it(site: Site, capsys: Any) -> None:
+    file = site.file("bazel-0.26.1", b"bazel")
     site.variables |= {
-        "mirror_files": {"bazel-0.26.1": site.file("bazel-0.26.1", b"bazel")},
-        "bazel_files": {
-            "0.26.1": {**site.file("bazel-0.26.1", b"bazel"), "file": "{{ mirror_url }}/files/bazel-0.26.1"}
-        },
+        "mirror_files": {"bazel-0.26.1": file},
+        "bazel_files": {"0.26.1": {**file, "file": "{{ mirror_url }}/files/bazel-0.26.1"}},
         "mirror_package_sets": [SET],
         "cdsw_engine_stack": "tf1.15-cpu-py36-el7",
     }
@@ -256,11 +251,8 @@ def test_an_inventory_that_is_not_there_and_no_request_at_all_are_refused(capsys
 def test_the_plan_and_the_program_ask_for_the_same_environments() -> None:
     """The plan knows the hosts' Pythons; the list has all of the stack's."""
     engine = {"cdsw_engine_stack": "tf1.15-cpu-py36-el7"}
-    hosts = [
-        make_host(**engine),
-        make_host("engine1", ("cdsw_engine_host",), **engine),
-        make_host("mirror1", ("mirror_host",)),
-    ]
+    engines = [make_host(**engine), make_host("engine1", ("cdsw_engine_host",), **engine)]
+    hosts = [*engines, make_host("mirror1", ("mirror_host",))]
     planned = plan.make_plan(hosts, REPOSITORY)
     assert planned.problems == []
     listed = mirror_contents.contents(hosts, (), REPOSITORY, str)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ansible_programs
 import pytest
 import yaml
 from environments import wheel
@@ -21,7 +22,6 @@ from hadoop_dl.data.stacks import StackError, load_stack, stack_names
 from hadoop_dl.plan import target
 from hadoop_dl_dev import invented_hosts
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 BASE = "tf2.15-cpu-py3-el9"
 FACTS = {"os": {"short": "el9", "name": "RHEL 9.4"}, "pythons": {"3.11": "/usr/bin/python3.11"}}
 
@@ -168,7 +168,13 @@ DIRECT = (
 )
 
 
-@pytest.mark.parametrize("text", DIRECT)
+@pytest.mark.parametrize("packages", ["pandas", [1], {"a": 1}])
+def test_what_is_no_list_of_packages_is_refused(site, packages):
+    [problem] = resolve(deeplearning_request=BASE, deeplearning_extra_packages=packages).problems
+    assert "must be a list" in problem
+
+
+@pytest.mark.parametrize("text", ["pandas >> 2", *DIRECT])
 def test_a_package_that_is_not_from_the_index_is_refused(site, indexes, monkeypatch, capsys, text):
     own, public = indexes
     [problem] = resolve(deeplearning_request=BASE, deeplearning_extra_packages=[text]).problems
@@ -218,27 +224,12 @@ def test_cuda_that_comes_with_a_package_of_a_cpu_stack_is_told(site, base, names
 def test_the_file_of_a_stack_comes_after_its_locks(site, monkeypatch):
     """So that a run that was killed leaves no stack without a lock."""
     written = []
+    note = lambda path, data, **_: written.append(Path(path).suffix)  # noqa: E731
     monkeypatch.setattr(lock_maker, "make_lock", lambda *_, **__: "text")
-    monkeypatch.setattr(
-        lock_maker.whole_files, "write_whole", lambda path, data, **_: written.append(Path(path).suffix)
-    )
+    monkeypatch.setattr(lock_maker.whole_files, "write_whole", note)
     assert lock_maker.main([BASE, "--extra", "pandas", "--stacks", str(site)]) == 0
     assert set(written[:-1]) == {".txt"}
     assert written[-1] == ".yml"
-
-
-@pytest.mark.parametrize(
-    ("packages", "words"),
-    [
-        ("pandas", "must be a list"),
-        ([1], "must be a list"),
-        (["pandas >> 2"], "must be a name"),
-        ({"a": 1}, "must be a list"),
-    ],
-)
-def test_what_is_no_list_of_packages_is_refused(site, packages, words):
-    [problem] = resolve(deeplearning_request=BASE, deeplearning_extra_packages=packages).problems
-    assert words in problem
 
 
 def test_the_order_of_the_packages_does_not_matter():
@@ -251,8 +242,7 @@ def test_a_stack_of_the_site_is_no_inventory(tmp_path):
     (tmp_path / "stacks" / "locks").mkdir(parents=True)
     shutil.copy(load_stack(BASE).lock_path("3.11"), tmp_path / "stacks" / "locks")
     shutil.copy(stacks.DIRECTORY / f"{BASE}.yml", tmp_path / "stacks")
-    command = [str(Path(sys.executable).parent / "ansible-inventory"), "-i", str(tmp_path), "--list"]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    done = ansible_programs.run("ansible-inventory", "-i", tmp_path, "--list")
     assert json.loads(done.stdout)["all"]["children"] == ["ungrouped"]
     assert json.loads(done.stdout)["ungrouped"]["hosts"] == ["data1"]
     assert "stacks" not in done.stderr
@@ -262,15 +252,7 @@ def test_filters_know_the_stacks_beside_the_inventory(tmp_path):
     (tmp_path / "hosts.yml").write_text("all: {hosts: {data1: {ansible_connection: local}}}\n")
     (tmp_path / "stacks" / "locks").mkdir(parents=True)
     copy_stack(tmp_path / "stacks", "ours-el9")
-    ansible = [
-        str(Path(sys.executable).parent / "ansible"),
-        "-i",
-        str(tmp_path),
-        "data1",
-        "-m",
-        "ansible.builtin.debug",
-    ]
-    command = [*ansible, "-a", "msg={{ 'ours-el9' | stack_lock('3.11', 'pip') }}"]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    shown = ("-m", "ansible.builtin.debug", "-a", "msg={{ 'ours-el9' | stack_lock('3.11', 'pip') }}")
+    done = ansible_programs.run("ansible", "-i", tmp_path, "data1", *shown)
     assert done.returncode == 0, done.stdout
     assert "pip==25.3 --hash=sha256:" in done.stdout

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import os
 import tarfile
-import threading
 import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,9 +17,7 @@ import spark_home
 import spark_libraries
 from ansible.module_utils.hadoop_dl_host import hdfs_command, hdfs_record
 from hdfs_stand_in import Hdfs
-
-REPOSITORY = Path(__file__).parents[2]
-
+from resource_manager import write_settings
 
 FILES = {
     "pyspark-9/deps/bin/spark-submit": "#!/bin/sh\n",
@@ -67,13 +65,15 @@ def test_a_whole_home_is_left_alone(tmp_path: Path) -> None:
     assert not spark_home.is_whole(str(home), "another")
 
 
-@pytest.mark.parametrize("damage", ["bin/spark-submit", "jars/spark-core.jar", ".deeplearning.json"])
-def test_a_damaged_home_is_seen_and_rebuilt(tmp_path: Path, damage: str) -> None:
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: os.truncate(path, 0)], ids=["missing", "power failure"])
+@pytest.mark.parametrize("name", ["bin/spark-submit", "jars/spark-core.jar", ".deeplearning.json"])
+def test_a_damaged_home_is_seen_and_rebuilt(tmp_path: Path, name: str, damage: Callable[[Path], None]) -> None:
     home, sha256 = built(tmp_path)
-    (home / damage).unlink()
+    damage(home / name)
     assert not spark_home.is_whole(str(home), sha256)
     spark_home.build(str(tmp_path / "pyspark-9.tar.gz"), str(home), sha256)
     assert spark_home.is_whole(str(home), sha256)
+    assert (home / name).stat().st_size > 0
     assert sorted(path.name for path in home.parent.iterdir()) == ["pyspark-9"]
 
 
@@ -86,16 +86,6 @@ def test_every_file_of_spark_is_on_the_disk_before_the_mark_and_the_name(
     ends = [f".draft-{spark_home.MARKER}", f"rename to {spark_home.MARKER}", home.name, f"rename to {home.name}"]
     assert [event.partition(".new-")[0] for event in disk_events[-5:]] == [*ends, home.parent.name]
     assert set(disk_events[:-5]) >= files | {"jars", "bin"}
-
-
-def test_a_home_that_a_power_failure_cut_off_is_built_again(tmp_path: Path) -> None:
-    home, sha256 = built(tmp_path)
-    jar = next((home / "jars").iterdir())
-    os.truncate(jar, 0)
-    assert not spark_home.is_whole(str(home), sha256)
-    spark_home.build(str(tmp_path / "pyspark-9.tar.gz"), str(home), sha256)
-    assert spark_home.is_whole(str(home), sha256)
-    assert jar.stat().st_size > 0
 
 
 def test_a_file_that_is_no_pyspark_leaves_the_old_home_in_place(tmp_path: Path) -> None:
@@ -147,11 +137,6 @@ def test_an_upload_that_fails_leaves_no_archive_and_says_why(tmp_path: Path, jar
     assert not (tmp_path / "libs.zip").exists()
 
 
-def test_the_marker_tells_the_source(tmp_path: Path) -> None:
-    home, sha256 = built(tmp_path)
-    assert json.loads((home / ".deeplearning.json").read_text())["sha256"] == sha256
-
-
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
@@ -166,31 +151,19 @@ def test_the_archives_address_has_the_clusters_file_system(tmp_path: Path, writt
     hdfs = Hdfs(tmp_path)
     (tmp_path / "hadoop-env.sh").write_text(f"export HADOOP_CONF_DIR={tmp_path}\n")
     if written:
-        (tmp_path / "core-site.xml").write_text(
-            f"<configuration><property><name>fs.defaultFS</name><value>{written}</value></property></configuration>"
-        )
+        write_settings(tmp_path / "core-site.xml", {"fs.defaultFS": written})
     assert spark(hdfs).default_file_system() == expected
 
 
 def test_two_edge_nodes_that_upload_at_once_both_succeed(tmp_path: Path, jars: Path) -> None:
     hdfs = Hdfs(tmp_path)
-    threads = []
-    problems: list[Exception] = []
 
-    def node(number: int) -> None:
-        downloads = tmp_path / f"downloads{number}"
+    def upload(downloads: Path) -> None:
         downloads.mkdir()
-        try:
-            spark_libraries.upload(spark(hdfs), str(jars), "/apps/libs.zip", str(downloads))
-        except Exception as problem:
-            problems.append(problem)
+        spark_libraries.upload(spark(hdfs), str(jars), "/apps/libs.zip", str(downloads))
 
-    for number in range(3):
-        threads.append(threading.Thread(target=node, args=(number,)))
-        threads[-1].start()
-    for thread in threads:
-        thread.join()
-    assert problems == []
+    with ThreadPoolExecutor(3) as nodes:
+        list(nodes.map(upload, [tmp_path / f"downloads{number}" for number in range(3)]))
     assert [path.name for path in (hdfs.root / "apps").iterdir()] == ["libs.zip"]
 
 

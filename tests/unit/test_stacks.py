@@ -14,22 +14,6 @@ from hadoop_dl.data.stacks import UnknownStack, load_stack, stack_names, stack_p
 PAIRS = [(name, python) for name in stack_names() for python in load_stack(name).pythons]
 
 
-def test_both_supported_stacks_are_there():
-    assert {"tf1.15-py27-el7", "tf2.15-py3-el9"} <= set(stack_names())
-
-
-@pytest.mark.parametrize(("name", "python"), PAIRS)
-def test_the_lock_holds_the_versions_that_the_stack_names(name, python):
-    stack = load_stack(name)
-    locked = {entry.project: entry.version for entry in stack.lock(python).entries}
-    for key in ("keras", "tensorflow_io", "tensorflowonspark"):
-        if key in stack.data:
-            assert locked[key.replace("_", "-")] == stack.data[key]
-    # What is built from source gets its wheel from the build host, and not from an index.
-    built = stack.data["tensorflow_source"] == "built"
-    assert locked.get(stack.data["tensorflow_package"]) == (None if built else stack.data["tensorflow"])
-
-
 @pytest.mark.parametrize(("name", "python"), PAIRS)
 def test_every_artifact_has_a_place_a_hash_and_a_size(name, python):
     artifacts = load_stack(name).artifacts(python)

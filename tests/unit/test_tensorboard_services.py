@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import removal_reader
-from test_plan import REPOSITORY, changed_node, make_host, needs
+from test_plan import REPOSITORY, changed_node, el9_node, make_host, needs
 
 from hadoop_dl import plan
 from hadoop_dl.plan import inputs, model
@@ -74,40 +74,24 @@ def test_what_a_service_lacks_is_told_before_a_host_changes(services: list[dict[
 def test_in_hdfs_with_kerberos_a_service_requires_a_keytab() -> None:
     secure = changed_node(**NAMED, **SECURE)
     login = {"hadoop_principal": "dl@EXAMPLE.COM", "hadoop_keytab": "/etc/keytabs/dl"}
-    for service, refused in (
-        (ANNA, True),
-        ({**ANNA, **LOGIN}, False),
-        ({**ANNA, "directory": "/home/anna/runs"}, False),
-    ):
+    local = {**ANNA, "directory": "/home/anna/runs"}
+    for service, refused in ((ANNA, True), ({**ANNA, **LOGIN}, False), (local, False)):
         host = make_host("edge1", ("edge_nodes",), secure, tensorboard_services=[service], **login)
         assert ("requires Kerberos, but no keytab" in planned(host).failure()) is refused
 
 
 def test_a_stack_without_tensorboard_is_refused() -> None:
-    node = changed_node(
-        **NAMED, os={"short": "el9", "name": "RHEL 9"}, glibc="2.34", pythons={"3.11": "/usr/bin/python3.11"}
-    )
-    host = make_host(
-        "edge1", ("edge_nodes",), node, deeplearning_request="tf2.21-cpu-py311", tensorboard_services=[ANNA]
-    )
+    given = {"deeplearning_request": "tf2.21-cpu-py311", "tensorboard_services": [ANNA]}
+    host = make_host("edge1", ("edge_nodes",), el9_node("3.11", **NAMED), **given)
     assert "requires TensorBoard, but tf2.21-cpu-py311 has none" in planned(host).failure()
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"directory": "runs"},
-        {"directory": "hdfs:///a b"},
-        {"directory": "/home/%h"},
-        {"directory": "/home/$HOME"},
-        {"directory": '/a"'},
-        {"directory": "/a/../etc"},
-        {"directory": "http://host/x"},
-        {"keytab": "/a%h"},
-        {"keytab": ""},
-        {"user": "root"},
-        {"port": 80},
-        {"name": "a/b"},
+        *({"directory": path} for path in ("runs", "hdfs:///a b", "/home/%h", "/home/$HOME", '/a"', "/a/../etc")),
+        *({"directory": "http://host/x"}, {"keytab": "/a%h"}, {"keytab": ""}),
+        *({"user": "root"}, {"port": 80}, {"name": "a/b"}),
     ],
 )
 def test_what_systemd_would_read_otherwise_is_refused(change: dict[str, Any]) -> None:

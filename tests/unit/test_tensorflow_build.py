@@ -18,12 +18,12 @@ import python_files
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.module_utils.hadoop_dl_host import seclusion, tensorflow_builder
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
+from ansible_programs import REPOSITORY
 
 from hadoop_dl.data import compat
 from hadoop_dl.data import tensorflow_build as build
 from hadoop_dl_dev.demo import tensorflow_source
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 CHECKER = REPOSITORY / "roles/tensorflow_build/files/check_wheel.py"
 COMMIT, SHA256 = "5" * 40, "ab" * 32
 GIVEN: dict[str, Any] = {
@@ -135,27 +135,21 @@ def test_an_intersection_without_features_compiles_for_any_cpu() -> None:
 def test_switches_of_features_are_flags_where_configure_does_not_ask(
     version: str, features: dict[str, bool], flag: str
 ) -> None:
-    row = build.profile(version)
-    assert row is not None
-    flags = build.build_flags({**GIVEN, "version": version, **features}, row)
-    assert flag in flags
-    assert flag not in build.build_flags(
-        {**GIVEN, "version": version, **{name: not value for name, value in features.items()}}, row
-    )
+    assert flag in flags(version, **features)
+    assert flag not in flags(version, **{name: not value for name, value in features.items()})
+
+
+def flags(version: str, **given: Any) -> list[str]:
+    return build.build_flags({**GIVEN, "version": version, **given}, build.profile(version))
 
 
 def test_tensorflow_2_0_gets_no_switch_for_the_kafka_that_it_lacks() -> None:
-    row = build.profile("2.0.0")
-    assert row is not None
-    assert "--config=nokafka" not in build.build_flags({**GIVEN, "version": "2.0.0", "kafka": False}, row)
+    assert "--config=nokafka" not in flags("2.0.0", kafka=False)
 
 
 @pytest.mark.parametrize("cuda", [{}, {**CUDA, "version": "12.3", "cudnn": "8.9"}])
 def test_the_wheel_of_2_17_is_of_the_project_that_the_built_lock_names(cuda: dict[str, str]) -> None:
-    given = {**GIVEN, "version": "2.17.0", "cuda": cuda, "kafka": False, "hdfs": False}
-    row = build.profile("2.17.0")
-    assert row is not None
-    assert "--repo_env=WHEEL_NAME=tensorflow" in build.build_flags(given, row)
+    assert "--repo_env=WHEEL_NAME=tensorflow" in flags("2.17.0", cuda=cuda, kafka=False, hdfs=False)
 
 
 @pytest.mark.parametrize(("memory", "cores", "jobs"), [(32000, 16, 15), (4000, 16, 1), (64000, 4, 4), (1000, 2, 1)])
@@ -251,17 +245,20 @@ def test_a_question_is_recognised_as_it_is_printed() -> None:
         "Please specify a list of comma-separated CUDA compute capabilities you want to build with",
         "Would you like to interactively configure ./WORKSPACE for Android builds?",
     ]
-
-
-def test_a_configure_that_asked_nothing_has_no_question() -> None:
     text = "You have bazel 0.26.1 installed.\nPreconfigured Bazel build configs. You can use any of the below.\nConfiguration finished\n"
-    assert tensorflow_builder.unanswered(text) == []
+    assert tensorflow_builder.unanswered(text) == [], "it asked nothing"
 
 
 def test_the_last_counters_of_bazel_count() -> None:
     log = "[5 / 16] Compiling a.cc\nINFO: x\n[1,204 / 20,011] 8 actions running\n"
     assert tensorflow_builder.counters(log) == [1204, 20011]
     assert tensorflow_builder.counters("Analyzing: target") is None
+
+
+def new_build(root: Path) -> tensorflow_builder.Build:
+    made = tensorflow_builder.Build(str(root), "key", {"version": "1.15.0", "jobs": 8, "timeout": 60})
+    os.makedirs(made.place)
+    return made
 
 
 @pytest.mark.parametrize(
@@ -275,8 +272,7 @@ def test_the_last_counters_of_bazel_count() -> None:
     ],
 )
 def test_why_bazel_ended(tmp_path: Path, log: str, status: int, words: str) -> None:
-    made = tensorflow_builder.Build(str(tmp_path), "key", {"version": "1.15.0", "jobs": 8, "timeout": 60})
-    os.makedirs(made.place)
+    made = new_build(tmp_path)
     Path(made.log).write_text(f"$ ./configure\n\n$ bazel build\n{log}\n", encoding="utf-8")
     answer = tensorflow_builder.processes.Answer(status, "", "", False, "ended")
     assert words in made.why(answer)
@@ -285,12 +281,9 @@ def test_why_bazel_ended(tmp_path: Path, log: str, status: int, words: str) -> N
 
 def test_a_disk_that_is_full_before_bazel_builds_is_named_too(tmp_path: Path) -> None:
     """configure starts bazel, which unpacks itself."""
-    made = tensorflow_builder.Build(str(tmp_path), "key", {"version": "1.15.0"})
-    answer = tensorflow_builder.processes.Answer(
-        1, "", "OSError: [Errno 28] No space left on device", False, "configure ended with status 1"
-    )
+    said = (1, "", "OSError: [Errno 28] No space left on device", False, "configure ended with status 1")
     with pytest.raises(tensorflow_builder.Failed, match="is full. Free some space there"):
-        made.need(answer, "configure must succeed")
+        new_build(tmp_path).need(tensorflow_builder.processes.Answer(*said), "configure must succeed")
 
 
 @pytest.mark.parametrize(("left", "words"), [(100, "is full. Free some space there"), (10**6, "status 36")])
@@ -298,7 +291,7 @@ def test_a_disk_that_is_full_is_named_where_no_program_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int, words: str
 ) -> None:
     """bazel's write of its own files ends in the middle, without an error, and then bazel with status 36."""
-    made = tensorflow_builder.Build(str(tmp_path), "key", {"version": "1.15.0", "timeout": 60})
+    made = new_build(tmp_path)
     monkeypatch.setattr(tensorflow_builder.os, "statvfs", lambda _: SimpleNamespace(f_bavail=left, f_frsize=4096))
     answer = tensorflow_builder.processes.Answer(36, "", "", False, "bazel version ended with status 36")
     with pytest.raises(tensorflow_builder.Failed, match=words):
@@ -309,8 +302,7 @@ def test_a_disk_that_is_full_is_named_where_no_program_says_so(
 def test_a_disk_that_is_full_where_the_build_itself_writes_is_named_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = tensorflow_builder.Build(str(tmp_path), "key", {"version": "1.15.0"})
-    os.makedirs(made.place)
+    made = new_build(tmp_path)
 
     def fill() -> None:
         raise OSError(28, "No space left on device")
@@ -322,8 +314,7 @@ def test_a_disk_that_is_full_where_the_build_itself_writes_is_named_too(
 
 
 def test_the_status_of_a_build_that_filled_the_disk_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = tensorflow_builder.Build(str(tmp_path), "key", {"version": "1.15.0"})
-    os.makedirs(made.place)
+    made = new_build(tmp_path)
     Path(made.reserve).write_bytes(b"0")
 
     def write(path: str, value: Any) -> None:
@@ -383,10 +374,9 @@ KNOWN = "ValueError('libhdfs.so: cannot open shared object file')"
 
 def check(path: Path, request: dict[str, Any], error: str = KNOWN, first: str = "7.0") -> Any:
     wheel = path / "tensorflow-1.15.0-py3-none-any.whl"
+    text = TENSORFLOW.format(error=error, first=first)
     with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr(
-            "tensorflow-1.15.0.data/purelib/tensorflow/__init__.py", TENSORFLOW.format(error=error, first=first)
-        )
+        archive.writestr("tensorflow-1.15.0.data/purelib/tensorflow/__init__.py", text)
     (path / "request.json").write_text(json.dumps(request), encoding="utf-8")
     argv = [sys.executable, "-s", "-E", str(CHECKER), str(wheel), str(path / "request.json")]
     return json.loads(subprocess.run(argv, capture_output=True, text=True, check=False).stdout)["problems"]
@@ -455,9 +445,11 @@ def test_while_another_wheel_is_built_a_build_is_refused(tmp_path: Path) -> None
     assert "One build at a time" in found["msg"]
 
 
-def test_a_damaged_wheel_of_a_build_that_is_done_is_built_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", [True, False])
+def test_a_damaged_wheel_of_a_build_that_is_done_is_built_again(tmp_path: Path, told: bool) -> None:
     published(tmp_path, "key")
-    status(tmp_path, "key", state="done", step="publish")
+    if told:
+        status(tmp_path, "key", state="done", step="publish")
     (tmp_path / "published/key/a.whl").write_bytes(b"other")
     assert asked(tmp_path, "key")["build_state"] == "none"
 
@@ -496,26 +488,27 @@ def starting(root: Path) -> subprocess.Popen[str]:
     return host_modules.start("tensorflow_build", root=str(root), key="key", spec=spec)
 
 
+def killed(root: Path, key: str) -> None:
+    """The build "key" runs no longer; the last process that told of itself, and is gone, built this key."""
+    status(root, "key")
+    gone = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
+    (root / "running.json").write_text(json.dumps({"key": key, "pid": int(gone.stdout)}), encoding="utf-8")
+
+
 def test_a_build_that_has_not_told_its_key_yet_is_waited_for(tmp_path: Path) -> None:
     """Of two starts at once the second one finds the lock held before the first one has written which wheel it builds."""
-    status(tmp_path, "key")
-    gone = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
-    record = tmp_path / "running.json"
-    record.write_text(json.dumps({"key": "of a killed build", "pid": int(gone.stdout)}), encoding="utf-8")
+    killed(tmp_path, "of a killed build")
     with HostLock("building", 0, str(tmp_path)):
         process = starting(tmp_path)
         time.sleep(2)
-        record.write_text(json.dumps({"key": "key", "pid": os.getpid()}), encoding="utf-8")
+        (tmp_path / "running.json").write_text(json.dumps({"key": "key", "pid": os.getpid()}), encoding="utf-8")
         found = host_modules.answer(process)
     assert (found.get("msg"), found["changed"], found["build_state"]) == (None, False, "running")
 
 
 def test_who_asks_for_a_killed_build_does_not_hold_up_its_resumption(tmp_path: Path) -> None:
     """A question takes the lock for a moment; the start of the build must not take it for a build."""
-    status(tmp_path, "key")
-    gone = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
-    record = {"key": "key", "pid": int(gone.stdout)}
-    (tmp_path / "running.json").write_text(json.dumps(record), encoding="utf-8")
+    killed(tmp_path, "key")
     with HostLock("a question", 0, str(tmp_path)):
         process = starting(tmp_path)
         time.sleep(2)
@@ -568,12 +561,6 @@ def test_a_published_wheel_is_not_built_again(tmp_path: Path) -> None:
     assert (found["changed"], found["build_state"]) == (False, "done")
 
 
-def test_a_damaged_one_does_not_count(tmp_path: Path) -> None:
-    published(tmp_path, "key")
-    (tmp_path / "published/key/a.whl").write_bytes(b"other")
-    assert asked(tmp_path, "key")["build_state"] == "none"
-
-
 def test_a_build_goes_on_without_its_caller_and_reports_why_it_failed(tmp_path: Path) -> None:
     """Not as root there is no network to leave and no user to become; the sources are missing, so it ends at the first step."""
     assert host_modules.answer(starting(tmp_path))["changed"]
@@ -592,22 +579,13 @@ def test_the_stand_ins_configure_knows_its_version_and_asks_what_the_profile_ans
     bazel = tmp_path / "bin/bazel"
     bazel.write_text("#!/bin/sh\necho 'Build label: 0.26.1'\n", encoding="utf-8")
     bazel.chmod(0o755)
-    row = build.profile("1.15.0")
-    assert row is not None
-    answers = build.configure_answers({**GIVEN, "python": sys.executable}, INFO, row)
+    answers = build.configure_answers({**GIVEN, "python": sys.executable}, INFO, build.profile("1.15.0"))
 
     def asked(variables: dict[str, str]) -> list[str]:
-        path = f"{bazel.parent}:/usr/bin:/bin"
-        answer = subprocess.run(
-            [str(tmp_path / "tree/configure")],
-            env={"PATH": path, **variables},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        found: list[str] = tensorflow_builder.unanswered(answer.stdout)
-        return found
+        variables = {"PATH": f"{bazel.parent}:/usr/bin:/bin", **variables}
+        options = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "check": True}
+        answer = subprocess.run([str(tmp_path / "tree/configure")], env=variables, **options)
+        return tensorflow_builder.unanswered(answer.stdout)
 
     assert asked(answers) == []
     lacking = {name: value for name, value in answers.items() if name != "TF_NEED_ROCM"}
@@ -650,8 +628,7 @@ def follow(answers: list[Any], check: bool = False, started: dict[str, Any] | No
         return answer
 
     action.ask_module = ask
-    found: dict[str, Any] = action.act()
-    return {**found, "changed": action.changed, "left": waiting}
+    return {**action.act(), "changed": action.changed, "left": waiting}
 
 
 def test_a_build_is_followed_to_its_end() -> None:

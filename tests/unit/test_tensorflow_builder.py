@@ -8,17 +8,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import host_modules
 import pytest
+from test_tensorflow_build import CHECKER, KNOWN, TENSORFLOW
 
 from hadoop_dl_dev.demo import tensorflow_source
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-CHECKER = REPOSITORY / "roles/tensorflow_build/files/check_wheel.py"
 KEY = "3f" * 32
 LIMIT = 60  # seconds for a build that takes one
 # What bazel does in these tests: it counts its starts, starts a compiler as bazel does (process-wrapper, which gives it a session of its own) where the file
@@ -39,18 +38,6 @@ import sys, zipfile
 with zipfile.ZipFile(sys.argv[1] + "/tensorflow-1.15.0-cp27-cp27mu-linux_x86_64.whl", "w") as wheel:
     wheel.write({source!r}, "tensorflow/__init__.py")
 """
-TENSORFLOW = """
-__version__ = "1.15.0"
-class test: is_built_with_cuda = staticmethod(lambda: False)
-class gfile:
-    def Exists(path): raise OSError("libhdfs.so: cannot open shared object file")
-class Session:
-    __enter__ = lambda self: self
-    __exit__ = lambda *_: None
-    run = lambda self, value: value
-constant = lambda value: value
-matmul = lambda a, b: [[7.0, 10.0], [15.0, 22.0]]
-"""
 
 
 @pytest.fixture
@@ -62,15 +49,13 @@ def site(tmp_path: Path) -> Iterator[Path]:
     bazel = root / "bin/bazel"
     bazel.write_text(BAZEL.format(root=root, python=sys.executable), encoding="utf-8")
     bazel.chmod(0o755)
-    (root / "tensorflow.py").write_text(TENSORFLOW, encoding="utf-8")
+    (root / "tensorflow.py").write_text(TENSORFLOW.format(error=KNOWN, first="7.0"), encoding="utf-8")
     (root / "make_wheel.py").write_text(MAKE_WHEEL.format(source=str(root / "tensorflow.py")), encoding="utf-8")
     yield root
     for name in ("slow", "compiling"):
         (root / name).unlink(missing_ok=True)
     if (root / "compilers").exists():
-        subprocess.run(
-            ["kill", *(root / "compilers").read_text(encoding="utf-8").split()], stderr=subprocess.DEVNULL, check=False
-        )
+        subprocess.run(["kill", *(root / "compilers").read_text().split()], stderr=subprocess.DEVNULL, check=False)
 
 
 def spec(root: Path) -> dict[str, Any]:
@@ -125,12 +110,16 @@ def started(root: Path) -> int:
     return len((root / "starts").read_text(encoding="utf-8").split())
 
 
-def building(root: Path) -> None:
-    """Until bazel compiles."""
+def wait(condition: Callable[[], Any]) -> None:
     end = time.monotonic() + LIMIT
-    while not until(root, "running")["actions"]:
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def building(root: Path) -> None:
+    """Until bazel compiles."""
+    wait(lambda: until(root, "running")["actions"])
 
 
 def bazel_process(root: Path) -> int:
@@ -177,10 +166,7 @@ def test_a_build_that_is_killed_is_stopped_with_its_bazel_and_resumed(site: Path
     bazel = bazel_process(site)
     os.kill(json.loads((site / "running.json").read_text(encoding="utf-8"))["pid"], signal.SIGKILL)
     until(site, "stopped", step="build")
-    end = time.monotonic() + LIMIT
-    while Path(f"/proc/{bazel}").exists():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait(lambda: not Path(f"/proc/{bazel}").exists())
     (site / "slow").unlink()
     assert start(site)["changed"]
     until(site, "done")
@@ -198,10 +184,7 @@ def test_a_bazel_that_the_kernel_kills_names_the_jobs(site: Path) -> None:
 
 def compiler(root: Path) -> int:
     """The compiler that bazel started last."""
-    end = time.monotonic() + LIMIT
-    while not (root / "compilers").exists():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait((root / "compilers").exists)
     return int((root / "compilers").read_text(encoding="utf-8").split()[-1])
 
 
@@ -246,11 +229,7 @@ def test_a_build_that_is_resumed_ends_the_compilers_of_the_one_that_was_killed(s
     ("changes", "step", "words"),
     [
         ({"commit": "0" * 40}, "source", "The tag v1.15.0 must be the commit 0000"),
-        (
-            {"answers": {}},
-            "configure",
-            "none answers: Please specify the location of python; Please input the desired Python library path to use",
-        ),
+        ({"answers": {}}, "configure", "none answers: Please specify the location of python; Please input the desired"),
         ({"check": {"kafka": True}}, "check", "kafka must be true but is false"),
     ],
 )

@@ -24,14 +24,11 @@ def record(**changes) -> tested.Record:
     return dataclasses.replace(made, **changes)
 
 
-def test_the_page_is_current():
-    assert tested.PAGE.read_text(encoding="utf-8") == tested.page(), "run scripts/stack docs"
-
-
-def test_every_lock_is_on_the_page():
-    rows = tested.PAGE.read_text(encoding="utf-8")
+def test_the_page_is_current_and_has_every_lock():
+    page = tested.PAGE.read_text(encoding="utf-8")
+    assert page == tested.page(), "run scripts/stack docs"
     assert [
-        lock for lock in tested.all_locks() if f"| [{lock[0]}](../stacks/{lock[0]}.yml) | {lock[1]} |" not in rows
+        name for name, python in tested.all_locks() if f"| [{name}](../stacks/{name}.yml) | {python} |" not in page
     ] == []
 
 

@@ -12,6 +12,7 @@ import subprocess
 import tarfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -25,13 +26,14 @@ NAME = "tf-0123456789ab"
 DIRECTORY = "hdfs:///user/anna/envs"
 HERE = "/opt/deeplearning/envs/e/bin/python"
 THERE = "./deeplearning-environment/bin/python"
+SITE = "lib/python3.9/site-packages/"
 
 
 @pytest.fixture
 def edge(host: SimpleNamespace) -> SimpleNamespace:
     """A host with a sealed environment and HDFS."""
     host.environment = host.root / "envs" / NAME
-    site = host.environment / "lib/python3.9/site-packages"
+    site = host.environment / SITE
     site.mkdir(parents=True)
     (site / "größe.py").write_text("1\n")
     (site / "large.so").write_bytes(os.urandom(3 << 20))
@@ -69,13 +71,11 @@ def test_the_archive_has_the_sealed_environment_and_nothing_else(edge: SimpleNam
     with tarfile.open(edge.archive) as archive:
         assert {(member.uid, member.gid, member.mtime) for member in archive} == {(0, 0, 315532800)}
     names = sorted(str(path.relative_to(there)) for path in there.rglob("*") if not path.is_dir() or path.is_symlink())
-    site = "lib/python3.9/site-packages/"
-    assert names == ["bin/python", site + "größe.py", site + "large.so", "lib64"]
+    assert names == ["bin/python", SITE + "größe.py", SITE + "large.so", "lib64"]
     for name in names:
-        assert environment_bytes.content(bytes(there / name)) == environment_bytes.content(
-            bytes(edge.environment / name)
-        )
-    assert [os.access(there / name, os.X_OK) for name in ("bin/python", site + "large.so")] == [True, False]
+        packed, sealed = (environment_bytes.content(bytes(tree / name)) for tree in (there, edge.environment))
+        assert packed == sealed
+    assert [os.access(there / name, os.X_OK) for name in ("bin/python", SITE + "large.so")] == [True, False]
     assert edge.archive.stat().st_mode & 0o777 == 0o644
 
 
@@ -114,33 +114,19 @@ def test_a_job_waits_for_executors_that_still_unpack() -> None:
     assert told("--timeout", "900")[name] == "100s"
 
 
-def other_bytes(edge: SimpleNamespace) -> None:
-    (edge.environment / "lib/python3.9/site-packages/größe.py").write_text("2\n")
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "other bytes": lambda tree: (tree / SITE / "größe.py").write_text("2\n"),
+    "gone": lambda tree: (tree / SITE / "large.so").unlink(),
+    "shorter": lambda tree: os.truncate(tree / SITE / "large.so", 1 << 20),
+    "another list": lambda tree: (tree / ".deeplearning/files.txt").write_text(""),
+    "no list": lambda tree: (tree / ".deeplearning/files.txt").unlink(),
+    "planted": lambda tree: (tree / "lib/planted.pyc").write_text("after the seal"),
+}
 
 
-def planted(edge: SimpleNamespace) -> None:
-    (edge.environment / "lib/planted.pyc").write_text("after the seal")
-
-
-def without_list(edge: SimpleNamespace) -> None:
-    (edge.environment / ".deeplearning/files.txt").unlink()
-
-
-def gone(edge: SimpleNamespace) -> None:
-    (edge.environment / "lib/python3.9/site-packages/large.so").unlink()
-
-
-def shorter(edge: SimpleNamespace) -> None:
-    os.truncate(edge.environment / "lib/python3.9/site-packages/large.so", 1 << 20)
-
-
-def other_list(edge: SimpleNamespace) -> None:
-    (edge.environment / ".deeplearning/files.txt").write_text("")
-
-
-@pytest.mark.parametrize("damage", [other_bytes, gone, shorter, other_list, without_list, planted])
-def test_a_damaged_environment_goes_nowhere(edge: SimpleNamespace, damage: Callable[[SimpleNamespace], None]) -> None:
-    damage(edge)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_environment_goes_nowhere(edge: SimpleNamespace, damage: str) -> None:
+    DAMAGES[damage](edge.environment)
     done = submit(edge, "--archive", DIRECTORY)
     assert done.code == 3, done.error
     assert "must be as it was sealed, but is not: " in done.error

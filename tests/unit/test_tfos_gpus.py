@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from resource_manager import collected, gpu_node
 from tfos_host import app, executable, start, submit, told
 from tfos_submit import discovery, gpus, hints, outcome, yarn
 from tfos_submit.first_error import first_error
@@ -20,35 +21,6 @@ from tfos_submit.first_error import first_error
 from hadoop_dl_dev.demo import images
 
 STAND_IN = images.REPOSITORY / "demo/fixtures/nvidia-smi/nvidia-smi"
-
-
-def collected(*files: tuple[str, str, str, str]) -> str:
-    """What `yarn logs` of Hadoop 3.3.6 prints for these (container, host, file, content)."""
-    text = ""
-    for container, place, name, content in files:
-        header = f"Container: {container} on {place}_45454\nLogAggregationType: AGGREGATED\n{'=' * 60}\n"
-        length = f"LogType:{name}\nLogLastModifiedTime:Tue Nov 24\nLogLength:{len(content.encode())}\nLogContents:\n"
-        text += f"{header}{length}{content}\nEnd of LogType:{name}\n{'*' * 70}\n\n"
-    return text
-
-
-def gpu_node(name: str, total: int, free: int | None = None, state: str = "RUNNING") -> dict[str, Any]:
-    """A node of the ResourceManager's answer (3.3.6, /ws/v1/cluster/nodes)."""
-
-    def part(value: int) -> dict[str, Any]:
-        return {"resourceInformations": {"resourceInformation": [{"name": "yarn.io/gpu", "value": value}]}}
-
-    free = total if free is None else free
-    return {
-        "nodeHostName": name,
-        "state": state,
-        "availMemoryMB": 6144,
-        "usedMemoryMB": 0,
-        "availableVirtualCores": 4,
-        "usedVirtualCores": 0,
-        "availableResource": part(free),
-        "usedResource": part(total - free),
-    }
 
 
 @pytest.mark.parametrize("prefix", ["spark.yarn.appMasterEnv.", "spark.executorEnv."])
@@ -130,9 +102,16 @@ def test_per_node_without_an_answer_of_yarn_is_refused(host: SimpleNamespace) ->
     host.yarn.nodes = [{**gpu_node("data1", 0), "state": "LOST"}]
     done = submit(host, "--per-node", "1")
     assert done.code == 3
-    assert (
-        "--per-node 1 requires the memory of YARN's nodes, but the ResourceManager names no running one" in done.error
-    )
+    words = "--per-node 1 requires the memory of YARN's nodes, but the ResourceManager names no running one"
+    assert words in done.error
+
+
+def with_jars(host: SimpleNamespace, jars: list[str]) -> None:
+    """Spark's and Hadoop's jars, and a node with GPUs."""
+    (host.tmp / "spark/jars").mkdir()
+    for jar in jars:
+        (host.tmp / "spark/jars" / jar).write_bytes(b"jar")
+    host.yarn.nodes = [gpu_node("data1", 2)]
 
 
 @pytest.mark.parametrize(
@@ -145,10 +124,7 @@ def test_per_node_without_an_answer_of_yarn_is_refused(host: SimpleNamespace) ->
     ],
 )
 def test_a_spark_that_would_start_without_gpus_is_refused(host: SimpleNamespace, jars: list[str], words: str) -> None:
-    (host.tmp / "spark/jars").mkdir()
-    for jar in jars:
-        (host.tmp / "spark/jars" / jar).write_bytes(b"jar")
-    host.yarn.nodes = [gpu_node("data1", 2)]
+    with_jars(host, jars)
     done = submit(host, "--gpus", "1")
     assert done.code == outcome.NOT_READY
     assert words in done.error
@@ -166,10 +142,7 @@ def test_a_spark_that_would_start_without_gpus_is_refused(host: SimpleNamespace,
     ],
 )
 def test_a_spark_that_can_ask_for_gpus_is_taken(host: SimpleNamespace, jars: list[str]) -> None:
-    (host.tmp / "spark/jars").mkdir()
-    for jar in jars:
-        (host.tmp / "spark/jars" / jar).write_bytes(b"jar")
-    host.yarn.nodes = [gpu_node("data1", 2)]
+    with_jars(host, jars)
     assert submit(host, "--gpus", "1").code == 0
 
 
@@ -235,43 +208,26 @@ def container(tmp_path: Path) -> Iterator[SimpleNamespace]:
     for number in range(2):
         (tmp_path / "dev" / f"nvidia{number}").touch()
     script = Path(gpus.write_script(str(tmp_path)))
-    script.write_text(
-        script.read_text()
-        .replace('"/dev/nvidia%s"', f'"{tmp_path}/dev/nvidia%s"')
-        .replace("PATIENCE = 20", "PATIENCE = 2")
-    )
-    environment = {
-        "PATH": f"{tmp_path}:/usr/bin:/bin",
-        "NVIDIA_SMI_STAND_IN": str(tmp_path / "gpus.json"),
-        "PYSPARK_PYTHON": sys.executable,
-    }
+    here = script.read_text().replace('"/dev/nvidia%s"', f'"{tmp_path}/dev/nvidia%s"')
+    script.write_text(here.replace("PATIENCE = 20", "PATIENCE = 2"))
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "PYSPARK_PYTHON": sys.executable}
+    environment["NVIDIA_SMI_STAND_IN"] = str(tmp_path / "gpus.json")
     executors = []
 
     def executor(number: int) -> SimpleNamespace:
         """A process that starts the script, as the executor's JVM does, and lives on: it, and what the script said."""
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                "import subprocess, sys, time; subprocess.call(sys.argv[1]); time.sleep(20)",
-                script,
-            ],
-            env={**environment, "TFOS_GPUS": str(number)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        program = "import subprocess, sys, time; subprocess.call(sys.argv[1]); time.sleep(20)"
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        variables = {**environment, "TFOS_GPUS": str(number)}
+        process = subprocess.Popen([sys.executable, "-c", program, script], env=variables, **options)
         executors.append(process)
-        assert process.stdout
-        assert process.stderr
         line = process.stdout.readline() if number else ""
         return SimpleNamespace(process=process, gpus=json.loads(line)["addresses"] if line else None)
 
     def refused(number: int) -> str:
         """What the script says when it finds no GPU."""
-        done = subprocess.run(
-            [str(script)], env={**environment, "TFOS_GPUS": str(number)}, capture_output=True, text=True, check=False
-        )
+        variables = {**environment, "TFOS_GPUS": str(number)}
+        done = subprocess.run([str(script)], env=variables, capture_output=True, text=True)
         assert (done.returncode, done.stdout) == (1, "")
         return done.stderr
 
@@ -321,12 +277,8 @@ def test_an_nvidia_smi_that_hangs_ends_at_the_limit(container: SimpleNamespace) 
     script.write_text(script.read_text().replace("LIMIT = 60", "LIMIT = 1"))
     (container.tmp / "nvidia-smi").write_text("#!/bin/sh\nexec sleep 30\n")
     begin = time.monotonic()
-    done = subprocess.run(
-        [str(script)],
-        env={"PATH": f"{container.tmp}:/usr/bin:/bin", "PYSPARK_PYTHON": sys.executable, "TFOS_GPUS": "1"},
-        stdout=subprocess.PIPE,
-        check=False,
-    )
+    variables = {"PATH": f"{container.tmp}:/usr/bin:/bin", "PYSPARK_PYTHON": sys.executable, "TFOS_GPUS": "1"}
+    done = subprocess.run([str(script)], env=variables, stdout=subprocess.PIPE)
     assert done.returncode != 0
     assert time.monotonic() - begin < 40
 

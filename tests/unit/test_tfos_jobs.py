@@ -16,8 +16,7 @@ import pytest
 from ansible.module_utils.hadoop_dl_host import kerberos_login
 from interpreters import HOST_PYTHONS
 from kdc import REALM, Realm
-from resource_manager import NOT_ACTIVATED, RECORDED, Cluster, application, gpus
-from test_tfos_gpus import collected
+from resource_manager import ADDRESS, NOT_ACTIVATED, RECORDED, Cluster, application, collected, gpus, write_settings
 from tfos_host import executable
 from tfos_submit import applications, cli, login, outcome
 
@@ -98,8 +97,7 @@ def test_an_answer_of_hadoop_2_has_no_resources(host: SimpleNamespace) -> None:
 
 
 def test_a_resource_manager_that_does_not_answer_is_named(host: SimpleNamespace) -> None:
-    address = "<property><name>yarn.resourcemanager.webapp.address</name><value>127.0.0.1:9</value></property>"
-    (host.tmp / "conf/yarn-site.xml").write_text(f"<configuration>{address}</configuration>")
+    write_settings(host.tmp / "conf/yarn-site.xml", {ADDRESS: "127.0.0.1:9"})
     done = run(host, "jobs")
     assert done.code == outcome.NOT_READY
     assert "web address (http://127.0.0.1:9) must answer, but does not" in done.error

@@ -9,7 +9,7 @@ from ansible.module_utils.hadoop_dl_host import host_reader
 from trees import TREES, build
 
 from hadoop_dl import plan
-from hadoop_dl.data.host_facts import read_facts
+from hadoop_dl.data.host_facts import HostProfile, read_facts
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl.resolver import compose, resolve
 
@@ -18,6 +18,11 @@ OLD, NEW = "3.10.0-1160.el7.x86_64", "3.10.0-1160.119.1.el7.x86_64"
 EL7, EL9 = "tf1.15-py27-el7", "tf2.15-py3-el9"
 DRIVER = {"nvidia_driver_version": "470.82.01", "nvidia_license_accepted": True}
 NEWER = {"nvidia_driver_version": "580.95.05", "nvidia_license_accepted": True}
+
+
+def profile(tmp_path: Path, name: str) -> HostProfile:
+    """What the resolver takes of a host that was read."""
+    return read_facts(host_reader.read(str(build(tmp_path, TREES[name])))).profile
 
 
 @pytest.mark.parametrize("name", sorted(TREES))
@@ -48,7 +53,7 @@ def test_the_reader_sees_what_the_tree_says(name: str, tmp_path: Path) -> None:
 def test_the_resolver_takes_its_facts_from_what_was_read(
     name: str, system: str, gpus: tuple[str, ...], hadoop: str, tmp_path: Path
 ) -> None:
-    host = read_facts(host_reader.read(str(build(tmp_path, TREES[name])))).profile
+    host = profile(tmp_path, name)
     assert (host.os, host.gpus, host.hadoop) == (system, gpus, hadoop)
 
 
@@ -66,7 +71,7 @@ def test_the_resolver_takes_its_facts_from_what_was_read(
 def test_a_read_host_refuses_in_its_own_words(
     name: str, request_: dict[str, object], words: str, tmp_path: Path
 ) -> None:
-    host = read_facts(host_reader.read(str(build(tmp_path, TREES[name])))).profile
+    host = profile(tmp_path, name)
     resolution = resolve(request_, host)
     assert resolution.status == "conflict"
     assert words in " ".join(resolution.problems)
@@ -74,7 +79,7 @@ def test_a_read_host_refuses_in_its_own_words(
 
 
 def test_what_is_offered_to_a_read_host_leaves_the_host_as_it_is(tmp_path: Path) -> None:
-    host = read_facts(host_reader.read(str(build(tmp_path, TREES["debian"])))).profile
+    host = profile(tmp_path, "debian")
     found = resolve({"tensorflow": "1.15", "python": "2.7"}, host).nearest
     assert found
     assert all(set(request) <= {"tensorflow", "python", "cuda"} for request in found), found
@@ -82,7 +87,7 @@ def test_what_is_offered_to_a_read_host_leaves_the_host_as_it_is(tmp_path: Path)
 
 
 def test_a_host_with_amd_gpus_only_gets_the_cpu_form(tmp_path: Path) -> None:
-    host = read_facts(host_reader.read(str(build(tmp_path, TREES["amd_only"])))).profile
+    host = profile(tmp_path, "amd_only")
     assert "cuda" not in resolve({}, host).stack
 
 
@@ -104,7 +109,7 @@ def test_a_host_with_amd_gpus_only_gets_the_cpu_form(tmp_path: Path) -> None:
 def test_a_read_host_gets_what_it_can_run(
     name: str, expected: dict[str, str | None], stack: str, tmp_path: Path
 ) -> None:
-    host = read_facts(host_reader.read(str(build(tmp_path, TREES[name])))).profile
+    host = profile(tmp_path, name)
     found = compose({}, host).stack
     assert {key: found.get(key) for key in expected} == expected
     assert resolve({}, host).name == stack

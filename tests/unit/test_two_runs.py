@@ -45,14 +45,8 @@ def unpacked_archive(root: Path) -> Arguments:
 def spark_home(root: Path) -> Arguments:
     names = ("deps/bin/spark-submit", "deps/jars/a.jar", "lib/pyspark.zip")
     path, sha256 = archive(root, "pyspark-9", *names)
-    downloads, home = str(root / "downloads"), str(root / "spark/pyspark-9")
-    return {
-        "path": home,
-        "url": f"file://{path}",
-        "sha256": sha256,
-        "downloads": downloads,
-        "root": str(root / "deeplearning"),
-    }
+    places = {"path": "spark/pyspark-9", "downloads": "downloads", "root": "deeplearning"}
+    return {**{name: str(root / place) for name, place in places.items()}, "url": f"file://{path}", "sha256": sha256}
 
 
 def locked_command(root: Path) -> Arguments:

@@ -58,9 +58,19 @@ def test_an_archive_with_lib64_keeps_it(tmp_path: Path) -> None:
     assert not (place / "lib64").is_symlink()
 
 
-def test_another_archive_of_the_same_version_replaces_the_first(tmp_path: Path) -> None:
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Where an archive was unpacked."""
     place = tmp_path / "here" / "place"
-    unpacked_archive.unpack(archive(tmp_path, "first", "lib64/a"), str(place), "aa", run)
+    unpacked_archive.unpack(archive(tmp_path, "first", "lib64/libcudnn.so.8.9.7"), str(place), "aa", run)
+    return place
+
+
+def has_the_first(place: Path) -> bool:
+    return names(place.parent) == ["place"] and unpacked_archive.is_whole(str(place), "aa")
+
+
+def test_another_archive_of_the_same_version_replaces_the_first(tmp_path: Path, place: Path) -> None:
     unpacked_archive.unpack(archive(tmp_path, "second", "lib64/b"), str(place), "bb", run)
     assert names(place / "lib64") == ["b"]
     assert unpacked_archive.is_whole(str(place), "bb")
@@ -77,15 +87,12 @@ def test_what_a_killed_run_left_is_no_obstacle(tmp_path: Path) -> None:
     assert names(place) == [".sha256", ".sizes.json", "lib64"]
 
 
-def test_an_archive_that_tar_cannot_read_leaves_everything_as_it_was(tmp_path: Path) -> None:
-    place = tmp_path / "here" / "place"
-    unpacked_archive.unpack(archive(tmp_path, "first", "lib64/a"), str(place), "aa", run)
+def test_an_archive_that_tar_cannot_read_leaves_everything_as_it_was(tmp_path: Path, place: Path) -> None:
     broken = tmp_path / "broken.tar.gz"
     broken.write_bytes(b"no archive")
     with pytest.raises(OSError, match="tar ended with status 2"):
         unpacked_archive.unpack(str(broken), str(place), "bb", run)
-    assert names(place.parent) == ["place"]
-    assert unpacked_archive.is_whole(str(place), "aa")
+    assert has_the_first(place)
 
 
 def test_a_failure_leaves_no_directory_that_was_not_there(tmp_path: Path) -> None:
@@ -96,9 +103,9 @@ def test_a_failure_leaves_no_directory_that_was_not_there(tmp_path: Path) -> Non
     assert names(tmp_path / "usr") == []
 
 
-def test_when_the_last_rename_fails_the_old_content_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = tmp_path / "here" / "place"
-    unpacked_archive.unpack(archive(tmp_path, "first", "lib64/a"), str(place), "aa", run)
+def test_when_the_last_rename_fails_the_old_content_comes_back(
+    tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     second, rename = archive(tmp_path, "second", "lib64/b"), os.rename
 
     def fails_once(source: str, target: str) -> None:
@@ -109,19 +116,17 @@ def test_when_the_last_rename_fails_the_old_content_comes_back(tmp_path: Path, m
     monkeypatch.setattr(os, "rename", fails_once)
     with pytest.raises(OSError, match="Input/output error"):
         unpacked_archive.unpack(second, str(place), "bb", run)
-    assert unpacked_archive.is_whole(str(place), "aa")
-    assert names(place.parent) == ["place"]
+    assert has_the_first(place)
 
 
-def test_an_archive_of_another_version_is_refused_and_what_was_there_stays(tmp_path: Path) -> None:
-    place = tmp_path / "here" / "place"
+def test_an_archive_of_another_version_is_refused_and_what_was_there_stays(tmp_path: Path, place: Path) -> None:
     wanted = "lib*/libcudnn.so.8.9.7"
-    unpacked_archive.unpack(archive(tmp_path, "right", "lib/libcudnn.so.8.9.7"), str(place), "aa", run, wanted)
+    right = archive(tmp_path, "right", "lib/libcudnn.so.8.9.7")
+    unpacked_archive.unpack(right, str(place), "aa", run, wanted)
     wrong = archive(tmp_path, "wrong", "lib/libcudnn.so.8.9.6", "lib/libcudnn_ops.so.8.9.6")
     with pytest.raises(OSError, match=r"must contain lib\*/libcudnn.so.8.9.7, but contains lib/libcudnn.so.8.9.6$"):
         unpacked_archive.unpack(wrong, str(place), "bb", run, wanted)
-    assert unpacked_archive.is_whole(str(place), "aa")
-    assert names(place.parent) == ["place"]
+    assert has_the_first(place)
 
 
 def test_a_host_without_the_program_that_unpacks_is_told_which(tmp_path: Path) -> None:

@@ -30,6 +30,14 @@ def test_results_that_are_no_list_of_results_are_absent(plugin: Any, results: An
     assert received._result == {"rc": 0}
 
 
+def play(directory: Path, tasks: list[Any], hosts: list[str], **environment: str) -> tuple[int, str]:
+    """Run these tasks on hosts that are this machine."""
+    plays = [{"hosts": "all", "gather_facts": False, "tasks": tasks}]
+    (directory / "play.yml").write_text(json.dumps(plays))
+    (directory / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "hosts": dict.fromkeys(hosts, {})}}))
+    return ansible_programs.play("-i", directory / "hosts.yml", directory / "play.yml", **environment)
+
+
 @pytest.mark.parametrize(
     ("task", "strategy"),
     [
@@ -39,18 +47,18 @@ def test_results_that_are_no_list_of_results_are_absent(plugin: Any, results: An
     ],
 )
 def test_another_strategy_is_refused_before_a_host_is_asked(tmp_path: Path, task: Any, strategy: str) -> None:
-    (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": [task]}]))
-    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "hosts": {"data1": {}}}}))
-    arguments = ("-i", tmp_path / "hosts.yml", tmp_path / "play.yml")
-    code, said = ansible_programs.play(*arguments, ANSIBLE_STRATEGY=strategy)
+    code, said = play(tmp_path, [task], ["data1"], ANSIBLE_STRATEGY=strategy)
     assert code == 2, said
-    assert (
-        f"The strategy must be untrusted_hosts, with which the answers of hosts are data, but it is {strategy}." in said
-    )
+    words = "The strategy must be untrusted_hosts, with which the answers of hosts are data, but it is"
+    assert f"{words} {strategy}." in said
     assert f"strategy_plugins = {STRATEGY.parent}" in said
     assert "Traceback" not in said
-    for accepted in ("untrusted_hosts", "ansible.legacy.untrusted_hosts"):
-        assert "The strategy must be" not in ansible_programs.play(*arguments, ANSIBLE_STRATEGY=accepted)[1]
+
+
+@pytest.mark.parametrize("strategy", ["untrusted_hosts", "ansible.legacy.untrusted_hosts"])
+def test_both_names_of_the_strategy_are_accepted(tmp_path: Path, strategy: str) -> None:
+    tasks = [{"host_facts": {}}, {"checked_inputs": {"names": []}}]
+    assert "The strategy must be" not in play(tmp_path, tasks, ["data1"], ANSIBLE_STRATEGY=strategy)[1]
 
 
 def test_filters_are_loaded_once_and_not_by_every_task_of_every_host(tmp_path: Path) -> None:
@@ -60,10 +68,7 @@ def test_filters_are_loaded_once_and_not_by_every_task_of_every_host(tmp_path: P
         f"open({str(loaded)!r}, 'a').write('once\\n')\nclass FilterModule:\n    def filters(self):\n        return {{'counted': str.upper}}\n"
     )
     tasks = [{"ansible.builtin.assert": {"that": "('a' | counted) == 'A'"}}] * 2
-    (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
-    hosts = {"data1": {}, "data2": {}, "data3": {}}
-    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "hosts": hosts}}))
-    arguments = ("-i", tmp_path / "hosts.yml", tmp_path / "play.yml")
-    code, said = ansible_programs.play(*arguments, ANSIBLE_FILTER_PLUGINS=str(tmp_path / "filters"))
+    hosts = ["data1", "data2", "data3"]
+    code, said = play(tmp_path, tasks, hosts, ANSIBLE_FILTER_PLUGINS=str(tmp_path / "filters"))
     assert code == 0, said
     assert loaded.read_text().split() == ["once"]

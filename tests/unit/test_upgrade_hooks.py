@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import base64
 import datetime
-import http.server
 import json
 import shutil
-import threading
 from pathlib import Path
 from typing import Any
 
 import yaml
 from ansible_programs import LOCAL, REPOSITORY, play
+from loopback import Quiet, served
 
 EXAMPLE = REPOSITORY / "examples" / "prometheus" / "upgrade_driver_before.yml"
 LOGIN, PASSWORD = "ansible", "secret-one"
 
 
-class Alertmanager(http.server.BaseHTTPRequestHandler):
+class Alertmanager(Quiet):
     """POST /api/v2/silences takes what postableSilence requires (api/v2/openapi.yaml of github.com/prometheus/alertmanager, 07d03b6)."""
 
     silences: list[dict[str, Any]]
@@ -41,9 +40,6 @@ class Alertmanager(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer)
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 def test_the_example_silences_each_hosts_alerts_before_that_host_changes(tmp_path: Path) -> None:
     shutil.copy(EXAMPLE, tmp_path)
@@ -51,12 +47,8 @@ def test_the_example_silences_each_hosts_alerts_before_that_host_changes(tmp_pat
         "- name: After\n  ansible.builtin.debug:\n    msg: 'AFTER {{ inventory_hostname }}'\n", encoding="utf-8"
     )
     handler = type("Handler", (Alertmanager,), {"silences": []})
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        site = {
-            **{"alertmanager_url": f"http://127.0.0.1:{server.server_port}", "alertmanager_user": LOGIN},
-            "alertmanager_password": PASSWORD,
-        }
+    with served(handler) as address:
+        site = {"alertmanager_url": address, "alertmanager_user": LOGIN, "alertmanager_password": PASSWORD}
         hosts = {"hosts": {"data1": {}, "data2": {}}}
         inventory = {"all": {"vars": {**LOCAL, **site}, "children": {"needs_nvidia_driver": hosts}}}
         (tmp_path / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
@@ -67,7 +59,6 @@ def test_the_example_silences_each_hosts_alerts_before_that_host_changes(tmp_pat
         change.update(become=False, serial=1, tasks=ours)
         (tmp_path / "play.yml").write_text(yaml.safe_dump([change]), encoding="utf-8")
         status, said = play("-vvv", "-i", tmp_path / "hosts.yml", tmp_path / "play.yml", no_proxy="127.0.0.1")
-        server.shutdown()
     assert status == 0, said
     assert PASSWORD not in said  # not even with -vvv
     silences = handler.silences

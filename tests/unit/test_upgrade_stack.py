@@ -11,7 +11,6 @@ from pathlib import Path
 
 import ansible_programs
 import pytest
-import yaml
 from upgrade_hosts import GROUPS, NEW, OLD, active, canary
 
 from hadoop_dl.hosts import canaries, stack_change
@@ -75,26 +74,31 @@ def test_a_job_that_fails_sends_each_canary_back_to_what_it_had_and_stops(cluste
 
 
 def test_after_a_canarys_job_that_failed_the_same_command_tries_again_and_the_others_follow(cluster):
-    """With no environments to keep, the old one stays until all have switched: executors of its job, and of other jobs, may run anywhere."""
+    """With no environments to keep, the old one stays until all have switched: executors of its job, and of other jobs, may run anywhere.
+
+    Both jobs lose their connection: once when they have started, and once when they are asked for.
+    """
     over_ssh(cluster, "for a moment")
     code, said = run(cluster, **canary("sleep 2; exit 3"))
     assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), said
     told = " ".join(said.split())
     assert "ended with status 3" in told, "recorded, although the connection was lost"
     assert "Back at what was active before: data1. No other host was switched." in told
-    assert not (cluster / "evaluated").exists(), "what a broken connection printed is data"
     assert all((cluster / name / "envs" / NEW).is_dir() for name in GROUPS)
     assert not list(cluster.glob("*/.run.json"))
     look = f"readlink {cluster}/*/current | sort | uniq -c; echo $DEEPLEARNING_ENVIRONMENT; ls -d {cluster}/*/envs/{OLD} | wc -l"
     example = ansible_programs.REPOSITORY / "examples/digits"
     look += f"; diff -r --exclude=__pycache__ . {example} && stat -c %a . && stat -c %U . data run.sh data/*.gz"
-    code, said = run(cluster, **canary(f"({look}) > {cluster}/seen", "data1,edge1"), environment_keep=0)
+    (cluster / "begun").unlink()
+    code, said = run(cluster, **canary(f"sleep 2; ({look}) > {cluster}/seen", "data1,edge1"), environment_keep=0)
     assert code == 0, said
+    assert (cluster / "begun").exists(), "the connection was lost again"
     seen = (cluster / "seen").read_text().split()
     assert seen[:6] == ["2", f"envs/{NEW}", "1", f"envs/{OLD}", NEW, "3"]
     assert seen[6:] == ["700", *[getpass.getuser()] * 4], "the example, nothing else, and its owner"
     assert active(cluster) == dict.fromkeys(GROUPS, NEW)
     assert not any((cluster / name / "envs" / OLD).exists() for name in GROUPS)
+    assert not (cluster / "evaluated").exists(), "what a broken connection printed is data"
 
 
 def test_a_canary_that_is_not_ready_keeps_all_canaries_and_all_hosts(cluster):
@@ -192,22 +196,8 @@ def over_ssh(cluster: Path, fault: str) -> None:
     program.write_text(SSH.format(python=sys.executable, directory=str(cluster)), encoding="utf-8")
     program.chmod(0o755)
     (cluster / "fault").write_text(fault, encoding="utf-8")
-    inventory = yaml.safe_load((cluster / "hosts.yml").read_text(encoding="utf-8"))
-    inventory["all"]["children"]["edge_nodes"]["hosts"]["edge1"] |= {
-        "ansible_connection": "ssh",
-        "ansible_ssh_executable": str(program),
-        "ansible_ssh_transfer_method": "piped",
-        "ansible_ssh_retries": 0,
-    }
-    (cluster / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
-
-
-def test_a_canaries_job_that_ends_well_without_its_connection_switches_all_hosts(cluster):
-    """Lost once when it has started, and once when it is asked for. One that fails: test_after_a_canarys_job_that_failed_..."""
-    over_ssh(cluster, "for a moment")
-    code, said = run(cluster, **canary("sleep 2"))
-    assert (code, active(cluster)) == (0, dict.fromkeys(GROUPS, NEW)), said
-    assert not (cluster / "evaluated").exists(), "what a broken connection printed is data"
+    own = {"ansible_ssh_executable": str(program), "ansible_ssh_transfer_method": "piped", "ansible_ssh_retries": 0}
+    ansible_programs.change_host(cluster / "hosts.yml", "edge1", {"ansible_connection": "ssh", **own})
 
 
 def test_a_client_that_is_lost_for_good_sends_the_canaries_back_with_the_sentence(cluster):

@@ -30,21 +30,23 @@ def junit(path: Path, *cases: str) -> Path:
     return path
 
 
-def outcomes(tmp_path: Path, *cases: str, expected: tuple[str, ...] = (GPU,)) -> list[str]:
-    return [result.outcome for result in verify.results(junit(tmp_path / "junit.xml", *cases), expected)]
+SEES_0 = case(GPU, "data1", "AssertionError: sees 0")
 
 
-def test_a_failure_that_has_to_be_is_told_apart(tmp_path: Path) -> None:
-    found = outcomes(tmp_path, case("test_java_starts", "data1"), case(GPU, "data1", "AssertionError: sees 0"))
-    assert found == [verify.PASSED, verify.EXPECTED]
-
-
-def test_the_same_failure_counts_where_nobody_expects_it(tmp_path: Path) -> None:
-    assert outcomes(tmp_path, case(GPU, "data1", "AssertionError: sees 0"), expected=()) == [verify.FAILED]
-
-
-def test_an_expected_failure_that_passes_is_no_success(tmp_path: Path) -> None:
-    assert outcomes(tmp_path, case(GPU, "data1")) == [verify.SURPRISE]
+@pytest.mark.parametrize(
+    ("cases", "expected", "found"),
+    [
+        ([case("test_java_starts", "data1"), SEES_0], [GPU], [verify.PASSED, verify.EXPECTED]),
+        ([SEES_0], [], [verify.FAILED]),  # the same failure counts if nobody expects it
+        ([case(GPU, "data1")], [GPU], [verify.SURPRISE]),  # an expected failure that passes is no success
+        ([case(GPU, "data1", "unreachable", kind="error")], [GPU], [verify.FAILED]),  # a host that does not answer
+    ],
+)
+def test_a_failure_that_is_expected_is_told_apart(
+    tmp_path: Path, cases: list[str], expected: list[str], found: list[str]
+) -> None:
+    results = verify.results(junit(tmp_path / "junit.xml", *cases), expected)
+    assert [result.outcome for result in results] == found
 
 
 def test_a_skip_is_neither_a_success_nor_the_expected_failure(tmp_path: Path) -> None:
@@ -56,10 +58,6 @@ def test_a_skip_is_neither_a_success_nor_the_expected_failure(tmp_path: Path) ->
     assert text.endswith("verify: 1 hosts, 1 passed, 0 failed, 0 failed as expected, 1 skipped\n")
     verify.rewrite_junit(tmp_path / "junit.xml", [GPU])
     assert "<skipped" in (tmp_path / "junit.xml").read_text()
-
-
-def test_a_host_that_does_not_answer_is_not_expected(tmp_path: Path) -> None:
-    assert outcomes(tmp_path, case(GPU, "data1", "unreachable", kind="error")) == [verify.FAILED]
 
 
 @pytest.mark.parametrize(
@@ -94,9 +92,8 @@ def test_what_a_host_answered_is_one_line_of_the_text() -> None:
 
 
 def test_a_junit_reader_counts_what_the_text_says(tmp_path: Path) -> None:
-    path = junit(
-        tmp_path / "junit.xml", case(GPU, "data1", "sees 0"), case("test_x", "data1", "broken"), case("test_y", "data1")
-    )
+    cases = (case(GPU, "data1", "sees 0"), case("test_x", "data1", "broken"), case("test_y", "data1"))
+    path = junit(tmp_path / "junit.xml", *cases)
     verify.rewrite_junit(path, [GPU])
     content = path.read_text()
     assert 'failures="1"' in content
@@ -156,11 +153,8 @@ def test_the_failure_of_the_role_and_the_summary_of_the_checks_name_the_failed_q
     path.write_text("{}", encoding="utf-8")
     (tmp_path / "hosts").write_text("data1 ansible_connection=local ansible_become=false\n", encoding="utf-8")
     role = {"name": str(ansible_programs.REPOSITORY / "roles/verify"), "tasks_from": "run_suite.yml"}
-    variables = {
-        "verify_inventory": str(tmp_path / "hosts"),
-        "verify_expected_failures": [],
-        "verify_report_directory": str(tmp_path),
-    }
+    variables = {"verify_inventory": str(tmp_path / "hosts"), "verify_report_directory": str(tmp_path)}
+    variables["verify_expected_failures"] = []
     tasks = [{"ansible.builtin.include_role": {**role, "rolespec_validate": False}, "vars": variables}]
     (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
     done = ansible_programs.run("ansible-playbook", "-i", tmp_path / "hosts", tmp_path / "play.yml")

@@ -8,6 +8,7 @@ from typing import Any
 import host_modules
 import pytest
 from ansible.module_utils.hadoop_dl_host import cdsw_settings, host_reader
+from ansible_programs import REPOSITORY
 from test_plan import changed_node, make_host
 from trees import write
 
@@ -17,9 +18,10 @@ from hadoop_dl.plan import model as plan_model
 from hadoop_dl.plan.components import COMPONENTS
 from hadoop_dl_dev.invented_hosts import after
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLE = REPOSITORY / "demo/cdsw/cdsw.conf"
 DRIVERS = "/var/lib/nvidia-docker/volumes/nvidia_driver"
+WANTED = {"NVIDIA_GPU_ENABLE": "true", "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/418.67"}
+DOCKER: dict[str, Any] = {"runtimes": [], "daemon_json_problem": None, "packages": {}}
 GPUS = {"gpus": [{"vendor": "10de", "device": "15f8"}] * 2, "installed": "418.67", "driver": "418.67"}
 LISTENS = "Main:\n  +-- 0.0.0.0/0 3 0 5\n           |-- 192.0.2.10\n              /32 host LOCAL\nLocal:\n"
 STATUS = """Sending detailed logs to [/tmp/cdsw_status_HAmpRL.log] ...
@@ -56,16 +58,10 @@ def test_an_installation_from_the_rpm_is_read_without_its_secrets(
     assert node["workbench"] == {
         "kind": "rpm",
         "release": "1.4.0",
-        "settings": {
-            "NVIDIA_GPU_ENABLE": "false",
-            "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/418.67",
-            "MASTER_IP": "192.0.2.10",
-        },
+        "settings": {**WANTED, "NVIDIA_GPU_ENABLE": "false", "MASTER_IP": "192.0.2.10"},
         "master": True,
         "drivers": ["418.67"],
-        "sessions": None,
-        "images": None,
-        "mig": None,
+        **dict.fromkeys(("sessions", "images", "mig")),
         "restart_pending": False,
     }
     assert "a-secret" not in str(node)
@@ -117,7 +113,6 @@ def test_daemon_json_is_read(tmp_path: Path, text: str | None, runtimes: list[st
 )
 def test_a_release_needs_on_a_host(release: str, runtime: str | None, library: str | None) -> None:
     found = cdsw.support(release)
-    assert found is not None
     assert (found.runtime, found.library) == (runtime, library)
 
 
@@ -131,7 +126,7 @@ def test_the_rows_of_releases_leave_no_gap() -> None:
 @pytest.mark.parametrize(
     ("kind", "release", "settings"),
     [
-        ("rpm", "1.4.0", {"NVIDIA_GPU_ENABLE": "true", "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/418.67"}),
+        ("rpm", "1.4.0", WANTED),
         ("rpm", "1.10.5", {"NVIDIA_GPU_ENABLE": "true"}),
         ("parcel", "1.4.0", {"cdsw.enable.gpu.config": "true", "cdsw.nvidia.lib.path.config": f"{DRIVERS}/418.67"}),
         ("parcel", "1.10.5", {"cdsw.enable.gpu.config": "true"}),
@@ -150,8 +145,7 @@ def bench(**parts: Any) -> dict[str, Any]:
 
 
 def cdsw_host(name: str = "cdsw1", gpus: Any = GPUS, variables: Any = None, **parts: Any) -> plan_model.Host:
-    docker = {"runtimes": [], "daemon_json_problem": None, "packages": {}}
-    node = changed_node(nvidia=gpus, cdsw=True, workbench=bench(**parts), containers=docker)
+    node = changed_node(nvidia=gpus, cdsw=True, workbench=bench(**parts), containers=DOCKER)
     return make_host(name, ("cdsw_hosts",), node, **(variables or {}))
 
 
@@ -164,7 +158,7 @@ def test_an_rpm_of_1_4_gets_nvidia_docker_and_the_drivers_path() -> None:
     assert found.problems == []
     part = found.hosts["cdsw1"]
     assert part["container_runtime"] == {"name": "nvidia-docker", "driver": "418.67"}
-    assert part["cdsw"]["settings"] == cdsw.settings("rpm", "1.4.0", "418.67")
+    assert part["cdsw"]["settings"] == WANTED
     assert (part["cdsw"]["role"], part["cdsw"]["master"], part["cdsw"]["gpu_count"]) == ("master", "cdsw1", 2)
     assert "CDSW restarts on cdsw1 (CDSW 1.4.0: 2 sessions run; a restart ends them)." in found.table()
     assert part["needs"].index("container_runtime") < part["needs"].index("cdsw")
@@ -188,11 +182,9 @@ def test_a_parcel_of_1_10_needs_no_runtime_and_restarts_nothing() -> None:
 
 
 def test_a_driver_that_comes_changes_the_path() -> None:
-    held = cdsw.settings("rpm", "1.4.0", "418.67")
-    same = made(cdsw_host(settings=held))
+    same = made(cdsw_host(settings=WANTED))
     assert "settings of cdsw.conf" not in [row.reason for row in same.rows]
-    newer = {**GPUS, "installed": "440.64", "driver": "440.64"}
-    found = made(cdsw_host(gpus=newer, settings=held, variables={"cdsw_restart_allowed": True}))
+    found = made(cdsw_host(gpus=NEWER, settings=WANTED, variables={"cdsw_restart_allowed": True}))
     (row,) = [row for row in found.rows if row.component == "cdsw"]
     assert f"NVIDIA_LIBRARY_PATH={DRIVERS}/440.64" in row.wanted
     assert row.reason == "settings of cdsw.conf"
@@ -200,9 +192,8 @@ def test_a_driver_that_comes_changes_the_path() -> None:
 
 
 def test_a_host_that_is_done_needs_nothing() -> None:
-    host = cdsw_host(settings=cdsw.settings("rpm", "1.4.0", "418.67"))
-    first = made(host)
-    again = made(after(host, first))
+    host = cdsw_host(settings=WANTED)
+    again = made(after(host, made(host)))
     assert not {"cdsw", "container_runtime"} & set(again.hosts["cdsw1"]["needs"])
 
 
@@ -216,9 +207,8 @@ def test_a_pending_restart_is_read(tmp_path: Path, record: str, pending: bool) -
 
 
 def test_a_pending_restart_is_planned_though_the_receipt_is_right() -> None:
-    held = cdsw.settings("rpm", "1.4.0", "418.67")
-    first = made(cdsw_host(settings=held))
-    killed = cdsw_host(settings=held, restart_pending=True, variables={"cdsw_restart_allowed": True})
+    first = made(cdsw_host(settings=WANTED))
+    killed = cdsw_host(settings=WANTED, restart_pending=True, variables={"cdsw_restart_allowed": True})
     found = made(after(killed, first))
     (row,) = [row for row in found.rows if row.component == "cdsw"]
     assert row.reason == "a restart of CDSW is pending"
@@ -227,25 +217,21 @@ def test_a_pending_restart_is_planned_though_the_receipt_is_right() -> None:
 
 def test_the_master_takes_part_in_a_run_for_a_worker() -> None:
     """Its table says whether the worker is in CDSW."""
-    held = cdsw.settings("rpm", "1.4.0", "418.67")
-    first = made(cdsw_host(settings=held), cdsw_host("cdsw2", settings=held, master=False))
-    done, worker = after(cdsw_host(settings=held), first), cdsw_host("cdsw2", settings={}, master=False)
-    found = made(done, worker)
+    master, worker = cdsw_host(settings=WANTED), cdsw_host("cdsw2", settings=WANTED, master=False)
+    first = made(master, worker)
+    done = after(master, first)
+    found = made(done, cdsw_host("cdsw2", settings={}, master=False))
     assert "cdsw" in found.hosts["cdsw1"]["needs"]
     assert found.hosts["cdsw1"]["cdsw"]["role"] == "master"
     assert [row.host for row in found.rows if row.component == "cdsw"] == ["cdsw2"]
-    assert [
-        name
-        for name in found.hosts
-        if "cdsw" in made(done, after(cdsw_host("cdsw2", settings=held, master=False), first)).hosts[name]["needs"]
-    ] == []
+    again = made(done, after(worker, first))
+    assert [name for name, part in again.hosts.items() if "cdsw" in part["needs"]] == []
 
 
 @pytest.mark.parametrize("permission", ["cdsw_restart_allowed", "container_runtime_reload_allowed"])
 def test_a_permission_that_was_given_for_one_run_is_no_reason_for_another(permission: str) -> None:
-    held = cdsw.settings("rpm", "1.4.0", "418.67")
-    first = made(cdsw_host(settings=held, variables={permission: True}))
-    again = made(after(cdsw_host(settings=held), first))
+    first = made(cdsw_host(settings=WANTED, variables={permission: True}))
+    again = made(after(cdsw_host(settings=WANTED), first))
     assert not {"cdsw", "container_runtime"} & set(again.hosts["cdsw1"]["needs"])
 
 
@@ -258,6 +244,7 @@ def test_a_host_without_gpus_has_the_same_settings() -> None:
     assert "container_runtime" not in found.hosts["cdsw2"]["needs"]
 
 
+NEWER = {**GPUS, "installed": "440.64", "driver": "440.64"}
 V100 = {**GPUS, "gpus": [{"vendor": "10de", "device": "1db4"}]}
 
 
@@ -270,7 +257,7 @@ V100 = {**GPUS, "gpus": [{"vendor": "10de", "device": "1db4"}]}
         ([cdsw_host(kind="parcel", release="1.10.1", mig=True)], "MIG is enabled on cdsw1. Disable it there"),
         ([cdsw_host(master=False)], "must have the address that MASTER_IP in cdsw.conf names"),
         (
-            [cdsw_host(), cdsw_host("cdsw2", gpus={**GPUS, "installed": "440.64", "driver": "440.64"})],
+            [cdsw_host(), cdsw_host("cdsw2", gpus=NEWER)],
             "one path of the driver for all its hosts, so they must have one driver, but have cdsw1 418.67, cdsw2 440.64",
         ),
         (
@@ -287,10 +274,7 @@ def test_what_cdsw_cannot_do_is_a_problem_of_the_plan(hosts: list[plan_model.Hos
     ("containers", "words"),
     [
         (None, "needs Docker on the host, but there is none"),
-        (
-            {"runtimes": [], "daemon_json_problem": "line 3", "packages": {}},
-            "daemon.json must be JSON but is not: line 3",
-        ),
+        ({**DOCKER, "daemon_json_problem": "line 3"}, "daemon.json must be JSON but is not: line 3"),
     ],
 )
 def test_a_runtime_needs_docker_and_a_daemon_json_that_is_json(containers: Any, words: str) -> None:
@@ -300,8 +284,7 @@ def test_a_runtime_needs_docker_and_a_daemon_json_that_is_json(containers: Any, 
 
 def test_a_removal_that_waits_for_its_window_stays_in_the_plan() -> None:
     held = {"current": None, "environments": {}, "receipts": {"cdsw": {"digest": "a", "problem": None}}}
-    docker = {"runtimes": [], "daemon_json_problem": None, "packages": {}}
-    node = changed_node(nvidia=GPUS, workbench=bench(), containers=docker, deeplearning=held)
+    node = changed_node(nvidia=GPUS, workbench=bench(), containers=DOCKER, deeplearning=held)
     found = made(make_host("cdsw1", ("cdsw_hosts",), node, cdsw_state="absent"))
     (row,) = [row for row in found.rows if row.component == "cdsw"]
     assert (row.wanted, row.reason) == ("as before", "no longer requested")
@@ -337,9 +320,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "cdsw.conf").write_bytes(SAMPLE.read_bytes())
     (tmp_path / "cdsw.conf").chmod(0o640)
     return tmp_path
-
-
-WANTED = {"NVIDIA_GPU_ENABLE": "true", "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/418.67"}
 
 
 def test_check_mode_names_the_keys_and_prints_nothing_else(site: Path) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -13,6 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from ansible.module_utils.hadoop_dl_host import yarn_cluster
 from environments import Site
+from loopback import Quiet, served
+from resource_manager import ADDRESS, write_settings
 
 OLD, OLDER = "old-stack-000000000001", "older-stack-000000000002"
 
@@ -28,7 +28,7 @@ class Manager:
 def manager() -> Iterator[tuple[Manager, str]]:
     said = Manager()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self) -> None:
             address = urlsplit(self.path)
             states = set(parse_qs(address.query)["states"][0].split(","))
@@ -37,21 +37,15 @@ def manager() -> Iterator[tuple[Manager, str]]:
             self.end_headers()
             self.wfile.write(said.body if isinstance(said.body, bytes) else json.dumps(said.body).encode())
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield said, f"127.0.0.1:{server.server_port}"
-    server.shutdown()
+    with served(Handler) as address:
+        yield said, address.removeprefix("http://")
 
 
 def environment_file(directory: Path, address: str) -> str:
     """hadoop-env.sh as the role writes it, with the site's yarn-site.xml."""
     conf = directory / "hadoop conf"
     conf.mkdir()
-    text = f"<property><name>yarn.resourcemanager.webapp.address</name><value>{address}</value></property>"
-    (conf / "yarn-site.xml").write_text(f"<configuration>{text}</configuration>", encoding="utf-8")
+    write_settings(conf / "yarn-site.xml", {ADDRESS: address})
     path = directory / "hadoop-env.sh"
     path.write_text(f"export HADOOP_HOME=/opt/hadoop\nexport HADOOP_CONF_DIR='{conf}'\n", encoding="utf-8")
     return str(path)

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import host_system, host_yarn
+from resource_manager import write_settings
 from test_plan import NODE, REPOSITORY, changed_node, make_host
+from test_removal import has
 
 from hadoop_dl import plan
 from hadoop_dl.data import yarn_work
@@ -22,6 +24,7 @@ CALCULATOR = "yarn.scheduler.capacity.resource-calculator"
 CALCULATORS = "org.apache.hadoop.yarn.util.resource"
 LINUX_EXECUTOR = "org.apache.hadoop.yarn.server.nodemanager.LinuxContainerExecutor"
 CGROUPS = "yarn.nodemanager.linux-container-executor.cgroups"
+EXECUTOR_PATH = "yarn.nodemanager.linux-container-executor.path"
 CFG = "/etc/hadoop/container-executor.cfg"
 ISOLATION = {"config": CFG, "root": "/sys/fs/cgroup", "hierarchy": "hadoop-yarn", "mount": False}
 WINDOW = {
@@ -61,6 +64,20 @@ def made(*hosts: model.Host) -> model.Plan:
     return plan.make_plan(hosts, REPOSITORY)
 
 
+def requested(answer: model.Plan, host: str) -> str:
+    """What the plan's table shows that this host gets."""
+    (row,) = [one for one in answer.rows if (one.host, one.component) == (host, "yarn_gpu")]
+    return row.wanted
+
+
+def with_receipt(digest: str) -> dict[str, Any]:
+    receipts = {"yarn_gpu": {"digest": digest, "problem": None}}
+    return found(node=changed_node(deeplearning={**NODE["deeplearning"], "receipts": receipts}))
+
+
+WITHOUT_GPUS = changed_node(nvidia={"gpus": [], "listed": []})
+
+
 def about(sentences: list[str], word: str) -> list[str]:
     return [one for one in sentences if word in one]
 
@@ -68,22 +85,9 @@ def about(sentences: list[str], word: str) -> list[str]:
 def test_daemons_get_what_their_groups_say() -> None:
     answer = made(data(), master())
     assert answer.problems == []
-    assert answer.hosts["data1"]["yarn_gpu"] == {
-        "conf_dir": CONF,
-        "services": ["nodemanager"],
-        "gpu_count": 2,
-        "isolation": {},
-        "label": "",
-        "labels": {},
-    }
-    assert answer.hosts["master1"]["yarn_gpu"] == {
-        "conf_dir": CONF,
-        "services": ["resourcemanager"],
-        "gpu_count": 0,
-        "isolation": {},
-        "label": "",
-        "labels": {},
-    }
+    plain = {"conf_dir": CONF, "isolation": {}, "label": "", "labels": {}}
+    assert answer.hosts["data1"]["yarn_gpu"] == {**plain, "services": ["nodemanager"], "gpu_count": 2}
+    assert answer.hosts["master1"]["yarn_gpu"] == {**plain, "services": ["resourcemanager"], "gpu_count": 0}
     assert answer.hosts["master1"]["needs"] == ["yarn_gpu"]
     assert answer.hosts["data1"]["yarn_node"] == {"gpus": 2, "conf_dir": CONF, "names": ["data1"], "label": ""}
     assert answer.hosts["master1"]["yarn_node"] == {}
@@ -109,17 +113,14 @@ def test_the_settings_are_those_of_hadoops_documentation() -> None:
 
 def test_the_plan_says_that_containers_are_not_isolated_and_that_a_daemon_restarts() -> None:
     warnings = about(made(data(), master()).warnings, "YARN")
-    assert about(
-        warnings,
+    restart = "GPUs under YARN need another configuration and a restart of"
+    for words in (
         "data1: under YARN containers are not isolated: YARN counts GPUs, but every container on a host sees all",
-    )
-    assert about(
-        warnings,
-        "data1: GPUs under YARN need another configuration and a restart of NodeManager: systemctl restart nm.",
-    )
-    assert about(warnings, "master1: GPUs under YARN need another configuration and a restart of ResourceManager")
-    (row,) = [one for one in made(data(), master()).rows if (one.host, one.component) == ("data1", "yarn_gpu")]
-    assert row.wanted == "yarn.io/gpu, not isolated"
+        f"data1: {restart} NodeManager: systemctl restart nm.",
+        f"master1: {restart} ResourceManager",
+    ):
+        assert about(warnings, words)
+    assert requested(made(data(), master()), "data1") == "yarn.io/gpu, not isolated"
 
 
 def test_without_the_permission_nothing_is_planned_and_the_plan_says_so() -> None:
@@ -131,12 +132,7 @@ def test_without_the_permission_nothing_is_planned_and_the_plan_says_so() -> Non
 
 def test_a_host_that_has_it_needs_nothing_and_is_not_warned_about_again() -> None:
     digest = made(data(), master()).hosts["data1"]["digests"]["yarn_gpu"]
-    node = found(
-        node=changed_node(
-            deeplearning={**NODE["deeplearning"], "receipts": {"yarn_gpu": {"digest": digest, "problem": None}}}
-        )
-    )
-    answer = made(data(node), master())
+    answer = made(data(with_receipt(digest)), master())
     assert "yarn_gpu" not in answer.hosts["data1"]["needs"]
     assert about(answer.warnings, "data1: GPUs under YARN") == []
 
@@ -145,11 +141,8 @@ def test_a_host_that_has_it_needs_nothing_and_is_not_warned_about_again() -> Non
 def test_the_constraint_of_a_request_asks_for_it_too(asked: Any) -> None:
     wish = {"deeplearning_request": {"tensorflow": "1.15", "yarn_gpu": asked}}
     variables = {name: value for name, value in WINDOW.items() if name != "yarn_gpu"}
-    hosts = [
-        make_host(node=found(), **variables, **wish),
-        make_host("master1", ("masters",), found(), **variables, **wish),
-    ]
-    answer = made(*hosts)
+    given = {**variables, **wish}
+    answer = made(make_host(node=found(), **given), make_host("master1", ("masters",), found(), **given))
     assert answer.problems == []
     assert [("yarn_gpu" in part["needs"]) for part in answer.hosts.values()] == [True, True]
 
@@ -189,9 +182,8 @@ def test_other_words_of_a_list_are_no_problem() -> None:
     ],
 )
 def test_what_this_project_does_not_set_up_is_refused(site: dict[str, Any], words: str) -> None:
-    (problem,) = made(
-        data(found(**{"yarn-site": {"settings": {}, "ours": {}, "problem": None, **site}})), master()
-    ).problems
+    node = found(**{"yarn-site": {"settings": {}, "ours": {}, "problem": None, **site}})
+    (problem,) = made(data(node), master()).problems
     assert words in problem
 
 
@@ -202,26 +194,21 @@ def test_linux_container_executor_isolates_by_the_devices_cgroup_and_the_plan_sa
     assert answer.hosts["master1"]["yarn_gpu"]["isolation"] == {}
     said = "a container sees its own GPUs alone: LinuxContainerExecutor denies it the others in /sys/fs/cgroup/devices/hadoop-yarn."
     assert about(answer.warnings, f"data1: under YARN {said}")
-    (row,) = [one for one in answer.rows if (one.host, one.component) == ("data1", "yarn_gpu")]
-    assert row.wanted == "yarn.io/gpu, isolated by the devices cgroup"
+    assert requested(answer, "data1") == "yarn.io/gpu, isolated by the devices cgroup"
 
 
 @pytest.mark.parametrize("mounted", [None, "/run/deeplearning-cgroup/devices"])
 def test_a_host_with_cgroup_v2_gets_the_controller_mounted_and_stays_as_it_is(mounted: str | None) -> None:
     answer = made(data(linux(devices=mounted, devices_unused=mounted is None)), master())
     assert answer.problems == []
-    assert answer.hosts["data1"]["yarn_gpu"]["isolation"] == {
-        **ISOLATION,
-        "root": "/run/deeplearning-cgroup",
-        "mount": True,
-    }
+    mounted = {**ISOLATION, "root": "/run/deeplearning-cgroup", "mount": True}
+    assert answer.hosts["data1"]["yarn_gpu"]["isolation"] == mounted
     assert about(answer.warnings, "/run/deeplearning-cgroup/devices/hadoop-yarn, which it mounts beside cgroup v2.")
 
 
 def test_on_a_manager_s_host_with_cgroup_v2_nothing_is_mounted() -> None:
-    (said,) = about(
-        made(data(linux(devices=None, devices_unused=True, manager="ambari")), master()).warnings, "must be mounted"
-    )
+    node = linux(devices=None, devices_unused=True, manager="ambari")
+    (said,) = about(made(data(node), master()).warnings, "must be mounted")
     assert said.startswith("data1: LinuxContainerExecutor isolates GPUs with")
 
 
@@ -237,9 +224,8 @@ def test_a_container_executor_that_starts_no_container_is_refused(version: str, 
 
 
 def test_the_settings_of_the_isolation_are_the_same_in_both_files() -> None:
-    files = yarn_work.settings(
-        yarn_work.Request(CONF, ("nodemanager",), isolation=yarn_work.Isolation(**ISOLATION)), gpus=True
-    )
+    request = yarn_work.Request(CONF, ("nodemanager",), isolation=yarn_work.Isolation(**ISOLATION))
+    files = yarn_work.settings(request, gpus=True)
     site = files[f"{CONF}/yarn-site.xml"]
     assert {name: value for name, value in site.items() if name.startswith(CGROUPS)} == {
         f"{CGROUPS}.hierarchy": "/hadoop-yarn",
@@ -358,10 +344,7 @@ def test_the_reader_finds_container_executor_cfg_where_the_program_does(
     strings = ["\x7fELF", "%s is not defined in container-executor.cfg\n", compiled, "GLIBC_2.2.5"]
     (place / "container-executor").write_bytes("\0".join(strings).encode())
     if program == "opt/site":
-        value = "yarn.nodemanager.linux-container-executor.path</name><value>/opt/site/container-executor"
-        (conf / "yarn-site.xml").write_text(
-            f"<configuration><property><name>{value}</value></property></configuration>", encoding="utf-8"
-        )
+        write_settings(conf / "yarn-site.xml", {EXECUTOR_PATH: "/opt/site/container-executor"})
     if expected:
         (tmp_path / expected[1:]).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / expected[1:]).write_text("[gpu]\nmodule.enabled=false\nsecret=x\n", encoding="utf-8")
@@ -377,17 +360,11 @@ def test_a_program_that_the_nodemanager_does_not_look_for_is_refused() -> None:
 
 
 def test_a_resourcemanager_with_another_scheduler_is_refused() -> None:
-    fair = {
-        "settings": {
-            "yarn.resourcemanager.scheduler.class": "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler"
-        },
-        "ours": {},
-        "problem": None,
-    }
+    scheduler = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler"
+    fair = {"settings": {"yarn.resourcemanager.scheduler.class": scheduler}, "ours": {}, "problem": None}
     assert about(made(data(), master(found(**{"yarn-site": fair}))).problems, "must be the CapacityScheduler")
-    assert about(
-        made(data(), master(found(**{"capacity-scheduler": None}))).problems, "capacity-scheduler.xml must be there"
-    )
+    without = found(**{"capacity-scheduler": None})
+    assert about(made(data(), master(without)).problems, "capacity-scheduler.xml must be there")
 
 
 @pytest.mark.parametrize(
@@ -408,7 +385,7 @@ def test_a_command_that_the_site_does_not_name_is_a_problem() -> None:
 
 
 def test_a_nodemanager_without_gpus_offers_none_and_is_named() -> None:
-    answer = made(data(found(node=changed_node(nvidia={"gpus": [], "listed": []}))), master())
+    answer = made(data(found(node=WITHOUT_GPUS)), master())
     assert answer.hosts["data1"]["yarn_gpu"]["gpu_count"] == 0
     assert about(answer.warnings, "data1: it has no GPU, so its NodeManager offers none.")
 
@@ -418,10 +395,8 @@ def test_files_of_a_manager_are_left_alone_and_the_exact_properties_are_printed(
     answer = made(data(found(manager=manager)), master(found(manager=manager)))
     assert "yarn_gpu" not in answer.hosts["data1"]["needs"]
     (said,) = about(answer.warnings, f"data1: {name} owns Hadoop's files")
-    assert (
-        f"yarn-site.xml: {PLUGINS}=yarn.io/gpu, {DEVICES}=auto, {PLUGINS}.gpu.path-to-discovery-executables=/usr/bin"
-        in said
-    )
+    settings = f"{PLUGINS}=yarn.io/gpu, {DEVICES}=auto, {PLUGINS}.gpu.path-to-discovery-executables=/usr/bin"
+    assert f"yarn-site.xml: {settings}" in said
     (said,) = about(answer.warnings, f"master1: {name} owns Hadoop's files")
     assert f"{CALCULATOR}={CALCULATORS}.DominantResourceCalculator" in said
 
@@ -468,18 +443,14 @@ def test_hosts_with_gpus_get_a_label_and_queues_their_share_of_them() -> None:
         f"{QUEUE}.vision.maximum-applications": "1000",
     }
     assert about(answer.warnings, "data1: YARN gives it the exclusive node label gpu: jobs that do not name the label")
-    (row,) = [one for one in answer.rows if (one.host, one.component) == ("data1", "yarn_gpu")]
-    assert row.wanted == "yarn.io/gpu, not isolated, node label gpu"
-    (row,) = [one for one in answer.rows if (one.host, one.component) == ("master1", "yarn_gpu")]
-    assert row.wanted == "yarn.io/gpu, node label gpu for root.vision"
+    assert requested(answer, "data1") == "yarn.io/gpu, not isolated, node label gpu"
+    assert requested(answer, "master1") == "yarn.io/gpu, node label gpu for root.vision"
     same = made(data(), master(scheduler())).hosts["data1"]["digests"]["yarn_gpu"]
     assert answer.hosts["data1"]["digests"]["yarn_gpu"] != same  # a host that gets a label, or loses it, has work
 
 
 def test_a_host_without_gpus_gets_no_label() -> None:
-    answer = made(
-        data(found(node=changed_node(nvidia={"gpus": [], "listed": []})), **LABEL), master(scheduler(), **LABEL)
-    )
+    answer = made(data(found(node=WITHOUT_GPUS), **LABEL), master(scheduler(), **LABEL))
     assert answer.hosts["data1"]["yarn_node"]["label"] == ""
 
 
@@ -517,23 +488,15 @@ def test_a_label_that_the_masters_do_not_know_or_that_every_host_gets_is_refused
 
 
 def test_a_wish_that_ends_leads_to_the_removal() -> None:
-    node = found(
-        node=changed_node(
-            deeplearning={**NODE["deeplearning"], "receipts": {"yarn_gpu": {"digest": "0" * 12, "problem": None}}}
-        )
-    )
-    assert about(made(data(node, yarn_gpu=False)).warnings, "playbooks/remove.yml --tags yarn_gpu")
+    host = data(with_receipt("0" * 12), yarn_gpu=False)
+    assert about(made(host).warnings, "playbooks/remove.yml --tags yarn_gpu")
 
 
 def test_the_reader_answers_with_settings_that_matter_alone(tmp_path: Path) -> None:
     conf, record = tmp_path / "etc/cluster", tmp_path / "opt/deeplearning/etc/yarn_gpu.json"
     conf.mkdir(parents=True)
     record.parent.mkdir(parents=True)
-    text = "<configuration>%s</configuration>"
-    one = "<property><name>%s</name><value>%s</value></property>"
-    (conf / "yarn-site.xml").write_text(
-        text % (one % (DEVICES, "auto") + one % ("secret", "a-secret")), encoding="utf-8"
-    )
+    write_settings(conf / "yarn-site.xml", {DEVICES: "auto", "secret": "a-secret"})
     (conf / "resource-types.xml").write_text("<configuration>", encoding="utf-8")
     entry = {"settings": {DEVICES: {"ours": "auto"}}}
     record.write_text(json.dumps({"files": {"/etc/cluster/yarn-site.xml": entry}}), encoding="utf-8")
@@ -551,19 +514,7 @@ def test_the_reader_answers_with_settings_that_matter_alone(tmp_path: Path) -> N
 
 
 def test_a_removal_needs_the_permission_and_shows_what_comes_back() -> None:
-    empty = dict.fromkeys(("environments", "build", "stays", "users"), [])
-    record = {"files": [f"{CONF}/yarn-site.xml"], "services": ["nodemanager"]}
-    answer = {
-        **empty,
-        "hdfs": {"files": []},
-        "gpu": {},
-        "cdsw": {},
-        "container_runtime": {},
-        "bazel": {},
-        "mirror": {},
-        "applications": {},
-        "yarn_gpu": record,
-    }
+    answer = has(yarn_gpu={"files": [f"{CONF}/yarn-site.xml"], "services": ["nodemanager"]})
     request = removal.Request(confirmed=True)
     planned = removal.make({"data1": answer}, [], [], request)
     assert f"yarn_gpu      settings for GPUs of {CONF}/yarn-site.xml, as before; NodeManager restart" in planned.text

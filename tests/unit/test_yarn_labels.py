@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import host_modules
-import loopback
 import pytest
 from ansible.module_utils.hadoop_dl_host import yarn_admin
+from resource_manager import serving, write_settings
 
 # As RMAdminCLI of 3.3.6: a node takes only a label that the cluster has; one that goes from the cluster goes from its nodes.
 ADMIN = """
@@ -37,12 +37,9 @@ place.write_text(json.dumps(state))
 
 
 class Yarn:
-    def __init__(self, directory: Path, address: str) -> None:
+    def __init__(self, directory: Path) -> None:
         self.directory, self.record = directory, directory / "opt/etc/yarn_labels.json"
         self.state = {"labels": [], "nodes": {"data1": "", "data2": ""}, "commands": [], "of_queues": []}
-        name, value = "yarn.resourcemanager.webapp.address", address.partition("//")[2]
-        text = f"<configuration><property><name>{name}</name><value>{value}</value></property></configuration>"
-        (directory / "yarn-site.xml").write_text(text, encoding="utf-8")
         program = directory / "yarn"
         program.write_text(f"#!{sys.executable}\n{ADMIN}", encoding="utf-8")
         program.chmod(0o755)
@@ -61,38 +58,27 @@ class Yarn:
     def run(self, state: str = "present", *, check: bool = False, **labels: str) -> dict[str, Any]:
         nodes = [{"host": host, "names": [host], "label": label} for host, label in labels.items()]
         arguments = {"state": state, "nodes": nodes, "conf_dir": str(self.directory), "record": str(self.record)}
-        arguments |= {
-            "patience": 1,
-            "account": "root",
-            "program": str(self.directory / "yarn"),
-            "_ansible_check_mode": check,
-        }
-        return host_modules.run("yarn_labels", **arguments)
+        arguments |= {"patience": 1, "account": "root", "program": str(self.directory / "yarn")}
+        return host_modules.run("yarn_labels", **arguments, _ansible_check_mode=check)
 
 
 @pytest.fixture
 def yarn(tmp_path: Path) -> Iterator[Yarn]:
-    class ResourceManager(loopback.Quiet):
-        def do_GET(self) -> None:
-            state = json.loads((tmp_path / "state.json").read_text(encoding="utf-8"))
-            answer: dict[str, Any] = {"clusterInfo": {"hadoopVersion": "3.3.6"}}
-            if "/nodes" in self.path:
-                if "later" in state:
-                    following = {**state, "nodes": state.pop("later")}
-                    del following["later"]
-                    (tmp_path / "state.json").write_text(json.dumps(following), encoding="utf-8")
-                labelled = [(name, {"nodeLabels": [label]} if label else {}) for name, label in state["nodes"].items()]
-                nodes = [{"nodeHostName": name, "state": "RUNNING", **label} for name, label in labelled]
-                answer = {"nodes": {"node": nodes}}
-            elif "/get-node-labels" in self.path:
-                answer = {"nodeLabelInfo": [{"name": one, "exclusivity": "true"} for one in state["labels"]]}
-            body = json.dumps(answer).encode()
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(body)
+    found = Yarn(tmp_path)
 
-    with loopback.served(ResourceManager) as address:
-        yield Yarn(tmp_path, address)
+    def answer(path: str) -> dict[str, Any]:
+        state = found.state
+        if "/nodes" in path:
+            if state.get("later"):
+                found.state = {**state, "nodes": state["later"], "later": None}
+            labelled = [(name, {"nodeLabels": [label]} if label else {}) for name, label in state["nodes"].items()]
+            return {"nodes": {"node": [{"nodeHostName": name, "state": "RUNNING", **one} for name, one in labelled]}}
+        if "/get-node-labels" in path:
+            return {"nodeLabelInfo": [{"name": one, "exclusivity": "true"} for one in state["labels"]]}
+        return {"clusterInfo": {"hadoopVersion": "3.3.6"}}
+
+    with serving(answer, tmp_path):
+        yield found
 
 
 def test_a_batch_gets_its_labels_by_two_commands_and_a_second_run_by_none(yarn: Yarn) -> None:
@@ -108,8 +94,7 @@ def test_a_batch_gets_its_labels_by_two_commands_and_a_second_run_by_none(yarn: 
 
 def test_a_site_without_labels_is_not_even_asked_and_nobody_logs_in(yarn: Yarn) -> None:
     secure = {"hadoop.security.authentication": "kerberos", yarn_admin.PRINCIPAL: "rm", yarn_admin.KEYTAB: "/nowhere"}
-    text = "".join(f"<property><name>{name}</name><value>{value}</value></property>" for name, value in secure.items())
-    (yarn.directory / "yarn-site.xml").write_text(f"<configuration>{text}</configuration>", encoding="utf-8")
+    write_settings(yarn.directory / "yarn-site.xml", secure)
     assert not yarn.run(data1="")["changed"]
     assert not yarn.run("absent", data1="")["changed"]
     assert not yarn.run("none")["changed"]
@@ -201,8 +186,6 @@ def test_the_login_is_the_resourcemanagers_own(monkeypatch: pytest.MonkeyPatch) 
     named = {yarn_admin.PRINCIPAL: "rm/_HOST@EXAMPLE.COM", yarn_admin.KEYTAB: "/etc/security/rm.keytab"}
     monkeypatch.setattr(yarn_admin.socket, "getfqdn", lambda: "Master1.example.com")
     assert yarn_admin.own_login(named) == ("", "")
-    assert yarn_admin.own_login({**secure, **named}) == (
-        "rm/master1.example.com@EXAMPLE.COM",
-        "/etc/security/rm.keytab",
-    )
+    expected = ("rm/master1.example.com@EXAMPLE.COM", "/etc/security/rm.keytab")
+    assert yarn_admin.own_login({**secure, **named}) == expected
     assert yarn_admin.own_login(secure) == ("", "")  # Cloudera Manager keeps it in a directory of its own

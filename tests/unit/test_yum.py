@@ -16,10 +16,8 @@ import python_files
 from ansible.errors import AnsibleActionFail
 
 PLUGIN = Path(__file__).resolve().parents[2] / "plugins" / "action" / "pinned_packages.py"
-INSTALLONLY = {
-    "kernel",
-    "kernel-devel",
-}  # yum keeps several versions of these, and downgrades none: yum/__init__.py, downgrade()
+# yum keeps several versions of these, and downgrades none: yum/__init__.py, downgrade()
+INSTALLONLY = {"kernel", "kernel-devel"}
 
 
 def evr(version: str) -> list[int]:
@@ -30,7 +28,6 @@ def evr(version: str) -> list[int]:
 def split_file_name(name: str) -> tuple[str, str, str, str, str]:
     """As rpmUtils.miscutils.splitFilename: "epoch:name-version-release.arch" as name, version, release, epoch, arch."""
     match = re.match(r"^(?:(\d+):)?(.+)-([^-]+)-([^-]+)[.]([^.]+)$", name)
-    assert match is not None, name
     return match[2], match[3], match[4], match[1] or "", match[5]
 
 
@@ -50,8 +47,6 @@ def yum_module() -> Iterator[ModuleType]:
     for name, stub in stubs.items():
         patch.setitem(sys.modules, name, stub)
     found = importlib.util.find_spec("ansible.modules.yum")
-    assert found is not None
-    assert found.loader is not None
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     yield module
@@ -156,8 +151,7 @@ def lock_lines(tmp_path: Path, kernels: list[str], headers: list[str]) -> list[s
     (tmp_path / "etc/redhat-release").write_text("Red Hat Enterprise Linux Server release 7.9 (Maipo)")
     listed = [f"kernel {one}" for one in kernels] + [f"kernel-devel {one}" for one in headers]
     host = gpu_host_info.Host(str(tmp_path), lambda argv: "\n".join(listed) if argv[0] == "rpm" else None)
-    lines: list[str] = host.read()["locks"]["lines"]
-    return lines
+    return host.read()["locks"]["lines"]
 
 
 def behind_locks(offered: dict[str, list[str]], lines: list[str]) -> dict[str, list[str]]:
