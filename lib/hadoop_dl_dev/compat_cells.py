@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ SHORT = {
 
 @dataclass(frozen=True)
 class Table:
-    """One table of the page. Cells are texts already; the last column of every table has the sources."""
+    """One table of the page. Cells are texts already. Neighbours that differ in the first cell alone share a row."""
 
     title: str
     text: str
@@ -36,7 +37,9 @@ class Table:
 
     def render(self) -> str:
         lines = [f"## {self.title}", "", *([wrapped(self.text), ""] if self.text else [])]
-        lines += [line(self.columns), line(["---"] * len(self.columns)), *[line(row) for row in self.rows]]
+        lines += [line(self.columns), line(["---"] * len(self.columns))]
+        for others, rows in itertools.groupby(self.rows, key=lambda row: row[1:]):
+            lines.append(line([", ".join(dict.fromkeys(row[0] for row in rows)), *others]))
         return "\n".join(lines)
 
 

@@ -315,17 +315,6 @@ def facts(compat: Compat) -> Table:
     return Table("Good to know", "", ("about", "what", "sources"), loading + rows)
 
 
-def sources_read(compat: Compat) -> Table:
-    """Until when each source was read: what is newer than that is not here."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for subject, content in compat.subjects.items():
-        for entry in content["read"]:
-            found.setdefault((entry["source"], entry["until"]), []).append(subject.replace("_", "-"))
-    rows = [[until, ", ".join(sorted(subjects)), source] for (source, until), subjects in sorted(found.items())]
-    text = "`scripts/stack data --check` prints later releases on PyPI; `--update` proposes rows for them."
-    return Table("Reading dates of the sources", text, ("until", "about", "source"), rows)
-
-
 def systems(compat: Compat) -> Table:
     releases = {row["os"]: row for row in compat.rows("platforms", "releases")}
     rows = []

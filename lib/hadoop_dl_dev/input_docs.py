@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,37 +23,11 @@ HEAD = """\
 Every variable that a site may set in its inventory or with `-e`. Every playbook checks its inputs
 on all hosts before any host changes, and lists every wrong value. Named files on the controller and
 paths on hosts must exist. Text for a boolean or a number (`-e nvidia_driver_reboot_allowed=false`)
-is converted. Lists and mappings in `-e` must be JSON: `-e '{"cuda_versions": ["12.2"]}'`.
+is converted. Lists and mappings in `-e` must be JSON: `-e '{"cuda_versions": ["12.2"]}'`. A site
+that sets a variable which only the playbooks set is refused; `meta/argument_specs.yml` of the role
+describes it, for a play that uses the role alone.
 """
-COLUMNS = ("variable", "type", "accepted", "refused, for example", "default", "purpose")
-REFUSED: dict[str, Any] = {
-    "bool": "maybe",
-    "int": "ten",
-    "str": 10.1,
-    "path": 10.1,
-    "list": "text",
-    "dict": "text",
-    "request": {"tensorflow": 1.15},
-    "batch": 0,
-    "canary": "150%",
-    "parts": ["everything"],
-}
-ODD = ("newest", "/etc", "../etc", "two words", "10.1", " ")
-
-
-def refused_examples(given: forms.Input) -> list[Any]:
-    """Values that the input does not accept; none of an input that no site sets."""
-    if given.name in inputs.reserved(REPOSITORY):
-        return []
-    found: list[Any] = [REFUSED[given.type]]
-    form = given.limits.get("form")
-    if given.spec.get("choices"):
-        found = [str(given.spec["choices"][0]).capitalize()]
-    elif given.type == "int":
-        found.append(given.limits["min"] - 1)
-    elif given.type in ("str", "path") and form:
-        found.append(next(one for one in ODD if not forms.fits(form, one)))
-    return found
+COLUMNS = ("variable", "type", "accepted", "default", "purpose")
 
 
 def written(value: Any) -> str:
@@ -69,7 +44,7 @@ def defaults(role: str) -> dict[str, Any]:
 
 
 def default(given: forms.Input) -> str:
-    if given.name in inputs.playbook_values(REPOSITORY) or given.name in inputs.reserved(REPOSITORY):
+    if given.name in inputs.playbook_values(REPOSITORY):
         return "set by the playbooks"
     if given.name in map(gpu_stack.variable, gpu_stack.ROLES):
         return "what the stack decides"
@@ -85,8 +60,7 @@ def row(given: forms.Input) -> tuple[str, ...]:
         {"request": "str, dict", "batch": "int, str", "canary": "int, str, list", "parts": "str, list"}.get(
             given.type, given.type
         ),
-        "nothing: only the playbooks set it" if given.name in inputs.reserved(REPOSITORY) else forms.accepted(given),
-        ", ".join(f"`{written(value)}`" for value in refused_examples(given)) or "every value",
+        forms.accepted(given),
         default(given),
         str(given.spec["description"]),
     )
@@ -97,13 +71,21 @@ def table(rows: Iterable[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
+def section(role: str, known: Sequence[forms.Input]) -> str:
+    """The inputs of a role as a table, and the names of those that a site does not set."""
+    reserved = inputs.reserved(REPOSITORY)
+    rows = [row(given) for given in known if given.name not in reserved]
+    names = ", ".join(f"`{given.name}`" for given in known if given.name in reserved)
+    only = textwrap.fill(f"Only the playbooks set {names}.", 100, break_on_hyphens=False) if names else ""
+    heading = f"Role [{role}](../roles/{role})" if role else "For all roles"
+    return "\n\n".join(filter(None, [f"## {heading}", table(rows) if rows else "", only])) + "\n"
+
+
 def page() -> str:
-    known = inputs.all_inputs(REPOSITORY)
+    known = sorted(inputs.all_inputs(REPOSITORY).values(), key=lambda given: given.name)
     sections = [HEAD]
-    for role in sorted({given.role for given in known.values()}):
-        rows = [row(given) for _, given in sorted(known.items()) if given.role == role]
-        heading = f"Role [{role}](../roles/{role})" if role else "For all roles"
-        sections.append(f"## {heading}\n\n{table(rows)}\n")
+    for role in sorted({given.role for given in known}):
+        sections.append(section(role, [given for given in known if given.role == role]))
     names = "\n".join(f"| `{name}` | {reason} |" for name, reason in forms.table()["refused"].items())
     sections.append(f"## Names that are no inputs\n\n| refused | because |\n| --- | --- |\n{names}\n")
     return "\n".join(sections)

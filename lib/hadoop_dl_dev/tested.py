@@ -177,9 +177,8 @@ NOTES = "## Reasons"
 BUILT = """\
 ## Stacks with a TensorFlow of the site
 
-No test installs these, because tests cannot fetch TensorFlow's own sources. Tests check their
-files, their builds in a plan, and configure's answers; [build.md](build.md) lists the tests with a
-stand-in of the sources.
+No test installs these, because tests cannot fetch TensorFlow's own sources ([what is
+tested](build.md#tests)).
 """
 GUIDE = """\
 ## Several stacks at once
@@ -194,10 +193,9 @@ all of them are installed side by side, and the driver is new enough for each. A
 environment on data nodes and on the edge node, so set the variable for both groups; the plan names
 the hosts that would lack one.
 
-An upgrade of the active stack leaves the additional ones alone. The `site.yml` after which one is
-not named any more removes it, unless a process or an application in YARN still uses it; then a
-later run that changes environments does. `environment_keep` counts those that were active, no
-others.
+An upgrade of the active stack leaves the additional ones alone. The next `site.yml` removes one
+that is no longer named, unless a process or an application in YARN still uses it; then a later run
+that changes environments does. `environment_keep` does not count additional ones.
 `deeplearning_extra_packages` belongs to the active stack; name an additional stack with packages by
 its own name (`scripts/stack list --stacks …`).
 
@@ -223,7 +221,6 @@ The stack's own versions stay: packages that conflict with them are refused. The
 digest of its own, so adding a package builds another one beside the active one. For Python 2.7 name
 every package with its exact version, dependencies too. Versions and files come from one index,
 `PIP_INDEX_URL` or PyPI; addresses, paths and options are refused.
-`tests/long/test_extra_packages.py` locks, installs and imports such packages.
 
 ## Run it
 
