@@ -264,7 +264,7 @@ def test_a_plan_alone_takes_no_host(site: Path) -> None:
     for options, taken in (((), 2), (("--tags", "environment"), 2), (("--tags", "plan"), 0)):
         code, said = run(site, *options)
         assert code == 0, said
-        assert said.count("TASK [Take the host]") == (1 if taken else 0)
+        assert said.count("TASK [Lock the host]") == (1 if taken else 0)
         assert len(re.findall(r"data\d : ok=", said)) == taken, said
 
 
