@@ -327,7 +327,7 @@ def test_the_environment_of_a_bootstrap_is_in_no_output(tmp_path: Path) -> None:
 
 
 def test_a_bootstrap_has_no_sudo_and_no_network(tmp_path: Path) -> None:
-    tasks = yaml.safe_load((REPOSITORY / "roles/bazel/tasks/compile.yml").read_text(encoding="utf-8"))[0]["block"]
+    tasks = tasks_in(REPOSITORY / "roles/bazel/tasks/install_bootstrap.yml")
     [given] = [task["locked_command"] for task in tasks if "locked_command" in task]
     argv = ["sh", "-c", "grep NoNewPrivs /proc/self/status; grep -c : /proc/net/dev"]
     done = host_modules.run("locked_command", argv=argv, purpose="it", root=str(tmp_path), foreign=given["foreign"])

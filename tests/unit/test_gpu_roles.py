@@ -144,7 +144,7 @@ def test_a_host_of_an_earlier_version_keeps_everything_and_its_record(
     assert found["leaving"] == []
     assert found["other_source"] == []
     assert not found["nothing_left"]
-    content = task("_cuda_package", "write_record", "Record what")["ansible.builtin.copy"]["content"]
+    content = task("_cuda_package", "write_record", "Record the installed")["ansible.builtin.copy"]["content"]
     written = Templar(loader=DataLoader(), variables={"__cuda_package_work": found}).template(content)
     assert written == json.dumps(record, indent=4, sort_keys=True) + "\n"
 
@@ -485,13 +485,13 @@ def test_the_default_toolkit_is_the_last_unless_the_site_names_one(default: str,
 
 
 def test_an_installers_toolkit_goes_without_what_other_roles_installed_beside_it_and_its_mark_last() -> None:
-    listing = task("cuda", "remove_toolkit", "List what was installed")["ansible.builtin.find"]
+    listing = task("cuda", "remove_toolkit", "List the files")["ansible.builtin.find"]
     assert listing["hidden"]
     assert listing["excludes"] == ["cudnn-*", "nccl-*"]
     home = "/usr/local/cuda-11.8"
     names = [".deeplearning-runfile", "bin", "lib64", "targets"]
     files = {"files": [{"path": f"{home}/{name}"} for name in names]}
-    removal = task("cuda", "remove_toolkit", "Remove what was installed")
+    removal = task("cuda", "remove_toolkit", "Remove the files")
     known = {**removal["vars"], "__cuda_package_item": {"version": "11.8"}, "__cuda_installer_files": files}
     found = answer("cuda", removal["loop"], **known)
     assert found[0] == "/etc/ld.so.conf.d/cuda-11-8.conf"

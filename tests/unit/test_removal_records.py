@@ -25,7 +25,7 @@ RECORDS = {
     "playbooks/layers/yarn_gpu.yml": OWN_NAME,
     "roles/_cuda_package/tasks/remove_one.yml": "etc/gpu-check-cuda.json, -cudnn.json, -nccl.json and the files of the package's own directory",
     "roles/_cuda_package/tasks/remove_rest.yml": OWN_NAME,
-    "roles/bazel/tasks/install_executable.yml": THIS_RUN,
+    "roles/bazel/tasks/install_binary.yml": THIS_RUN,
     "roles/bazel/tasks/install_package.yml": THIS_RUN,
     "roles/bazel/tasks/remove.yml": "the directory .deeplearning, which only this role uses",
     "roles/bazel/tasks/remove_sources.yml": "the directory .deeplearning, which only this role uses",

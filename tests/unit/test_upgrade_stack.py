@@ -113,10 +113,17 @@ def test_check_mode_shows_what_would_change_and_asks_nothing(cluster):
     assert "TensorFlowOnSpark" in said
 
 
-def test_canaries_without_an_account_for_their_job_are_refused(cluster):
-    code, said = run(cluster, assume_yes=True, upgrade_canary=1)
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [({}, "upgrade_canary_user is not set"), ({"upgrade_canary_user": "me"}, "there are no edge_nodes")],
+)
+def test_canaries_without_an_account_or_a_host_for_their_job_are_refused(cluster, given, reason):
+    if given:  # The group exists and is empty.
+        inventory = (cluster / "hosts.yml").read_text(encoding="utf-8")
+        (cluster / "hosts.yml").write_text(inventory.replace("edge_nodes:", "edge_nodes: {}\n    cdsw_hosts:"), "utf-8")
+    code, said = run(cluster, assume_yes=True, upgrade_canary=1, **given)
     assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), said
-    assert "but upgrade_canary_user is not set. No host was changed." in " ".join(said.split())
+    assert f"but {reason}. No host was changed." in " ".join(said.split())
 
 
 HOSTS = ["data1", "data2", "data3", "edge1"]
