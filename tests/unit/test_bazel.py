@@ -11,7 +11,6 @@ from typing import Any
 
 import host_modules
 import pytest
-import yaml
 from ansible.module_utils.hadoop_dl_host import bazel_versions
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 from ansible_programs import tasks_in

@@ -263,7 +263,7 @@ def test_a_run_takes_the_hosts_that_need_one_of_its_parts(site: Path) -> None:
     ):
         code, said = run(site, *options)
         assert code == 0, said
-        assert said.count("TASK [Take the host]") == bool(taken)
+        assert said.count("TASK [Lock the host]") == bool(taken)
         assert re.findall(r"(data\d) +: ok=", said) == list(taken), said
 
 
