@@ -66,7 +66,7 @@ def status(path, seconds, once=False):
             return True, "", cdsw_settings.nodes(text)
         said = answer.problem if answer.late else cdsw_settings.reason(answer.status, text)
         if once or processes.clock() + PAUSE > end:
-            return False, "%s, for %d s" % (said, seconds), cdsw_settings.nodes(text)
+            return False, said if once else "%s, for %d s" % (said, seconds), cdsw_settings.nodes(text)
         time.sleep(PAUSE)
 
 

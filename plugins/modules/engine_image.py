@@ -334,7 +334,7 @@ def run(module, wanted, lock=None):
         answer = (present if wanted["state"] == "present" else absent)(images, wanted)
     except (Refused, IOError, OSError) as problem:
         stays = "%s is still active" % images.before if images.before else "No image of this project is active"
-        module.fail_json(msg="%s. %s." % (room.explained(problem, "/").rstrip("."), stays))
+        module.fail_json(msg="%s. %s." % (room.explained(problem, os.path.dirname(images.place)).rstrip("."), stays))
     difference = {"before": images.before + "\n", "after": answer["image"] + "\n"}
     module.exit_json(
         diff=dict(difference, before_header="active engine image", after_header="active engine image"), **answer

@@ -173,7 +173,7 @@ def main():
             os.makedirs(wanted["downloads"], 0o700)
         if not os.path.isdir(os.path.dirname(home)):
             os.makedirs(os.path.dirname(home), 0o755)
-        archive = os.path.join(wanted["downloads"], "%s-%d" % (os.path.basename(wanted["url"]), os.getpid()))
+        archive = whole_files.own_name(os.path.join(wanted["downloads"], os.path.basename(wanted["url"])))
         try:
             room.require(wanted["downloads"], wanted["size"], 1)
             downloads.fetch(

@@ -32,7 +32,7 @@ import os
 import zipfile
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import hdfs_record, kerberos_login
+from ansible.module_utils.hadoop_dl_host import hdfs_record, kerberos_login, whole_files
 from ansible.module_utils.hadoop_dl_host.hdfs_command import PUT, Failure, Hdfs
 
 
@@ -71,7 +71,7 @@ def make_zip(jars, path):
 
 def upload(hdfs, jars, archive, downloads):
     """Put the archive into HDFS."""
-    local = os.path.join(downloads, "%s.%d" % (os.path.basename(archive), os.getpid()))
+    local = whole_files.own_name(os.path.join(downloads, os.path.basename(archive)))
     try:
         make_zip(jars, local)
         hdfs.must(["-mkdir", "-p", os.path.dirname(archive)])

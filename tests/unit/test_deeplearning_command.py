@@ -317,6 +317,7 @@ def test_tensorboard_is_for_this_host_and_ends_with_the_command(edge: Any, numbe
     [
         (["--host", "0.0.0.0", "."], 2, "must listen on 127.0.0.1, but 0.0.0.0 is requested"),  # noqa: S104 (refused)
         (["--bind_all", "."], 2, "--bind_all is requested"),
+        (["--port", "65536", "."], 2, "a port from 1 to 65535 is required, but this is '65536'"),
         (["missing"], 3, "missing does not exist"),
         (["--stack", "tf1.15", "."], 3, "has none"),
     ],

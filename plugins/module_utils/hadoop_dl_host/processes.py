@@ -220,7 +220,9 @@ def limited(function, seconds):
             break
         chunks.append(chunk)
     os.close(receiving)
-    os.waitpid(child, 0)
+    status = os.waitpid(child, 0)[1]
+    if not chunks:  # a library crashed in it, or the kernel ended it for its memory
+        raise RuntimeError("the process that asked was ended by signal %d" % os.WTERMSIG(status))
     found = json.loads(b"".join(chunks).decode("utf-8"))
     if "failure" in found:
         raise RuntimeError(found["failure"])

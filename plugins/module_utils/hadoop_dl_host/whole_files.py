@@ -3,6 +3,7 @@
 
 from __future__ import absolute_import, division, print_function
 
+import glob
 import hashlib
 import json
 import os
@@ -65,6 +66,14 @@ def sync_tree(directory):
         for path in [os.path.join(parent, name) for name in names] + [parent]:
             if not os.path.islink(path):
                 sync_path(path)
+
+
+def own_name(path):
+    """The path with this process's number; what killed processes left under others is removed."""
+    for other in glob.glob(path + "-*"):
+        if not is_being_written(other):
+            os.unlink(other)
+    return "%s-%d" % (path, os.getpid())
 
 
 def is_being_written(draft):
