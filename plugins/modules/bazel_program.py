@@ -28,7 +28,6 @@ RETURN = r"""
 path: {description: The executable, type: str, returned: success}
 """
 
-import json
 import os
 import shutil
 
@@ -47,7 +46,7 @@ def put(place, program, mark):
     The mark is complete when nothing is left to do, so a run after one that was killed comes here again.
     """
     old = hidden(place) + ".old"
-    new = exchange.draft(place, old)
+    new = exchange.draft(old)
     exchange.recover(place, old)
     try:
         room.require(os.path.dirname(place), os.path.getsize(program), 4)
@@ -66,8 +65,7 @@ def put(place, program, mark):
 
 
 def write_mark(place, mark):
-    text = json.dumps(mark, indent=1, sort_keys=True) + "\n"
-    whole_files.write_whole(os.path.join(place, bazel_versions.MARK), text.encode("utf-8"))
+    whole_files.write_json(os.path.join(place, bazel_versions.MARK), mark)
 
 
 def hidden(place):

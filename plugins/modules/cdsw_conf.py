@@ -49,9 +49,7 @@ def read(path):
 
 
 def write(path, text, **access):
-    directory = os.path.dirname(path)
-    if not os.path.isdir(directory):
-        os.makedirs(directory, 0o755)
+    whole_files.make_directory(os.path.dirname(path))
     whole_files.write_whole(path, text.encode("utf-8"), **access)
 
 
@@ -66,7 +64,7 @@ def recorded(path):
 
 def write_record(path, before, pending):
     content = {"before": before, "restart_pending": True} if pending else {"before": before}
-    write(path, json.dumps(content, indent=1, sort_keys=True) + "\n", mode=0o600)
+    whole_files.write_record(path, content)
 
 
 def wanted_text(wanted, text, backup):

@@ -108,9 +108,7 @@ def without_runtime(path, data, wanted, record):
 
 
 def write(path, data, **access):
-    directory = os.path.dirname(path)
-    if not os.path.isdir(directory):
-        os.makedirs(directory, 0o755)
+    whole_files.make_directory(os.path.dirname(path))
     whole_files.write_whole(path, data, **access)
 
 

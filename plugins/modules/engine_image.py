@@ -87,10 +87,8 @@ def read(path):
 
 
 def write(path, content):
-    directory = os.path.dirname(path)
-    if not os.path.isdir(directory):
-        os.makedirs(directory, 0o755)
-    whole_files.write_whole(path, (json.dumps(content, indent=2, sort_keys=True) + "\n").encode("utf-8"))
+    whole_files.make_directory(os.path.dirname(path))
+    whole_files.write_json(path, content)
 
 
 class Images(object):
@@ -268,8 +266,7 @@ class Images(object):
         if entry is not None and self.archived(entry):
             return dict((key, entry[key]) for key in ("archive", "archive_size", "archive_sha256"))
         directory = self.wanted["archives"]
-        if not os.path.isdir(directory):
-            os.makedirs(directory, 0o755)
+        whole_files.make_directory(directory)
         path = os.path.join(directory, image.rpartition("/")[2].replace(":", "-") + ".tar")
         draft = path + ".draft"
         try:

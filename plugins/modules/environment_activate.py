@@ -170,7 +170,7 @@ def switch(root, path, before):
     try:
         if known is None or (before != target and numbers[name] < number):  # else a killed run has written it
             record = {"number": max(number, numbers[name]), "before": numbers[name]}
-            packages.write_json(packages.state_file(path, ACTIVATED), record)
+            whole_files.write_json(packages.state_file(path, ACTIVATED), record)
         told = notice.write(root, path, before != target)
         if current_of(root) != target:
             replace_link(os.path.join(root, "current"), target)
@@ -196,7 +196,7 @@ def revert(root, path, before):
     state = packages.state_file(path, ACTIVATED)
     record = environment_tree.read_json(state) or {}
     if "before" in record:
-        packages.write_json(state, {"number": record["before"]})
+        whole_files.write_json(state, {"number": record["before"]})
 
 
 def go_back(module, root, path):

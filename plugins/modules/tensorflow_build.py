@@ -31,9 +31,9 @@ import os
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import background, processes
+from ansible.module_utils.hadoop_dl_host import background, processes, whole_files
 from ansible.module_utils.hadoop_dl_host import tensorflow_builder as builder
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, is_held
 
 HELD, TAKEN, BUILT = b"held", b"taken", b"built"
 SETTLING = 10  # seconds for whoever holds the lock to tell which wheel it builds, or to release it
@@ -44,15 +44,6 @@ def running_key(root):
     """Of the build that runs; empty if none does, or if the one that runs has not told its key yet."""
     found = builder.read_json(os.path.join(root, "running.json"))
     return found.get("key", "") if found and os.path.exists("/proc/%s" % found.get("pid")) else ""
-
-
-def is_held(root):
-    """Whether a build runs."""
-    try:
-        with HostLock("a question", 0, root):
-            return False
-    except HostLocked:
-        return True
 
 
 def progress(root, key):
@@ -97,15 +88,6 @@ def build(root, key, spec, sending):
         os.write(sending, HELD)
 
 
-def have_directory(path):
-    """Also if another start makes it at the same moment."""
-    try:
-        os.makedirs(path, 0o755)
-    except OSError:
-        if not os.path.isdir(path):
-            raise
-
-
 def attempt(root, key, spec):
     """Try to start the build: TAKEN if it runs now, HELD if somebody has the lock, BUILT if there is nothing to do."""
     return background.start(lambda sending: build(root, key, spec, sending))
@@ -114,7 +96,7 @@ def attempt(root, key, spec):
 def start(module, root, key, spec):
     """Whether this start began the build. Who asks holds the lock for a moment, and a build that has just begun has not told its key yet."""
     for name in ("builds", "source", "published", os.path.join("builds", key)):
-        have_directory(os.path.join(root, name))
+        whole_files.make_directory(os.path.join(root, name))
     end = processes.clock() + SETTLING
     while True:
         answer = attempt(root, key, spec)

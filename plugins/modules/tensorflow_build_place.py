@@ -29,7 +29,7 @@ import json
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import build_place
+from ansible.module_utils.hadoop_dl_host import build_place, whole_files
 from ansible.module_utils.hadoop_dl_host import tensorflow_builder as builder
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLocked
 
@@ -58,8 +58,7 @@ def main():
         after = build_place.recorded(before, wanted["root"].rstrip("/"), wanted["user"])
         if after != before and not module.check_mode:
             os.umask(0o022)
-            if not os.path.isdir(os.path.dirname(path)):
-                os.makedirs(os.path.dirname(path))
+            whole_files.make_directory(os.path.dirname(path))
             builder.write_json(path, after)
     except (build_place.Refused, builder.Failed, HostLocked) as problem:
         module.fail_json(msg=str(problem))

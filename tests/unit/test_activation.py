@@ -11,7 +11,7 @@ from pathlib import Path
 import ansible_programs
 import pytest
 import yaml
-from ansible.module_utils.hadoop_dl_host import environment_history, environment_packages
+from ansible.module_utils.hadoop_dl_host import environment_history, environment_packages, whole_files
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NAME, OLD = "demo-stack-0123456789ab", "old-stack-000000000001"
@@ -108,7 +108,7 @@ def sealed_old(root: Path) -> None:
     link.symlink_to(f"../../{OLD}.client")
     for name, number in ((NAME, 0), (OLD, 7)):
         state = environment_packages.state_file(str(root / "envs" / name), environment_history.ACTIVATED)
-        environment_packages.write_json(state, {"number": number})
+        whole_files.write_json(state, {"number": number})
     (root / "current").unlink()
     (root / "current").symlink_to(f"envs/{OLD}")
 

@@ -8,12 +8,11 @@ from __future__ import absolute_import, division, print_function
 
 import contextlib
 import io
-import json
 import os
 import re
 import zipfile
 
-from . import processes, whole_files
+from . import environment_tree, processes, whole_files
 
 MARK = ".deeplearning.json"
 WORK = ".deeplearning"  # what a compilation has for its time: nobody else's entries below the root are touched
@@ -23,12 +22,7 @@ SECONDS = 60  # for ldd and rpm
 
 def read_mark(place):
     """What the mark of a version says; None if there is none that can be read."""
-    try:
-        with open(os.path.join(place, MARK)) as handle:
-            found = json.load(handle)
-    except (IOError, OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
+    return environment_tree.read_json(os.path.join(place, MARK)) or None
 
 
 def versions(root):

@@ -110,8 +110,6 @@ def write(root, path, switches):
     """Write the text beside the environment; whether it was another one."""
     if not differs(root, path, switches):
         return False
-    client = path + names.CLIENT
-    if not os.path.isdir(client):
-        os.makedirs(client, 0o755)
+    whole_files.make_directory(path + names.CLIENT)
     whole_files.write_whole(file_of(path), wanted(root, path, switches).encode("utf-8"))
     return True

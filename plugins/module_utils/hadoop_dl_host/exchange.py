@@ -16,7 +16,7 @@ from . import whole_files
 REMOVED = "-removing"
 
 
-def is_left(place, old):
+def is_left(old):
     """Whether a killed run left something beside the place. What another run writes now is none of it."""
     return any(not whole_files.is_being_written(path) for path in _left(old))
 
@@ -30,8 +30,8 @@ def recover(place, old):
         discard(path)
 
 
-def draft(place, old):
-    """The name for a new directory; a killed run's process number is in the names of its drafts."""
+def draft(old):
+    """The name for a new directory, with the number of this process."""
     return "%s.new-%d" % (_stem(old), os.getpid())
 
 

@@ -34,6 +34,15 @@ class HostLocked(Exception):
     """Another run holds the host; the text names it."""
 
 
+def is_held(root):
+    """Whether another process has the lock of this directory now."""
+    try:
+        with HostLock("a question", 0, root):
+            return False
+    except HostLocked:
+        return True
+
+
 class HostLock(object):
     """Exclusive use of this host by one changing run at a time."""
 

@@ -167,8 +167,8 @@ class Reader(host_system.System):
             name = os.path.basename(path)  # a link; its trees are NAME.1, NAME.2, and NAME.client has settings
             if name.startswith(".") or re.search(r"\.(\d+|client)$", name) or not os.path.isdir(self.at(path)):
                 continue
-            problem, added = environment_tree.state(self.at(path)) if environment_tree else (None, [])
-            seal = (environment_tree.seal_of(self.at(path)) if environment_tree else None) or {}
+            problem, added = environment_tree.state(self.at(path))
+            seal = environment_tree.seal_of(self.at(path)) or {}
             found[name] = {"problem": problem, "python": seal.get("python"), "contents": seal.get("contents_sha256")}
             found[name]["lock"] = seal.get("lock_sha256")
             if added:

@@ -15,6 +15,7 @@ import urllib.parse
 
 from . import downloads
 from .downloads import server_of, without_secrets
+from .lock_lines import canonical
 
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 DEFAULT_INDEX = "https://pypi.org/simple"
@@ -198,7 +199,7 @@ _pages_guard = threading.Lock()
 
 def offers(project, index_url=None, pause=time.sleep, host_ca=None):
     """What the index lists for a project; host_ca as in open_url."""
-    url = "%s/%s/" % (index_address(index_url), re.sub(r"[-_.]+", "-", project).lower())
+    url = "%s/%s/" % (index_address(index_url), canonical(project))
     with _pages_guard:
         if url in _pages:
             return _pages[url]

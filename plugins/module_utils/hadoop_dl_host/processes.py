@@ -91,6 +91,15 @@ class Output(object):
         return self.said[pipe].decode("utf-8", "replace").strip()
 
 
+def which(name, places=None):
+    """The path of a program in these directories, or in those of PATH; empty if there is none. An absolute name is its path."""
+    for place in os.environ.get("PATH", os.defpath).split(os.pathsep) if places is None else places:
+        path = os.path.join(place, name)
+        if place and os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return ""
+
+
 def account(user):
     """(name, uid, gid) of a user, by name or number."""
     entry = pwd.getpwuid(user) if isinstance(user, int) else pwd.getpwnam(user)
