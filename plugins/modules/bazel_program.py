@@ -33,7 +33,7 @@ import shutil
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import bazel_versions, exchange, processes, room, whole_files
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 
 
 class Refused(Exception):
@@ -129,11 +129,9 @@ def main():
     path = os.path.join(place, bazel_versions.PROGRAM)
     act = {"present": install, "begun": begin, "absent": remove}[module.params["state"]]
     try:
-        if module.check_mode:
-            changed = act(module.params, place, True)
-        else:
-            with HostLock("bazel %s" % module.params["version"], module.params["wait"], module.params["root"]):
-                changed = act(module.params, place, False)
+        lock = HostLock("bazel %s" % module.params["version"], module.params["wait"], module.params["root"])
+        with unless_checking(module, lock):
+            changed = act(module.params, place, module.check_mode)
     except (Refused, HostLocked) as problem:
         module.fail_json(msg=str(problem))
     except (IOError, OSError) as error:

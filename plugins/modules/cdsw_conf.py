@@ -38,7 +38,7 @@ import re
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import cdsw_settings, whole_files
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 
 VALUE = re.compile(r"^[\w./:-]*$")
 
@@ -163,9 +163,8 @@ def main():
             msg="%s must be a key in capitals with a plain value. %s was not changed." % (odd[0], wanted["path"])
         )
     try:
-        if module.check_mode:
-            apply(module, wanted)
-        with HostLock("cdsw.conf", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"]))):
+        lock = HostLock("cdsw.conf", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"])))
+        with unless_checking(module, lock):
             apply(module, wanted)
     except HostLocked as problem:
         module.fail_json(msg=str(problem))

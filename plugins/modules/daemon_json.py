@@ -33,7 +33,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import whole_files
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 
 REFUSED = "%s must be JSON, a mapping, but %s. It was left as it is. Correct it (python3 -m json.tool shows the place), and run this again."
 
@@ -165,10 +165,10 @@ def main():
         supports_check_mode=True,
     )
     try:
-        if module.check_mode:
-            change(module, module.params)
-        with HostLock("daemon.json", module.params["wait"], os.path.dirname(os.path.dirname(module.params["record"]))):
-            change(module, module.params)
+        wanted = module.params
+        lock = HostLock("daemon.json", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"])))
+        with unless_checking(module, lock):
+            change(module, wanted)
     except (Refused, HostLocked) as problem:
         module.fail_json(msg=str(problem))
     except (IOError, OSError) as error:

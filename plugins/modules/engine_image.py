@@ -64,7 +64,7 @@ from ansible.module_utils.hadoop_dl_host import (
     whole_files,
 )
 from ansible.module_utils.hadoop_dl_host.engine_docker import Docker, Refused, answered
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 from ansible.module_utils.hadoop_dl_host.host_system import version_key
 
 LABEL = "hadoop-deeplearning.stack"
@@ -325,7 +325,7 @@ def absent(images, wanted):
     return dict(answer, changed=changed, built=False, removed=removed, held=held)
 
 
-def run(module, wanted, lock=None):
+def run(module, wanted, lock):
     images = Images(wanted, Docker(wanted["socket"], lock), module.check_mode)
     try:
         answer = (present if wanted["state"] == "present" else absent)(images, wanted)
@@ -361,10 +361,9 @@ def main():
     )
     wanted = module.params
     try:
-        if module.check_mode:
-            run(module, wanted)
-        with HostLock("engine image", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"]))) as lock:
-            run(module, wanted, lock)
+        lock = HostLock("engine image", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"])))
+        with unless_checking(module, lock) as held:
+            run(module, wanted, held)
     except (Refused, HostLocked) as problem:
         module.fail_json(msg=str(problem))
 

@@ -31,7 +31,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import recorded_files, whole_files
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 
 
 def make_receipt(component, digest, paths):
@@ -84,9 +84,8 @@ def main():
     )
     component, directory = module.params["component"], module.params["state_directory"]
     try:
-        if module.check_mode:
-            record(module, component, directory)
-        with HostLock("the receipt of %s" % component, module.params["wait"], os.path.dirname(directory)):
+        lock = HostLock("the receipt of %s" % component, module.params["wait"], os.path.dirname(directory))
+        with unless_checking(module, lock):
             record(module, component, directory)
     except HostLocked as problem:
         module.fail_json(msg=str(problem))

@@ -47,8 +47,7 @@ class Archive(Hdfs):
         # An uncompressed zip has the jars and at most 1 KB about each.
         if not sum(sizes) <= length <= sum(sizes) + 1024 * (len(sizes) + 1):
             return "has %d bytes, but the jars have %d" % (length, sum(sizes))
-        kerberos = self.site().get("hadoop.security.authentication") == "kerberos"  # the ticket decides who writes
-        if owner != self.user and not kerberos:
+        if owner != self.user and not kerberos_login.is_secure(self.site()):  # else the ticket decides who writes
             return "belongs to %s, but must belong to %s" % (owner, self.user)
         return None
 

@@ -196,6 +196,14 @@ def end_group(leader):
         return  # it has ended
 
 
+def detach():
+    """Give this process a session of its own and none of its parent's standard files, so that whoever reads those to the end does not wait for it."""
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nothing, standard)
+
+
 def limited(function, seconds):
     """What function() answers (JSON must be able to carry it), from a child process that is abandoned after this many seconds.
 
@@ -204,11 +212,8 @@ def limited(function, seconds):
     receiving, sending = os.pipe()
     child = os.fork()
     if child == 0:
-        os.setsid()
         os.close(receiving)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for standard in (0, 1, 2):  # who waits for the end of these does not wait for this child
-            os.dup2(nothing, standard)
+        detach()
         try:
             text = json.dumps({"answer": function()})
         except BaseException:  # the parent reports it
