@@ -68,7 +68,7 @@ def tools():
 
 
 def link_target(path):
-    """Where a link points to; empty if nothing has the name, "-" where something that is no link has it."""
+    """Where a link points to; empty if nothing has the name, "-" for something other than a link."""
     if os.path.islink(path):
         return os.readlink(path)
     return "-" if os.path.lexists(path) else ""

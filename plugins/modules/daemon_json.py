@@ -75,7 +75,7 @@ def text_of(settings):
 
 
 def with_runtime(path, data, wanted):
-    """The file with the runtime; the same bytes where it has it."""
+    """The file with the runtime; the same bytes if it already has it."""
     settings = parsed(path, data)
     runtimes = settings.get("runtimes", collections.OrderedDict())
     there = runtimes.get(wanted["name"])

@@ -247,7 +247,7 @@ class Images(object):
             outcome = json.loads(answer.output)[0]
         except (ValueError, LookupError):
             raise Refused("gpu-check must answer, but: %s" % engine_docker.reason(answer.error or answer.output))
-        if outcome["outcome"] == "FAIL":  # where the host has no GPU it is skipped, and the probe has multiplied
+        if outcome["outcome"] == "FAIL":  # without a GPU the question is skipped, and the probe has multiplied
             raise Refused("gpu-check %s: %s" % (question, outcome["message"]))
 
     # Archives, for sites without a registry.

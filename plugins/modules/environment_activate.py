@@ -144,7 +144,7 @@ def check(path):
 
 
 def check_writable(root, path):
-    """Write and remove a file where the switch writes. On a full disk the reserve is what it writes with."""
+    """Write and remove a file in each directory of the switch. On a full disk the switch has the reserve."""
     reserved = room.keep_reserve(root)
     client, etc = path + names.CLIENT, os.path.join(root, "etc")
     for directory in (root, os.path.dirname(path), os.path.dirname(packages.state_file(path, ACTIVATED)), client, etc):

@@ -101,8 +101,8 @@ class Images(object):
         if answer.problem:
             said = answer.error[-600:]
             self.module.fail_json(
-                msg="The initramfs of kernel %s must be rebuilt, but %s. The old image is in place. Look at the free space: df /boot /var/tmp%s"
-                % (release, answer.problem, "\n" + said if said else "")
+                msg="The initramfs of kernel %s must be rebuilt, but %s. The old image is in place. "
+                "Look at the free space: df /boot /var/tmp%s" % (release, answer.problem, "\n" + said if said else "")
             )
 
 

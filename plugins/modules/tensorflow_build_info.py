@@ -50,7 +50,7 @@ QUESTION = "; ".join(
 
 
 def ask(*argv):
-    """Not as root where others than root can change the program."""
+    """What a program prints; it does not run as root if other users can change it."""
     user = processes.unprivileged([argv[0]])
     return processes.run(list(argv), SECONDS, {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"}, user)
 

@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""Which environments of a host were active, in which order, and which is the way back. Python 2.7 and 3."""
+"""The environments of a host in the order of their activations, and the one that a rollback activates. Python 2.7 and 3."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -14,7 +14,7 @@ ASK, PUT = 120, 900  # seconds; a client whose NameNode does not answer tries fo
 
 
 def code(home, conf_dir, java_home):
-    """What a launcher of Hadoop runs and reads as a program: who may write to one of these must not become root by it."""
+    """Files that a launcher of Hadoop runs or reads as code. Whoever may write to one of them becomes root if root runs the launcher."""
     names = [home + "/bin/hdfs", home + "/bin/hadoop", conf_dir + "/hadoop-env.sh", java_home + "/bin/java"]
     return [path for path in names + sorted(glob.glob(home + "/libexec/*.sh")) if os.path.exists(path)]
 

@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""Read, in one go, everything about a host that decisions need, and print it as one JSON line.
+"""Read everything about a host that the plan needs, at once, and print it as one JSON line.
 
 Python 2.7 and 3, standard library only, reads and never writes. The action plugin host_facts pipes it, packed with
 its helpers (hadoop_dl.hosts.host_script), into the host's Python; tests call read(root) on recorded trees.
@@ -142,7 +142,7 @@ class Reader(host_system.System):
         return result
 
     def receipts(self):
-        """What the playbooks wrote down after each role, and whether the files still are what they wrote."""
+        """The receipt of each role, and the first difference between it and the host."""
         found = {}
         for path in self.glob(ROOT + "/state/*.json"):
             try:

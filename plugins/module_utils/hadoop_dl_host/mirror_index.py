@@ -90,7 +90,7 @@ def with_login(url, login):
 
 
 def with_login_of(index_url, url):
-    """The address with the index's login, where it is on the index's server; other servers never see the login."""
+    """The address, with the index's login if it is on the index's server; other servers never see the login."""
     login = login_of(index_url)
     if not login or login_of(url) or server_of(url) != server_of(index_url):
         return url
@@ -99,7 +99,7 @@ def with_login_of(index_url, url):
 
 
 def secrets_of(variables):
-    """What must not appear in any output: logins and queries of addresses, and the whole value where it is no address."""
+    """What must not appear in any output: logins and queries of addresses, and the whole value if it is no address."""
     found = set()
     for name, value in variables.items():
         parts = urllib.parse.urlsplit(value)

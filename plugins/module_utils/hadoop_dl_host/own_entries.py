@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""What below the directory of environments this project made: by marks, receipts and names that nobody else uses. Python 2.7 and 3.
+"""What this project made below the directory of environments, by marks, receipts and names that nobody else uses. Python 2.7 and 3.
 
 The directory comes from the inventory, and may have entries of other owners under the same names: /opt/hadoop, /data/spark.
 """

@@ -36,7 +36,7 @@ class SetError(Exception):
 
 
 def digest(request):
-    """Of what is asked for; a set with the same one is not made again."""
+    """The digest of a request; a set with the same one is not made again."""
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode("utf-8")).hexdigest()
 
 
@@ -51,7 +51,7 @@ def record_of(path):
 
 
 def difference(path, request, metadata):
-    """Why the set has to be made; empty if it is there with every byte."""
+    """Why the set must be made; empty if it is complete with every byte."""
     record = record_of(path)
     if not record:
         return "there is no complete set"

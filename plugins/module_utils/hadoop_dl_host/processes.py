@@ -22,7 +22,7 @@ import traceback
 GRACE = 1.0  # seconds for the rest of the output, once the program has ended or was killed
 LARGEST = 64 * 1024 * 1024  # bytes of output that are kept
 CHUNK = 64 * 1024
-# Seconds that nobody sets. Python 2.7 has no time.monotonic; times(2) counts from the start of the system as well.
+# Seconds of a clock that nobody sets. Python 2.7 has no time.monotonic; times(2) counts from the start of the system as well.
 clock = getattr(time, "monotonic", lambda: os.times()[4])
 
 NOT_RUN = (IOError, OSError, getattr(subprocess, "SubprocessError", OSError))
@@ -125,7 +125,7 @@ def foreign(paths):
 
 
 def unprivileged(paths):
-    """As whom root runs a program of these files: None (root) where only root can change them, else their owner or nobody."""
+    """The user as whom root runs a program of these files: None (root) if only root can change them, else their owner or nobody."""
     found = foreign(paths) if os.geteuid() == 0 else None
     if found is None:
         return None
@@ -197,7 +197,7 @@ def end_group(leader):
 
 
 def detach():
-    """Give this process a session of its own and none of its parent's standard files, so that whoever reads those to the end does not wait for it."""
+    """Leave the session and the standard files of the parent: whoever reads those to the end must not wait for this process."""
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):

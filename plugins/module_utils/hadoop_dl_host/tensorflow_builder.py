@@ -105,7 +105,7 @@ class Build(object):
             write_json(path, status)
 
     def run(self):
-        """Every step; the status tells how far it came and why it ended."""
+        """Run every step; the status tells which step is reached and why the build ended."""
         step = self.STEPS[0]
         try:
             with open(self.reserve, "wb") as handle:

@@ -82,7 +82,7 @@ def installed_names(root):
 
 
 def client_file(root, environment, name):
-    """A setting of Spark or Hadoop that belongs to the environment; where nothing is beside it, the host's only one."""
+    """A setting of Spark or Hadoop that belongs to the environment; if nothing is beside it, the host's only one."""
     path = os.path.join(environment, environment_tree.STATE, "client", name)
     return path if os.path.exists(path) else os.path.join(root, "etc", name)
 

@@ -21,7 +21,7 @@ class Failed(Exception):
 
 
 def own_login(configuration):
-    """(principal, keytab) of the ResourceManager here; two empty ones without Kerberos, and where a manager keeps them elsewhere."""
+    """(principal, keytab) of the ResourceManager here; both are empty without Kerberos, or if a manager keeps them elsewhere."""
     if not kerberos_login.is_secure(configuration):
         return "", ""
     principal, keytab = (configuration.get(name, "") for name in (PRINCIPAL, KEYTAB))

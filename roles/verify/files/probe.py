@@ -77,7 +77,7 @@ def seal(environment):
 
 
 def unasked(login, configuration):
-    """Why HDFS is asked nothing; empty if it is asked."""
+    """Why nothing is read from HDFS; empty if it is read."""
     if login.get("login") == "none":
         return "hadoop_login is none: HDFS and YARN are asked nothing"
     if kerberos_login.is_secure(configuration) and not login.get("principal"):

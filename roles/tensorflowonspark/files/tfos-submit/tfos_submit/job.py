@@ -115,7 +115,7 @@ class Job(object):
         return OK if self.process.returncode == 0 else FAILED
 
     def pause(self, seconds):
-        """Wait so many seconds, less where the job ends."""
+        """Wait so many seconds, or until the job ends."""
         for _ in range(20):
             if self.process.poll() is not None:
                 return
