@@ -31,7 +31,7 @@ import os
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import background, processes, whole_files
+from ansible.module_utils.hadoop_dl_host import background, environment_tree, processes, whole_files
 from ansible.module_utils.hadoop_dl_host import tensorflow_builder as builder
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, is_held
 
@@ -42,7 +42,7 @@ PAUSE = 0.1
 
 def running_key(root):
     """Of the build that runs; empty if none does, or if the one that runs has not told its key yet."""
-    found = builder.read_json(os.path.join(root, "running.json"))
+    found = environment_tree.read_json(os.path.join(root, "running.json"))
     return found.get("key", "") if found and os.path.exists("/proc/%s" % found.get("pid")) else ""
 
 
@@ -52,9 +52,9 @@ def progress(root, key):
     if done:
         return {"build_state": "done", "step": "publish", "provenance": done, "message": ""}
     path = os.path.join(root, "builds", key, "status.json")
-    status = builder.read_json(path)
+    status = environment_tree.read_json(path)
     if status and status["state"] == "running" and not (is_held(root) and running_key(root) == key):
-        status = builder.read_json(path)  # it may have ended since it was read
+        status = environment_tree.read_json(path)  # it may have ended since it was read
         if status["state"] == "running":
             status["state"] = "stopped"
         elif status["state"] == "done":
@@ -79,7 +79,7 @@ def build(root, key, spec, sending):
                 os.write(sending, BUILT)
                 return
             work = builder.Build(root, key, spec)
-            builder.write_json(os.path.join(root, "running.json"), {"key": key, "pid": os.getpid()})
+            whole_files.write_json(os.path.join(root, "running.json"), {"key": key, "pid": os.getpid()})
             work.tell("running", builder.Build.STEPS[0])
             os.write(sending, TAKEN)
             os.close(sending)
