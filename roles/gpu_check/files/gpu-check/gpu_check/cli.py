@@ -17,6 +17,8 @@ import json
 import os
 import sys
 
+from ansible.module_utils.hadoop_dl_host.text_columns import write
+
 from gpu_check import compute, dcgm, driver, health, packages, toolkit
 from gpu_check.acceptance import STEPS, Run
 from gpu_check.acceptance import report as accepted
@@ -25,13 +27,6 @@ from gpu_check.questions import QUESTIONS, Fail, results
 
 ORDER = [module.__name__ for module in (driver, toolkit, packages, compute, health, dcgm)]  # those that have questions
 QUESTIONS.sort(key=lambda one: ORDER.index(one[1].__module__))
-
-
-def write(stream, text):
-    """In any locale: a process or a path may have a name that cron's cannot show."""
-    text = text if isinstance(text, bytes) else text.encode("utf-8")
-    getattr(stream, "buffer", stream).write(text)
-    stream.flush()
 
 
 def junit(found):
@@ -89,21 +84,21 @@ def main(arguments):
     try:
         host = Host(named=names)
     except Fail as problem:
-        write(sys.stderr, "%s\n" % problem)
+        write("%s\n" % problem, sys.stderr)
         return 1
     run = Run(host) if "--accept" in arguments else None
     found = []
     for one in results(run, (), STEPS) if run else results(host, names):
         found.append(one)
         if "--json" not in arguments:
-            write(sys.stdout, "%(outcome)s  %(name)s: %(message)s\n" % one)
+            write("%(outcome)s  %(name)s: %(message)s\n" % one)
     if "--json" in arguments:
         sys.stdout.write(json.dumps(accepted(run, found) if run else found, indent=1) + "\n")
     if report:
         try:
             with open(report, "wb") as handle:
-                write(handle, junit(found))
+                write(junit(found), handle)
         except (IOError, OSError) as error:
-            write(sys.stderr, "The file of --junit must be writable, but: %s\n" % error)
+            write("The file of --junit must be writable, but: %s\n" % error, sys.stderr)
             return 2
     return 1 if any(one["outcome"] == "FAIL" for one in found) else 0
