@@ -56,7 +56,7 @@ def shifted(pixels, answers, random):
 
 
 def logs():
-    """Logs for TensorBoard, where this Keras can write them; some require a package that the stack lacks."""
+    """Logs for TensorBoard, if this Keras can write them; some require a package that the stack lacks."""
     try:
         return [keras.callbacks.TensorBoard(log_dir=os.path.join("logs", "cnn"))]
     except ImportError as error:

@@ -182,7 +182,7 @@ def check_imports(wanted):
 
 
 def hint_about_dask(wanted):
-    """TensorFlow 1's contrib.learn imports dask.dataframe where it is there; one that is older than its pandas breaks that import."""
+    """TensorFlow 1's contrib.learn imports dask.dataframe if it is installed; one that is older than its pandas breaks that import."""
     if numbers(wanted["tensorflow"])[0] != 1:
         return
     installed, _ = run([sys.executable, "-c", "import dask"], IMPORT_SECONDS, shown=False)

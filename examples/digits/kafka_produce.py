@@ -14,7 +14,7 @@ import digits
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--brokers", required=True, help="host:port of a broker")
-    parser.add_argument("--topic", required=True, help="made with one partition where the broker lets topics be made")
+    parser.add_argument("--topic", required=True, help="created with one partition if the broker allows it")
     arguments = parser.parse_args()
 
     from kafka import KafkaProducer

@@ -51,7 +51,7 @@ def files(tf):
 
 
 def hdfs(*arguments):
-    """Run Hadoop's own command, where TensorFlow does not know hdfs://; the exit status of a test, else it must succeed."""
+    """Run Hadoop's own command, for a TensorFlow that does not know hdfs://. Returns the exit status of a test; all else must succeed."""
     home = os.environ.get("HADOOP_HDFS_HOME") or os.environ.get("HADOOP_HOME") or "/usr"
     program = os.path.join(home, "bin", "hdfs")
     variables = dict(
@@ -144,14 +144,14 @@ def write(tf, path, text):
 
 
 def wait(tf, path, seconds):
-    """Wait for a file that a worker writes when it is done. Where it never comes, the cluster's shutdown tells why."""
+    """Wait for a file that a worker writes when it is done. If it never comes, the cluster's shutdown tells why."""
     deadline = time.time() + seconds
     while time.time() < deadline and not exists(tf, path):
         time.sleep(1)
 
 
 def demand(accuracy, minimum):
-    """End with a sentence where the model is worse than asked."""
+    """End with a sentence if the model is worse than required."""
     if accuracy < minimum:
         raise SystemExit(
             "The model names %.1f %% of the held-out digits, and %.1f %% are asked for (--minimum-accuracy). "

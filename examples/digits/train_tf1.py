@@ -29,7 +29,7 @@ def network(tf, pixels):
 
 
 def start_server(tf, arguments, context):
-    """This node's server in the cluster. TensorFlowOnSpark asks nvidia-smi for free GPUs where any are wanted."""
+    """This node's server in the cluster. TensorFlowOnSpark asks nvidia-smi for free GPUs if the job wants any."""
     import os
 
     from tensorflowonspark import TFNode

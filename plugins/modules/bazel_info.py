@@ -29,18 +29,10 @@ import re
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import bazel_versions, commands, processes
+from ansible.module_utils.hadoop_dl_host.processes import which
 
 PROGRAMS = ("bash", "zip", "unzip", "which")
 COMPILERS = ("g++", "c++", "clang++")
-
-
-def executable(name):
-    """The path of a program in PATH; empty if there is none."""
-    for directory in os.environ.get("PATH", "").split(os.pathsep):
-        path = os.path.join(directory, name)
-        if directory and os.path.isfile(path) and os.access(path, os.X_OK):
-            return path
-    return ""
 
 
 def ask(*argv):
@@ -57,7 +49,7 @@ def installed(package):
 def jdk():
     """The Java compiler that compile.sh takes (that of JAVA_HOME, else of PATH), and its version: 8, 11."""
     home = os.environ.get("JAVA_HOME", "")
-    path = os.path.join(home, "bin", "javac") if home else executable("javac")
+    path = os.path.join(home, "bin", "javac") if home else which("javac")
     if not path or not os.access(path, os.X_OK):
         return {"javac": "", "version": "", "home": home}
     answer = ask(path, "-version")  # JDK 8 answers on standard error
@@ -67,18 +59,16 @@ def jdk():
 
 
 def tools():
-    found = dict((name, executable(name)) for name in PROGRAMS)
-    found["python"] = executable("python") or executable("python3") or executable("python2")
+    found = dict((name, which(name)) for name in PROGRAMS)
+    found["python"] = which("python") or which("python3") or which("python2")
     compiler = os.environ.get("CXX", "")
     names = (compiler,) if compiler else COMPILERS
-    found["compiler"] = next((path for path in map(executable, names) if path), "")
-    if compiler.startswith("/") and os.access(compiler, os.X_OK):
-        found["compiler"] = compiler
+    found["compiler"] = next((path for path in map(which, names) if path), "")
     return found
 
 
 def link_target(path):
-    """Where a link points to; empty if nothing has the name, "-" where something that is no link has it."""
+    """Where a link points to; empty if nothing has the name, "-" for something other than a link."""
     if os.path.islink(path):
         return os.readlink(path)
     return "-" if os.path.lexists(path) else ""
@@ -107,7 +97,7 @@ def main():
         "user": user.pw_name,
         "is_root": user.pw_uid == 0,
         "architecture": platform.machine(),
-        "manager": next((name for name in ("dnf", "yum") if executable(name)), ""),
+        "manager": next((name for name in ("dnf", "yum") if which(name)), ""),
         "versions": bazel_versions.versions(root),
         "leftovers": bazel_versions.leftovers(root),
         "package": installed(wanted["package"]) if wanted["package"] else {},

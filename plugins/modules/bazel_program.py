@@ -28,13 +28,12 @@ RETURN = r"""
 path: {description: The executable, type: str, returned: success}
 """
 
-import json
 import os
 import shutil
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import bazel_versions, exchange, processes, room, whole_files
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 
 
 class Refused(Exception):
@@ -47,7 +46,7 @@ def put(place, program, mark):
     The mark is complete when nothing is left to do, so a run after one that was killed comes here again.
     """
     old = hidden(place) + ".old"
-    new = exchange.draft(place, old)
+    new = exchange.draft(old)
     exchange.recover(place, old)
     try:
         room.require(os.path.dirname(place), os.path.getsize(program), 4)
@@ -66,8 +65,7 @@ def put(place, program, mark):
 
 
 def write_mark(place, mark):
-    text = json.dumps(mark, indent=1, sort_keys=True) + "\n"
-    whole_files.write_whole(os.path.join(place, bazel_versions.MARK), text.encode("utf-8"))
+    whole_files.write_json(os.path.join(place, bazel_versions.MARK), mark)
 
 
 def hidden(place):
@@ -131,11 +129,9 @@ def main():
     path = os.path.join(place, bazel_versions.PROGRAM)
     act = {"present": install, "begun": begin, "absent": remove}[module.params["state"]]
     try:
-        if module.check_mode:
-            changed = act(module.params, place, True)
-        else:
-            with HostLock("bazel %s" % module.params["version"], module.params["wait"], module.params["root"]):
-                changed = act(module.params, place, False)
+        lock = HostLock("bazel %s" % module.params["version"], module.params["wait"], module.params["root"])
+        with unless_checking(module, lock):
+            changed = act(module.params, place, module.check_mode)
     except (Refused, HostLocked) as problem:
         module.fail_json(msg=str(problem))
     except (IOError, OSError) as error:

@@ -38,7 +38,7 @@ import re
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import cdsw_settings, whole_files
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 
 VALUE = re.compile(r"^[\w./:-]*$")
 
@@ -49,9 +49,7 @@ def read(path):
 
 
 def write(path, text, **access):
-    directory = os.path.dirname(path)
-    if not os.path.isdir(directory):
-        os.makedirs(directory, 0o755)
+    whole_files.make_directory(os.path.dirname(path))
     whole_files.write_whole(path, text.encode("utf-8"), **access)
 
 
@@ -66,7 +64,7 @@ def recorded(path):
 
 def write_record(path, before, pending):
     content = {"before": before, "restart_pending": True} if pending else {"before": before}
-    write(path, json.dumps(content, indent=1, sort_keys=True) + "\n", mode=0o600)
+    whole_files.write_record(path, content)
 
 
 def wanted_text(wanted, text, backup):
@@ -165,9 +163,8 @@ def main():
             msg="%s must be a key in capitals with a plain value. %s was not changed." % (odd[0], wanted["path"])
         )
     try:
-        if module.check_mode:
-            apply(module, wanted)
-        with HostLock("cdsw.conf", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"]))):
+        lock = HostLock("cdsw.conf", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"])))
+        with unless_checking(module, lock):
             apply(module, wanted)
     except HostLocked as problem:
         module.fail_json(msg=str(problem))

@@ -42,13 +42,6 @@ STATUS_SECONDS, PAUSE = 120, 5  # seconds for one `cdsw status`, and between two
 RESET_UNTIL = "1.6"  # the first release whose workers stop instead
 
 
-def program():
-    """The path of cdsw, or None."""
-    places = os.environ.get("PATH", "").split(os.pathsep) + list(PLACES)
-    paths = [os.path.join(place, "cdsw") for place in places if place]
-    return ([path for path in paths if os.access(path, os.X_OK) and os.path.isfile(path)] or [None])[0]
-
-
 def steps(role, release):
     if role == "master":
         return ["restart"]
@@ -66,7 +59,7 @@ def status(path, seconds, once=False):
             return True, "", cdsw_settings.nodes(text)
         said = answer.problem if answer.late else cdsw_settings.reason(answer.status, text)
         if once or processes.clock() + PAUSE > end:
-            return False, "%s, for %d s" % (said, seconds), cdsw_settings.nodes(text)
+            return False, said if once else "%s, for %d s" % (said, seconds), cdsw_settings.nodes(text)
         time.sleep(PAUSE)
 
 
@@ -91,10 +84,10 @@ def main():
         },
         supports_check_mode=True,
     )
-    wanted, path = module.params, program()
+    wanted, path = module.params, processes.which("cdsw") or processes.which("cdsw", PLACES)
     node = platform.node()
     restarts = wanted["action"] == "restart"
-    if path is None:
+    if not path:
         module.fail_json(
             msg="The command cdsw must be on this host but is in none of PATH, %s. Look at CDSW's installation."
             % ", ".join(PLACES)

@@ -28,7 +28,7 @@ FORMAT = '{"runtimes": {{json .Runtimes}}, "volume_drivers": {{json .Plugins.Vol
 
 
 def docker():
-    """What the daemon answers; with `problem` where it does not."""
+    """What the daemon answers, or the `problem`."""
     answer = processes.run(["docker", "info", "--format", FORMAT], SECONDS, dict(os.environ, LC_ALL="C"))
     try:
         found = json.loads(answer.output.splitlines()[-1]) if answer.status == 0 and answer.output else {}

@@ -33,7 +33,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import whole_files
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 
 REFUSED = "%s must be JSON, a mapping, but %s. It was left as it is. Correct it (python3 -m json.tool shows the place), and run this again."
 
@@ -75,7 +75,7 @@ def text_of(settings):
 
 
 def with_runtime(path, data, wanted):
-    """The file with the runtime; the same bytes where it has it."""
+    """The file with the runtime; the same bytes if it already has it."""
     settings = parsed(path, data)
     runtimes = settings.get("runtimes", collections.OrderedDict())
     there = runtimes.get(wanted["name"])
@@ -108,9 +108,7 @@ def without_runtime(path, data, wanted, record):
 
 
 def write(path, data, **access):
-    directory = os.path.dirname(path)
-    if not os.path.isdir(directory):
-        os.makedirs(directory, 0o755)
+    whole_files.make_directory(os.path.dirname(path))
     whole_files.write_whole(path, data, **access)
 
 
@@ -167,10 +165,10 @@ def main():
         supports_check_mode=True,
     )
     try:
-        if module.check_mode:
-            change(module, module.params)
-        with HostLock("daemon.json", module.params["wait"], os.path.dirname(os.path.dirname(module.params["record"]))):
-            change(module, module.params)
+        wanted = module.params
+        lock = HostLock("daemon.json", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"])))
+        with unless_checking(module, lock):
+            change(module, wanted)
     except (Refused, HostLocked) as problem:
         module.fail_json(msg=str(problem))
     except (IOError, OSError) as error:

@@ -31,7 +31,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import background, environment_tree, processes, whole_files
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, is_held
 
 STATUS = "status.json"
 LINES, LONGEST = 10, 300  # how much of the output is kept
@@ -44,15 +44,6 @@ def write(directory, **status):
 
 def read(directory):
     return environment_tree.read_json(os.path.join(directory, STATUS)) or {"command_state": "none"}
-
-
-def is_held(directory):
-    """Whether the process that watches the program lives."""
-    try:
-        with HostLock("a question", 0, directory):
-            return False
-    except HostLocked:
-        return True
 
 
 def progress(directory):

@@ -64,7 +64,7 @@ from ansible.module_utils.hadoop_dl_host import (
     whole_files,
 )
 from ansible.module_utils.hadoop_dl_host.engine_docker import Docker, Refused, answered
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 from ansible.module_utils.hadoop_dl_host.host_system import version_key
 
 LABEL = "hadoop-deeplearning.stack"
@@ -87,10 +87,8 @@ def read(path):
 
 
 def write(path, content):
-    directory = os.path.dirname(path)
-    if not os.path.isdir(directory):
-        os.makedirs(directory, 0o755)
-    whole_files.write_whole(path, (json.dumps(content, indent=2, sort_keys=True) + "\n").encode("utf-8"))
+    whole_files.make_directory(os.path.dirname(path))
+    whole_files.write_json(path, content)
 
 
 class Images(object):
@@ -249,7 +247,7 @@ class Images(object):
             outcome = json.loads(answer.output)[0]
         except (ValueError, LookupError):
             raise Refused("gpu-check must answer, but: %s" % engine_docker.reason(answer.error or answer.output))
-        if outcome["outcome"] == "FAIL":  # where the host has no GPU it is skipped, and the probe has multiplied
+        if outcome["outcome"] == "FAIL":  # without a GPU the question is skipped, and the probe has multiplied
             raise Refused("gpu-check %s: %s" % (question, outcome["message"]))
 
     # Archives, for sites without a registry.
@@ -268,8 +266,7 @@ class Images(object):
         if entry is not None and self.archived(entry):
             return dict((key, entry[key]) for key in ("archive", "archive_size", "archive_sha256"))
         directory = self.wanted["archives"]
-        if not os.path.isdir(directory):
-            os.makedirs(directory, 0o755)
+        whole_files.make_directory(directory)
         path = os.path.join(directory, image.rpartition("/")[2].replace(":", "-") + ".tar")
         draft = path + ".draft"
         try:
@@ -328,13 +325,13 @@ def absent(images, wanted):
     return dict(answer, changed=changed, built=False, removed=removed, held=held)
 
 
-def run(module, wanted, lock=None):
+def run(module, wanted, lock):
     images = Images(wanted, Docker(wanted["socket"], lock), module.check_mode)
     try:
         answer = (present if wanted["state"] == "present" else absent)(images, wanted)
     except (Refused, IOError, OSError) as problem:
         stays = "%s is still active" % images.before if images.before else "No image of this project is active"
-        module.fail_json(msg="%s. %s." % (room.explained(problem, "/").rstrip("."), stays))
+        module.fail_json(msg="%s. %s." % (room.explained(problem, os.path.dirname(images.place)).rstrip("."), stays))
     difference = {"before": images.before + "\n", "after": answer["image"] + "\n"}
     module.exit_json(
         diff=dict(difference, before_header="active engine image", after_header="active engine image"), **answer
@@ -364,10 +361,9 @@ def main():
     )
     wanted = module.params
     try:
-        if module.check_mode:
-            run(module, wanted)
-        with HostLock("engine image", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"]))) as lock:
-            run(module, wanted, lock)
+        lock = HostLock("engine image", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"])))
+        with unless_checking(module, lock) as held:
+            run(module, wanted, held)
     except (Refused, HostLocked) as problem:
         module.fail_json(msg=str(problem))
 

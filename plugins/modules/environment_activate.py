@@ -144,7 +144,7 @@ def check(path):
 
 
 def check_writable(root, path):
-    """Write and remove a file where the switch writes. On a full disk the reserve is what it writes with."""
+    """Write and remove a file in each directory of the switch. On a full disk the switch has the reserve."""
     reserved = room.keep_reserve(root)
     client, etc = path + names.CLIENT, os.path.join(root, "etc")
     for directory in (root, os.path.dirname(path), os.path.dirname(packages.state_file(path, ACTIVATED)), client, etc):
@@ -170,7 +170,7 @@ def switch(root, path, before):
     try:
         if known is None or (before != target and numbers[name] < number):  # else a killed run has written it
             record = {"number": max(number, numbers[name]), "before": numbers[name]}
-            packages.write_json(packages.state_file(path, ACTIVATED), record)
+            whole_files.write_json(packages.state_file(path, ACTIVATED), record)
         told = notice.write(root, path, before != target)
         if current_of(root) != target:
             replace_link(os.path.join(root, "current"), target)
@@ -196,7 +196,7 @@ def revert(root, path, before):
     state = packages.state_file(path, ACTIVATED)
     record = environment_tree.read_json(state) or {}
     if "before" in record:
-        packages.write_json(state, {"number": record["before"]})
+        whole_files.write_json(state, {"number": record["before"]})
 
 
 def go_back(module, root, path):

@@ -28,36 +28,29 @@ added: {description: Files that were added since the seal; they are left alone, 
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import environment_bytes, environment_tree
+from ansible.module_utils.hadoop_dl_host import environment_bytes, environment_tree, whole_files
 from ansible.module_utils.hadoop_dl_host import environment_names as names
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
+from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 
 
 def work(module):
-    """The result for Ansible; `failed` where the environment is not what was installed."""
     path = module.params["path"].rstrip("/")
     tree = names.live_tree(path)
     if tree is None or environment_tree.seal_of(tree) is None:
-        return {"failed": True, "changed": False, "msg": "%s must be installed. Run: ansible-playbook site.yml" % path}
+        raise Refused("%s must be installed. Run: ansible-playbook site.yml" % path)
     known, added = environment_tree.state(tree)
     problem = known or environment_bytes.deep_problem(tree)
     if problem is None:
         return {"changed": False, "added": added}
     if not known and not module.check_mode:
-        packages.write_json(packages.state_file(tree, environment_tree.DAMAGED), {"problem": problem})
-    return {
-        "failed": True,
-        "changed": False,
-        "msg": "%s is not what was installed: %s. Build it again: ansible-playbook site.yml" % (path, problem),
-    }
+        whole_files.write_json(packages.state_file(tree, environment_tree.DAMAGED), {"problem": problem})
+    raise Refused("%s is not what was installed: %s. Build it again: ansible-playbook site.yml" % (path, problem))
 
 
 def main():
     module = AnsibleModule(argument_spec={"path": {"type": "path", "required": True}}, supports_check_mode=True)
-    result = work(module)
-    if result.pop("failed", False):
-        module.fail_json(**result)
-    module.exit_json(**result)
+    packages.end_with_result(module, work, module.params["path"])
 
 
 if __name__ == "__main__":

@@ -25,12 +25,11 @@ components: {description: Components that were kept or restored, type: list, ret
 """
 
 import hashlib
-import json
 import os
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
-from ansible.module_utils.hadoop_dl_host import environment_tree, room, whole_files
+from ansible.module_utils.hadoop_dl_host import environment_tree, recorded_files, room, whole_files
 from ansible.module_utils.hadoop_dl_host.environment_history import current_of
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 
@@ -67,23 +66,12 @@ def recorded(root):
 
 def holds(record):
     """Whether the host is as the receipt tells, once the files that were kept with it are back."""
-    receipt, files = record["receipt"], record["files"]
-    for path, target in receipt.get("links", {}).items():
-        if not os.path.islink(path) or os.readlink(path) != target:
-            return False
-    for path, size in receipt.get("sizes", {}).items():
-        if not os.path.isfile(path) or os.path.getsize(path) != size:
-            return False
-    for path, expected in receipt.get("files", {}).items():
-        if path in files and digest(files[path]) != expected:
-            return False
-        if path not in files and (not os.path.isfile(path) or whole_files.sha256_of(path) != expected):
-            return False
-    return True
-
-
-def text_of(receipt):
-    return json.dumps(receipt, indent=1, sort_keys=True) + "\n"
+    receipt, kept = record["receipt"], record["files"]
+    listed = receipt.get("files", {})
+    others = dict((path, sha256) for path, sha256 in listed.items() if path not in kept)
+    return all(digest(kept[path]) == listed[path] for path in listed if path in kept) and not any(
+        recorded_files.differences(dict(receipt, files=others))
+    )
 
 
 def outdated(root, records):
@@ -93,7 +81,10 @@ def outdated(root, records):
     whole = gpu == present and all(holds(records[name]) for name in gpu)
     chosen = [name for name in records if (whole if name in GPU else holds(records[name]))]
     files = [(path, text) for name in chosen for path, text in records[name]["files"].items()]
-    files += [(os.path.join(root, "state", name + ".json"), text_of(records[name]["receipt"])) for name in chosen]
+    files += [
+        (os.path.join(root, "state", name + ".json"), whole_files.json_text(records[name]["receipt"]))
+        for name in chosen
+    ]
     return sorted(chosen), [(path, text) for path, text in files if content(path) != text]
 
 
@@ -107,7 +98,7 @@ def work(module):
     path = packages.state_file(tree, NAME)
     if module.params["state"] == "kept":
         records = recorded(root)
-        chosen, changes = sorted(records), [(path, json.dumps(records, indent=1, sort_keys=True) + "\n")]
+        chosen, changes = sorted(records), [(path, whole_files.json_text(records))]
         changes = [(one, text) for one, text in changes if content(one) != text]
     else:
         chosen, changes = outdated(root, environment_tree.read_json(path) or {})

@@ -166,7 +166,7 @@ def seal(tree, stack, digest, files):
     seal["contents_sha256"] = hashlib.sha256(bare).hexdigest()
     seal["lock_sha256"] = (build.marker(tree, "tensorflow") or {}).get("lock_sha256")
     seal["python"] = (build.marker(tree, "made") or {}).get("build", {}).get("version")
-    packages.write_json(packages.state_file(tree, "sealed.json"), seal)
+    whole_files.write_json(packages.state_file(tree, "sealed.json"), seal)
 
 
 def shortened(problems):
@@ -205,7 +205,7 @@ def keep_activation(path, tree):
     records = [record for record in found if record]
     if records:
         last = max(records, key=lambda record: record.get("number", 0))
-        packages.write_json(packages.state_file(tree, ACTIVATED), last)
+        whole_files.write_json(packages.state_file(tree, ACTIVATED), last)
 
 
 def work(module):

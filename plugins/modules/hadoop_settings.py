@@ -35,7 +35,7 @@ import os
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import hadoop_files, whole_files
 from ansible.module_utils.hadoop_dl_host.hadoop_changes import Change, Differs
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 
 
 def read(path):
@@ -130,9 +130,8 @@ def main():
     )
     wanted = module.params
     try:
-        if module.check_mode:
-            apply(module, wanted)
-        with HostLock("hadoop_settings", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"]))):
+        lock = HostLock("hadoop_settings", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"])))
+        with unless_checking(module, lock):
             apply(module, wanted)
     except Differs as problem:
         module.fail_json(msg="%s Nothing was changed." % problem)

@@ -1,6 +1,6 @@
 #!/usr/bin/python
 # -*- coding: utf-8 -*-
-"""Keep a module out of the initramfs of every installed kernel: build beside the old image, prove, then rename."""
+"""Keep a module out of the initramfs of every installed kernel. A new image is verified before it replaces the old one."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -27,7 +27,7 @@ import os
 import re
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import processes
+from ansible.module_utils.hadoop_dl_host import processes, whole_files
 
 DRACUT = "/boot/initramfs-%s.img"
 TOOLS = "/boot/initrd.img-%s"
@@ -41,12 +41,6 @@ def image_problem(listing, forbidden, settings, dracut):
     if not dracut and settings not in listing:
         return "lacks %s" % settings
     return None
-
-
-def run(argv):
-    """Status, output and error of a program that cannot hold this host for ever."""
-    answer = processes.run(argv, LIMIT)
-    return (1, "", answer.problem) if answer.late else (answer.status, answer.output, answer.error or answer.problem)
 
 
 class Images(object):
@@ -67,13 +61,12 @@ class Images(object):
         return found
 
     def listing(self, path, dracut):
-        status, output, error = run(["lsinitrd" if dracut else "lsinitramfs", path])
-        if status != 0:
+        answer = processes.run(["lsinitrd" if dracut else "lsinitramfs", path], LIMIT)
+        if answer.problem:
             self.module.fail_json(
-                msg="%s must be readable, but it cannot be listed: %s. Rebuild it by hand and look."
-                % (path, (error or output).strip()[-300:])
+                msg="%s must be readable, but %s. Rebuild it by hand and look." % (path, answer.problem[-300:])
             )
-        return output
+        return answer.output
 
     def problem(self, path, dracut):
         return image_problem(self.listing(path, dracut), self.forbidden, self.settings, dracut)
@@ -83,28 +76,33 @@ class Images(object):
             self.command(["update-initramfs", "-u", "-k", release], release)
             problem = None if self.module.params["rebuild"] else self.problem(TOOLS % release, dracut)
         else:
-            fresh = "/boot/.initramfs-%s.img.new" % release
+            path = DRACUT % release
+            directory, name = os.path.split(path)
+            fresh = os.path.join(directory, ".%s.new" % name)
             try:
                 self.command(["dracut", "--force", fresh, release], release)
                 problem = None if self.module.params["rebuild"] else self.problem(fresh, dracut)
                 if problem is None:
-                    os.rename(fresh, DRACUT % release)
+                    whole_files.sync_path(fresh)  # after a power failure the host must boot with it
+                    os.rename(fresh, path)
+                    whole_files.sync_path(directory)
             finally:
                 if os.path.exists(fresh):
                     os.remove(fresh)
         if problem:
             self.module.fail_json(
-                msg="The initramfs of %s must keep %s out, but after a rebuild it still %s; the old image is in place. "
+                msg="The initramfs of %s must keep %s out, but after a rebuild it still %s%s. "
                 "Look for add_drivers or force_drivers in /etc/dracut.conf.d and /etc/initramfs-tools/modules."
-                % (release, self.forbidden, problem)
+                % (release, self.forbidden, problem, "; the old image is in place" if dracut else "")
             )
 
     def command(self, argv, release):
-        status, output, error = run(argv)
-        if status != 0:
+        answer = processes.run(argv, LIMIT)
+        if answer.problem:
+            said = answer.error[-600:]
             self.module.fail_json(
-                msg="%s for kernel %s ended with status %d, and the old image is in place: %s. Look at the free space: df /boot /var/tmp"
-                % (argv[0], release, status, (error or output).strip()[-600:])
+                msg="The initramfs of kernel %s must be rebuilt, but %s. The old image is in place. "
+                "Look at the free space: df /boot /var/tmp%s" % (release, answer.problem, "\n" + said if said else "")
             )
 
 

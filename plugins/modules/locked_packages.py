@@ -49,7 +49,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import environment_build as build
 from ansible.module_utils.hadoop_dl_host import environment_names as names
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
-from ansible.module_utils.hadoop_dl_host import environment_tree, mirror_source, staged_wheels
+from ansible.module_utils.hadoop_dl_host import environment_tree, mirror_source, staged_wheels, whole_files
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 
@@ -152,8 +152,7 @@ def work(module):
     parent = os.path.dirname(installation.environment)
     purpose = "%s into %s" % (installation.component, os.path.basename(installation.environment))
     with HostLock(purpose, installation.timeout, os.path.dirname(parent)) as lock:
-        if not os.path.isdir(parent):  # not before: of two runs at once both would make it
-            os.makedirs(parent, 0o755)
+        whole_files.make_directory(parent)
         reason = installation.needs()  # another run may have done it meanwhile
         if reason is None:
             return {"changed": False, "packages": installation.packages(), "tree": installation.tree}

@@ -54,7 +54,7 @@ def work(module):
     reason = maker.reason()
     result = {"changed": bool(reason), "reason": reason}
     before = sorted(package_sets.record_of(maker.place).get("packages", {}))
-    if not reason and exchange.is_left(maker.place, maker.old):
+    if not reason and exchange.is_left(maker.old):
         result["changed"] = True
         if not module.check_mode:
             exchange.recover(maker.place, maker.old)

@@ -31,7 +31,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import recorded_files, whole_files
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 
 
 def make_receipt(component, digest, paths):
@@ -43,9 +43,7 @@ def make_receipt(component, digest, paths):
 def write(target, content):
     """Under its name only when it is complete, in directories that everybody may enter."""
     os.umask(0o022)
-    directory = os.path.dirname(target)
-    if not os.path.isdir(directory):
-        os.makedirs(directory, 0o755)
+    whole_files.make_directory(os.path.dirname(target))
     whole_files.write_whole(target, content.encode("utf-8"))
 
 
@@ -58,7 +56,7 @@ def record(module, component, directory):
             % (component, ", ".join(missing))
         )
     target = os.path.join(directory, component + ".json")
-    content = recorded_files.text(receipt)
+    content = whole_files.json_text(receipt)
     try:
         with open(target, "rb") as handle:
             before = handle.read().decode("utf-8", "replace")  # a torn receipt is replaced, whatever is in it
@@ -86,9 +84,8 @@ def main():
     )
     component, directory = module.params["component"], module.params["state_directory"]
     try:
-        if module.check_mode:
-            record(module, component, directory)
-        with HostLock("the receipt of %s" % component, module.params["wait"], os.path.dirname(directory)):
+        lock = HostLock("the receipt of %s" % component, module.params["wait"], os.path.dirname(directory))
+        with unless_checking(module, lock):
             record(module, component, directory)
     except HostLocked as problem:
         module.fail_json(msg=str(problem))

@@ -94,8 +94,7 @@ def unpack(archive, home):
             if target is None or not member.isfile():
                 continue
             path = os.path.join(home, target)
-            if not os.path.isdir(os.path.dirname(path)):
-                os.makedirs(os.path.dirname(path), 0o755)
+            whole_files.make_directory(os.path.dirname(path))
             source = bundle.extractfile(member)
             with open(path, "wb") as handle:
                 shutil.copyfileobj(source, handle, 1024 * 1024)
@@ -124,7 +123,7 @@ def needs(archive):
 def build(archive, home, sha256):
     """Build beside the home, then put it in place; what was there goes away last."""
     old = home + OLD
-    building = exchange.draft(home, old)
+    building = exchange.draft(old)
     exchange.recover(home, old)
     shutil.rmtree(home + ".building", ignore_errors=True)  # of a killed run of an older version
     room.require(os.path.dirname(home), *needs(archive))
@@ -157,7 +156,7 @@ def main():
     )
     wanted = module.params
     home, marker = wanted["path"], os.path.join(wanted["path"], MARKER)
-    left = exchange.is_left(home, home + OLD)
+    left = exchange.is_left(home + OLD)
     if is_whole(home, wanted["sha256"]) and not left:
         module.exit_json(changed=False, marker=marker)
     if module.check_mode:
@@ -171,9 +170,8 @@ def main():
                 module.exit_json(changed=True, marker=marker)
         if not os.path.isdir(wanted["downloads"]):
             os.makedirs(wanted["downloads"], 0o700)
-        if not os.path.isdir(os.path.dirname(home)):
-            os.makedirs(os.path.dirname(home), 0o755)
-        archive = os.path.join(wanted["downloads"], "%s-%d" % (os.path.basename(wanted["url"]), os.getpid()))
+        whole_files.make_directory(os.path.dirname(home))
+        archive = whole_files.own_name(os.path.join(wanted["downloads"], os.path.basename(wanted["url"])))
         try:
             room.require(wanted["downloads"], wanted["size"], 1)
             downloads.fetch(

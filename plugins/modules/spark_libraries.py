@@ -32,7 +32,7 @@ import os
 import zipfile
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import hdfs_record, kerberos_login
+from ansible.module_utils.hadoop_dl_host import hdfs_record, kerberos_login, whole_files
 from ansible.module_utils.hadoop_dl_host.hdfs_command import PUT, Failure, Hdfs
 
 
@@ -47,8 +47,7 @@ class Archive(Hdfs):
         # An uncompressed zip has the jars and at most 1 KB about each.
         if not sum(sizes) <= length <= sum(sizes) + 1024 * (len(sizes) + 1):
             return "has %d bytes, but the jars have %d" % (length, sum(sizes))
-        kerberos = self.site().get("hadoop.security.authentication") == "kerberos"  # the ticket decides who writes
-        if owner != self.user and not kerberos:
+        if owner != self.user and not kerberos_login.is_secure(self.site()):  # else the ticket decides who writes
             return "belongs to %s, but must belong to %s" % (owner, self.user)
         return None
 
@@ -71,7 +70,7 @@ def make_zip(jars, path):
 
 def upload(hdfs, jars, archive, downloads):
     """Put the archive into HDFS."""
-    local = os.path.join(downloads, "%s.%d" % (os.path.basename(archive), os.getpid()))
+    local = whole_files.own_name(os.path.join(downloads, os.path.basename(archive)))
     try:
         make_zip(jars, local)
         hdfs.must(["-mkdir", "-p", os.path.dirname(archive)])

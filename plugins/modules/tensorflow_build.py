@@ -31,9 +31,9 @@ import os
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import background, processes
+from ansible.module_utils.hadoop_dl_host import background, environment_tree, processes, whole_files
 from ansible.module_utils.hadoop_dl_host import tensorflow_builder as builder
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, is_held
 
 HELD, TAKEN, BUILT = b"held", b"taken", b"built"
 SETTLING = 10  # seconds for whoever holds the lock to tell which wheel it builds, or to release it
@@ -42,17 +42,8 @@ PAUSE = 0.1
 
 def running_key(root):
     """Of the build that runs; empty if none does, or if the one that runs has not told its key yet."""
-    found = builder.read_json(os.path.join(root, "running.json"))
+    found = environment_tree.read_json(os.path.join(root, "running.json"))
     return found.get("key", "") if found and os.path.exists("/proc/%s" % found.get("pid")) else ""
-
-
-def is_held(root):
-    """Whether a build runs."""
-    try:
-        with HostLock("a question", 0, root):
-            return False
-    except HostLocked:
-        return True
 
 
 def progress(root, key):
@@ -61,9 +52,9 @@ def progress(root, key):
     if done:
         return {"build_state": "done", "step": "publish", "provenance": done, "message": ""}
     path = os.path.join(root, "builds", key, "status.json")
-    status = builder.read_json(path)
+    status = environment_tree.read_json(path)
     if status and status["state"] == "running" and not (is_held(root) and running_key(root) == key):
-        status = builder.read_json(path)  # it may have ended since it was read
+        status = environment_tree.read_json(path)  # it may have ended since it was read
         if status["state"] == "running":
             status["state"] = "stopped"
         elif status["state"] == "done":
@@ -88,22 +79,13 @@ def build(root, key, spec, sending):
                 os.write(sending, BUILT)
                 return
             work = builder.Build(root, key, spec)
-            builder.write_json(os.path.join(root, "running.json"), {"key": key, "pid": os.getpid()})
+            whole_files.write_json(os.path.join(root, "running.json"), {"key": key, "pid": os.getpid()})
             work.tell("running", builder.Build.STEPS[0])
             os.write(sending, TAKEN)
             os.close(sending)
             work.run()
     except HostLocked:
         os.write(sending, HELD)
-
-
-def have_directory(path):
-    """Also if another start makes it at the same moment."""
-    try:
-        os.makedirs(path, 0o755)
-    except OSError:
-        if not os.path.isdir(path):
-            raise
 
 
 def attempt(root, key, spec):
@@ -114,7 +96,7 @@ def attempt(root, key, spec):
 def start(module, root, key, spec):
     """Whether this start began the build. Who asks holds the lock for a moment, and a build that has just begun has not told its key yet."""
     for name in ("builds", "source", "published", os.path.join("builds", key)):
-        have_directory(os.path.join(root, name))
+        whole_files.make_directory(os.path.join(root, name))
     end = processes.clock() + SETTLING
     while True:
         answer = attempt(root, key, spec)

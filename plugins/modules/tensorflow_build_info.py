@@ -31,7 +31,8 @@ import os
 import re
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import bazel_versions, host_system, processes, whole_files
+from ansible.module_utils.hadoop_dl_host import bazel_versions, host_system, lock_lines, processes, room, whole_files
+from ansible.module_utils.hadoop_dl_host.processes import which
 
 SECONDS = 60
 PROGRAMS = ("git", "objdump")
@@ -48,14 +49,8 @@ QUESTION = "; ".join(
 )
 
 
-def executable(name, path):
-    """The path of a program; empty if there is none."""
-    places = [name] if name.startswith("/") else [os.path.join(directory, name) for directory in path]
-    return next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), "")
-
-
 def ask(*argv):
-    """Not as root where others than root can change the program."""
+    """What a program prints; it does not run as root if other users can change it."""
     user = processes.unprivileged([argv[0]])
     return processes.run(list(argv), SECONDS, {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"}, user)
 
@@ -73,7 +68,7 @@ def python(interpreter):
         for name in sorted(os.listdir(place)) if os.path.isdir(place) else []:
             match = re.match(r"^([A-Za-z0-9_.]+)-([^-]+)\.(dist|egg)-info", name)
             if match:
-                found["packages"].setdefault(match.group(1).lower().replace("_", "-"), match.group(2))
+                found["packages"].setdefault(lock_lines.canonical(match.group(1)), match.group(2))
     return found
 
 
@@ -116,10 +111,6 @@ def main():
     )
     wanted = module.params
     system = host_system.System()
-    place = wanted["root"]
-    while not os.path.exists(place):
-        place = os.path.dirname(place)
-    disk = os.statvfs(place)
     bazel = wanted["bazel"] if os.path.isfile(wanted["bazel"]) else ""
     found = {
         "os": system.operating_system(),
@@ -127,14 +118,14 @@ def main():
         "glibc": system.glibc(),
         "memory_mb": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (1024 * 1024),
         "cores": os.sysconf("SC_NPROCESSORS_ONLN"),
-        "disk_free_mb": disk.f_bavail * disk.f_frsize // (1024 * 1024),
-        "tools": dict((name, executable(name, wanted["path"])) for name in PROGRAMS),
-        "compiler": {"path": executable(wanted["compiler"], wanted["path"])},
-        "clang": {"path": executable(wanted["clang"], wanted["path"]) if wanted["clang"] else ""},
+        "disk_free_mb": room.free(wanted["root"])[0] >> 20,
+        "tools": dict((name, which(name, wanted["path"])) for name in PROGRAMS),
+        "compiler": {"path": which(wanted["compiler"], wanted["path"])},
+        "clang": {"path": which(wanted["clang"], wanted["path"]) if wanted["clang"] else ""},
         "python": python(wanted["python"]),
         "bazel": {"path": bazel},
         "cuda_headers": headers(wanted["cuda"], ["cuda.h"], r"#define CUDA_VERSION (\d+)") if wanted["cuda"] else {},
-        "nvcc": executable(os.path.join(wanted["cuda"], "bin", "nvcc"), []) if wanted["cuda"] else "",
+        "nvcc": which("nvcc", [os.path.join(wanted["cuda"], "bin")]) if wanted["cuda"] else "",
         "cudnn_headers": headers(
             wanted["cudnn"] or wanted["cuda"],
             ["cudnn_version.h", "cudnn.h"],

@@ -29,7 +29,7 @@ import json
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import build_place
+from ansible.module_utils.hadoop_dl_host import build_place, environment_tree, whole_files
 from ansible.module_utils.hadoop_dl_host import tensorflow_builder as builder
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLocked
 
@@ -46,7 +46,7 @@ def main():
         supports_check_mode=True,
     )
     wanted, path = module.params, module.params["record"]
-    before = builder.read_json(path) or {}
+    before = environment_tree.read_json(path) or {}
     try:
         if wanted["state"] == "absent":
             removed = build_place.remove(before, module.check_mode)
@@ -58,9 +58,8 @@ def main():
         after = build_place.recorded(before, wanted["root"].rstrip("/"), wanted["user"])
         if after != before and not module.check_mode:
             os.umask(0o022)
-            if not os.path.isdir(os.path.dirname(path)):
-                os.makedirs(os.path.dirname(path))
-            builder.write_json(path, after)
+            whole_files.make_directory(os.path.dirname(path))
+            whole_files.write_json(path, after)
     except (build_place.Refused, builder.Failed, HostLocked) as problem:
         module.fail_json(msg=str(problem))
     except (IOError, OSError) as error:

@@ -94,8 +94,7 @@ def complete(home, sha256):
         raise OSError("the installer left %d libraries or programs empty: %s" % (len(empty), ", ".join(empty[:3])))
     whole_files.sync_tree(home)
     record, _ = recorded_files.describe(paths, is_code)
-    content = recorded_files.text(record).encode("utf-8")
-    whole_files.write_whole(os.path.join(home, recorded_files.LISTED), content)
+    whole_files.write_json(os.path.join(home, recorded_files.LISTED), record)
     whole_files.write_whole(os.path.join(home, MARK), (sha256 + "\n").encode("ascii"))
 
 

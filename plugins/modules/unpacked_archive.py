@@ -76,7 +76,7 @@ def look_into(directory, must_contain):
 def unpack(archive, path, sha256, run, must_contain=""):
     """Put the content at its path. run(argv) answers status, output and error. Raises OSError or IOError."""
     old = path + OLD
-    new = exchange.draft(path, old)
+    new = exchange.draft(old)
     parent = os.path.dirname(path)
     made = not os.path.isdir(parent)
     exchange.recover(path, old)
@@ -95,8 +95,7 @@ def unpack(archive, path, sha256, run, must_contain=""):
         if os.path.isdir(os.path.join(new, "lib")) and not os.path.lexists(os.path.join(new, "lib64")):
             os.symlink("lib", os.path.join(new, "lib64"))
         whole_files.sync_tree(new)
-        listed = json.dumps(sizes(new), indent=1, sort_keys=True) + "\n"
-        whole_files.write_whole(os.path.join(new, SIZES), listed.encode("utf-8"))
+        whole_files.write_json(os.path.join(new, SIZES), sizes(new))
         whole_files.write_whole(os.path.join(new, MARK), (sha256 + "\n").encode("utf-8"))
         exchange.put(new, path, old)
     except Exception:
@@ -127,7 +126,7 @@ def main():
     )
     os.umask(0o022)  # users load these libraries, whatever root's umask is
     archive, path, sha256 = (module.params[name] for name in ("archive", "path", "sha256"))
-    left = exchange.is_left(path, path + OLD)
+    left = exchange.is_left(path + OLD)
     complete = is_whole(path, sha256)
     if module.check_mode or (not left and (complete or module.params["only_check"])):
         module.exit_json(changed=left or not (complete or module.params["only_check"]), complete=complete)

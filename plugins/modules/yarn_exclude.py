@@ -34,7 +34,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import yarn_exclude
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 
 
 def settle(module, wanted):
@@ -86,9 +86,8 @@ def main():
     )
     wanted = module.params
     try:
-        if module.check_mode:
-            settle(module, wanted)
-        with HostLock("yarn_exclude", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"]))):
+        lock = HostLock("yarn_exclude", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"])))
+        with unless_checking(module, lock):
             settle(module, wanted)
     except (HostLocked, yarn_exclude.Unusable) as problem:
         module.fail_json(msg=str(problem))

@@ -41,7 +41,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import processes, whole_files, yarn_admin, yarn_cluster, yarn_nodes
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 from ansible.module_utils.hadoop_dl_host.kerberos_login import NoLogin
 
 # A NodeManager names itself, and the name becomes a part of NODE=LABEL NODE=LABEL.
@@ -217,9 +217,9 @@ def main():
     if idle(module.params):
         module.exit_json(changed=False)
     try:
-        if module.check_mode:
-            apply(module)
-        with HostLock("yarn_labels", module.params["wait"], os.path.dirname(os.path.dirname(module.params["record"]))):
+        wanted = module.params
+        lock = HostLock("yarn_labels", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"])))
+        with unless_checking(module, lock):
             apply(module)
     except (Refused, HostLocked) as problem:
         module.fail_json(msg=str(problem))

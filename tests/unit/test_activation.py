@@ -11,7 +11,7 @@ from pathlib import Path
 import ansible_programs
 import pytest
 import yaml
-from ansible.module_utils.hadoop_dl_host import environment_history, environment_packages
+from ansible.module_utils.hadoop_dl_host import environment_history, environment_packages, whole_files
 from environments import point, second_environment
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -101,7 +101,7 @@ def sealed_old(root: Path) -> None:
     """`envs/old`, which `current` names, is an environment that could be removed."""
     second_environment(root, OLD, 7)
     state = environment_packages.state_file(str(root / "envs" / NAME), environment_history.ACTIVATED)
-    environment_packages.write_json(state, {"number": 0})
+    whole_files.write_json(state, {"number": 0})
     point(root, f"envs/{OLD}")
 
 

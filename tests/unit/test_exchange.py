@@ -80,12 +80,12 @@ def test_a_kill_before_each_step_leaves_one_complete_directory_or_the_way_back(t
     while dead:
         folder = tmp_path / str(number)
         place, old = filled(folder / "place", "old"), str(folder / ".place.old")
-        new = filled(Path(exchange.draft(str(place), old)), "new")
+        new = filled(Path(exchange.draft(old)), "new")
         dead = killed(lambda: exchange.put(str(new), str(place), old), number)  # noqa: B023 (called at once)
         exchange.recover(str(place), old)
         assert names(folder) == ["place"]
         assert {(place / name).read_text() for name in ("a", "b")} in ({"old"}, {"new"})
-        assert not exchange.is_left(str(place), old)
+        assert not exchange.is_left(old)
         number += 1
     assert (place / "a").read_text() == "new"
     assert number > 5

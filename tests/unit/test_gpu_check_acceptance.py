@@ -1,13 +1,16 @@
 """gpu-check --accept: what is measured, what it is compared with, and when it refuses."""
 
+import io
 import json
 import os
 import pwd
+import sys
 import time
 
 import pytest
 from cuda_stand_in import Cuda, Nccl, cards
 from gpu_check import acceptance, bandwidth, cli, collective
+from gpu_check.host import Host
 from gpu_check_hosts import host, results
 
 from hadoop_dl.data import typed
@@ -370,11 +373,37 @@ def test_the_command_prints_a_line_for_each_step_and_json(tmp_path, monkeypatch,
     [
         (["--accept", "xid"], "--accept measures everything and takes no question, but got xid"),
         (["--acept"], "--acept"),
+        (["xid", "--junit"], "--junit requires a file, but none follows it."),
     ],
 )
 def test_misuse_is_a_sentence(arguments, words, capsys):
     assert cli.main(arguments) == 2
     assert words in capsys.readouterr().err
+
+
+def test_a_name_that_the_locale_lacks_is_printed_and_reported(tmp_path, monkeypatch):
+    """As of a process in /home/josé, in a cron job."""
+    run, _ = accept(tmp_path, Cuda(v100(), peers=NVLINKS))
+    answer = {"name": "xid", "question": "", "outcome": "PASS", "message": "josé"}
+    monkeypatch.setattr(cli, "Host", lambda named: run.host)
+    monkeypatch.setattr(cli, "results", lambda *_: [answer])
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    monkeypatch.chdir("/")
+    assert cli.main(["xid", "--junit", str(tmp_path / "report.xml")]) == 0
+    assert sys.stdout.buffer.getvalue().decode() == "PASS  xid: josé\n"
+    assert "josé" in (tmp_path / "report.xml").read_text(encoding="utf-8")
+
+
+def test_a_report_that_cannot_be_written_and_a_torn_file_are_sentences(tmp_path, monkeypatch, capsys):
+    run, _ = accept(tmp_path, Cuda(v100(), peers=NVLINKS))
+    monkeypatch.setattr(cli, "Host", lambda named: run.host)
+    monkeypatch.chdir("/")
+    assert cli.main(["xid", "--junit", str(tmp_path / "missing/report.xml")]) == 2
+    assert "The file of --junit must be writable, but: " in capsys.readouterr().err
+    (tmp_path / "opt/deeplearning/etc/gpu-check.json").write_text("{")
+    monkeypatch.setattr(cli, "Host", lambda named: Host(str(tmp_path)))
+    assert cli.main(["xid"]) == 1
+    assert "gpu-check.json must be JSON but is not" in capsys.readouterr().err
 
 
 def test_the_playbooks_script_prints_one_line_of_json_with_what_the_inventory_promises(tmp_path, monkeypatch, capsys):

@@ -6,7 +6,7 @@ from pathlib import Path
 import gpu_host_info
 import initramfs
 import pytest
-from ansible.module_utils.hadoop_dl_host import host_reader
+from ansible.module_utils.hadoop_dl_host import host_reader, processes
 from gpu_check.host import Host
 from python_files import write_script
 from trees import write
@@ -241,43 +241,58 @@ def test_an_image_keeps_nouveau_out_or_the_reason_is_told(listing, dracut, wante
 
 
 class Kernel:
-    """Stands for a host: dracut and update-initramfs end as told, lsinitrd lists what is in the file."""
+    """Stands for a host: dracut ends with this status, and lsinitrd lists what dracut wrote."""
 
     def __init__(self, status, written):
         self.params = {"forbidden_module": "nouveau", "settings": "off.conf", "rebuild": False}
         self.status, self.written = status, written
 
-    def run(self, argv):
-        if argv[0] == "dracut":
-            Path(argv[2]).write_text(self.written)
-            return self.status, "", "dracut: No space left on device" if self.status else ""
-        return 0, Path(argv[1]).read_text(), ""
+    def run(self, argv, seconds):
+        if argv[0] != "dracut":
+            return processes.Answer(0, Path(argv[1]).read_text(), "", False, None)
+        Path(argv[2]).write_text(self.written)
+        problem = f"dracut ended with status {self.status}: No space left on device" if self.status else None
+        return processes.Answer(self.status, "", "", False, problem)
 
     def fail_json(self, msg):
         raise SystemExit(msg)
 
 
-@pytest.mark.parametrize(
-    ("status", "written", "words"),
-    [
-        (1, "", "ended with status 1, and the old image is in place: dracut: No space left on device"),
-        (0, "usr/lib/modules/5/nouveau.ko", "it still holds the module nouveau; the old image is in place"),
-    ],
-)
-def test_a_full_boot_or_a_wrong_image_leaves_the_old_one(tmp_path, monkeypatch, status, written, words):
+def rebuild(tmp_path, monkeypatch, status, written):
     monkeypatch.setattr(initramfs, "DRACUT", str(tmp_path / "initramfs-%s.img"))
     (tmp_path / "initramfs-5.img").write_text("old")
     module = Kernel(status, written)
-    fresh = tmp_path / "initramfs-5.img.new"
+    monkeypatch.setattr(processes, "run", module.run)
+    initramfs.Images(module).rebuild("5", True)
 
-    def beside(argv):
-        return module.run([fresh if str(one).startswith("/boot/.") else one for one in argv])
 
-    monkeypatch.setattr(initramfs, "run", beside)
+@pytest.mark.parametrize(
+    ("status", "written", "words"),
+    [
+        (
+            1,
+            "",
+            "The initramfs of kernel 5 must be rebuilt, but dracut ended with status 1: No space left on device. "
+            "The old image is in place.",
+        ),
+        (
+            0,
+            "usr/lib/modules/5/nouveau.ko",
+            "after a rebuild it still holds the module nouveau; the old image is in place",
+        ),
+    ],
+)
+def test_a_full_boot_or_a_wrong_image_leaves_the_old_one(tmp_path, monkeypatch, status, written, words):
     with pytest.raises(SystemExit) as refusal:
-        initramfs.Images(module).rebuild("5", True)
+        rebuild(tmp_path, monkeypatch, status, written)
     assert words in str(refusal.value)
-    assert (tmp_path / "initramfs-5.img").read_text() == "old"
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"initramfs-5.img": "old"}
+
+
+def test_a_new_image_is_on_the_disk_before_it_has_the_name(tmp_path, monkeypatch, disk_events):
+    rebuild(tmp_path, monkeypatch, 0, "etc/hostname")
+    assert (tmp_path / "initramfs-5.img").read_text() == "etc/hostname"
+    assert disk_events == [".initramfs-5.img.new", "rename to initramfs-5.img", tmp_path.name]
 
 
 def test_a_dracut_that_does_not_end_is_ended_and_named(tmp_path, monkeypatch):
@@ -285,7 +300,7 @@ def test_a_dracut_that_does_not_end_is_ended_and_named(tmp_path, monkeypatch):
     write_script(tmp_path / "dracut", "sleep 60")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(initramfs, "LIMIT", 0.5)
-    with pytest.raises(SystemExit, match=r"dracut for kernel 5 ended with status 1, .*did not end within 0.5 s"):
+    with pytest.raises(SystemExit, match=r"kernel 5 must be rebuilt, but .*did not end within 0.5 s"):
         initramfs.Images(Kernel(0, "")).rebuild("5", True)
 
 

@@ -97,6 +97,17 @@ def test_a_failure_in_a_child_is_reported_to_the_parent() -> None:
         processes.limited(lambda: 1 // 0, 30)
 
 
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_a_child_that_crashes_is_a_failure_with_its_signal(python: str) -> None:
+    """As a library of a driver that does not fit its module."""
+    script = (
+        f"{IMPORT}import os\n"
+        "try:\n    p.limited(lambda: os.kill(os.getpid(), 11), 30)\nexcept RuntimeError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([python, "-c", script, UTILITIES], capture_output=True, text=True, timeout=50, check=True)
+    assert done.stdout == "the process that asked was ended by signal 11\n"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a program to another user")
 def test_root_runs_the_programs_of_others_as_their_owner(tmp_path: Path) -> None:
     program = tmp_path / "hadoop"

@@ -11,7 +11,7 @@ from pathlib import Path
 import ansible_programs
 import pytest
 import yaml
-from ansible.module_utils.hadoop_dl_host import environment_history, environment_packages
+from ansible.module_utils.hadoop_dl_host import environment_history, environment_packages, whole_files
 from host_modules import run as run_module
 
 from hadoop_dl.hosts import runs
@@ -22,7 +22,7 @@ GROUPS = {"data1": "data_nodes", "data2": "data_nodes", "edge1": "edge_nodes", "
 
 
 def activated(root: Path, name: str, number: int) -> None:
-    environment_packages.write_json(
+    whole_files.write_json(
         environment_packages.state_file(str(root / "envs" / name), environment_history.ACTIVATED), {"number": number}
     )
 

@@ -20,9 +20,9 @@ from ansible.module_utils.hadoop_dl_host import (
     confinement,
     environment_build,
     environment_names,
-    environment_packages,
     sealed_files,
     wheel_files,
+    whole_files,
 )
 from environments import DIGEST, STACK, Site, wheel
 from interpreters import AS_ON_A_HOST, HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
@@ -48,7 +48,7 @@ def bytecode(site: Site, name: str) -> Path:
 
 def noted(site: Site) -> Site:
     """verify.yml found damage, so the next run builds the tree again."""
-    environment_packages.write_json(str(site.tree / ".deeplearning/damaged.json"), {"problem": "other bytes"})
+    whole_files.write_json(str(site.tree / ".deeplearning/damaged.json"), {"problem": "other bytes"})
     return site
 
 

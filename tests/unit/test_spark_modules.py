@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import host_modules
 import pytest
 import remove_hdfs_files
 import spark_home
@@ -57,6 +58,24 @@ def test_the_home_has_sparks_layout(tmp_path: Path) -> None:
         "python/pyspark/context.py",
     ]
     assert (home / "bin/spark-submit").stat().st_mode & 0o777 == 0o755
+
+
+def test_downloads_of_killed_runs_are_removed(tmp_path: Path) -> None:
+    sha256 = archive(tmp_path / "pyspark-9.tar.gz")
+    downloads, running = tmp_path / "downloads", f"pyspark-9.tar.gz-{os.getpid()}"
+    downloads.mkdir()
+    for name in ("pyspark-9.tar.gz-99999999", "pyspark-9.tar.gz-99999999.part-99999999", running, "cuda.run"):
+        (downloads / name).touch()
+    answer = host_modules.run(
+        "spark_home",
+        path=str(tmp_path / "spark/pyspark-9"),
+        url=(tmp_path / "pyspark-9.tar.gz").as_uri(),
+        sha256=sha256,
+        downloads=str(downloads),
+        root=str(tmp_path / "root"),
+    )
+    assert answer["changed"], answer
+    assert sorted(path.name for path in downloads.iterdir()) == ["cuda.run", running]
 
 
 def test_a_whole_home_is_left_alone(tmp_path: Path) -> None:
@@ -119,12 +138,13 @@ def jars(tmp_path: Path) -> Path:
 
 def test_the_jars_are_in_hdfs_as_one_uncompressed_archive(tmp_path: Path, jars: Path) -> None:
     hdfs = Hdfs(tmp_path)
+    (tmp_path / "libs.zip-99999999").touch()  # of a killed run
     assert not spark(hdfs).has("/apps/libs.zip")
     spark_libraries.upload(spark(hdfs), str(jars), "/apps/libs.zip", str(tmp_path))
     assert spark(hdfs).has("/apps/libs.zip")
     with zipfile.ZipFile(hdfs.root / "apps/libs.zip") as bundle:
         assert [(item.filename, item.compress_type) for item in bundle.infolist()] == [("a.jar", 0), ("b.jar", 0)]
-    assert not (tmp_path / "libs.zip").exists()
+    assert not list(tmp_path.glob("libs.zip*"))
     assert "hdfs -put" in (tmp_path / "hdfs.log").read_text()
 
 

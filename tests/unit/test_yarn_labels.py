@@ -55,10 +55,12 @@ class Yarn:
     def has(self, **values: Any) -> None:
         self.state = {**self.state, **values}
 
-    def run(self, state: str = "present", *, check: bool = False, **labels: str) -> dict[str, Any]:
+    def run(
+        self, state: str = "present", *, check: bool = False, account: str = "root", **labels: str
+    ) -> dict[str, Any]:
         nodes = [{"host": host, "names": [host], "label": label} for host, label in labels.items()]
         arguments = {"state": state, "nodes": nodes, "conf_dir": str(self.directory), "record": str(self.record)}
-        arguments |= {"patience": 1, "account": "root", "program": str(self.directory / "yarn")}
+        arguments |= {"patience": 1, "account": account, "program": str(self.directory / "yarn")}
         return host_modules.run("yarn_labels", **arguments, _ansible_check_mode=check)
 
 
@@ -179,6 +181,10 @@ def test_a_run_that_failed_on_the_way_is_resumed_and_its_label_is_known_as_ours(
     assert yarn.run(data1="gpu")["changed"]
     yarn.run("absent", data1="")
     assert (yarn.state["labels"], yarn.record.exists()) == ([], False)
+
+
+def test_an_account_that_the_host_lacks_is_named(yarn: Yarn) -> None:
+    assert "the account nowhere must exist on this host" in yarn.run(data1="gpu", account="nowhere")["msg"]
 
 
 def test_the_login_is_the_resourcemanagers_own(monkeypatch: pytest.MonkeyPatch) -> None:

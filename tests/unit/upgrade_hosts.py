@@ -9,7 +9,7 @@ from pathlib import Path
 
 import ansible_programs
 import pytest
-from ansible.module_utils.hadoop_dl_host import environment_history, environment_packages
+from ansible.module_utils.hadoop_dl_host import environment_history, environment_packages, whole_files
 
 NEW, OLD = "demo-stack-0123456789ab", "old-stack-000000000001"
 STACK = "tf1.4-cpu-py27-el7"  # whose lock stands for the new environment's
@@ -49,7 +49,7 @@ def cluster(tmp_path, stages):
         link.unlink()
         link.symlink_to(f"../../{OLD}.client")
         state = environment_packages.state_file(str(root / "envs" / OLD), environment_history.ACTIVATED)
-        environment_packages.write_json(state, {"number": 7})
+        whole_files.write_json(state, {"number": 7})
         Path(environment_packages.state_file(str(root / "envs" / NEW), environment_history.ACTIVATED)).unlink()
         (root / "current").unlink()
         (root / "current").symlink_to(f"envs/{OLD}")

@@ -8,31 +8,25 @@ from __future__ import absolute_import, division, print_function
 
 import contextlib
 import io
-import json
 import os
 import re
 import zipfile
 
-from . import processes, whole_files
+from . import environment_tree, processes, whole_files
 
 MARK = ".deeplearning.json"
-WORK = ".deeplearning"  # what a compilation has for its time: nobody else's entries below the root are touched
+WORK = ".deeplearning"  # the directory of a compilation while it runs; nothing else below the root changes
 PROGRAM = "bin/bazel"
 SECONDS = 60  # for ldd and rpm
 
 
 def read_mark(place):
     """What the mark of a version says; None if there is none that can be read."""
-    try:
-        with open(os.path.join(place, MARK)) as handle:
-            found = json.load(handle)
-    except (IOError, OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
+    return environment_tree.read_json(os.path.join(place, MARK)) or None
 
 
 def versions(root):
-    """Every entry of the directory by its name: whether this project made it, whether it is complete, and its mark."""
+    """Each version by its name: its mark, whether this project installed it, and whether it is complete."""
     found = {}
     for name in sorted(os.listdir(root)) if os.path.isdir(root) else []:
         place = os.path.join(root, name)
@@ -46,7 +40,7 @@ def versions(root):
 
 
 def leftovers(root):
-    """Paths that compilations have left which did not end, or which failed: their directory, and logs of versions that are not there."""
+    """Paths that killed or failed compilations left: their directory, and logs of versions that are not installed."""
     work = os.path.join(root, WORK)
     names = sorted(os.listdir(work)) if os.path.isdir(work) else []
     begun = [name.split("-")[1] for name in names if re.match(r"source-\d", name)]
@@ -56,7 +50,7 @@ def leftovers(root):
 
 
 def label(program):
-    """The version that an executable of bazel was made as, or None: it carries its server in a zip archive behind its own code.
+    """The version that is built into an executable of bazel, or None. Its server is in a zip archive behind its own code.
 
     Debian's and a compiled one say "4.2.3- (@non-git)".
     """
@@ -89,7 +83,7 @@ def text(content):
 
 
 def problem(program, version):
-    """Why this file cannot be bazel of this version on this host, as a clause; None if it can. It is not run: it is root who asks."""
+    """Why this file cannot be bazel of this version on this host, as a clause; None if it can. Root asks, so the file does not run."""
     found = label(program)
     if found is None:
         return "it is no executable of bazel (no server is in it)"

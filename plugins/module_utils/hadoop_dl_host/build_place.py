@@ -43,7 +43,7 @@ def account(name):
 
 
 def is_ours(found, root):
-    """Whether this role made the account: nobody else's home is there."""
+    """Whether this role created the account: its home is below the root."""
     return found.pw_uid != 0 and found.pw_dir == os.path.join(root, "home")
 
 
@@ -83,7 +83,7 @@ def present(record):
 
 
 def remove(record, dry):
-    """Remove it: accounts first, which one with processes prevents, then entries by their names. Answers with what went."""
+    """Remove what the record names: accounts, unless one has processes, then entries. Returns what was removed."""
     roots, users = present(record)
     removed = users + sum((below for _, below in roots), [])
     if dry:
@@ -109,7 +109,7 @@ def remove(record, dry):
 
 
 def release(lock, existed):
-    """The lock's file is ours too; the directory, if it was not there before and nothing of others is in it."""
+    """Remove the lock's file, and the directory if it did not exist before and has nothing else in it."""
     if os.listdir(lock.root) == [".lock"]:
         if existed:
             os.unlink(lock.path)

@@ -72,7 +72,7 @@ class Compiler(object):
         try:
             for sources in iter(self._take, []):
                 self._compile(sources)
-        except BaseException as problem:  # raised where the block ends
+        except BaseException as problem:  # raised at the end of the block
             self.problem = problem
 
     def _take(self):

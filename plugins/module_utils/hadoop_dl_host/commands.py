@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""How modules that run a program answer: as Ansible's own command does, with a sentence if it did not end. Python 2.7 and 3."""
+"""The result of a module that runs a program: as of Ansible's command, with a sentence if it did not end. Python 2.7 and 3."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -9,7 +9,7 @@ ENDED = 124  # as coreutils' timeout
 
 
 def end_with_answer(module, argv, answer):
-    """End the module with what processes.run() answered. stderr has the sentence too, for tasks that decide themselves."""
+    """End the module with the answer of processes.run(). The sentence is in stderr as well, for tasks with a failed_when of their own."""
     said = answer.error or ""
     if answer.late or answer.status == 127:
         said = "%s\n%s" % (said, answer.problem) if said else answer.problem
@@ -21,7 +21,7 @@ def end_with_answer(module, argv, answer):
 
 
 def use_environment(module):
-    """Take variables from the parameter C(environment), whose values no output shows: a task's keyword is in command lines (ps).
+    """Set the variables of the parameter C(environment), and hide their values. Those of a task's keyword are in command lines (ps).
 
     Paths are no secrets, and short values cannot be hidden: they are parts of versions and other words.
     """

@@ -6,7 +6,7 @@
         ...  # its processes have ended; what it wrote is below path, and untrusted
 
 The program runs as a user number that no account and no process has, without groups, new privileges, network, System V
-IPC and the host's /tmp, and with limits of time, memory, processes and the size of a file. Where the kernel refuses one
+IPC and the host's /tmp, and with limits of time, memory, processes and the size of a file. If the kernel refuses one
 of these, the program does not start. The path is a directory of that user. Its processes and the directory are gone after
 the block; after a kill, clear(path) removes both. Whoever uses a cell holds the host's lock.
 """
@@ -83,7 +83,7 @@ def has_account(number):
 
 
 def free_numbers(count, numbers=NUMBERS):
-    """Up to so many numbers that no account, no group and no process has."""
+    """At most so many numbers that no account, no group and no process has."""
     used = of_processes()
     found = []
     for number in random.sample(list(numbers), len(numbers)):
@@ -93,7 +93,7 @@ def free_numbers(count, numbers=NUMBERS):
 
 
 def asked(count):
-    """That many free numbers; a directory service that hangs holds nobody."""
+    """So many free numbers. The question has a time limit, because a directory service may not answer."""
     try:
         found = processes.limited(lambda: free_numbers(count), QUESTION)
     except processes.Late:

@@ -136,8 +136,7 @@ class Apt(object):
         if answer.status != 0:
             return said(answer)
         for (address, path, digest), place in zip(wanted, places):
-            if not os.path.isdir(os.path.dirname(path)):
-                os.makedirs(os.path.dirname(path), 0o755)
+            whole_files.make_directory(os.path.dirname(path))
             take(place, path)
             if digest != "SHA256:" + whole_files.sha256_of(path):
                 return "%s has another sha256 than the signed index" % address
@@ -174,7 +173,7 @@ class Maker(package_sets.Maker):
     METADATA = package_sets.RECORD  # the index is among the record's files
 
     def check_programs(self):
-        lacking = [name for name in PROGRAMS if not package_sets.has_program(name)]
+        lacking = [name for name in PROGRAMS if not processes.which(name)]
         lacking += [] if os.access(HELPER, os.X_OK) else [HELPER]
         if lacking:
             raise package_sets.SetError(
@@ -236,8 +235,7 @@ class Maker(package_sets.Maker):
         for _, path, digest in wanted:
             held = os.path.join(self.place, os.path.relpath(path, draft))
             if os.path.isfile(held) and digest == "SHA256:" + whole_files.sha256_of(held):
-                if not os.path.isdir(os.path.dirname(path)):
-                    os.makedirs(os.path.dirname(path), 0o755)
+                whole_files.make_directory(os.path.dirname(path))
                 os.link(held, path)
 
 

@@ -55,7 +55,7 @@ class Docker(object):
 
     def check(self):
         """The directory in which the daemon keeps images."""
-        # docker info of some releases ends with a trace where no daemon answers; docker version has a sentence.
+        # docker info of some releases ends with a trace if no daemon answers; docker version has a sentence.
         answer = self.run(["version", "--format", "{{.Server.Version}}"])
         if answer.status == 0:
             answer = self.run(["info", "--format", "{{json .DockerRootDir}}"])
@@ -72,7 +72,7 @@ class Docker(object):
         return found
 
     def image(self, reference):
-        """Id, size and labels of an image; None where there is none."""
+        """Id, size and labels of an image; None if there is none."""
         answer = self.run(["inspect", "--type", "image", reference])
         if answer.status != 0:
             if "no such" in answer.error.lower():
@@ -132,7 +132,7 @@ class Docker(object):
             raise Refused("the image could not get its name: %s" % reason(answer.error))
 
     def remove(self, reference):
-        """Why an image stays; empty where it is gone. Without force: what a container uses stays."""
+        """Why an image stays; empty if it is gone. An image that a container uses stays, because the removal is not forced."""
         answer = self.run(["rmi", reference], 600)
         if answer.status == 0 or "no such image" in answer.error.lower():
             return ""

@@ -62,7 +62,7 @@ def write_component(tree, component, rows, **more):
     whole_files.write_whole(packages.state_file(tree, component + ".files"), text)
     environment_bytes.sync(tree)
     more.update(component=component, files_sha256=hashlib.sha256(text).hexdigest())
-    packages.write_json(packages.state_file(tree, component + ".json"), more)
+    whole_files.write_json(packages.state_file(tree, component + ".json"), more)
 
 
 def has_its_files(tree, component):

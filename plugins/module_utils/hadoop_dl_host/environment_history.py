@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""Which environments of a host were active, in which order, and which is the way back. Python 2.7 and 3."""
+"""The environments of a host in the order of their activations, and the one that a rollback activates. Python 2.7 and 3."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -39,10 +39,6 @@ def activations(root):
     return found
 
 
-def stack_of(name):
-    return name.rpartition("-")[0]
-
-
 def earlier(root, to=""):
     """The environment to go back to: the one that was active before the current one, or the one named `to`.
 
@@ -52,7 +48,7 @@ def earlier(root, to=""):
     numbers = activations(root)
     order = sorted(numbers, key=lambda name: (numbers[name], name), reverse=True)
     if to:
-        found = [name for name in order if to in (name, stack_of(name))]
+        found = [name for name in order if to in (name, names.stack_of(name))]
     else:
         found = [name for name in order if name != current and numbers[name]]
     if not found:

@@ -26,6 +26,11 @@ def name_of(directory):
     return directory[: -len(CLIENT)] if directory.endswith(CLIENT) else directory
 
 
+def stack_of(name):
+    """The stack of an environment, whose name ends with a digest."""
+    return re.sub(r"-[0-9a-f]{12}$", "", name)
+
+
 def trees(environment):
     """Paths of the environment's trees, the oldest first; a directory X, which older versions made, is the very first."""
     parent, name = os.path.split(environment)

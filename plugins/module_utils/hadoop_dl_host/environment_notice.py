@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""CURRENT.txt: what is installed on this host, since when, what was before, and how to go on with that. Python 2.7 and 3.
+"""CURRENT.txt: the active environment of this host, since when, the one before it, and how to use that. Python 2.7 and 3.
 
 /opt/deeplearning/CURRENT.txt is a link that goes through `current`, and each environment's text is written before the switch:
 so the switch changes both at once, and no kill leaves a text about another environment.
@@ -36,7 +36,7 @@ WAY_BACK = """\
 
 
 def parts(tree):
-    """What people call the environment by: its Python, TensorFlow, Keras, TensorFlowOnSpark."""
+    """What people know of the environment: its Python, TensorFlow, Keras and TensorFlowOnSpark."""
     found = dict(entry.split(" ", 1) for entry in packages.installed(tree))
     known = [name for name in sorted(found) if re.match(r"^tensorflow(-cpu|-gpu)?$", name)]
     known += [name for name in PARTS[1:] if name in found]
@@ -96,7 +96,7 @@ def wanted(root, path, switches):
 
 
 def differs(root, path, switches):
-    """Whether the text or the link to it has to be written."""
+    """Whether the text or the link to it must be written."""
     link = os.path.join(root, NAME)
     try:
         with open(file_of(path), "rb") as handle:
@@ -110,8 +110,6 @@ def write(root, path, switches):
     """Write the text beside the environment; whether it was another one."""
     if not differs(root, path, switches):
         return False
-    client = path + names.CLIENT
-    if not os.path.isdir(client):
-        os.makedirs(client, 0o755)
+    whole_files.make_directory(path + names.CLIENT)
     whole_files.write_whole(file_of(path), wanted(root, path, switches).encode("utf-8"))
     return True

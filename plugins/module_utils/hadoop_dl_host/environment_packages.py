@@ -5,11 +5,10 @@ from __future__ import absolute_import, division, print_function
 
 import errno
 import hashlib
-import json
 import os
 import re
 
-from . import environment_tree, lock_lines, processes, whole_files
+from . import environment_tree, lock_lines, processes
 from .host_lock import HostLocked
 from .lock_lines import canonical
 
@@ -60,10 +59,6 @@ def lock_digest(section):
 
 def state_file(tree, name):
     return os.path.join(tree, environment_tree.STATE, name)
-
-
-def write_json(path, value):
-    whole_files.write_whole(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("utf-8"))
 
 
 def site_packages(environment):

@@ -16,13 +16,13 @@ from . import whole_files
 REMOVED = "-removing"
 
 
-def is_left(place, old):
-    """Whether a killed run left something beside the place. What another run writes now is none of it."""
+def is_left(old):
+    """Whether a killed run left something beside the place. Drafts that another run writes now do not count."""
     return any(not whole_files.is_being_written(path) for path in _left(old))
 
 
 def recover(place, old):
-    """Give the older directory its place back, if nothing took that; remove all else. Only for who holds the lock."""
+    """Restore the older directory if nothing has its place, and remove everything else. The caller must hold the lock."""
     if os.path.isdir(old) and not os.path.lexists(place):
         os.rename(old, place)
         whole_files.sync_path(os.path.dirname(place))
@@ -30,13 +30,13 @@ def recover(place, old):
         discard(path)
 
 
-def draft(place, old):
-    """The name for a new directory; a killed run's process number is in the names of its drafts."""
+def draft(old):
+    """The name for a new directory, with the number of this process."""
     return "%s.new-%d" % (_stem(old), os.getpid())
 
 
 def put(new, place, old):
-    """Rename the new directory to its place. Raises OSError or IOError, and then the older one has its place."""
+    """Rename the new directory to its place. On OSError or IOError the older one is back in its place."""
     try:
         if os.path.lexists(place):
             os.rename(place, old)
@@ -50,7 +50,7 @@ def put(new, place, old):
 
 
 def remove(path):
-    """Its name goes first: half of a directory never gets its place back."""
+    """Rename it first, so that half of a directory is never restored."""
     if os.path.isdir(path) and not os.path.islink(path):
         os.rename(path, path + REMOVED)
         path += REMOVED

@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""What a child does between fork and exec, as `prepare` of processes.run: it leaves what it must not have, or does not start.
+"""A child gives up rights between fork and exec (`prepare` of processes.run). If the kernel refuses, the program does not start.
 
 Everything is looked up before: a child must not wait for a lock. Python 2.7 and 3, standard library only.
 """
@@ -18,7 +18,7 @@ NOT_STARTED = 125  # exit status if the kernel refused
 
 
 class Child(object):
-    """`enter` is the subclass's; REFUSED begins the sentence about what the kernel refused."""
+    """A subclass defines `enter`, and in REFUSED the beginning of the sentence about what the kernel refused."""
 
     REFUSED = ""
 
@@ -42,15 +42,15 @@ class Child(object):
         raise NotImplementedError
 
     def mount_privately(self):
-        """What is mounted from now on is seen by this process and its children alone."""
+        """From now on only this process and its children see what it mounts."""
         self.call("mounts of its own", self.mount, None, b"/", None, MS_REC | MS_PRIVATE, None)
 
     def gain_no_privileges(self):
-        """sudo, su and every other program of another user or capability give none from now on."""
+        """From now on no program gives rights of another user or capabilities: not sudo, not su."""
         self.call("no new privileges", self.prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
     def give_up_privileges(self):
-        """And end with the caller, also with one that has ended already."""
+        """Gain no privileges, and end with the caller, even with one that has already ended."""
         self.gain_no_privileges()
         self.call("an end with its caller", self.prctl, PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != self.parent:

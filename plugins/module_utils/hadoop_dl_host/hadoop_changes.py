@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""What one of Hadoop's files must become, and what must be remembered of it. Python 2.7 and 3, standard library only; reads and writes nothing."""
+"""The change of one of Hadoop's files, and what the record must keep of it. Python 2.7 and 3; reads and writes nothing."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -6,16 +6,15 @@ from __future__ import absolute_import, division, print_function
 import glob
 import os
 import uuid
-import xml.etree.ElementTree as ElementTree
 
-from . import kerberos_login, processes
+from . import kerberos_login, processes, yarn_cluster
 
 LATE = 124  # exit status that stands for a program that did not end
 ASK, PUT = 120, 900  # seconds; a client whose NameNode does not answer tries for a quarter of an hour
 
 
 def code(home, conf_dir, java_home):
-    """What a launcher of Hadoop runs and reads as a program: who may write to one of these must not become root by it."""
+    """Files that a launcher of Hadoop runs or reads as code. Whoever may write to one of them becomes root if root runs the launcher."""
     names = [home + "/bin/hdfs", home + "/bin/hadoop", conf_dir + "/hadoop-env.sh", java_home + "/bin/java"]
     return [path for path in names + sorted(glob.glob(home + "/libexec/*.sh")) if os.path.exists(path)]
 
@@ -74,19 +73,13 @@ class Hdfs(object):
         return answer.status, output
 
     def site(self):
-        """The values of the cluster's core-site.xml."""
+        """The values of Hadoop's configuration."""
         script = '. "$1" && printf %s "$HADOOP_CONF_DIR"'
         directory = processes.run(["/bin/sh", "-c", script, "sh", self.environment_file], ASK).output
-        try:
-            root = ElementTree.parse(os.path.join(directory, "core-site.xml")).getroot()  # noqa: S314 (the cluster's own)
-        except (IOError, OSError, ElementTree.ParseError):
-            return {}
-        return dict(
-            (entry.findtext("name", "").strip(), entry.findtext("value", "").strip()) for entry in root.iter("property")
-        )
+        return yarn_cluster.hadoop_configuration(directory)
 
     def default_file_system(self):
-        """fs.defaultFS of the cluster, such as hdfs://nameservice1 or maprfs://; hdfs:// where nobody says."""
+        """fs.defaultFS of the cluster, such as hdfs://nameservice1 or maprfs://; hdfs:// if neither is set."""
         values = self.site()
         found = values.get("fs.defaultFS") or values.get("fs.default.name") or "hdfs://"
         return found[:-1] if found.endswith(":///") else found.rstrip("/") if not found.endswith("://") else found

@@ -3,11 +3,10 @@
 
 from __future__ import absolute_import, division, print_function
 
-import json
 import os
 import re
 
-from . import whole_files
+from . import environment_tree, whole_files
 
 PATH = "/opt/deeplearning/etc/hdfs.json"
 # Archives of Spark's jars that releases without a record uploaded: their names tell.
@@ -16,13 +15,7 @@ ARCHIVE = re.compile(r"^\s*spark\.yarn\.archive\s+[a-z]+://[^/\s]*(/\S*/pyspark-
 
 def read(path):
     """The record; an empty one if there is none that can be read."""
-    empty = {"files": [], "directories": [], "user": ""}
-    try:
-        with open(path) as handle:
-            found = json.load(handle)
-    except (IOError, OSError, ValueError):
-        return empty
-    return dict(empty, **found) if isinstance(found, dict) else empty
+    return dict({"files": [], "directories": [], "user": ""}, **(environment_tree.read_json(path) or {}))
 
 
 def add(path, names, directories, user):
@@ -33,20 +26,15 @@ def add(path, names, directories, user):
         "directories": sorted(set(found["directories"] + directories), key=lambda one: (-one.count("/"), one)),
         "user": user,
     }
-    if not os.path.isdir(os.path.dirname(path)):
-        os.makedirs(os.path.dirname(path), 0o755)
-    write(path, written)
+    whole_files.make_directory(os.path.dirname(path))
+    whole_files.write_json(path, written)
 
 
 def forget(path, names):
     """Of files that are gone."""
     found = read(path)
     if set(found["files"]) & set(names):
-        write(path, dict(found, files=[name for name in found["files"] if name not in names]))
-
-
-def write(path, record):
-    whole_files.write_whole(path, (json.dumps(record, indent=1, sort_keys=True) + "\n").encode("utf-8"))
+        whole_files.write_json(path, dict(found, files=[name for name in found["files"] if name not in names]))
 
 
 def archives_of(settings):

@@ -10,7 +10,7 @@ from __future__ import absolute_import, division, print_function
 import os
 import re
 
-from . import environment_build, environment_names, hdfs_record, room, sealed_files
+from . import environment_build, environment_names, hdfs_record, room, sealed_files, whole_files
 from . import environment_packages as packages
 from .hdfs_command import ASK, PUT, Failure, Hdfs, answer
 from .staged_wheels import has, name_of
@@ -43,9 +43,9 @@ def missing(environment, lock):
 
 
 def make(directory):
+    """The directory, for root alone."""
     if not os.path.isdir(directory):
-        if not os.path.isdir(os.path.dirname(directory)):
-            os.makedirs(os.path.dirname(directory), 0o755)
+        whole_files.make_directory(os.path.dirname(directory))
         os.mkdir(directory, 0o700)
 
 

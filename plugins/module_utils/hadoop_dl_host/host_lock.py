@@ -17,6 +17,7 @@
 
 from __future__ import absolute_import, division, print_function
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -32,6 +33,25 @@ POLL = 0.5  # seconds between two tries
 
 class HostLocked(Exception):
     """Another run holds the host; the text names it."""
+
+
+@contextlib.contextmanager
+def unless_checking(module, lock):
+    """With the lock; without one (None) if the module runs in check mode."""
+    if module.check_mode:
+        yield None
+        return
+    with lock:
+        yield lock
+
+
+def is_held(root):
+    """Whether another process has the lock of this directory now."""
+    try:
+        with HostLock("a question", 0, root):
+            return False
+    except HostLocked:
+        return True
 
 
 class HostLock(object):

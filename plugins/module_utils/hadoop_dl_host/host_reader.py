@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""Read, in one go, everything about a host that decisions need, and print it as one JSON line.
+"""Read everything about a host that the plan needs, at once, and print it as one JSON line.
 
 Python 2.7 and 3, standard library only, reads and never writes. The action plugin host_facts pipes it, packed with
 its helpers (hadoop_dl.hosts.host_script), into the host's Python; tests call read(root) on recorded trees.
@@ -142,7 +142,7 @@ class Reader(host_system.System):
         return result
 
     def receipts(self):
-        """What the playbooks wrote down after each role, and whether the files still are what they wrote."""
+        """The receipt of each role, and the first difference between it and the host."""
         found = {}
         for path in self.glob(ROOT + "/state/*.json"):
             try:
@@ -167,8 +167,8 @@ class Reader(host_system.System):
             name = os.path.basename(path)  # a link; its trees are NAME.1, NAME.2, and NAME.client has settings
             if name.startswith(".") or re.search(r"\.(\d+|client)$", name) or not os.path.isdir(self.at(path)):
                 continue
-            problem, added = environment_tree.state(self.at(path)) if environment_tree else (None, [])
-            seal = (environment_tree.seal_of(self.at(path)) if environment_tree else None) or {}
+            problem, added = environment_tree.state(self.at(path))
+            seal = environment_tree.seal_of(self.at(path)) or {}
             found[name] = {"problem": problem, "python": seal.get("python"), "contents": seal.get("contents_sha256")}
             found[name]["lock"] = seal.get("lock_sha256")
             if added:

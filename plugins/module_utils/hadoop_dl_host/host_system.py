@@ -70,7 +70,7 @@ class System(object):
 
     def __init__(self, root="/"):
         self.root = root.rstrip("/")
-        self.unanswered = []  # what was asked, and did not answer in time
+        self.unanswered = []  # commands that did not answer in time
 
     def at(self, path):
         return self.root + path

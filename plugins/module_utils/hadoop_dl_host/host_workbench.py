@@ -51,7 +51,7 @@ def parcel_build(system):
 
 
 def installed_release(system, parcel):
-    """Of the parcel's build, or without one of the package; None where neither tells."""
+    """The release, from the parcel's build or else from the package; None if neither tells."""
     build = packages(system, [PACKAGE]).get(PACKAGE, "") if parcel is None else parcel
     match = re.match(r"\d+\.\d+(\.\d+)?", build)
     return match.group(0) if match else None

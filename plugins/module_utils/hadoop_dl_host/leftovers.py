@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""End what a program has left behind when it was killed. Python 2.7 and 3.
+"""End the processes that a killed program left behind. Python 2.7 and 3.
 
 bazel does not take its compilers with it: they go on, keep their memory, and write into a tree that the next build uses. Each program has a session of its
 own (processes.run), which it writes down before it starts; what is left of it are the processes of that session and all that come from them.
@@ -19,7 +19,7 @@ PAUSE = 0.05
 
 
 def boot():
-    """What tells one start of the system from another: after it the numbers of sessions mean nothing."""
+    """Identifies this start of the system; after another one the numbers of sessions mean nothing."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as handle:
             return handle.read().strip()

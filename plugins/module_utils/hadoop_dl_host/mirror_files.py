@@ -196,7 +196,7 @@ def write_manifest(artifacts, root):
         path = artifact["folder"] + "/" + artifact["name"]
         size = os.path.getsize(place_of(artifact, root))
         held[path] = {"sha256": artifact["sha256"], "size": size}
-    text = json.dumps({"schema": 1, "artifacts": held}, indent=1, sort_keys=True) + "\n"
+    text = whole_files.json_text({"schema": 1, "artifacts": held})
     path = os.path.join(root, "manifest.json")
     if os.path.isfile(path):
         with open(path, encoding="utf-8") as handle:

@@ -15,6 +15,7 @@ import urllib.parse
 
 from . import downloads
 from .downloads import server_of, without_secrets
+from .lock_lines import canonical
 
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 DEFAULT_INDEX = "https://pypi.org/simple"
@@ -89,7 +90,7 @@ def with_login(url, login):
 
 
 def with_login_of(index_url, url):
-    """The address with the index's login, where it is on the index's server; other servers never see the login."""
+    """The address, with the index's login if it is on the index's server; other servers never see the login."""
     login = login_of(index_url)
     if not login or login_of(url) or server_of(url) != server_of(index_url):
         return url
@@ -98,7 +99,7 @@ def with_login_of(index_url, url):
 
 
 def secrets_of(variables):
-    """What must not appear in any output: logins and queries of addresses, and the whole value where it is no address."""
+    """What must not appear in any output: logins and queries of addresses, and the whole value if it is no address."""
     found = set()
     for name, value in variables.items():
         parts = urllib.parse.urlsplit(value)
@@ -198,7 +199,7 @@ _pages_guard = threading.Lock()
 
 def offers(project, index_url=None, pause=time.sleep, host_ca=None):
     """What the index lists for a project; host_ca as in open_url."""
-    url = "%s/%s/" % (index_address(index_url), re.sub(r"[-_.]+", "-", project).lower())
+    url = "%s/%s/" % (index_address(index_url), canonical(project))
     with _pages_guard:
         if url in _pages:
             return _pages[url]

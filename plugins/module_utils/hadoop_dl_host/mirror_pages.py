@@ -9,7 +9,7 @@ import os
 import re
 import urllib.parse
 
-from . import whole_files
+from . import lock_lines, whole_files
 
 FOLDER = "simple"
 PAGE = "index.html"
@@ -22,7 +22,7 @@ def project_of(name):
     if not name.endswith(SUFFIXES):
         return None
     match = re.match(r"^([^-]+)-.*[.]whl$", name) or re.match(r"^(.+?)-\d", name)
-    return re.sub(r"[-_.]+", "-", match.group(1)).lower() if match else None
+    return lock_lines.canonical(match.group(1)) if match else None
 
 
 def pages(held):
@@ -57,8 +57,7 @@ def write(root, held):
     for path, text in sorted(wanted.items()):
         place = os.path.join(root, path)
         if _text(place) != text:
-            if not os.path.isdir(os.path.dirname(place)):
-                os.makedirs(os.path.dirname(place), 0o755)
+            whole_files.make_directory(os.path.dirname(place))
             whole_files.write_whole(place, text.encode("utf-8"), os.path.join(root, ".staging", PAGE))
             changed = True
     return changed

@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""Ask a mirror for everything that hosts will ask it for. Python 3.6 and later, standard library only."""
+"""Request from a mirror everything that hosts will request. Python 3.6 and later, standard library only."""
 
 import re
 import time
@@ -11,7 +11,7 @@ from . import mirror_index as index
 
 
 def problems(artifacts, url, index_url=None, ca=""):
-    """What a mirror lacks for hosts, asked as hosts ask, without a proxy: every file by name and size, and the folder's page.
+    """What a mirror lacks for hosts. As hosts do, it requests without a proxy each file, by name and size, and the folder's page.
 
     index_url: of a package index (PEP 503) that has the wheels in place of wheels/; user and password may be in it.
     ca: the CA bundle of the hosts for https; empty for the system's.

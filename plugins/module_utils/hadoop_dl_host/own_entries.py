@@ -1,16 +1,15 @@
 # -*- coding: utf-8 -*-
-"""What below the directory of environments this project made: by marks, receipts and names that nobody else uses. Python 2.7 and 3.
+"""What this project made below the directory of environments, by marks, receipts and names that nobody else uses. Python 2.7 and 3.
 
 The directory comes from the inventory, and may have entries of other owners under the same names: /opt/hadoop, /data/spark.
 """
 
 from __future__ import absolute_import, division, print_function
 
-import json
 import os
 import re
 
-from . import room
+from . import environment_tree, room
 
 PROBE = ".new-probe"  # a file by which a switch asks whether it can be written; only a killed run leaves it
 MARKER = ".deeplearning.json"  # of a Spark that spark_home made
@@ -33,12 +32,7 @@ RECEIPTS = (
 
 def read_json(path):
     """The mapping in a file; an empty one if there is none."""
-    try:
-        with open(path) as handle:
-            found = json.load(handle)
-    except (IOError, OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return environment_tree.read_json(path) or {}
 
 
 def names(directory):

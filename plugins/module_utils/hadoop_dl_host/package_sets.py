@@ -36,7 +36,7 @@ class SetError(Exception):
 
 
 def digest(request):
-    """Of what is asked for; a set with the same one is not made again."""
+    """The digest of a request; a set with the same one is not made again."""
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode("utf-8")).hexdigest()
 
 
@@ -51,7 +51,7 @@ def record_of(path):
 
 
 def difference(path, request, metadata):
-    """Why the set has to be made; empty if it is there with every byte."""
+    """Why the set must be made; empty if it is complete with every byte."""
     record = record_of(path)
     if not record:
         return "there is no complete set"
@@ -126,10 +126,9 @@ class Maker(object):
         """Fetch, check, index and publish it; what packages of no repository here are required."""
         self.check_programs()
         for folder in (self.root, os.path.dirname(self.place)):
-            if not os.path.isdir(folder):
-                os.makedirs(folder, 0o755)
+            whole_files.make_directory(folder)
         exchange.recover(self.place, self.old)
-        draft = exchange.draft(self.place, self.old)
+        draft = exchange.draft(self.old)
         work = "%s.new-work-%d" % (self.old[: -len(".old")], os.getpid())
         os.makedirs(work, 0o700)
         try:
@@ -152,8 +151,7 @@ class Maker(object):
             "packages": {name: whole_files.sha256_of(os.path.join(draft, name)) for name in files},
             "elsewhere": elsewhere,
         }
-        text = json.dumps(record, indent=1, sort_keys=True) + "\n"
-        whole_files.write_whole(os.path.join(draft, RECORD), text.encode("utf-8"))
+        whole_files.write_json(os.path.join(draft, RECORD), record)
 
     def fill(self, draft, work, end):
         base = open_repositories(self.repositories, work, draft)
@@ -225,18 +223,13 @@ class Maker(object):
             )
 
 
-def has_program(name):
-    directories = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return any(os.access(os.path.join(one, name), os.X_OK) for one in directories)
-
-
 def check_programs():
     lacking = []
     try:
         importlib.import_module("dnf.exceptions")
     except ImportError:
         lacking.append("python3-dnf")
-    lacking += [package for program, package in sorted(PROGRAMS.items()) if not has_program(program)]
+    lacking += [package for program, package in sorted(PROGRAMS.items()) if not processes.which(program)]
     if lacking:
         raise SetError(
             "mirror_package_sets requires dnf's Python module for mirror_python, createrepo_c and rpm on the mirror host, but it has no %s. Install that "

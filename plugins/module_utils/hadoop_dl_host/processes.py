@@ -22,7 +22,7 @@ import traceback
 GRACE = 1.0  # seconds for the rest of the output, once the program has ended or was killed
 LARGEST = 64 * 1024 * 1024  # bytes of output that are kept
 CHUNK = 64 * 1024
-# Seconds that nobody sets. Python 2.7 has no time.monotonic; times(2) counts from the start of the system as well.
+# Seconds of a clock that nobody sets. Python 2.7 has no time.monotonic; times(2) counts from the start of the system as well.
 clock = getattr(time, "monotonic", lambda: os.times()[4])
 
 NOT_RUN = (IOError, OSError, getattr(subprocess, "SubprocessError", OSError))
@@ -91,6 +91,15 @@ class Output(object):
         return self.said[pipe].decode("utf-8", "replace").strip()
 
 
+def which(name, places=None):
+    """The path of a program in these directories, or in those of PATH; empty if there is none. An absolute name is its path."""
+    for place in os.environ.get("PATH", os.defpath).split(os.pathsep) if places is None else places:
+        path = os.path.join(place, name)
+        if place and os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return ""
+
+
 def account(user):
     """(name, uid, gid) of a user, by name or number."""
     entry = pwd.getpwuid(user) if isinstance(user, int) else pwd.getpwnam(user)
@@ -116,7 +125,7 @@ def foreign(paths):
 
 
 def unprivileged(paths):
-    """As whom root runs a program of these files: None (root) where only root can change them, else their owner or nobody."""
+    """The user as whom root runs a program of these files: None (root) if only root can change them, else their owner or nobody."""
     found = foreign(paths) if os.geteuid() == 0 else None
     if found is None:
         return None
@@ -187,6 +196,14 @@ def end_group(leader):
         return  # it has ended
 
 
+def detach():
+    """Leave the session and the standard files of the parent: whoever reads those to the end must not wait for this process."""
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nothing, standard)
+
+
 def limited(function, seconds):
     """What function() answers (JSON must be able to carry it), from a child process that is abandoned after this many seconds.
 
@@ -195,11 +212,8 @@ def limited(function, seconds):
     receiving, sending = os.pipe()
     child = os.fork()
     if child == 0:
-        os.setsid()
         os.close(receiving)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for standard in (0, 1, 2):  # who waits for the end of these does not wait for this child
-            os.dup2(nothing, standard)
+        detach()
         try:
             text = json.dumps({"answer": function()})
         except BaseException:  # the parent reports it
@@ -220,7 +234,9 @@ def limited(function, seconds):
             break
         chunks.append(chunk)
     os.close(receiving)
-    os.waitpid(child, 0)
+    status = os.waitpid(child, 0)[1]
+    if not chunks:  # a library crashed in it, or the kernel ended it for its memory
+        raise RuntimeError("the process that asked was ended by signal %d" % os.WTERMSIG(status))
     found = json.loads(b"".join(chunks).decode("utf-8"))
     if "failure" in found:
         raise RuntimeError(found["failure"])

@@ -67,7 +67,3 @@ def read(path):
     """A record. Raises IOError, OSError or ValueError."""
     with open(path, "rb") as handle:
         return json.loads(handle.read().decode("utf-8"))
-
-
-def text(record):
-    return json.dumps(record, indent=1, sort_keys=True) + "\n"

@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""What of this project is on a host, by what its roles recorded there, and who uses it. Python 2.7 and 3, standard library; reads only."""
+"""What this project has on a host, by the records of its roles there, and who uses it. Python 2.7 and 3, standard library; reads only."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -78,7 +78,7 @@ class Removal(object):
         self.root, self.bazel_root, self.system, self.login = root, bazel_root, system, login
 
     def answer(self):
-        """What is here of each part, the names of the parts that are, and what must be known to remove them."""
+        """What each part has on this host, the names of the parts that have something, and what the removal must know."""
         found = dict((name, getattr(self, name)()) for name in PARTS + QUESTIONS)
         return dict(found, parts=[name for name in PARTS if found[name]])
 

@@ -18,7 +18,7 @@ def existing(path):
 
 
 def free(directory):
-    """Bytes that root may still write, and inodes; None for inodes where the file system counts none (btrfs)."""
+    """Bytes that root may still write, and inodes; None for inodes if the file system does not count them (btrfs)."""
     status = os.statvfs(existing(directory))
     return status.f_bavail * status.f_frsize, status.f_favail if status.f_files else None
 

@@ -90,7 +90,7 @@ def _full(root, path):
 
 
 def _copy(tree, path, row, root):
-    """The first bytes of the copied file; None, and nothing below root, where it is not the one of the row."""
+    """The first bytes of the copied file; None, and nothing below root, if it is not the one of the row."""
     sha256, size, mode = row
     try:
         # Not through a link, and not waiting for a pipe that somebody put there.
@@ -180,7 +180,7 @@ def _listed(tree, path, expected, site, sealed, tag):
 
 
 def _bytecode(files, sealed, tag):
-    """source -> (path, sha256, size) of its bytecode, where the seal has both."""
+    """source -> (path, sha256, size) of its bytecode, if the seal has both."""
     found = {}
     for name, row in files.items():
         if name.endswith(".py") and sealed.get(name.encode("utf-8"), ("",))[0] == row[0]:

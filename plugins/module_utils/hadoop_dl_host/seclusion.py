@@ -21,7 +21,7 @@ FIRST_TO_END = "500"  # of 1000: without memory the kernel ends a build before t
 
 
 class Seclusion(forked_child.Child):
-    """The way of a program to its user, without a network."""
+    """Makes a child the build's user, without a network."""
 
     REFUSED = "This host must be able to run a program without a network but refuses"
 

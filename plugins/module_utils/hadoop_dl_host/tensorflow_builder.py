@@ -17,7 +17,9 @@ import time
 import traceback
 
 from . import leftovers, processes, seclusion, whole_files
+from .environment_tree import read_json
 from .host_system import version_key
+from .whole_files import write_json
 
 SHORT = 600  # seconds for git, configure, and each question about the wheel
 TAIL = 64 * 1024  # bytes of a log that are looked at
@@ -38,19 +40,6 @@ FULL = re.compile(r"No space left on device|Disk quota exceeded")
 
 class Failed(Exception):
     """Why there is no wheel; what to do next is in the text."""
-
-
-def write_json(path, value):
-    whole_files.write_whole(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("utf-8"))
-
-
-def read_json(path):
-    try:
-        with open(path) as handle:
-            found = json.load(handle)
-    except (IOError, OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def tail(path, size=TAIL):
@@ -116,7 +105,7 @@ class Build(object):
             write_json(path, status)
 
     def run(self):
-        """Every step; the status tells how far it came and why it ended."""
+        """Run every step; the status tells which step is reached and why the build ended."""
         step = self.STEPS[0]
         try:
             with open(self.reserve, "wb") as handle:

@@ -8,7 +8,6 @@ from __future__ import absolute_import, division, print_function
 
 import glob
 import os
-import re
 
 from . import environment_names, environment_tree, processes
 
@@ -17,7 +16,6 @@ DEFAULT = "DEEPLEARNING_ENVIRONMENT"  # a variable by which a user chooses anoth
 TIMEOUT = 60  # seconds for the shell that reads Hadoop's variables
 HADOOP_NAMES = ("JAVA_HOME", "HADOOP_HDFS_HOME", "HADOOP_CONF_DIR", "LD_LIBRARY_PATH", "CLASSPATH")
 HIDDEN = [("CUDA_DEVICE_ORDER", "PCI_BUS_ID"), ("CUDA_VISIBLE_DEVICES", "")]
-DIGEST = re.compile(r"-[0-9a-f]{12}$")
 
 
 class NotReady(Exception):
@@ -55,17 +53,15 @@ def named(root, text):
     """The environment that a user means by its name, its stack, or the beginning of its stack (tf2.15)."""
     if os.path.isdir(os.path.join(root, "envs", text)):
         return text
-    fitting = [name for name in installed_names(root) if (stack_of(name) + "-").startswith(text + "-")]
+    fitting = [
+        name for name in installed_names(root) if (environment_names.stack_of(name) + "-").startswith(text + "-")
+    ]
     active = active_name(root)
     if len(fitting) > 1 and active not in fitting:
         raise NotReady(
             "--stack %s must mean one environment, but fits %s. Name one of them." % (text, " and ".join(fitting))
         )
     return active if active in fitting else (fitting or [text])[0]
-
-
-def stack_of(name):
-    return DIGEST.sub("", name)
 
 
 def active_name(root):
@@ -86,7 +82,7 @@ def installed_names(root):
 
 
 def client_file(root, environment, name):
-    """A setting of Spark or Hadoop that belongs to the environment; where nothing is beside it, the host's only one."""
+    """A setting of Spark or Hadoop that belongs to the environment; if nothing is beside it, the host's only one."""
     path = os.path.join(environment, environment_tree.STATE, "client", name)
     return path if os.path.exists(path) else os.path.join(root, "etc", name)
 

@@ -16,6 +16,8 @@ import os
 import re
 import zipfile
 
+from . import whole_files
+
 CHUNK = 1 << 20
 LARGE = 16 << 20  # bytes of a file
 TIME = 315532800  # 1980-01-01, the earliest time that a wheel can have: every file of every environment is of that time
@@ -203,7 +205,7 @@ def write(root, path, first, source=None, mode=0o644):
             break
         except (IOError, OSError) as error:
             if error.errno == errno.ENOENT:
-                make_directory(os.path.dirname(full))
+                whole_files.make_directory(os.path.dirname(full))
             elif error.errno == errno.EEXIST and attempt < 3:
                 os.unlink(full)
             else:
@@ -229,14 +231,6 @@ def begin_writeback(descriptor):
     except AttributeError:
         return
     sync_file_range(descriptor, ctypes.c_int64(0), ctypes.c_int64(0), SYNC_FILE_RANGE_WRITE)
-
-
-def make_directory(path):
-    try:
-        os.makedirs(path, 0o755)
-    except (IOError, OSError) as error:
-        if error.errno != errno.EEXIST:
-            raise
 
 
 def _text(name):

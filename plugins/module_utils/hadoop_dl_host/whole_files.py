@@ -3,6 +3,7 @@
 
 from __future__ import absolute_import, division, print_function
 
+import glob
 import hashlib
 import json
 import os
@@ -44,6 +45,24 @@ def write_whole(path, data, draft=None, mode=0o644, owner=None):
     sync_path(os.path.dirname(path))
 
 
+def json_text(value):
+    """The value as JSON in the form of every record of this project."""
+    return json.dumps(value, indent=1, sort_keys=True) + "\n"
+
+
+def write_json(path, value, mode=0o644):
+    write_whole(path, json_text(value).encode("utf-8"), mode=mode)
+
+
+def make_directory(path):
+    """Make a directory that all users may enter, with its parents. Another process may make it at the same moment."""
+    try:
+        os.makedirs(path, 0o755)
+    except (IOError, OSError):
+        if not os.path.isdir(path):
+            raise
+
+
 def access_of(path):
     """Mode and owner of a file, as write_whole takes them."""
     status = os.stat(path)
@@ -67,6 +86,14 @@ def sync_tree(directory):
                 sync_path(path)
 
 
+def own_name(path):
+    """The path with this process's number; what killed processes left under others is removed."""
+    for other in glob.glob(path + "-*"):
+        if not is_being_written(other):
+            os.unlink(other)
+    return "%s-%d" % (path, os.getpid())
+
+
 def is_being_written(draft):
     """Whether the process whose number ends the draft's name still runs."""
     try:
@@ -82,7 +109,5 @@ def write_record(path, content):
         if os.path.lexists(path):
             os.unlink(path)
         return
-    directory = os.path.dirname(path)
-    if not os.path.isdir(directory):
-        os.makedirs(directory, 0o755)
-    write_whole(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("utf-8"), mode=0o600)
+    make_directory(os.path.dirname(path))
+    write_json(path, content, mode=0o600)

@@ -21,7 +21,7 @@ class Failed(Exception):
 
 
 def own_login(configuration):
-    """(principal, keytab) of the ResourceManager here; two empty ones without Kerberos, and where a manager keeps them elsewhere."""
+    """(principal, keytab) of the ResourceManager here; both are empty without Kerberos, or if a manager keeps them elsewhere."""
     if not kerberos_login.is_secure(configuration):
         return "", ""
     principal, keytab = (configuration.get(name, "") for name in (PRINCIPAL, KEYTAB))
@@ -31,13 +31,18 @@ def own_login(configuration):
 
 
 class Admin(object):
-    """`with` it the login is there, for commands and for YARN's web addresses. account: the ResourceManager's; program: yarn, by name or path."""
+    """Commands to YARN and its web addresses, with the login. account: the ResourceManager's. program: yarn, by name or path."""
 
     def __init__(self, conf_dir, account, program):
         self.conf_dir, self.account, self.program = conf_dir, account, program
         self.configuration = yarn_cluster.hadoop_configuration(conf_dir)
 
     def __enter__(self):
+        try:
+            if self.account:
+                processes.account(self.account)
+        except KeyError:
+            raise Failed("the account %s must exist on this host, but does not" % self.account)
         principal, keytab = own_login(self.configuration)
         self.login = kerberos_login.logged_in(principal, keytab, user=self.account)
         self.login.__enter__()

@@ -28,7 +28,7 @@ LIVING = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
 MARK = "environment-"  # then the 12 digits at the end of the environment's name: a tag has at most 100 characters
 OURS = "tfos-submit-"
 NEGOTIATE = ["curl", "-q", "--silent", "--show-error", "--fail", "--negotiate", "--user", ":", "--noproxy", "*"]
-# Nobody told: unreachable, a standby's page, a ticket that is required, a certificate, another or half an answer.
+# No answer: unreachable, a standby's page, a required ticket, a certificate, another or half an answer.
 NO_ANSWER = (IOError, OSError, ValueError, KeyError, TypeError, AttributeError, HTTPException)
 
 
@@ -71,7 +71,7 @@ def resource_manager_addresses(configuration):
 
 
 def configuration_directory(environment_file):
-    """HADOOP_CONF_DIR in the file that the role hadoop_client wrote; None where there is none."""
+    """HADOOP_CONF_DIR in the file that the role hadoop_client wrote; None without it."""
     try:
         with open(environment_file) as handle:
             found = re.search(r"^export HADOOP_CONF_DIR=(.*)$", handle.read(), re.M)
@@ -114,7 +114,7 @@ def entries(answer, outer, inner):
 
 
 def applications(addresses):
-    """Every application that has not ended, and why nobody told: one of the two is None."""
+    """Every application that has not ended, and why YARN gave no answer: one of the two is None."""
     problem = "YARN did not report which environments its applications need"
     for address in addresses:
         try:

@@ -88,7 +88,7 @@ def is_named(node, wanted):
 
 
 def applications(address, node):
-    """What YARN waits for on this node, by the node's own answer, with the names of the ResourceManager; empty if nobody tells."""
+    """What YARN waits for on this node, by the node's own answer, with the names of the ResourceManager; empty without an answer."""
     scheme = address.split("://")[0]
     try:
         there = ask("%s://%s" % (scheme, node["nodeHTTPAddress"]), "/ws/v1/node/apps")

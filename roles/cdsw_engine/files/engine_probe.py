@@ -96,7 +96,7 @@ def product():
 
 
 def problems(asked):
-    """Sentences; `driver` where what imports needs the driver's library, which only a host with GPUs has."""
+    """The problems as sentences; `driver`: whether an import needs the driver's library, which only a host with GPUs has."""
     wanted = dict((key(name), version) for name, version in asked["projects"].items())
     found, driver, paths = [], False, []
     installed = dict((key(name), (version, files)) for name, version, files in distributions() if name)

@@ -22,6 +22,7 @@ from ansible.module_utils.hadoop_dl_host import (
     yarn_cluster,
     yarn_nodes,
 )
+from ansible.module_utils.hadoop_dl_host.user_environment import client_file
 from gpu_check.cli import results
 from gpu_check.host import Host
 
@@ -52,12 +53,6 @@ def hadoop_environment(path):
     return dict((name, values[name]) for name in NAMES if name in values)
 
 
-def client(root, environment, name):
-    """A setting of Spark or Hadoop that belongs to the environment; if nothing is beside it, the host's only one."""
-    path = os.path.join(environment, ".deeplearning", "client", name)
-    return path if os.path.exists(path) else os.path.join(root, "etc", name)
-
-
 def notice(root):
     """What CURRENT.txt tells everybody on the host, and whether the environment of before that it names is there."""
     path = os.path.join(root, "CURRENT.txt")
@@ -82,7 +77,7 @@ def seal(environment):
 
 
 def unasked(login, configuration):
-    """Why HDFS is asked nothing; empty if it is asked."""
+    """Why nothing is read from HDFS; empty if it is read."""
     if login.get("login") == "none":
         return "hadoop_login is none: HDFS and YARN are asked nothing"
     if kerberos_login.is_secure(configuration) and not login.get("principal"):
@@ -145,9 +140,9 @@ def archived(command, launcher, places, login):
 def spark(root, environment, variables, login):
     """Where Spark is, whether it starts, and whether its jars are in HDFS; None if no client is installed."""
     try:
-        with open(client(root, environment, "tfos-submit.json")) as handle:
+        with open(client_file(root, environment, "tfos-submit.json")) as handle:
             home = json.load(handle)["spark_home"]
-        with open(client(root, environment, "spark-defaults.conf")) as handle:
+        with open(client_file(root, environment, "spark-defaults.conf")) as handle:
             lines = [line.split(None, 1) for line in handle.read().splitlines()]
     except (IOError, OSError, ValueError, KeyError):
         return None
@@ -188,7 +183,7 @@ def read(root, environment, expected, programs, login, wanted):
     """
     current = os.path.join(root, "current")
     sealed, changed = seal(environment)
-    hadoop = hadoop_environment(client(root, environment, "hadoop-env.sh"))
+    hadoop = hadoop_environment(client_file(root, environment, "hadoop-env.sh"))
     variables = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="1")  # warnings name the libraries that are missing
     variables.update((str(name), str(value)) for name, value in hadoop.items())
     libhdfs = os.path.join(hadoop.get("HADOOP_HDFS_HOME", "/nowhere"), "lib", "native", "libhdfs.so")

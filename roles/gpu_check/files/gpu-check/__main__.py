@@ -6,7 +6,7 @@ from __future__ import absolute_import, division, print_function
 import os
 import sys
 
-# Nothing is imported from the current directory, also where somebody else's Python starts this file.
+# Nothing is imported from the current directory, even if another user's Python starts this file.
 PROGRAM = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [PROGRAM] + [place for place in sys.path[1:] if os.path.isabs(place)]
 

@@ -7,8 +7,8 @@ import glob
 import os
 import re
 
+from ansible.module_utils.hadoop_dl_host import environment_names, user_environment
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
-from ansible.module_utils.hadoop_dl_host import user_environment
 from ansible.module_utils.hadoop_dl_host.text_columns import columns
 from ansible.module_utils.hadoop_dl_host.user_environment import DEFAULT, NotReady
 
@@ -53,7 +53,7 @@ def row(root, name, is_default):
     cuda = cuda_of(site, found) if site else None
     gpu = cuda is not None or package == "tensorflow-gpu"
     python = os.path.basename(os.path.dirname(site))[len("python") :] if site else "-"
-    cells = (user_environment.stack_of(name), found.get(package, "-"), python, cuda or "-")
+    cells = (environment_names.stack_of(name), found.get(package, "-"), python, cuda or "-")
     return ("*" if is_default else "",) + cells + ("GPU and CPU" if gpu else "CPU", name)
 
 

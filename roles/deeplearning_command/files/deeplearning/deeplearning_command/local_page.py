@@ -17,8 +17,14 @@ HERE = "127.0.0.1"
 
 def add_port(made, ports, *other):
     """The option --port, and those by which the program itself would listen on other addresses, which are refused."""
-    made.add_argument("--port", type=int, help="the port (the first free one from %d on)" % ports[0])
+    made.add_argument("--port", type=port_number, help="the port (the first free one from %d on)" % ports[0])
     made.add_argument("--host", *other, dest="host", help=argparse.SUPPRESS)
+
+
+def port_number(text):
+    if not text.isdigit() or not 0 < int(text) < 65536:
+        raise argparse.ArgumentTypeError("a port from 1 to 65535 is required, but this is %r" % text)
+    return int(text)
 
 
 def refuse_others(host, reason):

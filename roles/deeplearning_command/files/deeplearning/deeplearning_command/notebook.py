@@ -4,7 +4,6 @@
 from __future__ import absolute_import, division, print_function
 
 import binascii
-import json
 import os
 import re
 import sys
@@ -130,8 +129,7 @@ def write(path, spec):
             "%s is not by deeplearning kernel, and stays. Name another kernel: deeplearning kernel NAME." % path
         )
     try:
-        if not os.path.isdir(os.path.dirname(path)):
-            os.makedirs(os.path.dirname(path))
-        whole_files.write_whole(path, (json.dumps(spec, indent=1, sort_keys=True) + "\n").encode("utf-8"))
+        whole_files.make_directory(os.path.dirname(path))
+        whole_files.write_json(path, spec)
     except (IOError, OSError) as error:
         raise NotReady("%s must be writable and have room, but the system answers: %s." % (path, error))

@@ -9,6 +9,7 @@ import os
 import sys
 
 from ansible.module_utils.hadoop_dl_host import user_environment, whole_files
+from ansible.module_utils.hadoop_dl_host.text_columns import write
 from ansible.module_utils.hadoop_dl_host.user_environment import DEFAULT, ROOT, NotReady
 
 OK, FAILED, USAGE, NOT_READY, INTERRUPTED = 0, 1, 2, 3, 130
@@ -19,8 +20,7 @@ class Refused(Exception):
 
 
 def say(text):
-    sys.stderr.write("deeplearning: %s\n" % text)
-    sys.stderr.flush()
+    write("deeplearning: %s\n" % text, sys.stderr)
 
 
 def parser(command, usage, description, example):

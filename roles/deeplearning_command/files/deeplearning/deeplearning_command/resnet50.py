@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 from ansible.module_utils.hadoop_dl_host import environment_packages, processes
+from ansible.module_utils.hadoop_dl_host.text_columns import write
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 
 from deeplearning_command import listing, options, programs
@@ -182,7 +183,7 @@ def follow(command):
             last.extend([text] if text else [])
             if text.startswith("tfos-submit: "):
                 said.append(text[len("tfos-submit: ") :])
-                sys.stderr.write(text + "\n")
+                write(text + "\n", sys.stderr)
         status = process.wait()
     finally:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)

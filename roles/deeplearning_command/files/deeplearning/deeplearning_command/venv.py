@@ -30,7 +30,7 @@ constraint = %s
 OF_PYTHON_2 = """\
 no-python-version-warning = true
 use-feature = 2020-resolver
-"""  # without it pip 20.3 goes on, and says nothing, where a constraint is in the way
+"""  # without it pip 20.3 ignores a constraint that is in the way, and prints nothing
 PIP = """\
 #!/bin/sh
 exec %s %s "$@"

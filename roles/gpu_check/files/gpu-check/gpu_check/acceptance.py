@@ -151,7 +151,7 @@ class Run(object):
         return [one for one in self.measures if one["kind"] in kinds]
 
     def compared(self, kinds, required, remedy):
-        """A summary of what was measured; Fail where less than a share of the limit was reached."""
+        """A summary of what was measured; Fail if less than a share of the limit was reached."""
         found = self.of(*kinds)
         slow = [words(one) for one in found if one["speed"] < SHARE * one["limit"]]
         if slow:

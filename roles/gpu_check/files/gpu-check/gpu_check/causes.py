@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""Why TensorFlow does not see GPUs that are there, or does not come so far."""
+"""Why TensorFlow does not see GPUs that are there, or fails before it looks for them."""
 
 from __future__ import absolute_import, division, print_function
 

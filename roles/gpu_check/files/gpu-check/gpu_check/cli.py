@@ -17,11 +17,13 @@ import json
 import os
 import sys
 
+from ansible.module_utils.hadoop_dl_host.text_columns import write
+
 from gpu_check import compute, dcgm, driver, health, packages, toolkit
 from gpu_check.acceptance import STEPS, Run
 from gpu_check.acceptance import report as accepted
 from gpu_check.host import Host
-from gpu_check.questions import QUESTIONS, results
+from gpu_check.questions import QUESTIONS, Fail, results
 
 ORDER = [module.__name__ for module in (driver, toolkit, packages, compute, health, dcgm)]  # those that have questions
 QUESTIONS.sort(key=lambda one: ORDER.index(one[1].__module__))
@@ -49,6 +51,8 @@ def misuse(arguments, names):
     known = [name for name, _ in QUESTIONS]
     wrong = [item for item in arguments if item.startswith("-") and item not in ("--json", "--list", "--accept")]
     wrong += [name for name in names if name not in known]
+    if "--junit" in arguments:
+        return "--junit requires a file, but none follows it.\n"
     if wrong:
         return "gpu-check does not know %s. Questions: %s. Options: --accept, --json, --junit FILE, --list.\n" % (
             ", ".join(wrong),
@@ -61,9 +65,9 @@ def misuse(arguments, names):
 
 def main(arguments):
     report = None
-    if "--junit" in arguments:
+    if "--junit" in arguments[:-1]:
         at = arguments.index("--junit")
-        report = os.path.abspath(arguments[at + 1]) if len(arguments) > at + 1 else None
+        report = os.path.abspath(arguments[at + 1])
         arguments = arguments[:at] + arguments[at + 2 :]
     if "--help" in arguments or "-h" in arguments:
         sys.stdout.write(__doc__)
@@ -77,17 +81,24 @@ def main(arguments):
         sys.stdout.write("".join("%-28s %s\n" % (name, function.__doc__) for name, function in QUESTIONS))
         return 0
     os.chdir("/")  # no library is loaded from where the caller happens to be
-    host = Host(named=names)
+    try:
+        host = Host(named=names)
+    except Fail as problem:
+        write("%s\n" % problem, sys.stderr)
+        return 1
     run = Run(host) if "--accept" in arguments else None
     found = []
     for one in results(run, (), STEPS) if run else results(host, names):
         found.append(one)
         if "--json" not in arguments:
-            sys.stdout.write("%(outcome)s  %(name)s: %(message)s\n" % one)
-            sys.stdout.flush()
+            write("%(outcome)s  %(name)s: %(message)s\n" % one)
     if "--json" in arguments:
         sys.stdout.write(json.dumps(accepted(run, found) if run else found, indent=1) + "\n")
     if report:
-        with open(report, "w") as handle:
-            handle.write(junit(found))
+        try:
+            with open(report, "wb") as handle:
+                write(junit(found), handle)
+        except (IOError, OSError) as error:
+            write("The file of --junit must be writable, but: %s\n" % error, sys.stderr)
+            return 2
     return 1 if any(one["outcome"] == "FAIL" for one in found) else 0

@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 """Questions that compute: through the driver's own library, and through TensorFlow.
 
-They take memory on the GPUs, so they are skipped where others compute, unless they were asked for by name.
+They take memory on the GPUs, so they are skipped if other processes compute there, unless they are requested by name.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -27,7 +27,7 @@ MISSING = "Run gpu-check gpus_by_driver_as_declared; if it passes, look at dmesg
 
 
 def leaves_alone(host, name):
-    """Skip where processes compute on the GPUs and nobody asked for this question by name."""
+    """Skip if processes compute on the GPUs and this question was not requested by name."""
     host.requires_gpu()
     users = [] if name in host.named else host.users()
     if users:
@@ -99,7 +99,7 @@ def python_problem(host):
 
 
 def tensorflow(host, hidden=False):
-    """What TensorFlow sees and computes (None where it does not come so far), and what it said; without GPUs if hidden."""
+    """What TensorFlow sees and computes (None if it failed before), and what it printed; without GPUs if hidden."""
     if hidden and host.looks.get(False) and not (host.looks[False][0] or {"gpus": [0]})["gpus"]:
         return host.looks[False]  # there was nothing to hide
     if hidden not in host.looks:

@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 """Compute without TensorFlow: the CUDA driver's own library copies a number to each GPU and back.
 
-Runs in a child process with a limit: what the driver holds in the kernel does not come back.
+Runs in a child process with a time limit, because a call that the driver holds in the kernel never returns.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -55,7 +55,7 @@ def copy_and_back(library, number):
 
 
 def ask(library):
-    """{"error": …} where no GPU can be asked, else {"gpus": [None or a reason for each GPU]}."""
+    """{"error": …} if no GPU can be used, else {"gpus": [None or a reason for each GPU]}."""
     count = ctypes.c_int()
     try:
         call(library, "cuInit", ctypes.c_uint(0))

@@ -93,7 +93,7 @@ class Host(host_system.System):
         return output if status in accepted else None
 
     def run(self, *argv):
-        """Status and output of a command, asked once; status None where the command is missing."""
+        """Status and output of a command, which runs once; status None if the command is missing."""
         if argv not in self.answers:
             status, output = self.execute(argv)
             found = re.findall(CORRUPTED, output) if argv[0] == "nvidia-smi" else []
@@ -147,7 +147,7 @@ class Host(host_system.System):
         return self.glob("/dev/nvidia[0-9]*")
 
     def listed(self):
-        """GPUs that nvidia-smi lists; none where it fails."""
+        """GPUs that nvidia-smi lists; none if it fails."""
         status, output = self.run("nvidia-smi", "-L")
         return re.findall(r"^GPU \d+:", output, re.M) if status == 0 else []
 
@@ -273,7 +273,7 @@ class Host(host_system.System):
         return (self.run("uname", "-r")[1] or "").strip()
 
     def module_of(self, kernel):
-        """Version and the kernel it was built for, of the module that this kernel would load; None where there is none."""
+        """Version of the module that this kernel would load, and the kernel that it was built for; None without a module."""
         files = self.module_files("/lib/modules/" + kernel)
         if not files:
             return None

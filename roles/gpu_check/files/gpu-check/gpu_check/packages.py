@@ -16,7 +16,7 @@ NAMES = re.compile(
 )
 VERIFY = {"rpm": ["rpm", "--verify", "--nodeps", "--noscripts"], "dpkg": ["dpkg", "--verify"]}
 # "S.5......  c /etc/x", "missing     /usr/lib64/x": what rpm(8) and dpkg(1) print. S: size, 5: digest, L: target of a link; dates,
-# owners and modes may differ where a site wants them to. c: a file that the site may change;
+# owners and modes may differ, because a site may set them. c: a file that the site may change;
 # g: one that no package brings; d: documentation.
 LINE = re.compile(r"^(missing|[.?S][.?M]\S{5,7})\s+(?:([a-z])\s+)?(/.+)$", re.M)
 

@@ -62,7 +62,7 @@ def no_library(host, soname):
 
 
 def two_versions(host):
-    """The library in a container is of another version than the module of its host; None where they are one."""
+    """The library in a container is of another version than the module of its host; None if both have the same version."""
     library, loaded = host.library(), host.loaded()
     if library and loaded and library == loaded:
         return None
@@ -142,7 +142,7 @@ def smi_problem(host, status, output):
 
 
 def container_problem(host, status, output, first):
-    """The same where the cause is how the container was started; None where it is another one."""
+    """The same if the cause is how the container was started; None for another cause."""
     if status is None:
         return "nvidia-smi is required to ask the GPUs but neither PATH nor %s/bin has it. %s" % (
             NVIDIA,

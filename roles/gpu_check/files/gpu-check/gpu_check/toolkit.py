@@ -75,7 +75,7 @@ def linker_finds_cuda(host):
 
 
 def cudnn_header(host, home, major):
-    """The version in cudnn's header, of this toolkit or of the system; None where no header has this major number."""
+    """The version in cudnn's header, of this toolkit or of the system; None if no header has this major number."""
     for name in ("cudnn_version.h", "cudnn.h"):
         for directory in (
             home + "/include",

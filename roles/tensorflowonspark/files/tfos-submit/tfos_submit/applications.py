@@ -6,11 +6,11 @@ from __future__ import absolute_import, division, print_function
 import re
 import time
 
-from ansible.module_utils.hadoop_dl_host.text_columns import columns
+from ansible.module_utils.hadoop_dl_host.text_columns import columns, write
 
 from tfos_submit.hints import say_causes
 from tfos_submit.logs import NO_LOGS, collected_logs, live_logs
-from tfos_submit.outcome import FAILED, OK, say, write
+from tfos_submit.outcome import FAILED, OK, say
 from tfos_submit.waiting import waits
 from tfos_submit.yarn import ENDED, WAITING, gpus_of, number
 

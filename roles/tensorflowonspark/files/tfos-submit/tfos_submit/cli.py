@@ -59,9 +59,10 @@ def run(options):
     hadoop = user_environment.hadoop_environment(environment_file)
     if options.local:
         run_here(options, environment, hadoop, own)
-    client = installation.client_settings(user_environment.client_file(root, environment, "tfos-submit.json"))
+    client_file = user_environment.client_file(root, environment, "tfos-submit.json")
+    client = installation.client_settings(client_file)
     spark_home = client["spark_home"]
-    jars = installation.present_jars(client, os.path.join(root, "etc", "tfos-submit.json"))
+    jars = installation.present_jars(client, client_file)
     spark_conf = os.environ.get("SPARK_CONF_DIR") or os.path.join(spark_home, "conf")
     files = (os.path.join(spark_conf, "spark-defaults.conf"), client.get("spark_defaults", ""))
     defaults = [installation.text_of(path) for path in files]

@@ -22,7 +22,7 @@ LIMIT = 60  # seconds for all of it: an nvidia-smi that hangs must not hold the 
 PATIENCE = 20  # of them for GPUs that the executor before has not released yet
 PLACES = "/usr/bin:/usr/local/bin:/usr/local/nvidia/bin"  # of nvidia-smi, where PATH has none
 DEVICE = "/dev/nvidia%s"
-# Seconds that nobody sets. Python 2.7 has no time.monotonic; times(2) counts from the start of the system as well.
+# Seconds of a clock that nobody sets. Python 2.7 has no time.monotonic; times(2) counts from the start of the system as well.
 clock = getattr(time, "monotonic", lambda: os.times()[4])
 
 

@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""--gpus: what Spark is told about GPUs, and what must be true before a job asks for them."""
+"""--gpus: Spark's settings for GPUs, and what must be true before a job requests GPUs."""
 
 from __future__ import absolute_import, division, print_function
 

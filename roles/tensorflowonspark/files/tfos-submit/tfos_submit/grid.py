@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""deeplearning grid: a script once for each set of parameters, as one job. What is asked, what Spark is told, and the table at the end."""
+"""deeplearning grid: a script once for each set of parameters, as one job: the options, the job's settings, and the table at the end."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -14,11 +14,11 @@ import pkgutil
 import random
 import re
 
-from ansible.module_utils.hadoop_dl_host.text_columns import columns
+from ansible.module_utils.hadoop_dl_host.text_columns import columns, write
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 
 from tfos_submit.options import address, arguments_parser, count
-from tfos_submit.outcome import FAILED, OK, say, write
+from tfos_submit.outcome import FAILED, OK, say
 
 OPTION = "--grid"  # as the first one; deeplearning grid adds it
 MOST = 1000  # trials: each is a directory in HDFS

@@ -14,10 +14,11 @@ import threading
 import time
 
 from ansible.module_utils.hadoop_dl_host import processes
+from ansible.module_utils.hadoop_dl_host.text_columns import write
 
 from tfos_submit.hints import say_causes
 from tfos_submit.logs import NO_LOGS, collected_logs, driver_file, live_logs, shorten_logs
-from tfos_submit.outcome import FAILED, INTERRUPTED, NO_EXECUTORS, OK, TOO_LONG, say, write
+from tfos_submit.outcome import FAILED, INTERRUPTED, NO_EXECUTORS, OK, TOO_LONG, say
 from tfos_submit.shortage import shortage
 from tfos_submit.waiting import Waiting, waits
 from tfos_submit.watch import Watch
@@ -115,7 +116,7 @@ class Job(object):
         return OK if self.process.returncode == 0 else FAILED
 
     def pause(self, seconds):
-        """Wait so many seconds, less where the job ends."""
+        """Wait so many seconds, or until the job ends."""
         for _ in range(20):
             if self.process.poll() is not None:
                 return

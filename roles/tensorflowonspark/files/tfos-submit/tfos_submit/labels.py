@@ -35,7 +35,7 @@ class Partition(object):
 
 
 def words(options):
-    """Beside what executors are asked with."""
+    """The node label, as an addition to what executors request."""
     return ", node label %s" % options.node_label if options.node_label else ""
 
 

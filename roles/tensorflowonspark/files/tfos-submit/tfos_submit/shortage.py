@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""What was asked, what YARN has, and what to do, when executors do not come."""
+"""What a job requested, what YARN has, and what to do, if YARN does not give its executors."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -9,7 +9,7 @@ from tfos_submit import labels
 
 
 def each(options):
-    """What every executor is asked with."""
+    """What every executor requests."""
     parts = ["%d MB" % options.memory, "%d vcore%s" % (options.cores, "" if options.cores == 1 else "s")]
     if options.gpus:
         parts.append("%d GPU%s (yarn.io/gpu)" % (options.gpus, "" if options.gpus == 1 else "s"))
@@ -17,7 +17,7 @@ def each(options):
 
 
 def shortage(options, application, nodes, running):
-    """What was asked, what YARN had, and what to do, when executors do not come."""
+    """The message about executors that YARN did not give."""
     given = max(0, int(application.get("runningContainers", 0)) - 1)
     state = application.get("state")
     lines = [

@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""What Spark is told: the settings of a job, the command, and the variables of the driver."""
+"""A job for Spark: its settings, the command, and the variables of the driver."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -21,7 +21,7 @@ HEAP_MB = 1024  # of an executor's memory; TensorFlow lives in a Python process 
 
 
 def hdfs_user(inherited, configuration):
-    """Whose files the executors write. Where YARN starts containers as its own user, libhdfs would take that one's name.
+    """The user who owns what the executors write. If YARN starts containers as its own user, libhdfs would take that name.
 
     With Kerberos the name does not count, and none is given.
     """

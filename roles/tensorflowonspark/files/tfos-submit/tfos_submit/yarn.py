@@ -46,7 +46,7 @@ class YarnCommand(object):
         self.variables.pop("CLASSPATH", None)  # of libhdfs; the launcher makes its own
 
     def run(self, *arguments):
-        """What the command prints; empty where it fails."""
+        """What the command prints; empty if it fails."""
         answer = processes.run([self.program] + list(arguments), TIMEOUT, self.variables)
         if answer.problem:
             say("yarn %s failed: %s" % (" ".join(arguments), words(answer)))
@@ -68,7 +68,7 @@ class ResourceManager(object):
         self.partition = None  # where the job's executors can come (labels.Partition); not known: everywhere
 
     def get(self, path):
-        """The answer as a mapping, or None where no ResourceManager gives one."""
+        """The answer as a mapping, or None if no ResourceManager gives one."""
         for address in self.addresses:
             try:
                 answer = json.loads(fetch(address + "/ws/v1/cluster" + path))
