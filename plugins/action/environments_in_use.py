@@ -20,4 +20,5 @@ class ActionModule(OnceAction):
         # Whether or not this run addresses them.
         cluster = [*groups.get("data_nodes", []), *groups.get("edge_nodes", [])]
         asked = [*variables["ansible_play_hosts_all"], *cluster]
-        return active_environments.in_use(hosts, asked, variables["ansible_play_hosts"])
+        answer = active_environments.in_use(hosts, asked, variables["ansible_play_hosts"])
+        return {"names": answer["names"], "unknown": answer["unknown"]}

@@ -39,4 +39,5 @@ class ActionModule(ScriptAction):
         if facts.kerberos:
             facts = replace(facts, kerberos=replace(facts.kerberos, received=int(time.time())))
         warnings = [f"{host}: {sentence}." for sentence in facts.unanswered]
-        return {"facts": typed.as_json(facts), **({"warnings": warnings} if warnings else {})}
+        answer = typed.as_json(facts)
+        return {"facts": answer, "warnings": warnings} if warnings else {"facts": answer}
