@@ -132,7 +132,7 @@ def test_a_host_of_the_cluster_that_the_run_leaves_out_keeps_the_old_environment
     new = dict.fromkeys(("data1", "data2"), f"envs/{NAME}")
     assert active(cluster) == {**dict.fromkeys(GROUPS, f"envs/{OLD}"), **new}
     assert all((cluster / name / "envs" / OLD / "bin").is_dir() for name in GROUPS)
-    assert "because nobody knows what is active on edge1." in said
+    assert "because the active environment is unknown on edge1." in said
     assert run(cluster, environment_keep=0)[0] == 0
     assert not any((cluster / name / "envs" / OLD).exists() for name in GROUPS)
 

@@ -18,6 +18,7 @@ from deeplearning_edge import run as run_command
 from python_files import write_script
 
 from hadoop_dl.cli import cdsw_project
+from hadoop_dl.data import typed
 from hadoop_dl.hosts import benchmark as benchmark_of_hosts
 from hadoop_dl.hosts import host_script
 
@@ -212,7 +213,7 @@ def test_the_playbooks_script_answers_with_what_the_command_measured_or_why_not(
         given = {**os.environ, "HOME": str(tmp_path), "GPUS": "1", **variables}
         words = [sys.executable, "-"]
         done = subprocess.run(words, input=script, env=given, capture_output=True, text=True, check=False, timeout=120)
-        return benchmark_of_hosts.read(host_script.parse(done.returncode, done.stdout, done.stderr))
+        return typed.read(benchmark_of_hosts.Benchmark, host_script.parse(done.returncode, done.stdout, done.stderr))
 
     found = ask(trained.root)
     assert (found.environment, benchmark_of_hosts.card(found)) == (NEW, "Tesla P100-PCIE-16GB")

@@ -249,7 +249,7 @@ def test_everything_is_on_the_disk_before_a_marker_says_so(site, monkeypatch):
     written = environment_build.whole_files.write_json
     monkeypatch.setattr(environment_build.environment_bytes, "sync", lambda path: events.append("sync"))
     monkeypatch.setattr(
-        environment_build.packages,
+        environment_build.whole_files,
         "write_json",
         lambda path, value: events.append(os.path.basename(path)) or written(path, value),
     )

@@ -459,29 +459,6 @@ def imported(kind: str) -> Any:
     return python_files.load(REPOSITORY / "plugins" / kind / "tensorflow_build.py")
 
 
-def test_directories_that_another_start_makes_at_that_moment_are_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module, is_directory, make = imported("modules"), os.path.isdir, os.makedirs
-
-    def isdir(path: str) -> bool:
-        found = is_directory(path)
-        if not found:
-            make(path)  # between the look and what follows
-        return found
-
-    monkeypatch.setattr(module.os.path, "isdir", isdir)
-    for path in ("builds", "published"):
-        module.have_directory(str(tmp_path / path))
-        assert is_directory(tmp_path / path)
-
-
-def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "builds").touch()
-    with pytest.raises(OSError, match="File exists"):
-        imported("modules").have_directory(str(tmp_path / "builds"))
-
-
 def starting(root: Path) -> subprocess.Popen[str]:
     """A start of the build "key", whose sources are missing: it ends at its first step."""
     spec = {"version": "1.15.0", "user": os.geteuid(), "bazel": "/x/bazel", "path": ["/usr/bin", "/bin"], "home": str(root), "tag": "v1", "commit": COMMIT, "bundle": "/nowhere.bundle"}  # fmt: skip

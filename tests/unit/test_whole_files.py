@@ -62,3 +62,15 @@ def test_the_draft_of_a_running_process_is_told_from_that_of_a_killed_one() -> N
     assert whole_files.is_being_written(f"cudnn.new-{os.getpid()}")
     assert not whole_files.is_being_written(f"cudnn.new-{ended.pid}")
     assert not whole_files.is_being_written("cudnn.new")
+
+
+def test_a_directory_that_another_process_makes_first_is_there(tmp_path: Path) -> None:
+    for _ in range(2):  # without a look before: the second fails like one that comes too late
+        whole_files.make_directory(str(tmp_path / "a/b"))
+        assert (tmp_path / "a/b").is_dir()
+
+
+def test_a_directory_whose_name_a_file_has_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "builds").touch()
+    with pytest.raises(OSError, match="File exists"):
+        whole_files.make_directory(str(tmp_path / "builds"))
