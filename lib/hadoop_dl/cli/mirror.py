@@ -115,8 +115,8 @@ def fetch_contents(wanted: Contents, root: Path, index_url: str | None) -> list[
     failures, fetched = [], []
     by_hand = [artifact for artifact in wanted.artifacts if not source(artifact) and not artifact.get("built")]
     try:
-        automatic = [artifact for artifact in wanted.artifacts if artifact not in by_hand]
-        fetched = fetch_artifacts(automatic, root, index_url, lambda line: print(line, flush=True))
+        remote_artifacts = [artifact for artifact in wanted.artifacts if artifact not in by_hand]
+        fetched = fetch_artifacts(remote_artifacts, root, index_url, lambda line: print(line, flush=True))
     except MirrorError as error:
         failures.append(str(error))
     users = {artifact["name"]: names for artifact, names in wanted.rows}

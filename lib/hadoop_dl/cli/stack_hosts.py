@@ -103,7 +103,11 @@ def of_files(paths: Sequence[Path], request: Mapping[str, Any]) -> Answers:
     """The plan of data nodes with the facts in these files."""
     full_request = dict(request) or ANY
     hosts = [facts_host(path, {**SITE, "deeplearning_request": full_request}) for path in paths]
-    twice = [host.name for place, host in enumerate(hosts) if host.name in [earlier.name for earlier in hosts[:place]]]
+    twice = [
+        host.name
+        for place, host in enumerate(hosts)
+        if host.name in [previous_host.name for previous_host in hosts[:place]]
+    ]
     if twice:
         raise Misuse(f"--host must name each host once, but two files are called {twice[0]}.")
     return Answers(make_plan(hosts, REPOSITORY).as_json(), full_request, "inventories/SITE")
