@@ -15,6 +15,6 @@ class ActionModule(ScriptAction):
     """
 
     def act(self) -> dict[str, Any]:
-        networks = [str(one) for one in self._task.args["networks"]]
+        networks = [str(network) for network in self._task.args["networks"]]
         script = host_script.benchmark(networks, int(self._task.args["seconds"]), self._task.timeout)
         return {"measured": self.measure(script, benchmark.Benchmark)}

@@ -25,8 +25,8 @@ class ActionModule(OnceAction):
         refusal = benchmark.refusal(hosts)
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            found = {host: typed.as_json(one) for host, one in hosts.items()}
-            report_files.write_whole(directory / "benchmark.json", json.dumps(found, indent=1) + "\n")
+            answers = {host: typed.as_json(answer) for host, answer in hosts.items()}
+            report_files.write_whole(directory / "benchmark.json", json.dumps(answers, indent=1) + "\n")
         except OSError as error:
             refusal = report_files.refusal(directory, error)
         return {"failed": True, "msg": refusal} if refusal else {}

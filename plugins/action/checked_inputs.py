@@ -25,8 +25,8 @@ class ActionModule(OnceAction):
 
     def act(self) -> dict[str, Any]:
         names = self._task.args["names"]
-        used = inputs.used(names, self._task.args.get("roles") or [], REPOSITORY)
-        problems, warnings = Inventory(self._templar, self.variables, used).checked(names)
+        input_names = inputs.used(names, self._task.args.get("roles") or [], REPOSITORY)
+        problems, warnings = Inventory(self._templar, self.variables, input_names).checked(names)
         for warning in warnings:
             display.warning(warning)
         return {"failed": True, "msg": plan_model.failure(problems)} if problems else {}

@@ -56,9 +56,9 @@ class ActionModule(HostAction):
         if self.args.get("role_group"):
             owner = (*owner, "roleConfigGroups", str(self.args["role_group"]))
         message = str(self.args.get("message") or "Set by hadoop-deeplearning")
-        wanted = connection.text_values(self.args["values"])
+        texts = connection.text_values(self.args["values"])
         result.update(service=service["name"], cluster=service["cluster"])
-        connection.change_config(manager, owner, wanted, "" if self.checking else message, result)
+        connection.change_config(manager, owner, texts, "" if self.checking else message, result)
         self.changed = result["before"] != result["after"]
         if self.changed:
             self.diff = [{"before_header": service["name"], "after_header": service["name"], **self.shown(result)}]

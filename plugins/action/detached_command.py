@@ -37,9 +37,9 @@ class ActionModule(HostAction):
                 "restarted, or it could not be ended."
             )
         if answer.get("rc") != 0:
-            ended = f"with status {answer['rc']}" if answer.get("rc") is not None else f"not within {seconds} s"
-            said = " ".join(printable(str(line)) for line in answer.get("lines") or [])
-            raise AnsibleActionFail(f"The program on {self.host} ended {ended}: {said or 'no output'}")
+            outcome = f"with status {answer['rc']}" if answer.get("rc") is not None else f"not within {seconds} s"
+            output = " ".join(printable(str(line)) for line in answer.get("lines") or [])
+            raise AnsibleActionFail(f"The program on {self.host} ended {outcome}: {output or 'no output'}")
         return {"rc": 0}
 
     def asked(self, **args: Any) -> dict[str, Any]:

@@ -19,6 +19,6 @@ class ActionModule(OnceAction):
         hosts = {name: variables["hostvars"].raw_get(name) for name in groups["all"]}
         # Whether or not this run addresses them.
         cluster = [*groups.get("data_nodes", []), *groups.get("edge_nodes", [])]
-        asked = [*variables["ansible_play_hosts_all"], *cluster]
-        answer = active_environments.in_use(hosts, asked, variables["ansible_play_hosts"])
+        required_hosts = [*variables["ansible_play_hosts_all"], *cluster]
+        answer = active_environments.in_use(hosts, required_hosts, variables["ansible_play_hosts"])
         return {"names": answer["names"], "unknown": answer["unknown"]}

@@ -59,20 +59,20 @@ class ActionModule(HostAction):
             if not self.checking:
                 manager.set_nodemanager(host, cluster, state == "recommissioned", seconds)
             return {}
-        product, inside = manager.server.product, manager.maintenance(host)  # type: ignore[arg-type]
+        product, in_maintenance = manager.server.product, manager.maintenance(host)  # type: ignore[arg-type]
         if state == "checked":
-            return {"in_maintenance": inside}
+            return {"in_maintenance": in_maintenance}
         marked = bool(self.module("ansible.legacy.stat", path=self.args["marker"]).get("stat", {}).get("exists"))
         if state == "entered":
-            if inside:
-                before = "is" if marked else "was before, and stays,"
-                return {"stays": f"{self.host} {before} in maintenance mode in {product}."}
+            if in_maintenance:
+                phrase = "is" if marked else "was before, and stays,"
+                return {"stays": f"{self.host} {phrase} in maintenance mode in {product}."}
             self.module("ansible.legacy.file", path=os.path.dirname(str(self.args["marker"])), state="directory")
             self.copy(str(self.args["marker"]), content=json.dumps({"manager": product}) + "\n", mode="0644")
             self.switch(manager, host, cluster, True)
             return {"stays": f"{self.host} stays in maintenance mode in {product} until the same command succeeds."}
         if marked:
-            if inside:
+            if in_maintenance:
                 self.switch(manager, host, cluster, False)
             self.absent(str(self.args["marker"]))
         return {}

@@ -22,10 +22,10 @@ class ActionModule(OnceAction):
     def act(self) -> dict[str, Any]:
         inventory = Inventory(self._templar, self.variables)
         try:
-            found = contents(inventory.hosts, self._task.args.get("stacks") or (), REPOSITORY, self.key_text)
+            site_contents = contents(inventory.hosts, self._task.args.get("stacks") or (), REPOSITORY, self.key_text)
         except ValueError as error:  # A stack or lock that cannot be read.
             return {"failed": True, "msg": str(error)}
-        Path(self._task.args["file"]).write_text(json.dumps(found.as_json()), encoding="utf-8")
+        Path(self._task.args["file"]).write_text(json.dumps(site_contents.as_json()), encoding="utf-8")
         return {}
 
     def key_text(self, name: str) -> str:

@@ -49,12 +49,12 @@ class ActionModule(HostAction):
             self.args["manager"], *(repository.get(key, "") for key in ("name", "url", "key", "key_file"))
         )
         try:
-            wanted = os_packages.packages_of(self.args["names"])
+            packages = os_packages.packages_of(self.args["names"])
         except os_packages.PackageError as error:
             raise AnsibleActionFail(str(error)) from error
-        if not wanted:
+        if not packages:
             return {}
-        if self._downgrade and any(package.name.startswith("kernel") for package in wanted):
+        if self._downgrade and any(package.name.startswith("kernel") for package in packages):
             self.misused("names without the kernel's if downgrade is true: a kernel is never downgraded")
         if not repository.get("usable", True):
             self.changed = self.args["state"] == "present"
@@ -64,8 +64,8 @@ class ActionModule(HostAction):
             unsigned = self.unsigned_repositories(source.manager)
         source = replace(source, unsigned=tuple((entry["name"], entry["file"]) for entry in unsigned))
         if self.args["state"] == "solvable":
-            return self._solve(source, wanted)
-        return self._ask(source, wanted) if self.args["state"] == "available" else self._install(source, wanted)
+            return self._solve(source, packages)
+        return self._ask(source, packages) if self.args["state"] == "available" else self._install(source, packages)
 
     @property
     def _downgrade(self) -> bool:
@@ -74,7 +74,7 @@ class ActionModule(HostAction):
     def _ask(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
         """Run a command, because no module lists every version that repositories offer. An empty list is no failure."""
         answer = self.command(source.ask(wanted))
-        lacking = os_packages.missing(
+        problem = os_packages.missing(
             source,
             wanted,
             answer["stdout"],
@@ -83,24 +83,26 @@ class ActionModule(HostAction):
             title=str(self.args["title"]),
             remedy=str(self.args.get("remedy") or "request a version that it has"),
         )
-        if lacking:
-            raise AnsibleActionFail(lacking)
+        if problem:
+            raise AnsibleActionFail(problem)
         return {"names": os_packages.offered_names(wanted, answer["stdout"])}
 
     def _solve(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
         """Without the locks, because this role's own are lifted for the transaction; the site's are compared here."""
         self._wait_for_lock(source)
-        gone, exclude, unheld = (self.args.get(key) or [] for key in ("remove", "exclude", "unheld"))
+        removals, exclude, unheld = (self.args.get(key) or [] for key in ("remove", "exclude", "unheld"))
         if source.manager == "apt":
             answer = self.command(transactions.simulation(wanted, **self.args["preferences"]), SOLVING)
-            found = list(transactions.apt_reasons(source, answer, leaving=gone, unheld=unheld, exclude=exclude))
+            reasons = list(transactions.apt_reasons(source, answer, leaving=removals, unheld=unheld, exclude=exclude))
         else:
-            answer = self.command(transactions.exchange(source, wanted, gone, exclude, solve=True), SOLVING)
+            answer = self.command(transactions.exchange(source, wanted, removals, exclude, solve=True), SOLVING)
             listed = self.command(["cat", transactions.LOCKS[source.manager]])["stdout"]
-            lacking = transactions.left_out(answer["stdout"], self._not_in_rpm(wanted))
-            found = list(transactions.reasons(source, answer["stdout"], answer["stderr"], listed, lacking))
-        if found:
-            raise AnsibleActionFail(transactions.problem(source, found, host=self.host, title=str(self.args["title"])))
+            missing_packages = transactions.left_out(answer["stdout"], self._not_in_rpm(wanted))
+            reasons = list(transactions.reasons(source, answer["stdout"], answer["stderr"], listed, missing_packages))
+        if reasons:
+            raise AnsibleActionFail(
+                transactions.problem(source, reasons, host=self.host, title=str(self.args["title"]))
+            )
         return {}
 
     def _install(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
@@ -114,18 +116,18 @@ class ActionModule(HostAction):
         if answer.get("failed"):
             for key in self._trusted_keys(source) - trusted:  # what did not happen leaves no key behind
                 self.command(["rpm", "--erase", key])
-            told = os_packages.of_dpkg(str(answer.get("stdout") or "")) if source.manager == "apt" else []
-            told += [line for key in ("msg", "failures", "stderr") for line in os_packages.flat(answer.get(key))]
-            said = "\n".join(told)
-            shown = self.command(os_packages.show_key(source.key_file))["stdout"] if source.key_file else ""
-            free = self.command(["df", "-P", "-m", *os_packages.PLACES, *os_packages.named_places(said)])["stdout"]
+            lines = os_packages.of_dpkg(str(answer.get("stdout") or "")) if source.manager == "apt" else []
+            lines += [line for key in ("msg", "failures", "stderr") for line in os_packages.flat(answer.get(key))]
+            output = "\n".join(lines)
+            key_listing = self.command(os_packages.show_key(source.key_file))["stdout"] if source.key_file else ""
+            free = self.command(["df", "-P", "-m", *os_packages.PLACES, *os_packages.named_places(output)])["stdout"]
             raise AnsibleActionFail(
                 os_packages.failure(
                     source,
-                    said,
+                    output,
                     host=self.host,
                     title=str(self.args["title"]),
-                    key=os_packages.key_lines(shown),
+                    key=os_packages.key_lines(key_listing),
                     free=os_packages.free_lines(free),
                     holder=self._lock_holder(),
                 )
@@ -135,25 +137,25 @@ class ActionModule(HostAction):
 
     def _refuse_duplicates(self, wanted: list[os_packages.Package]) -> None:
         """A transaction of rpm that was ended leaves a package in two versions; the next one fails with words that do not say so."""
-        names = [one.name for one in wanted if not one.name.startswith("kernel")]  # several kernels may stay
+        names = [item.name for item in wanted if not item.name.startswith("kernel")]  # several kernels may stay
         query = ["rpm", "--query", "--queryformat", "%{NAME}.%{ARCH}\\n", *names]
         listed = Counter(self.command(query)["stdout"].splitlines() if names else [])
-        found = [line.rpartition(".")[0] for line, count in listed.items() if count > 1]
-        if found:
+        duplicates = [line.rpartition(".")[0] for line, count in listed.items() if count > 1]
+        if duplicates:
             raise AnsibleActionFail(
-                f"{self.args['title']} requires each of its packages once, but {self.host} has {', '.join(found)} in more than one version, "
+                f"{self.args['title']} requires each of its packages once, but {self.host} has {', '.join(duplicates)} in more than one version, "
                 "as a transaction of rpm leaves them that was ended. Nothing was installed. Run dnf remove --duplicates there "
                 "(RHEL 7: package-cleanup --cleandupes), and run this again."
             )
 
     def _run_module(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
-        how: dict[str, Any]
+        options: dict[str, Any]
         if source.manager == "apt":
             # Recommended packages would install a kernel's meta package, a desktop or a driver.
-            how = {"install_recommends": False, "lock_timeout": LOCK_WAIT}
+            options = {"install_recommends": False, "lock_timeout": LOCK_WAIT}
             self._refuse_touching(source, wanted)
         else:
-            how = {
+            options = {
                 "enablerepo": [source.repository] if source.repository else [],
                 "disablerepo": [name for name, _ in source.unsigned],
                 "lock_timeout": LOCK_WAIT,
@@ -165,7 +167,7 @@ class ActionModule(HostAction):
             name=[package.spec(source.manager) for package in wanted],
             state="present",
             allow_downgrade=self._downgrade,
-            **how,
+            **options,
         )
         return answer
 
@@ -176,19 +178,19 @@ class ActionModule(HostAction):
         self._solve(source, wanted)
         argv = transactions.exchange(source, wanted, self.args["remove"], exclude)
         answer = self.command(argv, TRANSACTION, left=HALF_DONE)
-        said = "\n".join(line for line in (answer["stdout"], answer["stderr"]) if line)
-        return {"changed": True, "failed": answer["rc"] != 0, "msg": said}
+        output = "\n".join(line for line in (answer["stdout"], answer["stderr"]) if line)
+        return {"changed": True, "failed": answer["rc"] != 0, "msg": output}
 
     def _not_installed(self, wanted: list[os_packages.Package], answer: dict[str, Any]) -> dict[str, Any]:
         """A failure if rpm lacks what was installed: yum ends well with "Nothing to do", and the shells ignore errors."""
-        lacking = [package.spec("rpm") for package in self._not_in_rpm(wanted)]
-        said = "; ".join([f"it did not install {', '.join(lacking)}", *os_packages.flat(answer.get("msg"))])
-        return {"failed": True, "msg": said} if lacking else {}
+        missing_packages = [package.spec("rpm") for package in self._not_in_rpm(wanted)]
+        message = "; ".join([f"it did not install {', '.join(missing_packages)}", *os_packages.flat(answer.get("msg"))])
+        return {"failed": True, "msg": message} if missing_packages else {}
 
     def _not_in_rpm(self, wanted: list[os_packages.Package]) -> list[os_packages.Package]:
         queried = self.command(["rpm", "--query", *(package.spec("rpm") for package in wanted)])
-        lacking = re.findall(r"^package (\S+) is not installed$", queried["stdout"], re.M)
-        return [package for package in wanted if package.spec("rpm") in lacking]
+        missing_specs = re.findall(r"^package (\S+) is not installed$", queried["stdout"], re.M)
+        return [package for package in wanted if package.spec("rpm") in missing_specs]
 
     def _lock_holder(self) -> str:
         return str(self.ask_module("package_lock_info").get("holder", ""))

@@ -30,14 +30,14 @@ class ActionModule(OnceAction):
         except removal.Misused as error:
             return {"failed": True, "msg": str(error)}
         hosts = variables["ansible_play_hosts_all"]
-        known = self.registered(self._task.args["answers"], hosts)
-        answers = {name: answer["removal"] for name, answer in known.items() if "removal" in answer}
+        results = self.registered(self._task.args["answers"], hosts)
+        answers = {name: answer["removal"] for name, answer in results.items() if "removal" in answer}
         unread = [name for name in hosts if name not in answers]
-        found = removal.make(answers, unread, variables["groups"].get("edge_nodes") or [], request)
-        display.display(found.text)
-        if found.problems:
-            return {"failed": True, "msg": " ".join([*found.problems, "No host was changed."])}
-        return {"hosts": found.hosts, "cdsw_master": found.cdsw_master}
+        removal_plan = removal.make(answers, unread, variables["groups"].get("edge_nodes") or [], request)
+        display.display(removal_plan.text)
+        if removal_plan.problems:
+            return {"failed": True, "msg": " ".join([*removal_plan.problems, "No host was changed."])}
+        return {"hosts": removal_plan.hosts, "cdsw_master": removal_plan.cdsw_master}
 
     def _request(self) -> removal.Request:
         args, variables = self._task.args, self.variables

@@ -30,12 +30,12 @@ class ActionModule(InventoryAction):
         sources = [str(source) for source in context.CLIARGS.get("inventory") or ()]
         # -e may set another value of this name, which the plan refuses.
         registered = self.registered("preflight_node", [host.name for host in inventory.hosts])
-        answers = {name: report_answers.asked_of(one.get("asked", {})) for name, one in registered.items()}
+        answers = {name: report_answers.asked_of(result.get("asked", {})) for name, result in registered.items()}
         verified = report.last_verify(Path(str(self._task.args["verify_directory"])), sources)
-        found = report.make_report(inventory.hosts, answers, made, verified, time.time(), sources)
+        site_report = report.make_report(inventory.hosts, answers, made, verified, time.time(), sources)
         try:
-            report_files.write(found, Path(str(self._task.args["directory"])))
+            report_files.write(site_report, Path(str(self._task.args["directory"])))
         except OSError as error:
             return {"failed": True, "msg": report_files.refusal(self._task.args["directory"], error)}
-        display.display(report_text.text(found))
-        return {"status": found["status"]}
+        display.display(report_text.text(site_report))
+        return {"status": site_report["status"]}

@@ -25,9 +25,9 @@ class ActionModule(ScriptAction):
         try:
             answer = self.run_script(host_script.report_reader(self.named()))
             facts = host_facts.read_facts(answer.get("facts"))
-            asked = report_answers.asked_of(answer)
+            report_answer = report_answers.asked_of(answer)
         except (host_script.NoAnswer, host_facts.FactsError, AnsibleError) as problem:
-            asked = report_answers.Asked(unanswered=one_line(problem, PARAGRAPH))
+            report_answer = report_answers.Asked(unanswered=one_line(problem, PARAGRAPH))
         except TaskTimeoutError:
-            asked = report_answers.Asked(unanswered=f"no answer within {self._task.timeout} s")
-        return {"facts": typed.as_json(facts), "asked": typed.as_json(asked)}
+            report_answer = report_answers.Asked(unanswered=f"no answer within {self._task.timeout} s")
+        return {"facts": typed.as_json(facts), "asked": typed.as_json(report_answer)}

@@ -43,17 +43,19 @@ class ActionModule(HostAction):
         pid = int(self.args.get("run") or os.getppid())  # every task runs in a child of the run's main process
         own = runs.this_run(pid, playbook, str(self.args.get("note") or ""), self.variables)
         answer = self.lock(own)
-        found = holder(answer)
-        if found and self.args["state"] == "taken":
+        other_run = holder(answer)
+        if other_run and self.args["state"] == "taken":
             silent = answer.get("silent")
-            why = runs.dead(found, runs.controller(), silent if isinstance(silent, int) else 0, own["job"])
+            why = runs.dead(other_run, runs.controller(), silent if isinstance(silent, int) else 0, own["job"])
             if why or self.args.get("takeover"):
-                display.warning(f"{self.host}: the lock of {runs.told(found)} is taken over: {why or 'as requested'}.")
-                answer = self.lock(own, replace=str(found["id"]))
-                found = holder(answer)
+                display.warning(
+                    f"{self.host}: the lock of {runs.told(other_run)} is taken over: {why or 'as requested'}."
+                )
+                answer = self.lock(own, replace=str(other_run["id"]))
+                other_run = holder(answer)
         place = answer.get("machine")
         return {
-            "refused": runs.told(found) if found else "",
+            "refused": runs.told(other_run) if other_run else "",
             "controller": runs.is_controller(place if isinstance(place, dict) else {}, runs.machine()),
             "held": answer.get("held") is True,
         }
@@ -64,5 +66,5 @@ class ActionModule(HostAction):
 
 def holder(answer: dict[str, Any]) -> dict[str, Any]:
     """The other run that has the host; a record that cannot be read is of an unidentified run."""
-    found = answer.get("holder") or {}
-    return found if isinstance(found, dict) else {"id": "unknown"}
+    record = answer.get("holder") or {}
+    return record if isinstance(record, dict) else {"id": "unknown"}

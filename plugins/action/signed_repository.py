@@ -70,9 +70,9 @@ class ActionModule(HostAction):
         }
 
     def _define_rpm(self, name: str, url: str, key: str, files: os_packages.RepositoryFiles) -> None:
-        before = self._keys_of(files.key)
+        old_keys = self._keys_of(files.key)
         if self.copy(files.key, src=key, mode="0644").get("changed") and not self.checking:
-            self._change_trust(files.key, before)
+            self._change_trust(files.key, old_keys)
         self.module(
             "ansible.legacy.yum_repository",
             name=name,
@@ -92,11 +92,11 @@ class ActionModule(HostAction):
         if url:
             self.module("ansible.legacy.file", path="/etc/apt/keyrings", state="directory", **dict(ROOT, mode="0755"))
             self.copy(files.key, src=key, mode="0644")
-            before = self._key_of(files.definition)
+            old_key = self._key_of(files.definition)
             source = os_packages.apt_source(url, self.args.get("suite") or "/", files.key)
             self.copy(files.definition, content=source, mode="0644")
-            if before not in ("", files.key):
-                self._drop_key(before, files.definition)
+            if old_key not in ("", files.key):
+                self._drop_key(old_key, files.definition)
         if self.checking:
             return
         # It changes what apt knows, not the host.
@@ -108,7 +108,7 @@ class ActionModule(HostAction):
         if answer.get("failed"):
             try:
                 reason = "\n".join([str(answer.get("msg", "")), *self._apt_reason(files.definition if url else "")])
-                shown = self.command(os_packages.show_key(files.key))["stdout"] if url else ""
+                key_listing = self.command(os_packages.show_key(files.key))["stdout"] if url else ""
             finally:  # also if apt or gpg does not answer in time
                 if url:
                     self.absent(files.definition)
@@ -118,7 +118,7 @@ class ActionModule(HostAction):
                     os_packages.Source("apt", url=url, key=key),
                     reason,
                     host=self.host,
-                    key=os_packages.key_lines(shown),
+                    key=os_packages.key_lines(key_listing),
                 )
             )
 
@@ -148,13 +148,13 @@ class ActionModule(HostAction):
     def _change_trust(self, key_file: str, before: Sequence[str]) -> None:
         """Record which keys rpm trusted before a repository of this project added them; rpm stops trusting those that left the file."""
         keys, trusted = self._keys_of(key_file), self._trusted_before(key_file, before)
-        others = self._other_files(key_file)
+        other_files = self._other_files(key_file)
         for key in set(keys) - set(before):
-            known = self.command(["rpm", "--query", key])["rc"] == 0
-            of_others = [other for other in others if key in self._keys_of(other)]
-            if known and (not of_others or any(key in self._trusted_before(other, [key]) for other in of_others)):
+            in_key_ring = self.command(["rpm", "--query", key])["rc"] == 0
+            of_others = [file for file in other_files if key in self._keys_of(file)]
+            if in_key_ring and (not of_others or any(key in self._trusted_before(file, [key]) for file in of_others)):
                 trusted.add(key)
-        self._erase(set(before) - set(keys) - trusted, others)
+        self._erase(set(before) - set(keys) - trusted, other_files)
         trusted &= set(keys)
         if trusted:
             self.copy(os_packages.trusted_before(key_file), content="\n".join(sorted(trusted)) + "\n", mode="0644")
@@ -170,18 +170,18 @@ class ActionModule(HostAction):
 
     def _other_files(self, key_file: str) -> list[str]:
         """The files with keys of this project's other repositories."""
-        found = self.ask_module(
+        answer = self.ask_module(
             "ansible.legacy.find",
             paths=[str(Path(key_file).parent)],
             patterns=[os_packages.rpm_key("deeplearning-*").rpartition("/")[2]],
             excludes=[os_packages.trusted_before("*")],
         )
-        return [entry["path"] for entry in found.get("files", []) if entry["path"] != key_file]
+        return [entry["path"] for entry in answer.get("files", []) if entry["path"] != key_file]
 
     def _erase(self, keys: set[str], others: Sequence[str]) -> None:
         """Take keys out of rpm's key ring that no other repository of this project uses."""
-        used = {key for other in others for key in self._keys_of(other)} if keys else set()
-        for key in sorted(keys - used):
+        used_keys = {key for file in others for key in self._keys_of(file)} if keys else set()
+        for key in sorted(keys - used_keys):
             if self.command(["rpm", "--query", key])["rc"] == 0:
                 self.changed = True
                 if not self.checking:
@@ -205,7 +205,7 @@ class ActionModule(HostAction):
             self._erase(set(keys) - self._trusted_before(key_file, keys), self._other_files(key_file))
             self.absent(key_file)
         self.absent(os_packages.trusted_before(key_file))
-        for where in os_packages.caches(name):
-            found = self.ask_module("ansible.legacy.find", **where, use_regex=True, file_type="any", recurse=True)
-            for entry in found.get("files", []):
+        for cache in os_packages.caches(name):
+            answer = self.ask_module("ansible.legacy.find", **cache, use_regex=True, file_type="any", recurse=True)
+            for entry in answer.get("files", []):
                 self.absent(entry["path"])

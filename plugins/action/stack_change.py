@@ -24,25 +24,25 @@ class ActionModule(OnceAction):
 
     def act(self) -> dict[str, Any]:
         variables = self.variables
-        known = {name: variables["hostvars"].raw_get(name) for name in variables["ansible_play_hosts"]}
-        hosts = [name for name, values in known.items() if (values.get("plan") or {}).get("environment")]
+        hostvars = {name: variables["hostvars"].raw_get(name) for name in variables["ansible_play_hosts"]}
+        hosts = [name for name, values in hostvars.items() if (values.get("plan") or {}).get("environment")]
         changes = []
         try:
             for name in hosts:
-                part, now = known[name]["plan"], known[name].get(str(self._task.args["contents"])) or {}
+                part, answer = hostvars[name]["plan"], hostvars[name].get(str(self._task.args["contents"])) or {}
                 lock = stacks.load_stack(part["stack"]["name"]).lock(part["python"])
-                then = stack_change.requested(part["environment"], part["stack"], part["python"], lock)
-                changes.append((name, stack_change.active(now), then))
-            chosen = canaries.chosen(hosts, self._task.args.get("canary"))
+                plan_contents = stack_change.requested(part["environment"], part["stack"], part["python"], lock)
+                changes.append((name, stack_change.active(answer), plan_contents))
+            canary_hosts = canaries.chosen(hosts, self._task.args.get("canary"))
         except ValueError as error:
             return {"failed": True, "msg": str(error)}
         table = stack_change.report(changes)
         if table:
             display.display(f"UPGRADE of {len(hosts)} hosts\n{table}")
-        needs = {need for values in known.values() for need in (values.get("plan") or {}).get("needs", [])}
+        needs = {need for values in hostvars.values() for need in (values.get("plan") or {}).get("needs", [])}
         return {
             "table": table,
             "pending": sorted(needs),
-            "canaries": chosen,
-            "environments": sorted({known[name]["plan"]["environment"] for name in hosts}),
+            "canaries": canary_hosts,
+            "environments": sorted({hostvars[name]["plan"]["environment"] for name in hosts}),
         }

@@ -34,12 +34,12 @@ class ActionModule(HostAction):
             return {"provenance": self.provenance(answer) if answer.get("provenance") else {}}
         if self.changed:
             display.display(f"{self.host}: the build continues without this run; its log is {answer.get('log', root)}")
-        shown = 0.0
+        display_time = 0.0
         while answer["build_state"] == "running":
             time.sleep(POLL)
             answer = self.asked(root, key)
-            shown = self.show(answer, shown)
-        if shown < 0:
+            display_time = self.show(answer, display_time)
+        if display_time < 0:
             display.display("", screen_only=True)  # the line that was written over is complete
         if answer["build_state"] != "done":
             raise AnsibleActionFail(f"No wheel was built on {self.host}. {self.reason(answer)}")
@@ -47,13 +47,13 @@ class ActionModule(HostAction):
 
     def provenance(self, answer: dict[str, Any]) -> dict[str, Any]:
         """What the host answered of the wheel, in its form: its name becomes a path on the controller and on the mirror."""
-        found = built.of_host(answer.get("provenance"), self.args["spec"]["provenance"], str(self.args["key"]))
-        if found is None:
+        provenance = built.of_host(answer.get("provenance"), self.args["spec"]["provenance"], str(self.args["key"]))
+        if provenance is None:
             raise AnsibleActionFail(
                 f"{self.host} must answer what wheel it built (name, sha256, size), but its answer is malformed. Nothing was fetched. "
                 f"Look at published/{self.args['key']}/provenance.json below {self.args['root']}; without that directory the wheel is built again."
             )
-        return found
+        return provenance
 
     def asked(self, root: str, key: str) -> dict[str, Any]:
         """How far it is. A lost connection does not end the build, so the module runs again."""

@@ -24,8 +24,8 @@ class ActionModule(HostAction):
 
     def node(self, host: str) -> dict[str, Any]:
         """Nothing for a host that has no NodeManager by its plan."""
-        known = self.variables["hostvars"][host]
-        part = known["plan"]["yarn_gpu"] if self.args["state"] == "present" else {}
+        values = self.variables["hostvars"][host]
+        part = values["plan"]["yarn_gpu"] if self.args["state"] == "present" else {}
         if part and yarn_work.NODE_MANAGER not in part["services"]:
             return {}
-        return {"host": host, "names": list(yarn_nodes.names_of(host, known)), "label": part.get("label", "")}
+        return {"host": host, "names": list(yarn_nodes.names_of(host, values)), "label": part.get("label", "")}

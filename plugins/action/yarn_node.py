@@ -44,9 +44,9 @@ class ActionModule(HostAction):
             node = yarn_nodes.node_of(self.host, yarn)
         except yarn_nodes.Refused as problem:
             raise AnsibleActionFail(str(problem)) from None
-        shown = {name: getattr(node, name) for name in ("name", "state", "gpus", "recorded")}
-        there = yarn_nodes.LEAVES if state in ("drainable", "drained") else ("RUNNING",)
-        return {"node": shown, "refresh": node.state not in there, "managed": bool(yarn.manager)}
+        summary = {name: getattr(node, name) for name in ("name", "state", "gpus", "recorded")}
+        end_states = yarn_nodes.LEAVES if state in ("drainable", "drained") else ("RUNNING",)
+        return {"node": summary, "refresh": node.state not in end_states, "managed": bool(yarn.manager)}
 
     def checked(self, state: str) -> yarn_nodes.Yarn:
         yarn = self.ask()
@@ -63,30 +63,32 @@ class ActionModule(HostAction):
         """Until the node is in this state. In check mode it has not been asked to go there."""
         start = time.monotonic()
         end = start + seconds + (GRACE if state == "drained" else 0)
-        shown, when, answered = "", 0.0, start
+        last_text, when, answer_time = "", 0.0, start
         while True:
             try:
                 yarn = self.ask(applications=state == "drained")
             except AnsibleActionFail:
-                if time.monotonic() - answered > PATIENCE:
+                if time.monotonic() - answer_time > PATIENCE:
                     raise
                 time.sleep(POLL)
                 continue
-            answered = time.monotonic()
+            answer_time = time.monotonic()
             node = yarn_nodes.node_of(self.host, yarn)
-            done = yarn_nodes.is_drained(node) if state == "drained" else yarn_nodes.is_back(node)
+            at_goal = yarn_nodes.is_drained(node) if state == "drained" else yarn_nodes.is_back(node)
             now = time.monotonic()
-            if done or self.checking:
-                if shown and now >= start + seconds:
-                    Display().warning(f"{self.host}: YARN ended what still ran after {seconds:g} s. Last seen: {shown}")
+            if at_goal or self.checking:
+                if last_text and now >= start + seconds:
+                    Display().warning(
+                        f"{self.host}: YARN ended what still ran after {seconds:g} s. Last seen: {last_text}"
+                    )
                 return yarn
             if now >= end:
                 raise yarn_nodes.Refused(self.late(state, node, seconds))
             line = yarn_nodes.waiting(self.host, yarn, start + seconds - now) if state == "drained" else ""
-            told = line.rpartition(";")[0]
-            if line and (told != shown or now - when >= REPEAT):
+            text = line.rpartition(";")[0]
+            if line and (text != last_text or now - when >= REPEAT):
                 Display().display(line)
-                shown, when = told, now
+                last_text, when = text, now
             time.sleep(min(POLL, end - now, max(1.0, seconds / 20)))
 
     def late(self, state: str, node: yarn_nodes.Node, seconds: float) -> str:
@@ -99,12 +101,12 @@ class ActionModule(HostAction):
 
     def ask(self, applications: bool = False) -> yarn_nodes.Yarn:
         names = yarn_nodes.names_of(self.host, self.variables, str(self.args.get("node") or ""))
-        asked = {"conf_dir": self.args["conf_dir"], "names": list(names), "applications": applications}
+        arguments = {"conf_dir": self.args["conf_dir"], "names": list(names), "applications": applications}
         beside = [host for host in self.args.get("together") or [] if host != self.host]
         if beside:
-            known = self.variables["hostvars"]
-            asked["together"] = [name for host in beside for name in yarn_nodes.names_of(host, known[host])]
+            hostvars = self.variables["hostvars"]
+            arguments["together"] = [name for host in beside for name in yarn_nodes.names_of(host, hostvars[host])]
         if self.args.get("record"):
-            asked["record"] = self.args["record"]
-        answer = self.ask_again("yarn_nodes_info", PATIENCE, POLL, "YARN continues the requested change", **asked)
+            arguments["record"] = self.args["record"]
+        answer = self.ask_again("yarn_nodes_info", PATIENCE, POLL, "YARN continues the requested change", **arguments)
         return yarn_nodes.read(answer["yarn"])

@@ -89,10 +89,10 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_stats(self, stats: Any) -> None:
         if self.renewing:
             self.end_renewal()
-        kept = self.every_host("released") if self.held else []
-        if kept:
+        locked_hosts = self.every_host("released") if self.held else []
+        if locked_hosts:
             display.warning(
-                f"The locks of this run could not be released on {', '.join(sorted(kept))}. The next run from this controller takes them over; "
+                f"The locks of this run could not be released on {', '.join(sorted(locked_hosts))}. The next run from this controller takes them over; "
                 "another one, with -e run_lock_takeover=true."
             )
         self.held.clear()
@@ -110,9 +110,9 @@ class CallbackModule(CallbackBase):
     def renew_while_it_lives(self, run: int) -> None:
         try:
             os.setsid()  # without a terminal: nothing asks there for a password
-            nothing = os.open(os.devnull, os.O_RDWR)
+            null_device = os.open(os.devnull, os.O_RDWR)
             for standard in (0, 1, 2):
-                os.dup2(nothing, standard)
+                os.dup2(null_device, standard)
             due = time.monotonic() + EVERY
             while os.getppid() == run:
                 time.sleep(GLANCE)
@@ -144,11 +144,11 @@ class CallbackModule(CallbackBase):
             inventory, manager, loader, self.passwords, stdout_callback=unanswered, run_additional_callbacks=False
         )
         inventory.remove_restriction()  # to the hosts of the last play
-        given = context.CLIARGS
-        context.CLIARGS = CLIArgs({**given, **CHOICES})
+        cli_arguments = context.CLIARGS
+        context.CLIARGS = CLIArgs({**cli_arguments, **CHOICES})
         try:
             queue.run(Play.load(plan, variable_manager=manager, loader=loader))
         finally:
-            context.CLIARGS = given
+            context.CLIARGS = cli_arguments
             queue.cleanup()
         return unanswered.hosts

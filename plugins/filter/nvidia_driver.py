@@ -35,8 +35,8 @@ def installer_problem(request: Json, failed: Json, free: str, kernels: Sequence[
 
 
 def runs_ansible(host: Json, connection: str) -> bool:
-    here = [Path(name) for name in ("/etc/machine-id", "/proc/sys/kernel/random/boot_id")]
-    machine, boot = (path.read_text(encoding="ascii").strip() if path.is_file() else "" for path in here)
+    paths = [Path(name) for name in ("/etc/machine-id", "/proc/sys/kernel/random/boot_id")]
+    machine, boot = (path.read_text(encoding="ascii").strip() if path.is_file() else "" for path in paths)
     return driver_state.runs_ansible(gpu_host.read(host), connection, machine, boot)
 
 

@@ -10,7 +10,7 @@ from hadoop_dl.data.yarn_work import Isolation, Labels, Request
 
 
 def settings(request: Mapping[str, Any], gpus: bool) -> yarn_work.Files:
-    services = tuple(str(one) for one in request["services"])
+    services = tuple(str(service) for service in request["services"])
     texts = {name: str(request[name]) for name in ("conf_dir", "devices", "discovery")}
     isolation = Isolation(**request["isolation"]) if request["isolation"] else None
     labels = Labels(**request["labels"]) if request["labels"] else None

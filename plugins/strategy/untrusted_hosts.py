@@ -24,17 +24,19 @@ class Results(deque):  # type: ignore[type-arg]
 
     def append(self, received: Any) -> None:
         result, task = received._result, received._task
-        each = result.get("results", [])
-        items = [item for item in each if isinstance(item, str | dict)] if isinstance(each, list) else []
-        if not isinstance(each, list) or len(items) != len(each):
+        loop_results = result.get("results", [])
+        items = (
+            [item for item in loop_results if isinstance(item, str | dict)] if isinstance(loop_results, list) else []
+        )
+        if not isinstance(loop_results, list) or len(items) != len(loop_results):
             del result["results"]  # Ansible looks into each of them
-        for found in (result, *(items if task.loop else ())):
+        for answer in (result, *(items if task.loop else ())):
             for key, actions in OBEYED.items():
                 if task.action not in actions:
-                    found.pop(key, None)
+                    answer.pop(key, None)
         if result.get("unreachable"):
-            told = "".join(c if c.isprintable() else " " for c in str(result.get("msg", ""))[:LONGEST])
-            result["msg"] = told.translate(PLAIN)
+            message = "".join(c if c.isprintable() else " " for c in str(result.get("msg", ""))[:LONGEST])
+            result["msg"] = message.translate(PLAIN)
         if result.get("unreachable") or result.get("failed"):
             received._result = wrap_var(result)  # ansible-core 2.16 leaves some of these as templates
         super().append(received)

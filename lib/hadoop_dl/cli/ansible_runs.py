@@ -25,4 +25,4 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def missing_inventory(inventories: Iterable[str]) -> str:
     """The first inventory that does not exist; empty if all do. Text with a comma is a list of hosts."""
-    return next((one for one in inventories if "," not in one and not Path(one).exists()), "")
+    return next((inventory for inventory in inventories if "," not in inventory and not Path(inventory).exists()), "")

@@ -14,9 +14,9 @@ class Parser(argparse.ArgumentParser):
     """Misuse is exit code 1: 2 says that a request cannot be met."""
 
     def error(self, message: str) -> NoReturn:
-        known = [option for action in self._actions for option in action.option_strings if option.startswith("--")]
+        options = [option for action in self._actions for option in action.option_strings if option.startswith("--")]
         unknown = re.search(r"unrecognized arguments: (--[\w-]+)", message)
-        hint = nearest_name(unknown[1].lstrip("-"), [name.lstrip("-") for name in known]) if unknown else ""
+        hint = nearest_name(unknown[1].lstrip("-"), [name.lstrip("-") for name in options]) if unknown else ""
         hint = hint.replace("mean ", "mean --")
         raise Misuse(f"{message}.{hint} See: scripts/{self.prog} --help")
 

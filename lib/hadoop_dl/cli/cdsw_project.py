@@ -106,9 +106,9 @@ def texts(stack: Stack, lock: Lock, mirror: str, ca: str) -> dict[str, str]:
         "ca": ca,
         "megabytes": parts.megabytes,
         "imports": [name for name in ("tensorflow", "keras") if name in lock.components],
-        "sources": [one for one in parts.downloads if not source_wheels.is_wheel(one["file"])],
+        "sources": [download for download in parts.downloads if not source_wheels.is_wheel(download["file"])],
     }
-    found = {MARK: json.dumps(content, indent=2) + "\n", **parts.requirements(f"{mirror}/wheels")}
+    files = {MARK: json.dumps(content, indent=2) + "\n", **parts.requirements(f"{mirror}/wheels")}
     readme = (EXAMPLES / "cdsw" / "project.md").read_text(encoding="utf-8")
     words = {
         "STACK": stack.name,
@@ -117,4 +117,4 @@ def texts(stack: Stack, lock: Lock, mirror: str, ca: str) -> dict[str, str]:
         "MIRROR": mirror,
     }
     words["DISK"] = str(parts.megabytes * DISK)
-    return {**found, "README.md": re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], readme)}
+    return {**files, "README.md": re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], readme)}

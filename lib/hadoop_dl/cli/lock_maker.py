@@ -59,16 +59,16 @@ def choose_file(offers: Iterable[Offer], project: str, version: str, tags: list[
         try:
             if name.endswith(".whl"):
                 normalized, release, _, wheel_tags = parse_wheel_filename(name)
-                found = str(normalized)
+                file_project = str(normalized)
                 place = min((rank[tag] for tag in wheel_tags if tag in rank), default=-1)
             elif name.endswith((".tar.gz", ".zip")):
-                found, release = parse_sdist(name, project)
+                file_project, release = parse_sdist(name, project)
                 place = len(tags)
             else:
                 continue
         except ValueError:  # eggs, and names older than the rules for names
             continue
-        if place < 0 or found != canonicalize_name(project) or release != Version(version):
+        if place < 0 or file_project != canonicalize_name(project) or release != Version(version):
             continue
         if best is None or place < best[0]:
             best = (place, offer)
@@ -80,8 +80,8 @@ def parse_sdist(name: str, project: str) -> tuple[str, Version]:
     stem = re.sub(r"\.(tar\.gz|zip)$", "", name)
     if canonicalize_name(stem).startswith(canonicalize_name(project) + "-"):
         return canonicalize_name(project), Version(stem[len(project) + 1 :])
-    found, version = parse_sdist_filename(name)
-    return str(found), version
+    file_project, version = parse_sdist_filename(name)
+    return str(file_project), version
 
 
 def marker_environment(python: str) -> dict[str, str]:
@@ -110,12 +110,12 @@ def requested_extras(requires: Mapping[str, list[Requirement]], environment: Map
     """project -> the extras that packages of the set request: tensorflow[and-cuda] requests and-cuda."""
     extras: dict[str, set[str]] = {}
     while True:
-        before = {name: set(values) for name, values in extras.items()}
+        previous = {name: set(values) for name, values in extras.items()}
         for project, requirements in requires.items():
             for requirement in requirements:
                 if requirement.extras and needed(requirement, extras.get(project, ()), environment):
                     extras.setdefault(canonicalize_name(requirement.name), set()).update(requirement.extras)
-        if extras == before:
+        if extras == previous:
             return extras
 
 
@@ -173,18 +173,18 @@ def resolve(requirements: Iterable[str], python: str, glibc: str, locked: Mappin
             env=uv_variables(os.environ),
         )
     if run.returncode != 0:
-        kept = " with the versions that are locked already" if locked else ""
-        raise StackError(f"uv found no set of versions for Python {python}{kept}: {run.stderr.strip()}")
+        condition = " with the versions that are locked already" if locked else ""
+        raise StackError(f"uv found no set of versions for Python {python}{condition}: {run.stderr.strip()}")
     pairs = (line.split("==") for line in run.stdout.splitlines() if "==" in line)
     return {canonicalize_name(name.strip()): version.split(";")[0].strip() for name, version in pairs}
 
 
 def uv_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The index and the CA that all else here uses, for uv. The address is in no command line, because it may have a password."""
-    found = {name: value for name, value in environment.items() if not name.startswith("UV_") or name in UV_KEEPS}
-    bundle = next(filter(None, map(found.get, ("PIP_CERT", "REQUESTS_CA_BUNDLE"))), None)
+    variables = {name: value for name, value in environment.items() if not name.startswith("UV_") or name in UV_KEEPS}
+    bundle = next(filter(None, map(variables.get, ("PIP_CERT", "REQUESTS_CA_BUNDLE"))), None)
     return {
-        **found,
+        **variables,
         "UV_DEFAULT_INDEX": mirror_index.index_address(),
         **({"SSL_CERT_FILE": bundle} if bundle else {}),
     }
@@ -197,15 +197,15 @@ def assign(
     environment: Mapping[str, str],
 ) -> dict[str, str]:
     """Give every package a component: the one that names it, else the first whose packages need it."""
-    named: dict[str, str] = {}
+    direct_owners: dict[str, str] = {}
     for component in COMPONENTS:
         for text in requirements.get(component, []):
-            named[canonicalize_name(Requirement(text).name)] = component
-    stated = {"": [Requirement(text) for texts in requirements.values() for text in texts]}
-    extras = requested_extras({**requires, **stated}, environment)
-    assigned = dict(named)
+            direct_owners[canonicalize_name(Requirement(text).name)] = component
+    stack_requirements = {"": [Requirement(text) for texts in requirements.values() for text in texts]}
+    extras = requested_extras({**requires, **stack_requirements}, environment)
+    assigned = dict(direct_owners)
     for component in COMPONENTS:
-        queue = [name for name, owner in named.items() if owner == component]
+        queue = [name for name, owner in direct_owners.items() if owner == component]
         while queue:
             project = queue.pop()
             for requirement in requires[project]:
@@ -220,10 +220,10 @@ def assign(
 
 def render(stack: str, python: str, entries: Iterable[Entry]) -> str:
     """The lock's text: components in the order in which they are installed, names in alphabetical order."""
-    everything = list(entries)
+    all_entries = list(entries)
     lines = [f"# Lock of {stack} for Python {python} on x86_64. Made by: scripts/stack lock {stack}"]
     for component in COMPONENTS:
-        section = sorted((entry for entry in everything if entry.component == component), key=lambda e: e.project)
+        section = sorted((entry for entry in all_entries if entry.component == component), key=lambda e: e.project)
         if section:
             lines += ["", f"# component: {component}", *[entry.line() for entry in section]]
     return "\n".join(lines) + "\n"
@@ -233,7 +233,7 @@ def make_lock(stack: Stack, python: str, cache: Path, say: Callable[[str], None]
     """The lock's text as the index has it today. With `keep`, its versions stay and only files and closure are verified."""
     requirements = {name: list(stack.data["requirements"].get(name, [])) for name in COMPONENTS}
     flat = [strip_extras(text) for texts in requirements.values() for text in texts]
-    stated = {"the stack's file": [extras.requirement(text) for text in flat]}
+    stack_requirements = {"the stack's file": [extras.requirement(text) for text in flat]}
     if keep:
         versions = {canonicalize_name(entry.project): entry.version for entry in keep.entries}
     elif python.startswith("2.") or all(EXACT.fullmatch(text) for text in flat):  # nothing is left to resolve
@@ -243,45 +243,45 @@ def make_lock(stack: Stack, python: str, cache: Path, say: Callable[[str], None]
         locked = {canonicalize_name(entry.project): entry.version for entry in base}
         versions = resolve(flat, python, stack.data["glibc_min"], locked=locked)
     tags = platform_tags(python, stack.data["glibc_min"])
-    chosen: dict[str, Offer] = {}
+    offers: dict[str, Offer] = {}
     missing = []
     for number, (project, version) in enumerate(sorted(versions.items()), 1):
         offer = choose_file(mirror.offers(project), project, version, tags)
         if offer is None:
             missing.append(f"{project}=={version}")
         else:
-            chosen[project] = {**offer, "project": project, "folder": "wheels"}
+            offers[project] = {**offer, "project": project, "folder": "wheels"}
         say(f"[{number}/{len(versions)}] {project} {version}")
     if missing:
         raise StackError(
             f"{stack.name} needs {', '.join(missing)} for Python {python} and glibc {stack.data['glibc_min']}, but the "
             "index has no file of them that fits. Choose other versions under requirements in the stack's file."
         )
-    refused = [problem for offer in chosen.values() if (problem := source_problem(offer["name"], offer["sha256"]))]
-    if refused:
+    refusals = [problem for offer in offers.values() if (problem := source_problem(offer["name"], offer["sha256"]))]
+    if refusals:
         raise StackError(
-            f"{stack.name} for Python {python} cannot be locked: {'. '.join(refused)}. Then run this again."
+            f"{stack.name} for Python {python} cannot be locked: {'. '.join(refusals)}. Then run this again."
         )
-    mirror.fetch_artifacts(list(chosen.values()), cache, progress=say)
-    paths = {project: cache / "wheels" / offer["name"] for project, offer in chosen.items()}
+    mirror.fetch_artifacts(list(offers.values()), cache, progress=say)
+    paths = {project: cache / "wheels" / offer["name"] for project, offer in offers.items()}
     environment = marker_environment(python)
     requires: dict[str, list[Requirement]] = {}
     for project, path in paths.items():
         try:
-            requires[project] = requirements_inside(path, chosen[project]["sha256"])
+            requires[project] = requirements_inside(path, offers[project]["sha256"])
         except InvalidRequirement as error:
             raise StackError(f"{path.name} states a requirement that cannot be read: {error}") from error
-    problems = closure_problems(versions | {"the stack's file": ""}, requires | stated, environment)
+    problems = closure_problems(versions | {"the stack's file": ""}, requires | stack_requirements, environment)
     components = assign(requirements, versions, requires, environment)
     problems += [f"{name} is in the lock, but nothing needs it." for name in sorted(set(versions) - set(components))]
     if problems:
         raise StackError(f"The lock of {stack.name} for Python {python} is not complete: {' '.join(problems)}")
     entries = [
         Entry(components[p], p, versions[p], offer["sha256"], offer["name"], paths[p].stat().st_size)
-        for p, offer in chosen.items()
+        for p, offer in offers.items()
     ]
-    if told := extras.cuda_of_others(stack, entries, requires):
-        say(f"warning: {told}")
+    if warning := extras.cuda_of_others(stack, entries, requires):
+        say(f"warning: {warning}")
     return render(stack.name, python, entries)
 
 

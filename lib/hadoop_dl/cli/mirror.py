@@ -102,10 +102,10 @@ def list_contents(wanted: Contents) -> None:
         print(
             f"{artifact['sha256']}  {path}  {size}  {kind(artifact)}  {source(artifact) or '-'}  {', '.join(users) or '-'}"
         )
-    for one in wanted.sets:
-        addresses = ",".join(repository["url"] for repository in one["repositories"])
+    for package_set in wanted.sets:
+        addresses = ",".join(repository["url"] for repository in package_set["repositories"])
         print(
-            f"-  {one['kind']}/{one['name']}  -  set  {addresses}  mirror_package_sets ({', '.join(one['packages'])})"
+            f"-  {package_set['kind']}/{package_set['name']}  -  set  {addresses}  mirror_package_sets ({', '.join(package_set['packages'])})"
         )
     print(text, file=sys.stderr)
 
@@ -115,8 +115,8 @@ def fetch_contents(wanted: Contents, root: Path, index_url: str | None) -> list[
     failures, fetched = [], []
     by_hand = [artifact for artifact in wanted.artifacts if not source(artifact) and not artifact.get("built")]
     try:
-        others = [artifact for artifact in wanted.artifacts if artifact not in by_hand]
-        fetched = fetch_artifacts(others, root, index_url, lambda line: print(line, flush=True))
+        remote_artifacts = [artifact for artifact in wanted.artifacts if artifact not in by_hand]
+        fetched = fetch_artifacts(remote_artifacts, root, index_url, lambda line: print(line, flush=True))
     except MirrorError as error:
         failures.append(str(error))
     users = {artifact["name"]: names for artifact, names in wanted.rows}
@@ -124,10 +124,10 @@ def fetch_contents(wanted: Contents, root: Path, index_url: str | None) -> list[
         f"{name} ({problem}) is required by {', '.join(users[name])}, but no address of it is known. Add it to mirror_files, or put it into {root / 'files'}."
         for name, problem in sorted(problems(by_hand, root).items())
     ]
-    for one in wanted.sets:
+    for package_set in wanted.sets:
         try:
-            reason = mirror_site.package_set(one, root)
-            fetched += [one["name"]] if reason else []
+            reason = mirror_site.package_set(package_set, root)
+            fetched += [package_set["name"]] if reason else []
         except mirror_site.SiteError as error:
             failures.append(f"{error} Correct that, or let playbooks/mirror.yml make it on the mirror host.")
     if not failures:
@@ -137,9 +137,9 @@ def fetch_contents(wanted: Contents, root: Path, index_url: str | None) -> list[
 
 def verify_contents(wanted: Contents, root: Path) -> list[str]:
     wrong = [f"{name}: {problem}" for name, problem in sorted(problems(wanted.artifacts, root).items())]
-    for one in wanted.sets:
-        reason = mirror_site.package_set(one, root, check=True)
-        wrong += [f"{one['kind']}/{one['name']}: {reason}"] if reason else []
+    for package_set in wanted.sets:
+        reason = mirror_site.package_set(package_set, root, check=True)
+        wrong += [f"{package_set['kind']}/{package_set['name']}: {reason}"] if reason else []
     if wrong:
         wrong.append(
             f"{len(wrong)} of {len(wanted.artifacts) + len(wanted.sets)} artifacts are missing or differ. Fetch them: the same command, with fetch in place of verify."
@@ -150,11 +150,11 @@ def verify_contents(wanted: Contents, root: Path) -> list[str]:
 
 
 def prune_contents(wanted: Contents, root: Path) -> list[str]:
-    gone = prune(wanted.artifacts, root)
-    for path in gone:
+    removed_paths = prune(wanted.artifacts, root)
+    for path in removed_paths:
         print(f"removed {path}")
     print(
-        f"{root}: removed {len(gone)} artifacts of other stacks; kept the {len(wanted.artifacts)} that these stacks need."
+        f"{root}: removed {len(removed_paths)} artifacts of other stacks; kept the {len(wanted.artifacts)} that these stacks need."
     )
     return []
 
@@ -204,15 +204,15 @@ def main(arguments: list[str] | None = None) -> int:
     add_site_stacks(options.inventory)
     failures: list[str] = []
     try:
-        wanted = contents(options)
+        mirror_contents = contents(options)
         if options.command == "list":
-            list_contents(wanted)
+            list_contents(mirror_contents)
         elif options.command == "fetch":
-            failures = fetch_contents(wanted, options.root, options.index_url)
+            failures = fetch_contents(mirror_contents, options.root, options.index_url)
         elif options.command == "verify":
-            failures = verify_contents(wanted, options.root)
+            failures = verify_contents(mirror_contents, options.root)
         else:
-            failures = prune_contents(wanted, options.root)
+            failures = prune_contents(mirror_contents, options.root)
     except (StackError, MirrorError, mirror_site.SiteError) as error:
         failures = [str(error)]
     for failure in failures:

@@ -33,19 +33,21 @@ def read(inventories: Sequence[str], options: Sequence[str], stacks: Sequence[st
         file = Path(directory) / "contents.json"
         arguments = json.dumps({"file": str(file), "stacks": list(stacks)})
         module = ("--module-name=mirror_contents", f"--args={arguments}")
-        said = run("ansible", "all", *module, place, *sources, *options).stdout
+        output = run("ansible", "all", *module, place, *sources, *options).stdout
         if not file.is_file():
-            raise SiteError(f"Ansible must read the inventory {', '.join(inventories)}, but could not:\n{said.strip()}")
-        found: Json = json.loads(file.read_text(encoding="utf-8"))
-    if found["problems"]:
-        raise SiteError("\n".join(found["problems"]))
-    return found
+            raise SiteError(
+                f"Ansible must read the inventory {', '.join(inventories)}, but could not:\n{output.strip()}"
+            )
+        contents: Json = json.loads(file.read_text(encoding="utf-8"))
+    if contents["problems"]:
+        raise SiteError("\n".join(contents["problems"]))
+    return contents
 
 
 def package_set(one: Json, root: Path, check: bool = False) -> str:
     """Make the directory hold this set of packages, or with `check` only compare; why it was made. The module is the mirror host's."""
     arguments = json.dumps({**one, "root": str(root.resolve())})
-    said = run(
+    output = run(
         "ansible",
         "localhost",
         "--inventory=localhost,",
@@ -56,8 +58,8 @@ def package_set(one: Json, root: Path, check: bool = False) -> str:
         "--one-line",
         *(["--check"] if check else []),
     ).stdout
-    answer = re.search(r"\| (SUCCESS|CHANGED|FAILED!?) => (\{.*\})", said)
-    result: Json = json.loads(answer[2]) if answer else {"msg": said.strip()}
+    answer = re.search(r"\| (SUCCESS|CHANGED|FAILED!?) => (\{.*\})", output)
+    result: Json = json.loads(answer[2]) if answer else {"msg": output.strip()}
     if "reason" not in result:
         raise SiteError(f"The set {one['name']}: {result['msg']}")
     return str(result["reason"])

@@ -40,10 +40,10 @@ def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[str
         "--directory", type=Path, default=REPOSITORY / ".cache" / "report", metavar="DIR", help="where the report goes"
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="for people or for programs")
-    options, others = parser.parse_known_args(arguments)
+    options, ansible_options = parser.parse_known_args(arguments)
     if missing := missing_inventory(options.inventory):
         parser.error(f"the inventory must exist, but {missing} does not")
-    return options, others
+    return options, ansible_options
 
 
 def fingerprint(path: Path) -> tuple[int, int] | None:
@@ -55,26 +55,28 @@ def fingerprint(path: Path) -> tuple[int, int] | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options, others = parse(arguments)
+    options, ansible_options = parse(arguments)
     directory = options.directory.resolve()
     path = directory / "report.json"
-    before = fingerprint(path)
+    old_fingerprint = fingerprint(path)
     inventories = [word for inventory in options.inventory for word in ("-i", inventory)]
     variables = ["-e", json.dumps({"report_directory": str(directory)})]
-    done = run("ansible-playbook", str(REPOSITORY / "playbooks" / "report.yml"), *inventories, *variables, *others)
-    if done.returncode != 0 or fingerprint(path) in (None, before):
-        print(done.stdout, file=sys.stderr)
+    completed = run(
+        "ansible-playbook", str(REPOSITORY / "playbooks" / "report.yml"), *inventories, *variables, *ansible_options
+    )
+    if completed.returncode != 0 or fingerprint(path) in (None, old_fingerprint):
+        print(completed.stdout, file=sys.stderr)
         print(
-            f"report: there is no new report; ansible-playbook ended with status {done.returncode}, and its output is above.",
+            f"report: there is no new report; ansible-playbook ended with status {completed.returncode}, and its output is above.",
             file=sys.stderr,
         )
         return NO_REPORT
-    shown = path if options.format == "json" else directory / "report.txt"
-    print(shown.read_text(encoding="utf-8"), end="")
+    report_path = path if options.format == "json" else directory / "report.txt"
+    print(report_path.read_text(encoding="utf-8"), end="")
     if options.format == "text":
         print(f"\nThe page: {directory / 'report.html'}")
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return int(found["status"])
+    report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return int(report["status"])
 
 
 if __name__ == "__main__":

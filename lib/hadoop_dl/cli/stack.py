@@ -158,9 +158,9 @@ def read_constraints(options: argparse.Namespace) -> dict[str, Any]:
         else:
             request[name] = value
     for name in ("os", "hadoop"):
-        given = once(name, [*getattr(options, name), *([request[name]] if name in request else [])])
-        if given is not None:
-            request[name] = given
+        constraint = once(name, [*getattr(options, name), *([request[name]] if name in request else [])])
+        if constraint is not None:
+            request[name] = constraint
     if gpus:
         request["gpu"] = gpus
     return request
@@ -179,12 +179,12 @@ def newer_line(request: dict[str, Any], resolution: Resolution) -> str:
     """A message about a newer TensorFlow that also meets the request, but reads no HDFS or has no lock."""
     if resolution.newer:
         return f"Newer, but TensorFlow reads no HDFS: {resolution.newer}. Spark can feed it the data (docs/stacks.md)."
-    found = newest_wheel(request, gpu="cuda" in resolution.stack) if resolution.name else None
-    if found is None or version(found.version) <= version(resolution.stack["tensorflow"]):
+    wheel = newest_wheel(request, gpu="cuda" in resolution.stack) if resolution.name else None
+    if wheel is None or version(wheel.version) <= version(resolution.stack["tensorflow"]):
         return ""
-    own = " of your own" if found.foreign else ""
-    pythons = listed(found.pythons, "or")
-    return f"Newer, without a lock: TensorFlow {found.version} on Python {pythons}{own} (docs/stacks.md, scripts/stack lock)."
+    own = " of your own" if wheel.foreign else ""
+    pythons = listed(wheel.pythons, "or")
+    return f"Newer, without a lock: TensorFlow {wheel.version} on Python {pythons}{own} (docs/stacks.md, scripts/stack lock)."
 
 
 def resolve_command(arguments: Sequence[str]) -> int:
@@ -208,12 +208,14 @@ def resolve_hosts(options: argparse.Namespace, request: Mapping[str, Any]) -> in
     """The answer for real hosts, which is the plan's."""
     from hadoop_dl.cli import stack_hosts  # an answer without hosts needs less
 
-    given = [f"--{name}" for name in ("os", "gpu", "hadoop") if name in request]
-    given += ["--explain"] if options.explain else []
-    given += ["--host"] if options.host and options.inventory else []
-    if given:
-        chosen = "--inventory" if options.inventory else "--host"
-        raise Misuse(f"{listed(given)} cannot be given with {chosen}: hosts are what they answer. Leave it out.")
+    surplus_options = [f"--{name}" for name in ("os", "gpu", "hadoop") if name in request]
+    surplus_options += ["--explain"] if options.explain else []
+    surplus_options += ["--host"] if options.host and options.inventory else []
+    if surplus_options:
+        host_option = "--inventory" if options.inventory else "--host"
+        raise Misuse(
+            f"{listed(surplus_options)} cannot be given with {host_option}: hosts are what they answer. Leave it out."
+        )
     read_request(load(), request)  # misuse is reported before a host is read
     if options.inventory:
         answers = stack_hosts.of_inventory(options.inventory, request)
@@ -298,16 +300,16 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None, commands: Mapping[str, Command] = COMMANDS) -> int:
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if not given or given[0] in ("-h", "--help"):
+        if not words or words[0] in ("-h", "--help"):
             print(f"{__doc__}\n{EPILOG}")
-            return 0 if given else 1
-        if given[0] not in commands:
-            raise Misuse(f"{given[0]} is no command.{nearest_name(given[0], KNOWN)} Known: {', '.join(KNOWN)}.")
-        return commands[given[0]](given[1:])
+            return 0 if words else 1
+        if words[0] not in commands:
+            raise Misuse(f"{words[0]} is no command.{nearest_name(words[0], KNOWN)} Known: {', '.join(KNOWN)}.")
+        return commands[words[0]](words[1:])
     except (Misuse, StackError) as error:
-        if wants_json(given):
+        if wants_json(words):
             print(json.dumps({"status": "misuse", "message": str(error)}, indent=2))
         print(f"stack: {error}", file=sys.stderr)
         return 1

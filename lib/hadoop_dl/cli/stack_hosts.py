@@ -68,23 +68,23 @@ class Answers:
         ]
 
     def as_json(self) -> Json:
-        kept = {key: self.plan[key] for key in ("problems", "warnings")}
+        findings = {key: self.plan[key] for key in ("problems", "warnings")}
         return {
             "status": "ok" if self.ok else "conflict",
             "hosts": [self.row(name) for name in self.names],
-            **kept,
+            **findings,
             "next": self.next,
         }
 
     def text(self) -> str:
         """One row for each host, then the sentences: hosts that share one are one line."""
         lines: list[str] = columns([ROW, *(cells(self.row(name)) for name in self.names)])
-        for title, found in (
+        for title, sentences in (
             ("Problems:", self.plan["problems"]),
             ("Good to know:", self.plan["warnings"]),
             ("Do next:", self.next),
         ):
-            lines += [title, *[f"  {one}" for one in found]] if found else []
+            lines += [title, *[f"  {sentence}" for sentence in sentences]] if sentences else []
         return "\n".join(lines)
 
 
@@ -101,22 +101,26 @@ def flow(request: Mapping[str, Any]) -> str:
 
 def of_files(paths: Sequence[Path], request: Mapping[str, Any]) -> Answers:
     """The plan of data nodes with the facts in these files."""
-    asked = dict(request) or ANY
-    hosts = [facts_host(path, {**SITE, "deeplearning_request": asked}) for path in paths]
-    twice = [host.name for place, host in enumerate(hosts) if host.name in [one.name for one in hosts[:place]]]
+    full_request = dict(request) or ANY
+    hosts = [facts_host(path, {**SITE, "deeplearning_request": full_request}) for path in paths]
+    twice = [
+        host.name
+        for place, host in enumerate(hosts)
+        if host.name in [previous_host.name for previous_host in hosts[:place]]
+    ]
     if twice:
         raise Misuse(f"--host must name each host once, but two files are called {twice[0]}.")
-    return Answers(make_plan(hosts, REPOSITORY).as_json(), asked, "inventories/SITE")
+    return Answers(make_plan(hosts, REPOSITORY).as_json(), full_request, "inventories/SITE")
 
 
 def facts_host(path: Path, variables: Json) -> Host:
     """The host whose facts are in a file, which is checked like the answer of a host."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            found = parse(0, " ".join(file.read(LARGEST + 1).split("\n")).strip(), "")
+            answer = parse(0, " ".join(file.read(LARGEST + 1).split("\n")).strip(), "")
     except (OSError, NoAnswer) as error:
         raise Misuse(f"--host must name a file with a host's facts, but {path} cannot be read as one. {HOW}") from error
-    facts = found.get("facts", found)
+    facts = answer.get("facts", answer)
     if not isinstance(facts, dict) or "nvidia" not in facts:
         raise Misuse(f"--host must name a file with a host's facts, but {path} has none. {HOW}")
     return host_of(path.name.removesuffix(".json"), ("data_nodes",), variables, facts)
@@ -133,7 +137,9 @@ def of_inventory(inventory: str, request: Mapping[str, Any]) -> Answers:
             **({"deeplearning_request": dict(request)} if request else {}),
         }
         options = ["--inventory", inventory, "--extra-vars", json.dumps(variables)]
-        done = run("ansible-playbook", str(REPOSITORY / "playbooks" / "plan.yml"), *options)
+        completed = run("ansible-playbook", str(REPOSITORY / "playbooks" / "plan.yml"), *options)
         if not file.is_file():
-            raise Misuse(f"The hosts of {inventory} must be read for a plan, but there is none:\n{done.stdout.strip()}")
+            raise Misuse(
+                f"The hosts of {inventory} must be read for a plan, but there is none:\n{completed.stdout.strip()}"
+            )
         return Answers(json.loads(file.read_text(encoding="utf-8")), request, inventory)

@@ -43,22 +43,24 @@ def texts(value: Any, last: str = "and") -> str:
 
 def needs(stack: Mapping[str, Any], pins: Mapping[str, str], driver: str = "") -> list[str]:
     """The requirements of a stack on the host and pip; `driver` is the one that stays there."""
-    found = []
+    requirements = []
     if "driver_min" in stack and driver:
         old = version(driver) < version(stack["driver_min"])  # it knows some of the cards that a name means
-        found.append(
+        requirements.append(
             f"driver: your {driver} stays" if old else f"driver: {stack['driver_min']} or newer: your {driver} stays"
         )
     elif "driver_min" in stack:
         module = f", {stack['driver_module']} kernel modules" if "driver_module" in stack else ""
-        found.append(f"driver: {stack['driver_min']} or newer, branch {stack.get('driver_branch', 'any')}{module}")
+        requirements.append(
+            f"driver: {stack['driver_min']} or newer, branch {stack.get('driver_branch', 'any')}{module}"
+        )
     else:
-        found.append("driver: none, this is the form for hosts without GPUs")
+        requirements.append("driver: none, this is the form for hosts without GPUs")
     host = [f"glibc {stack['glibc_min']}"] if "glibc_min" in stack else []
     host += [f"a CPU with {listed(stack['cpu_features'])}"] if stack.get("cpu_features") else []
-    found += [f"host: {' and '.join(host)}"] if host else []
-    found += [f"pip: {', '.join(f'{name}{limit}' for name, limit in pins.items())}"] if pins else []
-    return found
+    requirements += [f"host: {' and '.join(host)}"] if host else []
+    requirements += [f"pip: {', '.join(f'{name}{limit}' for name, limit in pins.items())}"] if pins else []
+    return requirements
 
 
 def answer_text(resolution: Resolution, explain: bool, newer: str = "") -> str:
@@ -75,8 +77,8 @@ def answer_text(resolution: Resolution, explain: bool, newer: str = "") -> str:
     lines += [f"  {line}" for line in needs(resolution.stack, resolution.pins, resolution.driver)]
     lines.append(f"  lock: {resolution.lock or 'none, so the playbooks cannot install it yet'}")
     lines += [f"Not checked: {text}." for text in resolution.not_checked]
-    known = [finding for finding in resolution.warnings if not finding.doubt]
-    lines += ["Good to know:", *findings(known, explain)] if known else []
+    warnings = [finding for finding in resolution.warnings if not finding.doubt]
+    lines += ["Good to know:", *findings(warnings, explain)] if warnings else []
     if explain:
         lines += ["Why:", *findings(resolution.reasons, explain)]
     lines += [newer] if newer else []
@@ -86,10 +88,10 @@ def answer_text(resolution: Resolution, explain: bool, newer: str = "") -> str:
 
 def do_next(resolution: Resolution) -> list[str]:
     """The steps as they can be pasted: what is no command is a comment or a line of the inventory."""
-    first, *rest = resolution.next
+    first, *later_steps = resolution.next
     if resolution.lock:
-        return [f"{first}      # in group_vars/all.yml of your inventory", *rest]
-    return [first if first.startswith("scripts/") else f"# {first}", *rest]
+        return [f"{first}      # in group_vars/all.yml of your inventory", *later_steps]
+    return [first if first.startswith("scripts/") else f"# {first}", *later_steps]
 
 
 def findings(found: Iterable[Finding], explain: bool) -> list[str]:

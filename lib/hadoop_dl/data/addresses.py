@@ -75,16 +75,16 @@ def package_sets_problem(sets: Sequence[Mapping[str, Any]], mode: str) -> str:
             f"mirror_package_sets requires mirror_mode: fetch, because the mirror host's own dnf or apt reads the repositories, but it is {mode}. Set one of them "
             "otherwise."
         )
-    names = [str(one["name"]) for one in sets]
-    for one in sets:
-        name = str(one["name"])
+    names = [str(package_set["name"]) for package_set in sets]
+    for package_set in sets:
+        name = str(package_set["name"])
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,49}", name) or names.count(name) > 1:
             return f"Each of mirror_package_sets must have a name of its own, of letters, digits, '-', '_' and '.', but there is {name!r}. Correct it."
-        if not one["packages"] or not one["repositories"]:
+        if not package_set["packages"] or not package_set["repositories"]:
             return f"The set {name} of mirror_package_sets must have packages and repositories, but one of them is empty. Set both."
-        if one.get("kind") == "deb" and len(one["repositories"]) > 1:
+        if package_set.get("kind") == "deb" and len(package_set["repositories"]) > 1:
             return f"The set {name} of mirror_package_sets has kind: deb and must have one repository, whose signed index it keeps, but there are several. Make a set of each."
-        for url, key in one["repositories"].items():
+        for url, key in package_set["repositories"].items():
             if not HTTP.fullmatch(str(url)):
                 return f"The repositories of the set {name} must be HTTP addresses without user, password and query, but one is not. Correct mirror_package_sets."
             if not isinstance(key, str) or not key:
@@ -94,7 +94,7 @@ def package_sets_problem(sets: Sequence[Mapping[str, Any]], mode: str) -> str:
 
 def package_set_keys(sets: Sequence[Mapping[str, Any]]) -> list[str]:
     """The files on the controller with the keys of all sets."""
-    return sorted({str(key) for one in sets for key in one["repositories"].values()})
+    return sorted({str(key) for package_set in sets for key in package_set["repositories"].values()})
 
 
 def package_set_folder(one: Mapping[str, Any]) -> str:
@@ -104,4 +104,4 @@ def package_set_folder(one: Mapping[str, Any]) -> str:
 
 def package_set_records(sets: Sequence[Mapping[str, Any]], root: str) -> list[str]:
     """The files of the mirror host that say that the sets are complete."""
-    return [f"{root}/{package_set_folder(one)}/set.json" for one in sets]
+    return [f"{root}/{package_set_folder(package_set)}/set.json" for package_set in sets]

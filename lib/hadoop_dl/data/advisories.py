@@ -31,5 +31,7 @@ def notes(environment: str) -> list[str]:
     except StackError:
         return []
     entries = next((lock.entries for lock in locks if lock.digest == digest), ())
-    found = [f"{entry.project} {entry.version}" for entry in entries if entry.version in ADVISED.get(entry.project, ())]
-    return [f"{name} has known advisories: {', '.join(found)} (docs/dependencies.md)"] if found else []
+    packages = [
+        f"{entry.project} {entry.version}" for entry in entries if entry.version in ADVISED.get(entry.project, ())
+    ]
+    return [f"{name} has known advisories: {', '.join(packages)} (docs/dependencies.md)"] if packages else []

@@ -31,14 +31,14 @@ def needed(
 
     environments: who asks for the stack. uses: further artifacts of which an input of the site knows the sha256 alone, with its name.
     """
-    found = [
+    pairs = [
         (artifact, f"{name} on Python {python}" + (f" ({', '.join(users)})" if users else ""))
         for (name, python), users in environments.items()
         for artifact in load_stack(name).artifacts(python)
     ]
-    found += [(site_artifact(name, file), "mirror_files") for name, file in files.items()]
+    pairs += [(site_artifact(name, file), "mirror_files") for name, file in files.items()]
     rows: dict[tuple[str, str, str], tuple[Json, list[str]]] = {}
-    for artifact, user in [*found, *uses]:
+    for artifact, user in [*pairs, *uses]:
         # Two with one name and other bytes both stay: what fetches them refuses that.
         users = rows.setdefault((artifact["folder"], artifact["name"], artifact["sha256"]), (artifact, []))[1]
         if user not in users:

@@ -37,17 +37,17 @@ def work(given: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
     missing = [text for text in given["versions"] if not is_complete(given, info, text)] if present else []
     leaving = [] if present else [text for text in given["versions"] or info["versions"] if is_managed(info, text)]
     staying = [text for text in info["versions"] if is_managed(info, text) and text not in leaving]
-    used = [text for text in info["versions"] if info["versions"][text].get("source") == "repository"]
+    repository_versions = [text for text in info["versions"] if info["versions"][text].get("source") == "repository"]
     return {
         "install": [item(given, info, text) for text in dict.fromkeys(missing)],
         "names": [{"name": given["package"], "version": text} for text in dict.fromkeys(missing)],
         "remove": [item(given, info, text) for text in leaving],
         "problems": list(problems(given, info, missing)),
-        "repository_used": bool(set(used) & set(staying)),
+        "repository_used": bool(set(repository_versions) & set(staying)),
         # Also if a removal that was killed has left nothing else.
         "repository_leaves": not present
-        and not set(used) & set(staying)
-        and (bool(set(used) & set(leaving)) or given["source"] == "repository"),
+        and not set(repository_versions) & set(staying)
+        and (bool(set(repository_versions) & set(leaving)) or given["source"] == "repository"),
         "nothing_left": not present and not staying,
         "leftovers": [] if present else info["leftovers"],
     }
@@ -59,15 +59,15 @@ def is_managed(info: Mapping[str, Any], text: str) -> bool:
 
 def is_complete(given: Mapping[str, Any], info: Mapping[str, Any], text: str) -> bool:
     """Whether the host has the version from this source, from the file that the site names now."""
-    found = info["versions"].get(text, {})
+    entry = info["versions"].get(text, {})
     file = given["files"].get(text) or {}
-    same = given["source"] == "repository" or not file.get("sha256") or file["sha256"] == found.get("sha256")
-    return bool(found.get("complete") and found.get("source") == given["source"] and same)
+    same_file = given["source"] == "repository" or not file.get("sha256") or file["sha256"] == entry.get("sha256")
+    return bool(entry.get("complete") and entry.get("source") == given["source"] and same_file)
 
 
 def item(given: Mapping[str, Any], info: Mapping[str, Any], text: str) -> Json:
     root = info["root"]
-    found = info["versions"].get(text, {})
+    entry = info["versions"].get(text, {})
     file = given["files"].get(text) or {}
     sha256 = str(file.get("sha256", ""))
     package = f"{given['package']}-{text}" if not info["package"].get("name") or is_ours(info) else ""
@@ -82,13 +82,13 @@ def item(given: Mapping[str, Any], info: Mapping[str, Any], text: str) -> Json:
         "program": f"{root}/{text}/bin/bazel",
         "managed": is_managed(info, text),
         "package": package,
-        "installed_package": found.get("package", ""),
+        "installed_package": entry.get("package", ""),
     }
 
 
 def is_ours(info: Mapping[str, Any]) -> bool:
     """Whether this project installed the package that the host has: a mark names it, in full or (of a killed run) without its release."""
-    marks = [found["package"] for found in info["versions"].values() if found.get("package")]
+    marks = [entry["package"] for entry in info["versions"].values() if entry.get("package")]
     return any(f"{info['package']['name']}-".startswith(f"{mark}-") for mark in marks)
 
 
@@ -98,15 +98,15 @@ def problems(given: Mapping[str, Any], info: Mapping[str, Any], missing: list[st
         yield f'bazel_versions needs exact versions such as "0.26.1" (quoted), but has {", ".join(map(str, wrong))}. Correct the inventory.'
         return
     for text in missing:
-        found = info["versions"].get(text)
-        if found and not found["managed"]:
+        entry = info["versions"].get(text)
+        if entry and not entry["managed"]:
             yield (
                 f"bazel {text} must be installed in {info['root']}/{text}, but what is there is not managed by this project: it was not changed. "
                 "Leave the version out of bazel_versions to keep that one, or remove it and run this again."
             )
-        elif found and found.get("source", given["source"]) != given["source"]:
+        elif entry and entry.get("source", given["source"]) != given["source"]:
             yield (
-                f"bazel {text} must be installed from bazel_source {given['source']}, but the installed one is from {found['source']}. Remove it "
+                f"bazel {text} must be installed from bazel_source {given['source']}, but the installed one is from {entry['source']}. Remove it "
                 "first (bazel_state: absent with that bazel_source), or leave it out of bazel_versions."
             )
     if missing:
@@ -160,12 +160,12 @@ def of_bootstrap(given: Mapping[str, Any], info: Mapping[str, Any], missing: lis
     link, tools = info["link"], info["tools"]
     if link["target"] and not link["target"].startswith(info["root"] + "/"):
         yield f"{link['path']} must be a link to bazel, but something else has this name. Rename it and run this again."
-    missing_tools = [what for tool, what in TOOLS.items() if not tools.get(tool)]
+    missing_tools = [description for tool, description in TOOLS.items() if not tools.get(tool)]
     java = tools["jdk"]
     if not java["javac"]:
-        where = f" in JAVA_HOME ({java['home']})" if java["home"] else ""
+        place = f" in JAVA_HOME ({java['home']})" if java["home"] else ""
         missing_tools = [
-            f"a JDK (javac{where}): {' or '.join(jdks(missing[0], verified=False)) or 'as its release says'}",
+            f"a JDK (javac{place}): {' or '.join(jdks(missing[0], verified=False)) or 'as its release says'}",
             *missing_tools,
         ]
     if missing_tools:

@@ -31,14 +31,14 @@ class Record:
 
     @property
     def wheel(self) -> Json:
-        found: Json = self.provenance["wheel"]
-        return found
+        wheel: Json = self.provenance["wheel"]
+        return wheel
 
     @property
     def identity(self) -> tuple[str, str, str]:
         """TensorFlow's version, its commit, and the Python that it is for."""
-        found = self.provenance
-        return found["version"], found["commit"], found["python"]["version"]
+        provenance = self.provenance
+        return provenance["version"], provenance["commit"], provenance["python"]["version"]
 
     @property
     def line(self) -> str:
@@ -48,14 +48,14 @@ class Record:
 
     def describe(self) -> str:
         """The wheel as the report of verify shows it."""
-        found = self.provenance
-        features = ", ".join(found["cpu_features"]) or "no CPU features"
+        provenance = self.provenance
+        features = ", ".join(provenance["cpu_features"]) or "no CPU features"
         cuda = (
-            f"CUDA {found['cuda']['version']} for {', '.join(found['cuda']['capabilities'])}"
-            if found["cuda"]
+            f"CUDA {provenance['cuda']['version']} for {', '.join(provenance['cuda']['capabilities'])}"
+            if provenance["cuda"]
             else "CPU"
         )
-        return f"{found['wheel']['name']}, built {found['built']} on {found['os']['name']} from {found['tag']} ({found['commit'][:12]}), {cuda}, {features}"
+        return f"{provenance['wheel']['name']}, built {provenance['built']} on {provenance['os']['name']} from {provenance['tag']} ({provenance['commit'][:12]}), {cuda}, {features}"
 
 
 def find(directories: Iterable[Path], name: str) -> Record | None:
@@ -83,8 +83,8 @@ def read(path: Path) -> Record:
 
 def is_complete(provenance: Json) -> bool:
     wheel = provenance["wheel"]
-    named = re.fullmatch(SHA256, wheel["sha256"]) and re.fullmatch(NAME, wheel["name"], re.ASCII)
-    return bool(named) and isinstance(wheel["size"], int) and all(key in provenance for key in KEYS)
+    name_matches = re.fullmatch(SHA256, wheel["sha256"]) and re.fullmatch(NAME, wheel["name"], re.ASCII)
+    return bool(name_matches) and isinstance(wheel["size"], int) and all(key in provenance for key in KEYS)
 
 
 def of_host(answer: Any, decided: Json, key: str) -> Json | None:
@@ -98,7 +98,7 @@ def of_host(answer: Any, decided: Json, key: str) -> Json | None:
         texts = [(NAME, wheel["name"]), (NAME, wheel["built_as"]), (SHA256, wheel["sha256"])]
         texts += [
             (r"[0-9TZ:-]{1,40}", answer["built"]),
-            *((r"[A-Z]+ [0-9.]{1,20}", " ".join(one)) for one in symbols.items()),
+            *((r"[A-Z]+ [0-9.]{1,20}", " ".join(symbol)) for symbol in symbols.items()),
         ]
         formed = all(re.fullmatch(form, text, re.ASCII) for form, text in texts) and f"-0{key[:12]}-" in wheel["name"]
         numbers = {name: int(value) for name, value in (("size", wheel["size"]), ("seconds", answer["seconds"]))}
@@ -111,9 +111,11 @@ def of_host(answer: Any, decided: Json, key: str) -> Json | None:
         return None
     if not formed or any(not 0 <= number < 1 << 50 for number in numbers.values()):
         return None
-    known: Json = {"wheel": {name: wheel[name] for name in ("name", "built_as", "sha256")} | {"size": numbers["size"]}}
-    known |= {"schema": 1, "key": key, "symbols": symbols, "check": check, "built": answer["built"]}
-    return {**decided, **known, "seconds": numbers["seconds"]}
+    provenance: Json = {
+        "wheel": {name: wheel[name] for name in ("name", "built_as", "sha256")} | {"size": numbers["size"]}
+    }
+    provenance |= {"schema": 1, "key": key, "symbols": symbols, "check": check, "built": answer["built"]}
+    return {**decided, **provenance, "seconds": numbers["seconds"]}
 
 
 def completed(lock: Lock, record: Record) -> Lock:

@@ -36,8 +36,8 @@ class Engine:
 
     def problem(self, stack: Stack, python: str) -> str:
         """Why the stack does not fit this engine; empty if no known reason exists."""
-        if found := wheel_problem(stack, python):
-            return found
+        if problem := wheel_problem(stack, python):
+            return problem
         record, oldest = stack.record(python), stack.version("glibc_min")
         symbol = record.provenance["symbols"].get("GLIBC") if record else None
         if self.glibc and symbol and numbers(self.glibc) < numbers(symbol):
@@ -109,8 +109,8 @@ def support(release: str) -> Support | None:
 
 def driver_path(release: str, driver: str) -> str:
     """The driver's directory that CDSW's settings must name; empty if it needs none."""
-    found = support(release)
-    return found.driver_path.format(driver=driver) if found and found.driver_path else ""
+    release_support = support(release)
+    return release_support.driver_path.format(driver=driver) if release_support and release_support.driver_path else ""
 
 
 def settings(kind: str, release: str, driver: str) -> dict[str, str]:

@@ -55,10 +55,10 @@ def absence(published: Mapping[str, Any], master: str, host: str, node: str) -> 
 
 def miscount(published: Mapping[str, Any], host: str, node: str, expected: int) -> str:
     """A sentence if CDSW detects another number of GPUs than expected; empty if it agrees or reports none."""
-    found = gpus(published.get("nodes"), node)
-    if found is None or found == int(expected):
+    count = gpus(published.get("nodes"), node)
+    if count is None or count == int(expected):
         return ""
     return (
-        f"CDSW must detect {expected} GPUs on {host} but detects {found}. cdsw.conf has the settings for it. "
+        f"CDSW must detect {expected} GPUs on {host} but detects {count}. cdsw.conf has the settings for it. "
         "Ask on the host: /opt/deeplearning/bin/gpu-check driver_runs; then restart CDSW."
     )

@@ -34,8 +34,8 @@ class Compat:
 
     def rows(self, subject: str, name: str) -> list[Row]:
         """The records of one list, in the order of the file."""
-        found: list[Row] = self.subjects[subject][name]
-        return found
+        records: list[Row] = self.subjects[subject][name]
+        return records
 
     def fact(self, subject: str, start: str) -> Row:
         """The fact of a subject that begins with this text."""
@@ -57,15 +57,15 @@ def load(directory: Path = DIRECTORY) -> Compat:
         )
     texts = {path.name: path.read_bytes() for path in paths}
     digest = hashlib.sha256(b"\0".join(name.encode() + b"\0" + text for name, text in texts.items())).hexdigest()
-    kept = CACHE / f"{digest[:32]}.json"
+    cache_file = CACHE / f"{digest[:32]}.json"
     try:
-        return Compat(json.loads(kept.read_text(encoding="utf-8")), digest)
+        return Compat(json.loads(cache_file.read_text(encoding="utf-8")), digest)
     except (OSError, ValueError):
         subjects = {}
         for name, text in texts.items():
             content = parse(name, text)
             subjects[content["subject"]] = content
-        keep(kept, subjects)
+        keep(cache_file, subjects)
         return Compat(subjects, digest)
 
 

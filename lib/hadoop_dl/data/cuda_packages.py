@@ -106,9 +106,9 @@ class Toolkit(Package):
 def read(name: str, listed: Sequence[Any], exact: Mapping[str, Any]) -> list[Package]:
     """The entries of an input or of a record: toolkits, or {version, cuda}. A version that YAML reads as a number is text here."""
     if name == "cuda":
-        return [Toolkit(str(one), str(one), str(exact.get(str(one), ""))) for one in listed]
+        return [Toolkit(str(version), str(version), str(exact.get(str(version), ""))) for version in listed]
     kind = {"cudnn": Cudnn, "nccl": Nccl}[name]
-    return [kind(str(one["version"]), str(one["cuda"])) for one in listed]
+    return [kind(str(entry["version"]), str(entry["cuda"])) for entry in listed]
 
 
 def requested(given: Json) -> list[Package]:
@@ -130,34 +130,36 @@ def work(given: Json, slurped: Mapping[str, Any]) -> Json:
     """What a role does on a host. given: what it gives to roles/_cuda_package. slurped: its record, if there is one."""
     name, source = given["name"], given["source"]
     record: Json = json.loads(base64.b64decode(slurped["content"])) if slurped.get("content") else {}
-    wanted, same_source = requested(given), record.get(f"{name}_source", source) == source
+    requested_packages, same_source = requested(given), record.get(f"{name}_source", source) == source
     previous = read(name, record.get("cuda" if name == "cuda" else f"{name}_items") or [], {})
     # An archive and packages of one version are not the same; a toolkit does not change its source (see `other_source`).
-    kept = wanted if same_source or name == "cuda" else []
+    kept_packages = requested_packages if same_source or name == "cuda" else []
     keeps_all = given["state"] == "present" and not given.get("purge", True)
-    leaving = [] if keeps_all else [one for one in previous if one not in kept]
+    leaving = [] if keeps_all else [package for package in previous if package not in kept_packages]
     # Another version replaces the package of its name in one transaction.
-    replaced = {next(iter(one.packages())) for one in wanted} if source == "package" else set()
-    stays = {path for one in wanted for path in one.owned_paths} if source == "tarball" else set()
+    replaced = {next(iter(package.packages())) for package in requested_packages} if source == "package" else set()
+    stays = {path for package in requested_packages for path in package.owned_paths} if source == "tarball" else set()
     return {
         "recorded": bool(record),
-        "requested": [to_install(one, given) for one in wanted],
+        "requested": [to_install(package, given) for package in requested_packages],
         "leaving": [
             {
-                "title": f"{given['title']} {one.version}",
-                "version": one.version,
+                "title": f"{given['title']} {package.version}",
+                "version": package.version,
                 "packages": []
-                if record.get(f"{name}_source") != "package" or replaced & one.packages().keys()
-                else list(one.packages()),
-                "paths": [path for path in one.owned_paths if path not in stays],
-                "directory": f"/usr/local/cuda-{one.cuda}",
+                if record.get(f"{name}_source") != "package" or replaced & package.packages().keys()
+                else list(package.packages()),
+                "paths": [path for path in package.owned_paths if path not in stays],
+                "directory": f"/usr/local/cuda-{package.cuda}",
             }
-            for one in leaving
+            for package in leaving
         ],
-        "nothing_left": not wanted and not keeps_all,
-        "other_source": [] if same_source else [one.version for one in wanted if one in previous],
-        "record": to_record(given, wanted, record),
-        "refusals": refusals(given, wanted),
+        "nothing_left": not requested_packages and not keeps_all,
+        "other_source": []
+        if same_source
+        else [package.version for package in requested_packages if package in previous],
+        "record": to_record(given, requested_packages, record),
+        "refusals": refusals(given, requested_packages),
     }
 
 
@@ -186,16 +188,16 @@ def to_record(given: Json, wanted: Sequence[Package], record: Json) -> Json:
     name, source = given["name"], given["source"]
     if name == "cuda":
         return {
-            "cuda": [one.version for one in wanted],
+            "cuda": [package.version for package in wanted],
             "cuda_default": given["default"] or (wanted[-1].version if wanted else ""),
             "cuda_source": source,
             # What /usr/local/cuda pointed to before this role ran.
             "cuda_link_before": record.get("cuda_link_before", "") if record else given["link"],
         }
     return {
-        name: {one.version: one.place if source == "tarball" else "/usr" for one in wanted},
+        name: {package.version: package.place if source == "tarball" else "/usr" for package in wanted},
         f"{name}_source": source,
-        f"{name}_items": [{"version": one.version, "cuda": one.cuda} for one in wanted],
+        f"{name}_items": [{"version": package.version, "cuda": package.cuda} for package in wanted],
     }
 
 
@@ -204,49 +206,55 @@ def refusals(given: Json, wanted: Sequence[Package]) -> list[str]:
     if given["name"] == "cuda":
         return []
     title, variable = given["title"], f"{given['name']}_versions"
-    versions, majors = [one.version for one in wanted], [one.major for one in wanted]
-    found = []
+    versions, majors = [package.version for package in wanted], [package.major for package in wanted]
+    problems = []
     if len(set(versions)) < len(versions):
-        found.append(
+        problems.append(
             f"The linker finds one {title} of a version, but {variable} has one twice: {json.dumps(given['versions'])}. "
             "Leave it for one toolkit and remove the other entry."
         )
     elif len(set(majors)) < len(majors):
-        found.append(
+        problems.append(
             f"A host has one {title} {given['one_each']}, because the linker takes the first that it finds, but {variable} has "
             f"{', '.join(versions)}. Leave the newest that every stack of the host supports."
         )
     if given["source"] == "tarball":
-        found += [refusal for one in wanted if (refusal := archive_refusal(one, given))]
-    return found
+        problems += [refusal for package in wanted if (refusal := archive_refusal(package, given))]
+    return problems
 
 
 def archive_refusal(package: Package, given: Json) -> str:
     """Why its archive cannot be fetched; empty if file and sha256 are known."""
-    found = archive(package, given)
-    sha256 = str(found.get("sha256", ""))
-    if found.get("file") and len(sha256) == 64 and set(sha256) <= set("0123456789abcdef"):
+    entry = archive(package, given)
+    sha256 = str(entry.get("sha256", ""))
+    if entry.get("file") and len(sha256) == 64 and set(sha256) <= set("0123456789abcdef"):
         return ""
-    variable, known = f"{given['name']}_tarballs", ", ".join(given.get("known_archives", {}))
-    missing = f"neither {variable} nor this role has them" if known else f"{variable} has none"
+    variable, known_names = f"{given['name']}_tarballs", ", ".join(given.get("known_archives", {}))
+    missing = f"neither {variable} nor this role has them" if known_names else f"{variable} has none"
     return (
         f"The archive of {given['title']} {package.version} for CUDA {package.cuda} requires a file and its sha256, but {missing} for "
-        f"{package.version}{f'; this role has {known}' if known else ''}. Get it from {given['archive_page']}, put it on the mirror or "
+        f"{package.version}{f'; this role has {known_names}' if known_names else ''}. Get it from {given['archive_page']}, put it on the mirror or "
         f'the controller, and set {variable}: {{"{package.version}": {{file: PATH, sha256: …}}}}.'
     )
 
 
 def paths(given: Json) -> list[str]:
     """The files by which a later run sees that this work is intact. A directory stands for all of its files."""
-    name, wanted = given["name"], requested(given)
-    if not wanted:
+    name, requested_packages = given["name"], requested(given)
+    if not requested_packages:
         return []
-    found = [record_file(name)]
+    files = [record_file(name)]
     if name == "cuda":
-        found += ["/usr/local/cuda", *([PROFILE] if given["profile"] else [])]
-        found += [one.linker_file for one in wanted] + [f"{one.place}/bin/nvcc" for one in wanted]
+        files += ["/usr/local/cuda", *([PROFILE] if given["profile"] else [])]
+        files += [package.linker_file for package in requested_packages] + [
+            f"{package.place}/bin/nvcc" for package in requested_packages
+        ]
         if given["source"] == "runfile":  # the mark, and the record of every file: plugins/modules/toolkit_files.py
-            found += [f"{one.place}/.deeplearning-runfile{end}" for one in wanted for end in ("", ".json")]
+            files += [
+                f"{package.place}/.deeplearning-runfile{end}" for package in requested_packages for end in ("", ".json")
+            ]
     elif given["source"] == "tarball":
-        found += [one.place for one in wanted] + [one.linker_file for one in wanted]
-    return found
+        files += [package.place for package in requested_packages] + [
+            package.linker_file for package in requested_packages
+        ]
+    return files

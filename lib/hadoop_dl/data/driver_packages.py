@@ -64,8 +64,8 @@ class Request:
 
     def offered_names(self) -> set[str]:
         """The names by which the repositories have what was asked for."""
-        results = [one for one in self.offered if isinstance(one, dict)]
-        return {str(name) for one in results for name in one.get("names") or ()}
+        results = [result for result in self.offered if isinstance(result, dict)]
+        return {str(name) for result in results for name in result.get("names") or ()}
 
 
 def after_560(version: str) -> bool:
@@ -140,7 +140,9 @@ class Rpms:
         names = graphics if newer else ("libnvidia-ml", "libnvidia-cfg", "libnvidia-fbc")
         # nvidia-driver of a branch before 560 came with the other packages; a site's own of a later one follows them.
         return self.other_kmods() + [
-            name for name in names if name in driver and not (newer and any(after_560(one) for one in driver[name]))
+            name
+            for name in names
+            if name in driver and not (newer and any(after_560(version) for version in driver[name]))
         ]
 
     def required(self) -> list[str | Pinned]:
@@ -190,7 +192,7 @@ class Rpms:
 
     def header_names(self) -> list[str]:
         """By which the removal finds them."""
-        return [f"{one['name']}-{one['version']}" for one in self.headers()]
+        return [f"{header['name']}-{header['version']}" for header in self.headers()]
 
     def kernel_packages(self) -> list[Pinned]:
         """The kernel that playbooks/upgrade_kernel.yml installs, with what its module needs."""
@@ -205,9 +207,9 @@ class Rpms:
 
     def fabric_package(self) -> str:
         """Repositories have it under one of two names; what they offered comes before what is installed."""
-        for known in (self.request.offered_names(), self.host.driver.packages):
-            if found := [name for name in self.fabric_names if name in known]:
-                return found[0]
+        for names in (self.request.offered_names(), self.host.driver.packages):
+            if candidates := [name for name in self.fabric_names if name in names]:
+                return candidates[0]
         return self.fabric_names[0]
 
     def parts(self) -> list[Pinned]:
@@ -231,18 +233,22 @@ class Rpms:
         cuda = 13 if newest else 12 if self.request.from_branch("525") else 11
         name = "datacenter-gpu-manager"
         names = [name] if numbers(major) < (4,) else [f"{name}-{major}-core", f"{name}-{major}-cuda{cuda}"]
-        return [{"name": one, "version": version} for one in names]
+        return [{"name": package, "version": version} for package in names]
 
     def dcgm_leaving(self) -> list[str]:
         """Packages of DCGM that this role installed, which are no longer requested."""
-        before, wanted = self.host.records.dcgm_before, [one["name"] for one in self.dcgm()]
-        ours = [] if before is None else [name for name in self.host.dcgm_packages if name not in before]
-        return [name for name in ours if name not in wanted]
+        packages_before, requested_names = self.host.records.dcgm_before, [package["name"] for package in self.dcgm()]
+        own_packages = (
+            [] if packages_before is None else [name for name in self.host.dcgm_packages if name not in packages_before]
+        )
+        return [name for name in own_packages if name not in requested_names]
 
     def dcgm_changes(self) -> bool:
         return bool(self.dcgm_leaving()) or any(
-            not any(upstream(found) == one["version"] for found in self.host.dcgm_packages.get(one["name"], ()))
-            for one in self.dcgm()
+            not any(
+                upstream(version) == package["version"] for version in self.host.dcgm_packages.get(package["name"], ())
+            )
+            for package in self.dcgm()
         )
 
     def of_version(self, names: Sequence[str]) -> list[Pinned]:
@@ -256,8 +262,8 @@ class Rpms7(Rpms):
 
     def packages(self) -> list[str]:
         driver = ["", "-libs", "-cuda", "-cuda-libs", "-NVML", "-NvFBCOpenGL", "-devel"]
-        others = ["nvidia-modprobe", "nvidia-persistenced", "nvidia-xconfig"]
-        return [f"nvidia-driver-latest-dkms{part}" for part in driver] + [f"{name}-latest-dkms" for name in others]
+        tools = ["nvidia-modprobe", "nvidia-persistenced", "nvidia-xconfig"]
+        return [f"nvidia-driver-latest-dkms{part}" for part in driver] + [f"{name}-latest-dkms" for name in tools]
 
     def remedy(self) -> str:
         """NVIDIA's flavors branch-XXX have compiled modules only; latest-dkms ends with the last version that was the newest of its time."""
@@ -280,8 +286,8 @@ class Debs(Rpms):
         return [{"proprietary": "nvidia-kernel-dkms", "open": "nvidia-open-kernel-dkms"}[self.request.module]]
 
     def other_kmods(self) -> list[str]:
-        both = ("nvidia-kernel-dkms", "nvidia-open-kernel-dkms")
-        return [name for name in both if name not in self.kmods() and name in self.host.driver.packages]
+        alternatives = ("nvidia-kernel-dkms", "nvidia-open-kernel-dkms")
+        return [name for name in alternatives if name not in self.kmods() and name in self.host.driver.packages]
 
     def packages(self) -> list[str]:
         return ["nvidia-smi", "libcuda1", "libnvidia-ml1", "nvidia-kernel-support"]
@@ -300,7 +306,7 @@ class Debs(Rpms):
         return {"kernel": kernel, "name": f"linux-headers-{kernel}", "version": ""}
 
     def header_names(self) -> list[str]:
-        return [one["name"] for one in self.headers()]
+        return [header["name"] for header in self.headers()]
 
     def dkms_name(self) -> str:
         return {"open": "nvidia-current-open", "proprietary": "nvidia-current"}[self.request.module]

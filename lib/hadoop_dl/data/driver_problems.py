@@ -72,7 +72,7 @@ def request_problems(request: Request, host: GpuHost) -> Iterator[str]:
 
 
 def branch_problems(request: Request, host: GpuHost) -> Iterator[str]:
-    branch, least, most = (numbers(one) for one in (request.branch, request.branch_min, request.branch_max))
+    branch, least, most = (numbers(text) for text in (request.branch, request.branch_min, request.branch_max))
     fits = (not most or branch <= most) and branch >= least and (request.module != "open" or request.open_supported)
     if not fits:
         module = "" if request.open_supported else " with the proprietary module"
@@ -114,10 +114,10 @@ def host_problems(request: Request, host: GpuHost, packages: Rpms, replaces: boo
             f"{' '.join(ARGUMENTS)} must be on the kernel's command line, but {request.host} has no update-grub. Add it in the boot loader's own way, "
             "and give update-grub to this role as a script that does so."
         )
-    for path, needed in SPACE_MB.items() if driver.version != request.version else ():
-        if (free := host.disk_free_mb.get(path) or 0) < needed:
+    for path, required_mb in SPACE_MB.items() if driver.version != request.version else ():
+        if (free := host.disk_free_mb.get(path) or 0) < required_mb:
             yield (
-                f"{path} requires {needed} MB free for a driver and its build, but {request.host} has {free} MB there. Free some space and run this again."
+                f"{path} requires {required_mb} MB free for a driver and its build, but {request.host} has {free} MB there. Free some space and run this again."
             )
 
 
@@ -151,11 +151,11 @@ def signing_problems(request: Request, host: GpuHost) -> Iterator[str]:
         )
     if signing and host.secure_boot and (request.build, request.source) == ("dkms", "package"):
         # None is installed: the repositories are asked for one that signs.
-        found = re.search(r"[0-9]+(\.[0-9]+)+", signing.dkms)
-        if found and numbers(found.group()) < numbers(DKMS_SIGNS):
+        match = re.search(r"[0-9]+(\.[0-9]+)+", signing.dkms)
+        if match and numbers(match.group()) < numbers(DKMS_SIGNS):
             yield (
                 f"Secure Boot is on, and dkms must be {DKMS_SIGNS} or later to sign modules with the site's key, but {request.host} has dkms "
-                f"{found.group()}. Install a newer dkms there and run this again. Nothing was changed."
+                f"{match.group()}. Install a newer dkms there and run this again. Nothing was changed."
             )
 
 
@@ -175,9 +175,9 @@ def signers(content: str | None) -> list[str]:
         certificate = x509.load_der_x509_certificate(base64.b64decode(content or ""))
     except ValueError:
         return []
-    found = []
+    names = []
     for name in (certificate.subject, certificate.issuer):
-        named = name.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
-        named = named or name.get_attributes_for_oid(x509.NameOID.ORGANIZATION_NAME)
-        found += [str(attribute.value) for attribute in named]
-    return list(dict.fromkeys(found))
+        attributes = name.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+        attributes = attributes or name.get_attributes_for_oid(x509.NameOID.ORGANIZATION_NAME)
+        names += [str(attribute.value) for attribute in attributes]
+    return list(dict.fromkeys(names))

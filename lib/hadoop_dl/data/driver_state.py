@@ -84,25 +84,25 @@ def module_is_right(module: Module | None, kernel: str, request: Request, signer
 def module_problems(request: Request, host: GpuHost, before: GpuHost, ran: Sequence[Mapping[str, Any]]) -> list[str]:
     """Why a kernel that may run does not have the requested module, and what to do. ran: what each build returned."""
     secure_boot, signers = before.secure_boot, certificate_signers(before)
-    results = {one["item"]["kernel"]: one for one in ran if isinstance(one.get("item"), Mapping)}
-    found = []
+    results = {build["item"]["kernel"]: build for build in ran if isinstance(build.get("item"), Mapping)}
+    problems = []
     for kernel in host.kernels.needed:
         module = host.modules.get(kernel)
         if module_is_right(module, kernel, request, signers if secure_boot else None):
             continue
         signed = f" signed by {' or '.join(signers) or 'an enrolled key'} and" if secure_boot else ""
-        others = ", ".join(name for name, one in host.modules.items() if one) or "no kernel"
-        has = json.dumps(vars(module)) if module else f"none; modules exist for: {others}"
-        sentence = f"Kernel {kernel} of {request.host} requires the {request.module} module {request.version}{signed} built for it, but has {has}."
-        result = results.get(kernel, {})
+        other_kernels = ", ".join(name for name, other_module in host.modules.items() if other_module) or "no kernel"
+        description = json.dumps(vars(module)) if module else f"none; modules exist for: {other_kernels}"
+        sentence = f"Kernel {kernel} of {request.host} requires the {request.module} module {request.version}{signed} built for it, but has {description}."
+        kernel_build = results.get(kernel, {})
         dkms = (
-            f" dkms ended with status {one_line(result['rc'])}: {printed(result)[-MOST_SAID:]}."
-            if result.get("rc")
+            f" dkms ended with status {one_line(kernel_build['rc'])}: {printed(kernel_build)[-MOST_SAID:]}."
+            if kernel_build.get("rc")
             else ""
         )
         log = f"/var/lib/dkms/{packages_of(request, host).dkms_name()}/{request.version}/build/make.log"
-        found.append(f"{sentence}{dkms} {remedy(request, log)}")
-    return found
+        problems.append(f"{sentence}{dkms} {remedy(request, log)}")
+    return problems
 
 
 def remedy(request: Request, log: str) -> str:
@@ -128,10 +128,10 @@ def nouveau_problems(request: Request, host: GpuHost) -> Iterator[str]:
             "RELEASE, and look at lsinitrd."
         )
     if host.kernels.installed and (without_arguments(host) or not host.boot_arguments):
-        shown = json.dumps({kernel: list(words) for kernel, words in host.boot_arguments.items()})
+        entries = json.dumps({kernel: list(words) for kernel, words in host.boot_arguments.items()})
         yield (
             f"Every boot entry of {request.host} must have {' '.join(ARGUMENTS)}, but grubby --info=ALL shows "
-            f"{shown if host.boot_arguments else 'no entry'}. Check that grubby works there, set them with grubby --update-kernel=ALL "
+            f"{entries if host.boot_arguments else 'no entry'}. Check that grubby works there, set them with grubby --update-kernel=ALL "
             '--args="…", and run this again.'
         )
 
@@ -176,23 +176,28 @@ class Locks(TypedDict):
 
 def locks(host: GpuHost, before: GpuHost, only: Sequence[str] | None = None) -> Locks:
     """How what is installed is locked. before: what the site held before this run is its own. only: apt holds no others."""
-    held = [] if host.locks.file else [name for name in host.locks.lines if only is None or name in only]
-    ours = {*(host.records.held or ()), *(name for name in held if name not in before.locks.held)}
-    return {"file": host.locks.file or "", "lines": list(host.locks.lines), "hold": held, "record": sorted(ours)}
+    held_packages = [] if host.locks.file else [name for name in host.locks.lines if only is None or name in only]
+    own_locks = {*(host.records.held or ()), *(name for name in held_packages if name not in before.locks.held)}
+    return {
+        "file": host.locks.file or "",
+        "lines": list(host.locks.lines),
+        "hold": held_packages,
+        "record": sorted(own_locks),
+    }
 
 
 def installer_problem(request: Request, failed: Mapping[str, Any], free: str, kernels: Sequence[str]) -> str:
     """What the .run file's installer, or what went before it, reported. failed: the result of the task, or of its loop."""
-    calls = [one for one in failed.get("results") or () if isinstance(one, Mapping) and one.get("failed")]
+    calls = [entry for entry in failed.get("results") or () if isinstance(entry, Mapping) and entry.get("failed")]
     call = (calls or [failed])[0]
     if "rc" not in call:
         return str(call.get("msg", ""))
     item, command = call.get("item"), call.get("cmd")
     kernel = item["kernel"] if isinstance(item, Mapping) else ", ".join(kernels)
     program = command[0] if isinstance(command, list) and command else "the installer"
-    said = " ".join(str(call.get("stderr") or call.get("stdout") or "")[-600:].split())
+    output = " ".join(str(call.get("stderr") or call.get("stdout") or "")[-600:].split())
     return (
-        f"Driver {request.version} must be installed on {request.host} for kernel {kernel}, but {program} ended with status {call['rc']}: {said}. Free "
+        f"Driver {request.version} must be installed on {request.host} for kernel {kernel}, but {program} ended with status {call['rc']}: {output}. Free "
         f"space in MB: {' '.join(free.split()) or 'not known'}. Read /var/log/nvidia-installer.log, solve what it names, and run again: a "
         "partial installation does not count as a driver."
     )

@@ -147,11 +147,11 @@ def checks(request: Request, host: GpuHost, packages: Rpms, replaces: bool) -> l
     required: list[str | Pinned] = list(packages.headers())
     if installs_packages(request, host, packages, replaces):
         required += [*packages.requested_parts(), *packages.required(), *packages.dcgm()]
-    found = [Check(f"Driver {request.version}", packages.remedy(), tuple(required))]
+    all_checks = [Check(f"Driver {request.version}", packages.remedy(), tuple(required))]
     if installs_kernel(request, host):
-        wanted = tuple(packages.kernel_packages())
-        found.append(Check(f"Kernel {request.kernel}", "request a kernel that it has", wanted))
-    return [one for one in found if one.packages]
+        kernel_packages = tuple(packages.kernel_packages())
+        all_checks.append(Check(f"Kernel {request.kernel}", "request a kernel that it has", kernel_packages))
+    return [check for check in all_checks if check.packages]
 
 
 def installs_packages(request: Request, host: GpuHost, packages: Rpms, replaces: bool) -> bool:
@@ -179,12 +179,12 @@ def transactions(request: Request, host: GpuHost, packages: Rpms, replaces: bool
 
 
 def kernel_names(packages: Rpms) -> tuple[Pinned, ...]:
-    return tuple(one for one in packages.kernel_packages() if not one["name"].startswith("kmod-"))
+    return tuple(package for package in packages.kernel_packages() if not package["name"].startswith("kmod-"))
 
 
 def original(host: GpuHost) -> Original:
     words = {word for listed in host.boot_arguments.values() for word in listed}
-    arguments = tuple(one for one in ARGUMENTS if one in words)
+    arguments = tuple(argument for argument in ARGUMENTS if argument in words)
     return Original(arguments, host.driver.source == "runfile", host.files.unit, host.files.stream)
 
 
@@ -195,8 +195,8 @@ def working_versions(host: GpuHost) -> gpu_host.Versions:
 
 def unlocked(request: Request, host: GpuHost) -> list[str]:
     """The driver's packages; for a removal also what the role held. A removal that was killed has removed some."""
-    held = [name for name in host.records.held or () if name in host.locks.held]
-    return list(dict.fromkeys([*host.driver.packages, *(held if request.state == "absent" else ())]))
+    held_packages = [name for name in host.records.held or () if name in host.locks.held]
+    return list(dict.fromkeys([*host.driver.packages, *(held_packages if request.state == "absent" else ())]))
 
 
 def installer_runs(request: Request, host: GpuHost, full: bool) -> list[InstallerRun]:
@@ -211,8 +211,8 @@ def installer_runs(request: Request, host: GpuHost, full: bool) -> list[Installe
         and (module.version, module.open) == (request.version, request.module == "open")
     ]
     kernels = [kernel for kernel in host.kernels.needed if full or kernel not in right]
-    named = "--kernel-module-type=open" if request.from_branch("560") else "-m=kernel-open"
-    kind = [named] if request.module == "open" else []
+    open_option = "--kernel-module-type=open" if request.from_branch("560") else "-m=kernel-open"
+    kind = [open_option] if request.module == "open" else []
     key = [
         f"--module-signing-secret-key={request.signing_key}",
         f"--module-signing-public-key={request.signing_certificate}",
@@ -226,26 +226,26 @@ def installer_runs(request: Request, host: GpuHost, full: bool) -> list[Installe
 
 
 def daemons(request: Request) -> tuple[str, ...]:
-    chosen = {
+    services = {
         "nvidia-persistenced": request.persistence,
         "nvidia-fabricmanager": request.fabric_manager,
         "nvidia-dcgm": request.dcgm_version,
     }
-    return tuple(name for name, runs in chosen.items() if runs)
+    return tuple(name for name, runs in services.items() if runs)
 
 
 def removal(host: GpuHost, wanted: Rpms) -> Removal:
-    before, records = host.records.before or Original(), host.records
+    initial, records = host.records.before or Original(), host.records
     managed = records.before is not None or host.files.settings
     installed_before = host.driver.packages if records.packages_before is None else records.packages_before
     words = {word for listed in host.boot_arguments.values() for word in listed}
-    arguments = tuple(one for one in ARGUMENTS if one not in before.arguments)
+    arguments = tuple(argument for argument in ARGUMENTS if argument not in initial.arguments)
     return Removal(
         packages=(*(name for name in host.driver.packages if name not in installed_before), *wanted.dcgm_leaving()),
         headers=records.headers or (),
-        runfile=managed and not before.runfile,
-        unit=managed and not before.unit,
-        stream=managed and not before.stream,
+        runfile=managed and not initial.runfile,
+        unit=managed and not initial.unit,
+        stream=managed and not initial.stream,
         arguments=arguments if managed and words & set(arguments) else (),
         images=host.files.settings or host.files.leaving,
     )

@@ -52,7 +52,7 @@ class Sections:
     def requirements(self, address: str) -> dict[str, str]:
         """One wheel with its sha256 a line. pip needs no index, but --find-links for wheels that are made by recipe."""
         return {
-            name: "".join(requirement(one, address) for one in entries)
+            name: "".join(requirement(entry, address) for entry in entries)
             for name, entries in (("requirements-pip.txt", self.tools), ("requirements.txt", self.rest))
             if entries
         }
@@ -61,8 +61,13 @@ class Sections:
     def downloads(self) -> list[dict[str, Any]]:
         """The files that the build host fetches, as environment_packages.parse_section has them."""
         return [
-            {"project": canonicalize_name(one.project), "file": one.name, "sha256": one.sha256, "size": one.size}
-            for one in (*self.tools, *self.rest)
+            {
+                "project": canonicalize_name(entry.project),
+                "file": entry.name,
+                "sha256": entry.sha256,
+                "size": entry.size,
+            }
+            for entry in (*self.tools, *self.rest)
         ]
 
 
@@ -130,13 +135,13 @@ def check(given: Mapping[str, Any], stack: Stack, python: str, lock: Lock) -> No
     if unusable := cdsw.wheel_problem(stack, python):
         raise EngineError(unusable)
     if given["version"]:
-        known = {engine.engine: engine for engine in cdsw.engines()}
-        problem = known[given["version"]].problem(stack, python) if given["version"] in known else ""
+        engines = {engine.engine: engine for engine in cdsw.engines()}
+        problem = engines[given["version"]].problem(stack, python) if given["version"] in engines else ""
         if problem:
-            fitting = ", ".join(fits(known[given["version"]])) or "none"
+            fitting = ", ".join(fits(engines[given["version"]])) or "none"
             raise EngineError(f"{problem} Stacks for this engine: {fitting}.")
     if given["cuda_packages"]:
-        wrong = [one for one in given["cuda_packages"] if not PACKAGE.fullmatch(one)]
+        wrong = [entry for entry in given["cuda_packages"] if not PACKAGE.fullmatch(entry)]
         if wrong:
             raise EngineError(
                 f"cdsw_engine_cuda_packages must have entries such as cuda-libraries-10-0=10.0.130-1, but has {', '.join(wrong)}."
@@ -146,15 +151,19 @@ def check(given: Mapping[str, Any], stack: Stack, python: str, lock: Lock) -> No
                 "cdsw_engine_cuda_packages come from a repository that is signed: set cdsw_engine_cuda_repository (http://…) and cdsw_engine_cuda_key."
             )
         if stack.version("cuda") is None or lock.cuda:
-            has = "has CUDA among its packages" if lock.cuda else "uses no CUDA"
-            raise EngineError(f"{stack.name} {has}, but cdsw_engine_cuda_packages are named. Remove them.")
+            reason = "has CUDA among its packages" if lock.cuda else "uses no CUDA"
+            raise EngineError(f"{stack.name} {reason}, but cdsw_engine_cuda_packages are named. Remove them.")
 
 
 def fits(engine: cdsw.Engine) -> list[str]:
     """The stacks for this engine; none if no source names its Pythons."""
     if not engine.pythons:
         return []
-    return [one.name for one in stacks.load_stacks() if any(not engine.problem(one, python) for python in one.pythons)]
+    return [
+        stack.name
+        for stack in stacks.load_stacks()
+        if any(not engine.problem(stack, python) for python in stack.pythons)
+    ]
 
 
 def installation(python: str, parts: Sections) -> str:
@@ -171,8 +180,8 @@ def dockerfile(given: Mapping[str, Any], stack: Stack, lock: Lock, files: Mappin
     place = f"{HOME}/engine"
     lines = [f"# {stack.name}, lock {lock.digest}. Written by the role cdsw_engine.", f"FROM {given['base']}"]
     lines += [f'LABEL hadoop-deeplearning.stack="{stack.name}" hadoop-deeplearning.lock="{lock.digest}"']
-    kept = [name for name in sorted(files) if not name.startswith("gpu-check")]
-    lines += [f"COPY {' '.join(kept)} {place}/"]
+    copied_files = [name for name in sorted(files) if not name.startswith("gpu-check")]
+    lines += [f"COPY {' '.join(copied_files)} {place}/"]
     if given["cuda_packages"]:
         lines += [
             f"RUN cp {place}/cuda.gpg /etc/apt/trusted.gpg.d/deeplearning-cuda.gpg && {APT} update && "
@@ -214,29 +223,29 @@ def libraries(cuda: str | None, cudnn: str | None) -> list[str]:
     major, minor = numbers(cuda)[:2]
     runtime = f"{major}.0" if major == 11 else str(major) if major > 11 else cuda
     blas = cuda if (major, minor) < (10, 1) else str(major)
-    found = [f"libcudart.so.{runtime}", f"libcublas.so.{blas}"]
-    return [*found, f"libcudnn.so.{cudnn.partition('.')[0]}"] if cudnn else found
+    names = [f"libcudart.so.{runtime}", f"libcublas.so.{blas}"]
+    return [*names, f"libcudnn.so.{cudnn.partition('.')[0]}"] if cudnn else names
 
 
 def keyring(armored: str) -> bytes:
     """A public key without its armour: apt before 1.4 (Ubuntu 16.04) reads no other."""
     match = re.search(r"-----BEGIN PGP PUBLIC KEY BLOCK-----\n(?:.*: .*\n)*\n?([^-]+?)(?:\n=\S{4})?\n-----END", armored)
     try:
-        found = base64.b64decode("".join(match[1].split()), validate=True) if match else b""
+        key = base64.b64decode("".join(match[1].split()), validate=True) if match else b""
     except binascii.Error:
-        found = b""
-    if not found:
+        key = b""
+    if not key:
         raise EngineError(
             "cdsw_engine_cuda_key must be an armoured public key (gpg --armor --export), but is not or is damaged."
         )
-    return found
+    return key
 
 
 def digest(files: Mapping[str, bytes]) -> str:
-    made = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for name, content in sorted(files.items()):
-        made.update(f"{name} {len(content)}\n".encode() + content)
-    return made.hexdigest()
+        sha256.update(f"{name} {len(content)}\n".encode() + content)
+    return sha256.hexdigest()
 
 
 def registration(image: str, description: str) -> str:

@@ -35,13 +35,13 @@ def checked(packages: Any) -> list[str]:
 def requirement(text: str) -> Requirement:
     """A package of the index: neither an address nor a path, nor an option that names another index."""
     try:
-        found = Requirement(text)
+        package = Requirement(text)
     except InvalidRequirement as error:
         reason = str(error).splitlines()[0]
     else:
-        if not found.url and "\n" not in text:
-            return found
-        reason = "it names an address" if found.url else "it has several lines"
+        if not package.url and "\n" not in text:
+            return package
+        reason = "it names an address" if package.url else "it has several lines"
     raise ExtrasError(
         f"A package must be a name, with versions as pip writes them, such as 'dask<2024', but one is {text!r}: {reason}. "
         "It comes from the index of PIP_INDEX_URL alone; put the package there."
@@ -55,14 +55,14 @@ def extended_name(name: str, packages: list[str]) -> str:
 
 def requested_name(name: str, packages: Any) -> str:
     """The stack that a request with these packages means; ExtrasError if it has no lock yet."""
-    wanted = checked(packages)
-    if not wanted:
+    extra_packages = checked(packages)
+    if not extra_packages:
         return name
-    extended = extended_name(name, wanted)
+    extended = extended_name(name, extra_packages)
     if extended not in stack_names():
-        options = " ".join(f"--extra '{text}'" for text in wanted)
+        options = " ".join(f"--extra '{text}'" for text in extra_packages)
         raise ExtrasError(
-            f"deeplearning_extra_packages: {name} with {', '.join(wanted)} must be locked first. Run on the controller: "
+            f"deeplearning_extra_packages: {name} with {', '.join(extra_packages)} must be locked first. Run on the controller: "
             f"scripts/stack lock {name} {options} --stacks INVENTORY/stacks (INVENTORY is the directory of the inventory)."
         )
     return extended
@@ -70,18 +70,18 @@ def requested_name(name: str, packages: Any) -> str:
 
 def extended(base: Stack, packages: list[str], directory: Path) -> Stack:
     """The stack with these packages, which no file has yet. The base's versions stay: its lock constrains the new one."""
-    wanted = checked(packages)
-    name = extended_name(base.name, wanted)
+    extra_packages = checked(packages)
+    name = extended_name(base.name, extra_packages)
     requirements = {key: list(values) for key, values in base.data["requirements"].items()}
-    requirements[COMPONENT] = [*requirements[COMPONENT], *wanted]
-    data = {
+    requirements[COMPONENT] = [*requirements[COMPONENT], *extra_packages]
+    definition = {
         **{key: value for key, value in base.data.items() if key != "without_gpus"},
         "name": name,
         "based_on": base.name,
-        "description": f"{base.data['description']}; with {', '.join(wanted)}",
+        "description": f"{base.data['description']}; with {', '.join(extra_packages)}",
         "requirements": requirements,
     }
-    return Stack(name, data, directory)
+    return Stack(name, definition, directory)
 
 
 def cuda_of_others(stack: Stack, entries: Iterable[Entry], requires: Mapping[str, list[Requirement]]) -> str:
@@ -96,7 +96,10 @@ def cuda_of_others(stack: Stack, entries: Iterable[Entry], requires: Mapping[str
     users = [
         name
         for name in requires
-        if any(canonicalize_name(one.name) in libraries and "extra" not in str(one.marker) for one in requires[name])
+        if any(
+            canonicalize_name(requirement.name) in libraries and "extra" not in str(requirement.marker)
+            for requirement in requires[name]
+        )
     ]
     verb = "requires" if len(users) == 1 else "require"
     return (

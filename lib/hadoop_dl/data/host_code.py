@@ -15,30 +15,30 @@ IMPORT = re.compile(r"^from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
 
 def imported(name: str, text: str) -> Iterator[str]:
     """Names of what the module of this name imports at its beginning: packages, modules, and what may be one."""
-    for written, names in IMPORT.findall(text):
-        module = f"{name.rpartition('.')[0]}{written}".rstrip(".") if written.startswith(".") else written
+    for reference, names in IMPORT.findall(text):
+        module = f"{name.rpartition('.')[0]}{reference}".rstrip(".") if reference.startswith(".") else reference
         parts = module.split(".")
         yield from (".".join(parts[:number]) for number in range(1, len(parts) + 1))
-        yield from (f"{module}.{one}" for one in re.findall(r"(\w+)(?: as \w+)?", names))
+        yield from (f"{module}.{attribute}" for attribute in re.findall(r"(\w+)(?: as \w+)?", names))
 
 
 def complete(sources: Mapping[str, Path]) -> dict[str, Path]:
     """These modules by name, with those of the packages that they import; each comes after what it imports."""
-    known = {f"{PACKAGE}.{path.stem}": path for path in DIRECTORY.glob("*.py")}
-    known |= dict.fromkeys(("ansible", "ansible.module_utils", PACKAGE), DIRECTORY / "__init__.py")
-    known |= {**package(GPU_CHECK), **sources}
-    found: dict[str, Path] = {}
+    paths = {f"{PACKAGE}.{path.stem}": path for path in DIRECTORY.glob("*.py")}
+    paths |= dict.fromkeys(("ansible", "ansible.module_utils", PACKAGE), DIRECTORY / "__init__.py")
+    paths |= {**package(GPU_CHECK), **sources}
+    modules: dict[str, Path] = {}
 
     def add(name: str) -> None:
-        path = known.pop(name, None)
+        path = paths.pop(name, None)
         if path is not None:
-            for other in imported(name, path.read_text(encoding="utf-8")):
-                add(other)
-            found[name] = path
+            for dependency in imported(name, path.read_text(encoding="utf-8")):
+                add(dependency)
+            modules[name] = path
 
     for name in sources:
         add(name)
-    return found
+    return modules
 
 
 def package(directory: Path) -> dict[str, Path]:

@@ -21,5 +21,5 @@ def encoded(value: Any, *, sort_keys: bool = False) -> str:
 
 def with_text_keys(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): with_text_keys(one) for key, one in value.items()}
-    return [with_text_keys(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {str(key): with_text_keys(item) for key, item in value.items()}
+    return [with_text_keys(item) for item in value] if isinstance(value, (list, tuple)) else value

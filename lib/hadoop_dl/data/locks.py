@@ -64,7 +64,7 @@ class Lock:
     @cached_property
     def cuda(self) -> str:
         """The CUDA, as major.minor, that it has as wheels; empty if it has none."""
-        runtimes = (one.version for one in self.entries if re.match(r"nvidia[-_]cuda[-_]runtime", one.project))
+        runtimes = (entry.version for entry in self.entries if re.match(r"nvidia[-_]cuda[-_]runtime", entry.project))
         return ".".join(next(runtimes, "").split(".")[:2])
 
     def component(self, name: str) -> str:

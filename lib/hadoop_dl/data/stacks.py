@@ -90,18 +90,18 @@ class Stack:
 
         Nothing but the wheel of TensorFlow may differ, so the name still changes with every version.
         """
-        other = load_stack(self.data["without_gpus"]) if "without_gpus" in self.data else None
-        if other is None:
+        cpu_stack = load_stack(self.data["without_gpus"]) if "without_gpus" in self.data else None
+        if cpu_stack is None:
             return None
-        different = [key for key in SAME if other.data.get(key) != self.data.get(key)]
+        different = [key for key in SAME if cpu_stack.data.get(key) != self.data.get(key)]
         different = different or [
-            name for name in self.pythons if self.beside_tensorflow(name) != other.beside_tensorflow(name)
+            name for name in self.pythons if self.beside_tensorflow(name) != cpu_stack.beside_tensorflow(name)
         ]
         if different:
             raise StackError(
-                f"{self.name} and {other.name} (without_gpus) must differ in TensorFlow's wheel alone, but do in {', '.join(different)}."
+                f"{self.name} and {cpu_stack.name} (without_gpus) must differ in TensorFlow's wheel alone, but do in {', '.join(different)}."
             )
-        return other
+        return cpu_stack
 
     def beside_tensorflow(self, python: str) -> list[str]:
         """The lines of the lock without the wheel of TensorFlow."""
@@ -135,7 +135,9 @@ class Stack:
 
     def file(self, project: str) -> dict[str, Any]:
         """Its file called <project>-<version>.<suffix>: name, source, sha256, size."""
-        return next((dict(one) for one in self.data.get("files", []) if one["name"].rpartition("-")[0] == project), {})
+        return next(
+            (dict(file) for file in self.data.get("files", []) if file["name"].rpartition("-")[0] == project), {}
+        )
 
     @property
     def is_built(self) -> bool:
@@ -143,17 +145,17 @@ class Stack:
 
     def record(self, python: str) -> built.Record | None:
         """The wheel that this site built for one of its Pythons; one of another release or commit is none."""
-        found = built.find(directories(), self.lock_path(python).stem) if self.is_built else None
-        asked = (self.data.get("tensorflow"), self.data.get("tensorflow_commit"), python)
-        return found if found and found.identity == asked else None
+        record = built.find(directories(), self.lock_path(python).stem) if self.is_built else None
+        identity = (self.data.get("tensorflow"), self.data.get("tensorflow_commit"), python)
+        return record if record and record.identity == identity else None
 
     def artifacts(self, python: str | None = None) -> list[dict[str, Any]]:
         """Everything that the mirror must hold for it: the lock's wheels and the stack's other files."""
         python = python or self.pythons[0]
         record = self.record(python)
         wheels = [
-            built_artifact(one) if record and one["sha256"] == record.wheel["sha256"] else one
-            for one in self.lock(python).artifacts
+            built_artifact(artifact) if record and artifact["sha256"] == record.wheel["sha256"] else artifact
+            for artifact in self.lock(python).artifacts
         ]
         return wheels + [file_artifact(file) for file in self.data.get("files", [])]
 
@@ -161,14 +163,14 @@ class Stack:
 def artifacts_of_others(kept: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The artifacts of all known stacks besides these that can be fetched again: no wheel that the site built."""
     names = {(artifact["folder"], artifact["name"]) for artifact in kept}
-    found = {
+    artifacts = {
         (artifact["folder"], artifact["name"]): artifact
         for stack in load_stacks()
         for python in stack.pythons
         for artifact in stack.artifacts(python)
         if not artifact.get("built")
     }
-    return [found[key] for key in sorted(found.keys() - names)]
+    return [artifacts[key] for key in sorted(artifacts.keys() - names)]
 
 
 def built_artifact(artifact: Mapping[str, Any]) -> dict[str, Any]:
@@ -206,7 +208,7 @@ def directories() -> list[Path]:
 
 def stack_names(directory: Path | None = None) -> list[str]:
     searched = [directory] if directory else directories()
-    return sorted({path.stem for each in searched for path in each.glob("*.yml")})
+    return sorted({path.stem for folder in searched for path in folder.glob("*.yml")})
 
 
 def load_stacks(names: Container[str] | None = None) -> list[Stack]:
@@ -219,13 +221,13 @@ def load_stack(name: str, directory: Path | None = None) -> Stack:
     searched = [directory] if directory else directories()
     usable = len(name) <= LONGEST_NAME and os.path.basename(name) == name
     # As texts: the resolver loads stacks thousands of times, and Path objects would take longer than the rest.
-    found = [path for each in searched if usable and os.path.isfile(path := f"{each}/{name}.yml")]
-    if len(found) > 1:
+    paths = [path for folder in searched if usable and os.path.isfile(path := f"{folder}/{name}.yml")]
+    if len(paths) > 1:
         raise StackError(
-            f"The name of a stack must be unique, but {' and '.join(found)} have the same. Rename the site's "
+            f"The name of a stack must be unique, but {' and '.join(paths)} have the same. Rename the site's "
             "file, the name in it, and its locks."
         )
-    if not found:
+    if not paths:
         names = stack_names(directory)
         nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
         hint = f" Did you mean {nearest[0]}?" if nearest else ""
@@ -233,20 +235,20 @@ def load_stack(name: str, directory: Path | None = None) -> Stack:
         raise UnknownStack(
             f"The name of a stack is required, but none is called {short!r}.{hint} Known stacks: {', '.join(names)}."
         )
-    return _load(found[0])
+    return _load(paths[0])
 
 
 @cache
 def _load(file: str) -> Stack:
     path = Path(file)
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
+        definition = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
     except yaml.YAMLError as error:
         raise StackError(f"{path} must be YAML, but is not: {error}") from error
-    problems = stack_problems(data, path.stem)
+    problems = stack_problems(definition, path.stem)
     if problems:
         raise StackError(f"{path} cannot be used: " + " ".join(problems))
-    return Stack(name=path.stem, data=data, directory=path.parent)
+    return Stack(name=path.stem, data=definition, directory=path.parent)
 
 
 def stack_problems(data: object, stem: str) -> list[str]:

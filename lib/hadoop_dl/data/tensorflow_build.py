@@ -32,9 +32,9 @@ SEPARATE_CUDNN = (1, 14)  # before this line configure takes CUDA's and cuDNN's 
 
 def work(given: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
     """problems: sentences; nothing is done if there is one. Else the key of the wheel, and the specification of its build."""
-    found = list(problems(given, info))
-    if found:
-        return {"problems": found, "key": "", "spec": {}}
+    sentences = list(problems(given, info))
+    if sentences:
+        return {"problems": sentences, "key": "", "spec": {}}
     row = profile(given["version"]) or {}  # problems() names a version without one
     answers = configure_answers(given, info, row)
     flags = build_flags(given, row)
@@ -115,7 +115,7 @@ def cpu_options(features: Iterable[str]) -> str:
 def configure_answers(given: Mapping[str, Any], info: Mapping[str, Any], row: compat.Row) -> dict[str, str]:
     """The variables that this line's configure reads, each with its value. What the site answers itself comes last."""
     cuda = given["cuda"]
-    asked = {**row["env_common"], **row["env_gpu" if cuda else "env_cpu"]}
+    variables = {**row["env_common"], **row["env_gpu" if cuda else "env_cpu"]}
     python = info["python"]
     values = {
         "PYTHON_BIN_PATH": given["python"],
@@ -141,11 +141,11 @@ def configure_answers(given: Mapping[str, Any], info: Mapping[str, Any], row: co
             "LOCAL_CUDNN_PATH": cudnn,
             "TF_CUDA_PATHS": ",".join(dict.fromkeys((toolkit, cudnn))),
             "TF_CUDA_COMPUTE_CAPABILITIES": ",".join(given["capabilities"]),
-            "HERMETIC_CUDA_COMPUTE_CAPABILITIES": ",".join(f"sm_{one.replace('.', '')}" for one in given["capabilities"]),
+            "HERMETIC_CUDA_COMPUTE_CAPABILITIES": ",".join(f"sm_{capability.replace('.', '')}" for capability in given["capabilities"]),
         }  # fmt: skip
         if numbers(line_of(given["version"])) < SEPARATE_CUDNN:
-            asked = {**asked, "CUDA_TOOLKIT_PATH": "", "CUDNN_INSTALL_PATH": ""}
-    answers = {name: values.get(name, str(value)) for name, value in asked.items()}
+            variables = {**variables, "CUDA_TOOLKIT_PATH": "", "CUDNN_INSTALL_PATH": ""}
+    answers = {name: values.get(name, str(value)) for name, value in variables.items()}
     optional = [name for name, value in answers.items() if value.startswith("<optional")]
     return {name: value for name, value in answers.items() if name not in optional} | dict(given["answers"])
 
@@ -156,8 +156,10 @@ def configure_answers(given: Mapping[str, Any], info: Mapping[str, Any], row: co
 def in_tree(version: str, feature: str) -> bool:
     """Whether this line can be built with the feature."""
     row = profile(version) or {}
-    known = next(one for one in compat.load().rows("tensorflow_build", "from_source") if one["feature"] == feature)
-    ranged = numbers(known["first"]) <= numbers(line_of(version)) <= numbers(known["last"])
+    record = next(
+        entry for entry in compat.load().rows("tensorflow_build", "from_source") if entry["feature"] == feature
+    )
+    ranged = numbers(record["first"]) <= numbers(line_of(version)) <= numbers(record["last"])
     return ranged or bool(row.get("switches", {}).get(feature, {}).get("enabled"))
 
 
@@ -252,12 +254,12 @@ def input_problems(given: Mapping[str, Any]) -> Iterator[str]:
 def host_problems(given: Mapping[str, Any], info: Mapping[str, Any]) -> Iterator[str]:
     if info["architecture"] != "x86_64":
         yield f"The build is for x86_64, but this host is {info['architecture']}."
-    for what, there, needed in (
+    for resource, available_mb, required_mb in (
         ("memory", info["memory_mb"], given["memory_min_mb"]),
         (f"free disk in {given['root']}", info["disk_free_mb"], given["disk_min_mb"]),
     ):
-        if int(there) < int(needed):
-            yield f"{needed} MB of {what} are required, but this host has {there} MB. Free some, or take a larger host."
+        if int(available_mb) < int(required_mb):
+            yield f"{required_mb} MB of {resource} are required, but this host has {available_mb} MB. Free some, or take a larger host."
 
 
 def tool_problems(given: Mapping[str, Any], info: Mapping[str, Any], line: compat.Row) -> Iterator[str]:
@@ -274,13 +276,13 @@ def tool_problems(given: Mapping[str, Any], info: Mapping[str, Any], line: compa
     elif numbers(bazel["version"]) < numbers(low) or (high and numbers(bazel["version"]) > numbers(high)):
         yield f"TensorFlow {given['version']} requires bazel {span}, but {bazel['path']} is {bazel['version']}. Set the stack's bazel to one of these."
     compiler = line["compiler"]
-    found = info["clang" if compiler["name"] == "clang" else "compiler"]
+    host_compiler = info["clang" if compiler["name"] == "clang" else "compiler"]
     setting = "tensorflow_build_clang" if compiler["name"] == "clang" else "tensorflow_build_compiler"
-    if not found["version"]:
+    if not host_compiler["version"]:
         yield f"{compiler['name']} {compiler['version']} or later is required, but is missing. Install it, or name it in {setting}."
-    elif numbers(found["version"])[:1] < numbers(compiler["version"])[:1]:
+    elif numbers(host_compiler["version"])[:1] < numbers(compiler["version"])[:1]:
         yield (
-            f"TensorFlow {given['version']} requires {compiler['name']} {compiler['version']} or later, but {found['path']} is {found['version']}. "
+            f"TensorFlow {given['version']} requires {compiler['name']} {compiler['version']} or later, but {host_compiler['path']} is {host_compiler['version']}. "
             f"Install a devtoolset, and name it in {setting} and tensorflow_build_path."
         )
 
@@ -304,12 +306,12 @@ def cuda_problems(given: Mapping[str, Any], info: Mapping[str, Any]) -> Iterator
         yield f"CUDA {cuda['version']} is required, but {path}/bin/nvcc is missing. Install the toolkit (cuda_versions)."
     headers = info["cuda_headers"]
     encoded = "".join(headers["found"][:1])
-    found = f"{int(encoded) // 1000}.{int(encoded) % 1000 // 10}" if encoded else ""
-    if found != cuda["version"]:
-        yield f"CUDA's headers must be of {cuda['version']}, but {path}/include/cuda.h is {found or 'missing'}."
-    found = ".".join(info["cudnn_headers"]["found"][:3])
-    if numbers(found)[:1] != numbers(cuda["cudnn"])[:1]:
-        yield f"cuDNN's headers must be of {cuda['cudnn']}, but {found or 'no header'} was found. Install cudnn with its development files."
+    header_version = f"{int(encoded) // 1000}.{int(encoded) % 1000 // 10}" if encoded else ""
+    if header_version != cuda["version"]:
+        yield f"CUDA's headers must be of {cuda['version']}, but {path}/include/cuda.h is {header_version or 'missing'}."
+    header_version = ".".join(info["cudnn_headers"]["found"][:3])
+    if numbers(header_version)[:1] != numbers(cuda["cudnn"])[:1]:
+        yield f"cuDNN's headers must be of {cuda['cudnn']}, but {header_version or 'no header'} was found. Install cudnn with its development files."
     if not given["capabilities"]:
         yield "The build for CUDA needs a compute capability, but no host that runs the wheel shows a GPU. Set tensorflow_build_capabilities."
     wrong = beyond(given["capabilities"], cuda["version"])
@@ -329,4 +331,6 @@ def beyond(capabilities: Iterable[str], version: str) -> list[str]:
     span = nvcc_span(version)
     if span is None:
         return []
-    return [one for one in capabilities if not numbers(span[0]) <= numbers(one) <= numbers(span[1])]
+    return [
+        capability for capability in capabilities if not numbers(span[0]) <= numbers(capability) <= numbers(span[1])
+    ]

@@ -89,8 +89,8 @@ class Measured:
 
 def read(kind: type[T], value: Any) -> T:
     """The value as this dataclass. Keys that it has no field for are left out; a field without a default is required."""
-    found: T = converter(kind)(value, "")  # type: ignore[arg-type]  # mypy does not know that a type has a hash
-    return found
+    instance: T = converter(kind)(value, "")  # type: ignore[arg-type]  # mypy does not know that a type has a hash
+    return instance
 
 
 def fields(kind: type) -> dict[str, Any]:
@@ -104,8 +104,8 @@ def as_json(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {name: as_json(one) for name, one in value.items()}
-    return [as_json(one) for one in value] if isinstance(value, tuple) else value
+        return {name: as_json(item) for name, item in value.items()}
+    return [as_json(item) for item in value] if isinstance(value, tuple) else value
 
 
 @cache
@@ -113,7 +113,7 @@ def converter(hint: Any) -> Convert:
     """The function that turns JSON into this type."""
     arguments, origin = typing.get_args(hint), typing.get_origin(hint)
     if origin in UNIONS:
-        inner = converter(next(one for one in arguments if one is not types.NoneType))
+        inner = converter(next(argument for argument in arguments if argument is not types.NoneType))
         return lambda value, place: None if value is None else inner(value, place)
     if origin is typing.Annotated:
         convert: Convert = arguments[1].convert
@@ -150,7 +150,7 @@ def _tuple(inner: Convert) -> Convert:
     def convert(value: Any, place: str) -> Any:
         if not isinstance(value, list) or len(value) > MOST:
             raise refusal(value, place, f"a list of at most {MOST} entries")
-        return tuple(inner(one, f"{place}[{number}]") for number, one in enumerate(value))
+        return tuple(inner(item, f"{place}[{number}]") for number, item in enumerate(value))
 
     return convert
 
@@ -159,7 +159,7 @@ def _mapping(outer: Convert, inner: Convert) -> Convert:
     def convert(value: Any, place: str) -> Any:
         if not isinstance(value, dict) or len(value) > MOST:
             raise refusal(value, place, f"a mapping of at most {MOST} entries")
-        return {outer(name, f"a key of {place}"): inner(one, f"{place}.{name}") for name, one in value.items()}
+        return {outer(name, f"a key of {place}"): inner(item, f"{place}.{name}") for name, item in value.items()}
 
     return convert
 
@@ -175,7 +175,13 @@ def _dataclass(kind: Any) -> Convert:
         missing = [name for name in converters if name in required and name not in value]
         if missing:
             raise TypedError(f"nothing for {prefix}{missing[0]}, which is required")
-        return kind(**{name: one(value[name], prefix + name) for name, one in converters.items() if name in value})
+        return kind(
+            **{
+                name: convert_field(value[name], prefix + name)
+                for name, convert_field in converters.items()
+                if name in value
+            }
+        )
 
     return convert
 

@@ -93,25 +93,25 @@ def read(answer: Any) -> Yarn:
 
 def node_of(host: str, yarn: Yarn) -> Node:
     """The host's node."""
-    found = [node for node in yarn.nodes if node.mine]
-    if len(found) != 1:
-        names = ", ".join(node.name for node in found) or "none"
+    nodes = [node for node in yarn.nodes if node.mine]
+    if len(nodes) != 1:
+        names = ", ".join(node.name for node in nodes) or "none"
         raise Refused(
             f"YARN must have one NodeManager of {host}, but has {names} of that name. Set node_maintenance_node to its name in YARN (yarn node -list -all)."
         )
-    return found[0]
+    return nodes[0]
 
 
 def refresh_problem(host: str, yarn: Yarn) -> str | None:
     """Why a refresh would also do to other nodes what nobody asked of this run."""
-    others = [node for node in yarn.nodes if not node.mine and not node.recorded]
-    leaving = [node.name for node in others if node.state == "DECOMMISSIONING"]
+    other_nodes = [node for node in yarn.nodes if not node.mine and not node.recorded]
+    leaving = [node.name for node in other_nodes if node.state == "DECOMMISSIONING"]
     if leaving:
         return (
             f"A refresh for {host} would reset the time limit of {', '.join(leaving)}, which the site decommissions. "
             "Wait until that has ended (yarn node -list -states DECOMMISSIONING), and run again."
         )
-    pending = [node.name for node in others if node.excluded and node.state in ACTIVE]
+    pending = [node.name for node in other_nodes if node.excluded and node.state in ACTIVE]
     if pending:
         return (
             f"A refresh for {host} would take {', '.join(pending)} out of YARN, too: the site excluded it, but has not refreshed YARN. "
@@ -123,7 +123,7 @@ def refresh_problem(host: str, yarn: Yarn) -> str | None:
 def drain_problem(host: str, yarn: Yarn, *, api: bool = False, early: bool = False) -> str | None:
     """Why the host must not leave YARN; None also for one that this project excluded before. api: the inventory has the login of the manager.
     early: other drained hosts come back first; YARN does not report their labels yet."""
-    numbers = tuple(int(one) for one in re.findall(r"\d+", yarn.version)[:2])
+    numbers = tuple(int(number) for number in re.findall(r"\d+", yarn.version)[:2])
     if numbers < SINCE:
         return f"A drain requires Hadoop 2.10 or later, but YARN has {yarn.version}. Drain {host} by your own means (docs/day2.md)."
     node = node_of(host, yarn)
@@ -140,12 +140,12 @@ def drain_problem(host: str, yarn: Yarn, *, api: bool = False, early: bool = Fal
         return f"{node.name} is {node.state} and excluded by the site, which also puts it back. Leave it out of this run, or put it back first."
     if node.state not in ACTIVE:
         return f"The NodeManager of {host} must run before it is drained, but YARN has it as {node.state}. Start it, or leave the host out of this run."
-    beside = [other for other in yarn.nodes if other.beside]
+    beside = [other_node for other_node in yarn.nodes if other_node.beside]
     problem = rack_problem(host, node, beside)
     if problem:
         return problem
-    others_return = any(other.recorded and other.state != "RUNNING" for other in yarn.nodes)
-    leaving = [one.labels or ("",) for one in (node, *beside) if one.state == "RUNNING"]
+    others_return = any(other_node.recorded and other_node.state != "RUNNING" for other_node in yarn.nodes)
+    leaving = [member.labels or ("",) for member in (node, *beside) if member.state == "RUNNING"]
     for label in () if early and others_return else node.labels or ("",):
         if yarn.running.get(label, 0) - sum(label in labels for labels in leaving) < 1:
             of = f" with the label {label}" if label else " without a label" if len(yarn.running) > 1 else ""
@@ -159,11 +159,11 @@ def drain_problem(host: str, yarn: Yarn, *, api: bool = False, early: bool = Fal
 def rack_problem(host: str, node: Node, beside: Sequence[Node]) -> str | None:
     """A block has replicas on at least two racks, if the topology has two
     (https://hadoop.apache.org/docs/r3.3.6/hadoop-project-dist/hadoop-hdfs/HdfsDesign.html, replica placement)."""
-    for other in beside:
-        if other.rack and node.rack and other.rack != node.rack:
+    for other_node in beside:
+        if other_node.rack and node.rack and other_node.rack != node.rack:
             return (
                 f"Hosts that leave together must be of one rack, because HDFS keeps a replica of each block on another one, but {host} is of "
-                f"{node.rack} and {other.name} of {other.rack}. Drain one host after the other (upgrade_batch), or rack by rack (--limit)."
+                f"{node.rack} and {other_node.name} of {other_node.rack}. Drain one host after the other (upgrade_batch), or rack by rack (--limit)."
             )
     return None
 
@@ -204,7 +204,7 @@ def missing(node: Node) -> str:
 def waiting(host: str, yarn: Yarn, left: float) -> str:
     """The progress of a drain, in one line."""
     node = node_of(host, yarn)
-    names = [application_words(one) for one in yarn.applications[:SHOWN]]
+    names = [application_words(application) for application in yarn.applications[:SHOWN]]
     if len(yarn.applications) > SHOWN:
         names.append(f"{len(yarn.applications) - SHOWN} more")
     of = ", ".join(names) or "applications that are not named"

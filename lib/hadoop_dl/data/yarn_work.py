@@ -92,8 +92,8 @@ class Request:
 
 def schedules_gpus(hadoop: str) -> bool:
     """Whether a Hadoop of this version has yarn.io/gpu; the distribution's suffix does not count."""
-    found = re.match(r"(\d+)\.(\d+)", hadoop)
-    numbers = (int(found.group(1)), int(found.group(2))) if found else (0, 0)
+    match = re.match(r"(\d+)\.(\d+)", hadoop)
+    numbers = (int(match.group(1)), int(match.group(2))) if match else (0, 0)
     return numbers >= FIRST or numbers == (2, 10)
 
 
@@ -148,14 +148,14 @@ def queue_problems(labels: Labels, scheduler: Mapping[str, str]) -> Iterator[str
     for queue, share in labels.shares.items():
         parent, _, name = queue.rpartition(".")
         sums[parent] = sums.get(parent, 0) + share
-        there = scheduler.get(f"{QUEUE}.{parent}.queues", "")
-        words = hadoop_files.words(there)
-        given = scheduler.get(f"{QUEUE}.{queue}.capacity", "0")
+        queues = scheduler.get(f"{QUEUE}.{parent}.queues", "")
+        words = hadoop_files.words(queues)
+        capacity = scheduler.get(f"{QUEUE}.{queue}.capacity", "0")
         accessible = hadoop_files.words(scheduler.get(f"{QUEUE}.{queue}.accessible-node-labels", "*"))
         if name not in words:
-            yield f"{SHARES}: {queue} must be a queue of capacity-scheduler.xml, but {parent} has {there or 'none'} there. Name one of them."
-        elif not re.fullmatch(r"[0-9.]+%?", given):
-            yield f"{SHARES}: {queue} must have its capacity in percent, as the label's, but has {given}. Leave {SHARES} empty, and set the label's share yourself."
+            yield f"{SHARES}: {queue} must be a queue of capacity-scheduler.xml, but {parent} has {queues or 'none'} there. Name one of them."
+        elif not re.fullmatch(r"[0-9.]+%?", capacity):
+            yield f"{SHARES}: {queue} must have its capacity in percent, as the label's, but has {capacity}. Leave {SHARES} empty, and set the label's share yourself."
         elif not {"*", labels.label} & set(accessible):
             yield f"{SHARES}: {queue} must have access to the label {labels.label}, but accessible-node-labels has {', '.join(accessible)}. Add it there."
     for parent, total in sums.items():
@@ -171,10 +171,10 @@ def isolation(conf_dir: str, yarn: Yarn, may_mount: bool) -> Isolation | None:
     if not root:
         return None
     config = yarn.executor_config or f"{conf_dir}/{CONFIG}"
-    named = values_of(yarn, f"{conf_dir}/yarn-site.xml").get(HIERARCHY) or values_of(yarn, config).get(
+    hierarchy = values_of(yarn, f"{conf_dir}/yarn-site.xml").get(HIERARCHY) or values_of(yarn, config).get(
         "[cgroups] yarn-hierarchy"
     )
-    return Isolation(config, root, (named or "hadoop-yarn").strip("/"), mount=root == OWN_ROOT)
+    return Isolation(config, root, (hierarchy or "hadoop-yarn").strip("/"), mount=root == OWN_ROOT)
 
 
 def values_of(yarn: Yarn, path: str) -> Mapping[str, str]:
@@ -230,9 +230,9 @@ def isolation_problems(isolation: Isolation | None, yarn: Yarn) -> Iterator[str]
 
 def differs(name: str, value: str, file: HadoopFile) -> bool:
     """Whether the site has another value, which it set itself."""
-    there = file.settings.get(name, "")
+    site_value = file.settings.get(name, "")
     accepted = (value, file.ours.get(name), hadoop_files.DEFAULTS.get(name))
-    return bool(there) and name not in hadoop_files.LISTS and there not in accepted
+    return bool(site_value) and name not in hadoop_files.LISTS and site_value not in accepted
 
 
 def differing(path: str, name: str, value: str, file: HadoopFile) -> str:

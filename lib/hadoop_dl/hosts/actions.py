@@ -68,14 +68,14 @@ class OnceAction(GuardedAction):
 
     def measured(self, name: str, kind: type[T]) -> dict[str, T]:
         """The results of ScriptAction.measure that were registered by this name, for every host that the play began with."""
-        hosts, lost = self.variables["ansible_play_hosts_all"], {"unanswered": "the connection was lost"}
-        known = self.registered(name, hosts)
-        return {host: typed.read(kind, known.get(host, {}).get("measured") or lost) for host in hosts}
+        hosts, no_answer = self.variables["ansible_play_hosts_all"], {"unanswered": "the connection was lost"}
+        measurements = self.registered(name, hosts)
+        return {host: typed.read(kind, measurements.get(host, {}).get("measured") or no_answer) for host in hosts}
 
     def registered(self, name: str, hosts: Iterable[str]) -> dict[str, dict[str, Any]]:
         """The results that tasks registered by this name on these hosts, as data: their templates are not evaluated."""
-        found = {host: self.variables["hostvars"].raw_get(host).get(name) for host in hosts}
-        return {host: answer for host, answer in found.items() if isinstance(answer, dict)}
+        values = {host: self.variables["hostvars"].raw_get(host).get(name) for host in hosts}
+        return {host: answer for host, answer in values.items() if isinstance(answer, dict)}
 
 
 class ScriptAction(GuardedAction):
@@ -85,16 +85,16 @@ class ScriptAction(GuardedAction):
 
     def named(self) -> list[str]:
         """The paths and accounts of the host that its inputs name; those of a wrong form are the plan's to refuse."""
-        found: list[Any] = []
-        for named in NAMED:
-            name, _, key = named.partition(".")
+        values: list[Any] = []
+        for reference in NAMED:
+            name, _, key = reference.partition(".")
             try:
                 value = self._templar.template(self.variables.get(name))
             except AnsibleError:
                 continue
             entries = value if key and isinstance(value, list) else ()
-            found += [one.get(key) for one in entries if isinstance(one, Mapping)] if key else [value]
-        return [str(value) for value in found if isinstance(value, str) and NAME.fullmatch(value)]
+            values += [entry.get(key) for entry in entries if isinstance(entry, Mapping)] if key else [value]
+        return [str(value) for value in values if isinstance(value, str) and NAME.fullmatch(value)]
 
     def run_script(self, script: str) -> dict[str, Any]:
         """The script's answer, of limited size. The script is piped; with su, which reads a password there, it is a temporary file."""
@@ -150,10 +150,10 @@ class HostAction(ActionBase):
         self.changed = False
         self.diff: list[Any] = []
         self.args: dict[str, Any] = self._task.args
-        lacking = [name for name in self.REQUIRED if self.args.get(name) is None]
+        missing_arguments = [name for name in self.REQUIRED if self.args.get(name) is None]
         unknown = sorted(set(self.args) - {*self.REQUIRED, *self.OPTIONAL})
         try:
-            if lacking or unknown:
+            if missing_arguments or unknown:
                 self.misused(f"{', '.join(self.REQUIRED)}, and takes {', '.join(self.OPTIONAL) or 'nothing else'}")
             result.update(self.act())
         except AnsibleActionFail as refusal:
@@ -175,8 +175,8 @@ class HostAction(ActionBase):
         return bool(self._task.check_mode)
 
     def misused(self, needed: str) -> None:
-        found = ", ".join(f"{key}: {self.args[key]!r}" for key in sorted(self.args))
-        raise AnsibleActionFail(f"{self._task.action} needs {needed}; found {found or 'nothing'}.")
+        arguments = ", ".join(f"{key}: {self.args[key]!r}" for key in sorted(self.args))
+        raise AnsibleActionFail(f"{self._task.action} needs {needed}; found {arguments or 'nothing'}.")
 
     def command(self, argv: list[str], seconds: int = 120, left: str = "Nothing was changed.") -> dict[str, Any]:
         """Run a command that ends within this time, in check mode too: stdout, stderr, rc. left: what is still true if it does not.
@@ -185,9 +185,9 @@ class HostAction(ActionBase):
         input is not possible (su reads the password there), the terminal is one without colours.
         """
         limited = ["timeout", "--kill-after=5", str(seconds), "env", "LC_ALL=C", "TERM=dumb", *argv]
-        given = b"\n" if self._is_pipelining_enabled("new") else None
-        answer: dict[str, Any] = self._low_level_execute_command(shlex.join(limited), in_data=given)
-        if given is None:
+        standard_input = b"\n" if self._is_pipelining_enabled("new") else None
+        answer: dict[str, Any] = self._low_level_execute_command(shlex.join(limited), in_data=standard_input)
+        if standard_input is None:
             answer["stdout"] = answer.get("stdout", "").replace("\r\n", "\n")
             answer["stderr"] = re.sub(r"Shared connection to \S+ closed\.\s*$", "", answer.get("stderr", ""))
         if answer.get("rc") in TIMED_OUT:
@@ -247,8 +247,8 @@ class HostAction(ActionBase):
                 f"{self._task.action} on {self.host}: {answer.get('msg')}", result={"answer": answer}
             )
         self.changed = self.changed or bool(answer.get("changed"))
-        found = answer.get("diff") or []
-        self.diff += found if isinstance(found, list) else [found]
+        differences = answer.get("diff") or []
+        self.diff += differences if isinstance(differences, list) else [differences]
         return answer
 
     def unsigned_repositories(self, manager: str) -> list[dict[str, str]]:
@@ -258,8 +258,8 @@ class HostAction(ActionBase):
         """
         if manager == "apt":
             return []
-        found: list[dict[str, str]] = self.module("package_repositories_info", manager=manager)["unsigned"]
-        return found
+        repositories: list[dict[str, str]] = self.module("package_repositories_info", manager=manager)["unsigned"]
+        return repositories
 
     def absent(self, path: str) -> None:
         self.module("ansible.legacy.file", path=path, state="absent")
@@ -267,9 +267,9 @@ class HostAction(ActionBase):
     def fetch(self, source: str, path: str, sha256: str, *, mode: str, title: str, remedy: str) -> None:
         """Fetch a file from a URL or the controller and compare its sha256; a file with another one is removed, with an error."""
         if URL.match(source):
-            given = {"url": source, "path": path, "sha256": sha256, "permissions": mode}
+            arguments = {"url": source, "path": path, "sha256": sha256, "permissions": mode}
             of_mirror = {"ca": self.mirror_ca(source), "use_proxy": False} if self.is_mirror(source) else {}
-            answer = self.ask_module("fetch_file", **given, **of_mirror)
+            answer = self.ask_module("fetch_file", **arguments, **of_mirror)
             if answer.get("sha256"):
                 self._refuse_bytes(source, sha256, answer["sha256"], title=title, remedy=remedy)
             if answer.get("failed"):
@@ -280,8 +280,8 @@ class HostAction(ActionBase):
             self.count(answer)
             return
         self.copy(path, src=source, mode=mode)
-        found = self.ask_module("ansible.legacy.stat", path=path, checksum_algorithm="sha256")
-        checksum = found.get("stat", {}).get("checksum", "no content")
+        file_stat = self.ask_module("ansible.legacy.stat", path=path, checksum_algorithm="sha256")
+        checksum = file_stat.get("stat", {}).get("checksum", "no content")
         if checksum != sha256:
             self.absent(path)
             self._refuse_bytes(source, sha256, checksum, title=title, remedy=remedy)

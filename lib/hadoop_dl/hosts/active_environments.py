@@ -8,8 +8,8 @@ from typing import Any
 
 def answered(variables: Mapping[str, Any]) -> str | None:
     """The environment that was active when the host was read; None if it was not read."""
-    found = variables.get("preflight_node")
-    facts = found.get("facts") if isinstance(found, dict) else None
+    node = variables.get("preflight_node")
+    facts = node.get("facts") if isinstance(node, dict) else None
     part = facts.get("deeplearning") if isinstance(facts, dict) else None
     return str(part.get("current") or "") if isinstance(part, dict) else None
 
@@ -20,13 +20,13 @@ def in_use(hosts: Mapping[str, Mapping[str, Any]], asked: Iterable[str], switche
     hosts: the variables of all hosts; asked: those that must be known, which are the hosts of the play that switches, and all hosts
     of the cluster, because a job names one environment for its driver and all executors; switched: those that did.
     """
-    done, known, names, unknown = set(switched), set(asked), set(), []
-    for host in sorted({*hosts} - done):
-        before = answered(hosts[host])
-        if before:
-            names.add(before)
-        elif before is None and host in known:
+    switched_hosts, required_hosts, names, unknown = set(switched), set(asked), set(), []
+    for host in sorted({*hosts} - switched_hosts):
+        environment = answered(hosts[host])
+        if environment:
+            names.add(environment)
+        elif environment is None and host in required_hosts:
             unknown.append(host)
-    plans = [hosts[host].get("plan") for host in done]
+    plans = [hosts[host].get("plan") for host in switched_hosts]
     names |= {str(plan["environment"]) for plan in plans if isinstance(plan, dict) and plan.get("environment")}
     return {"names": sorted(names), "unknown": unknown}

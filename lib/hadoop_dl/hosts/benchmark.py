@@ -53,10 +53,10 @@ def card(found: Benchmark) -> str:
 
 def kinds(hosts: Hosts) -> Kinds:
     alike: Kinds = {}
-    for host, found in sorted(hosts.items()):
-        for one in found.networks:
-            if not one.problem:
-                alike.setdefault((one.network, found.environment, card(found)), []).append((host, one))
+    for host, answer in sorted(hosts.items()):
+        for measure in answer.networks:
+            if not measure.problem:
+                alike.setdefault((measure.network, answer.environment, card(answer)), []).append((host, measure))
     return alike
 
 
@@ -67,7 +67,8 @@ def rates(hosts: Hosts) -> list[str]:
     ]
     for (network, environment, gpu), alike in kinds(hosts).items():
         cpu, on_gpu, factor = (
-            [rate for _, one in alike if (rate := getattr(one, name)) is not None] for name in ("cpu", "gpu", "factor")
+            [rate for _, measure in alike if (rate := getattr(measure, name)) is not None]
+            for name in ("cpu", "gpu", "factor")
         )
         numbers = [f"{statistics.median(some):.1f}" if some else "-" for some in (cpu, on_gpu, factor)]
         bar = benchmark_scale.bar(statistics.median(factor)) if factor else ""
@@ -78,7 +79,7 @@ def rates(hosts: Hosts) -> list[str]:
 def slow(hosts: Hosts) -> Iterator[tuple[str, str, float, float, int]]:
     """(host, network, samples per second on its GPU, median of its kind, number of GPUs of that kind). Slow CPUs are no fault."""
     for (network, _, _), alike in kinds(hosts).items():
-        measured = [(host, one.gpu) for host, one in alike if one.gpu is not None]
+        measured = [(host, measure.gpu) for host, measure in alike if measure.gpu is not None]
         if len(measured) >= LEAST:
             median = statistics.median(rate for _, rate in measured)
             yield from (
@@ -94,25 +95,25 @@ def outliers(hosts: Hosts) -> list[str]:
 
 def faults(hosts: Hosts) -> list[str]:
     """A sentence for each network that failed, and for each host without an answer."""
-    found = []
+    sentences = []
     for host, answer in sorted(hosts.items()):
-        found += [f"{host}: {one.network}: {one.problem}" for one in answer.networks if one.problem]
+        sentences += [f"{host}: {measure.network}: {measure.problem}" for measure in answer.networks if measure.problem]
         if not answer.networks:
-            found.append(f"{host}: {answer.unanswered or 'it measured nothing'}")
-    return found
+            sentences.append(f"{host}: {answer.unanswered or 'it measured nothing'}")
+    return sentences
 
 
 def text(hosts: Hosts) -> str:
     """The whole answer of the playbook."""
-    measured = [one for one in hosts.values() if one.networks]
+    measured = [answer for answer in hosts.values() if answer.networks]
     blocks = [f"BENCHMARK: {len(measured)} of {len(hosts)} hosts were measured."]
     blocks.append(
         listed("Median samples per second, and how much faster the GPU is than the CPU of its host", rates(hosts))
     )
     if measured:
-        nothing = "nothing was compared: TensorFlow sees no GPU on any of them (gpu-check says why)"
-        said = benchmark_scale.PAPER if any(one.gpus for one in measured) else nothing
-        blocks.append(f"{said[0].upper()}{said[1:]}.")
+        no_comparison = "nothing was compared: TensorFlow sees no GPU on any of them (gpu-check says why)"
+        comparison = benchmark_scale.PAPER if any(answer.gpus for answer in measured) else no_comparison
+        blocks.append(f"{comparison[0].upper()}{comparison[1:]}.")
     blocks.append(listed(f"Outliers: GPUs below {SHARE:.0%} of the median of their kind", outliers(hosts)))
     blocks.append(listed("Failed", faults(hosts)))
     return "\n\n".join(block for block in blocks if block)

@@ -14,14 +14,14 @@ def chosen(hosts: Sequence[str], request: object) -> list[str]:
     if not isinstance(request, list) and re.fullmatch(r"\d{1,6}%?", text):
         return counted(hosts, text)
     words = request if isinstance(request, list) else text.split(",")
-    named = [str(word).strip() for word in words if str(word).strip()]
-    unknown = [name for name in named if name not in hosts]
+    names = [str(word).strip() for word in words if str(word).strip()]
+    unknown = [name for name in names if name not in hosts]
     if unknown:
         raise ValueError(
             f"upgrade_canary must be a number of hosts, a share such as 10%, or names of hosts that get an environment in this run "
             f"({shorten(hosts)}), but has {', '.join(unknown)}. No host was changed. Correct it, or leave it out."
         )
-    return left_over(hosts, named, text)
+    return left_over(hosts, names, text)
 
 
 def counted(hosts: Sequence[str], text: str) -> list[str]:

@@ -53,29 +53,31 @@ def kind_of(found: Acceptance, one: Measure) -> Kind:
 
 def kinds(hosts: Hosts) -> dict[Kind, list[tuple[str, Measure]]]:
     alike: dict[Kind, list[tuple[str, Measure]]] = {}
-    for host, found in sorted(hosts.items()):
-        for one in found.measures:
-            alike.setdefault(kind_of(found, one), []).append((host, one))
+    for host, answer in sorted(hosts.items()):
+        for measure in answer.measures:
+            alike.setdefault(kind_of(answer, measure), []).append((host, measure))
     return dict(sorted(alike.items()))
 
 
 def outliers(hosts: Hosts) -> list[tuple[str, Measure, float, int]]:
     """(host, measure, median, number of measures of its kind)."""
-    found = []
+    rows = []
     for alike in kinds(hosts).values():
-        median = statistics.median(one.speed for _, one in alike)
+        median = statistics.median(measure.speed for _, measure in alike)
         if len(alike) >= LEAST:
-            found += [(host, one, median, len(alike)) for host, one in alike if one.speed < SHARE * median]
-    return found
+            rows += [(host, measure, median, len(alike)) for host, measure in alike if measure.speed < SHARE * median]
+    return rows
 
 
 def faults(hosts: Hosts) -> list[str]:
     """A sentence for each step that failed, and for each host without an answer."""
-    found = []
+    sentences = []
     for host, answer in sorted(hosts.items()):
-        found += [f"{host}: {one.name}: {one.message}" for one in answer.results if one.outcome == "FAIL"]
-        found += [f"{host}: {answer.unanswered}"] if answer.unanswered else []
-    return found
+        sentences += [
+            f"{host}: {result.name}: {result.message}" for result in answer.results if result.outcome == "FAIL"
+        ]
+        sentences += [f"{host}: {answer.unanswered}"] if answer.unanswered else []
+    return sentences
 
 
 def skipped(hosts: Hosts) -> list[str]:
@@ -95,7 +97,7 @@ def usual(hosts: Hosts) -> list[str]:
     """The table of what was measured: a line for each kind."""
     lines: list[Sequence[str]] = [("GPU", "copy", "way", "measured", "lowest", "median", "highest")]
     for (card, kind, way), alike in kinds(hosts).items():
-        speeds = [one.speed for _, one in alike]
+        speeds = [measure.speed for _, measure in alike]
         numbers = (min(speeds), statistics.median(speeds), max(speeds))
         lines.append((card, kind, way, str(len(speeds)), *map(gigabytes, numbers)))
     return columns(lines) if len(lines) > 1 else []
@@ -104,17 +106,27 @@ def usual(hosts: Hosts) -> list[str]:
 def unusual(hosts: Hosts) -> list[str]:
     """The table of outliers."""
     lines = [("host", "GPU", "copy", "to", "link", "GB/s", "median", "of", "possible")]
-    for host, one, median, number in outliers(hosts):
-        limit = gigabytes(one.limit) if one.limit else ""
+    for host, measure, median, number in outliers(hosts):
+        limit = gigabytes(measure.limit) if measure.limit else ""
         lines.append(
-            (host, one.gpu, one.kind, one.peer, one.link, gigabytes(one.speed), gigabytes(median), str(number), limit)
+            (
+                host,
+                measure.gpu,
+                measure.kind,
+                measure.peer,
+                measure.link,
+                gigabytes(measure.speed),
+                gigabytes(median),
+                str(number),
+                limit,
+            )
         )
     return columns(lines) if len(lines) > 1 else []
 
 
 def text(hosts: Hosts) -> str:
     """The whole answer of the playbook."""
-    measured = sum(1 for one in hosts.values() if one.measures)
+    measured = sum(1 for answer in hosts.values() if answer.measures)
     blocks = [f"ACCEPTANCE: {measured} of {len(hosts)} hosts were measured."]
     blocks.append(listed("Measured, in GB/s", usual(hosts)))
     blocks.append(listed(f"Outliers: below {SHARE:.0%} of the median of their kind", unusual(hosts)))
@@ -128,6 +140,6 @@ def refusal(hosts: Hosts) -> str:
     bad = {host for host, *_ in outliers(hosts)} | {host for host, answer in hosts.items() if faults({host: answer})}
     if bad:
         return f"GPUs of {', '.join(sorted(bad))} must be as card and links allow and as on the other hosts, but are not; the lines above say what was found."
-    if not any(one.measures for one in hosts.values()):
+    if not any(answer.measures for answer in hosts.values()):
         return "GPUs of at least one host must be measured, but none was; the lines above have the reasons."
     return ""

@@ -109,19 +109,19 @@ def parse(status: int, output: str, error: str) -> dict[str, Any]:
     for line in reversed(output.splitlines()):
         if line.startswith("{"):
             try:
-                found: dict[str, Any] = printable_values(json.loads(line, parse_int=number))
+                answer: dict[str, Any] = printable_values(json.loads(line, parse_int=number))
             except RecursionError:
                 raise NoAnswer("it answered JSON that is nested too deeply.") from None
             except ValueError:
                 continue
-            if "late" in found:
-                raise NoAnswer(one_line(found["late"], 500))
-            return found
-    said = last_line(error) or last_line(output)
+            if "late" in answer:
+                raise NoAnswer(one_line(answer["late"], 500))
+            return answer
+    reason = last_line(error) or last_line(output)
     if status == UNREACHABLE:
-        raise NoAnswer(said or "the connection broke")
+        raise NoAnswer(reason or "the connection broke")
     raise NoAnswer(
-        f"the host could not be read: exit status {status}, {said or 'no output'!r}. "
+        f"the host could not be read: exit status {status}, {reason or 'no output'!r}. "
         "Try by hand: ansible HOST -m ansible.builtin.raw -a id -b"
     )
 

@@ -35,26 +35,28 @@ class Inventory:
         self, *, driver_upgrade: bool = False, grouped: bool = True, building: bool = False
     ) -> plan_model.Plan:
         """The plan of all hosts, with what only the plan shows about the site's values."""
-        made = plan.make_plan(self.hosts, REPOSITORY, driver_upgrade=driver_upgrade, grouped=grouped, building=building)
+        site_plan = plan.make_plan(
+            self.hosts, REPOSITORY, driver_upgrade=driver_upgrade, grouped=grouped, building=building
+        )
         for host in self.hosts:
-            self.check_later(host, made)
+            self.check_later(host, site_plan)
         groups = self.variables["groups"]
-        lacking = mirror_problems(self.hosts, groups.get("mirror_host") or [])
-        lacking += yarn.site_problems(self.hosts, groups.get(yarn.MASTERS) or [], groups.get("data_nodes") or [])
-        made.problems += group_alike(lacking) if grouped else lacking
-        return made
+        site_problems = mirror_problems(self.hosts, groups.get("mirror_host") or [])
+        site_problems += yarn.site_problems(self.hosts, groups.get(yarn.MASTERS) or [], groups.get("data_nodes") or [])
+        site_plan.problems += group_alike(site_problems) if grouped else site_problems
+        return site_plan
 
     def host(self, name: str) -> plan_model.Host:
         """The host with the values of the inputs that the site set; values that the playbooks compute are not templated yet."""
         variables = dict(self.variables["hostvars"].raw_get(name))
         answer = answer_of(variables)
         computed = inputs.playbook_values(REPOSITORY)
-        given = {
+        site_values = {
             key: value
             for key, value in variables.items()
             if key in self.known and not inputs.is_same(value, computed.get(key))
         }
-        for key, value in given.items():
+        for key, value in site_values.items():
             variables[key] = self.value(value, variables)
         return plan_model.host_of(name, variables.get("group_names", ()), variables, answer)
 
@@ -62,13 +64,15 @@ class Inventory:
         """Problems and warnings of a playbook that makes no plan. It uses these names itself, so that their values must need no plan."""
         problems, warnings = [], []
         for host in self.hosts:
-            warnings += [f"{host.name}: {one}" for one in inputs.misspellings(host.variables, REPOSITORY)]
-            given = {name: host.variables[name] for name in self.known & host.variables.keys()}
-            problems += [f"{host.name}: {one}" for one in inputs.check_each(given, REPOSITORY).problems]
+            warnings += [f"{host.name}: {sentence}" for sentence in inputs.misspellings(host.variables, REPOSITORY)]
+            defined_values = {name: host.variables[name] for name in self.known & host.variables.keys()}
             problems += [
-                f"{host.name}: {name} must have a value without a plan, which this playbook does not make, but is {forms.shown(given[name])}."
+                f"{host.name}: {sentence}" for sentence in inputs.check_each(defined_values, REPOSITORY).problems
+            ]
+            problems += [
+                f"{host.name}: {name} must have a value without a plan, which this playbook does not make, but is {forms.shown(defined_values[name])}."
                 for name in set(names) - inputs.reserved(REPOSITORY)
-                if inputs.is_template(given.get(name))
+                if inputs.is_template(defined_values.get(name))
             ]
         return group_alike(problems), group_alike(warnings)
 
@@ -109,10 +113,10 @@ class InventoryAction(OnceAction):
     def act(self) -> dict[str, Any]:
         try:
             inventory = Inventory(self._templar, self.variables)
-            made = inventory.make_plan(**self.options())
+            site_plan = inventory.make_plan(**self.options())
         except ValueError as error:  # A stack or lock that cannot be read.
             return {"failed": True, "msg": str(error)}
-        return self.conclude(inventory, made)
+        return self.conclude(inventory, site_plan)
 
     def options(self) -> dict[str, bool]:
         """The options of the plan."""
@@ -138,22 +142,22 @@ def unlocked(value: Any) -> Any:
     if isinstance(value, AnsibleVaultEncryptedUnicode):
         return forms.Secret(value)
     if isinstance(value, dict):
-        return {key: unlocked(one) for key, one in value.items()}
-    return [unlocked(one) for one in value] if isinstance(value, list) else value
+        return {key: unlocked(item) for key, item in value.items()}
+    return [unlocked(item) for item in value] if isinstance(value, list) else value
 
 
 def mentions(text: str, variables: Mapping[str, Any]) -> set[str]:
     """Every name in a template and in the templates of the variables that it names."""
-    found: set[str] = set()
+    names: set[str] = set()
     queue = [text]
     while queue:
         for name in re.findall(r"[A-Za-z_]\w*", queue.pop()):
-            if name not in found:
-                found.add(name)
+            if name not in names:
+                names.add(name)
                 value = variables.get(name)
                 if isinstance(value, str) and inputs.is_template(value):
                     queue.append(value)
-    return found
+    return names
 
 
 def reason(error: Exception) -> str:

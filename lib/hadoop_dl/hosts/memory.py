@@ -19,7 +19,7 @@ def bounded(more: int) -> Iterator[None]:
     except OSError:
         pages = 0
     limit = pages * resource.getpagesize() + more
-    if not (pages and more) or any(known != resource.RLIM_INFINITY and known <= limit for known in (soft, hard)):
+    if not (pages and more) or any(value != resource.RLIM_INFINITY and value <= limit for value in (soft, hard)):
         yield
         return
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))

@@ -47,8 +47,8 @@ class Contents:
 
     def ask(self, stack: str, pythons: Iterable[str], users: Iterable[str]) -> None:
         for python in pythons:
-            known = self.environments.setdefault((stack, python), [])
-            known += [user for user in users if user not in known]
+            stack_users = self.environments.setdefault((stack, python), [])
+            stack_users += [user for user in users if user not in stack_users]
 
 
 def contents(
@@ -58,31 +58,33 @@ def contents(
 
     key_text: the text of a file on the controller; ValueError if there is none.
     """
-    found, problems = Contents(), []
+    contents, problems = Contents(), []
     for host in hosts:
         names = [*DECIDING, *archive_inputs(repository)]
-        given = {name: host.variables[name] for name in names if name in host.variables}
-        checked = inputs.check(given, repository)
+        site_values = {name: host.variables[name] for name in names if name in host.variables}
+        checked = inputs.check(site_values, repository)
         values = checked.values
         problems += [f"{host.name}: {problem}" for problem in checked.problems]
         try:
             for stack, pythons in requested(host, values, chosen) if not checked.problems else ():
                 groups = [group for group in target.ENVIRONMENT_GROUPS if group in host.groups]
                 for form in stack.forms:
-                    found.ask(form.name, pythons, groups)
+                    contents.ask(form.name, pythons, groups)
             if engine := engine_environment(host, values):
-                found.ask(engine[0].name, [engine[1]], ["cdsw_engine_stack"])
+                contents.ask(engine[0].name, [engine[1]], ["cdsw_engine_stack"])
         except (stacks.UnknownStack, extras.ExtrasError, Misuse) as error:
             problems.append(f"{host.name}: {error}")
-        found.uses += [use for use in uses(values, repository) if use not in found.uses]
+        contents.uses += [use for use in uses(values, repository) if use not in contents.uses]
         if concerns("mirror", host):
-            found.files |= values.get("mirror_files", {})
-            found.sets += [one for one in values.get("mirror_package_sets", ()) if one not in found.sets]
-    sets_problem = package_sets_problem(found.sets, "fetch")
-    found.problems = [*group_alike(problems), *([sets_problem] if sets_problem and not problems else [])]
-    if not found.problems:
-        found.sets = [with_keys(one, key_text, found.problems) for one in found.sets]
-    return found
+            contents.files |= values.get("mirror_files", {})
+            contents.sets += [
+                package_set for package_set in values.get("mirror_package_sets", ()) if package_set not in contents.sets
+            ]
+    sets_problem = package_sets_problem(contents.sets, "fetch")
+    contents.problems = [*group_alike(problems), *([sets_problem] if sets_problem and not problems else [])]
+    if not contents.problems:
+        contents.sets = [with_keys(package_set, key_text, contents.problems) for package_set in contents.sets]
+    return contents
 
 
 def requested(host: Host, values: Mapping[str, Any], chosen: Sequence[str]) -> list[tuple[stacks.Stack, Sequence[str]]]:
@@ -97,7 +99,7 @@ def requested(host: Host, values: Mapping[str, Any], chosen: Sequence[str]) -> l
     if isinstance(request, str):
         stack = stacks.load_stack(extras.requested_name(request, packages))
         return [(stack, stack.pythons), *additional]
-    fitting = sorted(one.name for one in named_stacks.candidates(load(), request, None))
+    fitting = sorted(candidate.name for candidate in named_stacks.candidates(load(), request, None))
     names = [name for name in fitting if name in chosen] or fitting
     if not names:
         raise Misuse(
@@ -109,29 +111,29 @@ def requested(host: Host, values: Mapping[str, Any], chosen: Sequence[str]) -> l
             "Name it on the command line; playbooks/plan.yml shows it for hosts that can be reached."
         )
     loaded = [stacks.load_stack(extras.requested_name(name, packages)) for name in names]
-    asked = read_request(load(), request)
-    return [*((stack, named_stacks.pythons_for(stack, asked)) for stack in loaded), *additional]
+    constraints = read_request(load(), request)
+    return [*((stack, named_stacks.pythons_for(stack, constraints)) for stack in loaded), *additional]
 
 
 def archive_inputs(repository: Path) -> list[str]:
     """The inputs that are mappings of {file, sha256}, beside what the mirror fetches."""
-    known = inputs.all_inputs(repository).values()
-    return [one.name for one in known if one.limits.get("values") == "archive" and one.name != "mirror_files"] + [
-        "tensorflow_build_source"
-    ]
+    all_inputs = inputs.all_inputs(repository).values()
+    return [
+        entry.name for entry in all_inputs if entry.limits.get("values") == "archive" and entry.name != "mirror_files"
+    ] + ["tensorflow_build_source"]
 
 
 def uses(values: Mapping[str, Any], repository: Path) -> list[tuple[Json, str]]:
     """Files that inputs take from files/ of this mirror, as artifacts; only mirror_files, or a stack, knows where they come from."""
     address = f"{values.get('mirror_url', '').rstrip('/')}/files/"
-    found = []
+    pairs = []
     for name in archive_inputs(repository):
         entries = [values.get(name, {})] if name == "tensorflow_build_source" else values.get(name, {}).values()
-        for one in entries:
-            file = str(one.get("file", ""))
-            if file.startswith(address) and "/" not in file[len(address) :] and "sha256" in one:
-                found.append(({"folder": "files", "name": file[len(address) :], "sha256": one["sha256"]}, name))
-    return found
+        for entry in entries:
+            file = str(entry.get("file", ""))
+            if file.startswith(address) and "/" not in file[len(address) :] and "sha256" in entry:
+                pairs.append(({"folder": "files", "name": file[len(address) :], "sha256": entry["sha256"]}, name))
+    return pairs
 
 
 def with_keys(one: Json, key_text: Callable[[str], str], problems: list[str]) -> Json:

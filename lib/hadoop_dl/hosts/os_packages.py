@@ -127,7 +127,7 @@ class Source:
 
 def packages_of(items: Sequence[Any]) -> list[Package]:
     """Read the plugin's argument: names, or mappings with name, version and kernel."""
-    found = []
+    packages = []
     for item in items:
         fields = {"name": item} if isinstance(item, str) else item
         if (
@@ -138,8 +138,8 @@ def packages_of(items: Sequence[Any]) -> list[Package]:
             raise PackageError(
                 f"names must have entries such as {{name: nvidia-driver-cuda, version: 535.104.05}}, but one is {item!r}."
             )
-        found.append(Package(**{key: str(value).strip() for key, value in fields.items()}))
-    return found
+        packages.append(Package(**{key: str(value).strip() for key, value in fields.items()}))
+    return packages
 
 
 def offers(output: str) -> dict[str, list[str]]:
@@ -148,42 +148,45 @@ def offers(output: str) -> dict[str, list[str]]:
     "name.arch  3:535.104.05-1.el9  repo" of dnf and yum (which break long lines after the name); "name | 535.261.03-1 | repo" of
     apt-cache.
     """
-    found: dict[str, list[str]] = {}
+    offered_versions: dict[str, list[str]] = {}
     joined = re.sub(r"\n[ \t]+(?![^\n]*\|)", " ", output)  # apt-cache indents short names
     for line in joined.splitlines():
         match = re.match(r"\s*([^\s|]+)\s*\|?\s*([^\s|]+)\s*\|?\s*\S+", line)
         if match and re.match(r"(\d+:)?\d", match[2]):
             name = match[1] if "|" in line else match[1].rpartition(".")[0]
-            versions = found.setdefault(name, [])
+            versions = offered_versions.setdefault(name, [])
             if match[2] not in versions:
                 versions.append(match[2])
-    return found
+    return offered_versions
 
 
 def missing(
     source: Source, packages: Sequence[Package], output: str, error: str, *, host: str, title: str, remedy: str
 ) -> str:
     """A sentence for each package that the repositories do not have in its version; empty when they have all."""
-    found = offers(output)
-    said = "; " + " ".join(error.split())[-300:] if error.strip() else ""
+    offered_versions = offers(output)
+    detail = "; " + " ".join(error.split())[-300:] if error.strip() else ""
     sentences = []
     for package in packages:
-        versions = [version for name in package.names for version in found.get(name, [])]
+        versions = [version for name in package.names for version in offered_versions.get(name, [])]
         if package.offered_in(versions):
             continue
         for_kernel = f"The module for kernel {package.kernel} is compiled with exactly"
         instead = ". The kernel was not touched" if package.kernel else f", or {remedy}"
         sentences.append(
             f"{for_kernel if package.kernel else title + ' needs the package'} {package}, but the repositories of {host} ({source}) "
-            f"have: {', '.join(versions) or 'no version of it'}{said}. Add this package to the mirror{instead}."
+            f"have: {', '.join(versions) or 'no version of it'}{detail}. Add this package to the mirror{instead}."
         )
     return " ".join(sentences) + (source.left_out(host) if sentences else "")
 
 
 def offered_names(packages: Sequence[Package], output: str) -> list[str]:
     """The name by which the repositories have each package."""
-    found = offers(output)
-    return [next(name for name in one.names if one.offered_in(found.get(name, []))) for one in packages]
+    offered_versions = offers(output)
+    return [
+        next(name for name in package.names if package.offered_in(offered_versions.get(name, [])))
+        for package in packages
+    ]
 
 
 def failure(
@@ -194,44 +197,44 @@ def failure(
     key: the expected key's fingerprint and owner, as gpg shows them; free: the free space of the file systems; holder: the process that
     holds the package manager's lock. All are read on the host, and may be empty.
     """
-    said = " ".join(message.split()).rstrip(".")
-    said = said if len(said) <= 700 else said[:400] + " … " + said[-280:]
+    output = " ".join(message.split()).rstrip(".")
+    output = output if len(output) <= 700 else output[:400] + " … " + output[-280:]
     if holder:
         return (
-            f"{title} requires the lock of {source.manager} on {host}, but {holder}; {source.manager} reports: {said}. Wait until that process "
+            f"{title} requires the lock of {source.manager} on {host}, but {holder}; {source.manager} reports: {output}. Wait until that process "
             "ends, or end it, and run this again."
         )
     if NO_SPACE.search(message):
-        has = f" ({free})" if free else ""
+        free_space = f" ({free})" if free else ""
         return (
-            f"{title} requires more disk space than {host} has{has}; {source.manager} reports: {said}. Free some space and run this again: "
+            f"{title} requires more disk space than {host} has{free_space}; {source.manager} reports: {output}. Free some space and run this again: "
             "incomplete packages are reinstalled."
         )
     if WRONG_KEY.search(message):
-        wanted = f"the key {source.key}" if source.key else "a key that the host trusts"
+        signing_key = f"the key {source.key}" if source.key else "a key that the host trusts"
         return (
-            f"{title} needs packages signed with {wanted}{f' ({key})' if key else ''}, but those of {host}'s repositories ({source}) are not; "
-            f"{source.manager} reports: {said}. Nothing was installed. Get the key from who signs the packages, compare its fingerprint, and name "
+            f"{title} needs packages signed with {signing_key}{f' ({key})' if key else ''}, but those of {host}'s repositories ({source}) are not; "
+            f"{source.manager} reports: {output}. Nothing was installed. Get the key from who signs the packages, compare its fingerprint, and name "
             "its file on the controller (the role's repository_key); never turn the check off."
         )
     return (
-        f"{title} must be installed on {host} from its repositories ({source}), but {source.manager} reports: {said}. Solve what it names, and "
+        f"{title} must be installed on {host} from its repositories ({source}), but {source.manager} reports: {output}. Solve what it names, and "
         f"run this again.{source.left_out(host)}"
     )
 
 
 def unreadable(source: Source, message: str, *, host: str, key: str = "") -> str:
     """Why apt could not read the sources after this project's was added."""
-    said = " ".join(message.split()).rstrip(".")
+    output = " ".join(message.split()).rstrip(".")
     signed = (
         f" The source must be signed with the key {source.key}{f' ({key})' if key else ''}."
         if WRONG_KEY.search(message) and source.key
         else ""
     )
     if not source.url:
-        return f"apt cannot read the package sources of {host}: {said}. Correct them (apt-get update shows it), and run this again."
+        return f"apt cannot read the package sources of {host}: {output}. Correct them (apt-get update shows it), and run this again."
     return (
-        f"apt cannot read {source.url} on {host}: {said}.{signed} The source was removed again. If the host has this repository "
+        f"apt cannot read {source.url} on {host}: {output}.{signed} The source was removed again. If the host has this repository "
         "already (Signed-By differs), leave the role's repository_url empty."
     )
 
@@ -246,12 +249,12 @@ class RepositoryFiles:
 
 def apt_update(definition: str) -> list[str]:
     """Read apt's sources again, or the one in this file alone; lists of the others stay."""
-    one = (
+    options = (
         [f"Dir::Etc::sourcelist={definition}", "Dir::Etc::sourceparts=-", "APT::Get::List-Cleanup=0"]
         if definition
         else []
     )
-    return ["apt-get", "update", "-q", *(word for option in one for word in ("-o", option))]
+    return ["apt-get", "update", "-q", *(word for option in options for word in ("-o", option))]
 
 
 def definitions(name: str) -> tuple[str, ...]:
@@ -275,8 +278,8 @@ def apt_key(key: str) -> str:
 
 def signed_by(source: str) -> str:
     """The key's file in a source that apt_source wrote; empty if there is none."""
-    found = re.search(r"^Signed-By: (/\S+)$", source, re.M)
-    return found[1] if found else ""
+    match = re.search(r"^Signed-By: (/\S+)$", source, re.M)
+    return match[1] if match else ""
 
 
 def sources_signed_by(key_file: str) -> list[str]:
@@ -317,8 +320,8 @@ def show_key(path: str) -> list[str]:
 
 def simulate(packages: Sequence[Package], *, downgrade: bool = False) -> list[str]:
     """The command by which apt prints what it would do for these packages."""
-    how = ["--simulate", "--quiet", "--no-install-recommends", *(["--allow-downgrades"] if downgrade else [])]
-    return ["apt-get", *how, "install", *(package.spec("apt") for package in packages)]
+    options = ["--simulate", "--quiet", "--no-install-recommends", *(["--allow-downgrades"] if downgrade else [])]
+    return ["apt-get", *options, "install", *(package.spec("apt") for package in packages)]
 
 
 def touched(simulated: str, patterns: Sequence[str]) -> list[str]:
@@ -346,12 +349,12 @@ def named_places(message: str) -> list[str]:
 
 def key_lines(colons: str) -> str:
     """Fingerprint and owner of each key out of what `gpg --show-keys --with-colons` printed."""
-    found = []
+    lines = []
     for block in re.split(r"^(?=pub:)", colons, flags=re.M):
         fingerprint = re.search(r"^fpr:(?:[^:]*:){8}([0-9A-F]+):", block, re.M)
         owner = re.search(r"^uid:(?:[^:]*:){8}([^:]*):", block, re.M)
-        found += [", ".join(match[1] for match in (fingerprint, owner) if match)]
-    return "; ".join(text for text in found if text)
+        lines += [", ".join(match[1] for match in (fingerprint, owner) if match)]
+    return "; ".join(text for text in lines if text)
 
 
 def key_packages(colons: str) -> list[str]:
@@ -378,5 +381,5 @@ def caches(name: str) -> list[dict[str, list[str]]]:
 def free_lines(df: str) -> str:
     """ "/ 120 MB free, …" out of what `df -P -m` printed, each file system once."""
     rows = [line.split() for line in df.splitlines()[1:]]
-    found = {row[5]: f"{row[5]} {row[3]} MB free" for row in rows if len(row) >= 6}
-    return ", ".join(found[place] for place in sorted(found))
+    texts = {row[5]: f"{row[5]} {row[3]} MB free" for row in rows if len(row) >= 6}
+    return ", ".join(texts[place] for place in sorted(texts))

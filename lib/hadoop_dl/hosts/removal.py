@@ -68,7 +68,7 @@ class YarnGpu:
 
     @property
     def text(self) -> str:
-        restart = f"; {' and '.join(NAMES[one] for one in self.services)} restart" if self.services else ""
+        restart = f"; {' and '.join(NAMES[service] for service in self.services)} restart" if self.services else ""
         return (
             f"settings for GPUs of {', '.join(self.files)}, as before{restart}"
             if self.files
@@ -102,9 +102,9 @@ class Runtime:
 
     @property
     def text(self) -> str:
-        held = [] if self.stays or not self.package else [self.package]
-        held += ["the runtime in daemon.json"] if self.daemon_json else []
-        return ", ".join(held) or "its repository and record"
+        items = [] if self.stays or not self.package else [self.package]
+        items += ["the runtime in daemon.json"] if self.daemon_json else []
+        return ", ".join(items) or "its repository and record"
 
 
 @dataclass(frozen=True)
@@ -188,46 +188,48 @@ def parts_of(given: Any, tags: Sequence[str] = (), skipped: Sequence[str] = ()) 
         ("--tags", tagged, tagged),
         ("--skip-tags", left_out, left_out),
     ):
-        if not isinstance(names, list) or [one for one in names if one not in PARTS]:
+        if not isinstance(names, list) or [word for word in names if word not in PARTS]:
             raise Misused(
                 f"{name} must name some of {', '.join(PARTS)}, but is {value!r}. Correct it, or leave it out to remove all. No host was changed."
             )
-    asked = set(listed or PARTS) & set(tagged or PARTS) - set(left_out)
-    if not asked:
+    parts = set(listed or PARTS) & set(tagged or PARTS) - set(left_out)
+    if not parts:
         raise Misused(
             "remove_parts, --tags and --skip-tags must leave some part to remove, but leave none. No host was changed."
         )
-    return tuple(part for part in PARTS if part in asked)
+    return tuple(part for part in PARTS if part in parts)
 
 
 def make(answers: Mapping[str, Any], unread: Sequence[str], edge_nodes: Sequence[str], request: Request) -> Removal:
     """answers: what each host has. unread: hosts of the run that did not answer. edge_nodes: all that the inventory has."""
-    known, senseless = {}, {}
-    for name, given in answers.items():
+    host_answers, senseless = {}, {}
+    for name, raw_answer in answers.items():
         try:
-            known[name] = read_answer(given)
+            host_answers[name] = read_answer(raw_answer)
         except FactsError as error:
             senseless[name] = str(error)
-    found = Removal()
-    absent = sorted(set(edge_nodes) - set(known))
+    removal = Removal()
+    absent = sorted(set(edge_nodes) - set(host_answers))
     hdfs = request.hdfs_files and not absent and not request.hdfs_by_site
-    for name, answer in known.items():
-        found.hosts[name] = [part for part in request.parts if getattr(answer, part)]
-        if "environments" in found.hosts[name] and answer.hdfs.files and hdfs:
-            found.hosts[name].insert(0, "hdfs")
-    found.cdsw_master = next((name for name, answer in known.items() if answer.cdsw and answer.cdsw.master), "")
-    found.text = "\n".join(lines(found, known, senseless, unread, absent if request.hdfs_files else []))
-    found.text += by_site(known) if request.hdfs_by_site and "environments" in request.parts else ""
-    found.problems = list(problems(found, known, request))
-    return found
+    for name, answer in host_answers.items():
+        removal.hosts[name] = [part for part in request.parts if getattr(answer, part)]
+        if "environments" in removal.hosts[name] and answer.hdfs.files and hdfs:
+            removal.hosts[name].insert(0, "hdfs")
+    removal.cdsw_master = next(
+        (name for name, answer in host_answers.items() if answer.cdsw and answer.cdsw.master), ""
+    )
+    removal.text = "\n".join(lines(removal, host_answers, senseless, unread, absent if request.hdfs_files else []))
+    removal.text += by_site(host_answers) if request.hdfs_by_site and "environments" in request.parts else ""
+    removal.problems = list(problems(removal, host_answers, request))
+    return removal
 
 
 def described(answer: Answer, part: str) -> str:
     """One part of the removal, in a line."""
-    found: Any = answer.hdfs.text if part == "hdfs" else getattr(answer, part)
+    content: Any = answer.hdfs.text if part == "hdfs" else getattr(answer, part)
     if part == "gpu":
-        return ", ".join(found[role] for role in GPU if role in found)
-    return ", ".join(found) if isinstance(found, tuple) else found.text if found else ""
+        return ", ".join(content[role] for role in GPU if role in content)
+    return ", ".join(content) if isinstance(content, tuple) else content.text if content else ""
 
 
 def owner(path: str) -> str:
@@ -260,9 +262,9 @@ def lines(
     yield from (f"  {name}: {reason} Nothing is removed there." for name, reason in senseless.items())
     for name in unread:
         yield f"  {name}: did not answer; nothing is removed there. Run it again with --limit {name} when it answers."
-    left = sorted({path for answer in answers.values() for path in answer.hdfs.text})
-    if absent and left:
-        yield f"  HDFS: {', '.join(left)} stays, because {shorten(list(absent))} of edge_nodes did not answer or is not in this run."
+    hdfs_paths = sorted({path for answer in answers.values() for path in answer.hdfs.text})
+    if absent and hdfs_paths:
+        yield f"  HDFS: {', '.join(hdfs_paths)} stays, because {shorten(list(absent))} of edge_nodes did not answer or is not in this run."
 
 
 def by_site(answers: Mapping[str, Answer]) -> str:
@@ -288,13 +290,13 @@ def problems(found: Removal, answers: Mapping[str, Answer], request: Request) ->
             "-e yarn_gpu_restart_allowed=true in a window for it, or leave YARN out with --skip-tags yarn_gpu."
         )
     cdsw = {name: answers[name].cdsw for name, parts in found.hosts.items() if "cdsw" in parts}
-    restarting = [name for name, one in cdsw.items() if one and one.keys]
+    restarting = [name for name, node in cdsw.items() if node and node.keys]
     if restarting and not request.restart_allowed and not request.checking:
         yield (
             f"Removing CDSW's settings restarts CDSW on {shorten(restarting)}, but cdsw_restart_allowed is not true. Add -e cdsw_restart_allowed=true in "
             "a window in which sessions may end, or leave CDSW out with --skip-tags cdsw."
         )
-    unknown = [name for name, one in cdsw.items() if one and one.keys and not (one.master or one.release)]
+    unknown = [name for name, node in cdsw.items() if node and node.keys and not (node.master or node.release)]
     if unknown:
         yield (
             f"CDSW's release must be known to let {shorten(unknown)} join its master again, but the package or MASTER_IP cannot be read there. Restore "
@@ -316,11 +318,11 @@ def used(name: str, user: User) -> str:
 
 def queued(found: Removal, answers: Mapping[str, Answer]) -> Iterator[str]:
     """YARN's answers, each once: all hosts of a cluster query the same ResourceManager."""
-    said: dict[tuple[str, str], list[str]] = {}
+    hosts_by_reason: dict[tuple[str, str], list[str]] = {}
     for name, parts in found.hosts.items():
         for environment, reason in answers[name].applications.items() if "environments" in parts else ():
-            said.setdefault((environment, reason), []).append(name)
-    for (environment, reason), names in said.items():
+            hosts_by_reason.setdefault((environment, reason), []).append(name)
+    for (environment, reason), names in hosts_by_reason.items():
         yield (
             f"{environment} must not be needed by YARN when it is removed from {shorten(names)}, but {reason}. Let the application end "
             "(yarn application -list), or add -e remove_forced=true."

@@ -67,8 +67,8 @@ def make_report(
         for host in hosts
     ]
     silent = [", ".join(made.unreachable), ", ".join(host.name for host in hosts if not (host.facts or host.problem))]
-    told = tuple(f"{names} cannot be reached" for names in silent)  # as the rows of these hosts say
-    unplanned = [sentence for sentence in shared if not sentence.startswith(told)]
+    unreachable_texts = tuple(f"{names} cannot be reached" for names in silent)  # as the rows of these hosts say
+    unplanned = [sentence for sentence in shared if not sentence.startswith(unreachable_texts)]
     states = Counter(entry["state"] for entry in entries)
     return {
         "schema": SCHEMA,
@@ -77,7 +77,7 @@ def make_report(
         "status": status(states, unplanned),
         "states": {state: states[state] for state in STATES},
         "problems": unplanned,
-        "warnings": [sentence for sentence in general if not sentence.startswith(told)],
+        "warnings": [sentence for sentence in general if not sentence.startswith(unreachable_texts)],
         "groups": compared_groups(entries),
         "hosts": entries,
     }
@@ -104,8 +104,8 @@ def host_entry(
     entry: Json = {"host": host.name, "groups": sorted(host.groups), "state": UNREACHABLE}
     facts = host.facts
     if facts is None:
-        said = [text for text in (asked.unanswered, host.problem) if text]
-        reasons = [*said, *problems] or ["there is no answer"]
+        failures = [text for text in (asked.unanswered, host.problem) if text]
+        reasons = [*failures, *problems] or ["there is no answer"]
         return {
             **entry,
             **system(None),
@@ -119,16 +119,16 @@ def host_entry(
             "changed": None,
         }
     health = gpu_check(asked.health)
-    found = {**system(facts), **software(facts, part)}
+    properties = {**system(facts), **software(facts, part)}
     gpus = {"gpus": facts.nvidia.count, "gpus_required": whole(host.variables.get("gpu_count"))}
-    faults = damages(found, health)
+    faults = damages(properties, health)
     differences = [f"{row.component}: {row.now} -> {row.wanted} ({row.reason})" for row in drift] + list(problems)
-    notes = [*warnings, *facts.unanswered, *advisories.notes(found["environment"] or "")]
-    if found["kernel_next"]:
-        notes.append(f"the next boot starts kernel {found['kernel_next']}")
+    notes = [*warnings, *facts.unanswered, *advisories.notes(properties["environment"] or "")]
+    if properties["kernel_next"]:
+        notes.append(f"the next boot starts kernel {properties['kernel_next']}")
     return {
         **entry,
-        **found,
+        **properties,
         **gpus,
         "state": FAULT if faults else DRIFT if differences else PLANNED,
         "reasons": faults + differences,
@@ -143,12 +143,12 @@ def host_entry(
 
 def system(facts: HostFacts | None) -> Json:
     """Operating system, kernel, GPUs and driver, as a report shows them; None for what no answer."""
-    found: Json = dict.fromkeys(("os", "kernel", "kernel_next", "driver", "module", "gpus", "gpus_required"))
-    found |= {"driver_loaded": False, "gpu_models": []}
+    properties: Json = dict.fromkeys(("os", "kernel", "kernel_next", "driver", "module", "gpus", "gpus_required"))
+    properties |= {"driver_loaded": False, "gpu_models": []}
     if facts is None:
-        return found
+        return properties
     running, following, nvidia = facts.kernel.running, facts.kernel.default_boot, facts.nvidia
-    return found | {
+    return properties | {
         "os": facts.os.name,
         "kernel": running,
         "kernel_next": following if following and running and following != running else None,
@@ -161,27 +161,29 @@ def system(facts: HostFacts | None) -> Json:
 
 def software(facts: HostFacts | None, part: Json) -> Json:
     """CUDA, cuDNN, NCCL and the environment. A library that the environment has as a wheel belongs to the stack's version."""
-    found: Json = {"cuda": [], "cudnn": [], "nccl": [], "in_environment": {}}
-    found |= dict.fromkeys(("environment", "stack", "digest", "environment_problem"))
+    properties: Json = {"cuda": [], "cudnn": [], "nccl": [], "in_environment": {}}
+    properties |= dict.fromkeys(("environment", "stack", "digest", "environment_problem"))
     if facts is None:
-        return found
+        return properties
     current = facts.deeplearning.current
-    known = facts.deeplearning.environments.get(current or "")
+    environment = facts.deeplearning.environments.get(current or "")
     stack, _, digest = (current or "").rpartition("-")
-    found |= {
+    properties |= {
         "cuda": sorted(facts.cuda.toolkits),
         "cudnn": list(facts.cuda.cudnn),
         "nccl": list(facts.cuda.nccl),
         "environment": current,
         "stack": stack or None,
         "digest": digest or None,
-        "environment_problem": known.problem if known else "it is missing" if current else None,
+        "environment_problem": environment.problem if environment else "it is missing" if current else None,
     }
-    wanted = part.get("stack") or {}
-    active = bool(current) and current == part.get("environment") and "cuda" in wanted
-    if active and target.locked(load_stack(str(wanted["name"])), str(part["python"])).cuda:
-        found["in_environment"] = {name: wanted[name] for name in ("cuda", "cudnn", "nccl") if name in wanted}
-    return found
+    plan_stack = part.get("stack") or {}
+    active = bool(current) and current == part.get("environment") and "cuda" in plan_stack
+    if active and target.locked(load_stack(str(plan_stack["name"])), str(part["python"])).cuda:
+        properties["in_environment"] = {
+            name: plan_stack[name] for name in ("cuda", "cudnn", "nccl") if name in plan_stack
+        }
+    return properties
 
 
 def other_bytes(hosts: Sequence[Host]) -> dict[str, list[str]]:
@@ -189,22 +191,24 @@ def other_bytes(hosts: Sequence[Host]) -> dict[str, list[str]]:
     alike: dict[tuple[object, ...], dict[str, list[str]]] = {}
     for host in hosts:
         current = (host.facts and host.facts.deeplearning.current) or ""
-        known = host.facts and host.facts.deeplearning.environments.get(current)
-        if known and known.python and known.contents:
-            alike.setdefault((current, known.python, known.lock), {}).setdefault(known.contents, []).append(host.name)
-    found: dict[str, list[str]] = {}
+        environment = host.facts and host.facts.deeplearning.environments.get(current)
+        if environment and environment.python and environment.contents:
+            alike.setdefault((current, environment.python, environment.lock), {}).setdefault(
+                environment.contents, []
+            ).append(host.name)
+    sentences: dict[str, list[str]] = {}
     for (name, *_), kinds in alike.items():
         most = max(len(names) for names in kinds.values())
         usual = [names for names in kinds.values() if len(names) == most]
         for names in kinds.values():
             if usual != [names]:
-                others = shorten([one for other in usual if other is not names for one in other])
+                other_hosts = shorten([host_name for group in usual if group is not names for host_name in group])
                 sentence = (
-                    f"the environment {name} must have the same bytes on all hosts with one build of Python, but has others than on {others}. "
+                    f"the environment {name} must have the same bytes on all hosts with one build of Python, but has others than on {other_hosts}. "
                     f"Compare .deeplearning/files.txt in it."
                 )
-                found |= {one: [sentence] for one in names}
-    return found
+                sentences |= {host_name: [sentence] for host_name in names}
+    return sentences
 
 
 def gpu_check(health: Health) -> Json | None:
@@ -214,8 +218,8 @@ def gpu_check(health: Health) -> Json | None:
     if not health.results:
         return None
     by_outcome: dict[str, dict[str, str]] = {"PASS": {}, "FAIL": {}, "SKIP": {}}
-    for one in health.results:
-        by_outcome[one.outcome][one.name] = one.message
+    for result in health.results:
+        by_outcome[result.outcome][result.name] = result.message
     return {
         "problem": None,
         "passed": sorted(by_outcome["PASS"]),
@@ -243,13 +247,13 @@ def last_verify(directory: Path, inventory: Sequence[str]) -> dict[str, Json]:
         results = json.loads((directory / "report.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, KeyError, TypeError):
         return {}
-    found: dict[str, Json] = {}
+    hosts: dict[str, Json] = {}
     for result in results:
-        known = found.setdefault(result["host"], {"at": run["at"], "questions": 0, "failed": []})
-        known["questions"] += 1
+        entry = hosts.setdefault(result["host"], {"at": run["at"], "questions": 0, "failed": []})
+        entry["questions"] += 1
         if result["outcome"] in ("failed", "unexpected success"):
-            known["failed"].append(result["question"])
-    return found
+            entry["failed"].append(result["question"])
+    return hosts
 
 
 def last_time(receipt: int | None, verified: Json | None) -> str | None:
@@ -268,7 +272,7 @@ def failed_verify(verified: Json | None) -> list[str]:
 
 def compared_groups(entries: Sequence[Json]) -> list[Json]:
     """For each group of the project what its hosts do not have in common; hosts that gave no answer do not count."""
-    found = []
+    groups = []
     for group in GROUPS:
         members = [entry for entry in entries if group in entry["groups"] and entry["state"] != UNREACHABLE]
         if not members:
@@ -280,8 +284,8 @@ def compared_groups(entries: Sequence[Json]) -> list[Json]:
                 values.setdefault(shown(entry, name), []).append(entry["host"])
             if len(values) > 1:
                 differ[name] = dict(sorted(values.items(), key=lambda item: -len(item[1])))
-        found.append({"group": group, "hosts": len(members), "differ": differ})
-    return found
+        groups.append({"group": group, "hosts": len(members), "differ": differ})
+    return groups
 
 
 def shown(entry: Json, name: str) -> str:

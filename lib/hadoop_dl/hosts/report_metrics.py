@@ -45,8 +45,8 @@ def of_host(entry: Json) -> Iterator[tuple[str, Mapping[str, str], int]]:
     yield "deeplearning_host_up", {}, up
     if not up:
         return
-    shown = ("os", "kernel", "driver", "module", "stack", "environment")
-    yield "deeplearning_host_info", {name: one_line(entry[name] or "") for name in shown}, 1
+    labels = ("os", "kernel", "driver", "module", "stack", "environment")
+    yield "deeplearning_host_info", {name: one_line(entry[name] or "") for name in labels}, 1
     yield "deeplearning_host_drift", {}, len(entry["drift"]) + len(entry["problems"])
     if entry["environment"]:
         yield "deeplearning_environment_intact", {}, not entry["environment_problem"]

@@ -50,8 +50,8 @@ def table(entries: Sequence[Json]) -> str:
 
 def days(entries: Sequence[Json], name: str) -> str:
     """The day, or the first and the last one if hosts that are alike have several."""
-    found = sorted({shown(entry, name) for entry in entries})
-    return found[0] if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    values = sorted({shown(entry, name) for entry in entries})
+    return values[0] if len(values) == 1 else f"{values[0]} to {values[-1]}"
 
 
 def sentences(found: Json, key: str) -> list[str]:

@@ -66,12 +66,12 @@ def identified(own: Mapping[str, str], salt: str) -> dict[str, str]:
 
 def this_run(pid: int, playbook: str, note: str = "", variables: Mapping[str, Any] | None = None) -> dict[str, str]:
     """The run whose main process is `pid`. variables: AWX names job, template and user in extra variables (awx_job_id, …)."""
-    given, own, name = variables or {}, controller(), socket.gethostname()
-    job = f"AWX job {given['awx_job_id']} of {given.get('awx_job_template_name')}" if given.get("awx_job_id") else ""
+    awx, own, name = variables or {}, controller(), socket.gethostname()
+    job = f"AWX job {awx['awx_job_id']} of {awx.get('awx_job_template_name')}" if awx.get("awx_job_id") else ""
     salt = digest("run", name, own["boot"], own["processes"], str(pid), started(pid))
     return {
         "id": salt,
-        "who": str(given.get("awx_user_name") or os.environ.get("SUDO_USER") or getpass.getuser()),
+        "who": str(awx.get("awx_user_name") or os.environ.get("SUDO_USER") or getpass.getuser()),
         "controller": name,
         "job": job,
         **identified(own, salt),
@@ -88,14 +88,14 @@ def dead(found: Mapping[str, Any], own: Mapping[str, str], silent: int, job: str
 
     own: this controller. silent: seconds since the last renewal, by the host's monotonic clock. job: of this run.
     """
-    here = identified(own, str(found.get("id")))
-    if here["place"] and found.get("place") == here["place"]:  # its process decides, however old the lock is
+    identity = identified(own, str(found.get("id")))
+    if identity["place"] and found.get("place") == identity["place"]:  # its process decides, however old the lock is
         pid = str(found.get("pid"))
         lives = pid.isdecimal() and len(pid) < 10 and started(int(pid)) == found.get("started", "") != ""
         return "" if lives else f"process {short(pid)} is gone"
     if job and found.get("job") == job:
         return f"{job} was started again"
-    if here["system"] and found.get("system") == here["system"] and found.get("boot") != here["boot"]:
+    if identity["system"] and found.get("system") == identity["system"] and found.get("boot") != identity["boot"]:
         return f"{short(found.get('controller'))} was restarted since"
     return f"it was last heard of {silent // 3600} hours ago" if silent > SILENT else ""
 
@@ -109,9 +109,9 @@ def told(found: Mapping[str, Any]) -> str:
     """A run as messages describe it."""
     if "who" not in found:
         return "an unidentified run"
-    who, playbook, name, since = (short(found.get(key)) for key in ("who", "playbook", "controller", "since"))
-    where = short(found["job"]) if found.get("job") else f"process {short(found.get('pid'))}"
-    return f"{who} with {playbook} from {name} since {since} ({where})"
+    user, playbook, name, since = (short(found.get(key)) for key in ("who", "playbook", "controller", "since"))
+    place = short(found["job"]) if found.get("job") else f"process {short(found.get('pid'))}"
+    return f"{user} with {playbook} from {name} since {since} ({place})"
 
 
 def is_controller(host: Mapping[str, Any], own: Mapping[str, str]) -> bool:

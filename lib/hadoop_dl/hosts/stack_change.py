@@ -57,14 +57,14 @@ PARTS = ("Python", "TensorFlow", "Keras", "TensorFlowOnSpark", *OF_THE_STACK)
 def active(answer: Mapping[str, object]) -> Contents:
     """The host's environment, from the answer of the module environment_contents_info. Each text is one line of limited length."""
     name = str(answer.get("stack") or "")
-    known = stacks.load_stack(name).data if name in stacks.stack_names() else None
+    stack = stacks.load_stack(name).data if name in stacks.stack_names() else None
     packages = answer.get("packages")
     pairs = list(packages.items())[: typed.MOST] if isinstance(packages, Mapping) else []
     return Contents(
         environment=one_line(answer.get("environment") or ""),
         python=one_line(answer.get("python") or ""),
         packages={one_line(project): one_line(version) for project, version in pairs},
-        stack=known,
+        stack=stack,
     )
 
 
@@ -83,9 +83,9 @@ def table(hosts: Sequence[str], now: Contents, then: Contents) -> str:
     title = f"{shorten(hosts)}: {now.environment or 'nothing'} -> {then.environment}"
     rows = [(label, now.part(label), then.part(label)) for label in PARTS]
     rows = [row for row in rows if row[0] in ("Python", "TensorFlow") or row[1] != row[2]]
-    named = package_rows(now.packages, then.packages)
-    rows += named[:LISTED]
-    more = [f"  … and {len(named) - LISTED} more packages"] if len(named) > LISTED else []
+    changed_packages = package_rows(now.packages, then.packages)
+    rows += changed_packages[:LISTED]
+    more = [f"  … and {len(changed_packages) - LISTED} more packages"] if len(changed_packages) > LISTED else []
     text = [f"  {line}" for line in columns([("what", "now", "then"), *rows])]
     return "\n".join([title, *text, *more])
 

@@ -37,28 +37,30 @@ def exchange(
     lines = [f"remove {' '.join(gone)}"] if gone else []
     lines += [f"install {specs}"]
     lines += [f"downgrade {specs}"] if solve and source.manager == "yum" else []  # its install leaves a newer version
-    how = [*source.switches, "--setopt=exit_on_lock=1"]
-    how += [f"--exclude={pattern}" for pattern in exclude]
+    options = [*source.switches, "--setopt=exit_on_lock=1"]
+    options += [f"--exclude={pattern}" for pattern in exclude]
     if source.manager == "dnf":  # what is no longer needed stays: the operator may use it
-        how += ["--setopt=install_weak_deps=False", "--setopt=clean_requirements_on_remove=False"]
+        options += ["--setopt=install_weak_deps=False", "--setopt=clean_requirements_on_remove=False"]
     answer = ["--assumeno", "--disableplugin=versionlock"] if solve else ["--assumeyes"]
     script = 'printf "%s\\n" "$1" | { shift; "$@" shell /dev/stdin; }'
-    return ["sh", "-c", script, "sh", "\n".join([*lines, "run"]), source.manager, *answer, *how]
+    return ["sh", "-c", script, "sh", "\n".join([*lines, "run"]), source.manager, *answer, *options]
 
 
 def changes(output: str) -> dict[str, list[tuple[str, str, str]]]:
     """The table of a solved transaction: name, architecture and version of each package by the table's sections."""
-    found: dict[str, list[tuple[str, str, str]]] = {}
+    rows_by_section: dict[str, list[tuple[str, str, str]]] = {}
     joined = re.sub(r"\n {2,}", " ", output)  # a long name has a line of its own
     sections = re.split(r"^([A-Z][A-Za-z ]+):$", joined, flags=re.M)
     for name, rows in zip(sections[1::2], sections[2::2], strict=True):
-        found.setdefault(name, []).extend((row[1], row[2], row[3]) for row in ROW.finditer(rows + "\n"))
-    return found
+        rows_by_section.setdefault(name, []).extend((row[1], row[2], row[3]) for row in ROW.finditer(rows + "\n"))
+    return rows_by_section
 
 
 def foreign_locks(solved: dict[str, list[tuple[str, str, str]]], listed: str) -> list[str]:
     """Lines of a lock list, without this project's, that the transaction does not fit."""
-    rows = [row for section, found in solved.items() if not section.startswith("Removing") for row in found]
+    rows = [
+        row for section, section_rows in solved.items() if not section.startswith("Removing") for row in section_rows
+    ]
     return [line for line in OWN_LOCKS.sub("", listed).split() if any(against(line, *row) for row in rows)]
 
 
@@ -67,29 +69,35 @@ def against(line: str, name: str, arch: str, version: str) -> bool:
     locked = re.match(r"!?(?:\d+:)?(.+)-[^-]+-[^-]+$", line)
     if line.startswith("#") or not locked or not fnmatch.fnmatchcase(name, locked[1]):
         return False
-    epoch, _, rest = version.rpartition(":")
-    full = (f"{name}-{epoch or 0}:{rest}.{arch}", f"{epoch or 0}:{name}-{rest}.{arch}", f"{name}-{rest}.{arch}")
-    fits = any(fnmatch.fnmatchcase(one, line.lstrip("!")) for one in full)
+    epoch, _, release = version.rpartition(":")
+    full = (
+        f"{name}-{epoch or 0}:{release}.{arch}",
+        f"{epoch or 0}:{name}-{release}.{arch}",
+        f"{name}-{release}.{arch}",
+    )
+    fits = any(fnmatch.fnmatchcase(form, line.lstrip("!")) for form in full)
     return fits == line.startswith("!")
 
 
 def left_out(output: str, packages: Sequence[Package]) -> list[Package]:
     """Packages that the solved transaction does not install."""
-    there: dict[str, list[str]] = {}
+    versions: dict[str, list[str]] = {}
     for section, rows in changes(output).items():
         for name, _, version in rows if not section.startswith("Removing") else ():
-            there.setdefault(name, []).append(version)
-    return [one for one in packages if not any(one.offered_in(there.get(name, ())) for name in one.names)]
+            versions.setdefault(name, []).append(version)
+    return [
+        package for package in packages if not any(package.offered_in(versions.get(name, ())) for name in package.names)
+    ]
 
 
 def reasons(source: Source, output: str, error: str, listed: str, lacking: Sequence[Package] = ()) -> Iterator[str]:
     """Why the transaction must not or cannot be done; none if it can. listed: the list of versionlock; lacking: what it leaves out."""
-    said = [" ".join(one.split()) for one in REASON.findall(f"{output}\n{error}")]
-    said = [one for one in said if not SOLVED.search(one)]
-    if not said and not SOLVED.search(output + error):
-        said = [" ".join(f"{output} {error}".split()) or "nothing"]
-    if said:
-        yield reported(source, said)
+    sentences = [" ".join(sentence.split()) for sentence in REASON.findall(f"{output}\n{error}")]
+    sentences = [sentence for sentence in sentences if not SOLVED.search(sentence)]
+    if not sentences and not SOLVED.search(output + error):
+        sentences = [" ".join(f"{output} {error}".split()) or "nothing"]
+    if sentences:
+        yield reported(source, sentences)
     elif lacking:
         yield f"it would not install {', '.join(map(str, lacking))}"
     solved = changes(output)
@@ -121,18 +129,25 @@ def apt_reasons(
     """Why the transaction must not or cannot be done; none if it can. leaving: patterns of what may be removed; unheld: what the role unlocks."""
     output = str(answer["stdout"])
     if answer["rc"] != 0:
-        both = f"{output}\n{answer['stderr']}"
-        said = [" ".join(one.split()) for one in APT_REASON.findall(both)]
-        yield reported(source, said or [" ".join(both.split()) or "nothing"])
+        all_output = f"{output}\n{answer['stderr']}"
+        sentences = [" ".join(sentence.split()) for sentence in APT_REASON.findall(all_output)]
+        yield reported(source, sentences or [" ".join(all_output.split()) or "nothing"])
         return
     removed = re.findall(r"^(?:Remv|Purg) ([^\s:]+)", output, re.M)
-    if foreign := [one for one in removed if not any(fnmatch.fnmatchcase(one, name) for name in (*leaving, *unheld))]:
+    if foreign := [
+        package for package in removed if not any(fnmatch.fnmatchcase(package, name) for name in (*leaving, *unheld))
+    ]:
         yield f"it would also remove installed packages that conflict with it or require what leaves: {', '.join(foreign)}"
-    held = [one for block in APT_HELD.findall(output) for one in block.split() if one.partition(":")[0] not in unheld]
-    if held:
-        yield f"apt has holds that are not of this project: {', '.join(held)}"
-    if others := touched(output, exclude):
-        yield f"it would install, change or remove {', '.join(others)}"
+    holds = [
+        package
+        for block in APT_HELD.findall(output)
+        for package in block.split()
+        if package.partition(":")[0] not in unheld
+    ]
+    if holds:
+        yield f"apt has holds that are not of this project: {', '.join(holds)}"
+    if changed_packages := touched(output, exclude):
+        yield f"it would install, change or remove {', '.join(changed_packages)}"
 
 
 def problem(source: Source, found: Sequence[str], *, host: str, title: str) -> str:

@@ -65,7 +65,7 @@ def expectation_file(directory: Path, host: str) -> Path:
 
 def results(junit: Path, expected: Sequence[str]) -> list[Result]:
     """pytest's results, with expected failures distinguished."""
-    found = []
+    results = []
     for case in ElementTree.parse(junit).getroot().iter("testcase"):  # noqa: S314 (written by our own pytest)
         properties = {p.get("name"): p.get("value") for p in case.iter("property")}
         name = case.get("name", "")
@@ -79,7 +79,7 @@ def results(junit: Path, expected: Sequence[str]) -> list[Result]:
             outcome = (
                 EXPECTED if [node.tag for node in problems] == ["failure"] else SURPRISE if not problems else FAILED
             )
-        found.append(
+        results.append(
             Result(
                 host=properties.get("host") or "?",
                 test=test,
@@ -89,7 +89,7 @@ def results(junit: Path, expected: Sequence[str]) -> list[Result]:
                 seconds=float(case.get("time", 0)),
             )
         )
-    return found
+    return results
 
 
 def sentence(message: str) -> str:
@@ -112,13 +112,13 @@ def text(found: Sequence[Result], wheels: Mapping[str, str] | None = None) -> st
         lines.append(f"{host:<24} " + ", ".join(f"{count} {outcome}" for outcome, count in counts if count))
     lines += [f"{host:<24} {wheel}" for host, wheel in sorted((wheels or {}).items())]
     for (host, reason), count in Counter((r.host, r.message) for r in found if r.outcome == SKIPPED).items():
-        said = one_line(reason, PARAGRAPH)
-        lines.append(f"SKIPPED on {host}: {count} question{'s' if count > 1 else ''}: {said}")
+        detail = one_line(reason, PARAGRAPH)
+        lines.append(f"SKIPPED on {host}: {count} question{'s' if count > 1 else ''}: {detail}")
     for outcome in (EXPECTED, SURPRISE, FAILED):
         for result in found:
             if result.outcome == outcome:
-                said = one_line(result.message, PARAGRAPH) or "it passed: remove it from verify_expected_failures"
-                lines.append(f"{outcome.upper()} on {result.host}: {result.question}: {said}")
+                detail = one_line(result.message, PARAGRAPH) or "it passed: remove it from verify_expected_failures"
+                lines.append(f"{outcome.upper()} on {result.host}: {result.question}: {detail}")
     lines.append(totals(found))
     return "\n".join(lines) + "\n"
 
@@ -195,14 +195,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     environment.setdefault("ANSIBLE_CONFIG", str(REPOSITORY / "ansible.cfg"))
     wheels: dict[str, str] = {}
     if options.facts:
-        kept = options.report / "expectations.json"
+        expectations_file = options.report / "expectations.json"
         paths = {host: expectation_file(options.facts, host) for host in options.hosts.split(",")}
         expectations = {host: json.loads(path.read_text(encoding="utf-8")) for host, path in paths.items()}
-        wheels = {host: one["stack"]["built"] for host, one in expectations.items() if "built" in one.get("stack", {})}
-        kept.write_text(json.dumps(expectations, indent=1) + "\n", encoding="utf-8")
-        environment["VERIFY_EXPECTATIONS"] = str(kept.resolve())
+        wheels = {
+            host: expectation["stack"]["built"]
+            for host, expectation in expectations.items()
+            if "built" in expectation.get("stack", {})
+        }
+        expectations_file.write_text(json.dumps(expectations, indent=1) + "\n", encoding="utf-8")
+        environment["VERIFY_EXPECTATIONS"] = str(expectations_file.resolve())
         environment["VERIFY_ANSWERS"] = str(options.facts.resolve())
-    done = subprocess.run(
+    completed = subprocess.run(
         pytest_command(options, junit),
         cwd=REPOSITORY,
         env=environment,
@@ -211,24 +215,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text=True,
         check=False,
     )
-    (options.report / "pytest.log").write_text(done.stdout + done.stderr, encoding="utf-8")
-    found = results(junit, options.expect_failure) if junit.exists() else []
-    if not found:
+    (options.report / "pytest.log").write_text(completed.stdout + completed.stderr, encoding="utf-8")
+    outcomes = results(junit, options.expect_failure) if junit.exists() else []
+    if not outcomes:
         print(
-            f"pytest must run the suite, but ran no test (it ended with status {done.returncode}):\n{(done.stdout + done.stderr)[-3000:]}"
+            f"pytest must run the suite, but ran no test (it ended with status {completed.returncode}):\n{(completed.stdout + completed.stderr)[-3000:]}"
         )
         return 2
     rewrite_junit(junit, options.expect_failure)
-    report = text(found, wheels)
+    report = text(outcomes, wheels)
     (options.report / "report.txt").write_text(report, encoding="utf-8")
     (options.report / "report.json").write_text(
-        json.dumps([asdict(result) for result in found], indent=1) + "\n", encoding="utf-8"
+        json.dumps([asdict(result) for result in outcomes], indent=1) + "\n", encoding="utf-8"
     )
     # playbooks/report.yml shows when hosts were verified.
     run = {"inventory": options.inventory, "at": int(time.time())}
     (options.report / "run.json").write_text(json.dumps(run) + "\n", encoding="utf-8")
     print(report, end="")
-    return 1 if any(result.outcome in (FAILED, SURPRISE) for result in found) else 0
+    return 1 if any(result.outcome in (FAILED, SURPRISE) for result in outcomes) else 0
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def bootstrap(
     hosts: Sequence[Host], settings: Settings, agree: Callable[[list[str]], bool], say: Callable[[str], None]
 ) -> list[Result]:
     """All rounds over all hosts; one result each, in the order of the hosts."""
-    known = KnownHosts(settings.known_hosts)
+    known_hosts = KnownHosts(settings.known_hosts)
     results = {host: Result(host.name, host.known_as) for host in hosts}
 
     def guarded(work: Callable[[Host], T]) -> Callable[[Host], T | None]:
@@ -53,9 +53,9 @@ def bootstrap(
 
         return run
 
-    shown = each(hosts, settings.parallel, guarded(lambda host: read_host_key(host, known, settings)))
+    answers = each(hosts, settings.parallel, guarded(lambda host: read_host_key(host, known_hosts, settings)))
     new = []
-    for host, answer in zip(hosts, shown, strict=True):
+    for host, answer in zip(hosts, answers, strict=True):
         if answer is None:
             continue
         if answer[0] == "known":
@@ -68,7 +68,7 @@ def bootstrap(
         accepted = settings.accept_new or agree(lines)
         for host, key in new:
             if accepted:
-                known.remember(host, key)
+                known_hosts.remember(host, key)
                 results[host].host_key = "would be recorded" if settings.dry_run else "recorded"
             else:
                 results[host].host_key = "not accepted"
@@ -77,9 +77,9 @@ def bootstrap(
                     "say yes, or use --accept-new."
                 )
         if accepted and not settings.dry_run:
-            known.write(new)
+            known_hosts.write(new)
     reachable = [host for host in hosts if results[host].ok]
-    each(reachable, settings.parallel, guarded(lambda host: make_ready(host, results[host], known, settings)))
+    each(reachable, settings.parallel, guarded(lambda host: make_ready(host, results[host], known_hosts, settings)))
     return [results[host] for host in hosts]
 
 

@@ -130,12 +130,12 @@ def talk(transport: paramiko.Transport, script: str, timeout: float) -> tuple[di
     while True:
         # sshd may send the exit status before the last output: only the end of the output says that there is no more. A
         # program that the login shell left behind may hold it open, so the script's last line is an end, too.
-        ended = channel.eof_received or channel.closed or b"end=reached\n" in output
+        at_end = channel.eof_received or channel.closed or b"end=reached\n" in output
         if channel.recv_ready():
             output += channel.recv(65536)
         elif channel.recv_stderr_ready():
             errors += channel.recv_stderr(65536)
-        elif ended:
+        elif at_end:
             break
         elif time.monotonic() > end:
             raise TimeoutError
@@ -164,8 +164,8 @@ def make_ready(host: Host, result: Result, known: KnownHosts, settings: Settings
         transport.close()
     result.key, result.python, result.sudo = answer.get("key", ""), answer.get("python", ""), answer.get("sudo", "")
     if "end" not in answer:
-        said = errors.splitlines()[-1] if errors else "nothing"
-        raise HostProblem(f"authorized_keys of {host.user} could not be written: {said}")
+        reason = errors.splitlines()[-1] if errors else "nothing"
+        raise HostProblem(f"authorized_keys of {host.user} could not be written: {reason}")
     result.problems += shortcomings(host, answer)
     if result.sudo == "password":
         result.notes.append(f"sudo asks {host.user} for a password; run the playbooks with --ask-become-pass (-K).")
@@ -182,18 +182,18 @@ def make_ready(host: Host, result: Result, known: KnownHosts, settings: Settings
 
 def shortcomings(host: Host, answer: dict[str, str]) -> list[str]:
     """Reasons why Ansible cannot work on a host that accepts the login."""
-    found = []
+    problems = []
     if "python" not in answer:
-        found.append(
+        problems.append(
             "Ansible needs Python 2.7 or 3 on the host, but none was found in /usr/bin or /usr/libexec. "
             "Install it with the operating system's package manager."
         )
     sudo = answer["sudo"]
     if sudo == "missing":
-        found.append(f"{host.user} requires sudo, but it is not installed. Install it, or log in as root.")
+        problems.append(f"{host.user} requires sudo, but it is not installed. Install it, or log in as root.")
     elif sudo.startswith("no"):
-        found.append(
+        problems.append(
             f"{host.user} requires sudo without a password, but sudo reports: {sudo[3:] or 'nothing'}. Add a file to /etc/sudoers.d "
             f"(visudo -f): {host.user} ALL=(ALL) NOPASSWD: ALL"
         )
-    return found
+    return problems

@@ -38,10 +38,10 @@ def read_public_key(path: Path | None, home: Path) -> tuple[str, Path]:
 
 def load_identities(paths: Sequence[Path], agent: bool = True) -> tuple[paramiko.PKey, ...]:
     """Private keys from files and the agent. A key with a passphrase is used through the agent."""
-    found: list[paramiko.PKey] = []
+    keys: list[paramiko.PKey] = []
     for path in paths:
         try:
-            found.append(paramiko.PKey.from_path(path))
+            keys.append(paramiko.PKey.from_path(path))
         except (paramiko.PasswordRequiredException, TypeError):
             logging.getLogger(__name__).warning("%s has a passphrase; it is used only if ssh-agent holds it.", path)
         except FileNotFoundError:
@@ -49,9 +49,9 @@ def load_identities(paths: Sequence[Path], agent: bool = True) -> tuple[paramiko
         except (paramiko.SSHException, ValueError, OSError) as error:
             raise Misuse(f"{path} must be a private key but cannot be read: {error}.") from error
     if agent:
-        found += paramiko.Agent().get_keys()
+        keys += paramiko.Agent().get_keys()
     # sshd closes the connection at the sixth try, and the password must be among them.
-    return tuple({key.get_base64(): key for key in found}.values())[:5]
+    return tuple({key.get_base64(): key for key in keys}.values())[:5]
 
 
 def vault_password(path: Path, secret: str) -> str:

@@ -50,17 +50,17 @@ class KnownHosts:
                 self.keys.add(name, entry.key.get_name(), entry.key)
 
     def types(self, host: Host) -> list[str]:
-        known = self.keys.lookup(host.known_as)
-        return list(known.keys()) if known else []
+        recorded_keys = self.keys.lookup(host.known_as)
+        return list(recorded_keys.keys()) if recorded_keys else []
 
     def verdict(self, host: Host, key: paramiko.PKey) -> str:
         """known, new, changed or revoked. Another type of key than the recorded ones counts as changed."""
         if key.get_base64() in self.revoked:
             return "revoked"
-        known = self.keys.lookup(host.known_as)
-        if not known:
+        recorded_keys = self.keys.lookup(host.known_as)
+        if not recorded_keys:
             return "new"
-        return "known" if known.get(key.get_name()) == key else "changed"
+        return "known" if recorded_keys.get(key.get_name()) == key else "changed"
 
     def remember(self, host: Host, key: paramiko.PKey) -> None:
         self.keys.add(host.known_as, key.get_name(), key)
@@ -72,10 +72,10 @@ class KnownHosts:
         with open(self.path, "a+", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             fcntl.lockf(file, fcntl.LOCK_EX)
             file.seek(0)
-            there = file.read()
-            if there and not there.endswith("\n"):
+            content = file.read()
+            if content and not content.endswith("\n"):
                 file.write("\n")
-            present = set(there.splitlines(keepends=True))
+            present = set(content.splitlines(keepends=True))
             file.writelines(line for line in dict.fromkeys(lines) if line not in present)
 
 

@@ -56,9 +56,9 @@ def inventory_hosts(sources: Sequence[str], limit: str | None, user: str | None)
 def bastion(variables: Mapping[str, Any]) -> str:
     """The argument of ssh that sends a host's connections through another one."""
     for name in ("ansible_ssh_common_args", "ansible_ssh_extra_args", "ansible_ssh_args"):
-        found = re.search(r"(ProxyJump|ProxyCommand)[ =]\S+|-J *\S+", str(variables.get(name, "")))
-        if found:
-            return f"{name}: {found[0]}"
+        match = re.search(r"(ProxyJump|ProxyCommand)[ =]\S+|-J *\S+", str(variables.get(name, "")))
+        if match:
+            return f"{name}: {match[0]}"
     return ""
 
 
@@ -66,12 +66,12 @@ def named_host(text: str, port: int, user: str | None) -> Host:
     """[USER@]HOST[:PORT]; an IPv6 address is in brackets."""
     login, _, place = text.rpartition("@")
     if place.startswith("["):
-        address, _, rest = place[1:].partition("]")
-        given = rest.removeprefix(":")
+        address, _, suffix = place[1:].partition("]")
+        port_text = suffix.removeprefix(":")
     else:
-        address, _, given = place.partition(":")
-    if not address or (given and not given.isdigit()):
+        address, _, port_text = place.partition(":")
+    if not address or (port_text and not port_text.isdigit()):
         raise Misuse(
             f"a host must be written as [USER@]HOST[:PORT], but {text!r} is not. Write an IPv6 address in brackets."
         )
-    return Host(address, address, int(given or port), login or user or getpass.getuser())
+    return Host(address, address, int(port_text or port), login or user or getpass.getuser())

@@ -30,56 +30,60 @@ class Ambari:
 
     def clusters(self) -> list[Json]:
         """name and version (HDP-3.1) of every cluster."""
-        found = listed(self.server, self.server.get(ROOT + "/clusters", fields="Clusters/version"), "/clusters")
-        return [self.part(one, "Clusters") for one in found]
+        items = listed(self.server, self.server.get(ROOT + "/clusters", fields="Clusters/version"), "/clusters")
+        return [self.part(item, "Clusters") for item in items]
 
     def cluster(self, name: str) -> Json:
         """The cluster of this name, or the only one."""
-        found = self.clusters()
-        names = [str(one.get("cluster_name")) for one in found]
+        clusters = self.clusters()
+        names = [str(cluster.get("cluster_name")) for cluster in clusters]
         if name in names:
-            return found[names.index(name)]
-        if name or len(found) != 1:
-            wanted = f"the cluster {name}" if name else "one cluster, or the inventory its name,"
-            raise ManagerError(f"{self.server} must have {wanted} but has {', '.join(names) or 'none'}.")
-        return found[0]
+            return clusters[names.index(name)]
+        if name or len(clusters) != 1:
+            requirement = f"the cluster {name}" if name else "one cluster, or the inventory its name,"
+            raise ManagerError(f"{self.server} must have {requirement} but has {', '.join(names) or 'none'}.")
+        return clusters[0]
 
     def hosts(self, cluster: str) -> list[Json]:
         """All hosts of a cluster with their components, page by page."""
-        where = ROOT + path("clusters", cluster, "hosts")
-        found: dict[str, Json] = {}
+        hosts_path = ROOT + path("clusters", cluster, "hosts")
+        hosts: dict[str, Json] = {}
         while True:
-            query = {"fields": HOST_FIELDS, "page_size": str(self.page), "from": str(len(found)) if found else "start"}
-            items = listed(self.server, self.server.get(where, **query, sortBy="Hosts/host_name.asc"), where)
-            before = len(found)
-            found.update({str(self.part(one, "Hosts").get("host_name")): one for one in items})
+            query = {"fields": HOST_FIELDS, "page_size": str(self.page), "from": str(len(hosts)) if hosts else "start"}
+            items = listed(self.server, self.server.get(hosts_path, **query, sortBy="Hosts/host_name.asc"), hosts_path)
+            count = len(hosts)
+            hosts.update({str(self.part(item, "Hosts").get("host_name")): item for item in items})
             if len(items) < self.page:
-                return list(found.values())
-            if len(found) == before:
-                raise ManagerError(f"{self.server.named(self.server.url + where)} sends the same page again and again.")
+                return list(hosts.values())
+            if len(hosts) == count:
+                raise ManagerError(
+                    f"{self.server.named(self.server.url + hosts_path)} sends the same page again and again."
+                )
 
     def config(self, cluster: str, kind: str) -> dict[str, str]:
         """The properties of the configuration that is active, such as yarn-site."""
-        where = ROOT + path("clusters", cluster)
-        wanted = self.part(self.server.get(where, fields="Clusters/desired_configs"), "Clusters").get(
+        cluster_path = ROOT + path("clusters", cluster)
+        desired_configs = self.part(self.server.get(cluster_path, fields="Clusters/desired_configs"), "Clusters").get(
             "desired_configs", {}
         )
-        if kind not in wanted:
-            raise ManagerError(f"{self.server.named(self.server.url + where)} has no configuration {kind}.")
+        if kind not in desired_configs:
+            raise ManagerError(f"{self.server.named(self.server.url + cluster_path)} has no configuration {kind}.")
         items = listed(
-            self.server, self.server.get(where + "/configurations", type=kind, tag=str(wanted[kind]["tag"])), where
+            self.server,
+            self.server.get(cluster_path + "/configurations", type=kind, tag=str(desired_configs[kind]["tag"])),
+            cluster_path,
         )
-        return {str(key): str(value) for one in items for key, value in one.get("properties", {}).items()}
+        return {str(key): str(value) for item in items for key, value in item.get("properties", {}).items()}
 
     def host(self, cluster: str, names: set[str]) -> Json:
         """The host with one of these names or addresses, with its cluster."""
         name = str(self.cluster(cluster)["cluster_name"])
-        found = [
+        matches = [
             {**host, "cluster_name": name}
-            for host in (self.part(one, "Hosts") for one in self.hosts(name))
+            for host in (self.part(item, "Hosts") for item in self.hosts(name))
             if names & {host.get(key) for key in ("host_name", "public_host_name", "ip")}
         ]
-        return only_host(self.server, found, names)
+        return only_host(self.server, matches, names)
 
     def maintenance(self, host: Json) -> bool:
         """Whether the host itself is in maintenance; one of its services alone does not count."""
@@ -98,7 +102,7 @@ class Ambari:
 
         Form: ambari-server/docs/api/v1/requests.md; names: AmbariCustomCommandExecutionHelper.java (github.com/apache/ambari).
         """
-        name, where = str(host["host_name"]), path("clusters", host["cluster_name"])
+        name, cluster_path = str(host["host_name"]), path("clusters", host["cluster_name"])
         level = {
             "level": "HOST_COMPONENT",
             "cluster_name": host["cluster_name"],
@@ -114,16 +118,16 @@ class Ambari:
             },
             "Requests/resource_filters": [{"service_name": "YARN", "component_name": "RESOURCEMANAGER"}],
         }
-        self.ended(where, self.server.json("POST", ROOT + where + "/requests", body), seconds)
+        self.ended(cluster_path, self.server.json("POST", ROOT + cluster_path + "/requests", body), seconds)
         if on:
             start = {
                 "RequestInfo": {"context": "Start the NodeManager by hadoop-deeplearning"},
                 "Body": {"HostRoles": {"state": "STARTED"}},
             }
             component = path("hosts", name, "host_components", "NODEMANAGER")
-            answer = self.server.json("PUT", ROOT + where + component, start)
+            answer = self.server.json("PUT", ROOT + cluster_path + component, start)
             if answer is not None:  # it does not run yet
-                self.ended(where, answer, seconds)
+                self.ended(cluster_path, answer, seconds)
 
     def ended(self, cluster: str, answer: Any, seconds: float) -> None:
         """Wait until a request has ended, within this time."""
@@ -135,15 +139,15 @@ class Ambari:
                     "background operations."
                 )
             time.sleep(min(POLL, max(0.0, end - time.monotonic())) if status else 0)
-            found = self.server.get(ROOT + cluster + path("requests", number), fields="Requests/request_status")
-            status = str(self.part(found, "Requests").get("request_status"))
+            request = self.server.get(ROOT + cluster + path("requests", number), fields="Requests/request_status")
+            status = str(self.part(request, "Requests").get("request_status"))
         if status != "COMPLETED":
             raise ManagerError(
                 f"{self.server} ended the request {number} as {status}. Look at its background operations."
             )
 
     def part(self, item: Any, name: str) -> Json:
-        found = item.get(name) if isinstance(item, dict) else None
-        if not isinstance(found, dict):
+        part = item.get(name) if isinstance(item, dict) else None
+        if not isinstance(part, dict):
             raise ManagerError(f"{self.server} must answer with {name}, but does not.")
-        return found
+        return part

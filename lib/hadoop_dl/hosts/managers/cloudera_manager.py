@@ -31,12 +31,12 @@ class ClouderaManager:
     def api(self) -> str:
         """/api/vN: the server's own version, at most the newest known one."""
         text = self.server.text("GET", "/api/version").strip()
-        found = re.fullmatch(r"v(\d{1,4})", text)
-        if not found:
+        match = re.fullmatch(r"v(\d{1,4})", text)
+        if not match:
             self.server.fail_on_text("/api/version", text)
-        if int(found[1]) < OLDEST:
+        if int(match[1]) < OLDEST:
             raise ManagerError(f"{self.server} must know version v{OLDEST} of its API or later, but has {text}.")
-        return f"/api/v{min(int(found[1]), NEWEST)}"
+        return f"/api/v{min(int(match[1]), NEWEST)}"
 
     def items(self, *names: str, **query: str) -> list[Json]:
         return listed(self.server, self.server.get(self.api + path(*names), **query), path(*names))
@@ -58,45 +58,49 @@ class ClouderaManager:
 
     def host(self, cluster: str, names: set[str]) -> Json:
         """The host with one of these names, addresses or ids, of any cluster."""
-        found = [
+        matches = [
             host for host in self.items("hosts") if names & {host.get(k) for k in ("hostId", "hostname", "ipAddress")}
         ]
-        return only_host(self.server, found, names)
+        return only_host(self.server, matches, names)
 
     def cluster_name(self, name: str) -> str:
         """The name of a cluster in references, found by that name or by the one in the user interface; empty for empty."""
         if not name:
             return ""
-        found = [str(one["name"]) for one in self.clusters() if name in (one.get("name"), one.get("displayName"))]
-        if not found:
+        names = [
+            str(cluster["name"])
+            for cluster in self.clusters()
+            if name in (cluster.get("name"), cluster.get("displayName"))
+        ]
+        if not names:
             raise ManagerError(f"{self.server} has no cluster {name}. Correct its name.")
-        return found[0]
+        return names[0]
 
     def service(self, cluster: str, name: str = "", kind: str = "") -> Json:
         """The service of this name or type, in this cluster or, if none is named, in the one that has it."""
-        clusters = [cluster] if cluster else [one["name"] for one in self.clusters()]
-        found = [
-            {**one, "cluster": where}
-            for where in clusters
-            for one in self.services(where)
-            if (name and one.get("name") == name) or (not name and one.get("type") == kind)
+        clusters = [cluster] if cluster else [item["name"] for item in self.clusters()]
+        matches = [
+            {**service, "cluster": cluster_name}
+            for cluster_name in clusters
+            for service in self.services(cluster_name)
+            if (name and service.get("name") == name) or (not name and service.get("type") == kind)
         ]
-        if len(found) != 1:
-            what = f"the service {name}" if name else f"a service of type {kind}"
-            count = "none" if not found else f"{len(found)} of them"
+        if len(matches) != 1:
+            description = f"the service {name}" if name else f"a service of type {kind}"
+            count = "none" if not matches else f"{len(matches)} of them"
             raise ManagerError(
-                f"{self.server} must have {what} in {', '.join(clusters) or 'a cluster'} once, but has {count}. "
+                f"{self.server} must have {description} in {', '.join(clusters) or 'a cluster'} once, but has {count}. "
                 "Name cluster and service."
             )
-        return found[0]
+        return matches[0]
 
     def config(self, *owner: str) -> dict[str, str | None]:
         """The values that are set for an owner: ("clusters", C, "services", S), or a role config group below it, or ("cm", "allHosts")."""
-        return {one["name"]: one.get("value") for one in self.items(*owner, "config")}
+        return {item["name"]: item.get("value") for item in self.items(*owner, "config")}
 
     def config_details(self, *owner: str) -> dict[str, Json]:
         """Every value that an owner can have, set or not."""
-        return {one["name"]: one for one in self.items(*owner, "config", view="full")}
+        return {item["name"]: item for item in self.items(*owner, "config", view="full")}
 
     def set_config(self, owner: tuple[str, ...], values: Mapping[str, str | None], message: str) -> None:
         """Set these values and leave all others; None resets one to its default."""
@@ -119,22 +123,22 @@ class ClouderaManager:
         https://docs.cloudera.com/cdp-private-cloud-base/7.1.9/managing-clusters/topics/cm-role-instance-decommission.html
         """
         service = self.service(self.cluster_name(cluster), kind="YARN")
-        where = (str(service["cluster"]), str(service["name"]))
-        found = [
-            one
-            for one in self.roles(*where)
-            if one.get("type") == "NODEMANAGER" and one.get("hostRef", {}).get("hostId") == host["hostId"]
+        names = (str(service["cluster"]), str(service["name"]))
+        roles = [
+            item
+            for item in self.roles(*names)
+            if item.get("type") == "NODEMANAGER" and item.get("hostRef", {}).get("hostId") == host["hostId"]
         ]
-        if len(found) != 1:
+        if len(roles) != 1:
             raise ManagerError(
-                f"{self.server} must have one NodeManager of {where[1]} on {host.get('hostname')}, but has {len(found)}."
+                f"{self.server} must have one NodeManager of {names[1]} on {host.get('hostname')}, but has {len(roles)}."
             )
-        role, owner = found[0], ("clusters", where[0], "services", where[1])
-        named, commissioned = {"items": [str(role["name"])]}, role.get("commissionState", "COMMISSIONED")
+        role, owner = roles[0], ("clusters", names[0], "services", names[1])
+        body, commissioned = {"items": [str(role["name"])]}, role.get("commissionState", "COMMISSIONED")
         if on is not (commissioned == "COMMISSIONED"):
-            self.run(owner, "recommission" if on else "decommission", seconds, named)
+            self.run(owner, "recommission" if on else "decommission", seconds, body)
         if on and role.get("roleState") != "STARTED":
-            answer = self.server.json("POST", self.api + path(*owner, "roleCommands", "start"), named)
+            answer = self.server.json("POST", self.api + path(*owner, "roleCommands", "start"), body)
             for command in listed(self.server, answer, "roleCommands/start"):
                 self.finished(command, "start", seconds)
 
@@ -145,16 +149,16 @@ class ClouderaManager:
 
     def finished(self, command: Any, name: str, seconds: float) -> Json:
         """The ended command. A server that does not answer a request is asked again, within this time."""
-        where, end, silent = self.server, time.monotonic() + seconds, ""
+        server, end, silent = self.server, time.monotonic() + seconds, ""
         if not isinstance(command, dict) or "active" not in command:
             raise ManagerError(
-                f"{where} must answer {name} with a command, but did not. Look at its page of recent commands."
+                f"{server} must answer {name} with a command, but did not. Look at its page of recent commands."
             )
         while command["active"]:
             if time.monotonic() >= end:
                 last = f" The last answer was: {silent}" if silent else ""
                 raise Unavailable(
-                    f"{where} must end the command {name} ({command.get('id')}) within {seconds:g} s, but it still runs. "
+                    f"{server} must end the command {name} ({command.get('id')}) within {seconds:g} s, but it still runs. "
                     f"Look at its page of recent commands.{last}"
                 )
             time.sleep(min(POLL, max(0.0, end - time.monotonic())))
@@ -164,22 +168,24 @@ class ClouderaManager:
             except Unavailable as error:
                 silent = str(error)
         if not command.get("success"):
-            told = " ".join(str(command.get("resultMessage") or "no reason").split())
-            raise ManagerError(f"{where} ended the command {name} ({command.get('id')}) without success: {told[:300]}")
+            reason = " ".join(str(command.get("resultMessage") or "no reason").split())
+            raise ManagerError(
+                f"{server} ended the command {name} ({command.get('id')}) without success: {reason[:300]}"
+            )
         return dict(command)
 
 
 def only_host(server: Server, found: list[Json], names: set[str]) -> Json:
     """The host that was found by these names."""
     if len(found) != 1:
-        what = "no host" if not found else "several hosts"
-        raise ManagerError(f"{server} has {what} of the name {' or '.join(sorted(names))}.")
+        description = "no host" if not found else "several hosts"
+        raise ManagerError(f"{server} has {description} of the name {' or '.join(sorted(names))}.")
     return found[0]
 
 
 def listed(server: Server, answer: Any, where: str) -> list[Json]:
     """The items of an answer."""
     items = answer.get("items") if isinstance(answer, dict) else None
-    if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise ManagerError(f"{server.named(server.url + where)} must answer with a list of items, but does not.")
     return items

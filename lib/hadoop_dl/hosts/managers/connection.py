@@ -21,24 +21,24 @@ ASKING = 300.0  # seconds for all requests, without a wait that has its own limi
 def connect(values: Mapping[str, Any], seconds: float = 0.0) -> ClouderaManager | Ambari:
     """The client. `values` are those of VARIABLES; `seconds` is what the caller waits for a command."""
     kind = str(values.get("cluster_manager") or "none")
-    given = {name: str(values.get(f"cluster_manager_{name}") or "") for name in NAMES}
+    options = {name: str(values.get(f"cluster_manager_{name}") or "") for name in NAMES}
     if kind not in PRODUCTS:
         raise ManagerError(
             f"cluster_manager must be {' or '.join(PRODUCTS)} for this, but is {kind}. Set it, with cluster_manager_url, in group_vars/all."
         )
-    missing = [f"cluster_manager_{name}" for name in ("url", "user", "password") if not given[name]]
-    if missing and not (given["url"] and given["token"]):
+    missing = [f"cluster_manager_{name}" for name in ("url", "user", "password") if not options[name]]
+    if missing and not (options["url"] and options["token"]):
         raise ManagerError(
             f"{PRODUCTS[kind]} requires cluster_manager_url, cluster_manager_user and cluster_manager_password, but "
             f"{', '.join(missing)} is not set. Set it in group_vars/all, a password from a vault or the environment."
         )
-    login = Login(given["user"], given["password"], given["token"])
+    login = Login(options["user"], options["password"], options["token"])
     ambari = kind == "ambari"
     server = Server(
         PRODUCTS[kind],
-        given["url"],
+        options["url"],
         login,
-        ca=given["ca"],
+        ca=options["ca"],
         plain_http=boolean(values.get("cluster_manager_plain_http") or False, strict=False),
         limits=Limits(total=ASKING + seconds),
         settings="cluster_manager_*",
@@ -50,14 +50,14 @@ def connect(values: Mapping[str, Any], seconds: float = 0.0) -> ClouderaManager 
 def settle_maintenance(manager: Any, host: Json, cluster: str, on: bool) -> None:
     """Switch maintenance mode and read it back: the response to a change may be lost."""
     name = str(host.get("hostname") or host.get("host_name"))
-    lost = ""
+    cause = ""
     try:
         manager.set_maintenance(host, on)
     except Unavailable as error:
-        lost = f" {error}"
+        cause = f" {error}"
     if manager.maintenance(manager.host(cluster, {name})) is not on:
         raise ManagerError(
-            f"{name} must be {'in' if on else 'out of'} maintenance mode in {manager.server.product} now, but is not.{lost}"
+            f"{name} must be {'in' if on else 'out of'} maintenance mode in {manager.server.product} now, but is not.{cause}"
         )
 
 
@@ -65,12 +65,12 @@ def text_values(values: Any) -> dict[str, str | None]:
     """Values as Cloudera Manager stores them: text, also for true and numbers; null resets one to its default."""
     if not isinstance(values, Mapping) or not values:
         raise ManagerError("values must be a mapping of settings to text, but is not.")
-    found: dict[str, str | None] = {}
+    texts: dict[str, str | None] = {}
     for name, value in values.items():
         if value is not None and not isinstance(value, (str, bool, int, float)):
             raise ManagerError(f"values must be text, but that of {name} is a {type(value).__name__}.")
-        found[str(name)] = str(value).lower() if isinstance(value, bool) else None if value is None else str(value)
-    return found
+        texts[str(name)] = str(value).lower() if isinstance(value, bool) else None if value is None else str(value)
+    return texts
 
 
 def change_config(
@@ -106,13 +106,13 @@ def found_after(
     manager: ClouderaManager, owner: tuple[str, ...], values: Mapping[str, str | None], error: Unavailable
 ) -> dict[str, str | None]:
     try:
-        now = manager.config(*owner)
+        config = manager.config(*owner)
     except ManagerError:
         names = ", ".join(sorted(values))
         raise ManagerError(
             f"{error} Whether {names} of {owner[-1]} changed is not known; run again, it compares first."
         ) from None
-    return {name: now.get(name) for name in values}
+    return {name: config.get(name) for name in values}
 
 
 def restart(manager: ClouderaManager, service: Json, seconds: float) -> None:
@@ -127,5 +127,5 @@ def restart(manager: ClouderaManager, service: Json, seconds: float) -> None:
 
 def stale(manager: ClouderaManager, service: Json) -> bool:
     """Whether processes of the service have an older configuration."""
-    now = manager.service(service["cluster"], service["name"])
-    return now.get("configStalenessStatus") not in (None, "FRESH")
+    current_service = manager.service(service["cluster"], service["name"])
+    return current_service.get("configStalenessStatus") not in (None, "FRESH")

@@ -19,22 +19,24 @@ PARCELS = Listed.parcels_directory  # where Cloudera Manager unpacks parcels unl
 def cloudera_facts(manager: ClouderaManager, cluster: str = "") -> Json:
     """The hosts of all clusters, or of one (by its name or display name)."""
     clusters = [
-        one for one in manager.clusters() if not cluster or cluster in (one.get("name"), one.get("displayName"))
+        cluster_item
+        for cluster_item in manager.clusters()
+        if not cluster or cluster in (cluster_item.get("name"), cluster_item.get("displayName"))
     ]
     if cluster and not clusters:
         raise ManagerError(f"{manager.server} has no cluster {cluster}. Correct its name.")
     of_host: dict[str, Json] = {}
     directory = manager.config("cm", "allHosts").get("parcels_directory") or PARCELS
-    for one in clusters:
-        name = one["name"]
+    for cluster_item in clusters:
+        name = cluster_item["name"]
         active = [parcel for parcel in manager.parcels(name) if parcel.get("stage") == "ACTIVATED"]
         parcels = {str(parcel.get("product")): str(parcel.get("version")) for parcel in active}
-        version = str(one.get("fullVersion") or "")
+        version = str(cluster_item.get("fullVersion") or "")
         for service in manager.services(name):
             for role in manager.roles(name, service["name"]):
                 host = of_host.setdefault(role["hostRef"]["hostId"], {"roles": set()})
                 host["roles"].add(f"{service['type']}:{role['type']}")
-                host.update(cluster=one.get("displayName") or name, version=version, parcels=parcels)
+                host.update(cluster=cluster_item.get("displayName") or name, version=version, parcels=parcels)
     hosts = []
     for host in manager.hosts():
         part = of_host.get(host["hostId"], {})
@@ -68,13 +70,13 @@ def cloudera_distribution(version: str) -> str:
 
 def ambari_facts(manager: Ambari, cluster: str = "") -> Json:
     """The hosts of one cluster with their components."""
-    found = manager.cluster(cluster)
-    name, version = str(found["cluster_name"]), str(found.get("version") or "")
+    cluster_item = manager.cluster(cluster)
+    name, version = str(cluster_item["cluster_name"]), str(cluster_item.get("version") or "")
     distribution, _, release = version.partition("-")
     hosts = []
     for item in manager.hosts(name):
         host = manager.part(item, "Hosts")
-        parts = [one.get("HostRoles", {}) for one in item.get("host_components", [])]
+        parts = [component.get("HostRoles", {}) for component in item.get("host_components", [])]
         hosts.append(
             {
                 "name": host["host_name"],

@@ -29,8 +29,8 @@ AMBARI_GROUPS: Groups = {
 def groups_of(roles: Sequence[str], groups: Groups) -> list[str]:
     """The groups of a host with these roles. An entry is a role, or SERVICE:ROLE."""
     names = {*roles, *(role.rpartition(":")[2] for role in roles)}
-    found = [group for group, wanted in groups.items() if names & set(wanted)]
-    return [group for group in found if group != LAST or len(found) == 1]
+    host_groups = [group for group, group_roles in groups.items() if names & set(group_roles)]
+    return [group for group in host_groups if group != LAST or len(host_groups) == 1]
 
 
 def names_problem(hosts: Sequence[Json]) -> str:
@@ -45,32 +45,32 @@ def decommissioned(host: Json) -> bool:
 
 def cloudera_variables(host: Json) -> Json:
     """The variables of a host: what the manager knows of it, and where this project finds Hadoop."""
-    found: Json = {
+    variables: Json = {
         "cloudera_manager_host_id": host["id"],
         "cloudera_manager_health": host["health"],
         "cloudera_manager_commission_state": host["commission_state"],
         "cloudera_manager_parcels": host["parcels"],
     }
-    found |= common_variables(host, "cloudera_manager")
+    variables |= common_variables(host, "cloudera_manager")
     if has_hadoop(host):
         parcel = f"{host['parcels_directory']}/CDH/lib/hadoop"
-        found["hadoop_client_hadoop_home"] = parcel if "CDH" in host["parcels"] else "/usr/lib/hadoop"
-        found["hadoop_client_conf_dir"] = "/etc/hadoop/conf"
-    return found
+        variables["hadoop_client_hadoop_home"] = parcel if "CDH" in host["parcels"] else "/usr/lib/hadoop"
+        variables["hadoop_client_conf_dir"] = "/etc/hadoop/conf"
+    return variables
 
 
 def ambari_variables(host: Json) -> Json:
-    found = {"ambari_health": host["health"], **common_variables(host, "ambari")}
+    variables = {"ambari_health": host["health"], **common_variables(host, "ambari")}
     if has_hadoop(host) and host["distribution"] == "hdp":
-        found["hadoop_client_hadoop_home"] = "/usr/hdp/current/hadoop-client"
-        found["hadoop_client_conf_dir"] = "/etc/hadoop/conf"
-    return found
+        variables["hadoop_client_hadoop_home"] = "/usr/hdp/current/hadoop-client"
+        variables["hadoop_client_conf_dir"] = "/etc/hadoop/conf"
+    return variables
 
 
 def common_variables(host: Json, prefix: str) -> Json:
-    found = {f"{prefix}_{key}": host[key] for key in ("ip", "rack", "cluster", "roles", "maintenance")}
-    found["hadoop_distribution"], found["hadoop_version"] = host["distribution"], host["version"]
-    return found
+    variables = {f"{prefix}_{key}": host[key] for key in ("ip", "rack", "cluster", "roles", "maintenance")}
+    variables["hadoop_distribution"], variables["hadoop_version"] = host["distribution"], host["version"]
+    return variables
 
 
 def has_hadoop(host: Json) -> bool:

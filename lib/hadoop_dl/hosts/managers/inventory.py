@@ -53,16 +53,16 @@ class ManagerInventory(BaseInventoryPlugin, Constructable, Cacheable):  # type: 
 
     def sensible(self, hosts: list[Json]) -> list[Json]:
         """Hosts of which every value has its form; each other one is named and left out: it is what that host reports about itself."""
-        found = []
+        valid_hosts = []
         for host in hosts:
             try:
-                found.append(typed.as_json(typed.read(Listed, host)))
+                valid_hosts.append(typed.as_json(typed.read(Listed, host)))
             except typed.TypedError as error:
                 name = typed.shown(host.get("name"))
                 self.display.warning(
                     f"{self.PRODUCT} lists a host {name} that is left out. It has {error}. Correct it there, or its agent's configuration."
                 )
-        return found
+        return valid_hosts
 
     def hosts(self, config: Json, path: str, cache: bool) -> list[Json]:
         """All hosts, from the cache if it is on and fresh. An expired cache never replaces an answer."""
@@ -74,7 +74,7 @@ class ManagerInventory(BaseInventoryPlugin, Constructable, Cacheable):  # type: 
                 self.display.vv(f"{path}: {len(cached['hosts'])} hosts from the cache")
                 return list(cached["hosts"])
         try:
-            found = self.facts(server)
+            facts = self.facts(server)
         except AccessRefused:
             if self.get_option("cache"):
                 self.cache[key] = {}  # a user without access to the server must not get its hosts from the cache either
@@ -85,8 +85,8 @@ class ManagerInventory(BaseInventoryPlugin, Constructable, Cacheable):  # type: 
                 f"{server} must answer as its API is documented, but reading the answer failed: {type(error).__name__} {error}."
             ) from None
         if self.get_option("cache"):
-            self.cache[key] = {"source": source, **found}
-        return list(found["hosts"])
+            self.cache[key] = {"source": source, **facts}
+        return list(facts["hosts"])
 
     def source(self) -> Json:
         """The cache's key, without secrets: after the file was edited, the earlier hosts must not be used."""
@@ -134,12 +134,12 @@ class ManagerInventory(BaseInventoryPlugin, Constructable, Cacheable):  # type: 
         variables = guarded(self.variables(host))
         for key, value in variables.items():
             self.inventory.set_variable(name, key, value)
-        mine = groups.groups_of(host["roles"], {**self.GROUPS, **(self.get_option("role_groups") or {})})
+        names = groups.groups_of(host["roles"], {**self.GROUPS, **(self.get_option("role_groups") or {})})
         if away:
-            mine = ["decommissioned"]  # it runs no executors, so it is in none of the groups that get an environment
+            names = ["decommissioned"]  # it runs no executors, so it is in none of the groups that get an environment
         elif host["maintenance"]:
-            mine = [*mine, "maintenance"]
-        for group in mine:
+            names = [*names, "maintenance"]
+        for group in names:
             self.inventory.add_child(self.inventory.add_group(group), name)
         strict = self.get_option("strict")
         self._set_composite_vars(self.get_option("compose"), variables, name, strict=strict)
@@ -150,7 +150,7 @@ class ManagerInventory(BaseInventoryPlugin, Constructable, Cacheable):  # type: 
 def guarded(value: Any) -> Any:
     """The value with every text that could be a template marked as one that Ansible must not evaluate."""
     if isinstance(value, dict):
-        return {key: guarded(one) for key, one in value.items()}
+        return {key: guarded(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [guarded(one) for one in value]
+        return [guarded(item) for item in value]
     return wrap_var(value) if isinstance(value, str) and "{" in value else value

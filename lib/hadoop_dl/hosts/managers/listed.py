@@ -50,8 +50,8 @@ def is_address(text: str) -> bool:
 def is_remote(text: str) -> bool:
     if not is_address(text):
         return False
-    given = ipaddress.ip_address(text)
-    address = getattr(given, "ipv4_mapped", None) or given
+    ip = ipaddress.ip_address(text)
+    address = getattr(ip, "ipv4_mapped", None) or ip
     return not (address.is_loopback or address.is_unspecified or address.is_multicast)
 
 

@@ -204,62 +204,66 @@ class Server:
             answer = error  # also an answer
         with answer:
             data = answer.read(LARGEST + 1)
-            left = getattr(answer, "length", None)  # None after an error: its text is for messages only
+            missing_bytes = getattr(answer, "length", None)  # None after an error: its text is for messages only
             if len(data) > LARGEST:
                 raise ValueError(f"the answer is larger than {LARGEST >> 20} MB")
-            if left:
-                raise http.client.IncompleteRead(data, left)
+            if missing_bytes:
+                raise http.client.IncompleteRead(data, missing_bytes)
             return answer.status, answer.headers, data
 
     def trouble(self, url: str, error: Exception) -> str:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        where = self.named(url)
+        server_name = self.named(url)
         if isinstance(reason, ssl.SSLCertVerificationError):
             return (
-                f"{where} has a certificate that is not trusted ({reason.verify_message}). User and password were not sent. "
+                f"{server_name} has a certificate that is not trusted ({reason.verify_message}). User and password were not sent. "
                 f"Set the CA that signed it as ca in {self.settings}, and the host name as in the certificate."
             )
         if isinstance(reason, ssl.SSLError):
-            return f"{where} must speak TLS, but does not ({reason.reason or reason}). Check scheme and port in {self.settings}."
+            return f"{server_name} must speak TLS, but does not ({reason.reason or reason}). Check scheme and port in {self.settings}."
         if isinstance(reason, http.client.IncompleteRead):
-            return f"{where} closed the connection in the middle of its answer. Run again; if it stays so, look at its log."
+            return f"{server_name} closed the connection in the middle of its answer. Run again; if it stays so, look at its log."
         if isinstance(reason, http.client.HTTPException):
-            return f"{where} must speak HTTP, but does not ({type(reason).__name__}). Check scheme and port in {self.settings}."
+            return f"{server_name} must speak HTTP, but does not ({type(reason).__name__}). Check scheme and port in {self.settings}."
         cause = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
-        return f"{where} cannot be reached: {cause}. Check that it runs, its address in {self.settings}, and proxy variables."
+        return f"{server_name} cannot be reached: {cause}. Check that it runs, its address in {self.settings}, and proxy variables."
 
     def fail_on_status(self, method: str, url: str, code: int, text: str) -> NoReturn:
-        where, told = self.named(url), self.told(text)
-        who = f"the user {self.login.user}" if self.login.user else "the token"
+        server_name, detail = self.named(url), self.told(text)
+        account = f"the user {self.login.user}" if self.login.user else "the token"
         if code == 401:
             raise AccessRefused(
-                f"{where} refuses {who}: wrong user or password (HTTP 401). Correct it in {self.settings}."
+                f"{server_name} refuses {account}: wrong user or password (HTTP 401). Correct it in {self.settings}."
             )
         if code == 403:
             raise AccessRefused(
-                f"{where} does not let {who} do this (HTTP 403{told}). Give it the rights in {self.product}, or use another user."
+                f"{server_name} does not let {account} do this (HTTP 403{detail}). Give it the rights in {self.product}, or use another user."
             )
         if code == 404:
             raise ManagerError(
-                f"{where} has nothing there (HTTP 404{told}). Correct the name or address in {self.settings}."
+                f"{server_name} has nothing there (HTTP 404{detail}). Correct the name or address in {self.settings}."
             )
         if code in BUSY:
-            raise Unavailable(f"{where} is busy (HTTP {code}{told}) and stayed so. Run again when it answers.")
+            raise Unavailable(f"{server_name} is busy (HTTP {code}{detail}) and stayed so. Run again when it answers.")
         if 300 <= code < 400:
             raise ManagerError(
-                f"{where} answers HTTP {code} without an address. Correct the address in {self.settings}."
+                f"{server_name} answers HTTP {code} without an address. Correct the address in {self.settings}."
             )
-        raise ManagerError(f"{where} answers {method} with HTTP {code}{told}. Look at the log of {self.product}.")
+        raise ManagerError(
+            f"{server_name} answers {method} with HTTP {code}{detail}. Look at the log of {self.product}."
+        )
 
     def fail_on_text(self, path: str, text: str) -> NoReturn:
-        where = self.named(self.url + path)
+        server_name = self.named(self.url + path)
         if re.match(r"\s*<", text):
             raise ManagerError(
-                f"{where} must answer with JSON, but answers with a web page, such as a login page. Correct the address in {self.settings}."
+                f"{server_name} must answer with JSON, but answers with a web page, such as a login page. Correct the address in {self.settings}."
             )
         if re.match(r"\s*[\[{]", text):
-            raise ManagerError(f"{where} must answer with JSON, but the answer is incomplete. Run again.")
-        raise ManagerError(f"{where} must answer with JSON, but does not. Correct the address in {self.settings}.")
+            raise ManagerError(f"{server_name} must answer with JSON, but the answer is incomplete. Run again.")
+        raise ManagerError(
+            f"{server_name} must answer with JSON, but does not. Correct the address in {self.settings}."
+        )
 
     def told(self, text: str) -> str:
         """The server's own message, short and without secrets."""
