@@ -30,11 +30,11 @@ def source(url, ca, timeout, login=None):
 
 def linked(page, base):
     """File name -> address of every link of a page."""
-    found = {}
+    addresses = {}
     for link in LINK.findall(page):
         address = urljoin(base, link.replace("&amp;", "&").partition("#")[0])
-        found[unquote(urlsplit(address).path.rpartition("/")[2])] = address
-    return found
+        addresses[unquote(urlsplit(address).path.rpartition("/")[2])] = address
+    return addresses
 
 
 class Source(object):
@@ -130,23 +130,23 @@ class Index(Source):
         self.addresses = {}
 
     def check(self, entries):
-        missing = []
+        missing_files = []
         for entry in entries:
             page = self.url + entry["project"] + "/"
             try:
-                found = linked(self.page(page, self.end), page)
+                links = linked(self.page(page, self.end), page)
             except downloads.DownloadError as problem:
                 if problem.status != 404:
                     raise Refused(self.silent(page, problem))
-                found = {}
-            if entry["file"] in found:
-                self.addresses[entry["file"]] = found[entry["file"]]
+                links = {}
+            if entry["file"] in links:
+                self.addresses[entry["file"]] = links[entry["file"]]
             else:
-                missing.append(entry["file"])
-        if missing:
+                missing_files.append(entry["file"])
+        if missing_files:
             raise Refused(
                 "%d files of the lock are required, but the index %s does not list %s. Take them into it."
-                % (len(entries), self.url, ", ".join(sorted(missing)))
+                % (len(entries), self.url, ", ".join(sorted(missing_files)))
             )
         server = downloads.server_of(self.url)
         foreign = sorted(name for name, url in self.addresses.items() if downloads.server_of(url) != server)

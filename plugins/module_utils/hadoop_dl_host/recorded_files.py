@@ -16,14 +16,14 @@ def members(path, is_left_out=lambda path: False):
     """The path itself, or every file and link below it when it is a directory."""
     if os.path.islink(path) or not os.path.isdir(path):
         return [path]
-    found = []
+    paths = []
     for directory, directories, files in os.walk(path):
         directories[:] = [name for name in directories if not is_left_out(os.path.join(directory, name))]
-        found += [os.path.join(directory, name) for name in files]
-        found += [
+        paths += [os.path.join(directory, name) for name in files]
+        paths += [
             os.path.join(directory, name) for name in directories if os.path.islink(os.path.join(directory, name))
         ]
-    return sorted(path for path in found if not is_left_out(path))
+    return sorted(path for path in paths if not is_left_out(path))
 
 
 def describe(paths, is_hashed=lambda path: True):
