@@ -59,15 +59,15 @@ def record(module, component, directory):
     content = whole_files.json_text(receipt)
     try:
         with open(target, "rb") as handle:
-            before = handle.read().decode("utf-8", "replace")  # a torn receipt is replaced, whatever is in it
+            old_content = handle.read().decode("utf-8", "replace")  # a torn receipt is replaced, whatever is in it
     except (IOError, OSError):
-        before = ""
-    if before != content and not module.check_mode:
+        old_content = ""
+    if old_content != content and not module.check_mode:
         write(target, content)
     module.exit_json(
-        changed=before != content,
+        changed=old_content != content,
         receipt=receipt,
-        diff={"before": before, "after": content, "before_header": target, "after_header": target},
+        diff={"before": old_content, "after": content, "before_header": target, "after_header": target},
     )
 
 
